@@ -1,0 +1,38 @@
+//! Facts about GPUs (tables with sources) and the occupancy calculator.
+//!
+//! No number about a GPU stands anywhere else in Warpwright, and every number here names its source
+//! and how sure it is ([`Fact`], [`Provenance`]). `docs/targets.md` tells how the tables are organised
+//! and how to add a row.
+//!
+//! ```
+//! use warpwright_target::{Resources, lookup, occupancy};
+//!
+//! let gpu = lookup("h200")?;
+//! let kernel = Resources::new(128, 256);
+//! assert_eq!(occupancy(&gpu, &kernel)?.blocks, 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod arch;
+mod board;
+mod fact;
+mod gpu;
+mod limits;
+mod occupancy;
+mod resources;
+mod rows;
+mod staircase;
+
+pub use arch::{
+    Architecture, BelowNeed, Latency, RegisterAllocation, RegisterFile, SharedMemory, ThreadLimits,
+    Throughput, WARP_SIZE,
+};
+pub use board::Board;
+pub use fact::{Confidence, Fact, Provenance};
+pub use gpu::{Gpu, UnknownGpu, Variant, architectures, boards, lookup};
+pub use limits::{BlockLimits, Limiter, Limiters};
+pub use occupancy::{LaunchError, Occupancy, occupancy, occupancy_with};
+pub use resources::{Carveout, Options, Resources};
+pub use staircase::{
+    Stair, desired_registers, most_shared_memory, registers_for_one_more_block, staircase,
+};
