@@ -1,0 +1,153 @@
+//! Builds, kept by content.
+//!
+//! An entry's name is the SHA-256 of all that decides the result: the full `--version` text of the tool, the
+//! arguments, the contents of files that the arguments name, and the input. An entry carries a digest of
+//! itself; one that does not match is thrown away and built again. Entries appear by renaming, so that
+//! several processes can share the directory. The oldest-used entries go when the directory outgrows its
+//! limit.
+//!
+//! What nvcc makes also depends on the headers that the source includes. The entry therefore lists them with
+//! their digests, and holds only while all of them are unchanged. (A new header that comes earlier in the
+//! search path than one in the list goes unnoticed, as in other compiler caches.)
+
+mod store;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use self::store::{Key, Store};
+use crate::diagnostic::Diagnostic;
+use crate::dirs::cache_dir;
+use crate::error::ToolError;
+use crate::install::sha256_of;
+use crate::nvcc::{Nvcc, NvccJob, NvccOutput};
+use crate::ptxas::{Build, Ptxas, PtxasJob};
+
+/// Default limit, in bytes.
+const DEFAULT_LIMIT: u64 = 2 << 30;
+
+/// Variables that add to the arguments of nvcc.
+const NVCC_VARIABLES: [&str; 2] = ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"];
+
+/// Keeps what ptxas and nvcc made. Cheap to share between threads.
+#[derive(Debug)]
+pub struct BuildCache {
+    store: Option<Store>,
+}
+
+/// What is kept of a run of nvcc besides the PTX.
+#[derive(Serialize, Deserialize)]
+struct NvccReport {
+    diagnostics: Vec<Diagnostic>,
+    /// Every file that was read, with its digest.
+    read: Vec<(PathBuf, String)>,
+}
+
+impl BuildCache {
+    /// In Warpwright's cache directory, at most 2 GiB. Disabled where there is no such directory.
+    pub fn standard() -> BuildCache {
+        match cache_dir() {
+            Some(dir) => BuildCache::open(dir.join("builds"), DEFAULT_LIMIT),
+            None => BuildCache::disabled(),
+        }
+    }
+
+    /// In the given directory, made when first needed; `limit` in bytes.
+    pub fn open(dir: PathBuf, limit: u64) -> BuildCache {
+        BuildCache {
+            store: Some(Store::new(dir, limit)),
+        }
+    }
+
+    /// One that never keeps anything.
+    pub fn disabled() -> BuildCache {
+        BuildCache { store: None }
+    }
+
+    /// The kept build of this job, or else a new one, which is then kept. A cache that cannot be read or
+    /// written is no error: it only costs time.
+    ///
+    /// # Errors
+    /// As [`Ptxas::run`]; refusals are not kept.
+    pub fn ptxas(&self, ptxas: &Ptxas, job: &PtxasJob) -> Result<Build, ToolError> {
+        let Some(store) = &self.store else {
+            return ptxas.run(job);
+        };
+        let mut key = Key::new("ptxas").with(ptxas.tool().version()?.text.as_bytes());
+        for arg in job.arguments() {
+            key = key
+                .with(arg.as_encoded_bytes())
+                .with(&named_file(&arg).unwrap_or_default());
+        }
+        let name = key.with(job.ptx.as_bytes()).name();
+        if let Some((mut build, cubin)) = store.load::<Build>(&name) {
+            (build.cubin, build.cached) = (cubin, true);
+            return Ok(build);
+        }
+        let build = ptxas.run(job)?;
+        store.save(&name, &build, &build.cubin);
+        Ok(build)
+    }
+
+    /// The kept PTX of this job, or else a new one, which is then kept.
+    ///
+    /// # Errors
+    /// As [`Nvcc::to_ptx`]; refusals are not kept.
+    pub fn nvcc(&self, nvcc: &Nvcc, job: &NvccJob) -> Result<NvccOutput, ToolError> {
+        let Some(store) = &self.store else {
+            return nvcc.to_ptx(job);
+        };
+        let mut key = Key::new("nvcc").with(nvcc.tool().version()?.text.as_bytes());
+        for arg in job.arguments() {
+            key = key.with(arg.as_encoded_bytes());
+        }
+        for name in NVCC_VARIABLES {
+            let value = std::env::var_os(name).unwrap_or_default();
+            key = key.with(value.as_encoded_bytes());
+        }
+        let source = std::path::absolute(job.source).map_err(|e| ToolError::io(job.source, e))?;
+        let name = key.with(source.as_os_str().as_encoded_bytes()).name();
+        if let Some((report, ptx)) = store.load::<NvccReport>(&name)
+            && report
+                .read
+                .iter()
+                .all(|(path, digest)| unchanged(path, digest))
+            && let Ok(ptx) = String::from_utf8(ptx)
+        {
+            let diagnostics = report.diagnostics;
+            return Ok(NvccOutput {
+                ptx,
+                diagnostics,
+                cached: true,
+            });
+        }
+        let (output, read) = nvcc.ptx_and_files_read(job)?;
+        let read: Option<Vec<_>> = read
+            .into_iter()
+            .map(|p| Some((p.clone(), sha256_of(&p).ok()?)))
+            .collect();
+        if let Some(read) = read.filter(|read| !read.is_empty()) {
+            let report = NvccReport {
+                diagnostics: output.diagnostics.clone(),
+                read,
+            };
+            store.save(&name, &report, output.ptx.as_bytes());
+        }
+        Ok(output)
+    }
+}
+
+fn unchanged(path: &Path, digest: &str) -> bool {
+    sha256_of(path).is_ok_and(|found| found == digest)
+}
+
+/// The contents of the file that an argument (`FILE` or `--option=FILE`) names, if it does.
+fn named_file(arg: &OsStr) -> Option<Vec<u8>> {
+    let text = arg.to_string_lossy();
+    let value = text.split_once('=').map_or(&*text, |(_, value)| value);
+    let path = Path::new(value);
+    std::fs::metadata(path).ok().filter(|m| m.is_file())?;
+    std::fs::read(path).ok()
+}

@@ -1,0 +1,225 @@
+//! nvcc: CUDA C++ to PTX or cubin.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::diagnostic::{self, Diagnostic};
+use crate::error::ToolError;
+use crate::find::Toolkit;
+use crate::process::{Invocation, Output};
+use crate::ptxas::{Build, check_gpu};
+use crate::scratch::Scratch;
+use crate::tool::{Tool, ToolKind};
+
+/// One source file to compile. Start from [`NvccJob::new`] and set what differs.
+#[derive(Debug, Clone)]
+pub struct NvccJob<'a> {
+    /// The source file; its own directory is searched for `#include "…"`.
+    pub source: &'a Path,
+    /// `sm_90`, `sm_90a`, … (for PTX also `compute_90`).
+    pub gpu: &'a str,
+    /// Directories for `#include`, searched in order.
+    pub include_dirs: Vec<PathBuf>,
+    /// Keep line numbers: `.loc` in the PTX.
+    pub lineinfo: bool,
+    /// Further arguments, as given.
+    pub extra: Vec<OsString>,
+    /// After this, nvcc and all that it started is stopped.
+    pub timeout: Duration,
+}
+
+impl<'a> NvccJob<'a> {
+    /// With line numbers, ten minutes at most.
+    pub fn new(source: &'a Path, gpu: &'a str) -> Self {
+        NvccJob {
+            source,
+            gpu,
+            include_dirs: Vec::new(),
+            lineinfo: true,
+            extra: Vec::new(),
+            timeout: Duration::from_secs(600),
+        }
+    }
+
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        let mut args: Vec<OsString> = vec!["-arch".into(), self.gpu.into()];
+        for dir in &self.include_dirs {
+            args.extend(["-I".into(), dir.into()]);
+        }
+        if self.lineinfo {
+            args.push("-lineinfo".into());
+        }
+        args.extend(self.extra.iter().cloned());
+        args
+    }
+}
+
+/// PTX made from CUDA C++.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NvccOutput {
+    /// The module's text.
+    pub ptx: String,
+    /// Warnings.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Whether it came from a [`crate::BuildCache`].
+    pub cached: bool,
+}
+
+/// The CUDA C++ compiler.
+#[derive(Debug, Clone, Copy)]
+pub struct Nvcc<'a> {
+    tool: &'a Tool,
+}
+
+impl Toolkit {
+    /// The CUDA C++ compiler, if there is one.
+    ///
+    /// # Errors
+    /// [`ToolError::Missing`].
+    pub fn nvcc(&self) -> Result<Nvcc<'_>, ToolError> {
+        self.tool(ToolKind::Nvcc).map(|tool| Nvcc { tool })
+    }
+}
+
+impl<'a> Nvcc<'a> {
+    /// The program itself.
+    pub fn tool(&self) -> &'a Tool {
+        self.tool
+    }
+
+    /// Compiles the device code of a source file to PTX.
+    ///
+    /// # Errors
+    /// [`ToolError::Rejected`] with places in the source; nvcc also ends so when it finds no host compiler.
+    pub fn to_ptx(&self, job: &NvccJob) -> Result<NvccOutput, ToolError> {
+        self.ptx(job, &Scratch::new()?, &[])
+    }
+
+    /// As [`Nvcc::to_ptx`]; also returns every file that was read: the source and all headers.
+    pub(crate) fn ptx_and_files_read(
+        &self,
+        job: &NvccJob,
+    ) -> Result<(NvccOutput, Vec<PathBuf>), ToolError> {
+        let scratch = Scratch::new()?;
+        let rule = scratch.path("out.d");
+        let output = self.ptx(
+            job,
+            &scratch,
+            &["-MD".as_ref(), "-MF".as_ref(), rule.as_os_str()],
+        )?;
+        let text = String::from_utf8_lossy(&scratch.read_if_there(&rule)?).into_owned();
+        Ok((output, prerequisites(&text)))
+    }
+
+    fn ptx(
+        &self,
+        job: &NvccJob,
+        scratch: &Scratch,
+        more: &[&OsStr],
+    ) -> Result<NvccOutput, ToolError> {
+        let out = self.run(job, scratch, "-ptx", "out.ptx", more)?;
+        let bytes = scratch.read_if_there(&scratch.path("out.ptx"))?;
+        if bytes.is_empty() {
+            return Err(garbage("it wrote no PTX"));
+        }
+        let ptx = String::from_utf8(bytes).map_err(|_| garbage("the PTX is not UTF-8"))?;
+        let diagnostics = diagnostic::parse_nvcc(&out.text());
+        Ok(NvccOutput {
+            ptx,
+            diagnostics,
+            cached: false,
+        })
+    }
+
+    /// Compiles the device code of a source file to a cubin, with the resources that ptxas reports.
+    ///
+    /// # Errors
+    /// As [`Nvcc::to_ptx`].
+    pub fn to_cubin(&self, job: &NvccJob) -> Result<Build, ToolError> {
+        let scratch = Scratch::new()?;
+        let start = Instant::now();
+        let out = self.run(
+            job,
+            &scratch,
+            "-cubin",
+            "out.cubin",
+            &["-Xptxas".as_ref(), "-v".as_ref()],
+        )?;
+        let cubin = scratch.read_if_there(&scratch.path("out.cubin"))?;
+        Build::new(ToolKind::Nvcc.name(), cubin, &out.text(), start.elapsed())
+    }
+
+    fn run(
+        &self,
+        job: &NvccJob,
+        scratch: &Scratch,
+        mode: &str,
+        output: &str,
+        more: &[&OsStr],
+    ) -> Result<Output, ToolError> {
+        check_gpu(job.gpu)?;
+        // nvcc takes the language from the extension and reads `-x.cu` as options: an absolute path is
+        // never taken for one.
+        let source = std::path::absolute(job.source).map_err(|e| ToolError::io(job.source, e))?;
+        std::fs::metadata(&source).map_err(|e| ToolError::io(job.source, e))?;
+        let call = Invocation::new(ToolKind::Nvcc.name(), &self.tool.path, job.timeout)
+            .arg(mode)
+            .args(job.arguments())
+            .args(more)
+            .arg(source)
+            .arg("-o")
+            .arg(scratch.path(output))
+            .env("TMPDIR", scratch.dir());
+        let out = call.run()?;
+        if out.status.success() {
+            return Ok(out);
+        }
+        let log = out.text();
+        let diagnostics = diagnostic::parse_nvcc(&log);
+        let code = out.status.code().unwrap_or(-1);
+        Err(ToolError::Rejected {
+            tool: ToolKind::Nvcc.to_string(),
+            code,
+            diagnostics,
+            log,
+        })
+    }
+}
+
+fn garbage(reason: &str) -> ToolError {
+    ToolError::Garbage {
+        tool: ToolKind::Nvcc.to_string(),
+        reason: reason.to_owned(),
+    }
+}
+
+/// The files after the colon of a make rule, as `-MD` writes it: one to a line, blanks escaped.
+fn prerequisites(rule: &str) -> Vec<PathBuf> {
+    let Some((_, files)) = rule.split_once(" : ") else {
+        return Vec::new();
+    };
+    let lines = files
+        .lines()
+        .map(|line| line.trim().trim_end_matches('\\').trim_end());
+    let names = lines.filter(|line| !line.is_empty());
+    names
+        .map(|name| PathBuf::from(name.replace("\\ ", " ").replace("$$", "$")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prerequisites_of_a_rule() {
+        let rule = "out.ptx : /a/b.cu \\\n    /usr/include/x.h \\\n    /a\\ b/c$$.h\n";
+        let found = prerequisites(rule);
+        assert_eq!(
+            found,
+            ["/a/b.cu", "/usr/include/x.h", "/a b/c$.h"].map(PathBuf::from)
+        );
+        assert_eq!(prerequisites(""), [] as [&Path; 0]);
+    }
+}
