@@ -1,0 +1,227 @@
+//! Decoding: from the typed view of a module to a [`Program`].
+
+mod arithmetic;
+mod comparison;
+mod control;
+mod conversion;
+mod floating;
+mod memory;
+mod operands;
+mod scope;
+mod synchronisation;
+mod tensor;
+mod video;
+mod words;
+
+use std::collections::BTreeSet;
+
+use warpwright_ptx::ir::{FuncId, Inst, Module};
+use warpwright_ptx::{LineIndex, Space};
+
+use crate::fault::{DecodeError, Place, Unsupported};
+use crate::lanes::{Lanes, WARP};
+use crate::memory::PARAM_WINDOW;
+use crate::memory::image::Image;
+use crate::program::{Function, Layout, Program, Site};
+use scope::Reach;
+use words::Reason;
+
+/// The front door: turns a kernel of a module into a runnable [`Program`].
+pub struct Emulator;
+
+impl Emulator {
+    /// Decodes a kernel and everything that it can call.
+    ///
+    /// # Errors
+    /// If there is no such kernel, or if anything in the code that it can reach is not supported:
+    /// all such places are listed, before anything runs.
+    #[expect(
+        clippy::new_ret_no_self,
+        reason = "an emulator is made for one kernel: the program"
+    )]
+    pub fn new(module: &Module, kernel: &str) -> Result<Program, DecodeError> {
+        let entry = module.kernels().find(|(_, f)| &*f.name == kernel);
+        let Some((entry, _)) = entry else {
+            return Err(DecodeError::NoKernel(kernel.to_owned()));
+        };
+        let reach = Reach::of(module, entry);
+        let mut decoding = Decoding::new(module, entry, reach)?;
+        decoding.functions();
+        decoding.finish(kernel)
+    }
+}
+
+/// Largest variable, in bytes; well below the room that an allocation has.
+pub(crate) const MAX_VARIABLE: u64 = 1 << 32;
+
+/// Most `.local` or `.param` memory of a function per thread, in bytes: what hardware has.
+const MAX_PRIVATE: u64 = 512 << 10;
+
+/// Everything that is known while the functions of a program are decoded.
+struct Decoding<'m> {
+    module: &'m Module,
+    lines: LineIndex,
+    image: Image,
+    entry: FuncId,
+    constants: Constants,
+    functions: Vec<Function>,
+    sites: Vec<Site>,
+    ordered: bool,
+    heap: bool,
+    unsupported: Vec<Unsupported>,
+}
+
+/// Immediates, each once.
+#[derive(Default)]
+struct Constants {
+    values: Vec<Lanes>,
+    index: std::collections::BTreeMap<u64, u32>,
+}
+
+impl Constants {
+    fn intern(&mut self, value: u64) -> u32 {
+        *self.index.entry(value).or_insert_with(|| {
+            self.values.push([value; WARP]);
+            self.values.len() as u32 - 1
+        })
+    }
+}
+
+impl<'m> Decoding<'m> {
+    fn new(module: &'m Module, entry: FuncId, reach: Reach) -> Result<Self, DecodeError> {
+        let lines = LineIndex::new(&module.source);
+        let place = |reason: Reason| {
+            let place = Place {
+                function: module.functions[entry].name.to_string(),
+                ..Place::default()
+            };
+            DecodeError::Unsupported(vec![Unsupported { place, reason }])
+        };
+        if module.header.address_size != 64 {
+            return Err(place("32-bit addresses".into()));
+        }
+        let mut image = Image::new(module, &reach.shared, reach.functions).map_err(place)?;
+        for param in &module.functions[entry].params {
+            let var = &module.variables[param.var];
+            if var.is_open() || var.space != Space::Param {
+                return Err(place(format!(
+                    "kernel parameter `{}` is no sized .param",
+                    var.name
+                )));
+            }
+            image
+                .params
+                .place(&var.name, var.bytes(), var.alignment().into(), 0);
+        }
+        Ok(Decoding {
+            module,
+            lines,
+            image,
+            entry,
+            constants: Constants::default(),
+            functions: Vec::new(),
+            sites: Vec::new(),
+            ordered: false,
+            heap: false,
+            unsupported: Vec::new(),
+        })
+    }
+
+    fn functions(&mut self) {
+        for number in 0..self.image.functions.len() {
+            let func = self.image.functions[number];
+            let function = self.function(func);
+            self.functions.push(function);
+        }
+    }
+
+    fn place(&self, func: FuncId, inst: Inst) -> Place {
+        let function = &self.module.functions[func];
+        let mut place = Place {
+            function: function.name.to_string(),
+            ..Place::default()
+        };
+        let Some(body) = &function.body else {
+            return place;
+        };
+        let Some(data) = body.insts.get(inst) else {
+            return place;
+        };
+        let text = self.module.text(data.span);
+        place.instruction = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        place.span = data.span;
+        place.ptx_line = self
+            .lines
+            .line_col(&self.module.source, data.span.start)
+            .line;
+        place.source = body
+            .loc(inst)
+            .filter(|loc| loc.line > 0)
+            .and_then(|loc| Some((self.module.file(loc.file)?.path.clone(), loc.line)));
+        place
+    }
+
+    fn finish(self, kernel: &str) -> Result<Program, DecodeError> {
+        if !self.unsupported.is_empty() {
+            return Err(DecodeError::Unsupported(self.unsupported));
+        }
+        let entry = self.image.functions.iter().position(|&f| f == self.entry);
+        Ok(Program {
+            name: kernel.to_owned(),
+            kernel: entry.unwrap_or(0),
+            functions: self.functions,
+            constants: self.constants.values,
+            image: self.image,
+            sites: self.sites,
+            ordered: self.ordered,
+            heap: self.heap,
+        })
+    }
+
+    /// The functions without a body that calls may still name.
+    fn host_function(name: &str) -> Option<crate::program::HostFunction> {
+        use crate::program::HostFunction;
+        Some(match name {
+            "vprintf" => HostFunction::Printf,
+            "malloc" => HostFunction::Malloc,
+            "free" => HostFunction::Free,
+            "__assertfail" => HostFunction::AssertFail,
+            _ => return None,
+        })
+    }
+
+    fn layout_of(
+        &self,
+        func: FuncId,
+        space: Space,
+    ) -> (Layout, Vec<(warpwright_ptx::ir::VarId, u64)>) {
+        let mut layout = Layout::default();
+        let mut addresses = Vec::new();
+        let function = &self.module.functions[func];
+        let formal = function
+            .params
+            .iter()
+            .chain(&function.returns)
+            .map(|p| p.var);
+        let own = function.body.iter().flat_map(|b| b.vars.iter().copied());
+        let mut seen = BTreeSet::new();
+        for var in formal.chain(own).filter(|&v| seen.insert(v)) {
+            let data = &self.module.variables[var];
+            if data.space != space
+                || (space == Space::Param
+                    && func == self.entry
+                    && function.params.iter().any(|p| p.var == var))
+            {
+                continue;
+            }
+            let gap = if layout.regions.is_empty() { 0 } else { 16 };
+            let start = layout.place(&data.name, data.bytes(), data.alignment().into(), gap);
+            addresses.push((var, start));
+        }
+        if space == Space::Param && func == self.entry {
+            let params = function.params.iter().zip(&self.image.params.regions);
+            addresses.extend(params.map(|(p, region)| (p.var, PARAM_WINDOW + region.start)));
+        }
+        (layout, addresses)
+    }
+}

@@ -1,0 +1,22 @@
+//! The PTX emulator: the oracle.
+//!
+//! [`Emulator::new`] decodes a kernel of a parsed module into a [`Program`], or lists what it does
+//! not support; [`Program::run`] executes a launch of it. What a program does wrong is a result
+//! ([`Outcome::Faulted`]); [`EmuError`] is for launches that do not fit and for the emulator's own
+//! bugs. `docs/emulator.md` describes the machine and where it is stricter than hardware.
+
+pub mod arith;
+mod decode;
+mod fault;
+mod lanes;
+mod machine;
+mod matrix;
+mod memory;
+mod outcome;
+mod program;
+mod race;
+
+pub use decode::Emulator;
+pub use fault::{DecodeError, EmuError, Fault, FaultKind, Place, Unsupported};
+pub use outcome::{Approximation, InstructionCount, Options, Outcome, Results, Statistics};
+pub use program::Program;

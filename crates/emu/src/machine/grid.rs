@@ -1,0 +1,339 @@
+//! A whole launch: memory, parameters and the order of blocks.
+//!
+//! Blocks run in parallel unless the program could tell in which order they run (an atomic result
+//! that is used, a fence between blocks, a heap): then they run one after the other in the order
+//! of their index. A block that runs long without coming to its end may wait for one that has not
+//! begun, so it gives way to the next ones and goes on later. Either way the same launch always
+//! gives the same bytes, unless blocks race with plain stores.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rayon::prelude::*;
+use warpwright_launch::{Arg, Buffer, Launch};
+
+use super::block::{BlockRun, Grid, Progress};
+use crate::fault::{EmuError, Fault};
+use crate::memory::{Allocation, Memory, slot_address};
+use crate::outcome::{Counts, Options, Outcome, Results};
+use crate::program::Program;
+
+/// Largest number of threads of a block on any GPU.
+const MAX_THREADS: u64 = 1024;
+
+/// Most shared memory of a block, gaps between variables included: far above any GPU's.
+const MAX_SHARED: u64 = 16 << 20;
+
+/// Warp instructions of a block before those that wait get a turn.
+const BLOCK_SLICE: u64 = 1 << 20;
+
+/// Counts and output of finished blocks.
+type Finished = (Counts, String);
+
+impl Program {
+    /// Runs the kernel. `inputs` are the initial contents of the launch's buffers, in the order of
+    /// [`Launch::buffers`], as `Buffer::materialize` gives them.
+    ///
+    /// # Errors
+    /// If the launch does not fit the kernel: other parameters, missing or wrong inputs, unknown
+    /// symbols, a block that no GPU takes.
+    pub fn run(
+        &self,
+        launch: &Launch,
+        inputs: Vec<Vec<u8>>,
+        options: &Options,
+    ) -> Result<Outcome, EmuError> {
+        let setup = Setup::new(self, launch, inputs, options)?;
+        let blocks = launch.grid_blocks();
+        let finished = match self.ordered || options.sequential {
+            true => self.run_in_order(&setup, options, blocks),
+            false => self.run_in_parallel(&setup, options, blocks),
+        };
+        let (counts, printed) = match finished {
+            Ok(finished) => finished,
+            Err(fault) => return Ok(Outcome::Faulted(fault)),
+        };
+        let bytes = |&index: &usize| setup.memory.allocation(index).map(|a| a.bytes());
+        Ok(Outcome::Finished(Results {
+            buffers: setup
+                .buffers
+                .iter()
+                .map(|i| bytes(i).unwrap_or_default())
+                .collect(),
+            statistics: counts.statistics(self),
+            approximate: counts.approximations(self),
+            printed,
+        }))
+    }
+
+    fn block<'a>(
+        &'a self,
+        setup: &'a Setup,
+        options: &'a Options,
+        number: u64,
+    ) -> Option<BlockRun<'a>> {
+        let index = Grid::unravel(setup.grid.grid, number);
+        BlockRun::new(
+            self,
+            &setup.memory,
+            options,
+            &setup.params,
+            setup.grid,
+            index,
+        )
+    }
+
+    fn run_in_parallel(
+        &self,
+        setup: &Setup,
+        options: &Options,
+        blocks: u64,
+    ) -> Result<Finished, Box<Fault>> {
+        // Blocks behind a fault need not run; those before it still decide which fault is reported.
+        let faulted = AtomicU64::new(u64::MAX);
+        let run = |number: u64| -> Option<Result<Finished, (u64, Box<Fault>)>> {
+            if number > faulted.load(Relaxed) {
+                return None;
+            }
+            let mut block = self.block(setup, options, number)?;
+            loop {
+                match block.run(BLOCK_SLICE) {
+                    Ok(Progress::Finished) => {
+                        return Some(Ok((block.block.counts, block.block.printed)));
+                    }
+                    Ok(Progress::Unfinished) if number > faulted.load(Relaxed) => return None,
+                    Ok(Progress::Unfinished) => {}
+                    Err(fault) => {
+                        faulted.fetch_min(number, Relaxed);
+                        return Some(Err((number, fault)));
+                    }
+                }
+            }
+        };
+        // Chunks keep the counts of finished blocks few.
+        let chunk = (blocks / (8 * rayon::current_num_threads() as u64)).clamp(1, 64);
+        let chunks: Vec<_> = (0..blocks.div_ceil(chunk))
+            .into_par_iter()
+            .map(|c| {
+                let mut counts = Counts::new(self.sites.len());
+                let mut printed = String::new();
+                for number in c * chunk..((c + 1) * chunk).min(blocks) {
+                    match run(number) {
+                        Some(Ok((more, text))) => {
+                            counts.merge(&more);
+                            printed.push_str(&text);
+                        }
+                        Some(Err(fault)) => return Err(fault),
+                        None => {}
+                    }
+                }
+                Ok((counts, printed))
+            })
+            .collect();
+        let mut total = (Counts::new(self.sites.len()), String::new());
+        let mut first: Option<(u64, Box<Fault>)> = None;
+        for chunk in chunks {
+            match chunk {
+                Ok((counts, printed)) => {
+                    total.0.merge(&counts);
+                    total.1.push_str(&printed);
+                }
+                Err(fault) if first.as_ref().is_none_or(|f| fault.0 < f.0) => first = Some(fault),
+                Err(_) => {}
+            }
+        }
+        match first {
+            Some((_, fault)) => Err(fault),
+            None => Ok(total),
+        }
+    }
+
+    fn run_in_order(
+        &self,
+        setup: &Setup,
+        options: &Options,
+        blocks: u64,
+    ) -> Result<Finished, Box<Fault>> {
+        let mut counts = Counts::new(self.sites.len());
+        let mut printed: Vec<(u64, String)> = Vec::new();
+        let mut waiting: Vec<(u64, BlockRun<'_>)> = Vec::new();
+        let mut next = 0;
+        while next < blocks || !waiting.is_empty() {
+            let begun = match next < blocks {
+                true => self.block(setup, options, next).map(|block| (next, block)),
+                false => None,
+            };
+            next += 1;
+            let turn: Vec<_> = std::mem::take(&mut waiting)
+                .into_iter()
+                .chain(begun)
+                .collect();
+            for (number, mut block) in turn {
+                match block.run(BLOCK_SLICE)? {
+                    Progress::Unfinished => waiting.push((number, block)),
+                    Progress::Finished => {
+                        counts.merge(&block.block.counts);
+                        if !block.block.printed.is_empty() {
+                            printed.push((number, block.block.printed));
+                        }
+                    }
+                }
+            }
+        }
+        printed.sort_by_key(|(number, _)| *number);
+        Ok((counts, printed.into_iter().map(|(_, text)| text).collect()))
+    }
+}
+
+/// What all blocks of a launch share.
+struct Setup {
+    memory: Memory,
+    /// The kernel's parameters, as they lie in parameter space.
+    params: Vec<u8>,
+    /// Allocation of each buffer.
+    buffers: Vec<usize>,
+    grid: Grid,
+}
+
+impl Setup {
+    fn new(
+        program: &Program,
+        launch: &Launch,
+        inputs: Vec<Vec<u8>>,
+        options: &Options,
+    ) -> Result<Setup, EmuError> {
+        let error = |message: String| EmuError::Launch {
+            kernel: program.name.clone(),
+            message,
+        };
+        let threads: u64 = launch.block.iter().map(|&n| n as u64).product();
+        if threads == 0 || threads > MAX_THREADS || launch.grid_blocks() == 0 {
+            return Err(error(format!(
+                "a grid of {:?} blocks of {:?} threads",
+                launch.grid, launch.block
+            )));
+        }
+        if launch.cluster.is_some_and(|c| c != [1, 1, 1]) {
+            return Err(error("clusters of several blocks are not supported".into()));
+        }
+        let shared = program.image.shared_layout(launch.dynamic_smem.into()).len;
+        if shared > MAX_SHARED {
+            return Err(error(format!("{shared} bytes of shared memory")));
+        }
+        let wanted: Vec<&Buffer> = launch.buffers().collect();
+        if wanted.len() != inputs.len() {
+            return Err(error(format!(
+                "{} inputs for {} buffers",
+                inputs.len(),
+                wanted.len()
+            )));
+        }
+        if let Some((b, i)) = wanted
+            .iter()
+            .zip(&inputs)
+            .find(|(b, i)| b.size() != i.len())
+        {
+            return Err(error(format!(
+                "{} bytes for `{}`, which has {}",
+                i.len(),
+                b.name,
+                b.size()
+            )));
+        }
+        let mut allocations = program.image.allocations();
+        let mut buffers = Vec::new();
+        let symbols = wanted.len() - launch.symbols.len();
+        for (i, (buffer, bytes)) in wanted.iter().zip(&inputs).enumerate() {
+            if i < symbols {
+                let base = slot_address(allocations.len()) + buffer.offset as u64;
+                buffers.push(allocations.len());
+                allocations.push(Allocation::new(buffer.name.clone(), base, bytes, false));
+                continue;
+            }
+            let known = program
+                .image
+                .globals
+                .iter()
+                .position(|g| g.name == buffer.name);
+            let Some(index) = known else {
+                return Err(error(format!(
+                    "the module has no variable `{}`",
+                    buffer.name
+                )));
+            };
+            let old = &allocations[index];
+            if (old.len as usize) < bytes.len() {
+                return Err(error(format!(
+                    "{} bytes for variable `{}`, which has {}",
+                    bytes.len(),
+                    buffer.name,
+                    old.len
+                )));
+            }
+            let mut all = old.bytes();
+            all[..bytes.len()].copy_from_slice(bytes);
+            allocations[index] = Allocation::new(old.name.clone(), old.base, &all, old.constant);
+            buffers.push(index);
+        }
+        let bases: Vec<u64> = buffers.iter().map(|&i| allocations[i].base).collect();
+        let params = params(program, launch, &bases).map_err(error)?;
+        Ok(Setup {
+            memory: match program.heap {
+                true => Memory::new(allocations).with_heap(options.heap),
+                false => Memory::new(allocations),
+            },
+            params,
+            buffers,
+            grid: Grid {
+                grid: launch.grid,
+                block: launch.block,
+                dynamic_smem: launch.dynamic_smem,
+            },
+        })
+    }
+}
+
+/// The kernel's parameters in memory.
+fn params(program: &Program, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>, String> {
+    let layout = &program.image.params;
+    if layout.regions.len() != launch.args.len() {
+        let (has, given) = (layout.regions.len(), launch.args.len());
+        return Err(format!(
+            "{given} arguments for a kernel with {has} parameters"
+        ));
+    }
+    let mut bytes = vec![0; layout.len as usize];
+    // The number of each buffer among the buffers.
+    let mut numbers = Vec::new();
+    let mut count = 0;
+    for arg in &launch.args {
+        numbers.push(count);
+        count += matches!(arg, Arg::Buffer(_)) as usize;
+    }
+    let base = |arg: usize| {
+        numbers
+            .get(arg)
+            .and_then(|&n| bases.get(n))
+            .copied()
+            .unwrap_or(0)
+    };
+    for (number, (arg, region)) in launch.args.iter().zip(&layout.regions).enumerate() {
+        let value = match arg {
+            Arg::Scalar(scalar) => scalar.bytes.clone(),
+            Arg::Buffer(_) => base(number).to_le_bytes().to_vec(),
+            Arg::Alias(alias) => (base(alias.of) + alias.offset as u64)
+                .to_le_bytes()
+                .to_vec(),
+        };
+        if value.len() as u64 != region.len {
+            let (has, given) = (region.len, value.len());
+            return Err(format!(
+                "{given} bytes for parameter `{}` ({}), which has {has}",
+                region.name,
+                arg.name()
+            ));
+        }
+        let start = region.start as usize;
+        bytes[start..start + value.len()].copy_from_slice(&value);
+    }
+    Ok(bytes)
+}

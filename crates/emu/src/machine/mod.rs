@@ -1,0 +1,17 @@
+//! The machine: blocks of warps that execute decoded instructions.
+
+mod access;
+mod asynchronous;
+mod barrier;
+mod block;
+mod call;
+mod collective;
+mod copies;
+mod exec;
+mod frame;
+mod grid;
+mod host;
+mod matrix;
+mod special;
+mod transfer;
+mod warp;

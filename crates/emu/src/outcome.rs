@@ -1,0 +1,151 @@
+//! Options of a run, and what comes out of it.
+
+use std::collections::BTreeMap;
+
+use crate::fault::{Fault, Place};
+use crate::lanes::Mask;
+use crate::program::Program;
+
+/// Options of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Fault where a register, shared or local memory is used before it is written.
+    pub uninitialised: bool,
+    /// Fault where warps of a block access the same shared memory, one of them writing, with no
+    /// barrier between.
+    pub races: bool,
+    /// Warp instructions that one block may execute.
+    pub budget: u64,
+    /// Run the blocks one after the other even where they could run in parallel.
+    pub sequential: bool,
+    /// Bytes of the heap behind `malloc`.
+    pub heap: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            uninitialised: false,
+            races: false,
+            budget: 1 << 30,
+            sequential: false,
+            heap: 8 << 20,
+        }
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The kernel ran to its end.
+    Finished(Results),
+    /// The program did something wrong.
+    Faulted(Box<Fault>),
+}
+
+/// What a finished kernel leaves.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// The final content of every buffer and symbol, in the order of
+    /// [`Launch::buffers`](warpwright_launch::Launch::buffers).
+    pub buffers: Vec<Vec<u8>>,
+    /// How often instructions were executed.
+    pub statistics: Statistics,
+    /// The instructions executed whose results the hardware only approximates, by opcode: if there
+    /// are any, outputs may differ from the hardware's within the documented errors.
+    pub approximate: Vec<Approximation>,
+    /// What `printf` wrote, block by block.
+    pub printed: String,
+}
+
+/// An instruction whose result is approximate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approximation {
+    /// Where it stands.
+    pub place: Place,
+    /// Executions, in threads.
+    pub threads: u64,
+}
+
+/// Execution counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Instructions executed, counted once for each warp (guarded ones too, if at least one lane
+    /// came to them).
+    pub warp_instructions: u64,
+    /// Instructions executed, counted once for each thread whose guard held.
+    pub thread_instructions: u64,
+    /// Thread instructions by the first word of the opcode (`fma`, `ld`).
+    pub classes: BTreeMap<String, u64>,
+    /// Counts of each instruction of the kernel and the functions it can reach, in program order.
+    pub instructions: Vec<InstructionCount>,
+}
+
+/// Counts of one instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstructionCount {
+    /// Where it stands.
+    pub place: Place,
+    /// Its number in its function's body.
+    pub inst: warpwright_ptx::ir::Inst,
+    /// Its function.
+    pub function: warpwright_ptx::ir::FuncId,
+    /// Executions by warps.
+    pub warps: u64,
+    /// Executions by threads whose guard held.
+    pub threads: u64,
+}
+
+/// Raw counts by site: warps and threads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts(Vec<[u64; 2]>);
+
+impl Counts {
+    pub fn new(sites: usize) -> Self {
+        Counts(vec![[0; 2]; sites])
+    }
+
+    #[inline(always)]
+    pub fn add(&mut self, site: u32, mask: Mask) {
+        if let Some([warps, threads]) = self.0.get_mut(site as usize) {
+            *warps += 1;
+            *threads += mask.count_ones() as u64;
+        }
+    }
+
+    pub fn merge(&mut self, other: &Counts) {
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            a[0] += b[0];
+            a[1] += b[1];
+        }
+    }
+
+    pub fn statistics(&self, program: &Program) -> Statistics {
+        let mut statistics = Statistics::default();
+        for (site, &[warps, threads]) in program.sites.iter().zip(&self.0) {
+            statistics.warp_instructions += warps;
+            statistics.thread_instructions += threads;
+            if threads > 0 {
+                *statistics.classes.entry(site.opcode.clone()).or_default() += threads;
+            }
+            statistics.instructions.push(InstructionCount {
+                place: site.place.clone(),
+                inst: site.inst,
+                function: site.func,
+                warps,
+                threads,
+            });
+        }
+        statistics
+    }
+
+    pub fn approximations(&self, program: &Program) -> Vec<Approximation> {
+        let all = program.sites.iter().zip(&self.0);
+        all.filter(|(site, [_, threads])| site.approximate && *threads > 0)
+            .map(|(site, &[_, threads])| Approximation {
+                place: site.place.clone(),
+                threads,
+            })
+            .collect()
+    }
+}

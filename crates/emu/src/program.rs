@@ -1,0 +1,450 @@
+//! The decoded form of a kernel: what the machine runs.
+//!
+//! Decoding turns every instruction into one [`Step`], or into a few where an operand needs work
+//! of its own (a special register, a negated predicate). Operands are then registers or constants,
+//! both in the form of [`Lanes`], and everything that depends on types and modifiers has been
+//! folded into a function.
+
+use smallvec::SmallVec;
+use warpwright_ptx::ir::{FuncId, Inst, Part};
+use warpwright_ptx::special::SpecialReg;
+
+use crate::fault::Place;
+use crate::lanes::{LaneFn, Lanes};
+use crate::matrix::MatrixOp;
+use crate::memory::image::Image;
+
+/// A decoded kernel with the device functions that it can reach.
+pub struct Program {
+    pub(crate) name: String,
+    pub(crate) functions: Vec<Function>,
+    /// The kernel's number in `functions`.
+    pub(crate) kernel: usize,
+    /// Values of immediates, in all lanes.
+    pub(crate) constants: Vec<Lanes>,
+    pub(crate) image: Image,
+    /// The instruction that each step came from.
+    pub(crate) sites: Vec<Site>,
+    /// Does the result depend on the order in which blocks run?
+    pub(crate) ordered: bool,
+    /// Does it call `malloc`?
+    pub(crate) heap: bool,
+}
+
+/// An instruction of the source.
+pub(crate) struct Site {
+    pub func: FuncId,
+    pub inst: Inst,
+    pub place: Place,
+    /// First word of the opcode: `fma`.
+    pub opcode: String,
+    /// Its results are approximate on the hardware.
+    pub approximate: bool,
+}
+
+/// A decoded function.
+pub(crate) struct Function {
+    pub code: Vec<Step>,
+    /// Registers of a frame.
+    pub regs: usize,
+    /// Bytes of `.local` variables per thread, and their places.
+    pub local: Layout,
+    /// Bytes of `.param` space per thread: formal parameters and those of calls.
+    pub param: Layout,
+    pub params: Vec<ParamPlace>,
+    pub returns: Vec<ParamPlace>,
+}
+
+/// Variables of one state space, one after the other with gaps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Layout {
+    pub regions: Vec<Region>,
+    pub len: u64,
+}
+
+/// The place of a variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    pub name: String,
+    pub start: u64,
+    pub len: u64,
+}
+
+impl Layout {
+    /// Places a variable behind the others, with at least `gap` bytes between.
+    pub fn place(&mut self, name: &str, len: u64, align: u64, gap: u64) -> u64 {
+        let end = self.len.saturating_add(gap);
+        let start = end
+            .checked_next_multiple_of(align.max(1))
+            .unwrap_or(u64::MAX);
+        self.regions.push(Region {
+            name: name.to_owned(),
+            start,
+            len,
+        });
+        self.len = start.saturating_add(len);
+        start
+    }
+
+    /// The variable that holds all of an access.
+    #[inline(always)]
+    pub fn find(&self, offset: u64, size: u64) -> Option<&Region> {
+        let index = self
+            .regions
+            .partition_point(|r| r.start <= offset)
+            .checked_sub(1)?;
+        let region = self.regions.get(index)?;
+        let end = offset.checked_add(size)?;
+        (end <= region.start.saturating_add(region.len)).then_some(region)
+    }
+
+    /// The variable that begins at or before an offset: the one that was overrun.
+    pub fn nearest(&self, offset: u64) -> Option<&Region> {
+        let index = self
+            .regions
+            .partition_point(|r| r.start <= offset)
+            .saturating_sub(1);
+        self.regions.get(index)
+    }
+}
+
+/// Where a formal parameter lives in the callee.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ParamPlace {
+    Memory { offset: u64, len: u64 },
+    Register(u32),
+}
+
+/// One micro-operation.
+pub(crate) struct Step {
+    pub guard: Option<Guard>,
+    pub op: Op,
+    /// Number in [`Program::sites`].
+    pub site: u32,
+    /// Counts as the instruction (a helper step before it does not).
+    pub counted: bool,
+    /// Registers read besides the guard, for the check of uninitialised reads.
+    pub reads: SmallVec<[u32; 4]>,
+    /// Registers written.
+    pub writes: SmallVec<[u32; 4]>,
+}
+
+/// `@p` or `@!p`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guard {
+    pub reg: u32,
+    pub negated: bool,
+}
+
+/// An operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Src {
+    Reg(u32),
+    Const(u32),
+}
+
+pub(crate) enum Op {
+    /// Pure functions of registers.
+    Alu {
+        srcs: SmallVec<[Src; 4]>,
+        outs: SmallVec<[Out; 1]>,
+    },
+    Load(Load),
+    Store {
+        access: Access,
+        srcs: SmallVec<[Src; 4]>,
+    },
+    Atomic(Atomic),
+    /// `atom.b128`: compare-and-swap, or exchange if there is nothing to compare with.
+    Atomic128 {
+        access: Access,
+        dst: [u32; 2],
+        compare: Option<[Src; 2]>,
+        value: [Src; 2],
+    },
+    Special {
+        dst: u32,
+        reg: SpecialReg,
+        part: Option<Part>,
+    },
+    /// The address of a `.local` variable of this frame.
+    LocalAddress {
+        dst: u32,
+        offset: u64,
+    },
+    Branch {
+        target: u32,
+    },
+    BranchTable {
+        targets: Vec<u32>,
+        index: Src,
+    },
+    Call {
+        callee: Callee,
+        args: Vec<Arg>,
+        returns: Vec<Arg>,
+    },
+    Return,
+    Exit,
+    Trap,
+    /// Fences, prefetches and hints.
+    Nop,
+    /// Lets other warps run: `nanosleep`.
+    Pause,
+    Barrier(Barrier),
+    /// Operations of the lanes of a warp together.
+    Collective {
+        members: Members,
+        op: CollectiveOp,
+    },
+    ActiveMask {
+        dst: u32,
+    },
+    CopyAsync(CopyAsync),
+    CommitGroup,
+    /// `cp.async.wait_group`: all but this many youngest groups.
+    WaitGroup {
+        pending: u32,
+    },
+    Mbarrier {
+        address: Access,
+        op: MbarrierOp,
+    },
+    CopyBulk(CopyBulk),
+}
+
+/// A result of [`Op::Alu`].
+pub(crate) struct Out {
+    pub dst: u32,
+    pub f: LaneFn,
+}
+
+/// State spaces as accesses name them. Constant memory shares the addresses of global memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AccessSpace {
+    Generic,
+    Global,
+    Shared,
+    Local,
+    Param,
+}
+
+/// A memory operand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub space: AccessSpace,
+    pub base: Src,
+    pub offset: i64,
+    /// The address register has 32 bits: the sum wraps there.
+    pub narrow: bool,
+    /// Bytes of an element: 1, 2, 4 or 8.
+    pub elem: u32,
+    /// Elements.
+    pub count: u32,
+    /// Required alignment in bytes.
+    pub align: u32,
+}
+
+impl Access {
+    pub fn bytes(&self) -> u64 {
+        (self.elem * self.count) as u64
+    }
+}
+
+pub(crate) struct Load {
+    pub access: Access,
+    /// One for each element; `None` for a sink.
+    pub dsts: SmallVec<[Option<u32>; 4]>,
+    /// Extends the element's sign.
+    pub signed: bool,
+    /// Bits of the destination registers that exist.
+    pub mask: u64,
+}
+
+/// Old value, first and second operand to new value.
+pub(crate) type AtomicFn = Box<dyn Fn(u64, u64, u64) -> u64 + Send + Sync>;
+
+pub(crate) struct Atomic {
+    pub access: Access,
+    pub f: AtomicFn,
+    /// The function in global memory, where that differs.
+    pub f_global: Option<AtomicFn>,
+    /// Destinations by element; empty for `red`.
+    pub dsts: SmallVec<[Option<u32>; 4]>,
+    /// First operand by element.
+    pub value: SmallVec<[Src; 4]>,
+    /// Second operand (`cas`).
+    pub second: Option<Src>,
+}
+
+pub(crate) enum Callee {
+    Function(usize),
+    /// The function whose address a register holds.
+    Indirect(Src),
+    Host(HostFunction),
+}
+
+/// Functions that the driver or runtime provides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostFunction {
+    Printf,
+    Malloc,
+    Free,
+    AssertFail,
+}
+
+/// An actual argument or result of a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arg {
+    /// A `.param` variable of the caller.
+    Memory {
+        offset: u64,
+        len: u64,
+    },
+    Value(Src),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Barrier {
+    pub kind: BarrierKind,
+    pub id: Src,
+    /// Expected number of threads; `None`: all.
+    pub count: Option<Src>,
+    /// All threads of a warp must execute the same instruction.
+    pub aligned: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BarrierKind {
+    Sync,
+    Arrive,
+    Reduce { op: Reduce, dst: u32, src: Src },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduce {
+    Popc,
+    And,
+    Or,
+}
+
+/// The lanes that take part in a collective operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Members {
+    /// A member mask.
+    Mask(Src),
+    /// The whole warp: `.aligned` instructions.
+    All,
+    /// Whoever executes it: instructions without `.sync`.
+    Present,
+}
+
+pub(crate) enum CollectiveOp {
+    WarpBarrier,
+    Vote {
+        kind: Vote,
+        dst: u32,
+        src: Src,
+    },
+    Shuffle {
+        mode: ShuffleMode,
+        dst: Option<u32>,
+        pred: Option<u32>,
+        src: Src,
+        b: Src,
+        c: Src,
+    },
+    MatchAny {
+        dst: u32,
+        src: Src,
+        wide: bool,
+    },
+    MatchAll {
+        dst: u32,
+        pred: Option<u32>,
+        src: Src,
+        wide: bool,
+    },
+    Redux {
+        dst: u32,
+        src: Src,
+        f: ReduxFn,
+    },
+    Elect {
+        dst: Option<u32>,
+        pred: u32,
+    },
+    Matrix(MatrixOp),
+}
+
+/// Combines two lanes of a `redux`.
+pub(crate) type ReduxFn = Box<dyn Fn(u64, u64) -> u64 + Send + Sync>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vote {
+    All,
+    Any,
+    Uniform,
+    Ballot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShuffleMode {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+/// `cp.async`: global to shared memory.
+pub(crate) struct CopyAsync {
+    pub dst: Access,
+    pub src: Access,
+    /// Bytes really read; the rest is zero.
+    pub src_size: Option<Src>,
+    /// Predicate: if set, nothing is read.
+    pub ignore: Option<Src>,
+}
+
+pub(crate) enum MbarrierOp {
+    Init {
+        count: Src,
+    },
+    Invalidate,
+    /// `arrive`, `arrive_drop` and their `expect_tx` forms. `state` takes the token.
+    Arrive {
+        count: Option<Src>,
+        expect: Option<Src>,
+        drop: bool,
+        state: Option<u32>,
+    },
+    ExpectTx {
+        bytes: Src,
+    },
+    CompleteTx {
+        bytes: Src,
+    },
+    /// `cp.async.mbarrier.arrive`
+    CopyArrive {
+        no_increment: bool,
+    },
+    /// `test_wait` and `try_wait` by a token or by parity.
+    Test {
+        dst: u32,
+        token: Src,
+        parity: bool,
+    },
+    PendingCount {
+        dst: u32,
+        state: Src,
+    },
+}
+
+/// `cp.async.bulk` of a linear piece of memory.
+pub(crate) struct CopyBulk {
+    pub dst: Access,
+    pub src: Access,
+    pub size: Src,
+    /// The mbarrier that counts the bytes.
+    pub mbarrier: Option<Access>,
+}

@@ -1,0 +1,74 @@
+//! The launch file: parsed once, resolved at any of its sizes.
+
+use std::sync::Arc;
+
+use crate::error::{LaunchError, Source};
+use crate::launch::Launch;
+use crate::resolve::Resolver;
+use crate::schema::Document;
+
+/// A launch description whose sizes are still open.
+#[derive(Clone, Debug)]
+pub struct LaunchFile {
+    document: Document,
+    source: Arc<Source>,
+}
+
+impl LaunchFile {
+    /// Parses a description. `path` is only for messages.
+    ///
+    /// Every size is resolved once, so a file that parses has no unknown parameters, no impossible
+    /// combinations of keys and no overflow at its own sizes.
+    pub fn parse(text: &str, path: &str) -> Result<LaunchFile, LaunchError> {
+        let source = Arc::new(Source {
+            path: path.to_owned(),
+            text: text.to_owned(),
+        });
+        let document: Document = toml::from_str(text).map_err(|error| {
+            LaunchError::new(&source, error.span().unwrap_or(0..0), error.message())
+        })?;
+        let file = LaunchFile { document, source };
+        let sizes = &file.document.sizes;
+        if sizes.get_ref().is_empty() {
+            let message = "there is no size: add a table `[sizes.small]`";
+            return Err(LaunchError::new(&file.source, sizes.span(), message));
+        }
+        for size in sizes.get_ref().keys() {
+            file.resolve(size, &[])?;
+        }
+        Ok(file)
+    }
+
+    /// The kernel's source file, relative to the description, if it names one.
+    pub fn source(&self) -> Option<&str> {
+        self.document.source.as_deref()
+    }
+
+    /// Options that nvcc needs to compile the source.
+    pub fn nvcc(&self) -> &[String] {
+        &self.document.nvcc
+    }
+
+    /// The entry symbol.
+    pub fn kernel(&self) -> &str {
+        self.document.kernel.get_ref()
+    }
+
+    /// What the kernel does, in a sentence.
+    pub fn about(&self) -> Option<&str> {
+        self.document.about.as_deref()
+    }
+
+    /// Names of the sizes, in alphabetical order.
+    pub fn sizes(&self) -> impl Iterator<Item = &str> {
+        self.document.sizes.get_ref().keys().map(String::as_str)
+    }
+
+    /// The launch at one size, with some of its parameters replaced.
+    ///
+    /// Fails if there is no such size or parameter, or if with these overrides a value is out of
+    /// its range.
+    pub fn resolve(&self, size: &str, overrides: &[(String, i64)]) -> Result<Launch, LaunchError> {
+        Resolver::new(&self.document, &self.source, size, overrides)?.launch()
+    }
+}

@@ -1,0 +1,204 @@
+//! A launch with every number known: what the emulator and the GPU runner take.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::compare::Tolerance;
+use crate::element::ElemType;
+use crate::error::{LaunchError, Source};
+use crate::init::Init;
+
+/// One launch of one kernel.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The entry symbol in the module.
+    pub kernel: String,
+    /// Name of the parameter set that this was resolved from.
+    pub size: String,
+    /// The parameters, overrides included.
+    pub params: BTreeMap<String, i64>,
+    /// Blocks in x, y and z; all at least 1.
+    pub grid: [u32; 3],
+    /// Threads per block in x, y and z; all at least 1. Whether a device takes that many is for
+    /// whoever knows the device to check.
+    pub block: [u32; 3],
+    /// Blocks per cluster in x, y and z, if the kernel is to be launched in clusters.
+    pub cluster: Option<[u32; 3]>,
+    /// Dynamic shared memory in bytes per block.
+    pub dynamic_smem: u32,
+    /// The kernel's parameters, in its order.
+    pub args: Vec<Arg>,
+    /// Module variables (`__constant__`, `__device__`) to be set before the launch, and read
+    /// after it where `output` says so.
+    pub symbols: Vec<Buffer>,
+}
+
+/// One kernel parameter.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    /// Passed by value.
+    Scalar(Scalar),
+    /// A pointer to memory of its own.
+    Buffer(Buffer),
+    /// A pointer into the memory of another parameter.
+    Alias(Alias),
+}
+
+/// A parameter that is passed by value: a scalar, an array or a structure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scalar {
+    /// The parameter's name in the description.
+    pub name: String,
+    /// The element type; `None` for a structure.
+    pub ty: Option<ElemType>,
+    /// The parameter's bytes, padding (zero) included.
+    pub bytes: Vec<u8>,
+    /// Alignment in bytes, a power of two.
+    pub align: usize,
+}
+
+/// A block of device memory with its initial contents.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// The parameter's name in the description, or the symbol's name in the module.
+    pub name: String,
+    /// Type of the elements.
+    pub ty: ElemType,
+    /// Extents, slowest varying first.
+    pub shape: Vec<u64>,
+    /// Number of elements: the product of `shape`.
+    pub len: usize,
+    /// What it holds before the launch.
+    pub init: Init,
+    /// Is it compared after the run?
+    pub output: bool,
+    /// How far an output may be from a reference; `None`: not one bit. Goes to
+    /// [`compare`](crate::compare()) as it is.
+    pub tolerance: Option<Tolerance>,
+    /// The pointer that the kernel gets lies this many bytes after a multiple of `align`.
+    pub offset: usize,
+    /// Alignment in bytes, a power of two, 256 (what `cudaMalloc` guarantees) unless given.
+    pub align: usize,
+    pub(crate) origin: Origin,
+}
+
+/// A second pointer to a buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// The parameter's name in the description.
+    pub name: String,
+    /// Index in [`Launch::args`] of the [`Buffer`] that it points into.
+    pub of: usize,
+    /// Bytes from that buffer's first element; within the buffer or one past its end.
+    pub offset: usize,
+}
+
+/// Where in the description something stands, for errors that show up later.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub source: Arc<Source>,
+    pub span: Range<usize>,
+}
+
+impl Origin {
+    pub fn error(&self, message: impl Into<String>) -> LaunchError {
+        LaunchError::new(&self.source, self.span.clone(), message)
+    }
+}
+
+impl Launch {
+    /// Threads per block.
+    pub fn block_threads(&self) -> u32 {
+        self.block.iter().fold(1, |all, &n| all.saturating_mul(n))
+    }
+
+    /// Blocks in the grid.
+    pub fn grid_blocks(&self) -> u64 {
+        self.grid
+            .iter()
+            .fold(1, |all, &n| all.saturating_mul(n.into()))
+    }
+
+    /// A parameter's value, overrides included.
+    pub fn param(&self, name: &str) -> Option<i64> {
+        self.params.get(name).copied()
+    }
+
+    /// All blocks of memory: the buffers among the arguments in order, then the symbols. Inputs
+    /// and outputs of references are numbered this way.
+    pub fn buffers(&self) -> impl Iterator<Item = &Buffer> {
+        let args = self.args.iter().filter_map(|arg| match arg {
+            Arg::Buffer(buffer) => Some(buffer),
+            Arg::Scalar(_) | Arg::Alias(_) => None,
+        });
+        args.chain(&self.symbols)
+    }
+
+    /// The buffer or symbol of that name.
+    pub fn buffer(&self, name: &str) -> Option<&Buffer> {
+        self.buffers().find(|buffer| buffer.name == name)
+    }
+}
+
+impl Arg {
+    /// The parameter's name in the description.
+    pub fn name(&self) -> &str {
+        match self {
+            Arg::Scalar(scalar) => &scalar.name,
+            Arg::Buffer(buffer) => &buffer.name,
+            Arg::Alias(alias) => &alias.name,
+        }
+    }
+}
+
+impl Buffer {
+    /// Size in bytes.
+    pub fn size(&self) -> usize {
+        self.len * self.ty.size()
+    }
+
+    /// The initial contents, little endian. `files` gives the bytes of a file named in `init`;
+    /// pass [`no_files`](crate::no_files) where there are none.
+    pub fn materialize(
+        &self,
+        files: &dyn Fn(&str) -> Result<Vec<u8>, String>,
+    ) -> Result<Vec<u8>, LaunchError> {
+        let mut bytes = Vec::new();
+        let size = self.size();
+        bytes.try_reserve_exact(size).map_err(|_| {
+            self.error(format!(
+                "`{}` takes {size} bytes: not enough memory",
+                self.name
+            ))
+        })?;
+        bytes.resize(size, 0);
+        self.materialize_into(&mut bytes, files)?;
+        Ok(bytes)
+    }
+
+    /// Writes the initial contents into `out`, which must hold exactly [`size`](Self::size) bytes.
+    pub fn materialize_into(
+        &self,
+        out: &mut [u8],
+        files: &dyn Fn(&str) -> Result<Vec<u8>, String>,
+    ) -> Result<(), LaunchError> {
+        if out.len() != self.size() {
+            let message = format!(
+                "`{}` takes {} bytes, not {}",
+                self.name,
+                self.size(),
+                out.len()
+            );
+            return Err(self.error(message));
+        }
+        self.init
+            .write(self, out, files)
+            .map_err(|message| self.error(message))
+    }
+
+    /// An error about this buffer, labelled with its place in the description.
+    pub fn error(&self, message: impl Into<String>) -> LaunchError {
+        self.origin.error(message)
+    }
+}

@@ -1,0 +1,59 @@
+//! Launch descriptions: how to run a kernel, independent of any host program.
+//!
+//! A TOML file names the kernel, the grid and block, and every argument with its type, shape and
+//! initial contents; `docs/launch.md` describes the format. The emulator, the GPU runner and the
+//! static model all start from the [`Launch`] that such a file resolves to at one of its sizes:
+//!
+//! ```
+//! use warpwright_launch::{Arg, LaunchFile, no_files};
+//!
+//! let text = r#"
+//!     kernel = "scale"
+//!     [sizes.small]
+//!     n = 1000
+//!     [launch]
+//!     grid = ["ceil_div(n, 256)"]
+//!     block = [256]
+//!     [[args]]
+//!     name = "n"
+//!     type = "s32"
+//!     value = "n"
+//!     [[args]]
+//!     name = "x"
+//!     type = "f32"
+//!     shape = ["n"]
+//!     init = { kind = "uniform", low = -1.0, high = 1.0 }
+//!     output = true
+//! "#;
+//! let launch = LaunchFile::parse(text, "scale.toml")?.resolve("small", &[])?;
+//! assert_eq!((launch.grid, launch.block_threads()), ([4, 1, 1], 256));
+//! let Some(Arg::Buffer(x)) = launch.args.get(1) else { panic!() };
+//! assert_eq!(x.materialize(&no_files)?.len(), 4000);
+//! # Ok::<(), warpwright_launch::LaunchError>(())
+//! ```
+//!
+//! Nothing here reads a file or touches a device: text and bytes in, values out. The same
+//! description gives the same bytes on every machine.
+
+mod compare;
+mod element;
+mod error;
+mod expr;
+mod file;
+mod generate;
+mod init;
+mod launch;
+mod npy;
+mod resolve;
+mod resolve_init;
+mod schema;
+
+pub use compare::{Comparison, Tolerance, compare};
+pub use element::ElemType;
+pub use error::LaunchError;
+pub use expr::{Expr, ExprError};
+pub use file::LaunchFile;
+pub use generate::Generator;
+pub use init::{FileFormat, Init, no_files};
+pub use launch::{Alias, Arg, Buffer, Launch, Scalar};
+pub use npy::{Npy, NpyError, read_npy, write_npy};
