@@ -1,0 +1,230 @@
+//! The last round of a proof: every observable of both functions, side by side.
+
+use rustc_hash::FxHashSet;
+use warpwright_flow::Inst;
+
+use crate::machine::{Deed, Loaded, Log, Machine};
+use crate::product::{Pairing, Place, Run};
+use crate::prove::{Prover, is_negated};
+use crate::semantics::Semantics;
+use crate::slots::Misplaced;
+use crate::state::{CONVERGENCE, MEMORIES, State};
+use crate::term::{Head, Term, Terms};
+
+/// Something that the last round found wrong.
+#[derive(Clone, Debug)]
+pub(crate) enum Finding {
+    /// The memories differ on arrival at a node.
+    Memory {
+        node: usize,
+        memory: usize,
+        terms: [Term; 2],
+    },
+    /// The same, and these deeds are why; `None` where one is missing.
+    Deeds {
+        node: usize,
+        terms: [Term; 2],
+        deeds: [Option<Deed>; 2],
+    },
+    /// Two decisions differ.
+    Decision { node: usize, deeds: [Deed; 2] },
+    /// What threads do together came before a decision on one side only.
+    Moved { decision: (Inst, Inst) },
+    /// An access to a spill area is wrong or unclear.
+    Misplaced {
+        node: usize,
+        inst: Inst,
+        misplaced: Misplaced,
+    },
+    /// A load that the original does not execute.
+    Speculated { inst: Inst, term: Term },
+}
+
+impl<S: Semantics> Prover<'_, S> {
+    /// The last round: every observable of both functions.
+    pub(crate) fn compare(&mut self) -> Result<(), Vec<Finding>> {
+        let product = self.product.clone();
+        let pairing = self.pairing;
+        let mut findings = Vec::new();
+        let mut states: Vec<State> = Vec::new();
+        let mut logs: Vec<Log> = Vec::new();
+        self.round(&mut |machine, node, state| {
+            let here = &product.nodes[node];
+            let blocks = [here.original, here.rewritten].map(|place| match place {
+                Place::Block(block) => Some(block),
+                Place::Left(_) => None,
+            });
+            let layout = machine.layout(blocks);
+            if matches!(here.run, Run::Both(..) | Run::Nothing) {
+                // Those that die with the thread are compared, too: a store to a wrong address may
+                // do anything.
+                for memory in 0..MEMORIES {
+                    let of = |side| state[layout.memory(side, memory)];
+                    if of(0) != of(1) {
+                        findings.push(Finding::Memory {
+                            node,
+                            memory,
+                            terms: [of(0), of(1)],
+                        });
+                    }
+                }
+            }
+            let log = std::mem::take(&mut machine.log);
+            for (inst, misplaced) in &log.misplaced {
+                findings.push(Finding::Misplaced {
+                    node,
+                    inst: *inst,
+                    misplaced: misplaced.clone(),
+                });
+            }
+            speculated(machine, &log, &state[..layout.original], &mut findings);
+            if let Some((a, b)) = here.decision {
+                let [before, after] = machine.memories.map(|side| side[CONVERGENCE]);
+                if before != after {
+                    findings.push(Finding::Moved { decision: (a, b) });
+                }
+                let flip =
+                    |func: &S, inst| pairing == Pairing::ByPredicate && is_negated(func, inst);
+                let flips = [
+                    flip(machine.functions[0].func, a),
+                    flip(machine.functions[1].func, b),
+                ];
+                let conditions = (
+                    machine.condition(0, a, flips[0]),
+                    machine.condition(1, b, flips[1]),
+                );
+                if let (Some(first), Some(second)) = conditions
+                    && (first.op != second.op || first.content != second.content)
+                {
+                    findings.push(Finding::Decision {
+                        node,
+                        deeds: [first, second],
+                    });
+                }
+            }
+            states.push(state.clone());
+            logs.push(log);
+        });
+        if findings.is_empty() {
+            return Ok(());
+        }
+        for finding in &mut findings {
+            if let Finding::Memory {
+                node,
+                memory,
+                terms,
+            } = *finding
+                && let Some((node, deeds)) = self.first_difference(node, memory, &states, &logs)
+            {
+                *finding = Finding::Deeds { node, terms, deeds };
+            }
+        }
+        Err(findings)
+    }
+
+    /// Walks back from `node` to where both saw the same memory, and returns the first deeds that
+    /// differ since then.
+    fn first_difference(
+        &self,
+        node: usize,
+        memory: usize,
+        states: &[State],
+        logs: &[Log],
+    ) -> Option<(usize, [Option<Deed>; 2])> {
+        let differs = |blocks, state: &State| {
+            let layout = self.machine.layout(blocks);
+            state.get(layout.memory(0, memory)) != state.get(layout.memory(1, memory))
+        };
+        let mut path = Vec::new();
+        let mut at = node;
+        loop {
+            let preds = self.product.nodes[at].preds.iter().zip(&self.arriving[at]);
+            let blocks = self.blocks(at);
+            let wrong = preds
+                .filter(|(_, state)| state.as_ref().is_some_and(|state| differs(blocks, state)));
+            let pred = wrong.map(|(pred, _)| pred.0 as usize).next()?;
+            if path.len() > self.product.nodes.len() {
+                return None;
+            }
+            path.push(pred);
+            at = pred;
+            if !differs(self.blocks(pred), &states[pred]) {
+                break;
+            }
+        }
+        let mut deeds: [Vec<(usize, &Deed)>; 2] = [Vec::new(), Vec::new()];
+        for &node in path.iter().rev() {
+            for side in [0, 1] {
+                let touching = logs[node].deeds[side].iter();
+                deeds[side].extend(
+                    touching
+                        .filter(|deed| deed.memories & 1 << memory != 0)
+                        .map(|deed| (node, deed)),
+                );
+            }
+        }
+        let longest = deeds[0].len().max(deeds[1].len());
+        (0..longest).find_map(|index| {
+            let [a, b] = [deeds[0].get(index), deeds[1].get(index)];
+            let same = a
+                .zip(b)
+                .is_some_and(|(a, b)| a.1.op == b.1.op && a.1.content == b.1.content);
+            let node = a.or(b)?.0;
+            let deeds = [a.map(|a| a.1.clone()), b.map(|b| b.1.clone())];
+            (!same).then_some((node, deeds))
+        })
+    }
+}
+
+/// Loads of the rewritten function that the original does not execute here, and whose value it
+/// does not hold either: they might fault where the original does not.
+fn speculated<S: Semantics>(
+    machine: &Machine<'_, S>,
+    log: &Log,
+    held: &[Term],
+    findings: &mut Vec<Finding>,
+) {
+    let mut known: Option<FxHashSet<(Term, Option<Term>)>> = None;
+    let is_always = |guard| machine.terms.as_const(guard) == Some(1);
+    for &Loaded {
+        inst,
+        term,
+        guard,
+        is_safe,
+    } in &log.loads[1]
+    {
+        let here = log.loads[0]
+            .iter()
+            .any(|other| other.term == term && (other.guard == guard || is_always(other.guard)));
+        if is_safe || here {
+            continue;
+        }
+        let known = known.get_or_insert_with(|| executed(&machine.terms, held));
+        if !known.contains(&(term, None)) && !known.contains(&(term, Some(guard))) {
+            findings.push(Finding::Speculated { inst, term });
+        }
+    }
+}
+
+/// The operations that must have been executed for these terms to be there; those under a
+/// selection with their condition.
+fn executed(terms: &Terms, held: &[Term]) -> FxHashSet<(Term, Option<Term>)> {
+    let mut found = FxHashSet::default();
+    let mut work: Vec<(Term, Option<Term>)> = held.iter().map(|&term| (term, None)).collect();
+    while let Some((term, condition)) = work.pop() {
+        if !found.insert((term, condition)) {
+            continue;
+        }
+        match (terms.head(term), terms.args(term)) {
+            (Head::Select, &[on, then, _]) => {
+                work.push((on, condition));
+                if condition.is_none() {
+                    work.push((then, Some(on)));
+                }
+            }
+            (Head::Store(_) | Head::Event(_) | Head::After(_), _) => {}
+            (_, args) => work.extend(args.iter().map(|&arg| (arg, condition))),
+        }
+    }
+    found
+}

@@ -1,0 +1,292 @@
+//! One instruction on terms.
+
+use smallvec::SmallVec;
+use warpwright_flow::{Inst, Transfer, Value};
+
+use crate::machine::{Deed, Loaded, Machine, REWRITTEN};
+use crate::memory::{self, Extent};
+use crate::semantics::{Access, Address, Arg, Base, Effect, Meaning, Semantics, Spaces, Step};
+use crate::state::{CALLER, CONVERGENCE, MEMORIES};
+use crate::term::{Args, Head, Side, Sym, Term};
+
+/// Where an instruction's results come from.
+pub(crate) enum Results {
+    None,
+    Terms(SmallVec<[Term; 4]>),
+    Operation(Sym, Args),
+    Event(Term),
+}
+
+/// The numbers of these memories.
+fn members(spaces: Spaces) -> impl Iterator<Item = usize> {
+    (0..5).filter(move |memory| spaces.0 & 1 << memory != 0)
+}
+
+impl<S: Semantics> Machine<'_, S> {
+    pub(crate) fn guard(&mut self, side: usize, step: &Step) -> Term {
+        let Some(guard) = step.guard else {
+            return self.truth;
+        };
+        let term = self.read(side, guard.value);
+        if guard.negated {
+            self.terms.not(term)
+        } else {
+            term
+        }
+    }
+
+    pub(crate) fn arg(&mut self, side: usize, arg: &Arg, guard: Term) -> Term {
+        let term = match *arg {
+            Arg::Value(value) => self.read(side, value),
+            Arg::Not(value) => {
+                let term = self.read(side, value);
+                self.terms.not(term)
+            }
+            Arg::Low { value, bits, of } => {
+                let term = self.read(side, value);
+                let term = self.terms.assume(guard, term);
+                self.terms.extract(0, bits, of, term)
+            }
+            Arg::Const(bits) => self.terms.constant(bits),
+            Arg::Symbol(ref name, offset) => {
+                let symbol = self.terms.symbol(name);
+                self.terms.add_const(64, symbol, offset)
+            }
+            Arg::Address(ref address) => self.address(side, address, guard),
+            Arg::Input(ref name) => {
+                let sym = self.terms.sym(name);
+                self.terms.leaf(Head::Input(sym))
+            }
+            Arg::Coordinate(coordinate) => self.terms.leaf(Head::Coordinate(coordinate)),
+        };
+        self.terms.assume(guard, term)
+    }
+
+    fn address(&mut self, side: usize, address: &Address, guard: Term) -> Term {
+        let (base, bits) = match address.base {
+            Base::Value(value, bits) => {
+                let term = self.read(side, value);
+                (self.terms.assume(guard, term), bits)
+            }
+            Base::Symbol(ref name) => (self.terms.symbol(name), 64),
+        };
+        self.terms.add_const(bits, base, address.offset)
+    }
+
+    pub(crate) fn execute(&mut self, side: usize, inst: Inst, step: &Step, op: Sym) {
+        let guard = self.guard(side, step);
+        let mut args: Args = step
+            .args
+            .iter()
+            .map(|arg| self.arg(side, arg, guard))
+            .collect();
+        if step.reads_flag {
+            args.push(self.flags[side]);
+        }
+        let results = match step.effect {
+            Effect::Pure => self.compute(step, op, &args),
+            Effect::Load { spaces, is_safe } => {
+                self.load(side, inst, step, op, &args, guard, spaces, is_safe)
+            }
+            Effect::Store(spaces) => self.store(side, inst, step, op, &args, guard, spaces),
+            Effect::Convergent => self.event(side, inst, op, guard, &args, 1 << CONVERGENCE),
+            Effect::Ordered => {
+                let all = ((1 << MEMORIES) - 1) & !(1 << CALLER);
+                let event = self.event(side, inst, op, guard, &args, all);
+                if side == REWRITTEN && self.functions[side].func.transfer(inst) == Transfer::Call {
+                    self.lose_slots();
+                }
+                event
+            }
+            Effect::Leave => self.event(side, inst, op, guard, &args, 1 << CALLER),
+            Effect::Branch => Results::None,
+        };
+        for (index, value) in step.results.iter().enumerate() {
+            if let Some(value) = value {
+                let term = self.result(&results, index);
+                self.write(side, *value, term, guard);
+            }
+        }
+        if step.writes_flag {
+            let flag = self.terms.make(Head::Op(op, u8::MAX), args);
+            self.flags[side] = self.terms.select(guard, flag, self.flags[side]);
+        }
+    }
+
+    fn result(&mut self, results: &Results, index: usize) -> Term {
+        let n = index as u8;
+        match results {
+            Results::Terms(terms) if index < terms.len() => terms[index],
+            Results::Operation(op, args) => self.terms.make(Head::Op(*op, n), args.iter().copied()),
+            Results::Event(event) => self.terms.make(Head::Result(n), [*event]),
+            // An instruction set that promises results it does not give: equal to nothing.
+            _ => self.terms.leaf(Head::Unknown(
+                self.node,
+                Side::Original,
+                Value(index as u32),
+            )),
+        }
+    }
+
+    fn compute(&mut self, step: &Step, op: Sym, args: &Args) -> Results {
+        let terms = &mut self.terms;
+        let term = match (step.meaning, args.as_slice()) {
+            (Meaning::Copy, &[a]) => a,
+            (Meaning::Add(bits), &[a, b]) => terms.add(bits, a, b),
+            (Meaning::Sub(bits), &[a, b]) => terms.sub(bits, a, b),
+            (Meaning::Mul(bits), &[a, b]) => terms.mul(bits, a, b),
+            (Meaning::MulAdd(bits), &[a, b, c]) => {
+                let product = terms.mul(bits, a, b);
+                terms.add(bits, product, c)
+            }
+            (Meaning::MulWide { bits, signed }, &[a, b]) => terms.mul_wide(bits, signed, a, b),
+            (Meaning::MulAddWide { bits, signed }, &[a, b, c]) => {
+                let product = terms.mul_wide(bits, signed, a, b);
+                terms.add(2 * bits, product, c)
+            }
+            (Meaning::Shl(bits), &[a, b]) => terms.shl(op, bits, a, b),
+            (Meaning::ZeroExtend { from, to }, &[a]) => terms.zero_extend(from, to, a),
+            (Meaning::SignExtend { from, to }, &[a]) => terms.sign_extend(from, to, a),
+            (Meaning::Truncate { from, to }, &[a]) => terms.extract(0, to, from, a),
+            (Meaning::Unpack(bits), &[a]) => {
+                let of = bits * step.results.len() as u32;
+                let parts = 0..step.results.len() as u32;
+                return Results::Terms(
+                    parts
+                        .map(|part| terms.extract(part * bits, bits, of, a))
+                        .collect(),
+                );
+            }
+            (Meaning::Pack(bits), parts) if !parts.is_empty() => terms.concat(bits, parts),
+            (Meaning::Select, &[a, b, condition]) => terms.select(condition, a, b),
+            (Meaning::Equal(bits), &[a, b]) => terms.equal(bits, a, b),
+            (Meaning::Differ(bits), &[a, b]) => {
+                let equal = terms.equal(bits, a, b);
+                terms.not(equal)
+            }
+            (Meaning::Not, &[a]) => terms.not(a),
+            _ => return Results::Operation(op, args.clone()),
+        };
+        Results::Terms(SmallVec::from_slice(&[term]))
+    }
+
+    /// An event that keeps its order among all that touch these memories.
+    fn event(
+        &mut self,
+        side: usize,
+        inst: Inst,
+        op: Sym,
+        guard: Term,
+        args: &Args,
+        memories: u8,
+    ) -> Results {
+        let mut content = Args::from_slice(&[guard]);
+        content.extend_from_slice(args);
+        self.log.deeds[side].push(Deed {
+            inst,
+            memories,
+            op,
+            content: content.clone(),
+            is_store: false,
+        });
+        let touched = (0..MEMORIES).filter(|memory| memories & 1 << memory != 0);
+        content.extend(touched.clone().map(|memory| self.memories[side][memory]));
+        let event = self.terms.make(Head::Event(op), content);
+        for memory in touched {
+            self.memories[side][memory] = self.terms.make(Head::After(memory as u8), [event]);
+        }
+        Results::Event(event)
+    }
+
+    /// Is this an access to the rewrite's own memory?
+    fn is_private(&self, side: usize, address: Term) -> bool {
+        side == REWRITTEN && self.terms.is_private(address)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one instruction")]
+    fn load(
+        &mut self,
+        side: usize,
+        inst: Inst,
+        step: &Step,
+        op: Sym,
+        args: &Args,
+        guard: Term,
+        spaces: Spaces,
+        is_safe: bool,
+    ) -> Results {
+        let mut content = args.clone();
+        let mut extent = None;
+        if let Some(access) = &step.access {
+            let address = self.address(side, &access.address, guard);
+            if self.is_private(side, address) {
+                return self.load_slots(inst, access, address);
+            }
+            extent = self.extent(access, address, spaces);
+            content.insert(0, address);
+        }
+        for memory in members(spaces) {
+            let now = self.memories[side][memory];
+            content.push(memory::version(&self.terms, &self.extents, now, extent));
+        }
+        let term = self.terms.make(Head::Op(op, 0), content.iter().copied());
+        self.log.loads[side].push(Loaded {
+            inst,
+            term,
+            guard,
+            is_safe,
+        });
+        Results::Operation(op, content)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one instruction")]
+    fn store(
+        &mut self,
+        side: usize,
+        inst: Inst,
+        step: &Step,
+        op: Sym,
+        args: &Args,
+        guard: Term,
+        spaces: Spaces,
+    ) -> Results {
+        let mut content = Args::from_slice(&[guard]);
+        let mut extent = None;
+        if let Some(access) = &step.access {
+            let address = self.address(side, &access.address, guard);
+            if self.is_private(side, address) {
+                self.store_slots(inst, access, address, args, guard);
+                return Results::None;
+            }
+            extent = self.extent(access, address, spaces);
+            content.push(address);
+        }
+        content.extend_from_slice(args);
+        let memories = spaces.0;
+        self.log.deeds[side].push(Deed {
+            inst,
+            memories,
+            op,
+            content: content.clone(),
+            is_store: true,
+        });
+        for memory in members(spaces) {
+            let now = self.memories[side][memory];
+            self.memories[side][memory] = memory::store(
+                &mut self.terms,
+                &mut self.extents,
+                now,
+                op,
+                &content,
+                extent,
+            );
+        }
+        Results::None
+    }
+
+    /// The bytes that an access to a single state space touches.
+    fn extent(&self, access: &Access, address: Term, spaces: Spaces) -> Option<Extent> {
+        let bytes = access.bytes.checked_mul(access.lanes)?;
+        (spaces.0.count_ones() == 1).then(|| Extent::new(&self.terms, address, bytes))
+    }
+}

@@ -1,0 +1,179 @@
+//! Registers that an asynchronous operation still reads or writes after its instruction has been
+//! passed (`wgmma`, `tcgen05.ld`).
+//!
+//! The terms take such an operation to happen at once. That is right if nobody touches its registers
+//! before the wait (nor, for `wgmma`, writes them between the last fence and the operation), which
+//! is checked here for the rewritten function; the original is taken to keep the rule. Operations
+//! of the same queue may share registers (accumulators that stay in place).
+
+use rustc_hash::FxHashSet;
+use warpwright_flow::{Block, Cfg, Inst, Queue, Value};
+
+use crate::semantics::Semantics;
+
+/// An instruction that touches a register in flight, and the operation that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Touched {
+    pub(crate) inst: Inst,
+    pub(crate) holder: Inst,
+    pub(crate) value: Value,
+}
+
+/// The first reachable operation that has a register touched, and where.
+pub(crate) fn find(func: &impl Semantics, cfg: &Cfg) -> Option<Touched> {
+    for &block in cfg.reverse_postorder() {
+        for holder in cfg.insts(block) {
+            let mut held = Vec::new();
+            func.for_each_held(holder, |queue, value| held.push((queue, value)));
+            for (queue, value) in held {
+                let flight = Flight {
+                    func,
+                    cfg,
+                    holder,
+                    queue,
+                    value,
+                };
+                if let Some(inst) = flight.after().or_else(|| flight.before()) {
+                    return Some(Touched {
+                        inst,
+                        holder,
+                        value,
+                    });
+                }
+            }
+        }
+    }
+    None
+}
+
+/// One register of one operation.
+struct Flight<'a, F> {
+    func: &'a F,
+    cfg: &'a Cfg,
+    holder: Inst,
+    queue: Queue,
+    value: Value,
+}
+
+/// What an instruction means for a walk.
+enum Step {
+    /// The walk ends here.
+    Stop,
+    /// The register is touched.
+    Touch,
+    /// On.
+    Go,
+}
+
+impl<F: Semantics> Flight<'_, F> {
+    /// Who touches the register between the operation and the wait? One that the operation writes
+    /// may not even be read.
+    fn after(&self) -> Option<Inst> {
+        let is_written = self.defines(self.holder);
+        let step = |inst| {
+            if self.func.waits(inst).contains(self.queue) {
+                return Step::Stop;
+            }
+            let mut touches = self.defines(inst);
+            if is_written {
+                self.func
+                    .for_each_use(inst, |value| touches |= value == self.value);
+            }
+            if touches && !self.shares(inst) {
+                Step::Touch
+            } else {
+                Step::Go
+            }
+        };
+        let start = self.cfg.block_of(self.holder);
+        let rest = self.cfg.insts(start).filter(|inst| *inst > self.holder);
+        self.search(
+            rest,
+            |block| self.cfg.insts(block),
+            |block| self.cfg.succs(block),
+            step,
+        )
+    }
+
+    /// Who writes the register between the last fence and the operation?
+    fn before(&self) -> Option<Inst> {
+        if !self.func.needs_fence(self.queue) {
+            return None;
+        }
+        let step = |inst| match () {
+            () if self.func.is_fence(self.queue, inst) => Step::Stop,
+            () if self.defines(inst) && !self.shares(inst) => Step::Touch,
+            () => Step::Go,
+        };
+        let start = self.cfg.block_of(self.holder);
+        let rest = self
+            .cfg
+            .insts(start)
+            .rev()
+            .filter(|inst| *inst < self.holder);
+        self.search(
+            rest,
+            |block| self.cfg.insts(block).rev(),
+            |block| self.cfg.preds(block),
+            step,
+        )
+    }
+
+    fn defines(&self, inst: Inst) -> bool {
+        let mut defines = false;
+        self.func
+            .for_each_def(inst, |value| defines |= value == self.value);
+        defines
+    }
+
+    /// Does another operation of the queue hold the register?
+    fn shares(&self, inst: Inst) -> bool {
+        let mut shares = false;
+        self.func.for_each_held(inst, |queue, value| {
+            shares |= queue == self.queue && value == self.value;
+        });
+        shares
+    }
+
+    /// Walks from the rest of the operation's block over all blocks that follow.
+    fn search<'b, I: Iterator<Item = Inst>>(
+        &self,
+        mut rest: impl Iterator<Item = Inst>,
+        insts: impl Fn(Block) -> I,
+        next: impl Fn(Block) -> &'b [Block],
+        step: impl Fn(Inst) -> Step,
+    ) -> Option<Inst> {
+        /// The touching instruction, or whether the walk goes on behind the block.
+        fn walk(
+            insts: &mut dyn Iterator<Item = Inst>,
+            step: &dyn Fn(Inst) -> Step,
+        ) -> Result<bool, Inst> {
+            for inst in insts {
+                match step(inst) {
+                    Step::Stop => return Ok(false),
+                    Step::Touch => return Err(inst),
+                    Step::Go => {}
+                }
+            }
+            Ok(true)
+        }
+        let mut seen: FxHashSet<Block> = FxHashSet::default();
+        let mut work = Vec::new();
+        match walk(&mut rest, &step) {
+            Err(inst) => return Some(inst),
+            Ok(true) => work.extend_from_slice(next(self.cfg.block_of(self.holder))),
+            Ok(false) => {}
+        }
+        while let Some(block) = work.pop() {
+            if !seen.insert(block) {
+                continue;
+            }
+            match walk(&mut insts(block), &step) {
+                Err(inst) => return Some(inst),
+                Ok(true) => work.extend_from_slice(next(block)),
+                Ok(false) => {}
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,28 @@
+//! The independent checker: is one function a correct rewrite of another?
+
+mod compare;
+mod execute;
+mod inflight;
+mod linear;
+mod machine;
+mod memory;
+mod product;
+mod prove;
+mod ptx;
+mod report;
+mod semantics;
+mod slots;
+mod spill;
+mod state;
+mod term;
+mod trace;
+mod verdict;
+
+pub use prove::check;
+pub use ptx::{Options, check_functions, check_modules};
+pub use semantics::{
+    Access, Address, Arg, Base, Coordinate, Effect, Extend, Guard, Meaning, Semantics, SlotSpace,
+    Spaces, Step, Unsupported, Variable,
+};
+pub use slots::Threads;
+pub use verdict::{Reason, Refutation, Verdict};

@@ -1,0 +1,333 @@
+//! The proof: rounds over the product graph until the assumptions about loops hold, then a last
+//! round that compares every observable.
+
+use std::collections::BTreeMap;
+
+use warpwright_flow::{Block, Inst, Transfer, Value};
+
+use crate::inflight;
+use crate::machine::{Function, Machine};
+use crate::product::{Pairing, Place, Product, Run, Skeleton};
+use crate::semantics::{Semantics, Variable};
+use crate::slots::{Slots, Threads};
+use crate::state::{Classes, State, join};
+use crate::term::{Head, Side, Term, Terms};
+use crate::verdict::{Reason, Verdict};
+
+/// Rounds after which the checker gives up. Each refines what is known of some loop, so nested
+/// loops need a few; hundreds mean something degenerate.
+const MAX_ROUNDS: usize = 300;
+
+/// Terms after which it gives up: some gigabytes.
+const MAX_TERMS: usize = 30_000_000;
+
+/// Is `rewritten` a correct version of `original`? Both must take the same parameters.
+pub fn check<S: Semantics>(original: &S, rewritten: &S, threads: &Threads) -> Verdict {
+    let first = check_paired(original, rewritten, threads, Pairing::ByPosition);
+    let any_negated = |func: &S| {
+        let mut insts = (0..func.inst_count() as u32).map(Inst);
+        insts.any(|inst| is_negated(func, inst))
+    };
+    if first.is_proved() || !(any_negated(original) || any_negated(rewritten)) {
+        return first;
+    }
+    let second = check_paired(original, rewritten, threads, Pairing::ByPredicate);
+    if second.is_proved() { second } else { first }
+}
+
+/// Is it a branch that is taken where its guard predicate is false?
+pub(crate) fn is_negated<S: Semantics>(func: &S, inst: Inst) -> bool {
+    func.transfer(inst) == Transfer::Jump
+        && func.is_predicated(inst)
+        && func
+            .step(inst)
+            .is_ok_and(|step| step.guard.is_some_and(|guard| guard.negated))
+}
+
+fn check_paired<S: Semantics>(
+    original: &S,
+    rewritten: &S,
+    threads: &Threads,
+    pairing: Pairing,
+) -> Verdict {
+    match Prover::new(original, rewritten, threads, pairing) {
+        Ok(mut prover) => prover.prove(),
+        Err(reason) => Verdict::Undecided(reason),
+    }
+}
+
+/// A proof in the making.
+pub(crate) struct Prover<'a, S> {
+    pub(crate) machine: Machine<'a, S>,
+    pub(crate) product: Product,
+    pub(crate) pairing: Pairing,
+    classes: Vec<Classes>,
+    /// What arrives over each edge, in the order of `Node::preds`.
+    pub(crate) arriving: Vec<Vec<Option<State>>>,
+    /// What arrives at node 0 from outside.
+    pub(crate) entry: State,
+    /// What the original's unset registers are taken to hold: unset registers of the rewritten
+    /// function.
+    pub(crate) given: BTreeMap<Value, Value>,
+}
+
+impl<'a, S: Semantics> Prover<'a, S> {
+    fn new(
+        original: &'a S,
+        rewritten: &'a S,
+        threads: &Threads,
+        pairing: Pairing,
+    ) -> Result<Self, Reason> {
+        let mut terms = Terms::default();
+        let slots = private_slots(original, rewritten, threads, &mut terms)?;
+        let first = Function::new(original, &mut terms).map_err(|(inst, error)| Reason {
+            text: error.0,
+            original_place: Some(original.place(inst)),
+            rewritten_place: None,
+        })?;
+        let second = Function::new(rewritten, &mut terms).map_err(|(inst, error)| Reason {
+            text: error.0,
+            original_place: None,
+            rewritten_place: Some(rewritten.place(inst)),
+        })?;
+        if let Some(touched) = inflight::find(rewritten, &second.cfg) {
+            let name = rewritten.value_name(touched.value);
+            let holder = rewritten.place(touched.holder);
+            return Err(Reason {
+                text: format!("{name} is touched while {holder} may still use it"),
+                original_place: None,
+                rewritten_place: Some(rewritten.place(touched.inst)),
+            });
+        }
+        let product = {
+            let a = Skeleton::new(original, &first.cfg, pairing, |inst| {
+                is_negated(original, inst)
+            });
+            let b = Skeleton::new(rewritten, &second.cfg, pairing, |inst| {
+                is_negated(rewritten, inst)
+            });
+            Product::new(&a, &b)
+        };
+        let product = product.map_err(|error| Reason {
+            text: format!("the control flow differs: {}", error.reason),
+            original_place: Some(show_place(&first, error.original)),
+            rewritten_place: Some(show_place(&second, error.rewritten)),
+        })?;
+        let nodes = product.nodes.len();
+        Ok(Prover {
+            machine: Machine::new([first, second], terms, slots),
+            entry: State::new(),
+            arriving: product
+                .nodes
+                .iter()
+                .map(|node| vec![None; node.preds.len()])
+                .collect(),
+            product,
+            pairing,
+            classes: vec![Classes::default(); nodes],
+            given: BTreeMap::new(),
+        })
+    }
+
+    fn prove(&mut self) -> Verdict {
+        // Most rewrites leave the names of registers alone.
+        self.given = self.unset_of_one_name();
+        let first = self.attempt();
+        if first.is_proved() || self.given.is_empty() {
+            return first;
+        }
+        self.given.clear();
+        let second = self.attempt();
+        if second.is_proved() { second } else { first }
+    }
+
+    fn attempt(&mut self) -> Verdict {
+        for _ in 0..MAX_ROUNDS {
+            if let Err(reason) = self.settle() {
+                return Verdict::Undecided(reason);
+            }
+            match self.compare() {
+                Ok(()) => return self.proved(),
+                Err(found) if self.assume_unset(&found) => {}
+                Err(found) => return self.answer(&found),
+            }
+        }
+        Verdict::Undecided(Reason::new(
+            "too many registers are read before they are set",
+        ))
+    }
+
+    /// Registers that both functions may read before they set them, and call by one name.
+    fn unset_of_one_name(&self) -> BTreeMap<Value, Value> {
+        let [original, rewritten] = &self.machine.functions;
+        let [Some(a), Some(b)] = self.blocks(0) else {
+            return BTreeMap::new();
+        };
+        let live = rewritten.liveness.live_in(b).iter();
+        let names: BTreeMap<String, Value> = live
+            .map(|&value| (rewritten.func.value_name(value), value))
+            .collect();
+        let unset = original.liveness.live_in(a).iter();
+        let unset = unset.filter(|&&value| original.func.entry_name(value).is_none());
+        let pairs =
+            unset.filter_map(|&value| Some((value, *names.get(&original.func.value_name(value))?)));
+        pairs.collect()
+    }
+
+    /// Every thread does the same. But if what threads do together stands in other places than
+    /// before, other threads may do it together.
+    fn proved(&self) -> Verdict {
+        let [original, rewritten] = &self.machine.functions;
+        match original.collectives() == rewritten.collectives() {
+            true => Verdict::Proved,
+            false => Verdict::Undecided(Reason::new(
+                "instructions that threads execute together were duplicated or merged",
+            )),
+        }
+    }
+
+    /// Rounds until the classes of all loop headers hold.
+    fn settle(&mut self) -> Result<(), Reason> {
+        self.classes.fill(Classes::default());
+        self.entry = self.entry_state(0).unwrap_or_default();
+        for _ in 0..MAX_ROUNDS {
+            let slots = self.machine.slots.slots.len();
+            self.round(&mut |_, _, _| {});
+            if self.machine.terms.len() > MAX_TERMS {
+                return Err(Reason::new("the functions are too large"));
+            }
+            let mut changed = self.machine.slots.slots.len() != slots;
+            for node in 0..self.product.nodes.len() {
+                changed |= self.refine(node);
+            }
+            if !changed {
+                return Ok(());
+            }
+        }
+        Err(Reason::new("the values in its loops do not settle"))
+    }
+
+    fn refine(&mut self, node: usize) -> bool {
+        let loops = self.product.nodes[node]
+            .preds
+            .iter()
+            .any(|pred| pred.0 as usize >= node);
+        if !loops {
+            return false;
+        }
+        let entry = self.entry_state(node);
+        let mut arriving: Vec<&State> = entry.iter().collect();
+        arriving.extend(self.arriving[node].iter().flatten());
+        self.classes[node].refine(&arriving)
+    }
+
+    pub(crate) fn blocks(&self, node: usize) -> [Option<Block>; 2] {
+        let node = &self.product.nodes[node];
+        [node.original, node.rewritten].map(|place| match place {
+            Place::Block(block) => Some(block),
+            Place::Left(_) => None,
+        })
+    }
+
+    fn entry_state(&mut self, node: usize) -> Option<State> {
+        let given = &self.given;
+        let leaves: BTreeMap<Value, Term> = given
+            .iter()
+            .map(|(&of, &to)| {
+                (
+                    of,
+                    self.machine.terms.leaf(Head::Unset(Side::Rewritten, to)),
+                )
+            })
+            .collect();
+        let blocks = self.blocks(node);
+        (node == 0).then(|| {
+            self.machine
+                .entry_state(blocks, &|value| leaves.get(&value).copied())
+        })
+    }
+
+    /// The state on arrival at a node, from what arrives over edges that lead forward.
+    fn arrive(&mut self, node: usize) -> State {
+        let entry = self.entry_state(node);
+        let preds = &self.product.nodes[node].preds;
+        let forward = preds.iter().zip(&self.arriving[node]);
+        let mut arriving: Vec<&State> = entry.iter().collect();
+        arriving.extend(
+            forward
+                .filter(|(pred, _)| (pred.0 as usize) < node)
+                .filter_map(|(_, state)| state.as_ref()),
+        );
+        join(
+            &mut self.machine.terms,
+            node as u32,
+            &self.classes[node],
+            &arriving,
+        )
+    }
+
+    /// Executes all nodes in order. `visit` sees each after its blocks have run.
+    pub(crate) fn round(&mut self, visit: &mut dyn FnMut(&mut Machine<'a, S>, usize, &State)) {
+        for node in 0..self.product.nodes.len() {
+            let state = self.arrive(node);
+            let blocks = self.blocks(node);
+            self.machine.enter(node as u32, blocks, &state);
+            match self.product.nodes[node].run {
+                Run::Both(a, b) => {
+                    self.machine.run(0, a);
+                    self.machine.run(1, b);
+                }
+                Run::Original(a) => self.machine.run(0, a),
+                Run::Rewritten(b) => self.machine.run(1, b),
+                Run::Nothing => {}
+            }
+            visit(&mut self.machine, node, &state);
+            for way in 0..self.product.nodes[node].succs.len() {
+                let succ = self.product.nodes[node].succs[way] as usize;
+                let state = self.machine.leave(self.blocks(succ));
+                let edge = (node as u32, way as u32);
+                let preds = &self.product.nodes[succ].preds;
+                if let Some(at) = preds.iter().position(|&pred| pred == edge) {
+                    self.arriving[succ][at] = Some(state);
+                }
+            }
+        }
+    }
+}
+
+/// The rewritten function's variables that the original does not have.
+fn private_slots<S: Semantics>(
+    original: &S,
+    rewritten: &S,
+    threads: &Threads,
+    terms: &mut Terms,
+) -> Result<Slots, Reason> {
+    let known: BTreeMap<String, Variable> = original
+        .variables()
+        .into_iter()
+        .map(|variable| (variable.name.clone(), variable))
+        .collect();
+    let mut slots = Slots::new(*threads);
+    for variable in rewritten.variables() {
+        match known.get(&variable.name) {
+            Some(same) if *same == variable => {}
+            Some(_) => {
+                let text = format!("{} is declared differently", variable.name);
+                return Err(Reason::new(text));
+            }
+            None => {
+                let symbol = terms.make_private(&variable.name);
+                slots.add_region(&variable, symbol).map_err(Reason::new)?;
+            }
+        }
+    }
+    Ok(slots)
+}
+
+pub(crate) fn show_place<S: Semantics>(function: &Function<'_, S>, place: Place) -> String {
+    match place {
+        Place::Block(block) => function.func.place(function.cfg.first_inst(block)),
+        Place::Left(Transfer::Return) => "the return to the caller".to_owned(),
+        Place::Left(_) => "the end of the thread".to_owned(),
+    }
+}

@@ -1,0 +1,246 @@
+//! One PTX function, as the checker sees it.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use warpwright_flow::{Class, ClassInfo, Function as _, Inst, Queue, Queues, Transfer, Value};
+use warpwright_ptx::opcode::Op;
+use warpwright_ptx::{
+    FuncId, FunctionKind, Init, LineIndex, Linkage, Module, Reg, Space, Symbol, VarId,
+    Variable as PtxVariable, View,
+};
+
+use super::step;
+use crate::semantics::{Semantics, SlotSpace, Step, Unsupported, Variable};
+
+/// A function with a body, and names for its variables that both versions share.
+pub(super) struct PtxFunction<'m> {
+    pub(super) view: View<'m>,
+    names: BTreeMap<VarId, String>,
+    /// Made when the first line number is asked for.
+    lines: OnceCell<LineIndex>,
+}
+
+impl<'m> PtxFunction<'m> {
+    pub(super) fn new(module: &'m Module, id: FuncId) -> Option<Self> {
+        let view = module.view(id)?;
+        let names = names(module, &view);
+        Some(PtxFunction {
+            view,
+            names,
+            lines: OnceCell::new(),
+        })
+    }
+
+    pub(super) fn module(&self) -> &'m Module {
+        self.view.module()
+    }
+
+    /// The name of a variable or function. A dot, which no PTX name has, keeps those of a function
+    /// apart from those of the module.
+    pub(super) fn symbol(&self, symbol: Symbol) -> Result<String, Unsupported> {
+        match symbol {
+            Symbol::Func(func) => Ok(format!("function {}", self.module().functions[func].name)),
+            Symbol::Var(var) => match self.names.get(&var) {
+                Some(name) => Ok(name.clone()),
+                None => Err(Unsupported(
+                    "a variable of another function is used".to_owned(),
+                )),
+            },
+        }
+    }
+
+    /// The kernel or function parameter that a symbol is; results are none.
+    pub(super) fn is_parameter(&self, symbol: Symbol) -> bool {
+        let mut params = self.view.function().params.iter();
+        matches!(symbol, Symbol::Var(var) if params.any(|param| param.var == var))
+    }
+}
+
+/// Parameters go by position; variables of the body by name, those of one name in several scopes
+/// by order; those of the module by name.
+fn names(module: &Module, view: &View<'_>) -> BTreeMap<VarId, String> {
+    let function = view.function();
+    let mut names = BTreeMap::new();
+    for (id, variable) in &module.variables {
+        if variable.owner.is_none() {
+            names.insert(id, variable.name.to_string());
+        }
+    }
+    for (index, param) in function.params.iter().enumerate() {
+        names.insert(param.var, format!("param.{index}"));
+    }
+    for (index, param) in function.returns.iter().enumerate() {
+        names.insert(param.var, format!("return.{index}"));
+    }
+    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+    for &var in &view.body().vars {
+        let name = &*module.variables[var].name;
+        let count = seen.entry(name).or_insert(0);
+        names.insert(var, format!("{name}.{count}"));
+        *count += 1;
+    }
+    names
+}
+
+fn slot_space(space: Space) -> SlotSpace {
+    match space {
+        Space::Local => SlotSpace::Local,
+        Space::Shared => SlotSpace::Shared,
+        _ => SlotSpace::Other,
+    }
+}
+
+/// What a declaration says, apart from its name.
+fn declaration(module: &Module, variable: &PtxVariable) -> String {
+    let init = match &variable.init {
+        None => "",
+        Some(Init::Data(data)) => module.text(data.span),
+        Some(Init::Opaque(span)) => module.text(*span),
+    };
+    format!(
+        "{} {} v{} {:?} {} {:?} {init}",
+        variable.linkage.text(),
+        variable.ty,
+        variable.vector,
+        variable.dims,
+        variable.space,
+        variable.attributes,
+    )
+}
+
+impl warpwright_flow::Function for PtxFunction<'_> {
+    fn inst_count(&self) -> usize {
+        self.view.inst_count()
+    }
+
+    fn value_count(&self) -> usize {
+        self.view.value_count()
+    }
+
+    fn classes(&self) -> &[ClassInfo] {
+        self.view.classes()
+    }
+
+    fn class(&self, value: Value) -> Class {
+        self.view.class(value)
+    }
+
+    fn for_each_use(&self, inst: Inst, visit: impl FnMut(Value)) {
+        self.view.for_each_use(inst, visit);
+    }
+
+    fn for_each_def(&self, inst: Inst, visit: impl FnMut(Value)) {
+        self.view.for_each_def(inst, visit);
+    }
+
+    fn is_predicated(&self, inst: Inst) -> bool {
+        self.view.is_predicated(inst)
+    }
+
+    fn transfer(&self, inst: Inst) -> Transfer {
+        self.view.transfer(inst)
+    }
+
+    fn for_each_target(&self, inst: Inst, visit: impl FnMut(Inst)) {
+        self.view.for_each_target(inst, visit);
+    }
+
+    /// Fragments only: descriptors and predicates are read when the instruction issues.
+    fn for_each_held(&self, inst: Inst, mut visit: impl FnMut(Queue, Value)) {
+        let body = self.view.body();
+        self.view.for_each_held(inst, |queue, value| {
+            if body.reg_type(Reg::from_u32(value.as_u32())).bits() == 32 {
+                visit(queue, value);
+            }
+        });
+    }
+
+    fn waits(&self, inst: Inst) -> Queues {
+        self.view.waits(inst)
+    }
+
+    fn value_name(&self, value: Value) -> String {
+        self.view.value_name(value)
+    }
+
+    fn inst_text(&self, inst: Inst) -> String {
+        self.view.inst_text(inst)
+    }
+}
+
+impl Semantics for PtxFunction<'_> {
+    fn step(&self, inst: Inst) -> Result<Step, Unsupported> {
+        step::step(self, warpwright_ptx::Inst::from_u32(inst.as_u32()))
+    }
+
+    fn needs_fence(&self, queue: Queue) -> bool {
+        // The view's queue of `wgmma`; those of `tcgen05` need none.
+        queue == Queue(0)
+    }
+
+    fn is_fence(&self, _queue: Queue, inst: Inst) -> bool {
+        let data = self.view.body().insts[warpwright_ptx::Inst::from_u32(inst.as_u32())];
+        let opcode = self.module().opcode(&data);
+        opcode.op == Some(Op::Wgmma) && opcode.has_mod("fence")
+    }
+
+    fn entry_name(&self, value: Value) -> Option<String> {
+        let reg = Reg::from_u32(value.as_u32());
+        let index = self
+            .view
+            .function()
+            .params
+            .iter()
+            .position(|param| param.reg == Some(reg))?;
+        Some(format!("param.{index}"))
+    }
+
+    fn variables(&self) -> Vec<Variable> {
+        let module = self.module();
+        let function = self.view.function();
+        let named = self.names.iter().filter(|(id, _)| {
+            let all = function.params.iter().chain(&function.returns);
+            !all.into_iter().any(|param| param.var == **id)
+        });
+        let variables = named.map(|(&id, name)| {
+            let variable = &module.variables[id];
+            Variable {
+                name: name.clone(),
+                space: match variable.linkage {
+                    // Somebody else may define it: never a place of the rewrite's own.
+                    Linkage::Extern | Linkage::Weak | Linkage::Common => SlotSpace::Other,
+                    _ => slot_space(variable.space),
+                },
+                bytes: variable.bytes(),
+                align: variable.alignment(),
+                declaration: declaration(module, variable),
+                // A device function that is called again uses the same shared memory.
+                is_global: variable.owner.is_none()
+                    || (variable.space == Space::Shared && function.kind != FunctionKind::Entry),
+            }
+        });
+        variables.collect()
+    }
+
+    fn place(&self, inst: Inst) -> String {
+        let (name, line) = (&self.module().name, self.line(inst));
+        match inst.as_u32() as usize {
+            index if index < self.view.inst_count() => {
+                format!("{name}:{line}: {}", self.view.inst_text(inst))
+            }
+            _ => format!("{name}:{line}: the end"),
+        }
+    }
+
+    fn line(&self, inst: Inst) -> u32 {
+        let body = self.view.body();
+        let data = body
+            .insts
+            .get(warpwright_ptx::Inst::from_u32(inst.as_u32()));
+        let at = data.map_or(body.span.end, |data| data.span.start);
+        let source = &self.module().source;
+        let lines = self.lines.get_or_init(|| LineIndex::new(source));
+        lines.line_col(source, at).line
+    }
+}

@@ -1,0 +1,515 @@
+//! From a PTX instruction to a [`Step`].
+
+use smallvec::SmallVec;
+use warpwright_ptx::opcode::{Control, Op, Role, SpaceSet};
+use warpwright_ptx::{
+    Base as PtxBase, Imm, Inst, Opcode, Operand, OperandList, Part, Reg, Space, SpecialReg, Symbol,
+    Type, TypeKind,
+};
+
+use super::function::PtxFunction;
+use super::meaning::meaning;
+use crate::semantics::{
+    Access, Address, Arg, Base, Coordinate, Effect, Extend, Guard, SlotSpace, Spaces, Step,
+    Unsupported,
+};
+use warpwright_flow::{Function as _, Value};
+
+type Result<T> = std::result::Result<T, Unsupported>;
+
+fn unsupported<T>(text: impl Into<String>) -> Result<T> {
+    Err(Unsupported(text.into()))
+}
+
+fn value(reg: Reg) -> Value {
+    Value(reg.as_u32())
+}
+
+/// Translates an instruction.
+pub(super) fn step(function: &PtxFunction<'_>, inst: Inst) -> Result<Step> {
+    let body = function.view.body();
+    let data = &body.insts[inst];
+    let opcode = function.module().opcode(data);
+    let operands = body.operands(inst);
+    if !opcode.is_known() {
+        return unsupported(format!("the instruction {} is not known", opcode.text));
+    }
+    let mut is_held = false;
+    function.for_each_held(warpwright_flow::Inst(inst.as_u32()), |_, _| is_held = true);
+    let mut builder = Builder {
+        function,
+        opcode,
+        step: Step::new(&*opcode.text),
+        is_volatile: false,
+        is_held,
+    };
+    builder.step.guard = data.guard.map(|guard| Guard {
+        value: value(guard.reg),
+        negated: guard.negated,
+    });
+    match opcode.control() {
+        Control::Call => builder.call(inst)?,
+        _ => builder.operands(operands)?,
+    }
+    builder.effect(operands)?;
+    if opcode.control() == Control::Return {
+        let returns = function
+            .view
+            .function()
+            .returns
+            .iter()
+            .filter_map(|param| param.reg);
+        builder
+            .step
+            .args
+            .extend(returns.map(|reg| Arg::Value(value(reg))));
+    }
+    if builder.step.effect == Effect::Pure {
+        builder.step.meaning = meaning(opcode, &builder.step, builder.is_exact(operands));
+    }
+    Ok(builder.step)
+}
+
+struct Builder<'a> {
+    function: &'a PtxFunction<'a>,
+    opcode: &'a Opcode,
+    step: Step,
+    /// Reads a special register that changes by itself.
+    is_volatile: bool,
+    /// Its registers stay in use up to a wait.
+    is_held: bool,
+}
+
+/// An operand's type as the instruction sees it.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// `None` if the opcode table does not check it.
+    ty: Option<Type>,
+}
+
+impl Builder<'_> {
+    fn operands(&mut self, operands: &[Operand]) -> Result<()> {
+        let count = operands.len();
+        let Some(roles) = self.opcode.roles(count) else {
+            return unsupported(format!("{} with {count} operands", self.opcode.text));
+        };
+        for (index, (operand, role)) in operands.iter().zip(roles).enumerate() {
+            let expected = self.opcode.operand_type(index, count);
+            let seen = Seen {
+                ty: expected.and_then(|expected| expected.ty),
+            };
+            match role {
+                Role::Def => self.result(operand, seen)?,
+                Role::UseDef => {
+                    self.argument(operand, seen)?;
+                    self.result(operand, seen)?;
+                }
+                Role::Address if self.is_plain_access() && self.step.access.is_none() => {
+                    self.access(operand, operands)?;
+                }
+                Role::Label | Role::BranchTargets => {}
+                Role::Use | Role::Address | Role::Immediate | Role::CallPart => {
+                    self.argument(operand, seen)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self, list: OperandList) -> &[Operand] {
+        self.function.view.body().list(list)
+    }
+
+    /// The width of a scalar register.
+    fn bits(&self, reg: Reg) -> Result<u32> {
+        let body = self.function.view.body();
+        let data = body.regs[reg];
+        if body.reg_decls[data.decl].vector > 1 {
+            return unsupported("a vector register is used");
+        }
+        Ok(data.ty.bits())
+    }
+
+    fn result(&mut self, operand: &Operand, seen: Seen) -> Result<()> {
+        match *operand {
+            Operand::Reg(reg) => {
+                let bits = self.bits(reg)?;
+                // The same opcode gives another value in a wider register.
+                if seen.ty.is_some_and(|ty| ty.bits() != bits) {
+                    self.step.op += &format!(" to {bits}");
+                }
+                self.step.results.push(Some(value(reg)));
+                Ok(())
+            }
+            Operand::Sink => {
+                self.step.results.push(None);
+                Ok(())
+            }
+            Operand::Vector(list) | Operand::Pair(list) => {
+                for part in self.list(list).to_vec() {
+                    self.result(
+                        &part,
+                        Seen {
+                            ty: self.element(seen, list),
+                        },
+                    )?;
+                }
+                Ok(())
+            }
+            _ => unsupported("a part of a register is written"),
+        }
+    }
+
+    /// The type of one element of a vector operand: packing moves take the whole apart.
+    fn element(&self, seen: Seen, list: OperandList) -> Option<Type> {
+        if self.opcode.op != Some(Op::Mov) {
+            return seen.ty;
+        }
+        match seen.ty?.bits() / list.len.max(1) {
+            8 => Some(Type::B8),
+            16 => Some(Type::B16),
+            32 => Some(Type::B32),
+            64 => Some(Type::B64),
+            _ => None,
+        }
+    }
+
+    fn argument(&mut self, operand: &Operand, seen: Seen) -> Result<()> {
+        let arg = match *operand {
+            Operand::Reg(reg) => self.register(reg, seen)?,
+            Operand::Not(reg) => Arg::Not(value(reg)),
+            Operand::Neg(reg) => {
+                self.step.op += &format!(" neg{}", self.step.args.len());
+                self.register(reg, seen)?
+            }
+            Operand::Select { reg, part, negated } => {
+                let sign = if negated { "-" } else { "" };
+                self.step.op += &format!(" {sign}{}@{}", part.text(), self.step.args.len());
+                self.bits(reg)?;
+                Arg::Value(value(reg))
+            }
+            Operand::Special { reg, part } => self.special(reg, part, seen)?,
+            Operand::Imm(imm) => Arg::Const(constant(imm, seen.ty)),
+            Operand::Symbol { symbol, offset } => {
+                Arg::Symbol(self.function.symbol(symbol)?, offset)
+            }
+            Operand::Mem(address) => Arg::Address(self.address(address)?),
+            Operand::MemTuple(list) | Operand::List(list) => {
+                for part in self.list(list).to_vec() {
+                    self.argument(&part, Seen { ty: None })?;
+                }
+                return Ok(());
+            }
+            Operand::Vector(list) => {
+                self.step.op += &format!(" v{}@{}", list.len, self.step.args.len());
+                for part in self.list(list).to_vec() {
+                    self.argument(
+                        &part,
+                        Seen {
+                            ty: self.element(seen, list),
+                        },
+                    )?;
+                }
+                return Ok(());
+            }
+            _ => return unsupported("an operand that is not understood"),
+        };
+        self.step.args.push(arg);
+        Ok(())
+    }
+
+    fn register(&self, reg: Reg, seen: Seen) -> Result<Arg> {
+        let of = self.bits(reg)?;
+        Ok(match seen.ty {
+            Some(ty) if ty.bits() < of => Arg::Low {
+                value: value(reg),
+                bits: ty.bits(),
+                of,
+            },
+            Some(ty) if ty.bits() > of && ty.kind() != TypeKind::Opaque => {
+                return unsupported("a register is narrower than its operand");
+            }
+            _ => Arg::Value(value(reg)),
+        })
+    }
+
+    fn special(&mut self, reg: SpecialReg, part: Option<Part>, seen: Seen) -> Result<Arg> {
+        use SpecialReg as S;
+        let dim = match part {
+            None if reg.is_vector() => return unsupported(format!("{reg} is read as a whole")),
+            Some(Part::X) => 0,
+            Some(Part::Y) => 1,
+            Some(Part::Z) => 2,
+            _ => u8::MAX,
+        };
+        let is_word = seen.ty.is_some_and(|ty| ty.bits() == 32);
+        Ok(match reg {
+            S::Tid if dim < 3 && is_word => Arg::Coordinate(Coordinate::Thread(dim)),
+            S::NTid if dim < 3 && is_word => Arg::Coordinate(Coordinate::Block(dim)),
+            S::TotalSmemSize | S::AggrSmemSize => {
+                return unsupported(format!(
+                    "{reg} is read, which spills to shared memory change"
+                ));
+            }
+            _ => {
+                self.is_volatile |= changes_by_itself(reg);
+                let part = part.map_or(String::new(), |part| format!(".{}", part.text()));
+                let width = seen.ty.map_or(0, Type::bits);
+                Arg::Input(format!("{reg}{part}:{width}"))
+            }
+        })
+    }
+
+    fn address(&mut self, address: warpwright_ptx::Address) -> Result<Address> {
+        if address.unified {
+            self.step.op += " unified";
+        }
+        let base = match address.base {
+            PtxBase::Reg(reg) => Base::Value(value(reg), self.bits(reg)?),
+            PtxBase::Symbol(symbol) => Base::Symbol(self.function.symbol(symbol)?),
+            PtxBase::Absolute => return unsupported("an absolute address is used"),
+            PtxBase::Unresolved => return unsupported("a name is not declared"),
+        };
+        Ok(Address {
+            base,
+            offset: address.offset,
+        })
+    }
+
+    /// `ld` and `st` without any order towards other threads.
+    fn is_plain_access(&self) -> bool {
+        let strong = [
+            "volatile", "mmio", "relaxed", "acquire", "release", "async", "bulk",
+        ];
+        matches!(self.opcode.op, Some(Op::Ld | Op::Ldu | Op::St))
+            && !strong.iter().any(|modifier| self.opcode.has_mod(modifier))
+    }
+
+    fn access(&mut self, operand: &Operand, operands: &[Operand]) -> Result<()> {
+        let Operand::Mem(address) = *operand else {
+            return unsupported("an address that is not understood");
+        };
+        let Some(&ty) = self.opcode.types.first() else {
+            return unsupported("a memory access without a type");
+        };
+        let space = match self.opcode.space {
+            Some(Space::Local) => SlotSpace::Local,
+            Some(Space::Shared) if !self.opcode.has_mod("shared::cluster") => SlotSpace::Shared,
+            _ => SlotSpace::Other,
+        };
+        self.step.access = Some(Access {
+            address: self.address(address)?,
+            bytes: ty.bytes(),
+            lanes: u32::from(self.opcode.vector.unwrap_or(1)),
+            space,
+            extend: self.extend(ty, operands)?,
+        });
+        Ok(())
+    }
+
+    /// How a load of `ty` fills its destination.
+    fn extend(&self, ty: Type, operands: &[Operand]) -> Result<Extend> {
+        if self.opcode.op == Some(Op::St) {
+            return Ok(Extend::No);
+        }
+        let mut regs: SmallVec<[Reg; 8]> = SmallVec::new();
+        match operands.first() {
+            Some(Operand::Reg(reg)) => regs.push(*reg),
+            Some(Operand::Vector(list)) => {
+                let parts = self.list(*list).iter();
+                regs.extend(parts.filter_map(|part| match part {
+                    Operand::Reg(reg) => Some(*reg),
+                    _ => None,
+                }));
+            }
+            _ => {}
+        }
+        let mut widths = regs.iter().map(|&reg| self.bits(reg));
+        let Some(width) = widths.next().transpose()? else {
+            return Ok(Extend::No);
+        };
+        for other in widths {
+            if other? != width {
+                return unsupported("a vector of registers of different widths");
+            }
+        }
+        Ok(match ty.kind() {
+            _ if ty.bits() == width => Extend::No,
+            TypeKind::Signed => Extend::Sign(width),
+            _ => Extend::Zero(width),
+        })
+    }
+
+    fn call(&mut self, inst: Inst) -> Result<()> {
+        let body = self.function.view.body();
+        let Some(call) = body.call(inst) else {
+            return unsupported("a call that is not understood");
+        };
+        for operand in call.returns {
+            match *operand {
+                Operand::Reg(reg) => self.step.results.push(Some(value(reg))),
+                Operand::Sink => self.step.results.push(None),
+                _ => self.argument(operand, Seen { ty: None })?,
+            }
+        }
+        match *call.target {
+            Operand::Symbol {
+                symbol: Symbol::Func(func),
+                ..
+            } => {
+                self.step.op += &format!(" {}", self.function.module().functions[func].name);
+            }
+            ref target => self.argument(target, Seen { ty: None })?,
+        }
+        for operand in call.args {
+            self.argument(operand, Seen { ty: None })?;
+        }
+        match call.table {
+            Some(&Operand::CallTable(table)) => {
+                let span = body.call_tables[table].span;
+                self.step.op += &format!(" {}", self.function.module().text(span));
+            }
+            Some(&Operand::Prototype(prototype)) => {
+                let span = body.prototypes[prototype].span;
+                self.step.op += &format!(" {}", self.function.module().text(span));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn effect(&mut self, operands: &[Operand]) -> Result<()> {
+        let mut rest = self.opcode.effect();
+        self.step.is_collective = rest.convergent || self.opcode.op == Some(Op::Activemask);
+        self.step.reads_flag = std::mem::take(&mut rest.carry_in);
+        self.step.writes_flag = std::mem::take(&mut rest.carry_out);
+        // Registers that stay in use up to a wait are another matter: see `inflight`.
+        if rest.is_async && !self.step.results.is_empty() && !self.is_held {
+            return unsupported("its results arrive after it has been passed");
+        }
+        self.step.effect = match self.opcode.control() {
+            Control::Branch | Control::IndirectBranch => Effect::Branch,
+            Control::Return | Control::Exit | Control::Trap => Effect::Leave,
+            Control::Call => Effect::Ordered,
+            Control::Next if rest.is_none() && self.is_volatile => Effect::Convergent,
+            Control::Next if rest.is_none() => Effect::Pure,
+            Control::Next if self.is_volatile => Effect::Ordered,
+            Control::Next if self.is_plain_access() => self.plain_access(operands),
+            Control::Next => {
+                let reads_textures = rest.reads == SpaceSet::TEXTURE;
+                let convergent = std::mem::take(&mut rest.convergent);
+                if convergent && rest.is_none() {
+                    Effect::Convergent
+                } else {
+                    rest.reads = SpaceSet::NONE;
+                    match reads_textures && !convergent && rest.is_none() {
+                        true => Effect::Load {
+                            spaces: Spaces::OTHER,
+                            is_safe: false,
+                        },
+                        false => Effect::Ordered,
+                    }
+                }
+            }
+        };
+        Ok(())
+    }
+
+    fn plain_access(&self, operands: &[Operand]) -> Effect {
+        let space = match self.opcode.space {
+            None => Spaces::GENERIC,
+            Some(Space::Global) => Spaces::GLOBAL,
+            Some(Space::Shared) => Spaces::SHARED,
+            Some(Space::Local) => Spaces::LOCAL,
+            Some(Space::Param) => Spaces::PARAM,
+            Some(Space::Const) => Spaces::default(),
+            Some(_) => Spaces::OTHER,
+        };
+        if self.opcode.op == Some(Op::St) {
+            return Effect::Store(space);
+        }
+        let symbol = operands.iter().find_map(|operand| match operand {
+            Operand::Mem(address) => match address.base {
+                PtxBase::Symbol(symbol) => Some((symbol, address.offset)),
+                _ => None,
+            },
+            _ => None,
+        });
+        // A kernel's parameters, and those of a function, are never written.
+        let is_parameter = symbol.is_some_and(|(symbol, _)| self.function.is_parameter(symbol));
+        let unwritten = is_parameter || self.opcode.has_mod("nc");
+        let bytes = self
+            .step
+            .access
+            .as_ref()
+            .map_or(0, |access| access.bytes * access.lanes);
+        let is_safe = symbol.is_some_and(|(symbol, offset)| match symbol {
+            Symbol::Var(var) => {
+                let size = self.function.module().variables[var].bytes();
+                u64::try_from(offset).is_ok_and(|at| at.saturating_add(bytes.into()) <= size)
+            }
+            Symbol::Func(_) => false,
+        });
+        Effect::Load {
+            spaces: if unwritten { Spaces::default() } else { space },
+            is_safe,
+        }
+    }
+
+    /// Have all registers the widths that the opcode's types say?
+    fn is_exact(&self, operands: &[Operand]) -> bool {
+        let count = operands.len();
+        let mut fits = !self
+            .step
+            .args
+            .iter()
+            .any(|arg| matches!(arg, Arg::Low { .. }));
+        for (index, operand) in operands.iter().enumerate() {
+            let ty = self
+                .opcode
+                .operand_type(index, count)
+                .and_then(|expected| expected.ty);
+            let fit =
+                |reg: Reg, ty: Option<Type>| ty.is_some_and(|ty| self.bits(reg) == Ok(ty.bits()));
+            fits &= match *operand {
+                Operand::Reg(reg) => fit(reg, ty),
+                Operand::Vector(list) => self.list(list).iter().all(|part| match *part {
+                    Operand::Reg(reg) => fit(reg, self.element(Seen { ty }, list)),
+                    Operand::Sink => true,
+                    _ => false,
+                }),
+                Operand::Imm(_) | Operand::Special { .. } | Operand::Symbol { .. } => ty.is_some(),
+                Operand::Not(_) => true,
+                _ => false,
+            };
+        }
+        fits
+    }
+}
+
+/// The bits of an immediate as an operand of type `ty` sees them.
+fn constant(imm: Imm, ty: Option<Type>) -> u64 {
+    match (imm, ty) {
+        (Imm::F64(bits), Some(Type::F32)) => u64::from((f64::from_bits(bits) as f32).to_bits()),
+        (imm, Some(ty)) if ty.bits() < 64 => imm.bits() & ((1 << ty.bits()) - 1),
+        (imm, _) => imm.bits(),
+    }
+}
+
+/// May two reads of a special register by one thread differ?
+fn changes_by_itself(reg: SpecialReg) -> bool {
+    use SpecialReg as S;
+    matches!(
+        reg,
+        S::WarpId
+            | S::SmId
+            | S::Clock
+            | S::ClockHi
+            | S::Clock64
+            | S::GlobalTimer
+            | S::GlobalTimerLo
+            | S::GlobalTimerHi
+            | S::Pm(_)
+            | S::Pm64(_)
+    )
+}

@@ -1,0 +1,328 @@
+//! From what the last round found to a verdict that people can follow.
+
+use warpwright_flow::Value;
+
+use crate::compare::Finding;
+use crate::machine::{Deed, Function};
+use crate::product::{Place, Run};
+use crate::prove::{Prover, show_place};
+use crate::semantics::Semantics;
+use crate::slots::Misplaced;
+use crate::state::CALLER;
+use crate::term::{Head, Side, Term};
+use crate::trace::{Mismatch, Tracer};
+use crate::verdict::{Reason, Refutation, Verdict};
+
+impl<S: Semantics> Prover<'_, S> {
+    fn tracer(&self) -> Tracer<'_> {
+        Tracer {
+            terms: &self.machine.terms,
+            product: &self.product,
+            arriving: &self.arriving,
+            entry: &self.entry,
+        }
+    }
+
+    /// The first pair of values in which a finding shows, and what they are.
+    fn mismatch(&self, finding: &Finding) -> Option<(usize, String, Mismatch)> {
+        let tracer = self.tracer();
+        let differing = |node: usize, a: &Deed, b: &Deed| {
+            let pairs = a.content.iter().zip(&b.content).enumerate();
+            let (index, (&x, &y)) = pairs.into_iter().find(|(_, (x, y))| x != y)?;
+            Some((node, index, tracer.trace(x, y)))
+        };
+        match finding {
+            Finding::Decision {
+                node,
+                deeds: [a, b],
+            } if a.op == b.op => {
+                let (node, _, mismatch) = differing(*node, a, b)?;
+                Some((node, "the branch condition differs".to_owned(), mismatch))
+            }
+            Finding::Deeds {
+                node,
+                deeds: [Some(a), Some(b)],
+                ..
+            } if a.op == b.op => {
+                let (node, index, mismatch) = differing(*node, a, b)?;
+                let what = match (index, a.is_store) {
+                    (0, _) => "the guard differs".to_owned(),
+                    (1, true) => "the address differs".to_owned(),
+                    (_, true) => "the value stored differs".to_owned(),
+                    (_, false) => format!("argument {index} differs"),
+                };
+                Some((node, what, mismatch))
+            }
+            Finding::Memory {
+                node,
+                terms: [a, b],
+                memory,
+            } => {
+                let mismatch = tracer.trace(*a, *b);
+                let what = match *memory {
+                    CALLER => "what the caller sees differs",
+                    _ => "what was stored differs",
+                };
+                Some((*node, what.to_owned(), mismatch))
+            }
+            _ => None,
+        }
+    }
+
+    /// All innermost differences behind a finding.
+    fn leaves(&self, finding: &Finding) -> Vec<[Term; 2]> {
+        let pairs = match finding {
+            Finding::Memory { terms, .. } | Finding::Deeds { terms, .. } => vec![*terms],
+            Finding::Decision { deeds: [a, b], .. } if a.op == b.op => a
+                .content
+                .iter()
+                .zip(&b.content)
+                .map(|(&a, &b)| [a, b])
+                .collect(),
+            _ => Vec::new(),
+        };
+        self.tracer().leaves(pairs)
+    }
+
+    /// If differences come from registers that are read before they are set, takes them to hold
+    /// the same: says whether there is something new to try.
+    pub(crate) fn assume_unset(&mut self, findings: &[Finding]) -> bool {
+        // The original's unset registers hold anything, so any choice of ours is one of its runs.
+        let before = self.given.len();
+        for finding in findings {
+            for [a, b] in self.leaves(finding) {
+                if let (Head::Unset(Side::Original, of), Head::Unset(Side::Rewritten, to)) =
+                    (self.machine.terms.head(a), self.machine.terms.head(b))
+                    && of != Value(u32::MAX)
+                {
+                    self.given.entry(of).or_insert(to);
+                }
+            }
+        }
+        self.given.len() > before
+    }
+
+    pub(crate) fn answer(&self, findings: &[Finding]) -> Verdict {
+        let is_unclear = |finding: &&Finding| {
+            matches!(
+                finding,
+                Finding::Misplaced {
+                    misplaced: Misplaced::Unclear(_),
+                    ..
+                }
+            )
+        };
+        // What is read from an unclear place is unknown, and differs from everything.
+        if let Some(unclear) = findings.iter().find(is_unclear) {
+            return self.verdict(unclear);
+        }
+        let mut first = None;
+        for finding in findings {
+            let verdict = self.verdict(finding);
+            // A clear error says more than a doubt.
+            if matches!(verdict, Verdict::Refuted(_)) {
+                return verdict;
+            }
+            first.get_or_insert(verdict);
+        }
+        first.unwrap_or_else(|| Verdict::Undecided(Reason::new("nothing was found")))
+    }
+
+    fn verdict(&self, finding: &Finding) -> Verdict {
+        let places = self.places(finding);
+        match finding {
+            Finding::Misplaced {
+                node, misplaced, ..
+            } => match misplaced {
+                Misplaced::Unclear(text) => undecided(text.clone(), places),
+                Misplaced::Wrong(text) => {
+                    let own = "a spill slot of its own for each thread and value".to_owned();
+                    self.refuted(
+                        "an access to the spill area is wrong",
+                        places,
+                        *node,
+                        &[],
+                        [own, text.clone()],
+                    )
+                }
+            },
+            Finding::Speculated { term, .. } => {
+                let text = format!(
+                    "it loads {} where the original does not, and might fault",
+                    self.show(*term)
+                );
+                undecided(text, places)
+            }
+            Finding::Moved { .. } => {
+                let text = "what threads do together, or in order, has moved over this branch";
+                undecided(text.to_owned(), places)
+            }
+            Finding::Decision { node, deeds } => {
+                self.compared(finding, *node, places, [Some(&deeds[0]), Some(&deeds[1])])
+            }
+            Finding::Deeds { node, deeds, .. } => self.compared(
+                finding,
+                *node,
+                places,
+                [deeds[0].as_ref(), deeds[1].as_ref()],
+            ),
+            Finding::Memory { node, .. } => self.compared(finding, *node, places, [None, None]),
+        }
+    }
+
+    fn compared(
+        &self,
+        finding: &Finding,
+        node: usize,
+        places: [Option<String>; 2],
+        deeds: [Option<&Deed>; 2],
+    ) -> Verdict {
+        if let Some((node, what, mismatch)) = self.mismatch(finding) {
+            let heads = mismatch.terms.map(|term| self.machine.terms.head(term));
+            // What the original's unset registers are taken to hold has the other side's name.
+            let leaves = self.leaves(finding);
+            let mut unset = leaves
+                .iter()
+                .map(|&[a, _]| a)
+                .filter(|&term| matches!(self.machine.terms.head(term), Head::Unset(..)));
+            if let Some(first) = unset.next()
+                && unset.count() + 1 == leaves.len()
+            {
+                let text = format!(
+                    "the original may read {} before it is set",
+                    self.show(first)
+                );
+                return undecided(text, places);
+            }
+            if heads.iter().any(|head| matches!(head, Head::Unknown(..))) {
+                let text = "a register is read that was not thought to be live";
+                return undecided(text.to_owned(), places);
+            }
+            let values = mismatch.terms.map(|term| self.show(term));
+            return self.refuted(&what, places, node, &mismatch.edges, values);
+        }
+        let what = match deeds {
+            [Some(_), None] => "the rewritten function does not do this",
+            [None, Some(_)] => "the original does not do this",
+            _ => "another instruction stands in its place",
+        };
+        let shown = deeds.map(|deed| match deed {
+            Some(deed) => self.show_deed(deed),
+            None => "nothing".to_owned(),
+        });
+        self.refuted(what, places, node, &[], shown)
+    }
+
+    fn places(&self, finding: &Finding) -> [Option<String>; 2] {
+        let [original, rewritten] = &self.machine.functions;
+        let place = |deed: &Option<Deed>, function: &Function<'_, S>| {
+            deed.as_ref().map(|deed| function.func.place(deed.inst))
+        };
+        match finding {
+            Finding::Memory { .. } => [None, None],
+            Finding::Deeds { deeds, .. } => {
+                [place(&deeds[0], original), place(&deeds[1], rewritten)]
+            }
+            Finding::Moved { decision: (a, b) } => [
+                Some(original.func.place(*a)),
+                Some(rewritten.func.place(*b)),
+            ],
+            Finding::Decision { deeds: [a, b], .. } => [
+                Some(original.func.place(a.inst)),
+                Some(rewritten.func.place(b.inst)),
+            ],
+            Finding::Misplaced { inst, .. } | Finding::Speculated { inst, .. } => {
+                [None, Some(rewritten.func.place(*inst))]
+            }
+        }
+    }
+
+    fn refuted(
+        &self,
+        what: &str,
+        [original_place, rewritten_place]: [Option<String>; 2],
+        node: usize,
+        edges: &[(u32, u32)],
+        [original, rewritten]: [String; 2],
+    ) -> Verdict {
+        let path = self.tracer().path(node as u32, edges);
+        let functions = &self.machine.functions;
+        let show = |node: &u32| {
+            let node = &self.product.nodes[*node as usize];
+            match node.run {
+                Run::Rewritten(block) => show_place(&functions[1], Place::Block(block)),
+                _ => show_place(&functions[0], node.original),
+            }
+        };
+        Verdict::Refuted(Box::new(Refutation {
+            what: what.to_owned(),
+            original_place,
+            rewritten_place,
+            path: path.iter().map(show).collect(),
+            original,
+            rewritten,
+        }))
+    }
+
+    fn show_deed(&self, deed: &Deed) -> String {
+        let op = self.machine.terms.text(deed.op);
+        let content: Vec<String> = deed
+            .content
+            .iter()
+            .skip(1)
+            .map(|&term| self.show(term))
+            .collect();
+        format!("{op}({})", content.join(", "))
+    }
+
+    /// The line where a node begins, in the original where it moves.
+    fn line(&self, node: u32) -> u32 {
+        let [original, rewritten] = &self.machine.functions;
+        match self.blocks(node as usize) {
+            [Some(block), _] => original.func.line(original.cfg.first_inst(block)),
+            [_, Some(block)] => rewritten.func.line(rewritten.cfg.first_inst(block)),
+            _ => 0,
+        }
+    }
+
+    fn show(&self, term: Term) -> String {
+        let functions = &self.machine.functions;
+        let register = |side: Side, value: Value| {
+            let function = &functions[usize::from(side == Side::Rewritten)];
+            match value {
+                Value(u32::MAX) => "the carry flag".to_owned(),
+                _ => function.func.value_name(value),
+            }
+        };
+        let name = |head: Head| match head {
+            Head::Unset(side, value) => Some(format!("{} unset", register(side, value))),
+            Head::Unknown(_, side, value) => Some(format!("{} unknown", register(side, value))),
+            Head::SlotUnset(slot) => Some(format!("{} unset", self.machine.slots.describe(slot))),
+            Head::Phi(node, position) => {
+                let blocks = self.blocks(node as usize);
+                let held = self.machine.register_at(blocks, position as usize);
+                Some(match held {
+                    Some((side, value)) => {
+                        let side = if side == 0 {
+                            Side::Original
+                        } else {
+                            Side::Rewritten
+                        };
+                        format!("{}@{}", register(side, value), self.line(node))
+                    }
+                    None => format!("memory@{}", self.line(node)),
+                })
+            }
+            _ => None,
+        };
+        self.machine.terms.show(term, 3, &name)
+    }
+}
+
+fn undecided(text: String, [original_place, rewritten_place]: [Option<String>; 2]) -> Verdict {
+    Verdict::Undecided(Reason {
+        text,
+        original_place,
+        rewritten_place,
+    })
+}

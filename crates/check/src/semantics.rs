@@ -1,0 +1,324 @@
+//! What the checker asks of an instruction set: the meaning of each instruction, as far as it
+//! matters for equality.
+//!
+//! An instruction set translates every instruction into a [`Step`] once. Everything that a step
+//! leaves uninterpreted is a function of its [`Step::op`] text and its arguments, so the text must
+//! hold whatever decides the result beside them: opcode, modifiers, widths, operand shapes.
+
+use smallvec::SmallVec;
+use warpwright_flow::{Function, Inst, Queue, Value};
+
+/// A function whose instructions have a meaning.
+pub trait Semantics: Function {
+    /// What `inst` does.
+    fn step(&self, inst: Inst) -> Result<Step, Unsupported>;
+
+    /// Must what an asynchronous operation of this queue reads or writes be left alone from the last
+    /// fence on, before the operation, too (`wgmma.fence`)?
+    fn needs_fence(&self, _queue: Queue) -> bool {
+        false
+    }
+
+    /// Is `inst` that fence?
+    fn is_fence(&self, _queue: Queue, _inst: Inst) -> bool {
+        false
+    }
+
+    /// For a register that holds something well-defined on entry to the function (a register
+    /// parameter): a name for it that both versions of the function share.
+    fn entry_name(&self, _value: Value) -> Option<String> {
+        None
+    }
+
+    /// All variables that the function can name.
+    fn variables(&self) -> Vec<Variable>;
+
+    /// Where `inst` stands, for people: line and text.
+    fn place(&self, inst: Inst) -> String;
+
+    /// The line of `inst` in its source, from 1.
+    fn line(&self, inst: Inst) -> u32;
+}
+
+/// An instruction that the checker cannot follow, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unsupported(pub String);
+
+/// One instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Opcode, modifiers and operand shapes.
+    pub op: String,
+    /// What it computes, where the checker can make use of knowing it.
+    pub meaning: Meaning,
+    /// Its guard.
+    pub guard: Option<Guard>,
+    /// What it reads, in operand order, the guard and the address of [`Step::access`] left out.
+    pub args: SmallVec<[Arg; 4]>,
+    /// What it writes, in order. `None` for a result that goes nowhere.
+    pub results: SmallVec<[Option<Value>; 2]>,
+    /// What it does beside that.
+    pub effect: Effect,
+    /// Its address, for [`Effect::Load`] and [`Effect::Store`].
+    pub access: Option<Access>,
+    /// Does it depend on which threads execute this very instruction together?
+    pub is_collective: bool,
+    /// Reads the carry flag.
+    pub reads_flag: bool,
+    /// Writes the carry flag.
+    pub writes_flag: bool,
+}
+
+impl Step {
+    /// A step that does nothing.
+    pub fn new(op: impl Into<String>) -> Step {
+        Step {
+            op: op.into(),
+            meaning: Meaning::Opaque,
+            guard: None,
+            args: SmallVec::new(),
+            results: SmallVec::new(),
+            effect: Effect::Pure,
+            access: None,
+            is_collective: false,
+            reads_flag: false,
+            writes_flag: false,
+        }
+    }
+}
+
+/// A guard predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// The predicate.
+    pub value: Value,
+    /// Executed if it is false.
+    pub negated: bool,
+}
+
+/// Something that an instruction reads.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arg {
+    /// A register.
+    Value(Value),
+    /// The complement of a predicate.
+    Not(Value),
+    /// The low `bits` of a register of `of` bits.
+    Low {
+        /// The register.
+        value: Value,
+        /// Bits read.
+        bits: u32,
+        /// Bits of the register.
+        of: u32,
+    },
+    /// A constant, truncated to the width at which it is read.
+    Const(u64),
+    /// The address of a variable or function, plus a constant in bytes.
+    Symbol(String, i64),
+    /// An address in brackets.
+    Address(Address),
+    /// Something that does not change while the thread runs, and is the same for both versions.
+    Input(String),
+    /// The position of the thread in its block, or the size of the block.
+    Coordinate(Coordinate),
+}
+
+/// Thread index and block size, by dimension (0 for x).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Coordinate {
+    /// `%tid`: below the block size.
+    Thread(u8),
+    /// `%ntid`: threads of the block.
+    Block(u8),
+}
+
+/// A base plus an offset in bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Address {
+    /// The base.
+    pub base: Base,
+    /// Added to it.
+    pub offset: i64,
+}
+
+/// What an address starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Base {
+    /// A register of so many bits.
+    Value(Value, u32),
+    /// A variable.
+    Symbol(String),
+}
+
+/// A load or store, for the rules about memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Access {
+    /// The address of the first element.
+    pub address: Address,
+    /// Bytes of one element.
+    pub bytes: u32,
+    /// Number of consecutive elements. A store's arguments, or a load's results, are one for each.
+    pub lanes: u32,
+    /// The state space, if spill slots may be in it.
+    pub space: SlotSpace,
+    /// For a load: how an element becomes a register.
+    pub extend: Extend,
+}
+
+/// Where an access goes, as far as spill slots are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SlotSpace {
+    /// Each thread has its own.
+    Local,
+    /// The threads of a block share it.
+    Shared,
+    /// Neither, or generic.
+    Other,
+}
+
+/// How a loaded element becomes a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Extend {
+    /// They have the same width.
+    No,
+    /// Zeros above it, up to so many bits.
+    Zero(u32),
+    /// Copies of its sign above it, up to so many bits.
+    Sign(u32),
+}
+
+/// A variable in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name as [`Arg::Symbol`] gives it.
+    pub name: String,
+    /// Where it is.
+    pub space: SlotSpace,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its alignment in bytes.
+    pub align: u32,
+    /// What else its declaration says; equal names with other declarations are refused.
+    pub declaration: String,
+    /// May other functions, or another activation of this one, name it?
+    pub is_global: bool,
+}
+
+/// The memories that the checker tells apart, as a set of bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Spaces(pub u8);
+
+impl Spaces {
+    /// Global memory.
+    pub const GLOBAL: Spaces = Spaces(1);
+    /// Shared memory.
+    pub const SHARED: Spaces = Spaces(1 << 1);
+    /// Local memory.
+    pub const LOCAL: Spaces = Spaces(1 << 2);
+    /// Arguments of calls.
+    pub const PARAM: Spaces = Spaces(1 << 3);
+    /// Textures, surfaces, tensor memory.
+    pub const OTHER: Spaces = Spaces(1 << 4);
+    /// What a generic address may point to.
+    pub const GENERIC: Spaces = Spaces(0b111);
+
+    /// Both sets together.
+    pub const fn and(self, other: Spaces) -> Spaces {
+        Spaces(self.0 | other.0)
+    }
+}
+
+/// What an instruction does beside writing its results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing: its results depend on its arguments alone.
+    Pure,
+    /// A plain load. It may be moved or repeated as long as no store, barrier or other event comes
+    /// between.
+    Load {
+        /// The memories it may read; empty for memory that does not change while the thread runs.
+        spaces: Spaces,
+        /// Can it not fault, whatever the program does around it?
+        is_safe: bool,
+    },
+    /// A plain store.
+    Store(Spaces),
+    /// Exchanges values with other threads of its warp, or reads something that changes by itself:
+    /// such instructions keep their order and number, and stay between the same barriers.
+    Convergent,
+    /// All else: barriers, fences, atomics, volatile accesses, calls. Nothing that touches memory
+    /// moves across it.
+    Ordered,
+    /// Leaves the function; its arguments are what the caller sees.
+    Leave,
+    /// Only decides where control goes, by its arguments and its guard.
+    Branch,
+}
+
+/// What an instruction computes. Integer arithmetic is modulo 2^bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// A function of [`Step::op`] and the arguments.
+    Opaque,
+    /// Its argument.
+    Copy,
+    /// a + b
+    Add(u32),
+    /// a - b
+    Sub(u32),
+    /// a · b, low half
+    Mul(u32),
+    /// a · b + c, low half
+    MulAdd(u32),
+    /// a · b of so many bits each, at twice the width.
+    MulWide {
+        /// Bits of a factor.
+        bits: u32,
+        /// Are the factors signed?
+        signed: bool,
+    },
+    /// a · b at twice the width, + c.
+    MulAddWide {
+        /// Bits of a factor.
+        bits: u32,
+        /// Are the factors signed?
+        signed: bool,
+    },
+    /// a · 2^b, or 0 from b = bits on.
+    Shl(u32),
+    /// Zeros above the low `from` bits.
+    ZeroExtend {
+        /// Bits of the argument.
+        from: u32,
+        /// Bits of the result.
+        to: u32,
+    },
+    /// Copies of the sign above the low `from` bits.
+    SignExtend {
+        /// Bits of the argument.
+        from: u32,
+        /// Bits of the result.
+        to: u32,
+    },
+    /// The low `to` bits of an argument of `from` bits.
+    Truncate {
+        /// Bits of the argument.
+        from: u32,
+        /// Bits of the result.
+        to: u32,
+    },
+    /// Its argument taken apart, low part first, into results of so many bits.
+    Unpack(u32),
+    /// Its arguments of so many bits each put together, low part first.
+    Pack(u32),
+    /// The first argument if the third (a predicate) holds, else the second.
+    Select,
+    /// Are two integers of so many bits equal?
+    Equal(u32),
+    /// Do two integers of so many bits differ?
+    Differ(u32),
+    /// The complement of a predicate.
+    Not,
+}

@@ -1,0 +1,387 @@
+//! Spill slots: memory that the rewrite added for itself.
+//!
+//! A private region is a `.local` or `.shared` variable that the original does not have. Only the
+//! rewritten function's own loads and stores can reach it: any other use of its address would show
+//! in an event that the original does not have. Here every such access is placed: its offset in the
+//! region is worked out for every thread of the block, which proves that it stays inside and that no
+//! two threads ever share a byte. What one thread then finds in its slots depends on its own stores
+//! alone, whatever the others do, barriers or not.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use crate::linear::{FUEL, linear};
+use crate::semantics::{Coordinate, SlotSpace, Variable};
+use crate::term::{Head, Sym, Term, Terms, truncate};
+
+/// What is known about the blocks that run the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    /// The block's exact dimensions, if they are known.
+    pub block: Option<[u32; 3]>,
+    /// No block has more threads than this.
+    pub most: u32,
+}
+
+impl Default for Threads {
+    /// Any block that hardware allows: 1,024 threads.
+    fn default() -> Self {
+        Threads {
+            block: None,
+            most: 1024,
+        }
+    }
+}
+
+/// A slot: a number of bytes at a known offset for each thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub(crate) region: usize,
+    /// The offset for each thread, in bytes from the start of the region.
+    offsets: Rc<[u32]>,
+    pub(crate) bytes: u32,
+    /// Slots that share bytes with this one in some thread, this one left out; with the constant
+    /// distance in bytes from here to there, if it is constant.
+    pub(crate) overlaps: Vec<(u32, Option<i64>)>,
+}
+
+#[derive(Clone, Debug)]
+struct Region {
+    name: String,
+    symbol: Sym,
+    space: SlotSpace,
+    bytes: u32,
+    align: u32,
+    is_global: bool,
+    /// For each byte, the thread that uses it, plus 1.
+    owner: Vec<u32>,
+}
+
+/// Why an access to a private region cannot be allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Misplaced {
+    /// It is wrong.
+    Wrong(String),
+    /// It may be right, but the checker cannot tell.
+    Unclear(String),
+}
+
+/// All private regions and the slots found in them so far.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    regions: Vec<Region>,
+    pub(crate) slots: Vec<Slot>,
+    ids: FxHashMap<(usize, Rc<[u32]>, u32), u32>,
+    offsets: FxHashMap<(Term, usize), Rc<[u32]>>,
+    threads: Threads,
+}
+
+/// The largest region that can be proved: the memory of the largest block.
+const MAX_REGION: u64 = 1 << 20;
+
+impl Slots {
+    pub(crate) fn new(threads: Threads) -> Slots {
+        Slots {
+            threads,
+            ..Slots::default()
+        }
+    }
+
+    /// Adds a private region.
+    pub(crate) fn add_region(&mut self, variable: &Variable, symbol: Sym) -> Result<(), String> {
+        if variable.space == SlotSpace::Other {
+            return Ok(());
+        }
+        if variable.bytes > MAX_REGION {
+            return Err(format!(
+                "{} is larger than {MAX_REGION} bytes",
+                variable.name
+            ));
+        }
+        self.regions.push(Region {
+            name: variable.name.clone(),
+            symbol,
+            space: variable.space,
+            bytes: variable.bytes as u32,
+            align: variable.align,
+            is_global: variable.is_global,
+            owner: vec![0; variable.bytes as usize],
+        });
+        Ok(())
+    }
+
+    /// A slot for people: its region and its bytes, as the first thread has them.
+    pub(crate) fn describe(&self, slot: u32) -> String {
+        let Some(slot) = self.slots.get(slot as usize) else {
+            return "a slot".to_owned();
+        };
+        let first = slot.offsets.first().copied().unwrap_or(0);
+        let name = &self.regions[slot.region].name;
+        format!("{name}[{first}..{}]", first + slot.bytes)
+    }
+
+    /// May a call change the slots of this region?
+    pub(crate) fn survives_call(&self, slot: u32) -> bool {
+        !self.regions[self.slots[slot as usize].region].is_global
+    }
+
+    /// Places an access of `lanes` elements of `bytes` each at `address`, and returns their slots.
+    pub(crate) fn place(
+        &mut self,
+        terms: &Terms,
+        address: Term,
+        space: SlotSpace,
+        bytes: u32,
+        lanes: u32,
+    ) -> Result<Vec<u32>, Misplaced> {
+        let region = self.region_of(terms, address).ok_or_else(|| {
+            Misplaced::Unclear("an address mixes the spill area with something else".to_owned())
+        })?;
+        if self.regions[region].space != space {
+            let name = &self.regions[region].name;
+            return Err(Misplaced::Wrong(format!(
+                "{name} is accessed as another state space"
+            )));
+        }
+        let offsets = self.offsets(terms, address, region)?;
+        (0..lanes)
+            .map(|lane| self.slot(region, &offsets, lane * bytes, bytes, bytes * lanes))
+            .collect()
+    }
+
+    /// The region whose address is the one private symbol in `address`.
+    fn region_of(&self, terms: &Terms, address: Term) -> Option<usize> {
+        let mut at = address;
+        loop {
+            match (terms.head(at), terms.args(at)) {
+                (Head::Symbol(symbol), _) => {
+                    return self
+                        .regions
+                        .iter()
+                        .position(|region| region.symbol == symbol);
+                }
+                (Head::Add(_), &[a, b]) if terms.is_private(a) != terms.is_private(b) => {
+                    at = if terms.is_private(a) { a } else { b };
+                }
+                (Head::Sub(_), &[a, b]) if !terms.is_private(b) => at = a,
+                (Head::ZeroExtend(32, _), &[a]) => at = a,
+                (
+                    Head::Extract {
+                        lo: 0, bits: 32, ..
+                    },
+                    &[a],
+                ) => at = a,
+                _ => return None,
+            }
+        }
+    }
+
+    /// The offset of `address` in its region for every thread.
+    fn offsets(
+        &mut self,
+        terms: &Terms,
+        address: Term,
+        region: usize,
+    ) -> Result<Rc<[u32]>, Misplaced> {
+        if let Some(offsets) = self.offsets.get(&(address, region)) {
+            return Ok(offsets.clone());
+        }
+        let unclear =
+            |text: &str| Misplaced::Unclear(format!("{text} in the address of a spill slot"));
+        let value = |at| {
+            Evaluation {
+                terms,
+                at,
+                fuel: Cell::new(FUEL),
+            }
+            .value(address)
+        };
+        let is_local = self.regions[region].space == SlotSpace::Local;
+        let wide: Vec<u64> = match (value(None), self.threads.block) {
+            // Each thread has its own copy of a local region.
+            (Some(offset), _) if is_local => vec![offset],
+            (_, Some(block)) => thread_indices(block)
+                .map(|thread| value(Some((thread, block))))
+                .collect::<Option<_>>()
+                .ok_or_else(|| unclear("an operation that is not understood"))?,
+            (_, None) => {
+                let form = linear(terms, address, self.threads.most).ok_or_else(|| {
+                    unclear("something else than a multiple of the thread's number in its block")
+                })?;
+                (0..u64::from(self.threads.most))
+                    .map(|thread| form.at(thread))
+                    .collect()
+            }
+        };
+        let size = u64::from(self.regions[region].bytes);
+        if let Some((thread, offset)) = wide.iter().enumerate().find(|&(_, &offset)| offset >= size)
+        {
+            let name = &self.regions[region].name;
+            return Err(Misplaced::Wrong(format!(
+                "thread {thread} accesses byte {} of {name}, which has {size}",
+                *offset as i64
+            )));
+        }
+        let narrow: Rc<[u32]> = wide.into_iter().map(|offset| offset as u32).collect();
+        self.offsets.insert((address, region), narrow.clone());
+        Ok(narrow)
+    }
+
+    fn slot(
+        &mut self,
+        region: usize,
+        base: &Rc<[u32]>,
+        shift: u32,
+        bytes: u32,
+        access: u32,
+    ) -> Result<u32, Misplaced> {
+        let offsets: Rc<[u32]> = match shift {
+            0 => base.clone(),
+            _ => base.iter().map(|offset| offset + shift).collect(),
+        };
+        if shift == 0 {
+            self.check_alignment(region, &offsets, access)?;
+        }
+        let key = (region, offsets, bytes);
+        if let Some(&slot) = self.ids.get(&key) {
+            return Ok(slot);
+        }
+        let offsets = key.1.clone();
+        self.claim(region, &offsets, bytes)?;
+        let id = self.slots.len() as u32;
+        let mut slot = Slot {
+            region,
+            offsets,
+            bytes,
+            overlaps: Vec::new(),
+        };
+        for (other_id, other) in self.slots.iter_mut().enumerate() {
+            if other.region == region
+                && let Some(distance) = overlap(&slot, other)
+            {
+                slot.overlaps.push((other_id as u32, distance));
+                other.overlaps.push((id, distance.map(|bytes| -bytes)));
+            }
+        }
+        self.slots.push(slot);
+        self.ids.insert(key, id);
+        Ok(id)
+    }
+
+    fn check_alignment(
+        &self,
+        region: usize,
+        offsets: &[u32],
+        access: u32,
+    ) -> Result<(), Misplaced> {
+        let Region { name, align, .. } = &self.regions[region];
+        if !align.is_multiple_of(access) {
+            return Err(Misplaced::Wrong(format!(
+                "{name} is aligned to {align} bytes, an access to it needs {access}"
+            )));
+        }
+        match offsets
+            .iter()
+            .position(|offset| !offset.is_multiple_of(access))
+        {
+            Some(thread) => Err(Misplaced::Wrong(format!(
+                "thread {thread} accesses {access} bytes at byte {} of {name}: not aligned",
+                offsets[thread]
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Claims the bytes of a slot for their threads.
+    fn claim(&mut self, region: usize, offsets: &[u32], bytes: u32) -> Result<(), Misplaced> {
+        let Region { name, owner, .. } = &mut self.regions[region];
+        for (thread, &offset) in offsets.iter().enumerate() {
+            let range = offset as usize..offset as usize + bytes as usize;
+            let Some(range) = owner.get_mut(range) else {
+                return Err(Misplaced::Wrong(format!(
+                    "thread {thread} accesses bytes {offset} to {} of {name}, which ends before",
+                    offset + bytes - 1
+                )));
+            };
+            let me = thread as u32 + 1;
+            if let Some(other) = range.iter().find(|&&owner| owner != 0 && owner != me) {
+                return Err(Misplaced::Wrong(format!(
+                    "threads {} and {thread} share byte {offset} of {name}",
+                    other - 1
+                )));
+            }
+            range.fill(me);
+        }
+        Ok(())
+    }
+}
+
+/// Do two slots share bytes in any thread? With their distance, if it is the same in all.
+fn overlap(a: &Slot, b: &Slot) -> Option<Option<i64>> {
+    let distance = |thread: usize| i64::from(b.offsets[thread]) - i64::from(a.offsets[thread]);
+    let first = distance(0);
+    let threads = 0..a.offsets.len().min(b.offsets.len());
+    let touches = |by: i64| -i64::from(b.bytes) < by && by < i64::from(a.bytes);
+    let constant = threads.clone().all(|thread| distance(thread) == first);
+    match constant {
+        true => touches(first).then_some(Some(first)),
+        false => threads
+            .into_iter()
+            .any(|thread| touches(distance(thread)))
+            .then_some(None),
+    }
+}
+
+/// All thread indices of a block, x running fastest.
+fn thread_indices([x, y, z]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
+    (0..z).flat_map(move |k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])))
+}
+
+/// Works out addresses for one thread, the private region taken to start at 0.
+struct Evaluation<'a> {
+    terms: &'a Terms,
+    /// The thread's index and its block's size; `None`: an address that needs them has no value.
+    at: Option<([u32; 3], [u32; 3])>,
+    fuel: Cell<u32>,
+}
+
+impl Evaluation<'_> {
+    fn value(&self, term: Term) -> Option<u64> {
+        self.fuel.set(self.fuel.get().checked_sub(1)?);
+        let args = self.terms.args(term);
+        let arg = |index: usize| self.value(*args.get(index)?);
+        Some(match self.terms.head(term) {
+            Head::Const(bits) => bits,
+            Head::Symbol(_) if self.terms.is_private(term) => 0,
+            Head::Coordinate(coordinate) => {
+                let (thread, block) = self.at?;
+                let (of, dim) = match coordinate {
+                    Coordinate::Thread(dim) => (thread, dim),
+                    Coordinate::Block(dim) => (block, dim),
+                };
+                u64::from(*of.get(usize::from(dim))?)
+            }
+            Head::Add(bits) => truncate(arg(0)?.wrapping_add(arg(1)?), bits),
+            Head::Sub(bits) => truncate(arg(0)?.wrapping_sub(arg(1)?), bits),
+            Head::Mul(bits) => truncate(arg(0)?.wrapping_mul(arg(1)?), bits),
+            Head::MulWide(bits, signed) => {
+                let wide = |value| match signed {
+                    true => sign_extend(value, bits),
+                    false => truncate(value, bits),
+                };
+                truncate(wide(arg(0)?).wrapping_mul(wide(arg(1)?)), 2 * bits)
+            }
+            Head::ZeroExtend(from, _) => truncate(arg(0)?, from),
+            Head::SignExtend(from, to) => truncate(sign_extend(arg(0)?, from), to),
+            Head::Extract { lo, bits, .. } if lo < 64 => truncate(arg(0)? >> lo, bits),
+            _ => return None,
+        })
+    }
+}
+
+fn sign_extend(value: u64, from: u32) -> u64 {
+    let shift = 64 - from.clamp(1, 64);
+    ((value << shift) as i64 >> shift) as u64
+}

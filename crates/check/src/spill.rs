@@ -1,0 +1,125 @@
+//! Loads and stores of spill slots, on terms.
+
+use warpwright_flow::Inst;
+
+use crate::execute::Results;
+use crate::machine::{Machine, REWRITTEN};
+use crate::semantics::{Access, Extend, Semantics, SlotSpace};
+use crate::slots::Misplaced;
+use crate::state::CONVERGENCE;
+use crate::term::{Args, Head, Term, Terms};
+
+impl<S: Semantics> Machine<'_, S> {
+    fn place(&mut self, inst: Inst, access: &Access, address: Term) -> Vec<u32> {
+        let Access {
+            bytes,
+            lanes,
+            space,
+            ..
+        } = *access;
+        let placed = match space {
+            SlotSpace::Other => {
+                let text = "the spill area is accessed through a generic address";
+                Err(Misplaced::Unclear(text.to_owned()))
+            }
+            _ => self.slots.place(&self.terms, address, space, bytes, lanes),
+        };
+        self.fill_slots();
+        placed.unwrap_or_else(|misplaced| {
+            self.log.misplaced.push((inst, misplaced));
+            Vec::new()
+        })
+    }
+
+    pub(crate) fn load_slots(&mut self, inst: Inst, access: &Access, address: Term) -> Results {
+        let slots = self.place(inst, access, address);
+        let bits = 8 * access.bytes;
+        let loaded = slots.into_iter().map(|slot| {
+            let term = self.slot_content(slot);
+            match access.extend {
+                Extend::No => term,
+                Extend::Zero(to) => self.terms.zero_extend(bits, to, term),
+                Extend::Sign(to) => self.terms.sign_extend(bits, to, term),
+            }
+        });
+        Results::Terms(loaded.collect())
+    }
+
+    /// What a slot holds: what was stored to it, or parts of what was stored over it.
+    fn slot_content(&mut self, slot: u32) -> Term {
+        let own = self.slot_values[slot as usize];
+        let is_whole = |terms: &Terms, term: Term| {
+            !matches!(terms.head(term), Head::SlotUnset(_) | Head::Clobbered(..))
+        };
+        if is_whole(&self.terms, own) {
+            return own;
+        }
+        let bytes = self.slots.slots[slot as usize].bytes;
+        let mut inside: Vec<(i64, u32, Term)> = Vec::new();
+        let mut others: Args = Args::from_slice(&[own]);
+        for &(other, distance) in &self.slots.slots[slot as usize].overlaps {
+            let content = self.slot_values[other as usize];
+            let size = self.slots.slots[other as usize].bytes;
+            others.push(content);
+            let Some(distance) = distance.filter(|_| is_whole(&self.terms, content)) else {
+                continue;
+            };
+            if distance <= 0 && distance + i64::from(size) >= i64::from(bytes) {
+                let lo = 8 * (-distance) as u32;
+                return self.terms.extract(lo, 8 * bytes, 8 * size, content);
+            }
+            inside.push((distance, size, content));
+        }
+        inside.sort_unstable();
+        let size = inside.first().map_or(0, |part| part.1);
+        let tiles = inside
+            .iter()
+            .enumerate()
+            .all(|(index, &(distance, part, _))| {
+                part == size && distance == index as i64 * i64::from(size)
+            });
+        if size > 0 && tiles && size as usize * inside.len() == bytes as usize {
+            let parts: Vec<Term> = inside.iter().map(|part| part.2).collect();
+            return self.terms.concat(8 * size, &parts);
+        }
+        match others.len() {
+            1 => own,
+            _ => self.terms.make(Head::Mixed(slot), others),
+        }
+    }
+
+    pub(crate) fn store_slots(
+        &mut self,
+        inst: Inst,
+        access: &Access,
+        address: Term,
+        args: &Args,
+        guard: Term,
+    ) {
+        let slots = self.place(inst, access, address);
+        for (slot, &value) in slots.into_iter().zip(args) {
+            let old = self.slot_values[slot as usize];
+            let new = self.terms.select(guard, value, old);
+            self.slot_values[slot as usize] = new;
+            for (other, _) in self.slots.slots[slot as usize].overlaps.clone() {
+                let old = self.slot_values[other as usize];
+                let head = Head::Clobbered(other, slot);
+                let clobbered = self.terms.make(head, [old, value]);
+                let clobbered = self.terms.select(guard, clobbered, old);
+                self.slot_values[other as usize] = clobbered;
+            }
+        }
+    }
+
+    /// After a call that may have used the same spill area.
+    pub(crate) fn lose_slots(&mut self) {
+        let event = self.memories[REWRITTEN][CONVERGENCE];
+        for slot in 0..self.slot_values.len() as u32 {
+            if !self.slots.survives_call(slot) {
+                let old = self.slot_values[slot as usize];
+                self.slot_values[slot as usize] =
+                    self.terms.make(Head::Clobbered(slot, slot), [old, event]);
+            }
+        }
+    }
+}

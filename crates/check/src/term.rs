@@ -1,0 +1,553 @@
+//! Symbolic values: hash-consed terms, so that two terms are equal if and only if their ids are.
+//!
+//! A term stands for one value at the current point of one execution. Equal terms have equal values
+//! for every input; unequal ones may or may not. The constructors simplify where that is exact bit
+//! for bit: integer addition and multiplication modulo 2^bits, selection, packing and unpacking.
+//! Floating-point arithmetic is never touched.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use warpwright_flow::Value;
+
+use crate::semantics::Coordinate;
+
+/// A term of a [`Terms`] table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Term(u32);
+
+/// An interned text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Sym(u32);
+
+/// Which of the two functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Side {
+    Original,
+    Rewritten,
+}
+
+/// What a term is made of, apart from its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Head {
+    Const(u64),
+    /// A register before anything was written to it.
+    Unset(Side, Value),
+    /// A register at a node of the product graph where it should not matter.
+    Unknown(u32, Side, Value),
+    /// A constant of the thread, by name.
+    Input(Sym),
+    Coordinate(Coordinate),
+    /// Address of a variable.
+    Symbol(Sym),
+    /// The n-th result of an operation.
+    Op(Sym, u8),
+    Add(u32),
+    Sub(u32),
+    Mul(u32),
+    MulWide(u32, bool),
+    ZeroExtend(u32, u32),
+    SignExtend(u32, u32),
+    /// Bits `lo..lo + bits` of a value of `of` bits.
+    Extract {
+        lo: u32,
+        bits: u32,
+        of: u32,
+    },
+    /// Parts of so many bits, low part first.
+    Concat(u32),
+    /// condition, then, else
+    Select,
+    Not,
+    /// Are two integers equal?
+    Equal(u32),
+    /// The value that the locations of a class hold on arrival at a node.
+    Phi(u32, u32),
+    /// One memory on entry to the function.
+    Memory(u8),
+    /// That memory after a store: memory, guard, address, values.
+    Store(Sym),
+    /// An event that keeps its order: guard, arguments, memories.
+    Event(Sym),
+    /// A memory after an event.
+    After(u8),
+    /// The n-th result of an event.
+    Result(u8),
+    /// A spill slot before anything was written to it.
+    SlotUnset(u32),
+    /// What a slot holds after a store to another one that overlaps it: old value, stored value.
+    Clobbered(u32, u32),
+    /// A read of slot bytes that no single store wrote.
+    Mixed(u32),
+}
+
+pub(crate) type Args = SmallVec<[Term; 4]>;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Node {
+    head: Head,
+    args: Args,
+}
+
+/// The table of all terms.
+#[derive(Debug, Default)]
+pub(crate) struct Terms {
+    nodes: Vec<Node>,
+    ids: FxHashMap<Node, Term>,
+    /// Does the address of a private variable occur in it?
+    private: Vec<bool>,
+    texts: Vec<String>,
+    text_ids: FxHashMap<String, Sym>,
+    private_symbols: Vec<Sym>,
+}
+
+impl Terms {
+    /// Number of terms.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(crate) fn sym(&mut self, text: &str) -> Sym {
+        if let Some(&sym) = self.text_ids.get(text) {
+            return sym;
+        }
+        let sym = Sym(self.texts.len() as u32);
+        self.texts.push(text.to_owned());
+        self.text_ids.insert(text.to_owned(), sym);
+        sym
+    }
+
+    pub(crate) fn text(&self, sym: Sym) -> &str {
+        &self.texts[sym.0 as usize]
+    }
+
+    /// Declares a variable private: terms with its address are marked from now on.
+    pub(crate) fn make_private(&mut self, name: &str) -> Sym {
+        let sym = self.sym(name);
+        self.private_symbols.push(sym);
+        sym
+    }
+
+    pub(crate) fn head(&self, term: Term) -> Head {
+        self.nodes[term.0 as usize].head
+    }
+
+    pub(crate) fn args(&self, term: Term) -> &[Term] {
+        &self.nodes[term.0 as usize].args
+    }
+
+    /// Does the address of a private variable occur in the term?
+    pub(crate) fn is_private(&self, term: Term) -> bool {
+        self.private[term.0 as usize]
+    }
+
+    /// The term of this shape, as it is.
+    pub(crate) fn make(&mut self, head: Head, args: impl IntoIterator<Item = Term>) -> Term {
+        let node = Node {
+            head,
+            args: args.into_iter().collect(),
+        };
+        if let Some(&term) = self.ids.get(&node) {
+            return term;
+        }
+        let term = Term(self.nodes.len() as u32);
+        let own = matches!(head, Head::Symbol(sym) if self.private_symbols.contains(&sym));
+        // What a memory holds does not say where a value points.
+        let opaque = matches!(head, Head::Store(_) | Head::Event(_) | Head::After(_));
+        let inherited = !opaque && node.args.iter().any(|&arg| self.is_private(arg));
+        self.private.push(own || inherited);
+        self.nodes.push(node.clone());
+        self.ids.insert(node, term);
+        term
+    }
+
+    pub(crate) fn leaf(&mut self, head: Head) -> Term {
+        self.make(head, [])
+    }
+
+    pub(crate) fn constant(&mut self, bits: u64) -> Term {
+        self.leaf(Head::Const(bits))
+    }
+
+    pub(crate) fn symbol(&mut self, name: &str) -> Term {
+        let sym = self.sym(name);
+        self.leaf(Head::Symbol(sym))
+    }
+
+    pub(crate) fn as_const(&self, term: Term) -> Option<u64> {
+        match self.head(term) {
+            Head::Const(bits) => Some(bits),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn add(&mut self, bits: u32, a: Term, b: Term) -> Term {
+        let (a, b) = self.constant_last(a, b);
+        let Some(right) = self.as_const(b) else {
+            return self.make(Head::Add(bits), [a, b]);
+        };
+        if right == 0 {
+            return a;
+        }
+        if let Some(left) = self.as_const(a) {
+            return self.constant(truncate(left.wrapping_add(right), bits));
+        }
+        if self.head(a) == Head::Add(bits)
+            && let [inner, last] = *self.args(a)
+            && let Some(left) = self.as_const(last)
+        {
+            let sum = self.constant(truncate(left.wrapping_add(right), bits));
+            return self.add(bits, inner, sum);
+        }
+        self.make(Head::Add(bits), [a, b])
+    }
+
+    pub(crate) fn add_const(&mut self, bits: u32, a: Term, b: i64) -> Term {
+        let b = self.constant(truncate(b as u64, bits));
+        self.add(bits, a, b)
+    }
+
+    pub(crate) fn sub(&mut self, bits: u32, a: Term, b: Term) -> Term {
+        match self.as_const(b) {
+            Some(right) => self.add_const(bits, a, (right as i64).wrapping_neg()),
+            None => self.make(Head::Sub(bits), [a, b]),
+        }
+    }
+
+    pub(crate) fn mul(&mut self, bits: u32, a: Term, b: Term) -> Term {
+        let (a, b) = self.constant_last(a, b);
+        match (self.as_const(a), self.as_const(b)) {
+            (Some(a), Some(b)) => self.constant(truncate(a.wrapping_mul(b), bits)),
+            (_, Some(1)) => a,
+            _ => self.make(Head::Mul(bits), [a, b]),
+        }
+    }
+
+    pub(crate) fn mul_wide(&mut self, bits: u32, signed: bool, a: Term, b: Term) -> Term {
+        let (a, b) = self.constant_last(a, b);
+        self.make(Head::MulWide(bits, signed), [a, b])
+    }
+
+    pub(crate) fn shl(&mut self, op: Sym, bits: u32, a: Term, b: Term) -> Term {
+        match self.as_const(b) {
+            Some(by) if by >= u64::from(bits) => self.constant(0),
+            Some(by) => {
+                let factor = self.constant(truncate(1 << by, bits));
+                self.mul(bits, a, factor)
+            }
+            None => self.make(Head::Op(op, 0), [a, b]),
+        }
+    }
+
+    pub(crate) fn zero_extend(&mut self, from: u32, to: u32, a: Term) -> Term {
+        match self.as_const(a) {
+            Some(bits) => self.constant(truncate(bits, from)),
+            None => self.make(Head::ZeroExtend(from, to), [a]),
+        }
+    }
+
+    pub(crate) fn sign_extend(&mut self, from: u32, to: u32, a: Term) -> Term {
+        self.make(Head::SignExtend(from, to), [a])
+    }
+
+    /// Bits `lo..lo + bits` of a value of `of` bits.
+    pub(crate) fn extract(&mut self, lo: u32, bits: u32, of: u32, a: Term) -> Term {
+        if lo == 0 && bits == of {
+            return a;
+        }
+        match self.head(a) {
+            Head::Const(value) if lo < 64 => self.constant(truncate(value >> lo, bits)),
+            Head::Extract {
+                lo: inner,
+                of: whole,
+                ..
+            } => {
+                let arg = self.args(a)[0];
+                self.extract(inner + lo, bits, whole, arg)
+            }
+            Head::Concat(part)
+                if lo / part == (lo + bits - 1) / part
+                    && let Some(&arg) = self.args(a).get((lo / part) as usize) =>
+            {
+                self.extract(lo % part, bits, part, arg)
+            }
+            _ => self.make(Head::Extract { lo, bits, of }, [a]),
+        }
+    }
+
+    /// Parts of `bits` bits each, low part first.
+    pub(crate) fn concat(&mut self, bits: u32, parts: &[Term]) -> Term {
+        if let [only] = *parts {
+            return only;
+        }
+        let total = bits * parts.len() as u32;
+        let whole = |terms: &Terms| match terms.head(parts[0]) {
+            Head::Extract { .. } => Some(terms.args(parts[0])[0]),
+            _ => None,
+        };
+        if let Some(whole) = whole(self) {
+            let covers = parts.iter().enumerate().all(|(index, &part)| {
+                let lo = index as u32 * bits;
+                self.head(part)
+                    == Head::Extract {
+                        lo,
+                        bits,
+                        of: total,
+                    }
+                    && self.args(part) == [whole]
+            });
+            if covers {
+                return whole;
+            }
+        }
+        self.make(Head::Concat(bits), parts.iter().copied())
+    }
+
+    pub(crate) fn not(&mut self, a: Term) -> Term {
+        match self.head(a) {
+            Head::Not => self.args(a)[0],
+            Head::Const(bit) => self.constant(bit & 1 ^ 1),
+            _ => self.make(Head::Not, [a]),
+        }
+    }
+
+    /// `then` if `condition` holds, else `other`.
+    pub(crate) fn select(&mut self, condition: Term, then: Term, other: Term) -> Term {
+        match self.head(condition) {
+            Head::Not => {
+                let inner = self.args(condition)[0];
+                return self.select(inner, other, then);
+            }
+            Head::Const(bit) => return if bit & 1 == 1 { then } else { other },
+            _ => {}
+        }
+        let then = self.assume(condition, then);
+        let negated = self.not(condition);
+        let other = self.assume(negated, other);
+        if then == other {
+            return then;
+        }
+        self.make(Head::Select, [condition, then, other])
+    }
+
+    /// What `term` is worth where `condition` holds.
+    pub(crate) fn assume(&self, condition: Term, term: Term) -> Term {
+        let (atom, holds) = match self.head(condition) {
+            Head::Not => (self.args(condition)[0], false),
+            _ => (condition, true),
+        };
+        match (self.head(term), self.args(term)) {
+            (Head::Select, &[inner, then, other]) if inner == atom => {
+                if holds {
+                    then
+                } else {
+                    other
+                }
+            }
+            _ => term,
+        }
+    }
+
+    /// Are two integers equal? Sees through a predicate that was turned into an integer.
+    pub(crate) fn equal(&mut self, bits: u32, a: Term, b: Term) -> Term {
+        let (a, b) = self.constant_last(a, b);
+        if a == b {
+            return self.constant(1);
+        }
+        let Some(right) = self.as_const(b) else {
+            return self.make(Head::Equal(bits), [a, b]);
+        };
+        if let Some(left) = self.as_const(a) {
+            return self.constant(u64::from(left == right));
+        }
+        if let (Head::Select, &[condition, then, other]) = (self.head(a), self.args(a))
+            && let (Some(then), Some(other)) = (self.as_const(then), self.as_const(other))
+        {
+            return match (then == right, other == right) {
+                (true, true) => self.constant(1),
+                (false, false) => self.constant(0),
+                (true, false) => condition,
+                (false, true) => self.not(condition),
+            };
+        }
+        self.make(Head::Equal(bits), [a, b])
+    }
+
+    /// Orders the operands of a commutative integer operation.
+    fn constant_last(&self, a: Term, b: Term) -> (Term, Term) {
+        let key = |term| (self.as_const(term).is_some(), term);
+        if key(a) <= key(b) { (a, b) } else { (b, a) }
+    }
+
+    /// Is it a memory, as opposed to a value?
+    pub(crate) fn is_memory(&self, term: Term) -> bool {
+        matches!(
+            self.head(term),
+            Head::Memory(_) | Head::Store(_) | Head::After(_)
+        )
+    }
+
+    /// The term as text, cut off below `depth` levels. `names` may name leaves.
+    pub(crate) fn show(
+        &self,
+        term: Term,
+        depth: u32,
+        names: &dyn Fn(Head) -> Option<String>,
+    ) -> String {
+        let head = self.head(term);
+        if let Some(name) = names(head) {
+            return name;
+        }
+        let args = self.args(term);
+        match (head, args) {
+            (Head::Const(bits), _) if bits < 1 << 16 => return bits.to_string(),
+            (Head::Const(bits), _) => return format!("{bits:#x}"),
+            // An event's first result is what it is known by; its guard stands before its arguments.
+            (Head::Result(n), &[event]) => {
+                let shown = self.show(event, depth, names);
+                return if n == 0 {
+                    shown
+                } else {
+                    format!("{shown}#{n}")
+                };
+            }
+            (Head::After(_), &[event]) => return self.name(self.head(event)),
+            (Head::Memory(_), _) => return "entry".to_owned(),
+            (Head::Store(_), _) => return self.name(head),
+            _ => {}
+        }
+        let name = self.name(head);
+        let guard = usize::from(matches!(head, Head::Event(_)));
+        let mut memory = String::new();
+        let mut shown = Vec::new();
+        for &arg in args.iter().skip(guard) {
+            if self.is_memory(arg) {
+                if memory.is_empty() && !matches!(self.head(arg), Head::Memory(_)) {
+                    memory = format!(" after {}", self.show(arg, 0, names));
+                }
+            } else if depth > 0 {
+                shown.push(self.show(arg, depth - 1, names));
+            }
+        }
+        match (args.len(), depth) {
+            (0, _) => name,
+            (_, 0) => format!("{name}(...){memory}"),
+            _ => format!("{name}({}){memory}", shown.join(", ")),
+        }
+    }
+
+    fn name(&self, head: Head) -> String {
+        match head {
+            Head::Input(sym) | Head::Symbol(sym) | Head::Op(sym, 0) => self.text(sym).to_owned(),
+            Head::Op(sym, n) => format!("{}#{n}", self.text(sym)),
+            Head::Store(sym) | Head::Event(sym) => self.text(sym).to_owned(),
+            Head::Coordinate(Coordinate::Thread(dim)) => format!("%tid.{}", axis(dim)),
+            Head::Coordinate(Coordinate::Block(dim)) => format!("%ntid.{}", axis(dim)),
+            Head::Add(bits) => format!("add{bits}"),
+            Head::Sub(bits) => format!("sub{bits}"),
+            Head::Mul(bits) => format!("mul{bits}"),
+            Head::MulWide(bits, _) => format!("mulwide{bits}"),
+            Head::ZeroExtend(from, to) => format!("zext{from}to{to}"),
+            Head::SignExtend(from, to) => format!("sext{from}to{to}"),
+            Head::Extract { lo, bits, .. } => format!("bits{lo}to{}", lo + bits - 1),
+            Head::Concat(_) => "concat".to_owned(),
+            Head::Select => "select".to_owned(),
+            Head::Not => "not".to_owned(),
+            Head::Equal(bits) => format!("eq{bits}"),
+            Head::Clobbered(..) => "overwritten".to_owned(),
+            Head::Mixed(_) => "bytes".to_owned(),
+            _ => "?".to_owned(),
+        }
+    }
+}
+
+fn axis(dim: u8) -> char {
+    ['x', 'y', 'z']
+        .get(usize::from(dim))
+        .copied()
+        .unwrap_or('?')
+}
+
+/// The low `bits` of a number.
+pub(crate) fn truncate(value: u64, bits: u32) -> u64 {
+    if bits >= 64 {
+        value
+    } else {
+        value & ((1 << bits) - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_fold_modulo_the_width() {
+        let mut t = Terms::default();
+        let x = t.symbol("x");
+        let (a, b) = (t.add_const(32, x, -4), t.constant(4));
+        assert_eq!(t.add(32, a, b), x);
+        let big = t.constant(0xffff_ffff);
+        let one = t.constant(1);
+        let zero = t.constant(0);
+        assert_eq!(t.add(32, big, one), zero);
+        assert_ne!(t.add(64, big, one), zero);
+        assert_eq!(t.sub(32, zero, one), big);
+    }
+
+    #[test]
+    fn commutative_operations_have_one_form() {
+        let mut t = Terms::default();
+        let (x, y) = (t.symbol("x"), t.symbol("y"));
+        assert_eq!(t.add(32, x, y), t.add(32, y, x));
+        assert_eq!(t.mul(64, x, y), t.mul(64, y, x));
+        assert_ne!(t.add(32, x, y), t.add(64, x, y));
+        assert_ne!(t.sub(32, x, y), t.sub(32, y, x));
+    }
+
+    #[test]
+    fn parts_and_wholes() {
+        let mut t = Terms::default();
+        let x = t.symbol("x");
+        let (low, high) = (t.extract(0, 32, 64, x), t.extract(32, 32, 64, x));
+        assert_eq!(t.concat(32, &[low, high]), x);
+        assert_ne!(t.concat(32, &[high, low]), x);
+        // The low half of a wider value is not the whole.
+        let (a, b) = (t.extract(0, 32, 128, x), t.extract(32, 32, 128, x));
+        assert_ne!(t.concat(32, &[a, b]), x);
+        let y = t.symbol("y");
+        let pair = t.concat(32, &[x, y]);
+        assert_eq!(t.extract(32, 32, 64, pair), y);
+        assert_eq!(t.extract(40, 8, 64, pair), t.extract(8, 8, 32, y));
+    }
+
+    #[test]
+    fn selections() {
+        let mut t = Terms::default();
+        let [p, x, y] = ["p", "x", "y"].map(|name| t.symbol(name));
+        let not_p = t.not(p);
+        assert_eq!(t.not(not_p), p);
+        let chosen = t.select(p, x, y);
+        assert_eq!(t.select(not_p, y, x), chosen);
+        assert_eq!(t.select(p, chosen, y), chosen);
+        assert_eq!(t.select(p, x, x), x);
+        assert_eq!(t.assume(not_p, chosen), y);
+        // A predicate that was spilled as an integer comes back.
+        let (one, zero) = (t.constant(1), t.constant(0));
+        let spilled = t.select(p, one, zero);
+        assert_eq!(t.equal(32, spilled, one), p);
+        assert_eq!(t.equal(32, spilled, zero), not_p);
+    }
+
+    #[test]
+    fn addresses_of_private_variables_are_marked() {
+        let mut t = Terms::default();
+        t.make_private("area");
+        let (area, other) = (t.symbol("area"), t.symbol("other"));
+        let address = t.add_const(32, area, 8);
+        assert!(t.is_private(address) && !t.is_private(other));
+        let memory = t.leaf(Head::Memory(0));
+        let op = t.sym("st");
+        let after = t.make(Head::Store(op), [memory, address]);
+        assert!(!t.is_private(after));
+    }
+}

@@ -1,0 +1,123 @@
+//! The answer.
+
+use std::fmt;
+
+/// Is the rewritten function a correct version of the original?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// For every input, every observable of the rewritten function equals the original's.
+    Proved,
+    /// Some observable takes a different symbolic value.
+    ///
+    /// Operations count as free functions here: that the two values never differ in fact (x·2 and
+    /// x+x, say) is possible, but no rule of the checker makes them equal.
+    Refuted(Box<Refutation>),
+    /// The checker cannot tell.
+    Undecided(Reason),
+}
+
+/// Why a function is refuted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refutation {
+    /// What differs: `the value stored`, `the branch condition`, …
+    pub what: String,
+    /// The instruction of the original that uses the value, with its line.
+    pub original_place: Option<String>,
+    /// The instruction of the rewritten function that uses the value, with its line.
+    pub rewritten_place: Option<String>,
+    /// A path on which it happens: the first instruction of each block, with its line, in the
+    /// original where it moves, else in the rewritten function.
+    pub path: Vec<String>,
+    /// The original's value. `%r4@25` is what %r4 holds on arrival at line 25, where paths meet.
+    pub original: String,
+    /// The rewritten function's value.
+    pub rewritten: String,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// The reason.
+    pub text: String,
+    /// The instruction or block of the original, with its line.
+    pub original_place: Option<String>,
+    /// The instruction or block of the rewritten function, with its line.
+    pub rewritten_place: Option<String>,
+}
+
+impl Reason {
+    /// A reason that no single place is to blame for.
+    pub fn new(text: impl Into<String>) -> Reason {
+        Reason {
+            text: text.into(),
+            original_place: None,
+            rewritten_place: None,
+        }
+    }
+}
+
+impl Verdict {
+    /// Is it proved?
+    pub fn is_proved(&self) -> bool {
+        matches!(self, Verdict::Proved)
+    }
+
+    /// `proved`, `refuted` or `undecided`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Proved => "proved",
+            Verdict::Refuted(_) => "refuted",
+            Verdict::Undecided(_) => "undecided",
+        }
+    }
+}
+
+/// Several lines, the last one without an end.
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())?;
+        match self {
+            Verdict::Proved => Ok(()),
+            Verdict::Refuted(refutation) => write!(f, ": {refutation}"),
+            Verdict::Undecided(reason) => write!(f, ": {reason}"),
+        }
+    }
+}
+
+fn places(
+    f: &mut fmt::Formatter<'_>,
+    original: &Option<String>,
+    rewritten: &Option<String>,
+) -> fmt::Result {
+    if let Some(place) = original {
+        write!(f, "\n  original   {place}")?;
+    }
+    if let Some(place) = rewritten {
+        write!(f, "\n  rewritten  {place}")?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Refutation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        places(f, &self.original_place, &self.rewritten_place)?;
+        write!(
+            f,
+            "\n  was        {}\n  is         {}",
+            self.original, self.rewritten
+        )?;
+        for (index, step) in self.path.iter().enumerate() {
+            let word = if index == 0 { "path" } else { "" };
+            write!(f, "\n  {word:<9}  {step}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        places(f, &self.original_place, &self.rewritten_place)
+    }
+}
