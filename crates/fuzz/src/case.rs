@@ -1,0 +1,166 @@
+//! One generated kernel, and what must hold for it: parse, print, verify, and an emulator that
+//! gives the same bits in any order of blocks, without a fault.
+
+use warpwright_emu::{Emulator, Options, Outcome, Results};
+use warpwright_fuzzgen::{Config, Program, generate, launch_toml, print, reduce};
+use warpwright_launch::{Launch, LaunchFile, no_files};
+use warpwright_ptx::Module;
+use warpwright_ptx::print::canonical as canonical_text;
+
+/// What did not hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The front end reported errors in a valid kernel.
+    #[error("the front end refuses a valid kernel: {0}")]
+    Diagnostics(String),
+    /// Printing is not the identity.
+    #[error("parse -> print changes the text")]
+    Print,
+    /// The typed view loses something.
+    #[error("canonical print -> parse -> canonical print differs")]
+    Canonical,
+    /// The verifier refuses it.
+    #[error("the verifier refuses a valid kernel: {0}")]
+    Verify(String),
+    /// The launch description is wrong: a bug of the generator.
+    #[error("the launch description: {0}")]
+    Launch(String),
+    /// The emulator does not support it, or failed.
+    #[error("the emulator: {0}")]
+    Emulator(String),
+    /// The kernel is at fault: a bug of the generator or the emulator.
+    #[error("a fault in a valid kernel: {0}")]
+    Fault(String),
+    /// Two runs differ.
+    #[error("parallel and sequential runs of the emulator differ")]
+    Determinism,
+}
+
+/// A kernel ready to run.
+#[derive(Debug)]
+pub struct Case {
+    /// The PTX text.
+    pub text: String,
+    /// Parsed.
+    pub module: Module,
+    /// How to launch it.
+    pub launch: Launch,
+    /// Initial contents of the buffers.
+    pub inputs: Vec<Vec<u8>>,
+}
+
+/// The program of a seed: every few seeds another size, so that small kernels and kernels with
+/// high register pressure both occur.
+pub fn program(seed: u64, approximate: bool) -> Program {
+    let config = match seed % 4 {
+        0 => Config {
+            statements: 25,
+            depth: 2,
+            registers: 8,
+            approximate,
+        },
+        1 => Config {
+            statements: 60,
+            depth: 3,
+            registers: 24,
+            approximate,
+        },
+        2 => Config {
+            statements: 120,
+            depth: 4,
+            registers: 48,
+            approximate,
+        },
+        _ => Config {
+            statements: 40,
+            depth: 2,
+            registers: 100,
+            approximate,
+        },
+    };
+    generate(seed, &config)
+}
+
+/// Front end and launch description of a program.
+pub fn prepare(program: &Program) -> Result<Case, Failure> {
+    let text = print(program);
+    let (module, diagnostics) = Module::parse("fuzz.ptx", &text);
+    if let Some(first) = diagnostics.first() {
+        return Err(Failure::Diagnostics(first.one_line(&module)));
+    }
+    if module.print().ok().as_deref() != Some(&text) {
+        return Err(Failure::Print);
+    }
+    let canonical = canonical_text(&module);
+    let (again, diagnostics) = Module::parse("canonical.ptx", &canonical);
+    if !diagnostics.is_empty() || canonical_text(&again) != canonical {
+        return Err(Failure::Canonical);
+    }
+    if let Err(diagnostics) = warpwright_ptx::verify::verify(&module) {
+        let first = diagnostics
+            .first()
+            .map(|d| d.one_line(&module))
+            .unwrap_or_default();
+        return Err(Failure::Verify(first));
+    }
+    let launch = LaunchFile::parse(&launch_toml(program), "fuzz.toml")
+        .and_then(|file| file.resolve("small", &[]))
+        .map_err(|e| Failure::Launch(e.to_string()))?;
+    let inputs = launch
+        .buffers()
+        .map(|b| b.materialize(&no_files))
+        .collect::<Result<_, _>>();
+    let inputs = inputs.map_err(|e| Failure::Launch(e.to_string()))?;
+    Ok(Case {
+        text,
+        module,
+        launch,
+        inputs,
+    })
+}
+
+/// One run in the emulator.
+pub fn emulate(case: &Case, options: &Options) -> Result<Results, Failure> {
+    let program = Emulator::new(&case.module, &case.launch.kernel)
+        .map_err(|e| Failure::Emulator(e.to_string()))?;
+    match program.run(&case.launch, case.inputs.clone(), options) {
+        Ok(Outcome::Finished(results)) => Ok(results),
+        Ok(Outcome::Faulted(fault)) => Err(Failure::Fault(fault.to_string())),
+        Err(e) => Err(Failure::Emulator(e.to_string())),
+    }
+}
+
+/// Everything that must hold on a machine without a GPU.
+pub fn check(program: &Program) -> Result<(), Failure> {
+    let case = prepare(program)?;
+    let strict = Options {
+        uninitialised: true,
+        races: true,
+        ..Options::default()
+    };
+    let first = emulate(&case, &strict)?;
+    let second = emulate(
+        &case,
+        &Options {
+            sequential: true,
+            ..Options::default()
+        },
+    )?;
+    if first.buffers != second.buffers {
+        return Err(Failure::Determinism);
+    }
+    Ok(())
+}
+
+/// Shrinks a failing program and shows it as a test file: the failure, the launch and the PTX.
+pub fn report(program: &Program, failure: &Failure) -> String {
+    let same = |p: &Program| {
+        check(p).is_err_and(|f| std::mem::discriminant(&f) == std::mem::discriminant(failure))
+    };
+    let small = reduce(program, 400, same);
+    let mut out = format!("// {failure}\n// launch:\n");
+    for line in launch_toml(&small).lines() {
+        out.push_str(&format!("//   {line}\n"));
+    }
+    out + &print(&small)
+}

@@ -1,0 +1,138 @@
+//! `warpwright-fuzz`: long fuzzing runs, and the emulator against hardware.
+
+use clap::{Parser, Subcommand};
+use rayon::prelude::*;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use warpwright_fuzz::{case, hardware};
+
+/// Generated kernels through the front end, the emulator, and against hardware.
+#[derive(Parser)]
+#[command(name = "warpwright-fuzz", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check seeds FROM to FROM+COUNT on this machine; failures are shrunk and written to OUT
+    Run {
+        /// First seed
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many
+        #[arg(long, default_value_t = 10_000)]
+        count: u64,
+        /// Folder for failing cases
+        #[arg(long, default_value = "fuzz-failures")]
+        out: PathBuf,
+    },
+    /// Print the kernel and launch of a seed
+    Show {
+        /// The seed
+        seed: u64,
+    },
+    /// Shrink a seed's kernel while the emulator and the local GPU disagree on it
+    Shrink {
+        /// The seed
+        seed: u64,
+    },
+    /// Compare the emulator with the local GPU, bit for bit
+    Hardware {
+        /// First seed
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many
+        #[arg(long, default_value_t = 500)]
+        count: u64,
+        /// Folder with NAME.ptx, NAME.cubin and NAME.toml of examples
+        #[arg(long)]
+        examples: Option<PathBuf>,
+        /// The result file
+        #[arg(short, long)]
+        output: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words
+        .first()
+        .is_some_and(|w| w == warpwright_gpu::WORKER_ARGUMENT)
+    {
+        return ExitCode::from(warpwright_gpu::worker_main(&words[1..]));
+    }
+    let done = match Cli::parse().command {
+        Command::Run { from, count, out } => run(from, count, &out),
+        Command::Show { seed } => {
+            let program = case::program(seed, false);
+            println!("{}", warpwright_fuzzgen::print(&program));
+            eprintln!("{}", warpwright_fuzzgen::launch_toml(&program));
+            Ok(true)
+        }
+        Command::Shrink { seed } => hardware::shrink(seed, 600).map(|found| {
+            println!("{}", found.as_deref().unwrap_or("they agree"));
+            found.is_none()
+        }),
+        Command::Hardware {
+            from,
+            count,
+            examples,
+            output,
+        } => against_hardware(from, count, examples, &output),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn run(from: u64, count: u64, out: &std::path::Path) -> Result<bool, String> {
+    let failed = AtomicUsize::new(0);
+    let done = AtomicUsize::new(0);
+    (from..from + count).into_par_iter().try_for_each(|seed| {
+        let program = case::program(seed, seed % 5 == 4);
+        if let Err(failure) = case::check(&program) {
+            failed.fetch_add(1, Ordering::Relaxed);
+            eprintln!("seed {seed}: {failure}");
+            std::fs::create_dir_all(out).map_err(|e| e.to_string())?;
+            let file = out.join(format!("seed-{seed}.ptx"));
+            let text = case::report(&program, &failure);
+            std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
+        }
+        let n = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if n.is_multiple_of(1000) {
+            eprintln!("{n} kernels");
+        }
+        Ok::<(), String>(())
+    })?;
+    let failed = failed.into_inner();
+    println!("{count} kernels, {failed} failures");
+    Ok(failed == 0)
+}
+
+fn against_hardware(
+    from: u64,
+    count: u64,
+    examples: Option<PathBuf>,
+    output: &std::path::Path,
+) -> Result<bool, String> {
+    let report = hardware::run(from..from + count, examples.as_deref(), &mut |c| {
+        if c.agreement != hardware::Agreement::Identical {
+            eprintln!("{}: {:?}", c.name, c.agreement);
+        }
+    })?;
+    let text = serde_json::to_string_pretty(&report).map_err(|e| e.to_string())?;
+    std::fs::write(output, text + "\n").map_err(|e| format!("{}: {e}", output.display()))?;
+    println!(
+        "{} compared on {}: {} identical, {} approximate, {} disagree",
+        report.compared, report.gpu, report.identical, report.approximate, report.disagreeing
+    );
+    Ok(report.disagreeing == 0)
+}

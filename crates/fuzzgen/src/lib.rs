@@ -1,0 +1,27 @@
+//! Generator of valid, terminating, race-free PTX kernels, and a reducer.
+//!
+//! A [`Program`] is a small structured program over fixed pools of typed registers. Every register
+//! is initialised on entry, so *any* subset of the statements is a valid program too: that is what
+//! makes the [reducer](reduce) simple. Loops have constant trip counts; shared memory and
+//! shuffles are used only where control is uniform, in phases closed by barriers; each thread
+//! writes global memory at places of its own, or by commutative integer reductions.
+//!
+//! ```
+//! use warpwright_fuzzgen::{Config, generate, print};
+//! let program = generate(42, &Config::default());
+//! let text = print(&program);
+//! assert!(text.contains(".visible .entry fuzz("));
+//! assert_eq!(text, print(&generate(42, &Config::default())), "seeded, so repeatable");
+//! ```
+
+mod generate;
+mod print;
+mod program;
+mod reduce;
+mod rng;
+
+pub use generate::generate;
+pub use print::{launch_toml, print};
+pub use program::{Config, Kind, Operand, Program, Stmt};
+pub use reduce::reduce;
+pub use rng::Rng;

@@ -1,0 +1,223 @@
+//! The structured program that a PTX kernel is printed from.
+
+/// The register pools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// 32-bit integers.
+    B32,
+    /// 64-bit integers.
+    B64,
+    /// Single precision.
+    F32,
+    /// Double precision.
+    F64,
+    /// 16-bit integers.
+    B16,
+    /// Predicates.
+    Pred,
+}
+
+impl Kind {
+    /// All pools.
+    pub const ALL: [Kind; 6] = [
+        Kind::B32,
+        Kind::B64,
+        Kind::F32,
+        Kind::F64,
+        Kind::B16,
+        Kind::Pred,
+    ];
+
+    /// PTX type in a register declaration.
+    pub fn decl(self) -> &'static str {
+        match self {
+            Kind::B32 => ".b32",
+            Kind::B64 => ".b64",
+            Kind::F32 => ".f32",
+            Kind::F64 => ".f64",
+            Kind::B16 => ".b16",
+            Kind::Pred => ".pred",
+        }
+    }
+
+    /// Prefix of the register names.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Kind::B32 => "%r",
+            Kind::B64 => "%rd",
+            Kind::F32 => "%f",
+            Kind::F64 => "%fd",
+            Kind::B16 => "%rs",
+            Kind::Pred => "%p",
+        }
+    }
+}
+
+/// An operand of an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Operand {
+    /// A register of a pool.
+    Reg(Kind, usize),
+    /// Text as PTX wants it: an immediate or a special register.
+    Text(String),
+}
+
+/// A statement. Registers are numbers within the pool that the opcode asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stmt {
+    /// `opcode dst, operands…;`, guarded by a predicate register and its polarity if any.
+    Op {
+        /// Full opcode text.
+        opcode: String,
+        /// Destination, or destinations of a vector.
+        dst: Vec<Operand>,
+        /// Sources.
+        src: Vec<Operand>,
+        /// Guard register and "negated".
+        guard: Option<(usize, bool)>,
+    },
+    /// `dst = input[index & mask]`, as a scalar (1) or vector (2 or 4) load.
+    Load {
+        /// Pool loaded.
+        kind: Kind,
+        /// First destination register; a vector takes the following ones.
+        dst: usize,
+        /// 32-bit index register.
+        index: usize,
+        /// 1, 2 or 4.
+        width: usize,
+    },
+    /// A local array is written at one dynamic index and read at another.
+    Local {
+        /// 32-bit register stored.
+        value: usize,
+        /// Index register of the store.
+        store: usize,
+        /// Index register of the load.
+        load: usize,
+        /// 32-bit register loaded.
+        dst: usize,
+    },
+    /// Exchange through shared memory: store own slot, barrier, load another's, barrier.
+    Exchange {
+        /// Pool exchanged (B32 or B64).
+        kind: Kind,
+        /// Register stored and loaded.
+        reg: usize,
+        /// The partner is `tid ^ flip`.
+        flip: usize,
+    },
+    /// A warp shuffle with all lanes; writes a predicate too.
+    Shuffle {
+        /// `up`, `down`, `bfly` or `idx`.
+        mode: &'static str,
+        /// 32-bit register read and written.
+        reg: usize,
+        /// Lane operand.
+        lane: usize,
+        /// Predicate written.
+        pred: usize,
+    },
+    /// A warp vote on a predicate.
+    Vote {
+        /// `ballot`, `any`, `all` or `uni`.
+        mode: &'static str,
+        /// Predicate read.
+        pred: usize,
+        /// Register written: 32-bit for `ballot`, else a predicate.
+        dst: usize,
+    },
+    /// `red.global.add.u32` into a counter cell chosen by a register.
+    Reduce {
+        /// 32-bit register added.
+        value: usize,
+        /// 32-bit register that chooses the cell.
+        cell: usize,
+    },
+    /// A two-way branch.
+    If {
+        /// Predicate register.
+        pred: usize,
+        /// Branch on its negation.
+        negated: bool,
+        /// Taken.
+        then: Vec<Stmt>,
+        /// Not taken.
+        otherwise: Vec<Stmt>,
+    },
+    /// A loop with a constant trip count.
+    Loop {
+        /// Trip count, at least 1.
+        count: usize,
+        /// Body.
+        body: Vec<Stmt>,
+    },
+}
+
+/// A whole kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Program {
+    /// The seed that it came from, for the record.
+    pub seed: u64,
+    /// Threads per block: a multiple of 32.
+    pub block: usize,
+    /// Blocks.
+    pub grid: usize,
+    /// Registers in each pool, in the order of [`Kind::ALL`].
+    pub pool: [usize; 6],
+    /// The statements.
+    pub body: Vec<Stmt>,
+}
+
+impl Program {
+    /// Registers of a pool.
+    pub fn pool(&self, kind: Kind) -> usize {
+        Kind::ALL
+            .iter()
+            .position(|&k| k == kind)
+            .map_or(0, |i| self.pool[i])
+    }
+
+    /// Statements in all, nested ones included.
+    pub fn size(&self) -> usize {
+        fn count(stmts: &[Stmt]) -> usize {
+            stmts
+                .iter()
+                .map(|s| match s {
+                    Stmt::If {
+                        then, otherwise, ..
+                    } => 1 + count(then) + count(otherwise),
+                    Stmt::Loop { body, .. } => 1 + count(body),
+                    _ => 1,
+                })
+                .sum()
+        }
+        count(&self.body)
+    }
+}
+
+/// What kind of programs to make.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Statements at most.
+    pub statements: usize,
+    /// Nesting of branches and loops at most.
+    pub depth: usize,
+    /// Registers in the larger pools at most: high numbers make high register pressure, because
+    /// every register is written out at the end.
+    pub registers: usize,
+    /// Use approximate instructions (`ex2.approx` and the like), which hardware and emulator
+    /// need not agree on to the last bit.
+    pub approximate: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            statements: 60,
+            depth: 3,
+            registers: 24,
+            approximate: false,
+        }
+    }
+}
