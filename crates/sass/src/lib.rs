@@ -1,0 +1,17 @@
+//! SASS: the cubin container, and what the models need to know of the machine code.
+//!
+//! This room is young: it reads cubins (sections, `.nv.info`, symbols), splits kernels into
+//! 128-bit instructions and names the resource each one occupies. It does not write or edit yet.
+//!
+//! * [`cubin`]: the ELF container and the per-kernel facts the driver will read at launch.
+//! * [`inst`]: the fields of one instruction that are known for sm_75 and later.
+//! * [`profile`]: loop-weighted counts and a single-warp timing walk, the input of `model`.
+#![warn(missing_docs)]
+
+pub mod cubin;
+pub mod inst;
+pub mod profile;
+
+pub use cubin::{Cubin, CubinError, Kernel};
+pub use inst::{Instruction, Unit};
+pub use profile::{Latencies, Profile};
