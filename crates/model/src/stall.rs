@@ -1,0 +1,267 @@
+//! The stall model: machine code and residency to SM cycles per warp.
+
+use serde::{Deserialize, Serialize};
+use warpwright_sass::{Instruction, Latencies, Profile, Unit};
+use warpwright_target::{Fact, Gpu, WARP_SIZE};
+
+/// What the model knows of a candidate.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// The target.
+    pub gpu: &'a Gpu,
+    /// The kernel's machine code.
+    pub code: &'a [Instruction],
+    /// Resident warps per SM, at least 1.
+    pub warps: u32,
+    /// Local memory in bytes per thread (spill slots and stack).
+    pub frame_bytes: u32,
+    /// Shared memory in bytes per SM that the resident blocks take; the rest of the carve-out is
+    /// first-level cache.
+    pub shared_per_sm: u32,
+    /// Weighted global bytes of the default build, if this is another one: what a kernel reads and
+    /// writes in global memory does not depend on how it was built, only our guess of its loops'
+    /// trip counts does.
+    pub global_bytes: Option<f64>,
+}
+
+/// Free parameters. [`Parameters::default`] holds the fit of docs/model.md.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Parameters {
+    /// Exponent of the norm that joins the three times.
+    pub norm: f64,
+    /// Share of global loads that miss the second-level cache: sets their latency.
+    pub dram_share: f64,
+    /// Share of global bytes that reach device memory.
+    pub traffic_share: f64,
+    /// Share of the bytes of spill stores that go through to the second-level cache although the
+    /// slots fit into the first level.
+    pub store_through: f64,
+    /// How much more than a device-memory byte the second-level cache moves per cycle.
+    pub l2_factor: f64,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Parameters {
+            norm: 1.5,
+            dram_share: 0.25,
+            traffic_share: 0.75,
+            store_through: 1.0,
+            l2_factor: 4.0,
+        }
+    }
+}
+
+/// What bounds a kernel under the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// An execution unit or the issue slots.
+    Issue,
+    /// Too few warps to hide stalls.
+    Latency,
+    /// Cache and memory traffic.
+    Traffic,
+}
+
+impl Bound {
+    /// The name in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Bound::Issue => "issue",
+            Bound::Latency => "latency",
+            Bound::Traffic => "traffic",
+        }
+    }
+}
+
+/// Predicted SM cycles per warp, and their parts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// All three joined.
+    pub cycles: f64,
+    /// Issue-bound cycles.
+    pub issue: f64,
+    /// Latency-bound cycles.
+    pub latency: f64,
+    /// Traffic-bound cycles.
+    pub traffic: f64,
+    /// Weighted global bytes per thread, for [`Case::global_bytes`] of the other candidates.
+    pub global_bytes: f64,
+}
+
+impl Prediction {
+    /// The largest part.
+    pub fn bound(&self) -> Bound {
+        if self.latency >= self.issue && self.latency >= self.traffic {
+            Bound::Latency
+        } else if self.traffic > self.issue {
+            Bound::Traffic
+        } else {
+            Bound::Issue
+        }
+    }
+}
+
+/// Predicts one candidate.
+pub fn predict(case: &Case, parameters: &Parameters) -> Prediction {
+    let spills = spill_home(case);
+    let latencies = latencies(case.gpu, spills, parameters);
+    let profile = Profile::new(case.code, &latencies);
+    let warps = f64::from(case.warps.max(1));
+    let issue = issue_cycles(case.gpu, &profile);
+    let latency = profile.warp_cycles / warps;
+    let global = case.global_bytes.unwrap_or(profile.global_bytes);
+    let traffic = traffic_cycles(case.gpu, &profile, global, spills, parameters);
+    let norm = parameters.norm;
+    let cycles = (issue.powf(norm) + latency.powf(norm) + traffic.powf(norm)).powf(1.0 / norm);
+    Prediction {
+        cycles,
+        issue,
+        latency,
+        traffic,
+        global_bytes: profile.global_bytes,
+    }
+}
+
+/// Share of the spill slots' lines that the first-level cache can hold, 0 to 1.
+fn spill_home(case: &Case) -> f64 {
+    let footprint = f64::from(case.warps) * f64::from(WARP_SIZE) * f64::from(case.frame_bytes);
+    let cache = case
+        .gpu
+        .arch
+        .l1_bytes
+        .map_or(0, |f| f.value)
+        .saturating_sub(case.shared_per_sm);
+    if footprint == 0.0 {
+        1.0
+    } else {
+        (f64::from(cache) / footprint).min(1.0)
+    }
+}
+
+fn figure(fact: Option<Fact<u32>>, otherwise: u32) -> f64 {
+    f64::from(fact.map_or(otherwise, |f| f.value).max(1))
+}
+
+/// Latencies in cycles; where the table has none, the next faster level's figure stands in.
+fn latencies(gpu: &Gpu, spills_in_l1: f64, parameters: &Parameters) -> Latencies {
+    let table = &gpu.arch.latency;
+    let alu = figure(table.alu, 4);
+    let l1 = figure(table.l1, 32);
+    let l2 = figure(table.l2.or(table.l1), 200);
+    let dram = figure(table.dram.or(table.l2), 500);
+    Latencies {
+        global: l2 + parameters.dram_share * (dram - l2),
+        local: spills_in_l1 * l1 + (1.0 - spills_in_l1) * l2,
+        shared: figure(table.shared, 30),
+        sfu: figure(table.special, 20),
+        fp64: figure(table.fp64, 2 * alu as u32),
+        other: figure(table.special, 20),
+    }
+}
+
+/// SM cycles per warp that the busiest unit needs.
+fn issue_cycles(gpu: &Gpu, profile: &Profile) -> f64 {
+    let table = &gpu.arch.throughput;
+    let warp = f64::from(WARP_SIZE);
+    let fp32 = figure(table.fp32, 128);
+    let load_store = figure(table.load_store, 32);
+    let per_sm = |unit: Unit| match unit {
+        Unit::Alu => figure(table.logic.or(table.int_add), 64),
+        Unit::Fma => fp32,
+        Unit::Half => figure(table.fp16, 2 * fp32 as u32) / 2.0,
+        Unit::Fp64 => figure(table.fp64, 2),
+        Unit::Sfu => figure(table.special, 16),
+        Unit::Shared | Unit::LocalLoad | Unit::LocalStore => load_store,
+        Unit::GlobalLoad | Unit::GlobalStore => load_store,
+        Unit::Texture => load_store / 2.0,
+        Unit::Constant | Unit::Control | Unit::Tensor => fp32,
+    };
+    let busiest = profile
+        .issued
+        .iter()
+        .map(|(&unit, &count)| count * warp / per_sm(unit))
+        .fold(0.0, f64::max);
+    let slots = profile.total() / f64::from(gpu.arch.schedulers.max(1));
+    busiest.max(slots)
+}
+
+/// SM cycles per warp to move what leaves the SM.
+fn traffic_cycles(
+    gpu: &Gpu,
+    profile: &Profile,
+    global_bytes: f64,
+    spills_in_l1: f64,
+    parameters: &Parameters,
+) -> f64 {
+    let Some(bytes_per_cycle) = memory_bytes_per_cycle(gpu) else {
+        return 0.0;
+    };
+    let warp = f64::from(WARP_SIZE);
+    let global = parameters.traffic_share * global_bytes;
+    let overflow = 1.0 - spills_in_l1;
+    let spills = overflow * (profile.local_load_bytes + profile.local_store_bytes)
+        + parameters.store_through * spills_in_l1 * profile.local_store_bytes;
+    (global + spills / parameters.l2_factor) * warp / bytes_per_cycle
+}
+
+/// Device-memory bytes per SM and clock of the board, if its figures are known.
+fn memory_bytes_per_cycle(gpu: &Gpu) -> Option<f64> {
+    let board = gpu.typical_board()?;
+    let gb_s = board.copy_gb_s.or(board.dram_gb_s)?.value;
+    let cycles = f64::from(board.clock_mhz?.value) * 1e6 * f64::from(board.sms?.value);
+    (cycles > 0.0).then(|| f64::from(gb_s) * 1e9 / cycles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpwright_target::lookup;
+
+    fn op(operation: u128, write: u128, wait: u128) -> Instruction {
+        let bits = operation | 7 << 12 | 4 << 73 | 2 << 105 | write << 110 | 7 << 113 | wait << 116;
+        Instruction::new(90, bits)
+    }
+
+    /// A load and its use, `n` times: bound by latency at few warps, less so at many.
+    fn loads(n: usize) -> Vec<Instruction> {
+        (0..n)
+            .flat_map(|_| [op(0x181, 0, 0), op(0x021, 7, 1)])
+            .collect()
+    }
+
+    fn at(gpu: &Gpu, code: &[Instruction], warps: u32, frame_bytes: u32) -> Prediction {
+        let case = Case {
+            gpu,
+            code,
+            warps,
+            frame_bytes,
+            shared_per_sm: 0,
+            global_bytes: None,
+        };
+        predict(&case, &Parameters::default())
+    }
+
+    #[test]
+    fn more_warps_hide_latency() {
+        let gpu = lookup("h200").unwrap();
+        let code = loads(20);
+        let few = at(&gpu, &code, 8, 0);
+        let many = at(&gpu, &code, 64, 0);
+        assert_eq!(few.bound(), Bound::Latency);
+        assert!(many.cycles < few.cycles / 2.0, "{few:?} {many:?}");
+    }
+
+    #[test]
+    fn spills_cost_and_cost_more_beyond_the_first_level_cache() {
+        let gpu = lookup("h200").unwrap();
+        let plain: Vec<_> = (0..100).map(|_| op(0x023, 7, 0)).collect();
+        let mut spilling = plain.clone();
+        spilling.extend((0..20).flat_map(|_| [op(0x183, 0, 0), op(0x023, 7, 1)]));
+        let base = at(&gpu, &plain, 16, 0).cycles;
+        let small = at(&gpu, &spilling, 16, 80).cycles;
+        let large = at(&gpu, &spilling, 16, 4000).cycles;
+        assert!(base < small && small < large, "{base} {small} {large}");
+    }
+}
