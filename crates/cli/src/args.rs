@@ -1,0 +1,372 @@
+//! The command line's grammar (a contract: scripts rely on it, see docs/command-line.md).
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Decides what each thread of a CUDA kernel keeps in registers, and writes a faster kernel.
+#[derive(Debug, Parser)]
+#[command(name = "warpwright", version, max_term_width = 100)]
+pub struct Cli {
+    /// Use the toolkit in this folder (with bin/ptxas in it)
+    #[arg(long, global = true, value_name = "DIR")]
+    pub toolkit: Option<PathBuf>,
+    /// Install NVIDIA's toolkit wheels first if no toolkit is found
+    #[arg(long, global = true)]
+    pub fetch_toolkit: bool,
+    /// Say more on stderr: what ran, how long it took
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// What to do
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Resources, occupancy staircase, register pressure by instruction and source line
+    Explain(ExplainArgs),
+    /// Propose variants, build, predict, choose, write; no GPU needed
+    Opt(OptArgs),
+    /// The same, and the shortlist is measured on the local GPU
+    Tune(TuneArgs),
+    /// Is kernel B a correct version of kernel A? Exit 0 proved, 1 refuted, 5 not decided
+    Check(CheckArgs),
+    /// Run a kernel in the PTX emulator (or --gpu on the device) and print or save its outputs
+    Run(RunArgs),
+    /// One pass alone; `--list` names them
+    Pass(PassArgs),
+    /// The occupancy calculator
+    Occupancy(OccupancyArgs),
+    /// Which nvcc, ptxas and nvdisasm are used, and from where; `install` fetches them
+    Toolkit(ToolkitArgs),
+    /// Turn result files into the tables and plots of the documentation
+    Report(ReportArgs),
+    #[command(hide = true)]
+    GpuWorker,
+    #[command(hide = true)]
+    GpuSelftest(SelftestArgs),
+}
+
+/// Which kernel, for which GPU, launched how.
+#[derive(Debug, Clone, Args)]
+pub struct KernelArgs {
+    /// Only this kernel of the module
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// The GPU or architecture: h200, a100, sm_90, …
+    #[arg(long, value_name = "GPU")]
+    pub gpu: Option<String>,
+    /// Threads per block
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_block)]
+    pub block: Option<[u32; 3]>,
+    /// Dynamic shared memory per block
+    #[arg(long, value_name = "BYTES")]
+    pub dynamic_smem: Option<u32>,
+    /// The launch description (block size and dynamic shared memory are taken from it)
+    #[arg(long, value_name = "TOML")]
+    pub launch: Option<PathBuf>,
+    /// The named set of sizes of the launch description
+    #[arg(long, value_name = "NAME")]
+    pub size: Option<String>,
+}
+
+/// How results are shown.
+#[derive(Debug, Clone, Args)]
+pub struct OutputArgs {
+    /// Print one JSON document on stdout and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Write a self-contained HTML page
+    #[arg(long, value_name = "HTML")]
+    pub report: Option<PathBuf>,
+}
+
+/// `warpwright explain`
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// A .cu, .ptx or .cubin file
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Arguments for nvcc
+    #[arg(last = true)]
+    pub nvcc: Vec<String>,
+}
+
+/// What `opt` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// The chosen cubin
+    Cubin,
+    /// The annotated PTX
+    Ptx,
+}
+
+/// `warpwright opt`
+#[derive(Debug, Args)]
+pub struct OptArgs {
+    /// A .cu or .ptx file
+    pub file: PathBuf,
+    /// Where the chosen kernel goes
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+    /// What to write [default: by the ending of OUT, else cubin]
+    #[arg(long, value_enum)]
+    pub emit: Option<Emit>,
+    /// Keep every candidate's cubin in this folder
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// Decide from the static model alone, whatever the database of measurements knows
+    #[arg(long)]
+    pub no_database: bool,
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub show: OutputArgs,
+    /// Arguments for nvcc
+    #[arg(last = true)]
+    pub nvcc: Vec<String>,
+}
+
+/// `warpwright tune`
+#[derive(Debug, Args)]
+pub struct TuneArgs {
+    /// A .cu or .ptx file
+    pub file: Option<PathBuf>,
+    /// Where the chosen cubin goes
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// Measure every candidate and the exhaustive sweep of register limits
+    #[arg(long)]
+    pub exhaustive: bool,
+    /// Seconds of measuring per kernel
+    #[arg(long, value_name = "SECONDS", default_value_t = 20.0)]
+    pub budget: f64,
+    /// Build the candidates into DIR and stop (for a GPU machine without a toolkit)
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["measure_only", "output"])]
+    pub build_only: Option<PathBuf>,
+    /// Measure what `--build-only DIR` built, and write DIR/result.json (or --output)
+    #[arg(long, value_name = "DIR", conflicts_with = "file")]
+    pub measure_only: Option<PathBuf>,
+    /// Measure again, even what the database already knows
+    #[arg(long)]
+    pub fresh: bool,
+    /// Write the database of measurements as JSON, and stop
+    #[arg(long, value_name = "JSON", conflicts_with = "file")]
+    pub export: Option<PathBuf>,
+    /// Add the measurements of a JSON file to the database, and stop
+    #[arg(long, value_name = "JSON", conflicts_with = "file")]
+    pub import: Option<PathBuf>,
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    #[command(flatten)]
+    pub show: OutputArgs,
+    /// Arguments for nvcc
+    #[arg(last = true)]
+    pub nvcc: Vec<String>,
+}
+
+/// How a kernel is run, for `run` and `check`.
+#[derive(Debug, Clone, Args)]
+pub struct RunSetup {
+    /// Only this kernel of the module
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// The launch description: grid, block and arguments
+    #[arg(long, value_name = "TOML")]
+    pub launch: Option<PathBuf>,
+    /// The named set of sizes of the launch description
+    #[arg(long, value_name = "NAME")]
+    pub size: Option<String>,
+    /// Change a size of the launch description
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Run on the local GPU (its number after `=`) instead of the emulator
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    pub gpu: Option<u32>,
+}
+
+/// `warpwright check`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The original (.ptx)
+    pub a: PathBuf,
+    /// The rewritten version (.ptx)
+    pub b: PathBuf,
+    /// Run both in the emulator on the launch description and compare the outputs
+    #[arg(long)]
+    pub run: bool,
+    /// Threads per block, where the kernel does not state it
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_block)]
+    pub block: Option<[u32; 3]>,
+    #[command(flatten)]
+    pub setup: RunSetup,
+    /// Print one JSON document on stdout and nothing else there
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `warpwright run`
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A .cu or .ptx file (with --gpu also .cubin)
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub setup: RunSetup,
+    /// Save every buffer after the run as NAME.npy in this folder
+    #[arg(long, value_name = "DIR")]
+    pub save: Option<PathBuf>,
+    /// Report reads of registers that were never written
+    #[arg(long)]
+    pub uninit: bool,
+    /// Report shared-memory races
+    #[arg(long)]
+    pub races: bool,
+    /// Stop after this many instructions per thread
+    #[arg(long, value_name = "N")]
+    pub fuel: Option<u64>,
+    /// Print one JSON document on stdout and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Arguments for nvcc
+    #[arg(last = true)]
+    pub nvcc: Vec<String>,
+}
+
+/// `warpwright pass`
+#[derive(Debug, Args)]
+pub struct PassArgs {
+    /// The pass
+    #[arg(required_unless_present = "list")]
+    pub name: Option<String>,
+    /// A .ptx file
+    #[arg(required_unless_present = "list")]
+    pub file: Option<PathBuf>,
+    /// Where the result goes [default: stdout]
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// List the passes
+    #[arg(long)]
+    pub list: bool,
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+}
+
+/// `warpwright occupancy`
+#[derive(Debug, Args)]
+pub struct OccupancyArgs {
+    /// The GPU or architecture
+    #[arg(long, value_name = "GPU", required_unless_present = "list")]
+    pub gpu: Option<String>,
+    /// Registers per thread
+    #[arg(long, value_name = "R", required_unless_present = "list")]
+    pub regs: Option<u32>,
+    /// Threads per block
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_block, required_unless_present = "list")]
+    pub block: Option<[u32; 3]>,
+    /// Static shared memory per block in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub smem: u32,
+    /// Dynamic shared memory per block in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub dynamic_smem: u32,
+    /// List the GPUs and architectures
+    #[arg(long)]
+    pub list: bool,
+    /// Print one JSON document on stdout and nothing else there
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `warpwright toolkit`
+#[derive(Debug, Args)]
+pub struct ToolkitArgs {
+    /// `install` fetches NVIDIA's wheels into Warpwright's cache
+    #[command(subcommand)]
+    pub action: Option<ToolkitAction>,
+    /// Print one JSON document on stdout and nothing else there
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `warpwright toolkit install`
+#[derive(Debug, Subcommand)]
+pub enum ToolkitAction {
+    /// Fetch NVIDIA's own wheels into Warpwright's cache
+    Install {
+        /// Toolkit version
+        #[arg(long, value_name = "VERSION")]
+        version: Option<String>,
+    },
+}
+
+/// `warpwright report`
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Result files written by the benchmark suite
+    #[arg(required = true)]
+    pub results: Vec<PathBuf>,
+    /// Rewrite the tables between the markers of this Markdown file
+    #[arg(long, value_name = "MD")]
+    pub markdown: Vec<PathBuf>,
+    /// Compare the first two result files: do they agree within their intervals?
+    #[arg(long)]
+    pub agree: bool,
+    /// Write the geometric means (between `summary` markers) instead of the whole table
+    #[arg(long)]
+    pub summary: bool,
+    /// Kernels that the model was not fitted to; they are marked in the tables
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub held_out: Vec<String>,
+    /// Write the plots (SVG) into this folder
+    #[arg(long, value_name = "DIR")]
+    pub plots: Option<PathBuf>,
+}
+
+/// `warpwright gpu-selftest`
+#[derive(Debug, Args)]
+pub struct SelftestArgs {
+    /// Where the result goes
+    pub output: PathBuf,
+}
+
+fn parse_block(text: &str) -> Result<[u32; 3], String> {
+    let mut block = [1u32; 3];
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err("at most three dimensions: X[,Y[,Z]]".into());
+    }
+    for (slot, part) in block.iter_mut().zip(&parts) {
+        *slot = part
+            .trim()
+            .parse()
+            .map_err(|_| format!("`{part}` is no whole number"))?;
+        if *slot == 0 {
+            return Err("a block dimension is at least 1".into());
+        }
+    }
+    Ok(block)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_grammar_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn blocks() {
+        assert_eq!(parse_block("256"), Ok([256, 1, 1]));
+        assert_eq!(parse_block("16,8"), Ok([16, 8, 1]));
+        assert!(parse_block("0").is_err());
+        assert!(parse_block("1,2,3,4").is_err());
+        assert!(parse_block("x").is_err());
+    }
+}

@@ -1,0 +1,184 @@
+//! `warpwright check A B`: is kernel B a correct version of kernel A?
+
+use serde::Serialize;
+use warpwright_check::{Options, Verdict, check_modules};
+use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
+use warpwright_launch::{Launch, compare};
+use warpwright_ptx::{FunctionKind, Module};
+
+use super::print_json;
+use super::run::{described, materialize, run_on_device};
+use crate::args::{CheckArgs, Cli};
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::session;
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    original: String,
+    rewritten: String,
+    how: &'static str,
+    verdict: &'static str,
+    functions: Vec<FunctionVerdict>,
+}
+
+#[derive(Serialize)]
+struct FunctionVerdict {
+    name: String,
+    verdict: &'static str,
+    text: String,
+}
+
+/// Runs the command. The exit code is that of the worst verdict: refuted, then undecided.
+pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
+    let a = Input::read(&args.a)?;
+    let b = Input::read(&args.b)?;
+    let (how, functions) = match (args.run, args.setup.gpu) {
+        (_, Some(ordinal)) => ("run on the GPU", on_device(args, &a, &b, ordinal)?),
+        (true, None) => {
+            let modules = (load(cli, &a)?, load(cli, &b)?);
+            ("run in the emulator", in_emulator(args, &modules)?)
+        }
+        (false, None) => {
+            let modules = (load(cli, &a)?, load(cli, &b)?);
+            ("symbolically", symbolically(args, &modules)?)
+        }
+    };
+    let worst = ["refuted", "undecided"]
+        .into_iter()
+        .find(|w| functions.iter().any(|f| f.verdict == *w))
+        .unwrap_or("proved");
+    let document = Document {
+        schema: "warpwright.check/1",
+        original: a.name,
+        rewritten: b.name,
+        how,
+        verdict: worst,
+        functions,
+    };
+    if args.json {
+        print_json(&document)?;
+    } else {
+        println!("checked {how}: {worst}");
+        for f in &document.functions {
+            println!("{}: {}", f.name, f.text);
+        }
+    }
+    match worst {
+        "proved" => Ok(()),
+        "refuted" => Err(Failure::Quiet(1)),
+        _ => Err(Failure::Quiet(5)),
+    }
+}
+
+fn load(cli: &Cli, input: &Input) -> Result<Module, Failure> {
+    session::module(cli, input, None, &[], false)
+}
+
+fn symbolically(
+    args: &CheckArgs,
+    (a, b): &(Module, Module),
+) -> Result<Vec<FunctionVerdict>, Failure> {
+    // One kernel stands on the device functions that it may call.
+    let is_meant = |name: &str| match &args.setup.kernel {
+        Some(kernel) => name == kernel || !is_kernel(a, name),
+        None => true,
+    };
+    match &args.setup.kernel {
+        Some(kernel) if !is_kernel(a, kernel) => {
+            let text = format!("`{}` has no kernel `{kernel}`", a.name);
+            return Err(Failure::input(text));
+        }
+        None if a.functions.values().all(|f| f.body.is_none()) => {
+            let text = format!("`{}` has no function that could be checked", a.name);
+            return Err(Failure::input(text));
+        }
+        _ => {}
+    }
+    let options = Options { block: args.block };
+    let verdicts = check_modules(a, b, &options).into_iter();
+    let verdicts = verdicts.filter(|(name, _)| is_meant(name));
+    Ok(verdicts
+        .map(|(name, verdict)| FunctionVerdict {
+            name,
+            verdict: word(&verdict),
+            text: verdict.to_string(),
+        })
+        .collect())
+}
+
+fn is_kernel(module: &Module, name: &str) -> bool {
+    let function = module.function(name).map(|id| &module.functions[id]);
+    function.is_some_and(|f| f.kind == FunctionKind::Entry && f.body.is_some())
+}
+
+fn word(verdict: &Verdict) -> &'static str {
+    verdict.word()
+}
+
+/// Runs both in the emulator with the same inputs. Equal outputs on one input prove nothing about
+/// others, so the best verdict is "undecided", said as such.
+fn in_emulator(
+    args: &CheckArgs,
+    (a, b): &(Module, Module),
+) -> Result<Vec<FunctionVerdict>, Failure> {
+    let launch = described(&args.setup)?;
+    let inputs = materialize(&launch, args.setup.launch.as_deref())?;
+    let mut outputs = Vec::new();
+    for module in [a, b] {
+        let program = Emulator::new(module, &launch.kernel)?;
+        match program.run(&launch, inputs.clone(), &RunOptions::default())? {
+            Outcome::Finished(results) => outputs.push(results.buffers),
+            Outcome::Faulted(fault) => {
+                return Ok(vec![FunctionVerdict {
+                    name: launch.kernel.clone(),
+                    verdict: "refuted",
+                    text: format!("`{}` is at fault: {fault}", module.name),
+                }]);
+            }
+        }
+    }
+    Ok(vec![compared(&launch, &outputs[0], &outputs[1])])
+}
+
+fn on_device(
+    args: &CheckArgs,
+    a: &Input,
+    b: &Input,
+    ordinal: u32,
+) -> Result<Vec<FunctionVerdict>, Failure> {
+    let launch = described(&args.setup)?;
+    let inputs = materialize(&launch, args.setup.launch.as_deref())?;
+    let (_, first) = run_on_device(a.bytes.clone(), &launch, &inputs, ordinal)?;
+    let (_, second) = run_on_device(b.bytes.clone(), &launch, &inputs, ordinal)?;
+    Ok(vec![compared(&launch, &first, &second)])
+}
+
+fn compared(launch: &Launch, first: &[Vec<u8>], second: &[Vec<u8>]) -> FunctionVerdict {
+    for ((buffer, a), b) in launch.buffers().zip(first).zip(second) {
+        if a == b {
+            continue;
+        }
+        let found = compare(b, a, buffer.ty, None);
+        let place = found
+            .first_mismatch
+            .map_or_else(String::new, |i| format!("[{i}]"));
+        return FunctionVerdict {
+            name: launch.kernel.clone(),
+            verdict: "refuted",
+            text: format!(
+                "refuted: `{}{place}` differs (largest relative difference {:e})",
+                buffer.name, found.max_rel
+            ),
+        };
+    }
+    FunctionVerdict {
+        name: launch.kernel.clone(),
+        verdict: "undecided",
+        text: format!(
+            "the outputs are equal bit for bit at size `{}`; that is no proof",
+            launch.size
+        ),
+    }
+}

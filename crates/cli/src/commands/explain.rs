@@ -1,0 +1,279 @@
+//! `warpwright explain`: resources, staircase, register pressure.
+
+use serde::Serialize;
+use warpwright_driver::Resources;
+use warpwright_driver::explain::{Explanation, explain, from_resources};
+use warpwright_driver::kernel::{Block, BlockSource, block_of};
+use warpwright_driver::opt::kernels;
+use warpwright_sass::Cubin;
+use warpwright_target::{Gpu, lookup};
+use warpwright_toolkit::{BuildCache, PtxasJob};
+
+use super::print_json;
+use crate::args::{Cli, ExplainArgs};
+use crate::failure::Failure;
+use crate::input::{Input, Level, write_atomically};
+use crate::session;
+use crate::table::Table;
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    input: String,
+    gpu: String,
+    kernels: Vec<Explanation>,
+}
+
+/// Runs the command.
+pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
+    let input = Input::read(&args.file)?;
+    let named = session::named_gpu(args.kernel.gpu.as_deref())?;
+    let (gpu, kernels) = match input.level {
+        Level::Cubin => of_cubin(args, &input, named)?,
+        _ => of_module(cli, args, &input, named)?,
+    };
+    let document = Document {
+        schema: "warpwright.explain/1",
+        input: input.name.clone(),
+        gpu: gpu.to_string(),
+        kernels,
+    };
+    if let Some(path) = &args.output.report {
+        let json = serde_json::to_value(&document).map_err(|e| Failure::Internal(e.to_string()))?;
+        let page = warpwright_report::page(&json).map_err(|e| Failure::Internal(e.to_string()))?;
+        write_atomically(path, page.as_bytes())?;
+    }
+    if args.output.json {
+        return print_json(&document);
+    }
+    println!("{} for {}\n", document.input, document.gpu);
+    for kernel in &document.kernels {
+        print_kernel(kernel, &gpu);
+    }
+    Ok(())
+}
+
+fn of_module(
+    cli: &Cli,
+    args: &ExplainArgs,
+    input: &Input,
+    named: Option<Gpu>,
+) -> Result<(Gpu, Vec<Explanation>), Failure> {
+    let mut nvcc = args.nvcc.clone();
+    nvcc.extend(session::described_nvcc(
+        input,
+        args.kernel.launch.as_deref(),
+    )?);
+    let module = session::module(cli, input, named.as_ref(), &nvcc, true)?;
+    let gpu = session::target(&module, named)?;
+    let launch = session::kernel_launch(&args.kernel)?;
+    let wanted = kernels(&module, args.kernel.kernel.as_deref())?;
+    let arch = gpu.target();
+    let build = match session::toolkit(cli) {
+        Ok(toolkit) if toolkit.ptxas().is_ok() => {
+            let job = PtxasJob::new(&module.source, &arch);
+            Some(BuildCache::standard().ptxas(&toolkit.ptxas()?, &job)?)
+        }
+        _ => None,
+    };
+    let mut explanations = Vec::new();
+    for (id, function) in module.kernels() {
+        if !wanted.iter().any(|w| w.name == function.name) {
+            continue;
+        }
+        let launch = launch.as_ref().filter(|l| *l.kernel == *function.name);
+        let block = block_of(function, args.kernel.block, launch).map_err(Failure::input)?;
+        let dynamic = args.kernel.dynamic_smem.or(launch.map(|l| l.dynamic_smem));
+        let resources = build
+            .as_ref()
+            .and_then(|b| b.resources.kernel(&function.name))
+            .map(warpwright_driver::build::resources);
+        let dynamic = dynamic.unwrap_or_default();
+        explanations.push(explain(&module, id, &gpu, &block, dynamic, resources));
+    }
+    Ok((gpu, explanations))
+}
+
+fn of_cubin(
+    args: &ExplainArgs,
+    input: &Input,
+    named: Option<Gpu>,
+) -> Result<(Gpu, Vec<Explanation>), Failure> {
+    let cubin =
+        Cubin::parse(&input.bytes).map_err(|e| Failure::input(format!("`{}`: {e}", input.name)))?;
+    let own = lookup(&format!("sm_{}", cubin.sm)).map_err(|e| Failure::input(e.to_string()))?;
+    let gpu = named.unwrap_or(own);
+    if gpu.arch.sm / 10 != own.arch.sm / 10 || gpu.arch.sm < own.arch.sm {
+        return Err(Failure::input(format!(
+            "a cubin for {own} does not run on {gpu}"
+        )));
+    }
+    let mut explanations = Vec::new();
+    for kernel in cubin.kernels.iter().filter(|k| k.is_entry) {
+        if args
+            .kernel
+            .kernel
+            .as_deref()
+            .is_some_and(|wanted| wanted != kernel.name)
+        {
+            continue;
+        }
+        let (dims, source) = match (args.kernel.block, kernel.max_threads) {
+            (Some(dims), _) => (dims, BlockSource::Option),
+            (None, Some(dims)) => (dims, BlockSource::Bound),
+            (None, None) => ([256, 1, 1], BlockSource::Assumed),
+        };
+        let resources = Resources {
+            registers: kernel.registers,
+            stack_bytes: kernel.frame_bytes,
+            shared_bytes: kernel.shared_bytes.saturating_sub(gpu.arch.shared.reserved),
+            ..Resources::default()
+        };
+        let dynamic = args.kernel.dynamic_smem.unwrap_or_default();
+        let block = Block { dims, source };
+        explanations.push(from_resources(
+            &kernel.name,
+            &gpu,
+            &block,
+            dynamic,
+            resources,
+            false,
+        ));
+    }
+    if explanations.is_empty() {
+        return Err(Failure::input(format!(
+            "`{}` holds no such kernel",
+            input.name
+        )));
+    }
+    Ok((gpu, explanations))
+}
+
+fn print_kernel(e: &Explanation, gpu: &Gpu) {
+    let [x, y, z] = e.block;
+    println!(
+        "kernel {}, {x}×{y}×{z} threads per block ({})",
+        e.kernel, e.block_source
+    );
+    let r = &e.resources;
+    let about = if e.estimated {
+        " (estimated: no ptxas)"
+    } else {
+        ""
+    };
+    println!(
+        "  {} registers, {} bytes stack, {} + {} bytes spilled and reloaded, {} bytes shared{about}",
+        r.registers, r.stack_bytes, r.spill_store_bytes, r.spill_load_bytes, r.shared_bytes
+    );
+    match (&e.residency, &e.cannot_launch) {
+        (Some(found), _) => println!(
+            "  {} blocks, {} of {} warps ({:.1}%), limited by {}",
+            found.blocks,
+            found.warps,
+            gpu.arch.threads.warps,
+            found.percent,
+            found.limiters.join(" and ")
+        ),
+        (None, Some(why)) => println!("  cannot be launched: {why}"),
+        (None, None) => {}
+    }
+    match (e.registers_for_one_more_block, e.registers_to_save) {
+        (Some(limit), Some(save)) => {
+            println!("  one block more: at most {limit} registers, {save} less than now");
+        }
+        _ => println!("  one block more: not by saving registers"),
+    }
+    let mut table = Table::new(&["blocks", "warps", "occupancy", "registers up to", ""]);
+    for s in &e.staircase {
+        let here = e.residency.as_ref().is_some_and(|r| r.blocks == s.blocks);
+        table.row(vec![
+            s.blocks.to_string(),
+            s.warps.to_string(),
+            format!("{:.1}%", s.percent),
+            s.regs.to_string(),
+            if here {
+                "<- here".into()
+            } else {
+                String::new()
+            },
+        ]);
+    }
+    print!("{}", table.render(4));
+    if let Some(pressure) = &e.pressure {
+        print_pressure(pressure);
+    }
+    println!();
+}
+
+fn print_pressure(p: &warpwright_driver::explain::PressureReport) {
+    println!(
+        "  register pressure of the PTX: {} at its peak, {} instructions, loops {} deep",
+        p.peak_units, p.instructions, p.loop_depth
+    );
+    print!("{}", plot(&p.curve));
+    let mut table = Table::new(&["units", "at", "line", "instruction"]);
+    for peak in &p.peaks {
+        let line = peak.line.clone().unwrap_or_default();
+        let at = format!("{}–{}", peak.first, peak.last);
+        table.row(vec![peak.units.to_string(), at, line, peak.text.clone()]);
+    }
+    println!("  highest peaks");
+    print!("{}", table.render(4));
+    if p.crossing.is_empty() {
+        return;
+    }
+    let mut table = Table::new(&[
+        "register",
+        "units",
+        "live over",
+        "uses",
+        "line",
+        "defined by",
+    ]);
+    for range in &p.crossing {
+        table.row(vec![
+            range.register.clone(),
+            range.units.to_string(),
+            range.length.to_string(),
+            range.uses.to_string(),
+            range.line.clone().unwrap_or_default(),
+            range.defined_by.clone().unwrap_or_default(),
+        ]);
+    }
+    println!("  longest live ranges across the highest peak, unused there");
+    print!("{}", table.render(4));
+}
+
+/// The curve as rows of block characters, at most 72 columns of equal width.
+fn plot(curve: &[u32]) -> String {
+    const COLUMNS: usize = 72;
+    const HEIGHT: u32 = 8;
+    let Some(&top) = curve.iter().max() else {
+        return String::new();
+    };
+    if top == 0 {
+        return String::new();
+    }
+    let width = curve.len().div_ceil(COLUMNS);
+    let columns: Vec<u32> = curve
+        .chunks(width)
+        .map(|c| c.iter().copied().max().unwrap_or(0))
+        .collect();
+    let mut out = String::new();
+    for row in (0..HEIGHT).rev() {
+        let label = match row {
+            _ if row == HEIGHT - 1 => top.to_string(),
+            0 => "0".into(),
+            _ => String::new(),
+        };
+        let line: String = columns
+            .iter()
+            .map(|&units| {
+                let eighths = (units * HEIGHT * 8 / top).saturating_sub(row * 8).min(8);
+                [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][eighths as usize]
+            })
+            .collect();
+        out.push_str(&format!("    {label:>4} |{}\n", line.trim_end()));
+    }
+    out
+}

@@ -1,0 +1,23 @@
+//! One file per command.
+
+pub mod check;
+pub mod estimate;
+pub mod explain;
+pub mod occupancy;
+pub mod opt;
+pub mod pass;
+pub mod report;
+pub mod run;
+pub mod selftest;
+pub mod toolkit;
+pub mod tune;
+
+use crate::failure::Failure;
+
+/// Prints a JSON document on stdout.
+pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(document)
+        .map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))?;
+    println!("{text}");
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! `warpwright occupancy`: the calculator.
+
+use serde::Serialize;
+use warpwright_target::{Resources, architectures, boards, lookup, occupancy, staircase};
+
+use super::print_json;
+use crate::args::OccupancyArgs;
+use crate::failure::Failure;
+use crate::table::Table;
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    gpu: String,
+    resources: Resources,
+    occupancy: warpwright_target::Occupancy,
+    staircase: Vec<warpwright_target::Stair>,
+}
+
+/// Runs the command.
+pub fn run(args: &OccupancyArgs) -> Result<(), Failure> {
+    if args.list {
+        list();
+        return Ok(());
+    }
+    let (Some(name), Some(regs), Some(block)) = (&args.gpu, args.regs, args.block) else {
+        return Err(Failure::Usage(
+            "--gpu, --regs and --block are wanted".into(),
+        ));
+    };
+    let gpu = lookup(name).map_err(|e| Failure::input(e.to_string()))?;
+    let threads = block
+        .iter()
+        .try_fold(1u32, |a, &b| a.checked_mul(b))
+        .unwrap_or(u32::MAX);
+    let resources = Resources::new(regs, threads)
+        .static_smem(args.smem)
+        .dynamic_smem(args.dynamic_smem);
+    let fail = |e: warpwright_target::LaunchError| Failure::input(e.to_string());
+    let found = occupancy(&gpu, &resources).map_err(fail)?;
+    let stairs = staircase(&gpu, threads, args.smem, args.dynamic_smem).map_err(fail)?;
+    if args.json {
+        return print_json(&Document {
+            schema: "warpwright.occupancy/1",
+            gpu: gpu.to_string(),
+            resources,
+            occupancy: found,
+            staircase: stairs,
+        });
+    }
+    let limiters: Vec<&str> = found.limiters.iter().map(|l| l.name()).collect();
+    println!(
+        "{gpu}: {} blocks, {} of {} warps ({:.1}%), limited by {}\n",
+        found.blocks,
+        found.warps,
+        gpu.arch.threads.warps,
+        found.percent,
+        limiters.join(" and ")
+    );
+    let mut table = Table::new(&["blocks", "warps", "occupancy", "registers up to"]);
+    for s in stairs {
+        let percent = format!("{:.1}%", s.percent);
+        table.row(vec![
+            s.blocks.to_string(),
+            s.warps.to_string(),
+            percent,
+            s.regs.to_string(),
+        ]);
+    }
+    print!("{}", table.render(0));
+    Ok(())
+}
+
+fn list() {
+    let mut table = Table::new(&["name", "architecture", "family"]);
+    for arch in architectures() {
+        table.row(vec![
+            format!("sm_{}", arch.sm),
+            format!("sm_{}", arch.sm),
+            arch.family.into(),
+        ]);
+    }
+    for board in boards() {
+        let arch = board.arch;
+        table.row(vec![
+            board.name.into(),
+            format!("sm_{}", arch.sm),
+            arch.family.into(),
+        ]);
+    }
+    print!("{}", table.render(0));
+}

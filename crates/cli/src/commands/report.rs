@@ -1,0 +1,74 @@
+//! `warpwright report`: the tables and plots of the documentation from result files.
+
+use std::path::Path;
+use warpwright_driver::tune::{SUITE_SCHEMA, Suite};
+use warpwright_report::suite::{agreement, figure, replace_between, summary, table};
+
+use crate::args::ReportArgs;
+use crate::failure::Failure;
+use crate::input::write_atomically;
+
+/// Runs the command.
+pub fn run(args: &ReportArgs) -> Result<(), Failure> {
+    if args.agree {
+        let [first, second] = &args.results[..] else {
+            return Err(Failure::Usage("--agree compares two result files".into()));
+        };
+        let text = agreement(&load(first)?, &load(second)?);
+        for markdown in &args.markdown {
+            rewrite(markdown, "agreement", &text)?;
+        }
+        print!("{text}");
+        return Ok(());
+    }
+    for path in &args.results {
+        let suite = load(path)?;
+        let held_out: Vec<&str> = args.held_out.iter().map(String::as_str).collect();
+        let (marker, text) = match args.summary {
+            true => ("summary", summary(&suite, &held_out)),
+            false => ("suite", table(&suite, &held_out)),
+        };
+        for markdown in &args.markdown {
+            rewrite(
+                markdown,
+                marker,
+                &format!("{text}\nFrom `{}`.", path.display()),
+            )?;
+        }
+        if let Some(folder) = &args.plots {
+            let stem = path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let file = folder.join(format!("{stem}.svg"));
+            write_atomically(&file, figure(&suite).as_bytes())?;
+        }
+        if args.markdown.is_empty() && args.plots.is_none() {
+            println!("{text}");
+        }
+    }
+    Ok(())
+}
+
+/// Puts text between the markers of a Markdown file.
+fn rewrite(markdown: &Path, marker: &str, text: &str) -> Result<(), Failure> {
+    let old = std::fs::read_to_string(markdown)
+        .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", markdown.display())))?;
+    let new = replace_between(&old, marker, text)
+        .map_err(|e| Failure::input(format!("`{}`: {e}", markdown.display())))?;
+    write_atomically(markdown, new.as_bytes())
+}
+
+fn load(path: &Path) -> Result<Suite, Failure> {
+    let bad = |e: String| Failure::input(format!("`{}`: {e}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+    let suite: Suite = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+    if suite.schema != SUITE_SCHEMA {
+        return Err(bad(format!(
+            "schema `{}`, wanted `{SUITE_SCHEMA}`",
+            suite.schema
+        )));
+    }
+    Ok(suite)
+}

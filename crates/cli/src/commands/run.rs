@@ -1,0 +1,273 @@
+//! `warpwright run`: a kernel in the emulator or on the device, by its launch description.
+
+use serde::Serialize;
+use std::path::Path;
+use warpwright_emu::{DecodeError, EmuError, Emulator, Options, Outcome, Results};
+use warpwright_gpu::{Image, Process, Variant, WorkerCommand, prepare};
+use warpwright_launch::{Launch, write_npy};
+
+use super::print_json;
+use crate::args::{Cli, RunArgs, RunSetup};
+use crate::failure::Failure;
+use crate::input::{Input, Level, write_atomically};
+use crate::session;
+
+/// A buffer after the run.
+#[derive(Debug, Serialize)]
+pub struct BufferReport {
+    name: String,
+    element: &'static str,
+    shape: Vec<u64>,
+    output: bool,
+    /// SHA-256 of the bytes, for quick comparisons.
+    sha256: String,
+    /// The first elements.
+    first: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    kernel: String,
+    size: String,
+    ran_on: String,
+    buffers: Vec<BufferReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread_instructions: Option<u64>,
+    approximate: Vec<String>,
+    printed: String,
+}
+
+impl From<DecodeError> for Failure {
+    fn from(e: DecodeError) -> Self {
+        Failure::input(e.to_string())
+    }
+}
+
+impl From<EmuError> for Failure {
+    fn from(e: EmuError) -> Self {
+        match e {
+            EmuError::Launch { .. } => Failure::input(e.to_string()),
+            EmuError::Internal(_) => Failure::Internal(e.to_string()),
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
+    let launch = described(&args.setup)?;
+    let inputs = materialize(&launch, args.setup.launch.as_deref())?;
+    let input = Input::read(&args.file)?;
+    let document = match args.setup.gpu {
+        Some(ordinal) => on_device(cli, args, &input, &launch, inputs, ordinal)?,
+        None => in_emulator(cli, args, &input, &launch, inputs)?,
+    };
+    if args.json {
+        return print_json(&document);
+    }
+    print(&document);
+    Ok(())
+}
+
+/// The launch that `run` and `check --run` are given, at its small size unless another is named.
+pub fn described(setup: &RunSetup) -> Result<Launch, Failure> {
+    let Some(path) = &setup.launch else {
+        return Err(Failure::Usage(
+            "--launch L.toml is wanted: it says how to run the kernel".into(),
+        ));
+    };
+    let launch = session::launch(path, setup.size.as_deref(), "small", &setup.set)?;
+    match &setup.kernel {
+        Some(kernel) if *kernel != launch.kernel => Err(Failure::input(format!(
+            "--kernel {kernel}, but the launch description is for `{}`",
+            launch.kernel
+        ))),
+        _ => Ok(launch),
+    }
+}
+
+/// Initial contents of all buffers; files are looked for beside the description.
+pub fn materialize(launch: &Launch, path: Option<&Path>) -> Result<Vec<Vec<u8>>, Failure> {
+    let folder = path
+        .and_then(Path::parent)
+        .map(Path::to_path_buf)
+        .unwrap_or_default();
+    let files = |name: &str| {
+        std::fs::read(folder.join(name)).map_err(|e| format!("cannot read `{name}`: {e}"))
+    };
+    launch
+        .buffers()
+        .map(|b| {
+            b.materialize(&files)
+                .map_err(|e| Failure::input(e.to_string()))
+        })
+        .collect()
+}
+
+fn in_emulator(
+    cli: &Cli,
+    args: &RunArgs,
+    input: &Input,
+    launch: &Launch,
+    inputs: Vec<Vec<u8>>,
+) -> Result<Document, Failure> {
+    let module = session::module(cli, input, None, &args.nvcc, true)?;
+    let program = Emulator::new(&module, &launch.kernel)?;
+    let mut options = Options {
+        uninitialised: args.uninit,
+        races: args.races,
+        ..Options::default()
+    };
+    if let Some(fuel) = args.fuel {
+        options.budget = fuel;
+    }
+    match program.run(launch, inputs, &options)? {
+        Outcome::Finished(results) => finished(args, launch, results),
+        Outcome::Faulted(fault) => Err(Failure::Rendered(format!(
+            "error: the program is at fault\n\n{fault}"
+        ))),
+    }
+}
+
+fn finished(args: &RunArgs, launch: &Launch, results: Results) -> Result<Document, Failure> {
+    let buffers = report(launch, &results.buffers, args.save.as_deref())?;
+    let approximate = results
+        .approximate
+        .iter()
+        .map(|a| a.place.instruction.clone())
+        .collect();
+    Ok(Document {
+        schema: "warpwright.run/1",
+        kernel: launch.kernel.clone(),
+        size: launch.size.clone(),
+        ran_on: "the PTX emulator".into(),
+        buffers,
+        thread_instructions: Some(results.statistics.thread_instructions),
+        approximate,
+        printed: results.printed,
+    })
+}
+
+fn on_device(
+    cli: &Cli,
+    args: &RunArgs,
+    input: &Input,
+    launch: &Launch,
+    inputs: Vec<Vec<u8>>,
+    ordinal: u32,
+) -> Result<Document, Failure> {
+    let image = match input.level {
+        Level::Cubin => input.bytes.clone(),
+        Level::Ptx => input.text()?.as_bytes().to_vec(),
+        Level::Cuda => session::module(cli, input, None, &args.nvcc, true)?
+            .source
+            .as_bytes()
+            .to_vec(),
+    };
+    let (ran_on, outputs) = run_on_device(image, launch, &inputs, ordinal)?;
+    Ok(Document {
+        schema: "warpwright.run/1",
+        kernel: launch.kernel.clone(),
+        size: launch.size.clone(),
+        ran_on,
+        buffers: report(launch, &outputs, args.save.as_deref())?,
+        thread_instructions: None,
+        approximate: Vec::new(),
+        printed: String::new(),
+    })
+}
+
+/// Longest that one launch may take, in seconds.
+const LAUNCH_LIMIT_S: f64 = 60.0;
+
+/// One run in a child process: the device's name, and every buffer's contents afterwards.
+pub fn run_on_device(
+    image: Vec<u8>,
+    launch: &Launch,
+    inputs: &[Vec<u8>],
+    ordinal: u32,
+) -> Result<(String, Vec<Vec<u8>>), Failure> {
+    let scratch = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
+    let files = |name: &str| Err(format!("`{name}`: files are not carried along"));
+    let job = prepare(launch, scratch.path(), &files)?;
+    let mut backend = Process::new(WorkerCommand::this_program(ordinal)?);
+    let variant = Variant::new("this kernel", Image::Bytes(image));
+    let run = warpwright_gpu::run(&mut backend, &job, &variant, LAUNCH_LIMIT_S)?;
+    if !run.verdict.is_correct() {
+        return Err(Failure::Rendered(format!(
+            "error: on the device: {}",
+            run.verdict
+        )));
+    }
+    let mut outputs = run.outputs.into_iter();
+    let contents = launch
+        .buffers()
+        .zip(inputs)
+        .map(|(buffer, input)| match buffer.output {
+            true => outputs.next().map(|o| o.1).unwrap_or_default(),
+            false => input.clone(),
+        })
+        .collect();
+    let name = warpwright_gpu::devices()?
+        .into_iter()
+        .find(|d| d.ordinal == ordinal)
+        .map_or_else(|| format!("GPU {ordinal}"), |d| d.name);
+    Ok((name, contents))
+}
+
+fn report(
+    launch: &Launch,
+    contents: &[Vec<u8>],
+    save: Option<&Path>,
+) -> Result<Vec<BufferReport>, Failure> {
+    if let Some(folder) = save {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| Failure::input(format!("cannot make `{}`: {e}", folder.display())))?;
+    }
+    let mut reports = Vec::new();
+    for (buffer, bytes) in launch.buffers().zip(contents) {
+        if let Some(folder) = save {
+            let npy = write_npy(buffer.ty, &buffer.shape, bytes);
+            write_atomically(&folder.join(format!("{}.npy", buffer.name)), &npy)?;
+        }
+        let elements = bytes.chunks_exact(buffer.ty.size()).take(6);
+        reports.push(BufferReport {
+            name: buffer.name.clone(),
+            element: buffer.ty.name(),
+            shape: buffer.shape.clone(),
+            output: buffer.output,
+            sha256: warpwright_driver::database::hash(&[bytes]),
+            first: elements
+                .map(|e| buffer.ty.to_f64(buffer.ty.read(e)))
+                .collect(),
+        });
+    }
+    Ok(reports)
+}
+
+fn print(document: &Document) {
+    println!(
+        "{} ({}) on {}",
+        document.kernel, document.size, document.ran_on
+    );
+    if let Some(count) = document.thread_instructions {
+        println!("{count} thread instructions");
+    }
+    for b in document.buffers.iter().filter(|b| b.output) {
+        let shape: Vec<String> = b.shape.iter().map(ToString::to_string).collect();
+        let first: Vec<String> = b.first.iter().map(|x| format!("{x}")).collect();
+        println!(
+            "  {} {}[{}]: {} …",
+            b.name,
+            b.element,
+            shape.join("×"),
+            first.join(", ")
+        );
+    }
+    for text in &document.approximate {
+        println!("  approximate on hardware: {text}");
+    }
+    if !document.printed.is_empty() {
+        println!("printed:\n{}", document.printed.trim_end());
+    }
+}

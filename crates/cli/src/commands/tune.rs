@@ -1,0 +1,481 @@
+//! `warpwright tune`: build the candidates, measure them on the local GPU, keep the fastest.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use warpwright_driver::KernelReport;
+use warpwright_driver::build::Workshop;
+use warpwright_driver::database::{Database, Key, hash, kernel_hash};
+use warpwright_driver::opt::{DEFAULT_MARGIN, Known, Request, known};
+use warpwright_driver::tune::{
+    BASELINE, KernelResult, MANIFEST_FILE, MANIFEST_SCHEMA, Manifest, SUITE_SCHEMA, Suite, entries,
+    manifest, merge, recall,
+};
+use warpwright_gpu::{
+    Budget, Fault, FaultKind, Measurements, Process, Progress, State, WorkerCommand, devices,
+    fleet::measure_split, measure, prepare,
+};
+use warpwright_launch::LaunchFile;
+use warpwright_toolkit::{BuildCache, cache_dir};
+
+use super::opt::{explore_all, ptxas_version};
+use super::print_json;
+use crate::args::{Cli, TuneArgs};
+use crate::failure::Failure;
+use crate::input::{Input, refuse_overwriting, write_atomically};
+use crate::progress;
+use crate::session;
+use crate::table::Table;
+
+/// Where a measuring session can be resumed from, within the folder of candidates.
+const STATE_FILE: &str = "state.json";
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        match fault.kind {
+            FaultKind::Missing => Failure::Missing {
+                what: fault.to_string(),
+                mend: None,
+            },
+            FaultKind::Input => Failure::input(fault.to_string()),
+            _ => Failure::Missing {
+                what: fault.to_string(),
+                mend: None,
+            },
+        }
+    }
+}
+
+/// Runs the command.
+pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
+    if let Some(path) = &args.export {
+        let json = database()?
+            .export()
+            .map_err(|e| Failure::input(e.to_string()))?;
+        return write_atomically(path, json.as_bytes());
+    }
+    if let Some(path) = &args.import {
+        let json = read(path)?;
+        let count = database()?
+            .import(&json)
+            .map_err(|e| Failure::input(format!("{}: {e}", path.display())))?;
+        eprintln!("{count} measurements imported");
+        return Ok(());
+    }
+    if let Some(root) = &args.measure_only {
+        return measure_only(args, root);
+    }
+    let Some(file) = &args.file else {
+        return Err(Failure::Usage(
+            "FILE is wanted (or --measure-only, --export, --import)".into(),
+        ));
+    };
+    if let Some(folder) = &args.build_only {
+        build(cli, args, file, folder)?;
+        eprintln!("candidates are in {}", folder.display());
+        return Ok(());
+    }
+    let Some(output) = &args.output else {
+        return Err(Failure::Usage("-o OUT is wanted".into()));
+    };
+    refuse_overwriting(file, output)?;
+    devices()?;
+    let folder = work_folder(args, file)?;
+    build(cli, args, file, &folder)?;
+    let report = match from_database(args, &folder)? {
+        Some(report) => {
+            eprintln!("every candidate was measured before; --fresh measures again");
+            report
+        }
+        None => chosen_report(&measure_one(args, &folder)?),
+    };
+    let chosen = report.candidates[report.chosen].name();
+    let cubin = std::fs::read(folder.join(format!("{chosen}.cubin")))
+        .map_err(|e| Failure::Internal(format!("the chosen cubin is gone: {e}")))?;
+    write_atomically(output, &cubin)?;
+    if args.show.json {
+        return print_json(
+            &serde_json::json!({ "schema": "warpwright.tune/1", "kernels": [report] }),
+        );
+    }
+    super::opt::print_kernel(&report);
+    println!("wrote {} ({chosen})", output.display());
+    Ok(())
+}
+
+/// The report of a kernel whose candidates were all measured before on this GPU with this driver.
+fn from_database(args: &TuneArgs, folder: &Path) -> Result<Option<KernelReport>, Failure> {
+    if args.fresh {
+        return Ok(None);
+    }
+    let manifest = load_manifest(folder)?;
+    let device = devices()?.into_iter().next();
+    let (Some(device), Ok(database)) = (device, database()) else {
+        return Ok(None);
+    };
+    let key = Key {
+        kernel: manifest.kernel_hash.clone(),
+        launch: hash(&[manifest.launch.as_bytes(), manifest.size.as_bytes()]),
+        gpu: device.name,
+        driver: device.driver.unwrap_or_default(),
+        toolkit: manifest.ptxas.clone(),
+    };
+    let mut found = Vec::new();
+    for (candidate, file) in manifest.report.candidates.iter().zip(&manifest.files) {
+        if file.is_some() {
+            match database.get(&key, &candidate.recipe) {
+                Ok(Some(entry)) => found.push(entry),
+                _ => return Ok(None),
+            }
+        }
+    }
+    let mut report = manifest.report;
+    recall(&mut report, &known(&found));
+    Ok(Some(report))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", path.display())))
+}
+
+/// The user's database of measurements.
+pub fn database() -> Result<Database, Failure> {
+    let Some(folder) = cache_dir() else {
+        return Err(Failure::Missing {
+            what: "there is no cache folder for the database (HOME is not set)".into(),
+            mend: Some("set WARPWRIGHT_CACHE".into()),
+        });
+    };
+    std::fs::create_dir_all(&folder)
+        .map_err(|e| Failure::input(format!("cannot make `{}`: {e}", folder.display())))?;
+    Database::open(&folder.join("measurements.sqlite")).map_err(|e| Failure::input(e.to_string()))
+}
+
+/// A folder that the same request finds again, so that an interrupted run can be resumed.
+fn work_folder(args: &TuneArgs, file: &Path) -> Result<PathBuf, Failure> {
+    let Some(cache) = cache_dir() else {
+        return Err(Failure::input("there is no cache folder (HOME is not set)"));
+    };
+    let source =
+        std::fs::read(file).map_err(|e| Failure::input(format!("{}: {e}", file.display())))?;
+    let request = format!("{:?} {:?} {}", args.kernel, args.nvcc, args.exhaustive);
+    let name = hash(&[&source, request.as_bytes()]);
+    Ok(cache.join("tune").join(&name[..16]))
+}
+
+/// Builds the candidates of one kernel into `folder`, with their manifest.
+fn build(cli: &Cli, args: &TuneArgs, file: &Path, folder: &Path) -> Result<(), Failure> {
+    let Some(launch_path) = &args.kernel.launch else {
+        return Err(Failure::Usage(
+            "--launch L.toml is wanted: it says how to run the kernel".into(),
+        ));
+    };
+    let launch = session::kernel_launch(&args.kernel)?
+        .ok_or_else(|| Failure::Usage("--launch L.toml is wanted".into()))?;
+    let launch_text = read(launch_path)?;
+    let input = Input::read(file)?;
+    let named = session::named_gpu(args.kernel.gpu.as_deref())?;
+    let named = match named {
+        Some(gpu) => Some(gpu),
+        None => local_gpu(),
+    };
+    let mut nvcc = args.nvcc.clone();
+    nvcc.extend(session::described_nvcc(&input, Some(launch_path))?);
+    let module = session::module(cli, &input, named.as_ref(), &nvcc, false)?;
+    let gpu = session::target(&module, named)?;
+    let toolkit = session::toolkit(cli)?;
+    let cache = BuildCache::standard();
+    let arch = gpu.target();
+    let lineinfo = !module.files.is_empty();
+    let workshop = Workshop {
+        toolkit: &toolkit,
+        cache: &cache,
+        arch: &arch,
+        lineinfo,
+    };
+    let request = Request {
+        gpu: &gpu,
+        kernel: Some(&launch.kernel),
+        block: args.kernel.block,
+        dynamic_smem: args.kernel.dynamic_smem,
+        launch: Some(&launch),
+        exhaustive: args.exhaustive,
+        margin: DEFAULT_MARGIN,
+    };
+    let outcomes = explore_all(cli, &workshop, &module, &request, &|_| Known::new())?;
+    let ptxas = ptxas_version(&toolkit).unwrap_or_default();
+    std::fs::create_dir_all(folder)
+        .map_err(|e| Failure::input(format!("cannot make `{}`: {e}", folder.display())))?;
+    for outcome in &outcomes {
+        let content = kernel_hash(&module.source, &outcome.report.name);
+        let launch = (launch_text.as_str(), launch.size.as_str());
+        let (manifest, files) = manifest(
+            outcome,
+            &file_name(file),
+            &gpu.to_string(),
+            &ptxas,
+            content,
+            launch,
+        );
+        for (name, bytes) in files {
+            write_atomically(&folder.join(name), bytes)?;
+        }
+        let text = serde_json::to_string_pretty(&manifest)
+            .map_err(|e| Failure::Internal(e.to_string()))?;
+        write_atomically(&folder.join(MANIFEST_FILE), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The name without its folder: result files travel.
+fn file_name(file: &Path) -> String {
+    file.file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+fn local_gpu() -> Option<warpwright_target::Gpu> {
+    let device = devices().ok()?.into_iter().next()?;
+    warpwright_target::lookup(&device.name)
+        .or(warpwright_target::lookup(&device.arch))
+        .ok()
+}
+
+/// Measures every folder of candidates below `root` and writes one result file.
+fn measure_only(args: &TuneArgs, root: &Path) -> Result<(), Failure> {
+    devices()?;
+    let mut results = Vec::new();
+    let mut failures = Vec::new();
+    let mut ptxas = String::new();
+    for folder in candidate_folders(root)? {
+        let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
+        eprintln!("measuring {}", folder.display());
+        match measure_one(args, &folder) {
+            Ok(result) => {
+                ptxas = load_manifest(&folder)?.ptxas;
+                results.push(result);
+            }
+            Err(failure) => {
+                eprintln!("  {failure:?}");
+                failures.push((name.unwrap_or_default(), format!("{failure:?}")));
+            }
+        }
+    }
+    let suite = Suite {
+        schema: SUITE_SCHEMA.into(),
+        warpwright: env!("CARGO_PKG_VERSION").into(),
+        ptxas,
+        kernels: results,
+        failures,
+    };
+    let output = args
+        .output
+        .clone()
+        .unwrap_or_else(|| root.join("result.json"));
+    let text = serde_json::to_string(&suite).map_err(|e| Failure::Internal(e.to_string()))?;
+    write_atomically(&output, text.as_bytes())?;
+    show(args, &suite.kernels)?;
+    eprintln!("wrote {}", output.display());
+    Ok(())
+}
+
+/// `root` itself if it holds a manifest, else its sub-folders that do, by name.
+fn candidate_folders(root: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if root.join(MANIFEST_FILE).is_file() {
+        return Ok(vec![root.to_path_buf()]);
+    }
+    let listing = std::fs::read_dir(root)
+        .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", root.display())))?;
+    let mut folders: Vec<PathBuf> = listing
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join(MANIFEST_FILE).is_file())
+        .collect();
+    folders.sort();
+    if folders.is_empty() {
+        return Err(Failure::input(format!(
+            "`{}` holds no candidates (no {MANIFEST_FILE}); `tune --build-only` makes them",
+            root.display()
+        )));
+    }
+    Ok(folders)
+}
+
+fn load_manifest(folder: &Path) -> Result<Manifest, Failure> {
+    let path = folder.join(MANIFEST_FILE);
+    let bad = |e: String| Failure::input(format!("`{}`: {e}", path.display()));
+    let manifest: Manifest = serde_json::from_str(&read(&path)?).map_err(|e| bad(e.to_string()))?;
+    if manifest.schema != MANIFEST_SCHEMA {
+        return Err(bad(format!(
+            "schema `{}`, wanted `{MANIFEST_SCHEMA}`",
+            manifest.schema
+        )));
+    }
+    Ok(manifest)
+}
+
+/// Measures the candidates of one folder; what the database knows already is not measured again.
+fn measure_one(args: &TuneArgs, folder: &Path) -> Result<KernelResult, Failure> {
+    let manifest = load_manifest(folder)?;
+    let file = LaunchFile::parse(&manifest.launch, &manifest.input)
+        .map_err(|e| Failure::input(e.to_string()))?;
+    let launch = file
+        .resolve(&manifest.size, &[])
+        .map_err(|e| Failure::input(e.to_string()))?;
+    let scratch = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
+    let files = |name: &str| Err(format!("`{name}`: files are not carried along"));
+    let job = prepare(&launch, scratch.path(), &files)?;
+    let variants = manifest.variants(|name| folder.join(name));
+    let budget = Budget {
+        seconds: args.budget,
+        exhaustive: args.exhaustive,
+        ..Budget::default()
+    };
+    let resume = if args.fresh { None } else { load_state(folder) };
+    let stop = interrupt_flag();
+    let bar = progress::bar(None, &manifest.report.name);
+    let step = |news: &Progress<'_>| {
+        follow(news, &bar, folder);
+        match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
+    let mut backends = devices()?
+        .iter()
+        .map(|device| Ok(Process::new(WorkerCommand::this_program(device.ordinal)?)))
+        .collect::<Result<Vec<_>, Fault>>()?;
+    let measurements = match &mut backends[..] {
+        // Only a session on one device can be resumed.
+        [backend] => measure(
+            backend,
+            &job,
+            &variants,
+            BASELINE,
+            &budget,
+            resume,
+            &mut |n| step(n),
+        )?,
+        _ => measure_split(backends, &job, &variants, BASELINE, &budget, &|_, n| {
+            step(n)
+        })?,
+    };
+    bar.finish_and_clear();
+    if !measurements.interrupted {
+        let _ = std::fs::remove_file(folder.join(STATE_FILE));
+    }
+    remember(&manifest, &launch.size, &measurements);
+    if measurements.interrupted {
+        eprintln!("interrupted; the same command goes on from here");
+    }
+    Ok(KernelResult {
+        input: manifest.input,
+        report: manifest.report,
+        measurements,
+    })
+}
+
+fn load_state(folder: &Path) -> Option<State> {
+    serde_json::from_str(&std::fs::read_to_string(folder.join(STATE_FILE)).ok()?).ok()
+}
+
+/// Shows news and stores checkpoints. A checkpoint that cannot be written costs only the resuming.
+fn follow(news: &Progress<'_>, bar: &indicatif::ProgressBar, folder: &Path) {
+    match news {
+        Progress::Checked { id, done, of, .. } => {
+            bar.set_message(format!("checked {id} ({done} of {of})"));
+        }
+        Progress::Timed {
+            alive,
+            best,
+            ratio,
+            spent,
+            budget,
+        } => bar.set_message(format!(
+            "{alive} left, best so far {best} at {ratio:.3} ({spent:.0} of {budget:.0} s)"
+        )),
+        Progress::Excluded { id, verdict } => bar.println(format!("{id} is out: {verdict}")),
+        Progress::Checkpoint(state) => {
+            if let Ok(text) = serde_json::to_string(state) {
+                let _ = write_atomically(&folder.join(STATE_FILE), text.as_bytes());
+            }
+        }
+    }
+}
+
+/// Becomes true at the first Ctrl-C; the second one ends the program.
+fn interrupt_flag() -> Arc<AtomicBool> {
+    static FLAG: std::sync::OnceLock<Arc<AtomicBool>> = std::sync::OnceLock::new();
+    FLAG.get_or_init(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let seen = flag.clone();
+        // Without a handler Ctrl-C simply ends the program, which is fine too.
+        let _ = ctrlc::set_handler(move || {
+            if seen.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        flag
+    })
+    .clone()
+}
+
+/// Stores what was measured; measuring goes on without a database too.
+fn remember(manifest: &Manifest, size: &str, found: &Measurements) {
+    let launch_hash = hash(&[manifest.launch.as_bytes(), size.as_bytes()]);
+    let stored = database().and_then(|db| {
+        entries(manifest, &launch_hash, found)
+            .iter()
+            .try_for_each(|entry| db.put(entry))
+            .map_err(|e| Failure::input(e.to_string()))
+    });
+    if let Err(failure) = stored {
+        eprintln!("warning: the measurements were not stored: {failure:?}");
+    }
+}
+
+/// The report with the measurements in it and the choice that follows from them.
+fn chosen_report(result: &KernelResult) -> warpwright_driver::KernelReport {
+    let mut report = result.report.clone();
+    merge(&mut report, &result.measurements);
+    report
+}
+
+fn show(args: &TuneArgs, results: &[KernelResult]) -> Result<(), Failure> {
+    if args.show.json {
+        let reports: Vec<_> = results.iter().map(chosen_report).collect();
+        return print_json(
+            &serde_json::json!({ "schema": "warpwright.tune/1", "kernels": reports }),
+        );
+    }
+    let mut table = Table::new(&[
+        "kernel",
+        "default µs",
+        "best",
+        "ratio",
+        "static choice",
+        "ratio",
+        "regret",
+    ]);
+    for result in results {
+        let report = chosen_report(result);
+        let default = report.candidates[0]
+            .measured
+            .as_ref()
+            .map_or(f64::NAN, |m| m.median_ns);
+        let number = |x: Option<f64>| x.map_or_else(|| "–".into(), |x| format!("{x:.3}"));
+        table.row(vec![
+            report.name.clone(),
+            format!("{:.1}", default / 1000.0),
+            report.candidates[report.chosen].name(),
+            number(Some(result.measurements.chosen_ratio())),
+            result.report.candidates[result.report.chosen].name(),
+            number(result.ratio_of(result.report.chosen)),
+            number(result.regret()),
+        ]);
+    }
+    print!("{}", table.render(0));
+    Ok(())
+}

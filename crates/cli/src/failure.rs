@@ -1,0 +1,67 @@
+//! How a command fails: one labelled message on stderr and the exit code of the contract.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why a command stopped.
+#[derive(Debug)]
+pub enum Failure {
+    /// The input is wrong: exit code 1. The report carries file, line and column where known.
+    Input(miette::Report),
+    /// The input is wrong, and the messages are rendered already: exit code 1.
+    Rendered(String),
+    /// Wrong usage: exit code 2.
+    Usage(String),
+    /// A tool or device is missing: exit code 3.
+    Missing {
+        /// What is missing.
+        what: String,
+        /// The command that mends it.
+        mend: Option<String>,
+    },
+    /// Our own mistake: exit code 4.
+    Internal(String),
+    /// The result was printed already; only the exit code is left to say.
+    Quiet(u8),
+}
+
+impl Failure {
+    /// Wrong input, described by one sentence without a place in a file.
+    pub fn input(message: impl fmt::Display + fmt::Debug + Send + Sync + 'static) -> Self {
+        Failure::Input(miette::Report::msg(message))
+    }
+
+    /// The exit code of the contract.
+    pub fn code(&self) -> u8 {
+        match self {
+            Failure::Input(_) | Failure::Rendered(_) => 1,
+            Failure::Usage(_) => 2,
+            Failure::Missing { .. } => 3,
+            Failure::Internal(_) => 4,
+            Failure::Quiet(code) => *code,
+        }
+    }
+
+    /// Prints the message on stderr and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        let code = self.code();
+        match self {
+            Failure::Input(report) => eprintln!("{report:?}"),
+            Failure::Rendered(text) => eprintln!("{}", text.trim_end()),
+            Failure::Usage(message) => eprintln!("error: {message}\n\nsee `warpwright --help`"),
+            Failure::Missing {
+                what,
+                mend: Some(mend),
+            } => {
+                eprintln!("error: {what}\n\nmend it with: {mend}");
+            }
+            Failure::Missing { what, mend: None } => eprintln!("error: {what}"),
+            Failure::Internal(message) => eprintln!(
+                "internal error: {message}\n\nThis is a bug in Warpwright; please report it with \
+                 the input and the command line."
+            ),
+            Failure::Quiet(_) => {}
+        }
+        ExitCode::from(code)
+    }
+}

@@ -1,0 +1,77 @@
+//! The `warpwright` command: arguments, progress, exit codes; no decisions.
+//!
+//! * [`args`]: the grammar. [`commands`]: one file per command.
+//! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
+//! * [`input`], [`failure`], [`table`], [`progress`]: files, exit codes and what people see.
+
+mod args;
+mod commands;
+mod failure;
+mod input;
+mod progress;
+mod session;
+mod table;
+
+use clap::Parser;
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    // A worker speaks its own protocol on stdin and stdout, and its process may die: keep it bare.
+    if words
+        .first()
+        .is_some_and(|w| w == warpwright_gpu::WORKER_ARGUMENT)
+    {
+        return ExitCode::from(warpwright_gpu::worker_main(&words[1..]));
+    }
+    let cli = Cli::parse();
+    // A panic is our own mistake: it is reported as such, not as a Rust backtrace.
+    std::panic::set_hook(Box::new(|_| {}));
+    // `tune` ends by itself when it is interrupted; everything else stops at once, but leaves neither
+    // compilers running nor temporary files.
+    if !matches!(cli.command, Command::Tune(_)) {
+        let _ = ctrlc::set_handler(|| {
+            warpwright_toolkit::shut_down();
+            std::process::exit(130)
+        });
+    }
+    match std::panic::catch_unwind(AssertUnwindSafe(|| run(&cli))) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(failure)) => failure.report(),
+        Err(panic) => match panic_text(&*panic) {
+            // `println!` panics when nobody reads on, or the disk is full.
+            text if text.starts_with("failed printing to std") => Failure::input(text).report(),
+            text => Failure::Internal(text).report(),
+        },
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), Failure> {
+    match &cli.command {
+        Command::Check(args) => commands::check::run(cli, args),
+        Command::Explain(args) => commands::explain::run(cli, args),
+        Command::Opt(args) => commands::opt::run(cli, args),
+        Command::Occupancy(args) => commands::occupancy::run(args),
+        Command::Toolkit(args) => commands::toolkit::run(cli, args),
+        Command::Report(args) => commands::report::run(args),
+        Command::Pass(args) => commands::pass::run(cli, args),
+        Command::Run(args) => commands::run::run(cli, args),
+        Command::GpuSelftest(args) => commands::selftest::run(args),
+        Command::Tune(args) => commands::tune::run(cli, args),
+        // `main` hands the worker its arguments before they are parsed.
+        Command::GpuWorker => Err(Failure::Internal("the worker was not started".into())),
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_string()))
+        .unwrap_or_else(|| "a panic without a message".into())
+}

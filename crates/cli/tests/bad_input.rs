@@ -1,0 +1,229 @@
+//! The contract for wrong input, at the program itself: one message, the right exit code, nothing
+//! on stdout, and no output file. Nothing here needs a toolkit or a GPU.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const KERNEL: &str = ".version 8.5
+.target sm_90
+.address_size 64
+
+.visible .entry k(.param .u64 p)
+{
+	.reg .b32 %r<3>;
+	.reg .b64 %d;
+	ld.param.u64 %d, [p];
+	mov.u32 %r1, %tid.x;
+	st.global.u32 [%d], %r1;
+	ret;
+}
+";
+
+/// The module's header alone.
+fn header() -> &'static str {
+    KERNEL.split(".visible").next().unwrap_or_default()
+}
+
+/// A folder with files to try, and the program with no toolkit in reach.
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Bench { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), bytes).expect("a file");
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .env("PATH", "")
+            .env("WARPWRIGHT_CACHE", self.path("cache"))
+            .env_remove("WARPWRIGHT_TOOLKIT")
+            .env_remove("CUDA_HOME")
+            .env_remove("CUDA_PATH");
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("the program starts")
+    }
+
+    /// Runs it, and holds it to the contract for failures. Returns what it said.
+    #[track_caller]
+    fn fails(&self, code: i32, args: &[&str]) -> String {
+        let output = self.run(args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        assert!(output.stdout.is_empty(), "{args:?} printed on stdout");
+        let labelled = said.contains("error") || said.contains('×');
+        assert!(labelled && said.len() < 20_000, "{args:?}: {said:.500}");
+        said
+    }
+
+    /// Nothing but `names` is in the folder (and the cache).
+    #[track_caller]
+    fn holds_only(&self, names: &[&str]) {
+        let mut found: Vec<String> = std::fs::read_dir(self.folder.path())
+            .expect("the folder")
+            .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+            .filter(|name| name != "cache")
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, names);
+    }
+}
+
+/// `opt FILE` to PTX, and more arguments.
+fn opt<'a>(file: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let start = ["opt", file, "-o", "out.ptx", "--gpu", "h200", "--json"];
+    [&start, more].concat()
+}
+
+#[test]
+fn broken_files() {
+    let with = |old: &str, new: &str| KERNEL.replace(old, new).into_bytes();
+    let bound = ")\n.maxntid 99999999, 99999999, 99999999\n{";
+    let cases: Vec<(&str, Vec<u8>)> = vec![
+        ("empty.ptx", Vec::new()),
+        ("blank.ptx", b" \n".to_vec()),
+        ("nul.ptx", vec![0; 100]),
+        ("latin.ptx", [KERNEL.as_bytes(), b"// \xe9\n"].concat()),
+        ("junk.cubin", vec![0xa5; 5000]),
+        ("elf.cubin", b"\x7fELF\x02\x01\x01".to_vec()),
+        ("text.txt", b"hello".to_vec()),
+        ("comment.ptx", with(".visible", "/*")),
+        ("no-kernel.ptx", header().into()),
+        ("scopes.ptx", with("ret;", &"{".repeat(300_000))),
+        (
+            "nested.ptx",
+            with("[%d]", &format!("[%d+{}", "(".repeat(300_000))),
+        ),
+        ("bound.ptx", with(")\n{", bound)),
+        ("other.ptx", with("sm_90", "sm_100a")),
+    ];
+    for (name, bytes) in cases {
+        let bench = Bench::new();
+        bench.file(name, bytes);
+        bench.fails(1, &opt(name, &[]));
+        bench.holds_only(&[name]);
+    }
+}
+
+#[test]
+fn a_truncated_module_at_every_place() {
+    let bench = Bench::new();
+    for end in (0..KERNEL.len() - 2).step_by(13) {
+        bench.file("cut.ptx", &KERNEL[..end]);
+        bench.fails(1, &opt("cut.ptx", &[]));
+    }
+    bench.holds_only(&["cut.ptx"]);
+}
+
+#[test]
+fn a_long_line_is_not_shown() {
+    let bench = Bench::new();
+    bench.file("wide.ptx", KERNEL.replace("ret;", &"{".repeat(100_000)));
+    let said = bench.fails(1, &opt("wide.ptx", &[]));
+    let is_short = said.len() < 2_000 && said.contains("wide.ptx:12:");
+    assert!(is_short, "{said:.500}");
+}
+
+#[test]
+fn contradictions_of_the_request() {
+    let bench = Bench::new();
+    bench.file("k.ptx", KERNEL);
+    bench.file("r.ptx", KERNEL.replace(")\n{", ")\n.reqntid 64\n{"));
+    let most = "4294967295,4294967295,4294967295";
+    for (file, block) in [("k.ptx", "2048"), ("k.ptx", most), ("r.ptx", "128")] {
+        bench.fails(1, &opt(file, &["--block", block]));
+    }
+    bench.fails(1, &opt("k.ptx", &["--kernel", "typo"]));
+    bench.holds_only(&["k.ptx", "r.ptx"]);
+}
+
+#[test]
+fn places_that_cannot_be_written() {
+    let bench = Bench::new();
+    bench.file("k.ptx", KERNEL);
+    std::fs::create_dir(bench.path("folder.ptx")).expect("a folder");
+    for out in ["missing/out.ptx", "folder.ptx", "k.ptx", "./k.ptx"] {
+        let said = bench.fails(1, &["opt", "k.ptx", "--emit", "ptx", "-o", out]);
+        assert!(!said.contains(".tmp"), "names its temporary file: {said}");
+    }
+    let kept = std::fs::read_to_string(bench.path("k.ptx")).expect("the input");
+    assert_eq!(kept, KERNEL);
+    bench.fails(1, &opt("k.ptx", &["--report", "missing/page.html"]));
+    bench.holds_only(&["folder.ptx", "k.ptx"]);
+}
+
+#[test]
+fn a_toolkit_that_was_named_is_not_done_without() {
+    let bench = Bench::new();
+    bench.file("k.ptx", KERNEL);
+    bench.fails(3, &opt("k.ptx", &["--toolkit", "nowhere"]));
+    bench.fails(3, &["opt", "k.ptx", "-o", "out.cubin"]);
+    bench.holds_only(&["k.ptx"]);
+    assert!(bench.run(&opt("k.ptx", &[])).status.success());
+}
+
+#[test]
+fn nothing_to_check_is_not_proved() {
+    let bench = Bench::new();
+    bench.file("k.ptx", KERNEL);
+    bench.file("head.ptx", header());
+    bench.fails(1, &["check", "k.ptx", "k.ptx", "--kernel", "typo"]);
+    bench.fails(1, &["check", "head.ptx", "head.ptx"]);
+    bench.fails(1, &["check", "head.ptx", "k.ptx"]);
+    assert!(bench.run(&["check", "k.ptx", "k.ptx"]).status.success());
+}
+
+/// A kernel is as good as the functions that it calls.
+#[test]
+fn one_kernel_is_checked_with_what_it_calls() {
+    let bench = Bench::new();
+    let module = |add: u32| {
+        let function =
+            format!(".func (.reg .u32 o) f(.reg .u32 i) {{ add.u32 o, i, {add}; ret; }}\n.visible");
+        KERNEL
+            .replace(".visible", &function)
+            .replace("st.global", "call (%r1), f, (%r1);\n\tst.global")
+    };
+    bench.file("a.ptx", module(1));
+    bench.file("b.ptx", module(2));
+    let code = |b: &str| {
+        let output = bench.run(&["check", "a.ptx", b, "--kernel", "k"]);
+        output.status.code()
+    };
+    assert_eq!(code("a.ptx"), Some(0));
+    assert_eq!(code("b.ptx"), Some(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn names_and_streams_that_are_no_text() {
+    use std::os::unix::ffi::OsStrExt;
+    let bench = Bench::new();
+    bench.file("k.ptx", KERNEL);
+    let odd = Path::new(std::ffi::OsStr::from_bytes(b"\xff\xfe.ptx"));
+    let mut command = bench.command(&["explain"]);
+    let output = command.arg(odd).output().expect("the program starts");
+    assert_eq!(output.status.code(), Some(1));
+    if let Ok(full) = std::fs::File::options().write(true).open("/dev/full") {
+        let mut command = bench.command(&["pass", "print", "k.ptx"]);
+        let output = command.stdout(Stdio::from(full)).output();
+        let output = output.expect("the program starts");
+        assert_eq!(output.status.code(), Some(1));
+    }
+}

@@ -1,0 +1,146 @@
+//! The choice among built candidates. 'Do nothing' is always among them and wins ties: a change
+//! must promise more than the model's usual error.
+
+use crate::candidate::Candidate;
+
+/// A choice and its reason.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// Index of the chosen candidate.
+    pub index: usize,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+/// Chooses among `candidates`; the first one is the default build. `margin` is the share of time
+/// a candidate must promise to save before the default is given up (0.05 = 5%).
+pub fn choose(candidates: &[Candidate], margin: f64) -> Choice {
+    if let Some(choice) = choose_measured(candidates) {
+        return choice;
+    }
+    let best = candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| c.rejected.is_none() && c.same_code_as.is_none())
+        .filter_map(|(i, c)| c.score.as_ref().map(|s| (i, s)))
+        // `min_by` keeps the first of equals: earlier proposals are the smaller changes.
+        .min_by(|(_, a), (_, b)| a.relative_time.total_cmp(&b.relative_time));
+    match best {
+        Some((0, score)) => Choice {
+            index: 0,
+            reason: format!(
+                "no candidate is predicted to be faster ({} bound)",
+                score.bound
+            ),
+        },
+        Some((index, score)) if score.relative_time < 1.0 - margin => Choice {
+            index,
+            reason: reason(&candidates[0], &candidates[index], score.relative_time),
+        },
+        Some((_, score)) => Choice {
+            index: 0,
+            reason: format!(
+                "the best prediction saves {:.1}%, less than the {:.0}% that a change must promise",
+                (1.0 - score.relative_time) * 100.0,
+                margin * 100.0
+            ),
+        },
+        None => Choice {
+            index: 0,
+            reason: "no other candidate could be built".into(),
+        },
+    }
+}
+
+/// The fastest measured candidate, if there are measurements.
+fn choose_measured(candidates: &[Candidate]) -> Option<Choice> {
+    let (index, measured) = candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| c.rejected.is_none())
+        .filter_map(|(i, c)| c.measured.as_ref().map(|m| (i, m)))
+        .min_by(|(_, a), (_, b)| a.relative_time.total_cmp(&b.relative_time))?;
+    let default = candidates.first()?.measured.as_ref()?;
+    let apart = measured.interval_ns.1 < default.interval_ns.0;
+    Some(if index != 0 && apart {
+        let reason = format!(
+            "measured: {:.3} times the default's time",
+            measured.relative_time
+        );
+        Choice { index, reason }
+    } else {
+        Choice {
+            index: 0,
+            reason: "measured: no candidate is faster beyond the noise".into(),
+        }
+    })
+}
+
+fn reason(default: &Candidate, chosen: &Candidate, relative: f64) -> String {
+    let mut parts = vec![format!(
+        "predicted {:.2} times the default's time",
+        relative
+    )];
+    if let (Some(a), Some(b)) = (&default.residency, &chosen.residency)
+        && a.warps != b.warps
+    {
+        parts.push(format!("{} instead of {} resident warps", b.warps, a.warps));
+    }
+    if let (Some(a), Some(b)) = (&default.resources, &chosen.resources) {
+        if a.registers != b.registers {
+            parts.push(format!(
+                "{} instead of {} registers",
+                b.registers, a.registers
+            ));
+        }
+        match (a.spills(), b.spills()) {
+            (true, false) => parts.push("no spills any more".into()),
+            (_, true) => parts.push(format!(
+                "{} bytes of spill traffic instead of {}",
+                b.spill_store_bytes + b.spill_load_bytes,
+                a.spill_store_bytes + a.spill_load_bytes
+            )),
+            _ => {}
+        }
+    }
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidate::Score;
+    use crate::recipe::{Decision, Recipe};
+
+    fn scored(registers: u32, relative_time: f64) -> Candidate {
+        let recipe = match registers {
+            0 => Recipe::default(),
+            n => Recipe::default().with(Decision::MaxRegisters { registers: n }),
+        };
+        let score = Score {
+            relative_time,
+            bound: "latency".into(),
+        };
+        Candidate {
+            score: Some(score),
+            ..Candidate::new(recipe)
+        }
+    }
+
+    #[test]
+    fn the_default_wins_ties_and_small_promises() {
+        assert_eq!(choose(&[scored(0, 1.0), scored(64, 1.0)], 0.05).index, 0);
+        assert_eq!(choose(&[scored(0, 1.0), scored(64, 0.96)], 0.05).index, 0);
+        assert_eq!(
+            choose(&[scored(0, 1.0), scored(64, 0.90), scored(32, 0.8)], 0.05).index,
+            2
+        );
+    }
+
+    #[test]
+    fn rejected_candidates_are_never_chosen() {
+        let mut broken = scored(64, 0.1);
+        broken.rejected = Some("ptxas failed".into());
+        assert_eq!(choose(&[scored(0, 1.0), broken], 0.05).index, 0);
+    }
+}

@@ -1,0 +1,228 @@
+//! `explain`: what a kernel takes, where its register pressure comes from, and what one register
+//! less or one block more would take.
+
+use serde::Serialize;
+use warpwright_flow::{
+    Cfg, DefUse, Function as _, Inst, LiveRanges, Liveness, Loops, Pressure, Value,
+};
+use warpwright_ptx::{FuncId, Module};
+use warpwright_target::{Gpu, Stair, registers_for_one_more_block};
+
+use crate::candidate::{Candidate, Residency, Resources};
+use crate::kernel::{Block, static_shared_bytes};
+use crate::recipe::Recipe;
+use crate::residency::{occupy, stairs};
+
+/// How many live ranges across the peak are listed.
+const LISTED_RANGES: usize = 10;
+/// How many of the highest peaks are listed.
+const LISTED_PEAKS: usize = 5;
+
+/// What is said of one kernel.
+#[derive(Debug, Clone, Serialize)]
+pub struct Explanation {
+    /// Its name.
+    pub kernel: String,
+    /// Threads per block.
+    pub block: [u32; 3],
+    /// Where the block size comes from.
+    pub block_source: String,
+    /// Resources: of the default build, or estimated.
+    pub resources: Resources,
+    /// Are the resources an estimate (no ptxas)?
+    pub estimated: bool,
+    /// Blocks and warps that reside, if it can be launched.
+    pub residency: Option<Residency>,
+    /// Why it cannot be launched.
+    pub cannot_launch: Option<String>,
+    /// The occupancy staircase.
+    pub staircase: Vec<Stair>,
+    /// Registers per thread that one more block would leave; absent if something else is in the way.
+    pub registers_for_one_more_block: Option<u32>,
+    /// Registers too many for one more block.
+    pub registers_to_save: Option<u32>,
+    /// Register pressure; absent for a cubin.
+    pub pressure: Option<PressureReport>,
+}
+
+/// The pressure curve of the PTX, before ptxas schedules and allocates.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct PressureReport {
+    /// Highest pressure in 32-bit registers.
+    pub peak_units: u32,
+    /// Instructions.
+    pub instructions: usize,
+    /// Deepest loop nest.
+    pub loop_depth: u32,
+    /// Pressure during each instruction, in program order.
+    pub curve: Vec<u32>,
+    /// Source line of each instruction (`file:line`), where `.loc` says so.
+    pub lines: Vec<Option<String>>,
+    /// The highest peaks.
+    pub peaks: Vec<Peak>,
+    /// The longest live ranges across the highest peak that are not used there.
+    pub crossing: Vec<Range>,
+}
+
+/// One peak of the curve.
+#[derive(Debug, Clone, Serialize)]
+pub struct Peak {
+    /// First instruction (index in program order).
+    pub first: u32,
+    /// Last instruction.
+    pub last: u32,
+    /// Pressure in 32-bit registers.
+    pub units: u32,
+    /// Source line of the first instruction.
+    pub line: Option<String>,
+    /// Text of the first instruction.
+    pub text: String,
+}
+
+/// One live range.
+#[derive(Debug, Clone, Serialize)]
+pub struct Range {
+    /// The register's name.
+    pub register: String,
+    /// 32-bit registers that it takes.
+    pub units: u32,
+    /// Instructions before which it is live.
+    pub length: u32,
+    /// Text of its first definition.
+    pub defined_by: Option<String>,
+    /// Source line of its first definition.
+    pub line: Option<String>,
+    /// Number of uses.
+    pub uses: usize,
+}
+
+/// Explains a kernel of a module. `resources` are those of the default build, if there is a ptxas.
+pub fn explain(
+    module: &Module,
+    id: FuncId,
+    gpu: &Gpu,
+    block: &Block,
+    dynamic_smem: u32,
+    resources: Option<Resources>,
+) -> Explanation {
+    let pressure = pressure_report(module, id);
+    let function = &module.functions[id];
+    let estimated = resources.is_none();
+    let resources = resources.unwrap_or_else(|| Resources {
+        registers: crate::estimate::registers(pressure.peak_units),
+        shared_bytes: static_shared_bytes(module, function),
+        ..Resources::default()
+    });
+    let mut explanation = from_resources(
+        &function.name,
+        gpu,
+        block,
+        dynamic_smem,
+        resources,
+        estimated,
+    );
+    explanation.pressure = Some(pressure);
+    explanation
+}
+
+/// The part that needs no PTX: for cubins.
+pub fn from_resources(
+    kernel: &str,
+    gpu: &Gpu,
+    block: &Block,
+    dynamic_smem: u32,
+    resources: Resources,
+    estimated: bool,
+) -> Explanation {
+    let mut candidate = Candidate::new(Recipe::default());
+    candidate.resources = Some(resources.clone());
+    occupy(gpu, block, dynamic_smem, &mut candidate);
+    let need = warpwright_target::Resources {
+        regs: resources.registers,
+        block_threads: block.threads(),
+        static_smem: resources.shared_bytes,
+        dynamic_smem,
+        barriers: resources.barriers,
+    };
+    let next = registers_for_one_more_block(gpu, &need).ok().flatten();
+    Explanation {
+        kernel: kernel.to_string(),
+        block: block.dims,
+        block_source: format!("{:?}", block.source).to_lowercase(),
+        registers_to_save: next.map(|n| resources.registers.saturating_sub(n)),
+        registers_for_one_more_block: next,
+        staircase: stairs(gpu, block, resources.shared_bytes, dynamic_smem).unwrap_or_default(),
+        resources,
+        estimated,
+        residency: candidate.residency,
+        cannot_launch: candidate.rejected,
+        pressure: None,
+    }
+}
+
+/// All analyses of one function's body; a declaration has an empty report.
+pub fn pressure_report(module: &Module, id: FuncId) -> PressureReport {
+    let Some(view) = module.view(id) else {
+        return PressureReport::default();
+    };
+    let cfg = Cfg::new(&view);
+    let loops = Loops::new(&cfg);
+    let liveness = Liveness::new(&view, &cfg);
+    let pressure = Pressure::new(&view, &cfg, &liveness);
+    let ranges = LiveRanges::new(&view, &cfg, &loops, &liveness);
+    let def_use = DefUse::new(&view, &liveness);
+    let lines = Lines { module, id };
+    let insts = || (0..view.inst_count() as u32).map(Inst);
+    let peak = |region: warpwright_flow::PressureRegion| Peak {
+        first: region.first.0,
+        last: region.last.0,
+        units: region.units,
+        line: lines.of(region.first),
+        text: view.inst_text(region.first),
+    };
+    let range = |value: Value| {
+        let def = def_use.defs(value).first().copied();
+        Range {
+            register: view.value_name(value),
+            units: view.units(value),
+            length: ranges.length(value),
+            defined_by: def.map(|d| view.inst_text(d)),
+            line: def.and_then(|d| lines.of(d)),
+            uses: def_use.uses(value).len(),
+        }
+    };
+    PressureReport {
+        peak_units: pressure.max(),
+        instructions: view.inst_count(),
+        loop_depth: loops.iter().map(|l| loops.depth(l)).max().unwrap_or(0),
+        curve: insts().map(|i| pressure.during(i)).collect(),
+        lines: insts().map(|i| lines.of(i)).collect(),
+        peaks: pressure
+            .highest(LISTED_PEAKS)
+            .into_iter()
+            .map(peak)
+            .collect(),
+        crossing: ranges
+            .crossing_peak(&pressure, &def_use)
+            .into_iter()
+            .take(LISTED_RANGES)
+            .map(range)
+            .collect(),
+    }
+}
+
+/// Source lines by `.loc`.
+struct Lines<'m> {
+    module: &'m Module,
+    id: FuncId,
+}
+
+impl Lines<'_> {
+    fn of(&self, inst: Inst) -> Option<String> {
+        let body = self.module.functions[self.id].body.as_ref()?;
+        let loc = body.loc(warpwright_ptx::Inst::from_u32(inst.0))?;
+        let path = &self.module.file(loc.file)?.path;
+        let name = path.rsplit('/').next().unwrap_or(path);
+        Some(format!("{name}:{}", loc.line))
+    }
+}

@@ -1,0 +1,27 @@
+//! The pipeline: Recipe, Candidate, choice; the only room that knows every level.
+//!
+//! * [`recipe`], [`candidate`]: the decisions about a kernel, and what came of them.
+//! * [`kernel`]: what the PTX says about a kernel before any build.
+//! * [`propose`] -> [`realise`] -> [`build`] -> [`residency`], [`score`] -> [`choose`]: the steps,
+//!   put together by [`opt`].
+//! * [`database`]: measurements that overrule the model.
+
+pub mod build;
+pub mod candidate;
+pub mod choose;
+pub mod database;
+pub mod estimate;
+pub mod explain;
+pub mod kernel;
+pub mod opt;
+pub mod passes;
+pub mod propose;
+pub mod realise;
+pub mod recipe;
+pub mod residency;
+pub mod score;
+pub mod tune;
+
+pub use candidate::{Candidate, Measured, Residency, Resources, Score};
+pub use opt::{KernelOutcome, KernelReport, OptError, Request};
+pub use recipe::{Decision, Recipe};

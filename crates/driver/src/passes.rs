@@ -1,0 +1,113 @@
+//! Passes that can be run alone: the engine of `warpwright pass` and of the filetests.
+//!
+//! A pass is a plain function from a module to text; `pass --list` shows this table.
+
+use warpwright_flow::{Cfg, Function as _, Inst, Liveness, Pressure};
+use warpwright_ptx::{Inst as PtxInst, Module, Span};
+
+/// A pass.
+#[derive(Clone, Copy)]
+pub struct Pass {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    /// From a module to the text that it prints.
+    pub run: fn(&Module) -> Result<String, String>,
+}
+
+/// All passes, by name.
+pub const PASSES: &[Pass] = &[
+    Pass {
+        name: "canonical",
+        about: "print the module from its typed view alone, in one fixed layout",
+        run: |module| Ok(warpwright_ptx::print::canonical(module)),
+    },
+    Pass {
+        name: "pressure",
+        about: "annotate each instruction with the registers live during it",
+        run: annotate_pressure,
+    },
+    Pass {
+        name: "print",
+        about: "print the module from its syntax, byte for byte",
+        run: |module| module.print().map_err(|e| e.to_string()),
+    },
+];
+
+/// The pass of this name.
+pub fn find(name: &str) -> Option<&'static Pass> {
+    PASSES.iter().find(|p| p.name == name)
+}
+
+/// The source with a comment behind every instruction: 32-bit registers live during it.
+fn annotate_pressure(module: &Module) -> Result<String, String> {
+    let mut notes: Vec<(Span, u32)> = Vec::new();
+    for (id, function) in module.functions.iter() {
+        let (Some(view), Some(body)) = (module.view(id), &function.body) else {
+            continue;
+        };
+        let cfg = Cfg::new(&view);
+        let liveness = Liveness::new(&view, &cfg);
+        let pressure = Pressure::new(&view, &cfg, &liveness);
+        for index in 0..view.inst_count() as u32 {
+            notes.push((
+                body.insts[PtxInst::from_u32(index)].span,
+                pressure.during(Inst(index)),
+            ));
+        }
+    }
+    notes.sort_by_key(|(span, _)| span.end);
+    let mut out = String::with_capacity(module.source.len() + 16 * notes.len());
+    let mut at = 0;
+    for (span, units) in notes {
+        let end = span.end as usize;
+        out.push_str(&module.source[at..end]);
+        out.push_str(&format!(" // {units}"));
+        // What follows on the same line must not become part of the comment.
+        if !module.source[end..]
+            .trim_start_matches([' ', '\t', '\r'])
+            .starts_with('\n')
+        {
+            out.push('\n');
+        }
+        at = end;
+    }
+    out.push_str(&module.source[at..]);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\
+                        .reg .b64 %a<3>;\nld.param.u64 %a0, [p]; add.s64 %a1, %a0, 1;\n\
+                        st.u64 [%a0], %a1;\nret;\n}\n";
+
+    #[test]
+    fn every_pass_gives_a_module_that_parses() {
+        let (module, _) = Module::parse("t.ptx", TEXT);
+        for pass in PASSES {
+            let text = (pass.run)(&module).unwrap();
+            let (_, diagnostics) = Module::parse("t.ptx", &text);
+            assert!(
+                diagnostics.is_empty(),
+                "{}: {diagnostics:?}\n{text}",
+                pass.name
+            );
+        }
+    }
+
+    #[test]
+    fn pressure_counts_pairs() {
+        let (module, _) = Module::parse("t.ptx", TEXT);
+        let text = annotate_pressure(&module).unwrap();
+        assert!(text.contains("st.u64 [%a0], %a1; // 4\n"), "{text}");
+    }
+
+    #[test]
+    fn the_table_is_sorted() {
+        assert!(PASSES.is_sorted_by_key(|p| p.name));
+    }
+}

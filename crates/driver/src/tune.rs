@@ -1,0 +1,269 @@
+//! `tune`: the documents that travel between building and measuring, and what becomes of the
+//! measurements.
+//!
+//! Building and measuring may happen on different machines: a [`Manifest`] and one cubin per
+//! candidate are all that the measuring side needs. A [`Suite`] is what comes back.
+
+use serde::{Deserialize, Serialize};
+use warpwright_gpu::stats::Outcome;
+use warpwright_gpu::{Image, Measurements, Promise, Variant};
+
+use crate::candidate::Measured;
+use crate::choose::choose;
+use crate::database::{Entry, Key};
+use crate::opt::{DEFAULT_MARGIN, KernelOutcome, KernelReport, Known};
+
+/// Version tag of the manifest.
+pub const MANIFEST_SCHEMA: &str = "warpwright.candidates/1";
+/// Version tag of the result file.
+pub const SUITE_SCHEMA: &str = "warpwright.suite/1";
+/// Name of the manifest within a folder of candidates.
+pub const MANIFEST_FILE: &str = "manifest.json";
+/// The default build among the candidates.
+pub const BASELINE: &str = "default";
+
+/// A kernel's candidates, ready to be measured anywhere.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`MANIFEST_SCHEMA`].
+    pub schema: String,
+    /// The input file's name.
+    pub input: String,
+    /// The target that was built for.
+    pub gpu: String,
+    /// Version of ptxas.
+    pub ptxas: String,
+    /// Content hash of the kernel.
+    pub kernel_hash: String,
+    /// The launch description (TOML).
+    pub launch: String,
+    /// The named set of sizes.
+    pub size: String,
+    /// Candidates, predictions and the static choice.
+    pub report: KernelReport,
+    /// File of each candidate's cubin in the folder, in the order of the report; `None` if it was
+    /// not built or has the same code as another.
+    pub files: Vec<Option<String>>,
+}
+
+/// One measured kernel.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct KernelResult {
+    /// The example or file.
+    pub input: String,
+    /// What was built, what the model said, and the static choice.
+    pub report: KernelReport,
+    /// What was found on the device.
+    pub measurements: Measurements,
+}
+
+/// A result file: every kernel of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Suite {
+    /// [`SUITE_SCHEMA`].
+    pub schema: String,
+    /// Version of Warpwright.
+    pub warpwright: String,
+    /// Version of ptxas that built the candidates.
+    pub ptxas: String,
+    /// The kernels.
+    pub kernels: Vec<KernelResult>,
+    /// Kernels that could not be measured at all, with the reason.
+    pub failures: Vec<(String, String)>,
+}
+
+/// The manifest of a kernel's outcome, with the bytes of each file it names.
+pub fn manifest<'a>(
+    outcome: &'a KernelOutcome,
+    input: &str,
+    gpu: &str,
+    ptxas: &str,
+    kernel_hash: String,
+    launch: (&str, &str),
+) -> (Manifest, Vec<(String, &'a [u8])>) {
+    let mut files = Vec::new();
+    let mut contents = Vec::new();
+    for built in &outcome.built {
+        let candidate = &built.candidate;
+        let runs = candidate.rejected.is_none() && candidate.same_code_as.is_none();
+        files.push(runs.then(|| format!("{}.cubin", candidate.name())));
+        if runs {
+            contents.push((
+                format!("{}.cubin", candidate.name()),
+                built.cubin.as_slice(),
+            ));
+        }
+    }
+    let manifest = Manifest {
+        schema: MANIFEST_SCHEMA.into(),
+        input: input.into(),
+        gpu: gpu.into(),
+        ptxas: ptxas.into(),
+        kernel_hash,
+        launch: launch.0.into(),
+        size: launch.1.into(),
+        report: outcome.report.clone(),
+        files,
+    };
+    (manifest, contents)
+}
+
+impl Manifest {
+    /// The variants to measure: every candidate with code of its own, the default first.
+    /// `path` maps a file of the folder to where it is.
+    pub fn variants(&self, path: impl Fn(&str) -> std::path::PathBuf) -> Vec<Variant> {
+        self.report
+            .candidates
+            .iter()
+            .zip(&self.files)
+            .filter_map(|(candidate, file)| {
+                let image = Image::File(path(file.as_deref()?));
+                let mut variant = Variant::new(candidate.name(), image);
+                variant.promise = Promise::Bitwise;
+                // Timed to the end, so that the regret of the static choice is a real one.
+                variant.keep =
+                    candidate.recipe == self.report.candidates[self.report.chosen].recipe;
+                Some(variant)
+            })
+            .collect()
+    }
+}
+
+/// Enters what was measured into a report, and chooses anew: the fastest correct candidate, or the
+/// default if none is faster beyond the noise.
+pub fn merge(report: &mut KernelReport, measurements: &Measurements) {
+    for candidate in &mut report.candidates {
+        let name = candidate
+            .same_code_as
+            .clone()
+            .unwrap_or_else(|| candidate.name());
+        let Some(found) = measurements.get(&name) else {
+            continue;
+        };
+        if !found.verdict.is_correct() && candidate.rejected.is_none() {
+            candidate.rejected = Some(found.verdict.to_string());
+        }
+        candidate.measured = found.time_ns.map(|time| Measured {
+            median_ns: time.median,
+            interval_ns: (time.low, time.high),
+            relative_time: found.ratio.map_or(1.0, |r| r.median),
+        });
+    }
+    let chosen = report
+        .candidates
+        .iter()
+        .position(|c| c.name() == measurements.chosen);
+    report.chosen = chosen.unwrap_or(0);
+    report.reason = match measurements
+        .get(&measurements.chosen)
+        .and_then(|m| m.outcome)
+    {
+        Some(Outcome::Faster) => {
+            format!(
+                "measured: {:.3} times the default's time",
+                measurements.chosen_ratio()
+            )
+        }
+        _ => "measured: no candidate is faster than the default beyond the noise".into(),
+    };
+}
+
+/// Enters remembered measurements into a report, and chooses by them.
+pub fn recall(report: &mut KernelReport, known: &Known) {
+    for candidate in &mut report.candidates {
+        match known.get(&candidate.recipe) {
+            Some(Ok(measured)) => candidate.measured = Some(measured.clone()),
+            Some(Err(why)) => candidate.rejected = Some(why.clone()),
+            None => {}
+        }
+    }
+    let choice = choose(&report.candidates, DEFAULT_MARGIN);
+    (report.chosen, report.reason) = (choice.index, choice.reason);
+}
+
+/// Entries for the database.
+pub fn entries(manifest: &Manifest, launch_hash: &str, found: &Measurements) -> Vec<Entry> {
+    let environment = &found.environment;
+    let key = Key {
+        kernel: manifest.kernel_hash.clone(),
+        launch: launch_hash.into(),
+        gpu: environment.device.name.clone(),
+        driver: environment.device.driver.clone().unwrap_or_default(),
+        toolkit: manifest.ptxas.clone(),
+    };
+    let by_name = |id: &str| manifest.report.candidates.iter().find(|c| c.name() == id);
+    found
+        .variants
+        .iter()
+        .filter_map(|m| {
+            let measured = m.time_ns.map(|time| Measured {
+                median_ns: time.median,
+                interval_ns: (time.low, time.high),
+                relative_time: m.ratio.map_or(1.0, |r| r.median),
+            });
+            let failure = (!m.verdict.is_correct()).then(|| m.verdict.to_string());
+            (measured.is_some() || failure.is_some()).then_some(())?;
+            Some(Entry {
+                key: key.clone(),
+                name: manifest.report.name.clone(),
+                recipe: by_name(&m.id)?.recipe.clone(),
+                measured,
+                failure,
+                date: environment.date.clone(),
+            })
+        })
+        .collect()
+}
+
+impl KernelResult {
+    /// The measured time of the candidate that the static model chose, over the best measured one:
+    /// 1 is perfect. `None` if either was not timed.
+    ///
+    /// A candidate that was dropped on the way to the final has a preliminary time; it counts.
+    pub fn regret(&self) -> Option<f64> {
+        let chosen = self.ratio_of(self.report.chosen)?;
+        // A choice whose gain is within the noise may lie below the best certain one.
+        Some((chosen / self.best_ratio()?).max(1.0))
+    }
+
+    /// Time of a candidate over the default's.
+    pub fn ratio_of(&self, index: usize) -> Option<f64> {
+        let candidate = self.report.candidates.get(index)?;
+        let name = candidate
+            .same_code_as
+            .clone()
+            .unwrap_or_else(|| candidate.name());
+        if name == self.measurements.baseline {
+            return Some(1.0);
+        }
+        self.measurements.get(&name)?.ratio.map(|r| r.median)
+    }
+
+    /// Was a candidate correct, and faster than the default beyond the noise?
+    pub fn is_faster(&self, index: usize) -> bool {
+        let Some(candidate) = self.report.candidates.get(index) else {
+            return false;
+        };
+        let name = candidate
+            .same_code_as
+            .clone()
+            .unwrap_or_else(|| candidate.name());
+        self.measurements
+            .get(&name)
+            .is_some_and(|m| m.verdict.is_correct() && m.outcome == Some(Outcome::Faster))
+    }
+
+    /// The smallest ratio of any candidate that is faster than the default beyond the noise; 1 if
+    /// none is.
+    pub fn best_ratio(&self) -> Option<f64> {
+        let faster = self
+            .measurements
+            .variants
+            .iter()
+            .filter(|m| m.verdict.is_correct() && m.outcome == Some(Outcome::Faster));
+        let best = faster
+            .filter_map(|m| m.ratio.map(|r| r.median))
+            .fold(1.0, f64::min);
+        Some(best)
+    }
+}

@@ -1,0 +1,16 @@
+//! The commands of all rooms. A room adds a file here and a line to [`all`].
+
+mod check;
+mod ptx;
+pub mod run;
+
+use crate::harness::Registry;
+
+/// All commands.
+pub fn all() -> Registry {
+    let mut registry = Registry::new();
+    registry.add(check::COMMANDS);
+    registry.add(ptx::COMMANDS);
+    registry.add(run::COMMANDS);
+    registry
+}

@@ -1,0 +1,336 @@
+//! Result files of the benchmark suite as Markdown tables and figures.
+//!
+//! All figures are ratios within one run: time of a variant over the time of nvcc's default build
+//! of the same kernel, less is faster. Geometric means are over the kernels that have the figure.
+
+use warpwright_driver::recipe::{Decision, Recipe};
+use warpwright_driver::tune::{KernelResult, Suite};
+
+use crate::ReportError;
+use crate::svg::{Series, bars};
+
+/// What people can do today, as sets of recipes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// The exhaustive sweep of register limits (`-maxrregcount`).
+    Sweep,
+    /// `__launch_bounds__` with each minimum number of blocks.
+    LaunchBounds,
+    /// `enable_smem_spilling` at each limit.
+    SharedSpilling,
+}
+
+impl Peer {
+    fn owns(self, recipe: &Recipe) -> bool {
+        let has = |f: fn(&Decision) -> bool| recipe.0.iter().any(f);
+        let shared = has(|d| matches!(d, Decision::SharedSpilling));
+        let bounds = has(|d| matches!(d, Decision::BlockBound { .. } | Decision::MinBlocks { .. }));
+        let limit = has(|d| matches!(d, Decision::MaxRegisters { .. }));
+        match self {
+            Peer::Sweep => limit && !bounds && !shared,
+            Peer::LaunchBounds => bounds && !shared && !limit,
+            Peer::SharedSpilling => shared,
+        }
+    }
+
+    /// The best ratio that this peer reaches on a kernel; `None` if it has no variant there. Only a
+    /// variant that is faster than the default beyond the noise counts, as it does for `tune`; the
+    /// default build is always open to people, so the ratio is at most 1.
+    pub fn best(self, result: &KernelResult) -> Option<f64> {
+        let owned = || {
+            let candidates = result.report.candidates.iter().enumerate();
+            candidates.filter(|(_, c)| self.owns(&c.recipe) && c.rejected.is_none())
+        };
+        owned().next()?;
+        let faster = owned().filter(|(i, _)| result.is_faster(*i));
+        Some(
+            faster
+                .filter_map(|(i, _)| result.ratio_of(i))
+                .fold(1.0, f64::min),
+        )
+    }
+}
+
+/// Geometric mean; `None` of nothing.
+pub fn geometric_mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values
+        .into_iter()
+        .fold((0.0, 0u32), |(sum, n), value| (sum + value.ln(), n + 1));
+    (count > 0).then(|| (sum / f64::from(count)).exp())
+}
+
+struct Row<'a> {
+    result: &'a KernelResult,
+    choice: Option<f64>,
+    best: Option<f64>,
+    sweep: Option<f64>,
+    bounds: Option<f64>,
+    shared: Option<f64>,
+    regret: Option<f64>,
+}
+
+fn rows(suite: &Suite) -> Vec<Row<'_>> {
+    suite
+        .kernels
+        .iter()
+        .map(|result| Row {
+            result,
+            choice: result.ratio_of(result.report.chosen),
+            best: result.best_ratio(),
+            sweep: Peer::Sweep.best(result),
+            bounds: Peer::LaunchBounds.best(result),
+            shared: Peer::SharedSpilling.best(result),
+            regret: result.regret(),
+        })
+        .collect()
+}
+
+/// Where a suite was measured, in a sentence.
+pub fn environment(suite: &Suite) -> String {
+    let Some(first) = suite.kernels.first() else {
+        return "nothing was measured".into();
+    };
+    let environment = &first.measurements.environment;
+    let device = &environment.device;
+    format!(
+        "{}, driver {}, candidates built by ptxas {}, {}",
+        device.name,
+        device.driver.as_deref().unwrap_or("unknown"),
+        suite.ptxas,
+        environment.date.get(..10).unwrap_or(&environment.date)
+    )
+}
+
+/// The table of a suite: one row per kernel, geometric means below. `held_out` names the kernels
+/// that the model's parameters were not fitted to (marked with †).
+pub fn table(suite: &Suite, held_out: &[&str]) -> String {
+    let rows = rows(suite);
+    let number = |x: Option<f64>| x.map_or_else(|| "–".into(), |x| format!("{x:.3}"));
+    let mut out = format!("{}.\n\n", environment(suite));
+    out.push_str(
+        "| kernel | regs | default µs | `opt` (static) | choice | `tune` | best recipe | \
+         `-maxrregcount` sweep | launch bounds | smem pragma | regret of `opt` |\n\
+         |---|--:|--:|--:|---|--:|---|--:|--:|--:|--:|\n",
+    );
+    for row in &rows {
+        let report = &row.result.report;
+        let default = row
+            .result
+            .measurements
+            .get(&row.result.measurements.baseline);
+        let microseconds = default.and_then(|d| d.time_ns).map(|t| t.median / 1000.0);
+        let mark = if held_out.contains(&report.name.as_str()) {
+            " †"
+        } else {
+            ""
+        };
+        out.push_str(&format!(
+            "| {}{mark} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+            report.name,
+            report.candidates[0]
+                .resources
+                .as_ref()
+                .map_or(0, |r| r.registers),
+            microseconds.map_or_else(|| "–".into(), |t| format!("{t:.1}")),
+            number(row.choice),
+            report.candidates[report.chosen].name(),
+            number(row.best),
+            row.result.measurements.chosen,
+            number(row.sweep),
+            number(row.bounds),
+            number(row.shared),
+            number(row.regret),
+        ));
+    }
+    let mean = |f: fn(&Row) -> Option<f64>| number(geometric_mean(rows.iter().filter_map(f)));
+    out.push_str(&format!(
+        "| **geometric mean** | | | **{}** | | **{}** | | {} | {} | {} | **{}** |\n",
+        mean(|r| r.choice),
+        mean(|r| r.best),
+        mean(|r| r.sweep),
+        mean(|r| r.bounds),
+        mean(|r| r.shared),
+        mean(|r| r.regret)
+    ));
+    for (name, why) in &suite.failures {
+        out.push_str(&format!("\n{name} could not be measured: {why}\n"));
+    }
+    out
+}
+
+/// A column of the table.
+type Figure = fn(&Row) -> Option<f64>;
+
+/// The geometric means of a suite as a small table, for the front page.
+pub fn summary(suite: &Suite, held_out: &[&str]) -> String {
+    let rows = rows(suite);
+    let mean = |f: Figure, only: Option<bool>| {
+        let wanted = |r: &&Row| {
+            only.is_none_or(|held| held_out.contains(&r.result.report.name.as_str()) == held)
+        };
+        let values: Vec<f64> = rows.iter().filter(wanted).filter_map(f).collect();
+        geometric_mean(values).map_or_else(|| "–".into(), |x| format!("{x:.3}"))
+    };
+    let slower = |f: Figure| rows.iter().filter_map(f).fold(1.0f64, f64::max);
+    let mut out = format!(
+        "{} kernels, {}. Time over the time of nvcc's default build, geometric mean, less is \
+         faster:\n\n| | all | fitted | held out | slowest kernel |\n|---|--:|--:|--:|--:|\n",
+        rows.len(),
+        environment(suite)
+    );
+    let lines: [(&str, Figure); 5] = [
+        ("`warpwright opt` (no GPU, no measurement)", |r| r.choice),
+        ("`warpwright tune`", |r| r.best),
+        ("exhaustive `-maxrregcount` sweep, measured", |r| r.sweep),
+        ("every `__launch_bounds__` minimum, measured", |r| r.bounds),
+        ("`enable_smem_spilling` at every limit, measured", |r| {
+            r.shared.or(Some(1.0))
+        }),
+    ];
+    for (name, f) in lines {
+        out.push_str(&format!(
+            "| {name} | {} | {} | {} | {:.3} |\n",
+            mean(f, None),
+            mean(f, Some(false)),
+            mean(f, Some(true)),
+            slower(f)
+        ));
+    }
+    out.push_str(&format!(
+        "\nRegret of `opt` (its choice over the best measured one): {} (fitted {}, held out {}).\n",
+        mean(|r| r.regret, None),
+        mean(|r| r.regret, Some(false)),
+        mean(|r| r.regret, Some(true))
+    ));
+    out
+}
+
+/// Do two runs agree within their stated intervals? A Markdown paragraph, and a line for each
+/// variant whose two intervals of the ratio to the default do not meet. The noise that each run
+/// measured on its second copy of the default widens the intervals.
+pub fn agreement(first: &Suite, second: &Suite) -> String {
+    let mut compared = 0;
+    let mut apart = Vec::new();
+    for a in &first.kernels {
+        let twin = second
+            .kernels
+            .iter()
+            .find(|b| b.report.name == a.report.name);
+        let Some(b) = twin else { continue };
+        let noise = a.measurements.noise.max(b.measurements.noise);
+        for variant in &a.measurements.variants {
+            let other = b.measurements.get(&variant.id).and_then(|v| v.ratio);
+            let (Some(x), Some(y)) = (variant.ratio, other) else {
+                continue;
+            };
+            compared += 1;
+            if x.low > y.high + noise || y.low > x.high + noise {
+                apart.push(format!(
+                    "- {} {}: {:.4} to {:.4} against {:.4} to {:.4}",
+                    a.report.name, variant.id, x.low, x.high, y.low, y.high
+                ));
+            }
+        }
+    }
+    let agreeing = compared - apart.len();
+    let mut out = format!(
+        "Two runs: {}; {}. Of {compared} variants measured in both, the intervals of {agreeing} \
+         meet.\n",
+        environment(first),
+        environment(second)
+    );
+    for line in apart {
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
+
+/// The figure of a suite: speed-up over the default build, per kernel.
+pub fn figure(suite: &Suite) -> String {
+    let series = [
+        Series {
+            name: "opt (static)",
+            colour: "#2a6fa8",
+        },
+        Series {
+            name: "tune",
+            colour: "#3a9a4b",
+        },
+        Series {
+            name: "maxrregcount sweep",
+            colour: "#d9822b",
+        },
+    ];
+    let data: Vec<(String, Vec<Option<f64>>)> = rows(suite)
+        .iter()
+        .map(|r| {
+            let speedup = |x: Option<f64>| x.map(|x| 1.0 / x);
+            (
+                r.result.report.name.clone(),
+                vec![speedup(r.choice), speedup(r.best), speedup(r.sweep)],
+            )
+        })
+        .collect();
+    bars(
+        &format!(
+            "Speed-up over nvcc's default build ({})",
+            environment(suite)
+        ),
+        &series,
+        &data,
+    )
+}
+
+/// Replaces what stands between `<!-- NAME -->` and `<!-- /NAME -->` in a Markdown text.
+pub fn replace_between(markdown: &str, name: &str, content: &str) -> Result<String, ReportError> {
+    let (open, close) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
+    let missing = || ReportError::NoMarkers(name.into());
+    let start = markdown.find(&open).ok_or_else(missing)? + open.len();
+    let end = start + markdown[start..].find(&close).ok_or_else(missing)?;
+    Ok(format!(
+        "{}\n{}\n{}",
+        &markdown[..start],
+        content.trim_end(),
+        &markdown[end..]
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn means_are_geometric() {
+        assert_eq!(geometric_mean([]), None);
+        assert!((geometric_mean([0.5, 2.0]).unwrap() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_table_goes_between_its_markers() {
+        let text = "a\n<!-- suite -->\nold\n<!-- /suite -->\nb\n";
+        let new = replace_between(text, "suite", "| new |\n").unwrap();
+        assert_eq!(new, "a\n<!-- suite -->\n| new |\n<!-- /suite -->\nb\n");
+        assert_eq!(
+            replace_between(&new, "suite", "| new |").unwrap(),
+            new,
+            "repeatable"
+        );
+        assert!(replace_between("nothing", "suite", "").is_err());
+    }
+
+    #[test]
+    fn peers_are_told_apart() {
+        let limit = Recipe::default().with(Decision::MaxRegisters { registers: 64 });
+        let bound = Recipe::default().with(Decision::BlockBound { threads: 256 });
+        let spill = limit
+            .with(Decision::BlockBound { threads: 256 })
+            .with(Decision::SharedSpilling);
+        let owners =
+            |r: &Recipe| [Peer::Sweep, Peer::LaunchBounds, Peer::SharedSpilling].map(|p| p.owns(r));
+        assert_eq!(owners(&limit), [true, false, false]);
+        assert_eq!(owners(&bound), [false, true, false]);
+        assert_eq!(owners(&spill), [false, false, true]);
+        assert_eq!(owners(&Recipe::default()), [false, false, false]);
+    }
+}
