@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Writes the tables and plots of the documentation from the committed result files.
+#
+# The kernels named here were not used to fit the static model (docs/model.md).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+held_out=contraction,hermite,knn,ricci,smith_waterman,xs_lookup
+held_out=$held_out,aes_ctr,air_chemistry,dia_jacobi,hlld,lj_cells,lu11,p384_table,wilson
+held_out=$held_out,euler_march,heston_puts,nqueens,ntt4096,two_stream,voxel_rays,winograd
+first=bench/results/h200-2026-11-21.json
+again=bench/results/h200-2026-11-21-again.json
+
+report() { cargo run --quiet --locked --package warpwright-cli --bin warpwright -- report "$@"; }
+report "$first" --held-out "$held_out" --markdown docs/benchmarks.md --plots docs
+report "$first" --held-out "$held_out" --markdown README.md --summary
+report --agree "$first" "$again" --markdown docs/benchmarks.md
