@@ -1,0 +1,8 @@
+//! Register management, once, for every instruction set.
+//!
+//! Everything here is written against [`warpwright_flow::Function`] alone and answers *what* to
+//! do: which value to recompute, which to keep in shared memory and where, which register a value
+//! gets. *How* an instruction set inserts a load, a store or a recomputation lives with that
+//! instruction set, and `driver` brings the two together.
+
+pub mod knapsack;
