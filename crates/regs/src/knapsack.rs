@@ -35,7 +35,7 @@ pub fn choose(items: &[Item], capacity: u64) -> Vec<usize> {
         let size = (items[i].size / unit) as usize;
         for n in (size..=room).rev() {
             let with = best[n - size] + items[i].gain;
-            if with > best[n] {
+            if with >= best[n] {
                 best[n] = with;
                 taken[k][n] = true;
             }
