@@ -136,7 +136,8 @@ fn a_long_line_is_not_shown() {
     let bench = Bench::new();
     bench.file("wide.ptx", KERNEL.replace("ret;", &"{".repeat(100_000)));
     let said = bench.fails(1, &opt("wide.ptx", &[]));
-    let is_short = said.len() < 2_000 && said.contains("wide.ptx:12:");
+    // Ten errors at most, each with an excerpt of some 120 bytes, of a line of 100,000.
+    let is_short = said.len() < 5_000 && said.contains("wide.ptx:12:");
     assert!(is_short, "{said:.500}");
 }
 
