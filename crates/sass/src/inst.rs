@@ -45,9 +45,6 @@ pub struct Instruction {
     sm: u32,
 }
 
-/// No scoreboard: the value of the barrier fields that means "none".
-const NO_BARRIER: u8 = 7;
-
 impl Instruction {
     /// The instruction with these bits on architecture `sm` (75, 80, 90 …).
     pub fn new(sm: u32, bits: u128) -> Self {
@@ -56,6 +53,16 @@ impl Instruction {
 
     fn field(self, start: u32, width: u32) -> u64 {
         ((self.bits >> start) & ((1u128 << width) - 1)) as u64
+    }
+
+    /// The architecture as a number, 90 for sm_90.
+    pub fn sm(self) -> u32 {
+        self.sm
+    }
+
+    /// Other bits on the same architecture.
+    pub fn with_bits(self, bits: u128) -> Self {
+        Instruction { bits, sm: self.sm }
     }
 
     /// The whole 128 bits.
@@ -70,26 +77,22 @@ impl Instruction {
 
     /// Cycles the scheduler waits before this warp may issue its next instruction.
     pub fn stall(self) -> u32 {
-        self.field(105, 4) as u32
+        u32::from(self.control().stall)
     }
 
     /// Scoreboard that the result releases when it arrives, if any.
     pub fn write_barrier(self) -> Option<usize> {
-        Some(self.field(110, 3) as u8)
-            .filter(|&b| b != NO_BARRIER)
-            .map(usize::from)
+        self.control().write_barrier.map(usize::from)
     }
 
     /// Scoreboard that is released when the sources have been read, if any.
     pub fn read_barrier(self) -> Option<usize> {
-        Some(self.field(113, 3) as u8)
-            .filter(|&b| b != NO_BARRIER)
-            .map(usize::from)
+        self.control().read_barrier.map(usize::from)
     }
 
     /// Set of scoreboards to wait for before issue, one bit each.
     pub fn wait_mask(self) -> u8 {
-        self.field(116, 6) as u8
+        self.control().wait_mask
     }
 
     /// Is it guarded by a predicate other than PT?

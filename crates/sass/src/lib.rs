@@ -4,14 +4,17 @@
 //! 128-bit instructions and names the resource each one occupies. It does not write or edit yet.
 //!
 //! * [`cubin`]: the ELF container and the per-kernel facts the driver will read at launch.
+//! * [`control`]: the control field (stall, yield, barriers, wait mask, reuse), get and set.
 //! * [`inst`]: the fields of one instruction that are known for sm_75 and later.
 //! * [`profile`]: loop-weighted counts and a single-warp timing walk, the input of `model`.
 #![warn(missing_docs)]
 
+pub mod control;
 pub mod cubin;
 pub mod inst;
 pub mod profile;
 
+pub use control::{Control, ControlRange};
 pub use cubin::{Cubin, CubinError, Kernel};
 pub use inst::{Instruction, Unit};
 pub use profile::{Latencies, Profile};
