@@ -251,6 +251,12 @@ pub struct PassArgs {
     /// List the passes
     #[arg(long)]
     pub list: bool,
+    /// The goal in registers per thread, for passes that lower register pressure
+    #[arg(long, value_name = "R")]
+    pub regs: Option<u32>,
+    /// An option of the pass (`pass --list` names them); may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
+    pub set: Vec<(String, String)>,
     #[command(flatten)]
     pub kernel: KernelArgs,
 }
@@ -331,6 +337,13 @@ pub struct ReportArgs {
 pub struct SelftestArgs {
     /// Where the result goes
     pub output: PathBuf,
+}
+
+/// `NAME=VALUE`.
+fn parse_setting(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=');
+    let (name, value) = pair.ok_or("NAME=VALUE is wanted")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
 fn parse_block(text: &str) -> Result<[u32; 3], String> {

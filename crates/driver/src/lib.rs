@@ -5,10 +5,12 @@
 //! * [`propose`] -> [`realise`] -> [`build`] -> [`residency`], [`score`] -> [`choose`]: the steps,
 //!   put together by [`opt`].
 //! * [`database`]: measurements that overrule the model.
+//! * [`passes`]: passes that run alone, with the parameters of [`context`].
 
 pub mod build;
 pub mod candidate;
 pub mod choose;
+pub mod context;
 pub mod database;
 pub mod estimate;
 pub mod explain;

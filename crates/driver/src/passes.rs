@@ -1,9 +1,12 @@
 //! Passes that can be run alone: the engine of `warpwright pass` and of the filetests.
 //!
-//! A pass is a plain function from a module to text; `pass --list` shows this table.
+//! A pass is a plain function from a module and its parameters to text; `pass --list` shows this
+//! table.
 
 use warpwright_flow::{Cfg, Function as _, Inst, Liveness, Pressure};
 use warpwright_ptx::{Inst as PtxInst, Module, Span};
+
+use crate::context::{Context, Output, PassError};
 
 /// A pass.
 #[derive(Clone, Copy)]
@@ -12,8 +15,25 @@ pub struct Pass {
     pub name: &'static str,
     /// What it does, in a sentence.
     pub about: &'static str,
-    /// From a module to the text that it prints.
-    pub run: fn(&Module) -> Result<String, String>,
+    /// The `--set` options that it knows, with what they mean.
+    pub options: &'static [(&'static str, &'static str)],
+    apply: fn(&Module, &Context) -> Result<Output, PassError>,
+}
+
+impl Pass {
+    /// Runs it on a module that the verifier accepts.
+    ///
+    /// # Errors
+    /// [`PassError::Request`] for an option that it does not know, or whatever the pass itself
+    /// misses.
+    pub fn run(&self, module: &Module, context: &Context) -> Result<Output, PassError> {
+        let is_known = |name: &str| self.options.iter().any(|(known, _)| *known == name);
+        if let Some(name) = context.options.keys().find(|name| !is_known(name)) {
+            let text = format!("the pass `{}` has no option `{name}`", self.name);
+            return Err(PassError::Request(text));
+        }
+        (self.apply)(module, context)
+    }
 }
 
 /// All passes, by name.
@@ -21,17 +41,23 @@ pub const PASSES: &[Pass] = &[
     Pass {
         name: "canonical",
         about: "print the module from its typed view alone, in one fixed layout",
-        run: |module| Ok(warpwright_ptx::print::canonical(module)),
+        options: &[],
+        apply: |module, _| Ok(warpwright_ptx::print::canonical(module).into()),
     },
     Pass {
         name: "pressure",
         about: "annotate each instruction with the registers live during it",
-        run: annotate_pressure,
+        options: &[],
+        apply: |module, _| Ok(annotate_pressure(module).into()),
     },
     Pass {
         name: "print",
         about: "print the module from its syntax, byte for byte",
-        run: |module| module.print().map_err(|e| e.to_string()),
+        options: &[],
+        apply: |module, _| match module.print() {
+            Ok(text) => Ok(text.into()),
+            Err(error) => Err(PassError::Internal(error.to_string())),
+        },
     },
 ];
 
@@ -41,7 +67,7 @@ pub fn find(name: &str) -> Option<&'static Pass> {
 }
 
 /// The source with a comment behind every instruction: 32-bit registers live during it.
-fn annotate_pressure(module: &Module) -> Result<String, String> {
+fn annotate_pressure(module: &Module) -> String {
     let mut notes: Vec<(Span, u32)> = Vec::new();
     for (id, function) in module.functions.iter() {
         let (Some(view), Some(body)) = (module.view(id), &function.body) else {
@@ -74,7 +100,7 @@ fn annotate_pressure(module: &Module) -> Result<String, String> {
         at = end;
     }
     out.push_str(&module.source[at..]);
-    Ok(out)
+    out
 }
 
 #[cfg(test)]
@@ -89,7 +115,7 @@ mod tests {
     fn every_pass_gives_a_module_that_parses() {
         let (module, _) = Module::parse("t.ptx", TEXT);
         for pass in PASSES {
-            let text = (pass.run)(&module).unwrap();
+            let text = pass.run(&module, &Context::default()).unwrap().text;
             let (_, diagnostics) = Module::parse("t.ptx", &text);
             assert!(
                 diagnostics.is_empty(),
@@ -102,8 +128,20 @@ mod tests {
     #[test]
     fn pressure_counts_pairs() {
         let (module, _) = Module::parse("t.ptx", TEXT);
-        let text = annotate_pressure(&module).unwrap();
+        let text = annotate_pressure(&module);
         assert!(text.contains("st.u64 [%a0], %a1; // 4\n"), "{text}");
+    }
+
+    #[test]
+    fn unknown_options_are_refused() {
+        let (module, _) = Module::parse("t.ptx", TEXT);
+        let options = [("layout".to_owned(), "x".to_owned())].into();
+        let context = Context {
+            options,
+            ..Context::default()
+        };
+        let error = find("print").unwrap().run(&module, &context).unwrap_err();
+        assert!(error.to_string().contains("no option `layout`"), "{error}");
     }
 
     #[test]

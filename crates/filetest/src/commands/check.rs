@@ -45,7 +45,7 @@ fn kernel(module: &Module, name: &str) -> Result<FuncId, String> {
 }
 
 /// `64` or `16,4` or `8,4,2`; what is missing is 1.
-fn block(text: &str) -> Result<[u32; 3], String> {
+pub(super) fn block(text: &str) -> Result<[u32; 3], String> {
     let mut block = [1; 3];
     for (size, word) in block.iter_mut().zip(text.split(',')) {
         *size = word

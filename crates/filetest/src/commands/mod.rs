@@ -1,6 +1,7 @@
 //! The commands of all rooms. A room adds a file here and a line to [`all`].
 
 mod check;
+mod pass;
 mod ptx;
 pub mod run;
 
@@ -10,6 +11,7 @@ use crate::harness::Registry;
 pub fn all() -> Registry {
     let mut registry = Registry::new();
     registry.add(check::COMMANDS);
+    registry.add(pass::COMMANDS);
     registry.add(ptx::COMMANDS);
     registry.add(run::COMMANDS);
     registry
