@@ -6,8 +6,10 @@ use warpwright_sass::Cubin;
 use warpwright_toolkit::{Build, BuildCache, KernelResources, Ptxas, PtxasJob, ToolError, Toolkit};
 
 use crate::candidate::{Candidate, Resources};
-use crate::realise::{RealiseError, realise};
-use crate::recipe::Recipe;
+use crate::finish::finish;
+use crate::realise::{Plan, RealiseError, realise};
+use crate::recipe::{Recipe, Stage};
+use crate::rewrite::Setting;
 
 /// The tools of a run.
 #[derive(Debug, Clone, Copy)]
@@ -42,6 +44,9 @@ pub enum BuildError {
     /// The recipe does not fit the kernel.
     #[error(transparent)]
     Realise(#[from] RealiseError),
+    /// The finished cubin cannot be edited as the recipe wants.
+    #[error("{0}")]
+    Finish(String),
     /// ptxas wrote something that we cannot read back.
     #[error("ptxas wrote a cubin that cannot be read: {0}")]
     Cubin(#[from] warpwright_sass::CubinError),
@@ -63,13 +68,19 @@ impl Workshop<'_> {
         &self,
         module: &Module,
         kernel: &str,
+        setting: &Setting,
         recipes: Vec<Recipe>,
         done: &(dyn Fn(&Candidate) + Sync),
     ) -> Result<Vec<Built>, ToolError> {
         recipes
             .into_par_iter()
             .map(|recipe| {
-                let built = match self.build(module, kernel, &recipe) {
+                let plan = Plan {
+                    kernel,
+                    recipe: &recipe,
+                    setting: *setting,
+                };
+                let built = match self.build(module, &plan) {
                     Ok(built) => built,
                     Err(BuildError::Tool(e)) if e.is_tool_missing() => return Err(e),
                     Err(e) => rejected(recipe, e.to_string()),
@@ -80,25 +91,36 @@ impl Workshop<'_> {
             .collect()
     }
 
-    fn build(&self, module: &Module, kernel: &str, recipe: &Recipe) -> Result<Built, BuildError> {
-        let text = realise(module, &[(kernel, recipe)])?;
-        let build = self.assemble(&text, recipe.usage_level())?;
-        finish(recipe.clone(), kernel, build)
+    fn build(&self, module: &Module, plan: &Plan) -> Result<Built, BuildError> {
+        let text = realise(module, &[*plan])?;
+        let build = self.assemble(&text, plan.recipe.usage_level())?;
+        read_back(plan, &build)
     }
 }
 
-/// Reads back what ptxas made of `kernel`.
-pub fn finish(recipe: Recipe, kernel: &str, build: Build) -> Result<Built, BuildError> {
-    let mut candidate = Candidate::new(recipe);
-    candidate.resources = build.resources.kernel(kernel).map(resources);
-    if candidate.resources.is_none() {
-        candidate.rejected = Some("ptxas reported no resources for this kernel".into());
+/// Carries out the plan's cubin edits, and reads back what became of the kernel.
+pub fn read_back(plan: &Plan, build: &Build) -> Result<Built, BuildError> {
+    let cubin = finish(build.cubin.to_vec(), plan).map_err(BuildError::Finish)?;
+    let code = Cubin::parse(&cubin)?.kernel(plan.kernel).cloned();
+    let mut candidate = Candidate::new(plan.recipe.clone());
+    candidate.resources = build.resources.kernel(plan.kernel).map(resources);
+    match (&mut candidate.resources, &code) {
+        // What was edited differs from what ptxas reported.
+        (Some(resources), Some(code)) if plan.recipe.at(Stage::Finish).next().is_some() => {
+            let reserved = plan.setting.gpu.arch.shared.reserved;
+            resources.registers = code.registers;
+            resources.shared_bytes = code.shared_bytes.saturating_sub(reserved);
+            resources.stack_bytes = code.frame_bytes;
+        }
+        (Some(_), _) => {}
+        (None, _) => {
+            candidate.rejected = Some("ptxas reported no resources for this kernel".into());
+        }
     }
-    let machine_code = Cubin::parse(&build.cubin)?.kernel(kernel).cloned();
     Ok(Built {
         candidate,
-        cubin: build.cubin,
-        kernel: machine_code,
+        cubin,
+        kernel: code,
     })
 }
 

@@ -4,6 +4,8 @@
 //! * [`kernel`]: what the PTX says about a kernel before any build.
 //! * [`propose`] -> [`realise`] -> [`build`] -> [`residency`], [`score`] -> [`choose`]: the steps,
 //!   put together by [`opt`].
+//! * [`rewrite`], [`finish`]: our own passes within a recipe, before and after ptxas. [`throttle`] has
+//!   a decision on either side.
 //! * [`database`]: measurements that overrule the model.
 //! * [`passes`]: passes that run alone, with the parameters of [`context`].
 
@@ -14,6 +16,7 @@ pub mod context;
 pub mod database;
 pub mod estimate;
 pub mod explain;
+pub mod finish;
 pub mod kernel;
 pub mod opt;
 pub mod passes;
@@ -21,9 +24,12 @@ pub mod propose;
 pub mod realise;
 pub mod recipe;
 pub mod residency;
+pub mod rewrite;
 pub mod score;
+pub mod throttle;
 pub mod tune;
 
 pub use candidate::{Candidate, Measured, Residency, Resources, Score};
 pub use opt::{KernelOutcome, KernelReport, OptError, Request};
-pub use recipe::{Decision, Recipe};
+pub use recipe::{Decision, Recipe, Scarce, Stage};
+pub use rewrite::{Setting, Site};

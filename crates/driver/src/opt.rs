@@ -8,15 +8,16 @@ use warpwright_ptx::ir::{Function, Module};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{Build, ToolError};
 
-use crate::build::{BuildError, Built, Workshop, finish, mark_duplicates};
+use crate::build::{BuildError, Built, Workshop, mark_duplicates, read_back};
 use crate::candidate::{Candidate, Measured};
 use crate::choose::{Choice, choose};
 use crate::database::Entry;
-use crate::kernel::{Block, block_of, shared_spilling_obstacle};
+use crate::kernel::{block_of, shared_spilling_obstacle};
 use crate::propose::{Situation, first_round, peers, second_round};
-use crate::realise::realise;
+use crate::realise::{Plan, RealiseError, realise};
 use crate::recipe::Recipe;
 use crate::residency::{occupy, stairs};
+use crate::rewrite::Setting;
 use crate::score::score_all;
 
 /// What is asked for, apart from the module itself.
@@ -123,6 +124,19 @@ pub fn kernels<'m>(module: &'m Module, only: Option<&str>) -> Result<Vec<&'m Fun
     Ok(found)
 }
 
+/// Where a kernel will run, by the request and its own directives.
+pub fn setting<'a>(function: &Function, request: &Request<'a>) -> Result<Setting<'a>, OptError> {
+    let launch = request.launch.filter(|l| l.kernel == *function.name);
+    Ok(Setting {
+        gpu: request.gpu,
+        block: block_of(function, request.block, launch).map_err(OptError::Request)?,
+        dynamic_smem: request
+            .dynamic_smem
+            .or(launch.map(|l| l.dynamic_smem))
+            .unwrap_or_default(),
+    })
+}
+
 /// Explores one kernel: all candidates, scored, and the choice. `default` is the build of the
 /// untouched module.
 pub fn explore(
@@ -135,14 +149,19 @@ pub fn explore(
     done: &(dyn Fn(&Candidate) + Sync),
 ) -> Result<KernelOutcome, OptError> {
     let name = &*function.name;
-    let launch = request.launch.filter(|l| l.kernel == name);
-    let block = block_of(function, request.block, launch).map_err(OptError::Request)?;
-    let dynamic_smem = request
-        .dynamic_smem
-        .or(launch.map(|l| l.dynamic_smem))
-        .unwrap_or_default();
-    let mut built = vec![finish(Recipe::default(), name, default.clone())?];
-    let mut notes = notes(module, function, &block, dynamic_smem);
+    let setting = setting(function, request)?;
+    let Setting {
+        block,
+        dynamic_smem,
+        ..
+    } = setting;
+    let untouched = Plan {
+        kernel: name,
+        recipe: &Recipe::default(),
+        setting,
+    };
+    let mut built = vec![read_back(&untouched, default)?];
+    let mut notes = notes(module, function, &setting);
 
     if let Some(opaque) = function.opaque() {
         notes.push(passed_through(module, function, opaque));
@@ -166,10 +185,10 @@ pub fn explore(
             let new: Vec<Recipe> = new.filter(|r| !recipes.contains(r)).collect();
             recipes.extend(new);
         }
-        built.extend(workshop.build_all(module, name, recipes, done)?);
+        built.extend(workshop.build_all(module, name, &setting, recipes, done)?);
         let candidates: Vec<Candidate> = built.iter().map(|b| b.candidate.clone()).collect();
         let second = second_round(&situation, &candidates);
-        built.extend(workshop.build_all(module, name, second, done)?);
+        built.extend(workshop.build_all(module, name, &setting, second, done)?);
     }
 
     for b in &mut built {
@@ -197,31 +216,51 @@ pub fn explore(
     Ok(KernelOutcome { report, built })
 }
 
-/// The module's text with each kernel's chosen recipe in it.
-pub fn chosen_text(module: &Module, reports: &[KernelReport]) -> Result<String, OptError> {
-    let chosen: Vec<(&str, &Recipe)> = reports
-        .iter()
-        .map(|r| (r.name.as_str(), &r.candidates[r.chosen].recipe))
-        .collect();
-    realise(module, &chosen).map_err(|e| OptError::Build(e.into()))
+/// The plan of each report's choice.
+fn plans<'a>(
+    module: &Module,
+    reports: &'a [KernelReport],
+    request: &Request<'a>,
+) -> Result<Vec<Plan<'a>>, OptError> {
+    let plan = |report: &'a KernelReport| {
+        let kernel = module.kernels().find(|(_, f)| *f.name == *report.name);
+        let missing = || BuildError::from(RealiseError::NoKernel(report.name.clone()));
+        let (_, function) = kernel.ok_or_else(missing)?;
+        Ok(Plan {
+            kernel: &report.name,
+            recipe: &report.candidates[report.chosen].recipe,
+            setting: setting(function, request)?,
+        })
+    };
+    reports.iter().map(plan).collect()
 }
 
-/// The chosen module as a cubin. Its resources must be what each kernel's own build promised.
+/// The module's text with each kernel's chosen recipe in it.
+pub fn chosen_text(
+    module: &Module,
+    reports: &[KernelReport],
+    request: &Request,
+) -> Result<String, OptError> {
+    let plans = plans(module, reports, request)?;
+    realise(module, &plans).map_err(|e| OptError::Build(e.into()))
+}
+
+/// The chosen module (`text`) as a cubin. Its resources must be what each kernel's own build
+/// promised.
 pub fn chosen_build(
     workshop: &Workshop,
+    module: &Module,
     text: &str,
     reports: &[KernelReport],
+    request: &Request,
 ) -> Result<Build, OptError> {
-    let level = reports
-        .iter()
-        .find_map(|r| r.candidates[r.chosen].recipe.usage_level());
-    let build = workshop.assemble(text, level)?;
-    for report in reports {
+    let plans = plans(module, reports, request)?;
+    let level = plans.iter().find_map(|p| p.recipe.usage_level());
+    let mut build = workshop.assemble(text, level)?;
+    for (plan, report) in plans.iter().zip(reports) {
         let promised = report.candidates[report.chosen].resources.as_ref();
-        let got = build
-            .resources
-            .kernel(&report.name)
-            .and_then(|k| k.registers);
+        let built = read_back(plan, &build)?;
+        let got = built.candidate.resources.map(|r| r.registers);
         if promised.map(|r| r.registers) != got {
             return Err(OptError::Request(format!(
                 "kernel `{}` takes {got:?} registers in the final module, not {:?} as built alone",
@@ -229,19 +268,20 @@ pub fn chosen_build(
                 promised.map(|r| r.registers)
             )));
         }
+        build.cubin = built.cubin;
     }
     Ok(build)
 }
 
-fn notes(module: &Module, function: &Function, block: &Block, dynamic_smem: u32) -> Vec<String> {
+fn notes(module: &Module, function: &Function, setting: &Setting) -> Vec<String> {
     let mut notes = Vec::new();
-    if !block.is_given() {
+    if !setting.block.is_given() {
         notes.push(format!(
             "the block size is not known; {} threads are assumed (--block states it)",
-            block.threads()
+            setting.block.threads()
         ));
     }
-    if let Some(why) = shared_spilling_obstacle(module, function, dynamic_smem) {
+    if let Some(why) = shared_spilling_obstacle(module, function, setting.dynamic_smem) {
         notes.push(format!("spilling to shared memory is not offered: {why}"));
     }
     notes

@@ -1,11 +1,12 @@
-//! From recipes to PTX text: performance-tuning directives and pragmas of the entries, everything
-//! else byte-identical.
+//! From recipes to PTX text: rewriting passes first, then performance-tuning directives and pragmas
+//! of the entries; everything else stays byte-identical.
 
 use warpwright_ptx::edit::{EditError, Edits};
 use warpwright_ptx::{Dims, DirectiveKind, FuncId, Function, Module};
 
 use crate::kernel::{SMEM_PRAGMA, has_shared_spilling};
-use crate::recipe::{Decision, Recipe};
+use crate::recipe::{Decision, Recipe, Stage};
+use crate::rewrite::{Setting, Site, rewrite};
 
 /// A recipe does not fit the module.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,23 +24,56 @@ pub enum RealiseError {
         /// Threads per block of the recipe.
         threads: u32,
     },
+    /// A rewriting pass has no proved result for this kernel.
+    #[error("{0}")]
+    Rewrite(String),
     /// The edits contradict each other.
     #[error(transparent)]
     Edit(#[from] EditError),
 }
 
-/// The module's text with each kernel's recipe in it. ptxas options in a recipe are not part of
-/// the text; see [`Recipe::usage_level`].
-pub fn realise(module: &Module, recipes: &[(&str, &Recipe)]) -> Result<String, RealiseError> {
+/// What is decided about one kernel, and where it will run.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// The kernel's name.
+    pub kernel: &'a str,
+    /// The decisions.
+    pub recipe: &'a Recipe,
+    /// Where it will run.
+    pub setting: Setting<'a>,
+}
+
+/// The module's text with each kernel's recipe in it. ptxas options and cubin edits in a recipe are
+/// not part of the text; see [`Recipe::usage_level`] and [`crate::finish`].
+pub fn realise(module: &Module, plans: &[Plan]) -> Result<String, RealiseError> {
+    let mut rewritten: Option<Module> = None;
+    for plan in plans {
+        for decision in plan.recipe.at(Stage::Rewrite) {
+            let module = rewritten.as_ref().unwrap_or(module);
+            let site = Site {
+                module,
+                kernel: kernel(module, plan.kernel)?,
+                setting: plan.setting,
+            };
+            rewritten = Some(rewrite(&site, decision).map_err(RealiseError::Rewrite)?);
+        }
+    }
+    let module = rewritten.as_ref().unwrap_or(module);
     let mut edits = Edits::new(module);
-    for (name, recipe) in recipes {
-        let kernel = module.kernels().find(|(_, f)| *f.name == **name);
-        let (id, function) = kernel.ok_or_else(|| RealiseError::NoKernel((*name).into()))?;
-        for &decision in &recipe.0 {
-            decide(&mut edits, id, function, decision)?;
+    for plan in plans {
+        let id = kernel(module, plan.kernel)?;
+        for decision in plan.recipe.at(Stage::Directive) {
+            decide(&mut edits, id, &module.functions[id], decision)?;
         }
     }
     Ok(edits.apply()?)
+}
+
+fn kernel(module: &Module, name: &str) -> Result<FuncId, RealiseError> {
+    let found = module.kernels().find(|(_, f)| *f.name == *name);
+    found
+        .map(|(id, _)| id)
+        .ok_or_else(|| RealiseError::NoKernel(name.into()))
 }
 
 fn decide(
@@ -60,7 +94,7 @@ fn decide(
         Decision::SharedSpilling => {
             edits.add_declaration(id, &format!(".pragma \"{SMEM_PRAGMA}\";"))?;
         }
-        Decision::RegisterUsageLevel { .. } => {}
+        _ => {}
     }
     Ok(())
 }
@@ -114,11 +148,33 @@ fn is_goal(kind: &DirectiveKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::{Block, BlockSource};
+    use crate::recipe::Scarce;
 
     fn module(text: &str) -> Module {
         let (module, diagnostics) = Module::parse("test.ptx", text);
         assert!(diagnostics.iter().all(|d| !d.is_error()), "{diagnostics:?}");
         module
+    }
+
+    /// `realise` for blocks of 128 threads on an H200.
+    fn realised(text: &str, recipes: &[(&str, &Recipe)]) -> Result<String, RealiseError> {
+        let gpu = warpwright_target::lookup("h200").unwrap();
+        let setting = Setting {
+            gpu: &gpu,
+            block: Block {
+                dims: [128, 1, 1],
+                source: BlockSource::Option,
+            },
+            dynamic_smem: 0,
+        };
+        let plan = |&(kernel, recipe)| Plan {
+            kernel,
+            recipe,
+            setting,
+        };
+        let plans: Vec<Plan> = recipes.iter().map(plan).collect();
+        realise(&module(text), &plans)
     }
 
     const TEXT: &str = ".version 9.0\n.target sm_90\n.address_size 64\n\n.visible .entry a(\n)\n\
@@ -127,7 +183,7 @@ mod tests {
     #[test]
     fn a_limit_replaces_the_blocks_wanted() {
         let recipe = Recipe::default().with(Decision::MaxRegisters { registers: 64 });
-        let text = realise(&module(TEXT), &[("a", &recipe)]).unwrap();
+        let text = realised(TEXT, &[("a", &recipe)]).unwrap();
         assert_eq!(
             text,
             TEXT.replace(".minnctapersm 2\n{", ".maxnreg 64\n{"),
@@ -143,7 +199,7 @@ mod tests {
     fn the_default_recipe_changes_nothing() {
         let recipe = Recipe::default();
         assert_eq!(
-            realise(&module(TEXT), &[("a", &recipe), ("b", &recipe)]).unwrap(),
+            realised(TEXT, &[("a", &recipe), ("b", &recipe)]).unwrap(),
             TEXT
         );
     }
@@ -154,7 +210,7 @@ mod tests {
         let b = Recipe::default()
             .with(Decision::BlockBound { threads: 256 })
             .with(Decision::MinBlocks { blocks: 3 });
-        let text = realise(&module(TEXT), &[("a", &a), ("b", &b)]).unwrap();
+        let text = realised(TEXT, &[("a", &a), ("b", &b)]).unwrap();
         let module = module(&text);
         let kernels: Vec<&Function> = module.kernels().map(|(_, f)| f).collect();
         assert!(has_shared_spilling(kernels[0]) && !has_shared_spilling(kernels[1]));
@@ -166,7 +222,7 @@ mod tests {
     fn a_promise_beyond_the_kernels_own_bound_is_refused() {
         let recipe = Recipe::default().with(Decision::BlockBound { threads: 256 });
         assert!(matches!(
-            realise(&module(TEXT), &[("a", &recipe)]),
+            realised(TEXT, &[("a", &recipe)]),
             Err(RealiseError::BlockBound {
                 own: 128,
                 threads: 256,
@@ -174,8 +230,28 @@ mod tests {
             })
         ));
         assert!(matches!(
-            realise(&module(TEXT), &[("c", &recipe)]),
+            realised(TEXT, &[("c", &recipe)]),
             Err(RealiseError::NoKernel(_))
+        ));
+    }
+
+    #[test]
+    fn a_throttle_is_proved_and_stands_beside_directives() {
+        let recipe = Recipe::default()
+            .with(Decision::MaxRegisters { registers: 64 })
+            .with(Decision::Throttle {
+                blocks: 6,
+                by: Scarce::SharedMemory,
+            });
+        let text = realised(TEXT, &[("a", &recipe)]).unwrap();
+        assert!(text.contains(".maxnreg 64") && text.contains("warpwright_throttle"));
+        let everything = Decision::Throttle {
+            blocks: 1,
+            by: Scarce::SharedMemory,
+        };
+        assert!(matches!(
+            realised(TEXT, &[("a", &Recipe::default().with(everything))]),
+            Err(RealiseError::Rewrite(_))
         ));
     }
 }

@@ -34,6 +34,77 @@ pub enum Decision {
         /// The level.
         level: u8,
     },
+    /// Recompute values and park them in shared memory until the PTX needs at most this many
+    /// registers (You & Tsai, Algorithms 1 and 2).
+    Reduce {
+        /// 32-bit registers per thread that the values of the PTX may take.
+        registers: u32,
+    },
+    /// Allocate the registers of the PTX (CRAT, section 5). What does not fit is spilled, to shared
+    /// memory as far as this many blocks stay resident, the rest to local memory.
+    Allocate {
+        /// 32-bit registers per thread that the values of the PTX may take.
+        registers: u32,
+        /// Blocks per SM.
+        blocks: u32,
+    },
+    /// Let fewer blocks reside than could: each has more of the caches (CRAT, section 4.1).
+    Throttle {
+        /// Blocks per SM.
+        blocks: u32,
+        /// What the blocks are made to run out of.
+        by: Scarce,
+    },
+    /// Move the spill slots of the finished machine code from local to shared memory (RegDem).
+    SpillToShared,
+}
+
+/// The resource that a throttled kernel takes more of than it uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scarce {
+    /// Registers: the cubin states a larger count. The caches keep their size.
+    Registers,
+    /// Shared memory: an array that nobody uses, as in the paper. Where the first-level cache and
+    /// shared memory are one, the cache gets smaller by what the arrays take.
+    SharedMemory,
+}
+
+/// Where in the making of a candidate a decision is carried out. The stages follow one upon the
+/// other, whatever the order in the recipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The PTX is rewritten ([`crate::rewrite`]).
+    Rewrite,
+    /// Directives and pragmas are set ([`crate::realise`]).
+    Directive,
+    /// ptxas is told by an option.
+    Assembler,
+    /// The cubin is edited ([`crate::finish`]).
+    Finish,
+}
+
+impl Decision {
+    /// Where it is carried out.
+    pub fn stage(self) -> Stage {
+        match self {
+            Decision::Reduce { .. } | Decision::Allocate { .. } => Stage::Rewrite,
+            Decision::Throttle {
+                by: Scarce::SharedMemory,
+                ..
+            } => Stage::Rewrite,
+            Decision::MaxRegisters { .. }
+            | Decision::BlockBound { .. }
+            | Decision::MinBlocks { .. }
+            | Decision::SharedSpilling => Stage::Directive,
+            Decision::RegisterUsageLevel { .. } => Stage::Assembler,
+            Decision::Throttle {
+                by: Scarce::Registers,
+                ..
+            }
+            | Decision::SpillToShared => Stage::Finish,
+        }
+    }
 }
 
 impl fmt::Display for Decision {
@@ -44,6 +115,13 @@ impl fmt::Display for Decision {
             Decision::MinBlocks { blocks } => write!(f, "minblocks-{blocks}"),
             Decision::SharedSpilling => f.write_str("smem"),
             Decision::RegisterUsageLevel { level } => write!(f, "level-{level}"),
+            Decision::Reduce { registers } => write!(f, "reduce-{registers}"),
+            Decision::Allocate { registers, blocks } => write!(f, "allocate-{registers}x{blocks}"),
+            Decision::Throttle { blocks, by } => match by {
+                Scarce::Registers => write!(f, "throttle-{blocks}"),
+                Scarce::SharedMemory => write!(f, "throttle-{blocks}-smem"),
+            },
+            Decision::SpillToShared => f.write_str("spill-to-shared"),
         }
     }
 }
@@ -65,6 +143,16 @@ impl Recipe {
         let mut decisions = self.0.clone();
         decisions.push(decision);
         Recipe(decisions)
+    }
+
+    /// The decisions of one stage, in order.
+    pub fn at(&self, stage: Stage) -> impl Iterator<Item = Decision> + '_ {
+        self.0.iter().copied().filter(move |d| d.stage() == stage)
+    }
+
+    /// Can PTX text alone carry it? (A ptxas option can be named beside the text.)
+    pub fn fits_ptx(&self) -> bool {
+        self.at(Stage::Finish).next().is_none()
     }
 
     /// The ptxas `--register-usage-level` it asks for.
@@ -124,5 +212,20 @@ mod tests {
             r#"[{"decision":"max-registers","registers":64},{"decision":"shared-spilling"}]"#
         );
         assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), recipe);
+    }
+
+    #[test]
+    fn throttles_are_carried_out_where_their_resource_is() {
+        let by = |by| Decision::Throttle { blocks: 3, by };
+        let registers = Recipe::default().with(by(Scarce::Registers));
+        let shared = Recipe::default().with(by(Scarce::SharedMemory));
+        assert_eq!(registers.to_string(), "throttle-3");
+        assert_eq!(shared.to_string(), "throttle-3-smem");
+        assert!(!registers.fits_ptx() && shared.fits_ptx());
+        let json = serde_json::to_string(&registers).unwrap();
+        assert_eq!(
+            json,
+            r#"[{"decision":"throttle","blocks":3,"by":"registers"}]"#
+        );
     }
 }

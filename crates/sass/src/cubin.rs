@@ -14,7 +14,8 @@ use crate::inst::Instruction;
 const EIATTR_MAX_THREADS: u8 = 0x05;
 const EIATTR_REQNTID: u8 = 0x10;
 const EIATTR_FRAME_SIZE: u8 = 0x11;
-const EIATTR_REGCOUNT: u8 = 0x2f;
+pub(crate) const EIATTR_MAXREG_COUNT: u8 = 0x1b;
+pub(crate) const EIATTR_REGCOUNT: u8 = 0x2f;
 const FORMAT_SIZED: u8 = 0x04;
 
 /// Why some bytes are not a cubin that we can read.
@@ -188,14 +189,14 @@ fn block_bound(data: &[u8]) -> Result<Option<[u32; 3]>, CubinError> {
     Ok(None)
 }
 
-fn word(payload: &[u8], index: usize) -> Option<u32> {
+pub(crate) fn word(payload: &[u8], index: usize) -> Option<u32> {
     let bytes = payload.get(index * 4..index * 4 + 4)?;
     Some(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
 }
 
 /// Iterates over the records of a `.nv.info` section as (attribute, payload); formats without a
 /// payload yield their two value bytes.
-fn records(data: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), CubinError>> {
+pub(crate) fn records(data: &[u8]) -> impl Iterator<Item = Result<(u8, &[u8]), CubinError>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         if at == data.len() {

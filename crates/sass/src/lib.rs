@@ -1,17 +1,20 @@
 //! SASS: the cubin container, and what the models need to know of the machine code.
 //!
 //! This room is young: it reads cubins (sections, `.nv.info`, symbols), splits kernels into
-//! 128-bit instructions and names the resource each one occupies. It does not write or edit yet.
+//! 128-bit instructions and names the resource each one occupies. Of a finished cubin it can change
+//! facts that move no byte.
 //!
 //! * [`cubin`]: the ELF container and the per-kernel facts the driver will read at launch.
 //! * [`control`]: the control field (stall, yield, barriers, wait mask, reuse), get and set.
 //! * [`inst`]: the fields of one instruction that are known for sm_75 and later.
+//! * [`patch`]: the register count of a finished cubin.
 //! * [`profile`]: loop-weighted counts and a single-warp timing walk, the input of `model`.
 #![warn(missing_docs)]
 
 pub mod control;
 pub mod cubin;
 pub mod inst;
+pub mod patch;
 pub mod profile;
 
 pub use control::{Control, ControlRange};

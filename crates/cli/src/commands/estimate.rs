@@ -24,7 +24,7 @@ pub fn run(
         });
     }
     let reports = estimate(module, request)?;
-    let text = chosen_text(module, &reports)?;
+    let text = chosen_text(module, &reports, request)?;
     let annotated = annotated(&text, &reports);
     finish(
         args,

@@ -99,13 +99,13 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         }
     })?;
     let reports: Vec<KernelReport> = outcomes.iter().map(|o| o.report.clone()).collect();
-    let text = opt::chosen_text(&module, &reports)?;
+    let text = opt::chosen_text(&module, &reports, &request)?;
     if let Some(folder) = &args.keep {
         keep(folder, &outcomes)?;
     }
     let (emitted, bytes) = match emit {
         Emit::Cubin => {
-            let build = opt::chosen_build(&workshop, &text, &reports)?;
+            let build = opt::chosen_build(&workshop, &module, &text, &reports, &request)?;
             ("cubin", build.cubin.to_vec())
         }
         Emit::Ptx => ("ptx", annotated(&text, &reports).into_bytes()),
