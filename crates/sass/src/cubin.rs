@@ -71,7 +71,8 @@ impl Cubin {
         if header.e_machine(endian) != EM_CUDA {
             return Err(CubinError::NotCuda(header.e_machine(endian)));
         }
-        let sm = (header.e_flags(endian) >> 8) & 0xff;
+        let abi = header.e_ident().abi_version;
+        let sm = crate::elf::Target::decode(abi, header.e_flags(endian)).sm;
         let facts = module_facts(&elf)?;
         let mut kernels = Vec::new();
         for symbol in elf.symbols() {

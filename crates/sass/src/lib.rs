@@ -1,10 +1,10 @@
 //! SASS: the cubin container, and what the models need to know of the machine code.
 //!
-//! This room is young: it reads cubins (sections, `.nv.info`, symbols), splits kernels into
-//! 128-bit instructions and names the resource each one occupies. Of a finished cubin it can change
-//! facts that move no byte.
+//! This room is young: it takes cubins apart and puts them together again without loss, splits
+//! kernels into 128-bit instructions and names the resource each one occupies.
 //!
-//! * [`cubin`]: the ELF container and the per-kernel facts the driver will read at launch.
+//! * [`elf`]: the container, lossless, and what can be changed in it.
+//! * [`cubin`]: a view for reading: the per-kernel facts that `driver` and `model` need.
 //! * [`control`]: the control field (stall, yield, barriers, wait mask, reuse), get and set.
 //! * [`inst`]: the fields of one instruction that are known for sm_75 and later.
 //! * [`patch`]: the register count of a finished cubin.
@@ -13,11 +13,13 @@
 
 pub mod control;
 pub mod cubin;
+pub mod elf;
 pub mod inst;
 pub mod patch;
 pub mod profile;
 
 pub use control::{Control, ControlRange};
 pub use cubin::{Cubin, CubinError, Kernel};
+pub use elf::{Elf, ElfError};
 pub use inst::{Instruction, Unit};
 pub use profile::{Latencies, Profile};

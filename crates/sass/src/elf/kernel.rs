@@ -1,0 +1,169 @@
+//! What belongs to one function of a cubin, and the changes that need no more than that: its
+//! shared memory, its register count, its instruction words.
+
+use object::elf::{SHF_ALLOC, SHF_INFO_LINK, SHF_WRITE, SHT_NOBITS};
+
+use super::info::Attribute;
+use super::{Elf, ElfError, Section, damaged, refused};
+use crate::inst::Instruction;
+
+/// Bytes of an instruction.
+pub const INSTRUCTION: usize = 16;
+
+/// From this architecture on the register count stands in `.nv.info` alone; before, the top byte of
+/// the text section's sh_info repeats it (ptxas 13.0 and 13.5).
+const REGISTERS_ONLY_IN_INFO: u32 = 90;
+
+/// Sections and symbol of one function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KernelSections {
+    /// The function's name.
+    pub name: String,
+    /// Index of its symbol.
+    pub symbol: u32,
+    /// Index of `.text.NAME`.
+    pub text: usize,
+    /// Index of `.nv.info.NAME`.
+    pub info: Option<usize>,
+    /// Index of `.nv.shared.NAME`.
+    pub shared: Option<usize>,
+    /// Index of `.nv.constant0.NAME`: the parameters.
+    pub parameters: Option<usize>,
+}
+
+impl Elf {
+    /// The functions with a text section of their own (kernels, and device functions of relocatable
+    /// files), in symbol order.
+    pub fn kernels(&self) -> Result<Vec<KernelSections>, ElfError> {
+        let symbols = self.symbols()?;
+        let functions = symbols.iter().enumerate().filter_map(|(i, symbol)| {
+            let text = usize::from(symbol.section);
+            let own = self.sections.get(text)?.name.strip_prefix(".text.")? == symbol.name;
+            (own && symbol.is_function()).then(|| {
+                let name = &symbol.name;
+                KernelSections {
+                    name: name.clone(),
+                    symbol: i as u32,
+                    text,
+                    info: self.section_index(&format!(".nv.info.{name}")),
+                    shared: self.section_index(&format!(".nv.shared.{name}")),
+                    parameters: self.section_index(&format!(".nv.constant0.{name}")),
+                }
+            })
+        });
+        Ok(functions.collect())
+    }
+
+    /// The function called `name`.
+    pub fn kernel(&self, name: &str) -> Result<KernelSections, ElfError> {
+        let mut all = self.kernels()?.into_iter();
+        all.find(|k| k.name == name)
+            .ok_or_else(|| refused(format!("the cubin has no function {name}")))
+    }
+
+    /// Bytes of static shared memory per block as the section header states them: on sm_90 and
+    /// later with the 1,024 reserved ones (FACTS, section 2).
+    pub fn shared_bytes(&self, kernel: &KernelSections) -> u64 {
+        kernel.shared.map_or(0, |i| self.sections[i].size())
+    }
+
+    /// Sets the static shared memory, in the section header and in the program header. A kernel
+    /// that has no such section gets one.
+    pub fn set_shared_bytes(&mut self, name: &str, bytes: u64) -> Result<(), ElfError> {
+        let kernel = self.kernel(name)?;
+        if self.is_relocatable() {
+            return Err(refused(
+                "the linker decides the shared memory of a relocatable file",
+            ));
+        }
+        let section = match kernel.shared {
+            Some(section) => section,
+            None => self.add_shared_section(&kernel)?,
+        };
+        self.resize_zero_fill(section, bytes)
+    }
+
+    /// As ptxas writes it for a kernel that uses none in a module where another one does.
+    fn add_shared_section(&mut self, kernel: &KernelSections) -> Result<usize, ElfError> {
+        let name = format!(".nv.shared.{}", kernel.name);
+        let name_offset = self.add_section_name(&name)?;
+        Ok(self.add_zero_fill(Section {
+            name,
+            name_offset,
+            kind: SHT_NOBITS,
+            flags: u64::from(SHF_WRITE | SHF_ALLOC | SHF_INFO_LINK),
+            address: 0,
+            link: 0,
+            info: kernel.text as u32,
+            align: 16,
+            entry_size: 0,
+            size: 0,
+            data: Vec::new(),
+            offset: 0,
+        }))
+    }
+
+    fn add_section_name(&mut self, name: &str) -> Result<u32, ElfError> {
+        let table = self.sections.get_mut(self.header.names);
+        let table = table.ok_or_else(|| damaged("there are no section names"))?;
+        let offset = u32::try_from(table.data.len());
+        let offset = offset.map_err(|_| refused("there are too many section names"))?;
+        table.data.extend_from_slice(name.as_bytes());
+        table.data.push(0);
+        Ok(offset)
+    }
+
+    /// Registers per thread: EIATTR_REGCOUNT, if the cubin says so.
+    pub fn registers(&self, kernel: &KernelSections) -> Result<Option<u32>, ElfError> {
+        let info = self.info(".nv.info")?.unwrap_or_default();
+        Ok(info.of_symbol(Attribute::REGCOUNT, kernel.symbol))
+    }
+
+    /// Sets the registers per thread: EIATTR_REGCOUNT, and sh_info of the text section where the
+    /// architecture repeats it there.
+    pub fn set_registers(&mut self, name: &str, registers: u8) -> Result<(), ElfError> {
+        let kernel = self.kernel(name)?;
+        let mut info = self.info(".nv.info")?.unwrap_or_default();
+        if !info.set_of_symbol(Attribute::REGCOUNT, kernel.symbol, u32::from(registers)) {
+            return Err(refused(format!("{name} has no EIATTR_REGCOUNT")));
+        }
+        self.set_info(".nv.info", &info)?;
+        if self.target().sm < REGISTERS_ONLY_IN_INFO {
+            let text = &mut self.sections[kernel.text];
+            text.info = text.info & 0x00ff_ffff | u32::from(registers) << 24;
+        }
+        Ok(())
+    }
+
+    /// All instructions of the function's section, with the helper functions behind it.
+    pub fn instructions(&self, kernel: &KernelSections) -> Result<Vec<Instruction>, ElfError> {
+        let text = &self.sections[kernel.text].data;
+        if !text.len().is_multiple_of(INSTRUCTION) {
+            return Err(damaged(format!("the code of {} is cut short", kernel.name)));
+        }
+        let sm = self.target().sm;
+        let words = text.chunks_exact(INSTRUCTION).map(|raw| {
+            let mut bytes = [0; INSTRUCTION];
+            bytes.copy_from_slice(raw);
+            Instruction::new(sm, u128::from_le_bytes(bytes))
+        });
+        Ok(words.collect())
+    }
+
+    /// Replaces the function's instructions one by one: as many as there are.
+    pub fn set_instructions(&mut self, name: &str, code: &[Instruction]) -> Result<(), ElfError> {
+        let kernel = self.kernel(name)?;
+        let text = &mut self.sections[kernel.text].data;
+        if text.len() != code.len() * INSTRUCTION {
+            return Err(refused(format!(
+                "{name} has {} instructions, not {}; use the edit layer to insert or delete",
+                text.len() / INSTRUCTION,
+                code.len()
+            )));
+        }
+        for (place, instruction) in text.chunks_exact_mut(INSTRUCTION).zip(code) {
+            place.copy_from_slice(&instruction.bits().to_le_bytes());
+        }
+        Ok(())
+    }
+}
