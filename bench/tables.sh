@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 held_out=contraction,hermite,knn,ricci,smith_waterman,xs_lookup
 held_out=$held_out,aes_ctr,air_chemistry,dia_jacobi,hlld,lj_cells,lu11,p384_table,wilson
 held_out=$held_out,euler_march,heston_puts,nqueens,ntt4096,two_stream,voxel_rays,winograd
+held_out=$held_out,kmeans,mesh_flux,set_overlap,spmv_csr,stream_cost,topic_gibbs,tridiag
 first=bench/results/h200-2026-11-21.json
 again=bench/results/h200-2026-11-21-again.json
 

@@ -28,20 +28,27 @@ mod hlld;
 mod icp;
 mod ionic;
 mod keccak;
+mod kmeans;
 mod knn;
 mod lbm_d3q19;
 mod lj_cells;
 mod lu11;
 mod mc_basket;
+mod mesh_flux;
 mod nqueens;
 mod ntt;
 mod p384_table;
 mod ricci;
+mod set_overlap;
 mod sgemm_tile;
 mod smith_waterman;
 mod sph_harm;
 mod spline_scatter;
+mod spmv_csr;
+mod stream_cost;
 mod svd6;
+mod topic_gibbs;
+mod tridiag;
 mod two_stream;
 mod voxel_rays;
 mod wave_stencil;
@@ -71,20 +78,27 @@ const REFERENCES: &[(&str, Reference)] = &[
     ("icp", icp::reference),
     ("ionic", ionic::reference),
     ("keccak", keccak::reference),
+    ("kmeans", kmeans::reference),
     ("knn", knn::reference),
     ("lbm_d3q19", lbm_d3q19::reference),
     ("lj_cells", lj_cells::reference),
     ("lu11", lu11::reference),
     ("mc_basket", mc_basket::reference),
+    ("mesh_flux", mesh_flux::reference),
     ("nqueens", nqueens::reference),
     ("ntt", ntt::reference),
     ("p384_table", p384_table::reference),
     ("ricci", ricci::reference),
+    ("set_overlap", set_overlap::reference),
     ("sgemm_tile", sgemm_tile::reference),
     ("smith_waterman", smith_waterman::reference),
     ("sph_harm", sph_harm::reference),
     ("spline_scatter", spline_scatter::reference),
+    ("spmv_csr", spmv_csr::reference),
+    ("stream_cost", stream_cost::reference),
     ("svd6", svd6::reference),
+    ("topic_gibbs", topic_gibbs::reference),
+    ("tridiag", tridiag::reference),
     ("two_stream", two_stream::reference),
     ("voxel_rays", voxel_rays::reference),
     ("wave_stencil", wave_stencil::reference),
