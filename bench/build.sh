@@ -6,13 +6,17 @@
 #                                     needs ptxas, may run on another machine
 #   bench/build.sh all [DIR] [GPU]    both
 #
-# DIR: .candidates, GPU: h200. DIR/warpwright is the binary; it is built if it is not there.
+# PEERS (usual, all or none) says which of the limits that people sweep by hand are built beside our own
+# candidates; all of them take about three times as long to measure.
+#
+# DIR: .candidates, GPU: h200, PEERS: usual. DIR/warpwright is the binary; it is built if it is not there.
 # WARPWRIGHT_TOOLKIT names the toolkit, as always.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 step=${1:-all}
 dir=${2:-.candidates}
 gpu=${3:-h200}
+peers=${PEERS:-usual}
 mkdir -p "$dir/ptx"
 
 if [ ! -x "$dir/warpwright" ]; then
@@ -31,6 +35,6 @@ if [ "$step" = cubins ] || [ "$step" = all ]; then
         [ -f "$dir/ptx/$name.ptx" ] || continue
         echo "building candidates of $name"
         "$dir/warpwright" tune "$dir/ptx/$name.ptx" --launch "examples/$name/$name.toml" --size full \
-            --gpu "$gpu" --exhaustive --build-only "$dir/$name"
+            --gpu "$gpu" --peers "$peers" --build-only "$dir/$name"
     done
 fi

@@ -96,6 +96,17 @@ pub struct ExplainArgs {
     pub nvcc: Vec<String>,
 }
 
+/// What people sweep by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SweptPeers {
+    /// Nothing
+    None,
+    /// Some ten register limits, the launch bounds of one block more and of twice as many
+    Usual,
+    /// Every eighth register limit, every launch bound
+    All,
+}
+
 /// What `opt` writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Emit {
@@ -139,7 +150,10 @@ pub struct TuneArgs {
     /// Where the chosen cubin goes
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// Measure every candidate and the exhaustive sweep of register limits
+    /// What people sweep by hand, to be measured too [default: all with --exhaustive, else none]
+    #[arg(long, value_enum)]
+    pub peers: Option<SweptPeers>,
+    /// Measure every candidate to the end, and the exhaustive sweep of register limits
     #[arg(long)]
     pub exhaustive: bool,
     /// Seconds of measuring per kernel
@@ -324,6 +338,12 @@ pub struct ReportArgs {
     /// Write the geometric means (between `summary` markers) instead of the whole table
     #[arg(long)]
     pub summary: bool,
+    /// Write CRAT against thread throttling alone (between `crat` markers)
+    #[arg(long, conflicts_with = "summary")]
+    pub crat: bool,
+    /// Write You & Tsai on kernels one block short of a step (between `one-block-more` markers)
+    #[arg(long, conflicts_with_all = ["summary", "crat"])]
+    pub one_block_more: bool,
     /// Kernels that the model was not fitted to; they are marked in the tables
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub held_out: Vec<String>,

@@ -134,6 +134,8 @@ fn scored(kernel: &Kernel, parameters: &Parameters) -> Vec<Candidate> {
             let score = prediction.map(|(p, d)| Score {
                 relative_time: p.cycles / d.cycles,
                 bound: p.bound().name().into(),
+                contention: 1.0,
+                tpsc: None,
             });
             // Only what `opt` itself proposes takes part; the peers are measured for comparison.
             let score = score.filter(|_| kernel.proposed.contains(&b.candidate.recipe));

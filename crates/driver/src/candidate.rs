@@ -1,6 +1,7 @@
 //! A candidate: a recipe, what came of building it, and what is predicted or measured of it.
 
 use serde::{Deserialize, Serialize};
+use warpwright_model::Tpsc;
 
 use crate::recipe::Recipe;
 
@@ -48,6 +49,17 @@ pub struct Score {
     pub relative_time: f64,
     /// What bounds the kernel under the model.
     pub bound: String,
+    /// How much longer blocks take because they take each other's cache lines, over the default
+    /// build's; part of `relative_time`.
+    #[serde(default = "unchanged")]
+    pub contention: f64,
+    /// CRAT's measure of the same candidate, for comparison.
+    #[serde(default)]
+    pub tpsc: Option<Tpsc>,
+}
+
+fn unchanged() -> f64 {
+    1.0
 }
 
 /// A measured time.

@@ -120,6 +120,8 @@ mod tests {
         let score = Score {
             relative_time,
             bound: "latency".into(),
+            contention: 1.0,
+            tpsc: None,
         };
         Candidate {
             score: Some(score),

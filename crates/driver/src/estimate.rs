@@ -110,6 +110,7 @@ fn estimate_one(
         chosen,
         reason,
         notes,
+        crat: None,
     })
 }
 

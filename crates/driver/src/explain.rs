@@ -9,9 +9,11 @@ use warpwright_ptx::{FuncId, Module};
 use warpwright_target::{Gpu, Stair, registers_for_one_more_block};
 
 use crate::candidate::{Candidate, Residency, Resources};
+use crate::crat::{DesignPoint, ResourceUsage, design_space, resource_usage};
 use crate::kernel::{Block, static_shared_bytes};
 use crate::recipe::Recipe;
 use crate::residency::{occupy, stairs};
+use crate::rewrite::Setting;
 
 /// How many live ranges across the peak are listed.
 const LISTED_RANGES: usize = 10;
@@ -43,6 +45,10 @@ pub struct Explanation {
     pub registers_to_save: Option<u32>,
     /// Register pressure; absent for a cubin.
     pub pressure: Option<PressureReport>,
+    /// Resource usage as CRAT collects it; absent for a cubin.
+    pub usage: Option<ResourceUsage>,
+    /// The points of CRAT's design space; empty for a cubin.
+    pub design_space: Vec<DesignPoint>,
 }
 
 /// The pressure curve of the PTX, before ptxas schedules and allocates.
@@ -121,6 +127,15 @@ pub fn explain(
         resources,
         estimated,
     );
+    let setting = Setting {
+        gpu,
+        block: *block,
+        dynamic_smem,
+    };
+    let resources = &explanation.resources;
+    let usage = resource_usage(module, id, &setting, pressure.peak_units, resources);
+    explanation.design_space = design_space(&usage, &explanation.staircase);
+    explanation.usage = Some(usage);
     explanation.pressure = Some(pressure);
     explanation
 }
@@ -157,6 +172,8 @@ pub fn from_resources(
         residency: candidate.residency,
         cannot_launch: candidate.rejected,
         pressure: None,
+        usage: None,
+        design_space: Vec::new(),
     }
 }
 

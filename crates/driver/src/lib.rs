@@ -3,9 +3,10 @@
 //! * [`recipe`], [`candidate`]: the decisions about a kernel, and what came of them.
 //! * [`kernel`]: what the PTX says about a kernel before any build.
 //! * [`propose`] -> [`realise`] -> [`build`] -> [`residency`], [`score`] -> [`choose`]: the steps,
-//!   put together by [`opt`].
+//!   put together by [`explore`] and [`opt`].
 //! * [`rewrite`], [`finish`]: our own passes within a recipe, before and after ptxas. [`throttle`] has
 //!   a decision on either side.
+//! * [`crat`]: resource usage, design space and choice as CRAT has them.
 //! * [`database`]: measurements that overrule the model.
 //! * [`passes`]: passes that run alone, with the parameters of [`context`].
 
@@ -13,9 +14,11 @@ pub mod build;
 pub mod candidate;
 pub mod choose;
 pub mod context;
+pub mod crat;
 pub mod database;
 pub mod estimate;
 pub mod explain;
+pub mod explore;
 pub mod finish;
 pub mod kernel;
 pub mod opt;
@@ -30,6 +33,7 @@ pub mod throttle;
 pub mod tune;
 
 pub use candidate::{Candidate, Measured, Residency, Resources, Score};
-pub use opt::{KernelOutcome, KernelReport, OptError, Request};
+pub use opt::{Crat, KernelOutcome, KernelReport, OptError, Request};
+pub use propose::Peers;
 pub use recipe::{Decision, Recipe, Scarce, Stage};
 pub use rewrite::{Setting, Site};

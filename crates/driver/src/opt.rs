@@ -1,5 +1,5 @@
-//! `opt`: propose, build, predict, choose; kernel by kernel, then the whole module once more with
-//! the chosen recipes. docs/pipeline.md walks through it.
+//! `opt`: what is asked for, what is reported, and the module with the chosen recipes in it. Between
+//! them [`crate::explore`] works kernel by kernel.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -8,17 +8,15 @@ use warpwright_ptx::ir::{Function, Module};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{Build, ToolError};
 
-use crate::build::{BuildError, Built, Workshop, mark_duplicates, read_back};
+use crate::build::{BuildError, Built, Workshop, read_back};
 use crate::candidate::{Candidate, Measured};
-use crate::choose::{Choice, choose};
+use crate::crat::ResourceUsage;
 use crate::database::Entry;
-use crate::kernel::{block_of, shared_spilling_obstacle};
-use crate::propose::{Situation, first_round, peers, second_round};
+use crate::kernel::block_of;
+use crate::propose::Peers;
 use crate::realise::{Plan, RealiseError, realise};
 use crate::recipe::Recipe;
-use crate::residency::{occupy, stairs};
 use crate::rewrite::Setting;
-use crate::score::score_all;
 
 /// What is asked for, apart from the module itself.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +31,11 @@ pub struct Request<'a> {
     pub dynamic_smem: Option<u32>,
     /// The launch description, for the kernel that it names.
     pub launch: Option<&'a Launch>,
-    /// Also build what people sweep by hand.
-    pub exhaustive: bool,
+    /// What people sweep by hand, to be built too. With any of it, throttled builds are added from
+    /// which OptTLP can be measured.
+    pub peers: Peers,
+    /// Only candidates that PTX text alone can carry.
+    pub ptx_only: bool,
     /// Share of time that a change must promise to save.
     pub margin: f64,
 }
@@ -85,6 +86,18 @@ pub struct KernelReport {
     pub reason: String,
     /// Things the user should know: what was not offered, and why.
     pub notes: Vec<String>,
+    /// CRAT's view of the kernel.
+    #[serde(default)]
+    pub crat: Option<Crat>,
+}
+
+/// What CRAT knows of a kernel and would choose.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Crat {
+    /// Table 1 of the paper.
+    pub usage: ResourceUsage,
+    /// Index of the candidate with the smallest TPSC at most at OptTLP.
+    pub choice: Option<usize>,
 }
 
 /// What earlier runs measured, by recipe: a time, or why the candidate is unfit.
@@ -135,85 +148,6 @@ pub fn setting<'a>(function: &Function, request: &Request<'a>) -> Result<Setting
             .or(launch.map(|l| l.dynamic_smem))
             .unwrap_or_default(),
     })
-}
-
-/// Explores one kernel: all candidates, scored, and the choice. `default` is the build of the
-/// untouched module.
-pub fn explore(
-    workshop: &Workshop,
-    module: &Module,
-    function: &Function,
-    default: &Build,
-    request: &Request,
-    known: &Known,
-    done: &(dyn Fn(&Candidate) + Sync),
-) -> Result<KernelOutcome, OptError> {
-    let name = &*function.name;
-    let setting = setting(function, request)?;
-    let Setting {
-        block,
-        dynamic_smem,
-        ..
-    } = setting;
-    let untouched = Plan {
-        kernel: name,
-        recipe: &Recipe::default(),
-        setting,
-    };
-    let mut built = vec![read_back(&untouched, default)?];
-    let mut notes = notes(module, function, &setting);
-
-    if let Some(opaque) = function.opaque() {
-        notes.push(passed_through(module, function, opaque));
-    } else {
-        let resources = built[0].candidate.resources.clone().unwrap_or_default();
-        let stairs = stairs(request.gpu, &block, resources.shared_bytes, dynamic_smem)
-            .map_err(|e| OptError::Request(format!("kernel `{name}`: {e}")))?;
-        let tops: Vec<u32> = stairs.iter().map(|s| s.regs).collect();
-        let situation = Situation {
-            natural: resources.registers,
-            stairs: &tops,
-            promised_block: block.is_given().then(|| block.threads()),
-            module_options: module.kernels().count() == 1,
-            shared_spilling: shared_spilling_obstacle(module, function, dynamic_smem).is_none(),
-        };
-        let mut recipes = first_round(&situation);
-        recipes.remove(0);
-        if request.exhaustive {
-            let blocks: Vec<u32> = stairs.iter().map(|s| s.blocks).collect();
-            let new = peers(&situation, &blocks).into_iter();
-            let new: Vec<Recipe> = new.filter(|r| !recipes.contains(r)).collect();
-            recipes.extend(new);
-        }
-        built.extend(workshop.build_all(module, name, &setting, recipes, done)?);
-        let candidates: Vec<Candidate> = built.iter().map(|b| b.candidate.clone()).collect();
-        let second = second_round(&situation, &candidates);
-        built.extend(workshop.build_all(module, name, &setting, second, done)?);
-    }
-
-    for b in &mut built {
-        occupy(request.gpu, &block, dynamic_smem, &mut b.candidate);
-        match known.get(&b.candidate.recipe) {
-            Some(Ok(measured)) => b.candidate.measured = Some(measured.clone()),
-            Some(Err(why)) => b.candidate.rejected = Some(format!("measured: {why}")),
-            None => {}
-        }
-    }
-    mark_duplicates(&mut built);
-    score_all(request.gpu, dynamic_smem, &mut built);
-    let candidates: Vec<Candidate> = built.iter().map(|b| b.candidate.clone()).collect();
-    let Choice { index, reason } = choose(&candidates, request.margin);
-    let report = KernelReport {
-        name: name.to_string(),
-        block: block.dims,
-        block_source: format!("{:?}", block.source).to_lowercase(),
-        dynamic_smem,
-        candidates,
-        chosen: index,
-        reason,
-        notes,
-    };
-    Ok(KernelOutcome { report, built })
 }
 
 /// The plan of each report's choice.
@@ -271,31 +205,4 @@ pub fn chosen_build(
         build.cubin = built.cubin;
     }
     Ok(build)
-}
-
-fn notes(module: &Module, function: &Function, setting: &Setting) -> Vec<String> {
-    let mut notes = Vec::new();
-    if !setting.block.is_given() {
-        notes.push(format!(
-            "the block size is not known; {} threads are assumed (--block states it)",
-            setting.block.threads()
-        ));
-    }
-    if let Some(why) = shared_spilling_obstacle(module, function, setting.dynamic_smem) {
-        notes.push(format!("spilling to shared memory is not offered: {why}"));
-    }
-    notes
-}
-
-fn passed_through(
-    module: &Module,
-    function: &Function,
-    opaque: &[warpwright_ptx::ir::Inst],
-) -> String {
-    let first = function
-        .body
-        .as_ref()
-        .zip(opaque.first())
-        .map_or("?", |(body, &inst)| &module.opcode(&body.insts[inst]).text);
-    format!("passed through unchanged: `{first}` is not known to Warpwright's opcode table")
 }

@@ -4,12 +4,17 @@
 //! of resident blocks only the one with the most registers matters), on both sides of what the
 //! default build takes: fewer registers for more blocks, and more registers at fewer blocks,
 //! because ptxas schedules differently when it may use more (FACTS, section 1: both directions
-//! win). Where a limit makes ptxas spill, a second round offers spilling to shared memory.
-//! Departure from CRAT: points above the best thread-level parallelism are not pruned here; the
-//! model ranks them.
+//! win). Where a limit makes ptxas spill, a second round offers spilling to shared memory. Fewer
+//! blocks at unchanged code (throttling) are offered where the static OptTLP says so.
+//!
+//! Departure from CRAT: points above OptTLP are not pruned, because the estimate is not exact and a
+//! build is cheap; the paper's own choice, with pruning, is reported beside ours (docs/crat.md).
+
+use warpwright_target::{Gpu, Resources};
 
 use crate::candidate::Candidate;
-use crate::recipe::{Decision, Recipe};
+use crate::recipe::{Decision, Recipe, Scarce};
+use crate::throttle;
 
 /// The fewest registers worth asking for: the ABI minimum of ptxas is 24 on current parts, and
 /// it raises smaller limits to that by itself.
@@ -19,6 +24,25 @@ const MOST_REGISTERS: u32 = 255;
 /// Below this share of the natural need nearly every instruction would touch a spill slot. (An
 /// eighth still wins: `ionic` at 32 of 196 registers is its fastest build on an H200.)
 const LOWEST_SHARE: f64 = 0.125;
+/// Register limits that are built: small blocks have a stair every few registers.
+const MOST_LIMITS: usize = 9;
+/// Limits that our own passes are tried at.
+const MOST_GOALS: usize = 3;
+/// Throttles that are measured.
+const MOST_THROTTLES: usize = 4;
+
+/// What people sweep by hand, to compare with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Peers {
+    /// Nothing.
+    #[default]
+    None,
+    /// What people usually try: some ten register limits, and the launch bounds for one block more
+    /// and for twice as many.
+    Usual,
+    /// Every eighth register limit, and launch bounds with each number of blocks.
+    All,
+}
 
 /// What the proposals depend on.
 #[derive(Debug, Clone)]
@@ -69,18 +93,140 @@ pub fn second_round(situation: &Situation, built: &[Candidate]) -> Vec<Recipe> {
         .collect()
 }
 
-/// What people sweep by hand, as peers for measuring: every eighth register limit, and (with a
-/// known block size) `__launch_bounds__` with each minimum number of blocks.
-pub fn peers(situation: &Situation, block_counts: &[u32]) -> Vec<Recipe> {
-    let mut recipes: Vec<Recipe> = (FEWEST_REGISTERS..MOST_REGISTERS)
-        .step_by(8)
-        .chain([MOST_REGISTERS])
-        .map(|registers| Recipe::default().with(Decision::MaxRegisters { registers }))
+/// A register limit that our own passes are tried at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Goal {
+    /// Registers per thread.
+    pub registers: u32,
+    /// Blocks that reside when ptxas keeps to it.
+    pub blocks: u32,
+}
+
+/// Where our own passes are worth their builds: the next stair below the natural need, which gives one
+/// block more (You & Tsai), and the limits under which ptxas spills that the model likes best.
+/// `scored` are the candidates so far.
+pub fn goals(situation: &Situation, scored: &[Candidate]) -> Vec<Goal> {
+    let goal = |c: &Candidate| match (&c.recipe.0[..], &c.residency) {
+        (&[Decision::MaxRegisters { registers }], Some(residency)) => Some(Goal {
+            registers,
+            blocks: residency.blocks,
+        }),
+        _ => None,
+    };
+    let below = |g: &Goal| g.registers < situation.natural;
+    let next = scored.iter().filter_map(goal).filter(below);
+    let mut goals: Vec<Goal> = next.max_by_key(|g| g.registers).into_iter().collect();
+    let mut spilling: Vec<(f64, Goal)> = scored
+        .iter()
+        .filter(|c| c.resources.as_ref().is_some_and(|r| r.spills()))
+        .filter_map(|c| Some((c.score.as_ref()?.relative_time, goal(c)?)))
+        .filter(|(_, g)| below(g) && !goals.contains(g))
         .collect();
+    spilling.sort_by(|a, b| a.0.total_cmp(&b.0));
+    goals.extend(spilling.into_iter().map(|(_, g)| g));
+    goals.truncate(MOST_GOALS);
+    goals
+}
+
+/// The third round: our own passes at each goal. ptxas is held to the limit as well, because its
+/// scheduler adds pressure of its own.
+pub fn third_round(goals: &[Goal]) -> Vec<Recipe> {
+    let at = |&Goal { registers, blocks }: &Goal| {
+        let limit = Decision::MaxRegisters { registers };
+        [
+            Decision::Reduce { registers },
+            Decision::Allocate { registers, blocks },
+        ]
+        .map(|pass| Recipe::default().with(pass).with(limit))
+    };
+    goals.iter().flat_map(at).collect()
+}
+
+/// The last round: the spill slots of finished builds moved to shared memory, for the default and the
+/// builds of ptxas alone that the model likes best.
+pub fn last_round(scored: &[Candidate]) -> Vec<Recipe> {
+    let mut spilling: Vec<&Candidate> = scored
+        .iter()
+        .filter(|c| c.rejected.is_none() && c.same_code_as.is_none())
+        .filter(|c| matches!(c.recipe.0[..], [] | [Decision::MaxRegisters { .. }]))
+        .filter(|c| c.resources.as_ref().is_some_and(|r| r.spills()))
+        .collect();
+    let time = |c: &Candidate| c.score.as_ref().map_or(f64::INFINITY, |s| s.relative_time);
+    spilling.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    let moved = |c: &&Candidate| c.recipe.with(Decision::SpillToShared);
+    spilling.iter().take(MOST_GOALS).map(moved).collect()
+}
+
+/// A kernel that may be throttled.
+#[derive(Debug, Clone, Copy)]
+pub struct Throttled<'a> {
+    /// The target.
+    pub gpu: &'a Gpu,
+    /// What the default build takes.
+    pub need: &'a Resources,
+    /// Blocks of the default build that reside.
+    pub resident: u32,
+    /// The static OptTLP.
+    pub opt_tlp: Option<u32>,
+    /// Must PTX text alone carry the decision?
+    pub ptx_only: bool,
+}
+
+/// The default's code with fewer resident blocks: at the static OptTLP, and for `profiling` also at
+/// a half, a quarter and an eighth, so that OptTLP can be found by measuring.
+pub fn throttles(kernel: &Throttled, profiling: bool) -> Vec<Recipe> {
+    let all = kernel.resident;
+    let mut wanted: Vec<u32> = kernel.opt_tlp.into_iter().collect();
+    if profiling {
+        wanted.extend([all / 2, all.div_ceil(4), all.div_ceil(8)]);
+    }
+    let mut decisions: Vec<Decision> = Vec::new();
+    for blocks in wanted {
+        let by = match throttle::by_registers(kernel.gpu) && !kernel.ptx_only {
+            true => Scarce::Registers,
+            false => Scarce::SharedMemory,
+        };
+        let is_possible = match by {
+            Scarce::Registers => throttle::registers_for(kernel.gpu, kernel.need, blocks),
+            Scarce::SharedMemory => throttle::array_for(kernel.gpu, kernel.need, blocks),
+        };
+        let decision = Decision::Throttle { blocks, by };
+        let is_new = (1..all).contains(&blocks) && !decisions.contains(&decision);
+        if is_new && is_possible.is_some() {
+            decisions.push(decision);
+        }
+    }
+    decisions.truncate(MOST_THROTTLES);
+    let recipe = |decision| Recipe::default().with(decision);
+    decisions.into_iter().map(recipe).collect()
+}
+
+/// What people sweep by hand, as peers for measuring. `block_counts` are the resident blocks that
+/// some register count gives, `resident` those of the default build.
+pub fn peers(
+    situation: &Situation,
+    peers: Peers,
+    block_counts: &[u32],
+    resident: u32,
+) -> Vec<Recipe> {
+    let limits: Vec<u32> = match peers {
+        Peers::None => return Vec::new(),
+        Peers::Usual => vec![32, 48, 64, 80, 96, 128, 168],
+        Peers::All => (FEWEST_REGISTERS..MOST_REGISTERS)
+            .step_by(8)
+            .chain([MOST_REGISTERS])
+            .collect(),
+    };
+    let limit = |registers| Recipe::default().with(Decision::MaxRegisters { registers });
+    let mut recipes: Vec<Recipe> = limits.into_iter().map(limit).collect();
     if let Some(threads) = situation.promised_block {
         let bounded = Recipe::default().with(Decision::BlockBound { threads });
         recipes.push(bounded.clone());
-        for &blocks in block_counts {
+        let is_wanted = |blocks: u32| match peers {
+            Peers::All => true,
+            _ => blocks == resident + 1 || blocks == 2 * resident,
+        };
+        for &blocks in block_counts.iter().filter(|&&blocks| is_wanted(blocks)) {
             recipes.push(bounded.with(Decision::MinBlocks { blocks }));
         }
     }
@@ -99,6 +245,22 @@ fn limits(natural: u32, stairs: &[u32]) -> Vec<u32> {
         .collect();
     limits.sort_unstable();
     limits.dedup();
+    thin(limits, natural)
+}
+
+/// Drops limits, the ones closest to their neighbours first, until few enough are left. The next ones
+/// on either side of the natural need stay, and so do the ends.
+fn thin(mut limits: Vec<u32>, natural: u32) -> Vec<u32> {
+    while limits.len() > MOST_LIMITS {
+        let above = limits.partition_point(|&r| r < natural);
+        let stays = |at: usize| at == above || at + 1 == above;
+        let gap = |at: usize| f64::from(limits[at + 1]) / f64::from(limits[at - 1]);
+        let inner = (1..limits.len() - 1).filter(|&at| !stays(at));
+        let Some(closest) = inner.min_by(|&a, &b| gap(a).total_cmp(&gap(b))) else {
+            break;
+        };
+        limits.remove(closest);
+    }
     limits
 }
 
@@ -123,6 +285,16 @@ mod tests {
     }
 
     #[test]
+    fn many_stairs_are_thinned_but_not_beside_the_natural_need() {
+        let stairs: Vec<u32> = (3..=31).map(|n| 8 * n).collect();
+        let limits = limits(100, &stairs);
+        assert_eq!(limits.len(), MOST_LIMITS);
+        for kept in [24, 96, 104, 255] {
+            assert!(limits.contains(&kept), "{kept}: {limits:?}");
+        }
+    }
+
+    #[test]
     fn usage_levels_only_for_a_module_with_one_kernel() {
         let mut situation = Situation {
             natural: 64,
@@ -144,5 +316,85 @@ mod tests {
                 .count(),
             2
         );
+    }
+
+    fn limited(registers: u32, blocks: u32, spills: u32, time: f64) -> Candidate {
+        let mut c = Candidate::new(Recipe::default().with(Decision::MaxRegisters { registers }));
+        c.residency = Some(crate::candidate::Residency {
+            blocks,
+            warps: 8 * blocks,
+            percent: 12.5 * f64::from(blocks),
+            limiters: Vec::new(),
+        });
+        c.resources = Some(crate::candidate::Resources {
+            registers,
+            spill_store_bytes: spills,
+            ..Default::default()
+        });
+        c.score = Some(crate::candidate::Score {
+            relative_time: time,
+            bound: "latency".into(),
+            contention: 1.0,
+            tpsc: None,
+        });
+        c
+    }
+
+    #[test]
+    fn our_passes_go_for_one_block_more_and_for_the_best_that_spill() {
+        let situation = Situation {
+            natural: 90,
+            stairs: &[],
+            promised_block: Some(256),
+            module_options: true,
+            shared_spilling: true,
+        };
+        let scored = [
+            limited(32, 8, 400, 1.6),
+            limited(40, 6, 200, 1.1),
+            limited(48, 5, 90, 0.8),
+            limited(64, 4, 40, 0.9),
+            limited(80, 3, 0, 0.95),
+            limited(128, 2, 0, 1.2),
+        ];
+        let found = goals(&situation, &scored);
+        let registers: Vec<u32> = found.iter().map(|g| g.registers).collect();
+        assert_eq!(registers, [80, 48, 64]);
+        assert_eq!(
+            third_round(&found[..1])
+                .iter()
+                .map(Recipe::to_string)
+                .collect::<Vec<_>>(),
+            ["reduce-80+maxnreg-80", "allocate-80x3+maxnreg-80"]
+        );
+        let last: Vec<String> = last_round(&scored).iter().map(Recipe::to_string).collect();
+        assert_eq!(last[0], "maxnreg-48+spill-to-shared");
+        assert_eq!(last.len(), MOST_GOALS);
+    }
+
+    #[test]
+    fn throttles_are_below_the_default_and_possible() {
+        let gpu = warpwright_target::lookup("h200").unwrap();
+        let need = Resources::new(40, 256);
+        let mut kernel = Throttled {
+            gpu: &gpu,
+            need: &need,
+            resident: 6,
+            opt_tlp: Some(4),
+            ptx_only: false,
+        };
+        let names = |k: &Throttled, profiling| -> Vec<String> {
+            let recipes = throttles(k, profiling);
+            recipes.iter().map(Recipe::to_string).collect()
+        };
+        assert_eq!(names(&kernel, false), ["throttle-4"]);
+        assert_eq!(
+            names(&kernel, true),
+            ["throttle-4", "throttle-3", "throttle-2", "throttle-1"]
+        );
+        kernel.ptx_only = true;
+        assert_eq!(names(&kernel, false), ["throttle-4-smem"]);
+        kernel.opt_tlp = Some(6);
+        assert!(names(&kernel, false).is_empty(), "as many as reside anyway");
     }
 }

@@ -1,27 +1,75 @@
-//! Scores built candidates with the static model, relative to the first one (the default build).
+//! Scores built candidates with the static model, relative to the first one (the default build), and
+//! with CRAT's TPSC beside it.
 
-use warpwright_model::{Case, Parameters, Prediction, predict};
+use warpwright_model::{Case, OptTlp, Parameters, Prediction, inserted, predict, profile, tpsc};
 use warpwright_target::Gpu;
 
 use crate::build::Built;
 use crate::candidate::Score;
+use crate::recipe::{Decision, Stage};
+use crate::rewrite::Setting;
 
 /// Fills in the scores. Without a prediction for the default there is nothing to compare with, and
-/// no candidate gets one.
-pub fn score_all(gpu: &Gpu, dynamic_smem: u32, built: &mut [Built]) {
+/// no candidate gets one. `opt_tlp` is the estimate for the default build.
+pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built]) {
     let parameters = Parameters::default();
+    let (gpu, dynamic_smem) = (setting.gpu, setting.dynamic_smem);
     let Some(first) = built.first() else { return };
     let Some(default) = predict_one(gpu, dynamic_smem, first, None, &parameters) else {
         return;
     };
-    for b in built {
-        let global_bytes = Some(default.global_bytes);
-        b.candidate.score =
-            predict_one(gpu, dynamic_smem, b, global_bytes, &parameters).map(|p| Score {
-                relative_time: p.cycles / default.cycles,
+    let contention = |b: &Built| match (opt_tlp, &b.candidate.residency) {
+        (Some(opt_tlp), Some(residency)) => opt_tlp.contention(residency.blocks),
+        _ => 1.0,
+    };
+    let at_default = contention(first);
+    let global_bytes = Some(default.global_bytes);
+    let least = least_spilling(gpu, dynamic_smem, built);
+    let scores: Vec<Option<Score>> = built
+        .iter()
+        .map(|b| {
+            let p = predict_one(gpu, dynamic_smem, b, global_bytes, &parameters)?;
+            let contention = contention(b) / at_default;
+            let measure = || {
+                let case = case(gpu, dynamic_smem, b, None)?;
+                let inserted = inserted(&profile(&case, &parameters), least.as_ref()?);
+                let blocks = b.candidate.residency.as_ref()?.blocks;
+                Some(tpsc(gpu, blocks, setting.block.threads(), &inserted))
+            };
+            Some(Score {
+                relative_time: p.cycles / default.cycles * contention,
                 bound: p.bound().name().into(),
-            });
+                contention,
+                tpsc: measure(),
+            })
+        })
+        .collect();
+    for (b, score) in built.iter_mut().zip(scores) {
+        b.candidate.score = score;
     }
+}
+
+/// The profile of the first build with the fewest bytes of spills, among those that ptxas alone has
+/// made: what the others have inserted their spill code into.
+fn least_spilling(
+    gpu: &Gpu,
+    dynamic_smem: u32,
+    built: &[Built],
+) -> Option<warpwright_sass::Profile> {
+    let bytes = |b: &&Built| {
+        let resources = b.candidate.resources.as_ref();
+        resources.map_or(u32::MAX, |r| r.spill_store_bytes + r.spill_load_bytes)
+    };
+    let plain = |b: &&Built| {
+        let spills_elsewhere = |d: &Decision| {
+            matches!(d, Decision::SharedSpilling | Decision::SpillToShared)
+                || d.stage() == Stage::Rewrite
+        };
+        !b.candidate.recipe.0.iter().any(spills_elsewhere)
+    };
+    let least = built.iter().filter(plain).min_by_key(bytes)?;
+    let case = case(gpu, dynamic_smem, least, None)?;
+    Some(profile(&case, &Parameters::default()))
 }
 
 /// The model's prediction for one built candidate; `global_bytes` is the default build's.
@@ -32,16 +80,26 @@ pub fn predict_one(
     global_bytes: Option<f64>,
     parameters: &Parameters,
 ) -> Option<Prediction> {
+    let case = case(gpu, dynamic_smem, built, global_bytes)?;
+    Some(predict(&case, parameters))
+}
+
+/// What the model asks of a built candidate.
+fn case<'a>(
+    gpu: &'a Gpu,
+    dynamic_smem: u32,
+    built: &'a Built,
+    global_bytes: Option<f64>,
+) -> Option<Case<'a>> {
     let (kernel, residency) = (built.kernel.as_ref()?, built.candidate.residency.as_ref()?);
     let resources = built.candidate.resources.as_ref()?;
     let per_block = resources.shared_bytes + dynamic_smem + gpu.arch.shared.reserved;
-    let case = Case {
+    Some(Case {
         gpu,
         code: &kernel.code,
         warps: residency.warps,
         frame_bytes: kernel.frame_bytes.max(resources.stack_bytes),
         shared_per_sm: per_block.saturating_mul(residency.blocks),
         global_bytes,
-    };
-    Some(predict(&case, parameters))
+    })
 }

@@ -13,6 +13,18 @@
 //! ratios between candidates of the same kernel mean anything. `docs/model.md` tells where the
 //! free parameters come from and how well the ranking does.
 
-mod stall;
+//!
+//! Beside it stands CRAT (MICRO 2015): [`opt_tlp`] estimates how many resident blocks a kernel can
+//! make use of, from its PTX, and [`tpsc`] is the paper's measure of a candidate. `docs/crat.md`.
 
-pub use stall::{Bound, Case, Parameters, Prediction, predict};
+mod cost;
+mod mimic;
+mod opt_tlp;
+mod reuse;
+mod sample;
+mod stall;
+mod tpsc;
+
+pub use opt_tlp::{Launched, OptTlp, Point, TOLERANCE, opt_tlp};
+pub use stall::{Bound, Case, Parameters, Prediction, predict, profile};
+pub use tpsc::{Inserted, Tpsc, inserted, tpsc};

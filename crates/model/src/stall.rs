@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use warpwright_sass::{Instruction, Latencies, Profile, Unit};
-use warpwright_target::{Fact, Gpu, WARP_SIZE};
+use warpwright_target::{Gpu, WARP_SIZE};
+
+use crate::cost::figure;
 
 /// What the model knows of a candidate.
 #[derive(Debug, Clone, Copy)]
@@ -103,11 +105,18 @@ impl Prediction {
     }
 }
 
+/// The profile of a candidate's code, with the latencies that its spills have at its residency.
+pub fn profile(case: &Case, parameters: &Parameters) -> Profile {
+    Profile::new(
+        case.code,
+        &latencies(case.gpu, spill_home(case), parameters),
+    )
+}
+
 /// Predicts one candidate.
 pub fn predict(case: &Case, parameters: &Parameters) -> Prediction {
     let spills = spill_home(case);
-    let latencies = latencies(case.gpu, spills, parameters);
-    let profile = Profile::new(case.code, &latencies);
+    let profile = profile(case, parameters);
     let warps = f64::from(case.warps.max(1));
     let issue = issue_cycles(case.gpu, &profile);
     let latency = profile.warp_cycles / warps;
@@ -138,10 +147,6 @@ fn spill_home(case: &Case) -> f64 {
     } else {
         (f64::from(cache) / footprint).min(1.0)
     }
-}
-
-fn figure(fact: Option<Fact<u32>>, otherwise: u32) -> f64 {
-    f64::from(fact.map_or(otherwise, |f| f.value).max(1))
 }
 
 /// Latencies in cycles; where the table has none, the next faster level's figure stands in.
@@ -207,7 +212,7 @@ fn traffic_cycles(
 }
 
 /// Device-memory bytes per SM and clock of the board, if its figures are known.
-fn memory_bytes_per_cycle(gpu: &Gpu) -> Option<f64> {
+pub(crate) fn memory_bytes_per_cycle(gpu: &Gpu) -> Option<f64> {
     let board = gpu.typical_board()?;
     let gb_s = board.copy_gb_s.or(board.dram_gb_s)?.value;
     let cycles = f64::from(board.clock_mhz?.value) * 1e6 * f64::from(board.sms?.value);

@@ -1,11 +1,13 @@
 //! Result documents to tables, plots and self-contained HTML pages.
 //!
 //! * [`page`]: the HTML page of a document that `opt`, `explain` or `tune` printed with `--json`.
+//! * [`crat`]: CRAT and You & Tsai on a result file, beside the papers' claims.
 //! * [`suite`]: the benchmark suite's result files as Markdown tables and figures.
 //! * [`svg`]: the two kinds of plot, as SVG text without scripts or outside references.
 //!
 //! Everything is text in, text out; the command line writes the files.
 
+pub mod crat;
 mod page;
 pub mod suite;
 pub mod svg;

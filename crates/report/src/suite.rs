@@ -3,7 +3,7 @@
 //! All figures are ratios within one run: time of a variant over the time of nvcc's default build
 //! of the same kernel, less is faster. Geometric means are over the kernels that have the figure.
 
-use warpwright_driver::recipe::{Decision, Recipe};
+use warpwright_driver::recipe::{Decision, Recipe, Stage};
 use warpwright_driver::tune::{KernelResult, Suite};
 
 use crate::ReportError;
@@ -23,6 +23,9 @@ pub enum Peer {
 impl Peer {
     fn owns(self, recipe: &Recipe) -> bool {
         let has = |f: fn(&Decision) -> bool| recipe.0.iter().any(f);
+        if has(|d| matches!(d.stage(), Stage::Rewrite | Stage::Finish)) {
+            return false; // Nobody does that by hand.
+        }
         let shared = has(|d| matches!(d, Decision::SharedSpilling));
         let bounds = has(|d| matches!(d, Decision::BlockBound { .. } | Decision::MinBlocks { .. }));
         let limit = has(|d| matches!(d, Decision::MaxRegisters { .. }));
@@ -332,5 +335,7 @@ mod tests {
         assert_eq!(owners(&bound), [false, true, false]);
         assert_eq!(owners(&spill), [false, false, true]);
         assert_eq!(owners(&Recipe::default()), [false, false, false]);
+        let ours = limit.with(Decision::Reduce { registers: 64 });
+        assert_eq!(owners(&ours), [false, false, false]);
     }
 }

@@ -7,6 +7,14 @@ use crate::fact::{Fact, Provenance};
 /// Threads per warp, on every architecture so far.
 pub const WARP_SIZE: u32 = 32;
 
+/// Bytes of a line of the level-1 cache (CUDA C++ Best Practices Guide 13, Coalesced Access to Global
+/// Memory).
+pub const LINE_BYTES: u32 = 128;
+
+/// Bytes that a level-1 cache fetches at once, a quarter of a line, since Maxwell (same place; before, a
+/// whole line).
+pub const SECTOR_BYTES: u32 = 32;
+
 /// One row of the table: a compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Architecture {

@@ -21,11 +21,12 @@ mod limits;
 mod occupancy;
 mod resources;
 mod rows;
+mod spills;
 mod staircase;
 
 pub use arch::{
-    Architecture, BelowNeed, Latency, RegisterAllocation, RegisterFile, SharedMemory, ThreadLimits,
-    Throughput, WARP_SIZE,
+    Architecture, BelowNeed, LINE_BYTES, Latency, RegisterAllocation, RegisterFile, SECTOR_BYTES,
+    SharedMemory, ThreadLimits, Throughput, WARP_SIZE,
 };
 pub use board::Board;
 pub use fact::{Confidence, Fact, Provenance};
@@ -33,6 +34,7 @@ pub use gpu::{Gpu, UnknownGpu, Variant, architectures, boards, lookup};
 pub use limits::{BlockLimits, Limiter, Limiters};
 pub use occupancy::{LaunchError, Occupancy, occupancy, occupancy_with};
 pub use resources::{Carveout, Options, Resources};
+pub use spills::SpillCosts;
 pub use staircase::{
     Stair, desired_registers, most_shared_memory, registers_for_one_more_block, staircase,
 };

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use warpwright_driver::Resources;
+use warpwright_driver::crat::ResourceUsage;
 use warpwright_driver::explain::{Explanation, explain, from_resources};
 use warpwright_driver::kernel::{Block, BlockSource, block_of};
 use warpwright_driver::opt::kernels;
@@ -186,23 +187,56 @@ fn print_kernel(e: &Explanation, gpu: &Gpu) {
     let mut table = Table::new(&["blocks", "warps", "occupancy", "registers up to", ""]);
     for s in &e.staircase {
         let here = e.residency.as_ref().is_some_and(|r| r.blocks == s.blocks);
+        let point = e.design_space.iter().find(|p| p.blocks == s.blocks);
+        let marks = [
+            here.then_some("<- here"),
+            point.map(|p| match p.pruned {
+                false => "design point",
+                true => "above OptTLP",
+            }),
+        ];
+        let marks: Vec<&str> = marks.into_iter().flatten().collect();
         table.row(vec![
             s.blocks.to_string(),
             s.warps.to_string(),
             format!("{:.1}%", s.percent),
             s.regs.to_string(),
-            if here {
-                "<- here".into()
-            } else {
-                String::new()
-            },
+            marks.join(", "),
         ]);
     }
     print!("{}", table.render(4));
+    if let Some(usage) = &e.usage {
+        print_usage(usage);
+    }
     if let Some(pressure) = &e.pressure {
         print_pressure(pressure);
     }
     println!();
+}
+
+/// CRAT's Table 1, and the estimate of OptTLP point by point.
+fn print_usage(u: &ResourceUsage) {
+    println!(
+        "  CRAT: MaxReg {}, MinReg {}, BlockSize {}, ShmSize {} bytes, MaxTLP {} blocks",
+        u.max_reg, u.min_reg, u.block_size, u.shm_size, u.max_tlp
+    );
+    let Some(opt) = &u.opt_tlp else {
+        println!("  OptTLP: no estimate");
+        return;
+    };
+    println!(
+        "  OptTLP {} blocks (estimated; {} are involved when the first one ends)",
+        opt.blocks, opt.involved
+    );
+    let mut table = Table::new(&["blocks", "time", "of it contention"]);
+    for point in &opt.points {
+        table.row(vec![
+            point.blocks.to_string(),
+            format!("{:.2}", point.relative_time),
+            format!("{:.2}", point.contention),
+        ]);
+    }
+    print!("{}", table.render(4));
 }
 
 fn print_pressure(p: &warpwright_driver::explain::PressureReport) {

@@ -9,6 +9,7 @@ use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{
     self, DEFAULT_MARGIN, KernelOutcome, KernelReport, Known, OptError, Request,
 };
+use warpwright_driver::{Peers, explore::explore};
 use warpwright_ptx::Module;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
@@ -63,16 +64,17 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     let module = session::module(cli, &input, named.as_ref(), &nvcc, false)?;
     let gpu = session::target(&module, named)?;
     let launch = session::kernel_launch(&args.kernel)?;
+    let emit = args.emit.unwrap_or_else(|| emit_by_ending(&args.output));
     let request = Request {
         gpu: &gpu,
         kernel: args.kernel.kernel.as_deref(),
         block: args.kernel.block,
         dynamic_smem: args.kernel.dynamic_smem,
         launch: launch.as_ref(),
-        exhaustive: false,
+        peers: Peers::None,
+        ptx_only: emit == Emit::Ptx,
         margin: DEFAULT_MARGIN,
     };
-    let emit = args.emit.unwrap_or_else(|| emit_by_ending(&args.output));
     let toolkit = match session::toolkit(cli) {
         Ok(toolkit) if toolkit.ptxas().is_ok() => Some(toolkit),
         // What was asked for by name is not to be done without in silence.
@@ -165,7 +167,7 @@ pub fn explore_all(
         let start = Instant::now();
         bar.set_message(format!("building candidates of {}", function.name));
         let known = known(&function.name);
-        let outcome = opt::explore(
+        let outcome = explore(
             workshop,
             module,
             function,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use warpwright_driver::tune::{SUITE_SCHEMA, Suite};
+use warpwright_report::crat;
 use warpwright_report::suite::{agreement, figure, replace_between, summary, table};
 
 use crate::args::ReportArgs;
@@ -24,9 +25,11 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     for path in &args.results {
         let suite = load(path)?;
         let held_out: Vec<&str> = args.held_out.iter().map(String::as_str).collect();
-        let (marker, text) = match args.summary {
-            true => ("summary", summary(&suite, &held_out)),
-            false => ("suite", table(&suite, &held_out)),
+        let (marker, text) = match (args.summary, args.crat, args.one_block_more) {
+            (true, ..) => ("summary", summary(&suite, &held_out)),
+            (_, true, _) => ("crat", crat::table(&suite)),
+            (.., true) => ("one-block-more", crat::one_block_more(&suite)),
+            _ => ("suite", table(&suite, &held_out)),
         };
         for markdown in &args.markdown {
             rewrite(

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use warpwright_driver::KernelReport;
 use warpwright_driver::build::Workshop;
 use warpwright_driver::database::{Database, Key, hash, kernel_hash};
 use warpwright_driver::opt::{DEFAULT_MARGIN, Known, Request, known};
@@ -13,6 +12,7 @@ use warpwright_driver::tune::{
     BASELINE, KernelResult, MANIFEST_FILE, MANIFEST_SCHEMA, Manifest, SUITE_SCHEMA, Suite, entries,
     manifest, merge, recall,
 };
+use warpwright_driver::{KernelReport, Peers};
 use warpwright_gpu::{
     Budget, Fault, FaultKind, Measurements, Process, Progress, State, WorkerCommand, devices,
     fleet::measure_split, measure, prepare,
@@ -22,7 +22,7 @@ use warpwright_toolkit::{BuildCache, cache_dir};
 
 use super::opt::{explore_all, ptxas_version};
 use super::print_json;
-use crate::args::{Cli, TuneArgs};
+use crate::args::{Cli, SweptPeers, TuneArgs};
 use crate::failure::Failure;
 use crate::input::{Input, refuse_overwriting, write_atomically};
 use crate::progress;
@@ -161,7 +161,8 @@ fn work_folder(args: &TuneArgs, file: &Path) -> Result<PathBuf, Failure> {
     };
     let source =
         std::fs::read(file).map_err(|e| Failure::input(format!("{}: {e}", file.display())))?;
-    let request = format!("{:?} {:?} {}", args.kernel, args.nvcc, args.exhaustive);
+    let peers = wanted_peers(args);
+    let request = format!("{:?} {:?} {peers:?}", args.kernel, args.nvcc);
     let name = hash(&[&source, request.as_bytes()]);
     Ok(cache.join("tune").join(&name[..16]))
 }
@@ -202,7 +203,8 @@ fn build(cli: &Cli, args: &TuneArgs, file: &Path, folder: &Path) -> Result<(), F
         block: args.kernel.block,
         dynamic_smem: args.kernel.dynamic_smem,
         launch: Some(&launch),
-        exhaustive: args.exhaustive,
+        peers: wanted_peers(args),
+        ptx_only: false,
         margin: DEFAULT_MARGIN,
     };
     let outcomes = explore_all(cli, &workshop, &module, &request, &|_| Known::new())?;
@@ -228,6 +230,15 @@ fn build(cli: &Cli, args: &TuneArgs, file: &Path, folder: &Path) -> Result<(), F
         write_atomically(&folder.join(MANIFEST_FILE), text.as_bytes())?;
     }
     Ok(())
+}
+
+/// `--peers`, or all of them for `--exhaustive`.
+fn wanted_peers(args: &TuneArgs) -> Peers {
+    match (args.peers, args.exhaustive) {
+        (Some(SweptPeers::None), _) | (None, false) => Peers::None,
+        (Some(SweptPeers::Usual), _) => Peers::Usual,
+        (Some(SweptPeers::All), _) | (None, true) => Peers::All,
+    }
 }
 
 /// The name without its folder: result files travel.

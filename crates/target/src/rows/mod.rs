@@ -9,12 +9,14 @@ mod boards;
 mod fermi_to_maxwell;
 mod hopper;
 mod sources;
+mod spills;
 mod tesla;
 mod turing;
 
 use crate::arch::{Architecture, BelowNeed, RegisterAllocation, RegisterFile, SharedMemory};
 
 pub(crate) use boards::BOARDS;
+pub(crate) use spills::SPILLS;
 
 /// All rows, from the oldest to the newest.
 pub(crate) const ARCHITECTURES: &[&Architecture] = &[

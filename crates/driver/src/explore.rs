@@ -1,0 +1,248 @@
+//! The exploration of one kernel: rounds of proposals, each built and scored before the next, and
+//! the choice at the end. docs/pipeline.md walks through it.
+
+use warpwright_ptx::ir::{Function, Module};
+use warpwright_ptx::{FuncId, Inst};
+use warpwright_target::Stair;
+use warpwright_toolkit::{Build, ToolError};
+
+use crate::build::{Built, Workshop, mark_duplicates, read_back};
+use crate::candidate::{Candidate, Resources};
+use crate::choose::{Choice, choose};
+use crate::crat::{ResourceUsage, choice, resource_usage};
+use crate::explain::pressure_report;
+use crate::kernel::shared_spilling_obstacle;
+use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Request, setting};
+use crate::propose::{Peers, Situation, Throttled, first_round, peers, second_round, throttles};
+use crate::realise::Plan;
+use crate::recipe::Recipe;
+use crate::residency::{occupy, stairs};
+use crate::rewrite::Setting;
+use crate::score::score_all;
+
+/// Explores one kernel: all candidates, scored, and the choice. `default` is the build of the
+/// untouched module.
+pub fn explore(
+    workshop: &Workshop,
+    module: &Module,
+    function: &Function,
+    default: &Build,
+    request: &Request,
+    known: &Known,
+    done: &(dyn Fn(&Candidate) + Sync),
+) -> Result<KernelOutcome, OptError> {
+    let setting = setting(function, request)?;
+    let mut exploration = Exploration {
+        workshop,
+        module,
+        name: &function.name,
+        setting,
+        known,
+        done,
+        usage: None,
+        built: Vec::new(),
+    };
+    let mut notes = notes(module, function, &setting);
+    exploration.begin(default)?;
+    match (function.opaque(), module.function(&function.name)) {
+        (None, Some(id)) => exploration.rounds(id, function, request)?,
+        (opaque, _) => notes.push(passed_through(module, function, opaque.unwrap_or_default())),
+    }
+    exploration.score();
+    Ok(exploration.outcome(request, notes))
+}
+
+struct Exploration<'a> {
+    workshop: &'a Workshop<'a>,
+    module: &'a Module,
+    name: &'a str,
+    setting: Setting<'a>,
+    known: &'a Known,
+    done: &'a (dyn Fn(&Candidate) + Sync),
+    usage: Option<ResourceUsage>,
+    built: Vec<Built>,
+}
+
+impl Exploration<'_> {
+    /// The default build.
+    fn begin(&mut self, default: &Build) -> Result<(), OptError> {
+        let untouched = Plan {
+            kernel: self.name,
+            recipe: &Recipe::default(),
+            setting: self.setting,
+        };
+        let built = read_back(&untouched, default)?;
+        self.take(vec![built]);
+        Ok(())
+    }
+
+    fn rounds(
+        &mut self,
+        id: FuncId,
+        function: &Function,
+        request: &Request,
+    ) -> Result<(), OptError> {
+        let Setting {
+            gpu,
+            block,
+            dynamic_smem,
+        } = self.setting;
+        let resources = self.default_resources();
+        let stairs = stairs(gpu, &block, resources.shared_bytes, dynamic_smem)
+            .map_err(|e| OptError::Request(format!("kernel `{}`: {e}", self.name)))?;
+        let max_reg = pressure_report(self.module, id).peak_units;
+        let usage = resource_usage(self.module, id, &self.setting, max_reg, &resources);
+        let tops: Vec<u32> = stairs.iter().map(|s| s.regs).collect();
+        let situation = Situation {
+            natural: resources.registers,
+            stairs: &tops,
+            promised_block: block.is_given().then(|| block.threads()),
+            module_options: self.module.kernels().count() == 1,
+            shared_spilling: shared_spilling_obstacle(self.module, function, dynamic_smem)
+                .is_none(),
+        };
+        let mut recipes = first_round(&situation);
+        recipes.extend(self.throttled(&usage, &resources, request));
+        recipes.extend(self.swept(&situation, &stairs, request.peers));
+        self.usage = Some(usage);
+        self.build(recipes)?;
+        let candidates: Vec<Candidate> = self.built.iter().map(|b| b.candidate.clone()).collect();
+        self.build(second_round(&situation, &candidates))?;
+        Ok(())
+    }
+
+    fn default_resources(&self) -> Resources {
+        let default = self.built.first();
+        default
+            .and_then(|b| b.candidate.resources.clone())
+            .unwrap_or_default()
+    }
+
+    fn resident(&self) -> u32 {
+        let default = self.built.first();
+        default
+            .and_then(|b| b.candidate.residency.as_ref())
+            .map_or(0, |r| r.blocks)
+    }
+
+    fn throttled(
+        &self,
+        usage: &ResourceUsage,
+        resources: &Resources,
+        request: &Request,
+    ) -> Vec<Recipe> {
+        let need = warpwright_target::Resources {
+            regs: resources.registers,
+            block_threads: self.setting.block.threads(),
+            static_smem: resources.shared_bytes,
+            dynamic_smem: self.setting.dynamic_smem,
+            barriers: resources.barriers,
+        };
+        let kernel = Throttled {
+            gpu: self.setting.gpu,
+            need: &need,
+            resident: self.resident(),
+            opt_tlp: usage.opt_tlp.as_ref().map(|o| o.blocks),
+            ptx_only: request.ptx_only,
+        };
+        match self.setting.block.is_given() {
+            true => throttles(&kernel, request.peers != Peers::None),
+            false => Vec::new(),
+        }
+    }
+
+    fn swept(&self, situation: &Situation, stairs: &[Stair], wanted: Peers) -> Vec<Recipe> {
+        let blocks: Vec<u32> = stairs.iter().map(|s| s.blocks).collect();
+        peers(situation, wanted, &blocks, self.resident())
+    }
+
+    /// Builds the recipes that have not been built yet.
+    fn build(&mut self, recipes: Vec<Recipe>) -> Result<(), ToolError> {
+        let mut new: Vec<Recipe> = Vec::new();
+        for recipe in recipes {
+            let is_known = self.built.iter().any(|b| b.candidate.recipe == recipe);
+            if !is_known && !new.contains(&recipe) {
+                new.push(recipe);
+            }
+        }
+        let built =
+            self.workshop
+                .build_all(self.module, self.name, &self.setting, new, self.done)?;
+        self.take(built);
+        Ok(())
+    }
+
+    /// Takes builds in, with their residency and what is known of them.
+    fn take(&mut self, built: Vec<Built>) {
+        let Setting {
+            gpu,
+            block,
+            dynamic_smem,
+        } = self.setting;
+        for mut b in built {
+            occupy(gpu, &block, dynamic_smem, &mut b.candidate);
+            match self.known.get(&b.candidate.recipe) {
+                Some(Ok(measured)) => b.candidate.measured = Some(measured.clone()),
+                Some(Err(why)) => b.candidate.rejected = Some(format!("measured: {why}")),
+                None => {}
+            }
+            self.built.push(b);
+        }
+    }
+
+    fn score(&mut self) {
+        mark_duplicates(&mut self.built);
+        let opt_tlp = self.usage.as_ref().and_then(|u| u.opt_tlp.as_ref());
+        score_all(&self.setting, opt_tlp, &mut self.built);
+    }
+
+    fn outcome(self, request: &Request, notes: Vec<String>) -> KernelOutcome {
+        let candidates: Vec<Candidate> = self.built.iter().map(|b| b.candidate.clone()).collect();
+        let Choice { index, reason } = choose(&candidates, request.margin);
+        let crat = self.usage.map(|usage| Crat {
+            choice: usage
+                .opt_tlp
+                .as_ref()
+                .and_then(|o| choice(&candidates, o.blocks)),
+            usage,
+        });
+        let report = KernelReport {
+            name: self.name.to_string(),
+            block: self.setting.block.dims,
+            block_source: format!("{:?}", self.setting.block.source).to_lowercase(),
+            dynamic_smem: self.setting.dynamic_smem,
+            candidates,
+            chosen: index,
+            reason,
+            notes,
+            crat,
+        };
+        KernelOutcome {
+            report,
+            built: self.built,
+        }
+    }
+}
+
+fn notes(module: &Module, function: &Function, setting: &Setting) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !setting.block.is_given() {
+        notes.push(format!(
+            "the block size is not known; {} threads are assumed (--block states it)",
+            setting.block.threads()
+        ));
+    }
+    if let Some(why) = shared_spilling_obstacle(module, function, setting.dynamic_smem) {
+        notes.push(format!("spilling to shared memory is not offered: {why}"));
+    }
+    notes
+}
+
+fn passed_through(module: &Module, function: &Function, opaque: &[Inst]) -> String {
+    let first = function
+        .body
+        .as_ref()
+        .zip(opaque.first())
+        .map_or("?", |(body, &inst)| &module.opcode(&body.insts[inst]).text);
+    format!("passed through unchanged: `{first}` is not known to Warpwright's opcode table")
+}
