@@ -2,7 +2,7 @@
 //! and the points of its design space (section 4.2).
 
 use serde::{Deserialize, Serialize};
-use warpwright_model::{Launched, OptTlp, opt_tlp};
+use warpwright_model::{Launched, OptTlp, Tpsc, opt_tlp};
 use warpwright_ptx::{FuncId, Module};
 use warpwright_target::{Stair, WARP_SIZE};
 
@@ -91,18 +91,22 @@ pub fn design_space(usage: &ResourceUsage, stairs: &[Stair]) -> Vec<DesignPoint>
         .collect()
 }
 
-/// CRAT's choice among built candidates: the smallest TPSC of those with at most `opt_tlp` blocks.
+/// CRAT's choice among built candidates: the smallest TPSC of those with at most `opt_tlp` blocks; if
+/// so few cannot be reached, of those with the fewest.
 pub fn choice(candidates: &[Candidate], opt_tlp: u32) -> Option<usize> {
-    let of_space = candidates.iter().enumerate().filter(|(_, c)| {
-        c.rejected.is_none()
-            && c.same_code_as.is_none()
-            && c.residency.as_ref().is_some_and(|r| r.blocks <= opt_tlp)
-    });
-    of_space
-        .filter_map(|(i, c)| Some((i, c.score.as_ref()?.tpsc?)))
+    let points: Vec<(usize, u32, Tpsc)> = candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| c.rejected.is_none() && c.same_code_as.is_none())
+        .filter_map(|(i, c)| Some((i, c.residency.as_ref()?.blocks, c.score.as_ref()?.tpsc?)))
+        .collect();
+    let fewest = points.iter().map(|(_, blocks, _)| *blocks).min()?;
+    points
+        .iter()
+        .filter(|(_, blocks, _)| *blocks <= opt_tlp.max(fewest))
         // The first of equals: earlier proposals are the smaller changes.
-        .min_by(|(_, a), (_, b)| a.compare(b))
-        .map(|(i, _)| i)
+        .min_by(|(_, _, a), (_, _, b)| a.compare(b))
+        .map(|(i, ..)| *i)
 }
 
 #[cfg(test)]

@@ -180,21 +180,20 @@ pub fn throttles(kernel: &Throttled, profiling: bool) -> Vec<Recipe> {
     if profiling {
         wanted.extend([all / 2, all.div_ceil(4), all.div_ceil(8)]);
     }
+    let by = match throttle::by_registers(kernel.gpu) && !kernel.ptx_only {
+        true => Scarce::Registers,
+        false => Scarce::SharedMemory,
+    };
+    let is_possible = |blocks: u32| match by {
+        Scarce::Registers => throttle::registers_for(kernel.gpu, kernel.need, blocks).is_some(),
+        Scarce::SharedMemory => throttle::array_for(kernel.gpu, kernel.need, blocks).is_some(),
+    };
+    let possible: Vec<u32> = (1..all).filter(|&blocks| is_possible(blocks)).collect();
     let mut decisions: Vec<Decision> = Vec::new();
-    for blocks in wanted {
-        let by = match throttle::by_registers(kernel.gpu) && !kernel.ptx_only {
-            true => Scarce::Registers,
-            false => Scarce::SharedMemory,
-        };
-        let is_possible = match by {
-            Scarce::Registers => throttle::registers_for(kernel.gpu, kernel.need, blocks),
-            Scarce::SharedMemory => throttle::array_for(kernel.gpu, kernel.need, blocks),
-        };
-        let decision = Decision::Throttle { blocks, by };
-        let is_new = (1..all).contains(&blocks) && !decisions.contains(&decision);
-        if is_new && is_possible.is_some() {
-            decisions.push(decision);
-        }
+    for blocks in wanted.into_iter().filter(|&blocks| blocks < all) {
+        let nearest = possible.iter().min_by_key(|p| p.abs_diff(blocks));
+        let decision = nearest.map(|&blocks| Decision::Throttle { blocks, by });
+        decisions.extend(decision.filter(|d| !decisions.contains(d)));
     }
     decisions.truncate(MOST_THROTTLES);
     let recipe = |decision| Recipe::default().with(decision);
@@ -396,5 +395,18 @@ mod tests {
         assert_eq!(names(&kernel, false), ["throttle-4-smem"]);
         kernel.opt_tlp = Some(6);
         assert!(names(&kernel, false).is_empty(), "as many as reside anyway");
+        let small = Resources::new(20, 64);
+        let kernel = Throttled {
+            need: &small,
+            resident: 32,
+            opt_tlp: Some(5),
+            ptx_only: false,
+            ..kernel
+        };
+        assert_eq!(
+            names(&kernel, false),
+            ["throttle-4"],
+            "registers come in steps"
+        );
     }
 }

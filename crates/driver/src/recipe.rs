@@ -150,6 +150,12 @@ impl Recipe {
         self.0.iter().copied().filter(move |d| d.stage() == stage)
     }
 
+    /// Is the code the default build's, at most with fewer resident blocks?
+    pub fn is_throttle_only(&self) -> bool {
+        let is_throttle = |d: &Decision| matches!(d, Decision::Throttle { .. });
+        self.0.iter().all(is_throttle)
+    }
+
     /// Can PTX text alone carry it? (A ptxas option can be named beside the text.)
     pub fn fits_ptx(&self) -> bool {
         self.at(Stage::Finish).next().is_none()

@@ -18,18 +18,25 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
     let Some(default) = predict_one(gpu, dynamic_smem, first, None, &parameters) else {
         return;
     };
-    let contention = |b: &Built| match (opt_tlp, &b.candidate.residency) {
-        (Some(opt_tlp), Some(residency)) => opt_tlp.contention(residency.blocks),
+    let of = |b: &Built, figure: fn(&OptTlp, u32) -> f64| match (opt_tlp, &b.candidate.residency) {
+        (Some(opt_tlp), Some(residency)) => figure(opt_tlp, residency.blocks),
         _ => 1.0,
     };
-    let at_default = contention(first);
+    let contention_of_default = of(first, OptTlp::contention);
+    let time_of_default = of(first, OptTlp::relative_time);
     let global_bytes = Some(default.global_bytes);
     let least = least_spilling(gpu, dynamic_smem, built);
     let scores: Vec<Option<Score>> = built
         .iter()
         .map(|b| {
             let p = predict_one(gpu, dynamic_smem, b, global_bytes, &parameters)?;
-            let contention = contention(b) / at_default;
+            let contention = of(b, OptTlp::contention) / contention_of_default;
+            // The same code at other residencies is what the mimic compares; the stall model compares
+            // different code. A throttle gains no more than the contention that it takes away.
+            let relative_time = match b.candidate.recipe.is_throttle_only() {
+                true => (of(b, OptTlp::relative_time) / time_of_default).max(contention),
+                false => p.cycles / default.cycles * contention,
+            };
             let measure = || {
                 let case = case(gpu, dynamic_smem, b, None)?;
                 let inserted = inserted(&profile(&case, &parameters), least.as_ref()?);
@@ -37,7 +44,7 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
                 Some(tpsc(gpu, blocks, setting.block.threads(), &inserted))
             };
             Some(Score {
-                relative_time: p.cycles / default.cycles * contention,
+                relative_time,
                 bound: p.bound().name().into(),
                 contention,
                 tpsc: measure(),

@@ -63,19 +63,27 @@ pub struct OptTlp {
 
 impl OptTlp {
     /// How much longer the kernel takes because blocks take each other's lines, at this number of
-    /// them (1 is not at all); between the points that were tried, linear.
+    /// them (1 is not at all).
     pub fn contention(&self, blocks: u32) -> f64 {
+        self.at(blocks, |p| p.contention)
+    }
+
+    /// The mimic's time at this number of blocks, over the fastest point's.
+    pub fn relative_time(&self, blocks: u32) -> f64 {
+        self.at(blocks, |p| p.relative_time)
+    }
+
+    /// A figure between the points that were tried: linear.
+    fn at(&self, blocks: u32, figure: fn(&Point) -> f64) -> f64 {
         let after = self.points.partition_point(|p| p.blocks < blocks);
-        match (
-            self.points.get(after.wrapping_sub(1)),
-            self.points.get(after),
-        ) {
-            (_, Some(p)) if p.blocks == blocks => p.contention,
+        let before = after.checked_sub(1).and_then(|i| self.points.get(i));
+        match (before, self.points.get(after)) {
+            (_, Some(p)) if p.blocks == blocks => figure(p),
             (Some(a), Some(b)) => {
                 let share = f64::from(blocks - a.blocks) / f64::from(b.blocks - a.blocks);
-                a.contention + share * (b.contention - a.contention)
+                figure(a) + share * (figure(b) - figure(a))
             }
-            (Some(p), None) | (None, Some(p)) => p.contention,
+            (Some(p), None) | (None, Some(p)) => figure(p),
             (None, None) => 1.0,
         }
     }
@@ -299,6 +307,22 @@ mod tests {
             format!("{PROLOGUE} mov.f32 %f0, 0f3f800000; {chain} st.global.f32 [%d0], %f0; ret;");
         let found = estimate(&body, &EIGHT_BLOCKS);
         assert!(found.blocks <= 3, "{found:?}");
+    }
+
+    #[test]
+    fn between_the_points_figures_are_linear() {
+        let point = |blocks, relative_time| Point {
+            blocks,
+            relative_time,
+            contention: 1.0,
+        };
+        let found = OptTlp {
+            blocks: 4,
+            involved: 4,
+            points: vec![point(2, 3.0), point(4, 1.0)],
+        };
+        let times = [1, 2, 3, 4, 9].map(|blocks| found.relative_time(blocks));
+        assert_eq!(times, [3.0, 3.0, 2.0, 1.0, 1.0]);
     }
 
     #[test]

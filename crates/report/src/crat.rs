@@ -27,12 +27,6 @@ fn blocks(result: &KernelResult, index: usize) -> Option<u32> {
     Some(candidate.residency.as_ref()?.blocks)
 }
 
-/// The default's code: as it is, or throttled.
-fn is_throttled_only(recipe: &Recipe) -> bool {
-    let is_throttle = |d: &Decision| matches!(d, Decision::Throttle { .. });
-    recipe.0.iter().all(is_throttle)
-}
-
 fn row(result: &KernelResult) -> Option<Row<'_>> {
     let report = &result.report;
     let crat = report.crat.as_ref()?;
@@ -41,15 +35,17 @@ fn row(result: &KernelResult) -> Option<Row<'_>> {
         .candidates
         .iter()
         .enumerate()
-        .filter(|(i, c)| is_throttled_only(&c.recipe) && (*i == 0 || result.is_faster(*i)))
+        .filter(|(i, c)| c.recipe.is_throttle_only() && (*i == 0 || result.is_faster(*i)))
         .filter_map(|(i, _)| Some((blocks(result, i)?, i, result.ratio_of(i)?)))
         .collect();
     let fastest = unchanged.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
     let estimate = crat.usage.opt_tlp.as_ref()?.blocks.min(max_tlp);
-    let of_estimate = |c: usize| {
-        is_throttled_only(&report.candidates[c].recipe) && blocks(result, c) == Some(estimate)
-    };
-    let at_estimate = (0..report.candidates.len()).find(|&c| of_estimate(c));
+    // Not every number of blocks can be reached: the nearest one that was built.
+    let at_estimate = (0..report.candidates.len())
+        .filter(|&i| report.candidates[i].recipe.is_throttle_only())
+        .filter_map(|i| Some((blocks(result, i)?.abs_diff(estimate), i)))
+        .min()
+        .map(|(_, i)| i);
     Some(Row {
         result,
         max_tlp,
