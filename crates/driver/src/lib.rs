@@ -7,9 +7,12 @@
 //! * [`rewrite`], [`finish`]: our own passes within a recipe, before and after ptxas. [`throttle`] has
 //!   a decision on either side.
 //! * [`crat`]: resource usage, design space and choice as CRAT has them.
+//! * [`spill`], [`allocate`]: register passes on PTX, with what `regs` decides and `ptx` writes.
 //! * [`database`]: measurements that overrule the model.
 //! * [`passes`]: passes that run alone, with the parameters of [`context`].
 
+pub mod allocate;
+pub mod allocate_pass;
 pub mod build;
 pub mod candidate;
 pub mod choose;
@@ -29,6 +32,11 @@ pub mod recipe;
 pub mod residency;
 pub mod rewrite;
 pub mod score;
+pub mod spare;
+pub mod spill;
+mod spill_code;
+pub mod spill_pass;
+pub mod step;
 pub mod throttle;
 pub mod tune;
 

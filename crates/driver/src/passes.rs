@@ -39,6 +39,12 @@ impl Pass {
 /// All passes, by name.
 pub const PASSES: &[Pass] = &[
     Pass {
+        name: "allocate",
+        about: "give values registers up to a limit, and slots beyond it (CRAT)",
+        options: crate::allocate_pass::OPTIONS,
+        apply: crate::allocate_pass::run,
+    },
+    Pass {
         name: "canonical",
         about: "print the module from its typed view alone, in one fixed layout",
         options: &[],
@@ -58,6 +64,12 @@ pub const PASSES: &[Pass] = &[
             Ok(text) => Ok(text.into()),
             Err(error) => Err(PassError::Internal(error.to_string())),
         },
+    },
+    Pass {
+        name: "spill-shared",
+        about: "keep values in shared memory while the register pressure is high (You & Tsai)",
+        options: crate::spill_pass::OPTIONS,
+        apply: crate::spill_pass::run,
     },
 ];
 

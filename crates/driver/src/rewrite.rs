@@ -9,6 +9,7 @@ use warpwright_check::{Options, check_functions};
 use warpwright_ptx::{FuncId, Module, verify};
 use warpwright_target::Gpu;
 
+use crate::allocate::{Point, allocate};
 use crate::kernel::Block;
 use crate::recipe::{Decision, Scarce};
 use crate::throttle;
@@ -60,6 +61,9 @@ fn text(site: &Site, decision: Decision) -> Result<String, String> {
             blocks,
             by: Scarce::SharedMemory,
         } => throttle::with_shared_memory(site, blocks),
+        Decision::Allocate { registers, blocks } => {
+            Ok(allocate(site, &Point::new(registers, blocks))?.text)
+        }
         _ => Err(format!("{decision} is not a pass over PTX")),
     }
 }

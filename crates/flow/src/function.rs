@@ -125,6 +125,12 @@ pub trait Function {
         Queues::NONE
     }
 
+    /// If all that `inst` does is to copy one value to another of the same class, without a guard:
+    /// (the one written, the one read). No instruction has to answer.
+    fn copy_of(&self, _inst: Inst) -> Option<(Value, Value)> {
+        None
+    }
+
     /// The name of a value as the instruction set prints it (`%rd12`, `R7`).
     fn value_name(&self, value: Value) -> String;
 

@@ -10,6 +10,7 @@ mod parse;
 pub mod print;
 pub mod span;
 pub mod special;
+pub mod spill;
 pub mod syntax;
 pub mod types;
 pub mod verify;

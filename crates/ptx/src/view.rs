@@ -430,6 +430,18 @@ impl flow::Function for View<'_> {
         }
     }
 
+    fn copy_of(&self, inst: flow::Inst) -> Option<(Value, Value)> {
+        let data = &self.body.insts[ptx(inst)];
+        let is_move = self.module.opcode(data).op == Some(Op::Mov) && data.guard.is_none();
+        let (true, [Operand::Reg(to), Operand::Reg(from)]) =
+            (is_move, self.body.operands(ptx(inst)))
+        else {
+            return None;
+        };
+        let (to, from) = (value(*to), value(*from));
+        (self.class(to) == self.class(from)).then_some((to, from))
+    }
+
     fn value_name(&self, value: Value) -> String {
         self.body.reg_name(Reg::new(value.0 as usize)).to_string()
     }

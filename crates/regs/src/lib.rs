@@ -5,4 +5,15 @@
 //! gets. *How* an instruction set inserts a load, a store or a recomputation lives with that
 //! instruction set, and `driver` brings the two together.
 
+pub mod allocate;
+mod coalesce;
+mod color;
+pub mod draft;
+mod evict;
+pub mod frame;
+mod interference;
 pub mod knapsack;
+pub mod spill;
+pub mod substacks;
+mod union;
+mod webs;

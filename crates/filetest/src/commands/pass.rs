@@ -38,7 +38,10 @@ fn pass(case: &Case, args: &[String]) -> Result<String, String> {
     let module = sound(case, &case.without_blocks())?;
     let output = pass.run(&module, &context).map_err(|e| e.to_string())?;
     let rewritten = sound(case, &output.text)?;
-    prove(&module, &rewritten, &context)?;
+    // A kernel that a pass refuses may be one that the checker cannot judge.
+    if output.text != *module.source {
+        prove(&module, &rewritten, &context)?;
+    }
     if case.source.lines().any(|l| l.starts_with("// launch:")) {
         emulate(&case.without_blocks(), &module, &rewritten)?;
     }

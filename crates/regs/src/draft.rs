@@ -1,0 +1,329 @@
+//! A draft: the code of one function while a register pass works on it.
+//!
+//! A pass decides step by step, and each step needs the analyses of what the earlier ones made. So
+//! a [`Draft`] copies from any [`Function`] what the analyses see of it (and nothing else), takes
+//! loads, stores and base addresses in between, and is a [`Function`] itself. When the pass is done
+//! the draft says which code it added where; the instruction set writes it.
+//!
+//! A spill slot is a value of its own class, which takes no register: a store defines it and a load
+//! uses it. So liveness finds the stores that nobody reads, and live ranges find the slots that can
+//! share memory.
+
+use smallvec::SmallVec;
+use warpwright_flow::{
+    Class, ClassInfo, EntityRef, Function, Inst, Queue, Queues, Transfer, Value,
+};
+
+/// Where an instruction of a draft comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The function's own instruction of this number.
+    Own(Inst),
+    /// Computes the base addresses of the spill area, at the function's entry.
+    Bases,
+    /// Loads a value from its slot, right before one of the function's own instructions.
+    Load {
+        /// The function's own instruction that reads the value.
+        before: Inst,
+    },
+    /// Stores a value to its slot, right after one of the function's own instructions.
+    Store {
+        /// The function's own instruction that writes the value.
+        after: Inst,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Code {
+    pub(crate) origin: Origin,
+    pub(crate) uses: SmallVec<[Value; 4]>,
+    pub(crate) defs: SmallVec<[Value; 2]>,
+    predicated: bool,
+    transfer: Transfer,
+    targets: SmallVec<[Inst; 1]>,
+    held: SmallVec<[(Queue, Value); 0]>,
+    waits: Queues,
+    is_copy: bool,
+}
+
+impl Code {
+    /// An instruction that the pass adds; control goes on to the next one.
+    pub(crate) fn new(origin: Origin, defs: &[Value], uses: &[Value]) -> Code {
+        Code {
+            origin,
+            uses: SmallVec::from_slice(uses),
+            defs: SmallVec::from_slice(defs),
+            predicated: false,
+            transfer: Transfer::Next,
+            targets: SmallVec::new(),
+            held: SmallVec::new(),
+            waits: Queues::NONE,
+            is_copy: false,
+        }
+    }
+
+    fn copy(func: &impl Function, inst: Inst) -> Code {
+        let mut code = Code {
+            predicated: func.is_predicated(inst),
+            transfer: func.transfer(inst),
+            waits: func.waits(inst),
+            is_copy: func.copy_of(inst).is_some(),
+            ..Code::new(Origin::Own(inst), &[], &[])
+        };
+        func.for_each_use(inst, |value| code.uses.push(value));
+        func.for_each_def(inst, |value| code.defs.push(value));
+        func.for_each_target(inst, |target| code.targets.push(target));
+        func.for_each_held(inst, |queue, value| code.held.push((queue, value)));
+        code
+    }
+
+    /// Renames what it reads and writes.
+    pub(crate) fn rename(&mut self, mut rename: impl FnMut(Value) -> Value) {
+        let held = self.held.iter_mut().map(|(_, value)| value);
+        for value in self.uses.iter_mut().chain(&mut self.defs).chain(held) {
+            *value = rename(*value);
+        }
+    }
+}
+
+/// What a value of a draft stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A register of the function, or a part of its live range.
+    Register(Value),
+    /// The spill slot of a register of the function.
+    Slot(Value),
+    /// A base address of the spill area, for accesses of this many bytes.
+    Base(u32),
+    /// A register that computing the base addresses needs.
+    Scratch,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Data {
+    pub(crate) role: Role,
+    pub(crate) class: Class,
+    /// For a register: its slot, once it has one.
+    pub(crate) slot: Option<Value>,
+    /// It lives no longer than an access needs it: spilling it again gains nothing.
+    pub(crate) is_short: bool,
+}
+
+/// The code of one function while a register pass works on it.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    classes: Vec<ClassInfo>,
+    pub(crate) code: Vec<Code>,
+    pub(crate) values: Vec<Data>,
+}
+
+/// Code to be added at the same place goes in the order of the list.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    Before(Inst),
+    After(Inst),
+}
+
+impl Draft {
+    /// A draft that is `func` as it stands, value for value.
+    pub fn new(func: &impl Function) -> Draft {
+        let mut classes = func.classes().to_vec();
+        classes.push(ClassInfo {
+            name: "slot",
+            units: 0,
+        });
+        let insts = (0..func.inst_count()).map(Inst::new);
+        let values = (0..func.value_count()).map(Value::new);
+        Draft {
+            classes,
+            code: insts.map(|inst| Code::copy(func, inst)).collect(),
+            values: values
+                .map(|value| Data {
+                    role: Role::Register(value),
+                    class: func.class(value),
+                    slot: None,
+                    is_short: false,
+                })
+                .collect(),
+        }
+    }
+
+    /// Where an instruction comes from.
+    pub fn origin(&self, inst: Inst) -> Origin {
+        self.code[inst.index()].origin
+    }
+
+    /// What a value stands for.
+    pub fn role(&self, value: Value) -> Role {
+        self.values[value.index()].role
+    }
+
+    /// All instructions in program order.
+    pub fn insts(&self) -> impl DoubleEndedIterator<Item = Inst> + use<> {
+        (0..self.code.len()).map(Inst::new)
+    }
+
+    /// All values.
+    pub fn values(&self) -> impl Iterator<Item = Value> + use<> {
+        (0..self.values.len()).map(Value::new)
+    }
+
+    /// What an instruction writes.
+    pub fn defs(&self, inst: Inst) -> &[Value] {
+        &self.code[inst.index()].defs
+    }
+
+    /// What an instruction reads.
+    pub fn uses(&self, inst: Inst) -> &[Value] {
+        &self.code[inst.index()].uses
+    }
+
+    /// Bytes of a register as it lies in memory: what its class takes, at least a word.
+    pub(crate) fn bytes(&self, value: Value) -> u32 {
+        4 * self.units(value).max(1)
+    }
+
+    pub(crate) fn add_value(&mut self, role: Role, class: Class) -> Value {
+        self.values.push(Data {
+            role,
+            class,
+            slot: None,
+            is_short: false,
+        });
+        Value::new(self.values.len() - 1)
+    }
+
+    /// The slot of a register; it gets one now if it has none.
+    pub(crate) fn slot_of(&mut self, value: Value) -> Value {
+        if let Some(slot) = self.values[value.index()].slot {
+            return slot;
+        }
+        let role = match self.role(value) {
+            Role::Register(register) => Role::Slot(register),
+            other => other,
+        };
+        let slot = self.add_value(role, Class(self.classes.len() as u8 - 1));
+        self.values[value.index()].slot = Some(slot);
+        slot
+    }
+
+    /// Adds code; see [`Place`]. Jumps to an instruction run what stands right before it.
+    pub(crate) fn insert(&mut self, added: Vec<(Place, Code)>) {
+        let count = self.code.len();
+        let mut before: Vec<Vec<Code>> = vec![Vec::new(); count];
+        let mut after: Vec<Vec<Code>> = vec![Vec::new(); count];
+        for (place, code) in added {
+            match place {
+                Place::Before(inst) => before[inst.index()].push(code),
+                Place::After(inst) => after[inst.index()].push(code),
+            }
+        }
+        let mut moved = Vec::with_capacity(count + 1);
+        let mut code = Vec::with_capacity(2 * count);
+        for (index, own) in self.code.drain(..).enumerate() {
+            moved.push(Inst::new(code.len()));
+            code.append(&mut before[index]);
+            code.push(own);
+            code.append(&mut after[index]);
+        }
+        moved.push(Inst::new(code.len()));
+        self.code = code;
+        self.retarget(&moved);
+    }
+
+    /// Puts code before everything else; no jump leads back to it.
+    pub(crate) fn insert_at_entry(&mut self, code: Code) {
+        let moved: Vec<Inst> = (1..self.code.len() + 2).map(Inst::new).collect();
+        self.code.insert(0, code);
+        self.retarget(&moved);
+    }
+
+    /// Removes instructions that control passes through.
+    pub(crate) fn remove(&mut self, is_removed: impl Fn(Inst) -> bool) {
+        let mut moved = Vec::with_capacity(self.code.len() + 1);
+        let mut kept = Vec::with_capacity(self.code.len());
+        for (index, code) in self.code.drain(..).enumerate() {
+            moved.push(Inst::new(kept.len()));
+            if !is_removed(Inst::new(index)) {
+                kept.push(code);
+            }
+        }
+        moved.push(Inst::new(kept.len()));
+        self.code = kept;
+        self.retarget(&moved);
+    }
+
+    fn retarget(&mut self, moved: &[Inst]) {
+        for target in self.code.iter_mut().flat_map(|code| &mut code.targets) {
+            *target = moved[target.index()];
+        }
+    }
+}
+
+impl Function for Draft {
+    fn inst_count(&self) -> usize {
+        self.code.len()
+    }
+
+    fn value_count(&self) -> usize {
+        self.values.len()
+    }
+
+    fn classes(&self) -> &[ClassInfo] {
+        &self.classes
+    }
+
+    fn class(&self, value: Value) -> Class {
+        self.values[value.index()].class
+    }
+
+    fn for_each_use(&self, inst: Inst, visit: impl FnMut(Value)) {
+        self.code[inst.index()].uses.iter().copied().for_each(visit);
+    }
+
+    fn for_each_def(&self, inst: Inst, visit: impl FnMut(Value)) {
+        self.code[inst.index()].defs.iter().copied().for_each(visit);
+    }
+
+    fn is_predicated(&self, inst: Inst) -> bool {
+        self.code[inst.index()].predicated
+    }
+
+    fn transfer(&self, inst: Inst) -> Transfer {
+        self.code[inst.index()].transfer
+    }
+
+    fn for_each_target(&self, inst: Inst, visit: impl FnMut(Inst)) {
+        let targets = &self.code[inst.index()].targets;
+        targets.iter().copied().for_each(visit);
+    }
+
+    fn for_each_held(&self, inst: Inst, mut visit: impl FnMut(Queue, Value)) {
+        for &(queue, value) in &self.code[inst.index()].held {
+            visit(queue, value);
+        }
+    }
+
+    fn waits(&self, inst: Inst) -> Queues {
+        self.code[inst.index()].waits
+    }
+
+    fn copy_of(&self, inst: Inst) -> Option<(Value, Value)> {
+        let code = &self.code[inst.index()];
+        let copy = (*code.defs.first()?, *code.uses.first()?);
+        code.is_copy.then_some(copy)
+    }
+
+    fn value_name(&self, value: Value) -> String {
+        match self.role(value) {
+            Role::Register(register) => format!("{value:?}({register:?})"),
+            Role::Slot(register) => format!("slot of {register:?}"),
+            Role::Base(bytes) => format!("base{bytes}"),
+            Role::Scratch => format!("{value:?}"),
+        }
+    }
+
+    fn inst_text(&self, inst: Inst) -> String {
+        format!("{:?}", self.origin(inst))
+    }
+}
