@@ -4,6 +4,8 @@
 //! kernels into 128-bit instructions and names the resource each one occupies.
 //!
 //! * [`elf`]: the container, lossless, and what can be changed in it.
+//! * [`edit`]: inserting and deleting instructions, with everything that holds an offset.
+//! * [`branch`]: where an instruction names a place in the code.
 //! * [`cubin`]: a view for reading: the per-kernel facts that `driver` and `model` need.
 //! * [`control`]: the control field (stall, yield, barriers, wait mask, reuse), get and set.
 //! * [`inst`]: the fields of one instruction that are known for sm_75 and later.
@@ -11,8 +13,10 @@
 //! * [`profile`]: loop-weighted counts and a single-warp timing walk, the input of `model`.
 #![warn(missing_docs)]
 
+pub mod branch;
 pub mod control;
 pub mod cubin;
+pub mod edit;
 pub mod elf;
 pub mod inst;
 pub mod patch;
@@ -20,6 +24,7 @@ pub mod profile;
 
 pub use control::{Control, ControlRange};
 pub use cubin::{Cubin, CubinError, Kernel};
+pub use edit::Edit;
 pub use elf::{Elf, ElfError};
 pub use inst::{Instruction, Unit};
 pub use profile::{Latencies, Profile};

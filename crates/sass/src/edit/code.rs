@@ -1,0 +1,257 @@
+//! The text section itself, its symbols and its relocations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Edit, Moves};
+use crate::branch::{CodeOperand, target};
+use crate::elf::kernel::INSTRUCTION;
+use crate::elf::{Elf, ElfError, refused};
+use crate::inst::Instruction;
+
+/// Sections of code are whole groups of so many instructions.
+const GROUP: usize = 8;
+const NOP: u16 = 0x118;
+/// The NOP of the padding as ptxas writes it on every architecture.
+const PADDING: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
+/// Names a return address.
+const LEPC: u16 = 0x14e;
+
+/// Old offsets of instructions whose code offset the linker or driver fills in, with the offset
+/// that they name if it is in the same section.
+pub(super) type Relocated = BTreeMap<u64, Option<u64>>;
+
+/// The relocations of the text section, as far as they concern code offsets.
+pub(super) fn relocated_targets(elf: &Elf, text: usize) -> Result<Relocated, ElfError> {
+    let symbols = elf.symbols()?;
+    let mut found = Relocated::new();
+    for (i, section) in elf.sections.iter().enumerate() {
+        if !section.is_relocations() || section.info as usize != text {
+            continue;
+        }
+        for r in elf.relocations(i)? {
+            let symbol = symbols.get(r.symbol as usize);
+            let here = symbol.filter(|s| usize::from(s.section) == text);
+            let named = here.map(|s| s.value.wrapping_add_signed(r.addend.unwrap_or(0)));
+            let start = r.offset - r.offset % INSTRUCTION as u64;
+            found.insert(start, named);
+        }
+    }
+    Ok(found)
+}
+
+/// The new code, and where everything went.
+pub(super) fn rebuild(
+    edit: &Edit,
+    old: &[Instruction],
+    relocated: &Relocated,
+) -> Result<(Vec<Instruction>, Moves), String> {
+    let wishes = (edit.before.keys()).chain(edit.after.keys());
+    let wishes = wishes.chain(edit.replaced.keys()).chain(&edit.deleted);
+    if let Some(at) = wishes.copied().find(|&at| at >= old.len()) {
+        return Err(format!("there is no instruction {at}"));
+    }
+    let returns = return_addresses(old, relocated)?;
+    let padding = old
+        .iter()
+        .rev()
+        .take_while(|i| i.operation() == NOP)
+        .count();
+    let end = old.len() - padding;
+    let first_in_padding = |keys: Option<&usize>| keys.is_some_and(|&at| at >= end);
+    if first_in_padding(edit.before.keys().next_back())
+        || first_in_padding(edit.after.keys().next_back())
+        || first_in_padding(edit.deleted.last())
+    {
+        return Err("an edit in the padding behind the code".into());
+    }
+    let mut code = Vec::with_capacity(old.len());
+    let mut origin = Vec::with_capacity(old.len());
+    let mut moves = Moves {
+        places: Vec::with_capacity(old.len()),
+        starts: Vec::with_capacity(old.len() + 1),
+    };
+    let none = Vec::new();
+    for (at, &instruction) in old.iter().enumerate().take(end) {
+        moves.starts.push((code.len() * INSTRUCTION) as u64);
+        let before = edit.before.get(&at).unwrap_or(&none);
+        code.extend(before);
+        origin.resize(code.len(), None);
+        if edit.deleted.contains(&at) {
+            moves.places.push(None);
+        } else {
+            moves.places.push(Some((code.len() * INSTRUCTION) as u64));
+            code.push(edit.replaced.get(&at).copied().unwrap_or(instruction));
+            origin.push(Some(at));
+        }
+        code.extend(edit.after.get(&at).unwrap_or(&none));
+        origin.resize(code.len(), None);
+    }
+    let filled = code.len().next_multiple_of(GROUP) + padding / GROUP * GROUP;
+    let nop = match (old.get(end), old.first()) {
+        (Some(&nop), _) => nop,
+        (None, Some(any)) => Instruction::new(any.sm(), PADDING),
+        (None, None) => return Err("there is no code".into()),
+    };
+    for at in end..old.len() {
+        let new = (code.len() + at - end).min(filled) * INSTRUCTION;
+        moves.starts.push(new as u64);
+        moves.places.push(Some(new as u64));
+    }
+    moves.starts.push((filled * INSTRUCTION) as u64);
+    retarget(&mut code, &origin, &returns, relocated, &moves)?;
+    code.resize(filled, nop);
+    Ok((code, moves))
+}
+
+/// Gives every instruction that came from the old code its new distance or return address.
+fn retarget(
+    code: &mut [Instruction],
+    origin: &[Option<usize>],
+    returns: &BTreeMap<usize, u64>,
+    relocated: &Relocated,
+    moves: &Moves,
+) -> Result<(), String> {
+    for (place, origin) in origin.iter().enumerate() {
+        let Some(at) = *origin else { continue };
+        let instruction = code[place];
+        let old = at * INSTRUCTION;
+        let here = |what: &str| format!("{what} at {old:#x}");
+        if let Some(&address) = returns.get(&at) {
+            let new = moves.behind(address).and_then(|a| u32::try_from(a).ok());
+            let new = new.ok_or_else(|| here("a return address out of reach"))?;
+            if instruction.loaded_constant() != u32::try_from(address).ok() {
+                return Err(here("a return address that would be replaced"));
+            }
+            code[place] = instruction.with_constant(new);
+            continue;
+        }
+        if relocated.contains_key(&(old as u64)) {
+            continue;
+        }
+        match instruction.code_operand() {
+            CodeOperand::None => {}
+            CodeOperand::Indirect(name) => return Err(here(name)),
+            CodeOperand::Relative(distance) => {
+                let named = target(old, distance).and_then(|t| match instruction.operation() {
+                    LEPC => moves.behind(t),
+                    _ => moves.boundary(t),
+                });
+                let named = named.ok_or_else(|| here("a branch out of the function"))?;
+                let next = ((place + 1) * INSTRUCTION) as i64;
+                let moved = instruction.with_distance(named as i64 - next);
+                code[place] = moved.ok_or_else(|| here("a branch target out of reach"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The constants that are return addresses: index of the instruction that loads it, and the
+/// address. Every call must have one in its own block, or name its return address otherwise.
+fn return_addresses(
+    code: &[Instruction],
+    relocated: &Relocated,
+) -> Result<BTreeMap<usize, u64>, String> {
+    let labels = labels(code);
+    let mut found = BTreeMap::new();
+    for (at, call) in code.iter().enumerate().filter(|(_, i)| i.is_call()) {
+        let address = ((at + 1) * INSTRUCTION) as u64;
+        let mut known = false;
+        for i in (0..at).rev() {
+            let old = i * INSTRUCTION;
+            let by_relocation = relocated.get(&(old as u64)) == Some(&Some(address));
+            let by_lepc = code[i].operation() == LEPC
+                && matches!(code[i].code_operand(), CodeOperand::Relative(d) if target(old, d) == Some(address));
+            if by_relocation || by_lepc {
+                known = true;
+                break;
+            }
+            if code[i].loaded_constant().map(u64::from) == Some(address) {
+                found.insert(i, address);
+                known = true;
+                break;
+            }
+            let leaves =
+                matches!(code[i].operation(), 0x147 | 0x14d | 0x150) && !code[i].is_predicated();
+            if labels.contains(&i) || leaves {
+                break;
+            }
+        }
+        if !known {
+            let form = if call.operation() == 0x144 {
+                "REL"
+            } else {
+                "ABS"
+            };
+            let old = at * INSTRUCTION;
+            return Err(format!(
+                "the return address of CALL.{form} at {old:#x} is not found"
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// Instructions that a relative branch names.
+fn labels(code: &[Instruction]) -> BTreeSet<usize> {
+    let targets = code
+        .iter()
+        .enumerate()
+        .filter_map(|(at, i)| match i.code_operand() {
+            CodeOperand::Relative(distance) => target(at * INSTRUCTION, distance),
+            _ => None,
+        });
+    targets.map(|t| t as usize / INSTRUCTION).collect()
+}
+
+/// Symbols in the section, and sizes, follow.
+pub(super) fn move_symbols(elf: &mut Elf, text: usize, moves: &Moves) -> Result<(), ElfError> {
+    let mut symbols = elf.symbols()?;
+    for symbol in symbols
+        .iter_mut()
+        .filter(|s| usize::from(s.section) == text)
+    {
+        let value = moves.boundary(symbol.value);
+        let size = moves.stretch(symbol.value, symbol.size);
+        let (Some(value), Some(size)) = (value, size) else {
+            return Err(refused(format!(
+                "symbol {} lies outside its section",
+                symbol.name
+            )));
+        };
+        (symbol.value, symbol.size) = (value, size);
+    }
+    elf.set_symbols(&symbols)
+}
+
+/// Relocations of the section, and those of other sections that name a place inside it.
+pub(super) fn move_relocations(elf: &mut Elf, text: usize, moves: &Moves) -> Result<(), ElfError> {
+    let symbols = elf.symbols()?;
+    for i in 0..elf.sections.len() {
+        if !elf.sections[i].is_relocations() {
+            continue;
+        }
+        let name = elf.sections[i].name.clone();
+        let inside = elf.sections[i].info as usize == text;
+        let mut relocations = elf.relocations(i)?;
+        for r in &mut relocations {
+            if inside {
+                let moved = moves.instruction(r.offset);
+                r.offset =
+                    moved.ok_or_else(|| refused(format!("{name} needs a deleted instruction")))?;
+            }
+            let symbol = symbols.get(r.symbol as usize);
+            let here = symbol.filter(|s| usize::from(s.section) == text);
+            if let (Some(symbol), Some(addend)) = (here, &mut r.addend) {
+                let named = symbol.value.checked_add_signed(*addend);
+                let ends = [symbol.value, named.unwrap_or(u64::MAX)].map(|at| moves.boundary(at));
+                let [Some(from), Some(to)] = ends else {
+                    return Err(refused(format!("{name} names a place outside the code")));
+                };
+                *addend = to as i64 - from as i64;
+            }
+        }
+        elf.set_relocations(i, &relocations)?;
+    }
+    Ok(())
+}

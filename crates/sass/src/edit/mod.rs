@@ -1,0 +1,108 @@
+//! Inserting, deleting and replacing instructions of one function, with everything that holds an
+//! offset into its code.
+//!
+//! An [`Edit`] is a list of wishes against the instructions as they stand in the text section
+//! (kernel and the helper functions behind it); [`Edit::apply`] carries them all out at once, or
+//! refuses and leaves the cubin as it was.
+//!
+//! * A jump to instruction `i` lands on what was inserted before `i`; what was inserted after `i`
+//!   is reached only from `i`.
+//! * The padding at the end of the section keeps its rule (instructions up to a multiple of 128
+//!   bytes, and as many whole groups of eight as there were).
+//! * What follows: relative branches in every encoding ([`crate::branch`]), return addresses loaded
+//!   as constants before a call, symbols, relocations, the offsets in `.nv.info.KERNEL`
+//!   ([`facts`]), line tables ([`lines`]), call frame information ([`frames`]); file offsets and
+//!   program headers follow when the container is written.
+//! * Refused by name: functions with jump tables or calls through registers (their tables of code
+//!   offsets are not told apart from data), a return address that is not found, a target out of
+//!   reach, an attribute whose meaning is not known, full debug information, relocatable files,
+//!   and the deletion of an instruction that something refers to.
+//!
+//! The intermediate copy of the program that cubins for sm_100 and later carry beside the machine
+//! code (.nv.merc.*, .nv.capmerc.*) is left alone: it stays the original program's.
+
+mod code;
+mod facts;
+mod frames;
+mod lines;
+mod moves;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::elf::{Elf, ElfError, refused};
+use crate::inst::Instruction;
+
+pub use moves::Moves;
+
+/// Changes of one function's code, by the index of the instruction in its section.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Edit {
+    before: BTreeMap<usize, Vec<Instruction>>,
+    after: BTreeMap<usize, Vec<Instruction>>,
+    replaced: BTreeMap<usize, Instruction>,
+    deleted: BTreeSet<usize>,
+}
+
+impl Edit {
+    /// No change.
+    pub fn new() -> Edit {
+        Edit::default()
+    }
+
+    /// Inserts `code` before instruction `at`; jumps to `at` land on it. Its own distances, if it
+    /// has any, are taken as they are.
+    pub fn insert_before(&mut self, at: usize, code: impl IntoIterator<Item = Instruction>) {
+        self.before.entry(at).or_default().extend(code);
+    }
+
+    /// Inserts `code` after instruction `at`; only `at` falls through to it.
+    pub fn insert_after(&mut self, at: usize, code: impl IntoIterator<Item = Instruction>) {
+        self.after.entry(at).or_default().extend(code);
+    }
+
+    /// Puts another instruction in the place of `at`. If it refers to code, it does so by the
+    /// distance as it was before the edit.
+    pub fn replace(&mut self, at: usize, instruction: Instruction) {
+        self.replaced.insert(at, instruction);
+    }
+
+    /// Deletes instruction `at`; jumps to it land on what follows.
+    pub fn delete(&mut self, at: usize) {
+        self.deleted.insert(at);
+    }
+
+    /// Is there nothing to do?
+    pub fn is_empty(&self) -> bool {
+        *self == Edit::default()
+    }
+
+    /// Carries out the changes in the function called `name`; returns where everything went.
+    ///
+    /// # Errors
+    /// The reason why it cannot be done; the cubin is unchanged then.
+    pub fn apply(&self, elf: &mut Elf, name: &str) -> Result<Moves, ElfError> {
+        let kernel = elf.kernel(name)?;
+        if elf.is_relocatable() {
+            return Err(refused("the code of a relocatable file cannot be moved"));
+        }
+        if elf.section(".debug_info").is_some() {
+            return Err(refused(
+                "the code of a cubin with full debug information (-G) cannot be moved",
+            ));
+        }
+        let old = elf.instructions(&kernel)?;
+        let relocated = code::relocated_targets(elf, kernel.text)?;
+        let (new, moves) = code::rebuild(self, &old, &relocated)
+            .map_err(|why| refused(format!("{name}: {why}")))?;
+        let mut changed = elf.clone();
+        lines::follow(&mut changed, kernel.text, &moves)?;
+        frames::follow(&mut changed, kernel.text, &moves)?;
+        facts::follow(&mut changed, &kernel, &moves)?;
+        code::move_relocations(&mut changed, kernel.text, &moves)?;
+        code::move_symbols(&mut changed, kernel.text, &moves)?;
+        let bytes = new.iter().flat_map(|i| i.bits().to_le_bytes());
+        changed.sections[kernel.text].data = bytes.collect();
+        *elf = changed;
+        Ok(moves)
+    }
+}
