@@ -3,13 +3,15 @@
 //! `warpwright-corpus build DIR` compiles the sources of this crate, the examples and generated ones with
 //! every producer there is: [`plan`] says what, [`producers`] with what, [`build`] does it.
 //! `warpwright-corpus check DIR` reads every `.ptx` file below a directory and checks the front end's
-//! promises on it ([`check`]); [`table`] shows the outcome.
+//! promises on it ([`check`]); [`table`] shows the outcome. `warpwright-corpus sass DIR` assembles that PTX
+//! for every architecture and checks the binary level on it ([`sass`]).
 
 pub mod build;
 pub mod check;
 pub mod directives;
 pub mod plan;
 pub mod producers;
+pub mod sass;
 pub mod table;
 pub mod wrappers;
 
@@ -43,8 +45,11 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// There is nothing to check.
-    #[error("there is no .ptx file below `{}`; run `warpwright-corpus build` first", .0.display())]
+    #[error("there is nothing to check below `{}`; run `warpwright-corpus build` first", .0.display())]
     Empty(PathBuf),
+    /// The page for the figures has no place for them.
+    #[error("`{}` has no place for the table", .0.display())]
+    Page(PathBuf),
 }
 
 impl Error {

@@ -1,4 +1,4 @@
-//! `warpwright-corpus`: builds the PTX corpus and checks the front end on it.
+//! `warpwright-corpus`: builds the PTX corpus and checks the front end on it; the same for SASS.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use warpwright_corpus::build::{Entry, Index, build};
 use warpwright_corpus::plan::{Sources, plan};
 use warpwright_corpus::producers::{self, Kind};
-use warpwright_corpus::{Error, check, table};
+use warpwright_corpus::{Error, check, sass, table};
 
 /// A large corpus of PTX from many producers, and the front end held against it.
 #[derive(Parser)]
@@ -41,6 +41,20 @@ enum Command {
         /// The folder.
         dir: PathBuf,
         /// Also write the table, with an introduction, to this file.
+        #[arg(long)]
+        summary: Option<PathBuf>,
+    },
+    /// Assemble the corpus' PTX of nvcc for every architecture, and check the cubins.
+    Sass {
+        /// The folder that `build` has filled.
+        dir: PathBuf,
+        /// Only check the cubins that are below the folder.
+        #[arg(long)]
+        check_only: bool,
+        /// A CUDA toolkit to use, besides those found by themselves; may be given twice.
+        #[arg(long = "toolkit")]
+        toolkits: Vec<PathBuf>,
+        /// Also write the table into this page, between its two marks.
         #[arg(long)]
         summary: Option<PathBuf>,
     },
@@ -78,6 +92,12 @@ fn main() -> ExitCode {
             )
         }
         Command::Check { dir, summary } => run_check(dir, summary),
+        Command::Sass {
+            dir,
+            check_only,
+            toolkits,
+            summary,
+        } => run_sass(dir, check_only, toolkits, summary),
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error}");
@@ -141,4 +161,44 @@ fn run_check(dir: PathBuf, summary: Option<PathBuf>) -> Result<ExitCode, Error> 
     } else {
         ExitCode::from(1)
     })
+}
+
+fn run_sass(
+    dir: PathBuf,
+    check_only: bool,
+    toolkits: Vec<PathBuf>,
+    summary: Option<PathBuf>,
+) -> Result<ExitCode, Error> {
+    let mut good = true;
+    if !check_only {
+        let options = producers::Options {
+            toolkits,
+            install: false,
+        };
+        let mut present = Vec::new();
+        for kind in producers::all() {
+            match (&kind, producers::find(&kind, &options)) {
+                (Kind::Nvcc(_), Ok(producer)) => present.push(producer),
+                (Kind::Nvcc(_), Err(text)) => eprintln!("MISSING {kind}: {text}"),
+                _ => {}
+            }
+        }
+        let failed = sass::assemble(&dir, &present)?;
+        eprintln!("{} compilations failed", failed.len());
+        good = failed.is_empty();
+    }
+    let tallies = sass::check::check_dir(&dir)?;
+    let table = sass::check::table(&tallies);
+    print!("{table}");
+    if let Some(path) = summary {
+        let told = |source| Error::Io {
+            path: path.clone(),
+            source,
+        };
+        let page = std::fs::read_to_string(&path).map_err(told)?;
+        let page = sass::check::in_page(&page, &table).ok_or(Error::Page(path.clone()))?;
+        std::fs::write(&path, page).map_err(told)?;
+    }
+    good &= tallies.values().all(|t| t.failures.is_empty());
+    Ok(ExitCode::from(u8::from(!good)))
 }
