@@ -135,6 +135,7 @@ impl<S: Semantics> Machine<'_, S> {
             (Meaning::Add(bits), &[a, b]) => terms.add(bits, a, b),
             (Meaning::Sub(bits), &[a, b]) => terms.sub(bits, a, b),
             (Meaning::Mul(bits), &[a, b]) => terms.mul(bits, a, b),
+            (Meaning::Xor(bits), &[a, b]) => terms.xor(bits, a, b),
             (Meaning::MulAdd(bits), &[a, b, c]) => {
                 let product = terms.mul(bits, a, b);
                 terms.add(bits, product, c)

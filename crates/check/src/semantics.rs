@@ -286,6 +286,8 @@ pub enum Meaning {
         /// Are the factors signed?
         signed: bool,
     },
+    /// Exclusive or of two arguments of so many bits.
+    Xor(u32),
     /// a · 2^b, or 0 from b = bits on.
     Shl(u32),
     /// Zeros above the low `from` bits.

@@ -366,6 +366,7 @@ impl Evaluation<'_> {
             Head::Add(bits) => truncate(arg(0)?.wrapping_add(arg(1)?), bits),
             Head::Sub(bits) => truncate(arg(0)?.wrapping_sub(arg(1)?), bits),
             Head::Mul(bits) => truncate(arg(0)?.wrapping_mul(arg(1)?), bits),
+            Head::Xor(bits) => truncate(arg(0)? ^ arg(1)?, bits),
             Head::MulWide(bits, signed) => {
                 let wide = |value| match signed {
                     true => sign_extend(value, bits),

@@ -44,6 +44,7 @@ pub(crate) enum Head {
     Add(u32),
     Sub(u32),
     Mul(u32),
+    Xor(u32),
     MulWide(u32, bool),
     ZeroExtend(u32, u32),
     SignExtend(u32, u32),
@@ -220,6 +221,26 @@ impl Terms {
             (_, Some(1)) => a,
             _ => self.make(Head::Mul(bits), [a, b]),
         }
+    }
+
+    /// Exclusive or is its own inverse.
+    pub(crate) fn xor(&mut self, bits: u32, a: Term, b: Term) -> Term {
+        let (a, b) = self.constant_last(a, b);
+        match (self.as_const(a), self.as_const(b)) {
+            (Some(a), Some(b)) => return self.constant(truncate(a ^ b, bits)),
+            (_, Some(0)) => return a,
+            _ if a == b => return self.constant(0),
+            _ => {}
+        }
+        for (whole, part) in [(a, b), (b, a)] {
+            if self.head(whole) == Head::Xor(bits)
+                && let [x, y] = *self.args(whole)
+                && (x == part || y == part)
+            {
+                return if x == part { y } else { x };
+            }
+        }
+        self.make(Head::Xor(bits), [a, b])
     }
 
     pub(crate) fn mul_wide(&mut self, bits: u32, signed: bool, a: Term, b: Term) -> Term {
@@ -445,6 +466,7 @@ impl Terms {
             Head::Add(bits) => format!("add{bits}"),
             Head::Sub(bits) => format!("sub{bits}"),
             Head::Mul(bits) => format!("mul{bits}"),
+            Head::Xor(bits) => format!("xor{bits}"),
             Head::MulWide(bits, _) => format!("mulwide{bits}"),
             Head::ZeroExtend(from, to) => format!("zext{from}to{to}"),
             Head::SignExtend(from, to) => format!("sext{from}to{to}"),

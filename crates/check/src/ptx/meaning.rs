@@ -29,6 +29,10 @@ pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
             Some((bits, signed)) => Meaning::MulAddWide { bits, signed },
             None => Meaning::Opaque,
         },
+        (Some(Op::Xor), [_], 2, 1) => match first {
+            Some(Type::B16 | Type::B32 | Type::B64) => Meaning::Xor(first.map_or(32, Type::bits)),
+            _ => Meaning::Opaque,
+        },
         (Some(Op::Shl), [_], 2, 1) => match first {
             Some(Type::B16 | Type::B32 | Type::B64) => Meaning::Shl(first.map_or(32, Type::bits)),
             _ => Meaning::Opaque,
