@@ -8,6 +8,8 @@
 //!   a decision on either side.
 //! * [`crat`]: resource usage, design space and choice as CRAT has them.
 //! * [`spill`], [`allocate`]: register passes on PTX, with what `regs` decides and `ptx` writes.
+//! * [`remat`], [`reduce`](mod@reduce), [`control`]: fewer registers, one means alone, all in turn, and
+//!   with ptxas in the loop.
 //! * [`database`]: measurements that overrule the model.
 //! * [`passes`]: passes that run alone, with the parameters of [`context`].
 
@@ -17,6 +19,7 @@ pub mod build;
 pub mod candidate;
 pub mod choose;
 pub mod context;
+pub mod control;
 pub mod crat;
 pub mod database;
 pub mod estimate;
@@ -29,6 +32,8 @@ pub mod passes;
 pub mod propose;
 pub mod realise;
 pub mod recipe;
+pub mod reduce;
+pub mod remat;
 pub mod residency;
 pub mod rewrite;
 pub mod score;

@@ -66,6 +66,12 @@ pub const PASSES: &[Pass] = &[
         },
     },
     Pass {
+        name: "remat",
+        about: "recompute values instead of keeping them in registers, down to --regs registers live",
+        options: crate::remat::OPTIONS,
+        apply: crate::remat::pass,
+    },
+    Pass {
         name: "spill-shared",
         about: "keep values in shared memory while the register pressure is high (You & Tsai)",
         options: crate::spill_pass::OPTIONS,

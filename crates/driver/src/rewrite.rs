@@ -12,6 +12,7 @@ use warpwright_target::Gpu;
 use crate::allocate::{Point, allocate};
 use crate::kernel::Block;
 use crate::recipe::{Decision, Scarce};
+use crate::reduce::reduce;
 use crate::throttle;
 
 /// Where a kernel will run.
@@ -63,6 +64,13 @@ fn text(site: &Site, decision: Decision) -> Result<String, String> {
         } => throttle::with_shared_memory(site, blocks),
         Decision::Allocate { registers, blocks } => {
             Ok(allocate(site, &Point::new(registers, blocks))?.text)
+        }
+        Decision::Reduce { registers } => {
+            let reduced = reduce(site, registers)?;
+            match reduced.text == *site.module.source {
+                true => Err(format!("{decision}: nothing lowers the pressure")),
+                false => Ok(reduced.text),
+            }
         }
         _ => Err(format!("{decision} is not a pass over PTX")),
     }

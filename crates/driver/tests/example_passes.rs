@@ -45,12 +45,12 @@ fn toolkit() -> Result<Toolkit, String> {
     Ok(toolkit)
 }
 
-/// Both passes on one example. A note of a pass that changes nothing is printed.
+/// All passes on one example. A note of a pass that changes nothing is printed.
 fn check(toolkit: &Toolkit, name: &str) -> Result<(), String> {
     let (module, launch, inputs) = example(toolkit, name)?;
     let kernel = module.function(&launch.kernel).ok_or("no kernel")?;
     let expected = emulate(&module, &launch, &inputs);
-    for pass in ["spill-shared", "allocate"] {
+    for pass in ["remat", "spill-shared", "allocate"] {
         let context = Context {
             gpu: lookup("h200").ok(),
             kernel: Some(&launch.kernel),

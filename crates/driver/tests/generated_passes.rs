@@ -74,6 +74,19 @@ fn run(pass: &str, options: &[(&str, &str)], seed: u64, percent: u32) -> Option<
 }
 
 #[test]
+fn recomputed() {
+    let mut changed = 0;
+    for seed in seeds(12) {
+        let rules = ["full", "paper"][seed as usize % 2];
+        for percent in [75, 0] {
+            changed += u32::from(run("remat", &[("rules", rules)], seed, percent).is_some());
+        }
+    }
+    // The test must not run dry.
+    assert!(changed > 0);
+}
+
+#[test]
 fn spilled_to_shared_memory() {
     let mut lower = 0;
     for seed in seeds(12) {

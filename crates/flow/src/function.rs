@@ -75,6 +75,19 @@ impl Queues {
     }
 }
 
+/// Can an instruction be executed once more, at another place where its operands hold the same
+/// values, to give the same results?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repetition {
+    /// No, or nobody knows: it has effects, depends on other threads or on memory that may change.
+    Never,
+    /// Yes, but it takes hundreds of cycles (a division, a global load): the 'long instruction' of
+    /// You & Tsai 2011, section 2.2.
+    Long,
+    /// Yes, at this price in simple instructions.
+    Cheap(u32),
+}
+
 /// One function, as the analyses see it.
 ///
 /// Execution starts at instruction 0. Control that falls off the last instruction leaves the
@@ -129,6 +142,18 @@ pub trait Function {
     /// (the one written, the one read). No instruction has to answer.
     fn copy_of(&self, _inst: Inst) -> Option<(Value, Value)> {
         None
+    }
+
+    /// Can `inst` be executed once more elsewhere? Only asked of unguarded instructions that write
+    /// one value.
+    fn repetition(&self, _inst: Inst) -> Repetition {
+        Repetition::Never
+    }
+
+    /// May a copy of `inst` stand right before `place`, as far as names go? (In PTX a register or
+    /// variable of an inner scope is unknown outside.)
+    fn can_stand_before(&self, _inst: Inst, _place: Inst) -> bool {
+        true
     }
 
     /// The name of a value as the instruction set prints it (`%rd12`, `R7`).

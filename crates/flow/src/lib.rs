@@ -34,7 +34,7 @@ pub use cfg::{Block, Cfg};
 pub use cranelift_entity::EntityRef;
 pub use defuse::{DefUse, Source, Web, Webs};
 pub use dominators::Dominators;
-pub use function::{Class, ClassInfo, Function, Inst, Queue, Queues, Transfer, Value};
+pub use function::{Class, ClassInfo, Function, Inst, Queue, Queues, Repetition, Transfer, Value};
 pub use liveness::{LiveSet, Liveness, Walk};
 pub use loops::{Loop, Loops};
 pub use pressure::{Pressure, PressureRegion};

@@ -155,6 +155,20 @@ impl<'m> Edits<'m> {
         }
     }
 
+    /// Replaces an instruction by lines; by none, it is removed with its line.
+    pub fn replace_by_lines(&mut self, func: FuncId, inst: Inst, lines: &[String]) {
+        let Some(body) = self.body(func) else { return };
+        let span = body.insts[inst].span;
+        let separator = match self.indent(span.start) {
+            Some(indent) => format!("\n{indent}"),
+            None => " ".to_owned(),
+        };
+        match lines.is_empty() {
+            true => self.delete(span),
+            false => self.replace(span, lines.join(&separator)),
+        }
+    }
+
     /// Removes an instruction.
     pub fn delete_inst(&mut self, func: FuncId, inst: Inst) {
         if let Some(body) = self.body(func) {
@@ -222,22 +236,8 @@ impl<'m> Edits<'m> {
     /// Renames a register in one instruction, wherever it stands there (guard included).
     pub fn rename_in(&mut self, func: FuncId, inst: Inst, reg: Reg, name: &str) {
         let Some(body) = self.body(func) else { return };
-        let data = body.insts[inst];
-        if data.guard.is_some_and(|g| g.reg == reg) {
-            self.rename_word(Span::new(data.span.start, data.opcode_span.start), name);
-        }
-        let mut lists = vec![data.operands];
-        while let Some(list) = lists.pop() {
-            for id in list.ids() {
-                match body.operands[id] {
-                    Operand::Vector(inner)
-                    | Operand::List(inner)
-                    | Operand::Pair(inner)
-                    | Operand::MemTuple(inner) => lists.push(inner),
-                    _ if refers_to(body, id, reg) => self.rename_word(body.operand_spans[id], name),
-                    _ => {}
-                }
-            }
+        for place in places_of(self.module, body, inst, reg) {
+            self.replace(place, name);
         }
     }
 
@@ -254,21 +254,6 @@ impl<'m> Edits<'m> {
             Some(_) => self.add_register(func, body.regs[reg].ty, name)?,
         }
         Ok(())
-    }
-
-    /// Replaces the first word in a span, up to its selector.
-    fn rename_word(&mut self, within: Span, name: &str) {
-        let tiles = &self.module.syntax.tiles;
-        let from = tiles.partition_point(|t| t.span.start < within.start);
-        let inside = tiles[from..]
-            .iter()
-            .take_while(|t| t.span.end <= within.end);
-        let mut words = inside.filter(|t| t.kind == Kind::Word);
-        if let Some(word) = words.next() {
-            let text = self.module.text(word.span);
-            let length = text.find('.').unwrap_or(text.len()) as u32;
-            self.replace(Span::new(word.span.start, word.span.start + length), name);
-        }
     }
 
     // Directives of a function's head.
@@ -382,6 +367,52 @@ impl<'m> Edits<'m> {
         let start = span.start - indent.len() as u32;
         blank.then(|| Span::new(start, span.end + line_end as u32 + 1))
     }
+}
+
+/// Where an instruction names a register, guard included, without the selectors behind it.
+pub(crate) fn places_of(module: &Module, body: &Body, inst: Inst, reg: Reg) -> Vec<Span> {
+    let data = body.insts[inst];
+    let mut places = Vec::new();
+    if data.guard.is_some_and(|g| g.reg == reg) {
+        let guard = Span::new(data.span.start, data.opcode_span.start);
+        places.extend(first_word(module, guard));
+    }
+    for id in data.operands.ids() {
+        places.extend(places_in(module, body, id, reg));
+    }
+    places
+}
+
+/// Where an operand names a register, without the selectors behind it.
+pub(crate) fn places_in(module: &Module, body: &Body, operand: OperandId, reg: Reg) -> Vec<Span> {
+    let mut places = Vec::new();
+    let mut work = vec![operand];
+    while let Some(id) = work.pop() {
+        match body.operands[id] {
+            Operand::Vector(inner)
+            | Operand::List(inner)
+            | Operand::Pair(inner)
+            | Operand::MemTuple(inner) => work.extend(inner.ids()),
+            _ if refers_to(body, id, reg) => {
+                places.extend(first_word(module, body.operand_spans[id]));
+            }
+            _ => {}
+        }
+    }
+    places
+}
+
+/// The first word in a span, up to its selector.
+fn first_word(module: &Module, within: Span) -> Option<Span> {
+    let tiles = &module.syntax.tiles;
+    let from = tiles.partition_point(|t| t.span.start < within.start);
+    let mut inside = tiles[from..]
+        .iter()
+        .take_while(|t| t.span.end <= within.end);
+    let word = inside.find(|t| t.kind == Kind::Word)?;
+    let text = module.text(word.span);
+    let length = text.find('.').unwrap_or(text.len()) as u32;
+    Some(Span::new(word.span.start, word.span.start + length))
 }
 
 /// Does an operand itself (not a part of it) name the register?

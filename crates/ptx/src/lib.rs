@@ -8,6 +8,7 @@ mod names;
 pub mod opcode;
 mod parse;
 pub mod print;
+pub mod repeat;
 pub mod span;
 pub mod special;
 pub mod spill;

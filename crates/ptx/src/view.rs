@@ -10,7 +10,7 @@
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 use warpwright_flow as flow;
-use warpwright_flow::{Class, ClassInfo, Queue, Queues, Transfer, Value};
+use warpwright_flow::{Class, ClassInfo, Queue, Queues, Repetition, Transfer, Value};
 
 use crate::ir::{
     Base, Body, FuncId, Function, FunctionKind, Inst, Label, Module, OpcodeId, Operand,
@@ -18,6 +18,7 @@ use crate::ir::{
 };
 use crate::opcode::{Control, Op, Role, Shape};
 use crate::print::inst_text;
+use crate::repeat;
 use crate::types::Type;
 
 /// `wgmma`: operands are read and written up to `wgmma.wait_group 0`.
@@ -249,6 +250,14 @@ impl<'m> View<'m> {
         labels
     }
 
+    /// Is a top-level operand of an instruction read, and is it written? (Registers in an address
+    /// are read, whatever the operand is.)
+    pub(crate) fn operand_access(&self, inst: Inst, index: usize) -> (bool, bool) {
+        let accesses = self.plan(inst).accesses.as_ref();
+        let access = accesses.and_then(|list| list.get(index)).copied();
+        access.map_or((true, true), |access| (access.reads, access.writes))
+    }
+
     fn plan(&self, inst: Inst) -> &Plan {
         let data = &self.body.insts[inst];
         let plans = &self.plans[data.opcode];
@@ -440,6 +449,14 @@ impl flow::Function for View<'_> {
         };
         let (to, from) = (value(*to), value(*from));
         (self.class(to) == self.class(from)).then_some((to, from))
+    }
+
+    fn repetition(&self, inst: flow::Inst) -> Repetition {
+        repeat::repetition(self, ptx(inst))
+    }
+
+    fn can_stand_before(&self, inst: flow::Inst, place: flow::Inst) -> bool {
+        repeat::can_stand_before(self, ptx(inst), ptx(place))
     }
 
     fn value_name(&self, value: Value) -> String {

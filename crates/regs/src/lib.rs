@@ -13,6 +13,7 @@ mod evict;
 pub mod frame;
 mod interference;
 pub mod knapsack;
+pub mod remat;
 pub mod spill;
 pub mod substacks;
 mod union;

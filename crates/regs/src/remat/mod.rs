@@ -1,0 +1,150 @@
+//! Goal: lower the register pressure to a desired degree by computing values again where they are
+//! used, instead of keeping them in registers while the pressure is high.
+//!
+//! Paper: You & Tsai 2011, section 2.2, Algorithm 1. While the pressure is above the goal, take the
+//! regions at the highest pressure. A value is a candidate if (1) its definition is no long
+//! instruction, (2) it lives through a whole region and is not accessed there, (3) the sources of its
+//! definition are live together behind the region, and (4) its definition is explicit: one instruction,
+//! no guard. Of these the one that covers the most regions, or has the longest live range, is computed
+//! again before its first use behind the region or where its sources are last live together, whatever
+//! comes first.
+//!
+//! Departures, under both rules:
+//! - The paper numbers instructions in a line. Here 'behind' and 'live' are data-flow facts, so regions
+//!   may lie in branches and loops; every use that the region reaches is served.
+//! - That the sources still hold what the definition read is tested (see [`place`]).
+//! - A step counts only if the analyses of the new code say that the peak is lower or shorter, and in
+//!   the end all steps are taken back that did not lower the peak: work without gain.
+//! - Recomputations are hidden from the compiler behind us (see [`hide`]): the paper's problem 1.
+//!
+//! Beyond the paper, under [`Rules::Full`]:
+//! - sources that are not live any more are computed again, too: chains of cheap operations down to
+//!   parameters, special registers, constants and addresses; or they stay live longer if that takes
+//!   fewer registers than the value (an index instead of the 64-bit address);
+//! - a value may cross a part of a region if others cross the rest;
+//! - of several candidates that free the same, the cheapest by loop-weighted cost is taken.
+//!
+//! Requires nothing of the function; preserves what every thread computes, bit for bit. Values in
+//! flight under asynchronous operations stay where they are.
+
+mod candidate;
+mod facts;
+mod hide;
+mod place;
+mod rewrite;
+
+use warpwright_flow::{Function, Inst};
+
+use facts::{Facts, price};
+use place::Sources;
+pub use rewrite::{Hidden, Mask, Rewrite, Step};
+
+/// Which rules apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rules {
+    /// The four conditions and the selection rule as the paper has them.
+    Paper,
+    /// What goes beyond the paper, too.
+    #[default]
+    Full,
+}
+
+/// A function with values recomputed.
+#[derive(Clone, Debug)]
+pub struct Rematerialized<'f, F> {
+    /// The new code.
+    pub rewrite: Rewrite<'f, F>,
+    /// The highest pressure before, in 32-bit registers.
+    pub before: u32,
+    /// The highest pressure now, without what hiding takes. It may be above the goal.
+    pub pressure: u32,
+    /// What the recomputations cost beyond the definitions that they replace: simple instructions,
+    /// weighted by loop depth ([`warpwright_flow::Loops::weight`]).
+    pub cost: f64,
+}
+
+/// Candidates that are tried in a round before it is given up.
+const TRIES: usize = 48;
+
+/// Recomputes values until the highest pressure is at most `goal` 32-bit registers, or nothing more
+/// can be done.
+pub fn rematerialize<F: Function>(func: &F, goal: u32, rules: Rules) -> Rematerialized<'_, F> {
+    let mut now = State::new(Rewrite::new(func));
+    let before = now.facts.pressure.max();
+    let mut best = now.rewrite.clone();
+    while now.facts.pressure.max() > goal {
+        let Some(next) = improve(&now, rules) else {
+            break;
+        };
+        if next.facts.pressure.max() < now.facts.pressure.max() {
+            best = next.rewrite.clone();
+        }
+        now = next;
+    }
+    let State { mut rewrite, facts } = State::new(best);
+    hide::hide(&mut rewrite, &facts);
+    Rematerialized {
+        before,
+        pressure: facts.pressure.max(),
+        cost: cost(&rewrite, &facts),
+        rewrite,
+    }
+}
+
+/// Code with its analyses.
+struct State<'f, F> {
+    rewrite: Rewrite<'f, F>,
+    facts: Facts,
+}
+
+impl<'f, F: Function> State<'f, F> {
+    fn new(rewrite: Rewrite<'f, F>) -> Self {
+        let facts = Facts::new(&rewrite);
+        State { rewrite, facts }
+    }
+
+    /// How high the peak is, and how many instructions stand at it.
+    fn peak(&self) -> (u32, u32) {
+        let regions = self.facts.pressure.peak_regions();
+        let sizes = regions.iter().map(|r| r.last.0 - r.first.0 + 1);
+        (self.facts.pressure.max(), sizes.sum())
+    }
+}
+
+/// Recomputes one value: the best candidate that lowers or shortens the peak.
+fn improve<'f, F: Function>(now: &State<'f, F>, rules: Rules) -> Option<State<'f, F>> {
+    let regions = now.facts.pressure.peak_regions();
+    let candidates = candidate::find(&now.rewrite, &now.facts, &regions, rules);
+    let ways: &[Sources] = match rules {
+        Rules::Paper => &[Sources::Live],
+        Rules::Full => &[Sources::Live, Sources::Any],
+    };
+    let tries = candidates.iter().take(TRIES);
+    let pairs = tries.flat_map(|candidate| ways.iter().map(move |&way| (candidate, way)));
+    let mut placed = pairs
+        .filter_map(|(candidate, way)| place::recompute(&now.rewrite, &now.facts, candidate, way))
+        .map(State::new);
+    placed.find(|next| next.peak() < now.peak())
+}
+
+fn cost<F: Function>(rewrite: &Rewrite<'_, F>, facts: &Facts) -> f64 {
+    let mut added = 0.0;
+    for (index, step) in rewrite.steps().iter().enumerate() {
+        let inst = Inst(index as u32);
+        if step.is_copy {
+            added += f64::from(price(rewrite, inst).unwrap_or(0)) * facts.weight(inst);
+        }
+    }
+    let base = Facts::new(rewrite.base());
+    let mut kept = rewrite.steps().iter().filter(|step| !step.is_copy);
+    let mut next = kept.next();
+    for inst in (0..rewrite.base().inst_count() as u32).map(Inst) {
+        if next.is_some_and(|step| step.of == inst) {
+            next = kept.next();
+        } else {
+            let price = price(rewrite.base(), inst).unwrap_or(0);
+            added -= f64::from(price) * base.weight(inst);
+        }
+    }
+    added
+}
