@@ -125,11 +125,16 @@ impl Instruction {
         if self.operation() != 0x147 {
             return None;
         }
+        Some(self.relative_distance())
+    }
+
+    /// The distance field of relative branches and calls, whatever the instruction is.
+    pub(crate) fn relative_distance(self) -> i64 {
         let upper = ((self.field(34, 48) << 16) as i64) >> 16;
         if self.sm < 90 {
-            return Some(upper * 4);
+            return upper * 4;
         }
-        Some(((upper << 8) | self.field(16, 8) as i64) * 4)
+        ((upper << 8) | self.field(16, 8) as i64) * 4
     }
 
     /// The resource that it occupies.

@@ -10,6 +10,8 @@
 //! * [`control`]: the control field (stall, yield, barriers, wait mask, reuse), get and set.
 //! * [`inst`]: the fields of one instruction that are known for sm_75 and later.
 //! * [`patch`]: the register count of a finished cubin.
+//! * [`function`]: a code section as the analyses of `flow` see it.
+//! * [`roles`]: which registers each instruction reads and writes.
 //! * [`profile`]: loop-weighted counts and a single-warp timing walk, the input of `model`.
 #![warn(missing_docs)]
 
@@ -18,9 +20,11 @@ pub mod control;
 pub mod cubin;
 pub mod edit;
 pub mod elf;
+pub mod function;
 pub mod inst;
 pub mod patch;
 pub mod profile;
+pub mod roles;
 
 pub use control::{Control, ControlRange};
 pub use cubin::{Cubin, CubinError, Kernel};

@@ -8,6 +8,7 @@
 //! behind, whatever becomes of it.
 
 pub mod diagnostic;
+pub mod life_ranges;
 pub mod resources;
 
 mod cache;

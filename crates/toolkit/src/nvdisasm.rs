@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::diagnostic;
 use crate::error::ToolError;
 use crate::find::Toolkit;
+use crate::life_ranges;
 use crate::process::Invocation;
 use crate::scratch::Scratch;
 use crate::tool::{Tool, ToolKind};
@@ -42,6 +43,16 @@ impl<'a> Nvdisasm<'a> {
     pub fn disassemble(&self, cubin: &[u8], options: &[&str]) -> Result<String, ToolError> {
         let bytes = self.run(cubin, options)?;
         String::from_utf8(bytes).map_err(|_| garbage("its text is not UTF-8"))
+    }
+
+    /// What every instruction does to every register (`-plr -lrm narrow`), by section.
+    ///
+    /// # Errors
+    /// [`ToolError::Rejected`] when it cannot read the cubin, [`ToolError::Garbage`] when it prints no life
+    /// ranges.
+    pub fn life_ranges(&self, cubin: &[u8]) -> Result<Vec<life_ranges::Section>, ToolError> {
+        let text = self.disassemble(cubin, &["-c", "-plr", "-lrm", "narrow"])?;
+        life_ranges::parse(&text).ok_or_else(|| garbage("there are no life ranges"))
     }
 
     /// Opcodes and operands as data (`-json`).

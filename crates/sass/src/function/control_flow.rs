@@ -1,0 +1,76 @@
+//! Control transfer as the bits of one instruction say it.
+
+use crate::inst::Instruction;
+
+/// What an instruction does to the program counter, targets as signed distances in bytes from the next
+/// instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ControlFlow {
+    /// Nothing: the next instruction follows (also BSSY, BSYNC, BREAK, YIELD and the like, which
+    /// wait for or release other threads).
+    Next,
+    /// A branch, always taken when the guard holds.
+    Jump(i64),
+    /// A branch under a condition besides the guard: a second predicate, BRA.DIV (do the threads of the
+    /// warp diverge?), BRA.U.ANY.
+    Branch(i64),
+    /// WARPSYNC.COLLECTIVE: the code up to the target is executed for all threads together.
+    Collective(i64),
+    /// A jump through a table (BRX).
+    Table,
+    /// A call of known distance.
+    Call(i64),
+    /// A call whose target a register or a relocation gives.
+    FarCall,
+    /// A jump whose target a register or a relocation gives and no table lists.
+    FarJump,
+    /// Back to the caller.
+    Return,
+    /// The thread ends.
+    Exit,
+}
+
+/// The second predicate of control instructions, PT if there is none.
+const SECOND: (u32, u128) = (87, 7);
+const PT: u128 = 7;
+/// BRA: .DIV (bit 91), and the modifiers .U, .CONV, .ANY (bits 82 to 86).
+const BRA_MODIFIERS: u128 = 1 << 91 | 0x1f << 82;
+const COLLECTIVE: u128 = 1 << 86;
+
+impl ControlFlow {
+    /// Reads `inst`.
+    pub fn of(inst: Instruction) -> ControlFlow {
+        let bits = inst.bits();
+        match (bits & 0xfff) as u16 {
+            0x547 | 0x947 => {
+                let distance = inst.relative_distance();
+                let conditional = Self::second(bits) != PT || bits & BRA_MODIFIERS != 0;
+                match conditional {
+                    true => ControlFlow::Branch(distance),
+                    false => ControlFlow::Jump(distance),
+                }
+            }
+            0x348 if bits & COLLECTIVE != 0 => ControlFlow::Collective(inst.relative_distance()),
+            0x944 => ControlFlow::Call(inst.relative_distance()),
+            0x343 | 0x344 | 0x943 => ControlFlow::FarCall,
+            0x949 | 0x958 => ControlFlow::Table,
+            0x34a | 0x94a | 0x34c | 0x94c | 0x959 => ControlFlow::FarJump,
+            0x350 | 0x950 => ControlFlow::Return,
+            0x94d | 0x95b => ControlFlow::Exit,
+            _ => ControlFlow::Next,
+        }
+    }
+
+    fn second(bits: u128) -> u128 {
+        bits >> SECOND.0 & SECOND.1
+    }
+
+    /// Does it transfer control only if a second predicate holds, which is no guard but works as one?
+    pub fn has_second_condition(inst: Instruction) -> bool {
+        let transfers = matches!(
+            ControlFlow::of(inst),
+            ControlFlow::Call(_) | ControlFlow::Return | ControlFlow::Exit | ControlFlow::Table
+        );
+        transfers && Self::second(inst.bits()) != PT
+    }
+}

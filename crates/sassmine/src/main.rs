@@ -1,0 +1,82 @@
+//! `warpwright-sassmine`: derives the tables of SASS facts under `crates/sass/tables`.
+
+mod bench;
+mod code;
+mod liveness;
+mod roles;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use warpwright_toolkit::{FindOptions, ToolError, Toolkit};
+
+/// Derives the tables of SASS facts from what NVIDIA's tools say about real and perturbed code.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Derive which registers each instruction reads and writes; see docs/sass-liveness.md.
+    Roles {
+        /// Folders or files: cubins of one architecture.
+        #[arg(required = true)]
+        corpus: Vec<PathBuf>,
+        /// Where the table goes.
+        #[arg(short, long)]
+        output: PathBuf,
+    },
+    /// Compare liveness with nvdisasm's, over a whole corpus; see docs/sass-liveness.md.
+    Liveness {
+        /// Folders or files: cubins.
+        #[arg(required = true)]
+        corpus: Vec<PathBuf>,
+    },
+}
+
+/// Why mining failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A tool is missing or failed.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// A file could not be read or written.
+    #[error("{0}: {1}")]
+    File(PathBuf, std::io::Error),
+    /// The corpus does not pass.
+    #[error("{0}")]
+    Differs(String),
+    /// A file is not what it should be.
+    #[error("{0}: {1}")]
+    Input(PathBuf, String),
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(summary) => {
+            println!("{summary}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn run(command: Command) -> Result<String, String> {
+    match command {
+        Command::Roles { corpus, output } => {
+            let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
+            roles::run(&toolkit, &corpus, &output).map_err(|e| e.to_string())
+        }
+        Command::Liveness { corpus } => {
+            let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
+            liveness::run(&toolkit, &corpus).map_err(|e| e.to_string())
+        }
+    }
+}
