@@ -81,13 +81,17 @@ fn reason(default: &Candidate, chosen: &Candidate, relative: f64) -> String {
         "predicted {:.2} times the default's time",
         relative
     )];
+    if chosen.recipe.is_throttle_only() {
+        parts.push("the same code, fewer blocks contend for the first-level cache".into());
+    }
     if let (Some(a), Some(b)) = (&default.residency, &chosen.residency)
         && a.warps != b.warps
     {
         parts.push(format!("{} instead of {} resident warps", b.warps, a.warps));
     }
     if let (Some(a), Some(b)) = (&default.resources, &chosen.resources) {
-        if a.registers != b.registers {
+        let is_code = !chosen.recipe.is_throttle_only();
+        if is_code && a.registers != b.registers {
             parts.push(format!(
                 "{} instead of {} registers",
                 b.registers, a.registers

@@ -13,11 +13,14 @@ use crate::crat::{ResourceUsage, choice, resource_usage};
 use crate::explain::pressure_report;
 use crate::kernel::shared_spilling_obstacle;
 use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Request, setting};
-use crate::propose::{Peers, Situation, Throttled, first_round, peers, second_round, throttles};
+use crate::propose::{
+    Goal, Peers, Situation, Throttled, first_round, goals, peers, second_round, third_round,
+    throttles,
+};
 use crate::realise::Plan;
-use crate::recipe::Recipe;
+use crate::recipe::{Decision, Recipe};
 use crate::residency::{occupy, stairs};
-use crate::rewrite::Setting;
+use crate::rewrite::{Setting, Site};
 use crate::score::score_all;
 
 /// Explores one kernel: all candidates, scored, and the choice. `default` is the build of the
@@ -106,9 +109,43 @@ impl Exploration<'_> {
         recipes.extend(self.swept(&situation, &stairs, request.peers));
         self.usage = Some(usage);
         self.build(recipes)?;
-        let candidates: Vec<Candidate> = self.built.iter().map(|b| b.candidate.clone()).collect();
-        self.build(second_round(&situation, &candidates))?;
+        self.build(second_round(&situation, &self.candidates()))?;
+        self.score();
+        let goals = goals(&situation, &self.candidates());
+        let mut recipes = third_round(&goals);
+        recipes.extend(self.reduced(id, &goals, max_reg, resources.registers));
+        self.build(recipes)?;
         Ok(())
+    }
+
+    /// You & Tsai's passes at each goal, with ptxas held to the limit. For one block more the
+    /// controller finds the pressure at which ptxas keeps to it by itself; for the other goals the
+    /// pressure has to fall by as much as the registers.
+    fn reduced(&self, kernel: FuncId, goals: &[Goal], pressure: u32, natural: u32) -> Vec<Recipe> {
+        let site = Site {
+            module: self.module,
+            kernel,
+            setting: self.setting,
+        };
+        let mut recipes = Vec::new();
+        for (at, goal) in goals.iter().enumerate() {
+            let limit = Decision::MaxRegisters {
+                registers: goal.registers,
+            };
+            let found = (at == 0)
+                .then(|| self.workshop.control(&site, goal.registers).ok()?.goal)
+                .flatten();
+            let plain = pressure.saturating_sub(natural.saturating_sub(goal.registers));
+            let registers = found.unwrap_or(plain);
+            let reduced = Recipe::default().with(Decision::Reduce { registers });
+            recipes.extend(found.map(|_| reduced.clone()));
+            recipes.push(reduced.with(limit));
+        }
+        recipes
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        self.built.iter().map(|b| b.candidate.clone()).collect()
     }
 
     fn default_resources(&self) -> Resources {
@@ -197,7 +234,7 @@ impl Exploration<'_> {
     }
 
     fn outcome(self, request: &Request, notes: Vec<String>) -> KernelOutcome {
-        let candidates: Vec<Candidate> = self.built.iter().map(|b| b.candidate.clone()).collect();
+        let candidates = self.candidates();
         let Choice { index, reason } = choose(&candidates, request.margin);
         let crat = self.usage.map(|usage| Crat {
             choice: usage

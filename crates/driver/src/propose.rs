@@ -25,7 +25,7 @@ const MOST_REGISTERS: u32 = 255;
 /// eighth still wins: `ionic` at 32 of 196 registers is its fastest build on an H200.)
 const LOWEST_SHARE: f64 = 0.125;
 /// Register limits that are built: small blocks have a stair every few registers.
-const MOST_LIMITS: usize = 9;
+const MOST_LIMITS: usize = 11;
 /// Limits that our own passes are tried at.
 const MOST_GOALS: usize = 3;
 /// Throttles that are measured.
@@ -128,18 +128,15 @@ pub fn goals(situation: &Situation, scored: &[Candidate]) -> Vec<Goal> {
     goals
 }
 
-/// The third round: our own passes at each goal. ptxas is held to the limit as well, because its
-/// scheduler adds pressure of its own.
+/// The third round: CRAT's allocator at each goal. ptxas is held to the limit as well, because its
+/// scheduler adds pressure of its own. (You & Tsai's passes need the controller: [`crate::explore`].)
 pub fn third_round(goals: &[Goal]) -> Vec<Recipe> {
     let at = |&Goal { registers, blocks }: &Goal| {
-        let limit = Decision::MaxRegisters { registers };
-        [
-            Decision::Reduce { registers },
-            Decision::Allocate { registers, blocks },
-        ]
-        .map(|pass| Recipe::default().with(pass).with(limit))
+        Recipe::default()
+            .with(Decision::Allocate { registers, blocks })
+            .with(Decision::MaxRegisters { registers })
     };
-    goals.iter().flat_map(at).collect()
+    goals.iter().map(at).collect()
 }
 
 /// The last round: the spill slots of finished builds moved to shared memory, for the default and the
@@ -247,12 +244,12 @@ fn limits(natural: u32, stairs: &[u32]) -> Vec<u32> {
     thin(limits, natural)
 }
 
-/// Drops limits, the ones closest to their neighbours first, until few enough are left. The next ones
-/// on either side of the natural need stay, and so do the ends.
+/// Drops limits, the ones closest to their neighbours first, until few enough are left. The next one
+/// above the natural need and the next two below it stay, and so do the ends.
 fn thin(mut limits: Vec<u32>, natural: u32) -> Vec<u32> {
     while limits.len() > MOST_LIMITS {
         let above = limits.partition_point(|&r| r < natural);
-        let stays = |at: usize| at == above || at + 1 == above;
+        let stays = |at: usize| (at..=at + 2).contains(&above);
         let gap = |at: usize| f64::from(limits[at + 1]) / f64::from(limits[at - 1]);
         let inner = (1..limits.len() - 1).filter(|&at| !stays(at));
         let Some(closest) = inner.min_by(|&a, &b| gap(a).total_cmp(&gap(b))) else {
@@ -288,7 +285,7 @@ mod tests {
         let stairs: Vec<u32> = (3..=31).map(|n| 8 * n).collect();
         let limits = limits(100, &stairs);
         assert_eq!(limits.len(), MOST_LIMITS);
-        for kept in [24, 96, 104, 255] {
+        for kept in [24, 88, 96, 104, 255] {
             assert!(limits.contains(&kept), "{kept}: {limits:?}");
         }
     }
@@ -364,7 +361,7 @@ mod tests {
                 .iter()
                 .map(Recipe::to_string)
                 .collect::<Vec<_>>(),
-            ["reduce-80+maxnreg-80", "allocate-80x3+maxnreg-80"]
+            ["allocate-80x3+maxnreg-80"]
         );
         let last: Vec<String> = last_round(&scored).iter().map(Recipe::to_string).collect();
         assert_eq!(last[0], "maxnreg-48+spill-to-shared");
