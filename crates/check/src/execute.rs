@@ -69,6 +69,18 @@ impl<S: Semantics> Machine<'_, S> {
                 (self.terms.assume(guard, term), bits)
             }
             Base::Symbol(ref name) => (self.terms.symbol(name), 64),
+            Base::Element {
+                ref of,
+                index,
+                scale,
+            } => {
+                let index = self.read(side, index);
+                let index = self.terms.assume(guard, index);
+                let scale = self.terms.constant(u64::from(scale));
+                let distance = self.terms.mul(32, index, scale);
+                let start = self.terms.symbol(of);
+                (self.terms.add(32, start, distance), 32)
+            }
         };
         self.terms.add_const(bits, base, address.offset)
     }
@@ -199,11 +211,6 @@ impl<S: Semantics> Machine<'_, S> {
         Results::Event(event)
     }
 
-    /// Is this an access to the rewrite's own memory?
-    fn is_private(&self, side: usize, address: Term) -> bool {
-        side == REWRITTEN && self.terms.is_private(address)
-    }
-
     #[expect(clippy::too_many_arguments, reason = "the parts of one instruction")]
     fn load(
         &mut self,
@@ -220,8 +227,8 @@ impl<S: Semantics> Machine<'_, S> {
         let mut extent = None;
         if let Some(access) = &step.access {
             let address = self.address(side, &access.address, guard);
-            if self.is_private(side, address) {
-                return self.load_slots(inst, access, address);
+            if self.terms.is_private(address) {
+                return self.load_slots(side, inst, access, address);
             }
             extent = self.extent(access, address, spaces);
             content.insert(0, address);
@@ -255,8 +262,8 @@ impl<S: Semantics> Machine<'_, S> {
         let mut extent = None;
         if let Some(access) = &step.access {
             let address = self.address(side, &access.address, guard);
-            if self.is_private(side, address) {
-                self.store_slots(inst, access, address, args, guard);
+            if self.terms.is_private(address) {
+                self.store_slots(side, inst, access, address, args, guard);
                 return Results::None;
             }
             extent = self.extent(access, address, spaces);

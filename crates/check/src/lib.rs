@@ -10,6 +10,7 @@ mod product;
 mod prove;
 mod ptx;
 mod report;
+mod sass;
 mod semantics;
 mod slots;
 mod spill;
@@ -20,6 +21,7 @@ mod verdict;
 
 pub use prove::check;
 pub use ptx::{Options, check_functions, check_modules};
+pub use sass::{CubinOptions, check_cubins, check_kernels};
 pub use semantics::{
     Access, Address, Arg, Base, Coordinate, Effect, Extend, Guard, Meaning, Semantics, SlotSpace,
     Spaces, Step, Unsupported, Variable,

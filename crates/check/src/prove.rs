@@ -317,8 +317,22 @@ fn private_slots<S: Semantics>(
             }
             None => {
                 let symbol = terms.make_private(&variable.name);
-                slots.add_region(&variable, symbol).map_err(Reason::new)?;
+                slots
+                    .add_region(Side::Rewritten, &variable, symbol, false)
+                    .map_err(Reason::new)?;
             }
+        }
+    }
+    let own = [
+        (Side::Original, original.own_memory()),
+        (Side::Rewritten, rewritten.own_memory()),
+    ];
+    for (side, variables) in own {
+        for variable in variables {
+            let symbol = terms.make_private(&variable.name);
+            slots
+                .add_region(side, &variable, symbol, true)
+                .map_err(Reason::new)?;
         }
     }
     Ok(slots)

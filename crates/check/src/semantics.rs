@@ -33,6 +33,12 @@ pub trait Semantics: Function {
     /// All variables that the function can name.
     fn variables(&self) -> Vec<Variable>;
 
+    /// Memory that this version alone has, whatever the other one calls its own: a stack frame that
+    /// holds nothing but spills. Its names must differ from the other version's.
+    fn own_memory(&self) -> Vec<Variable> {
+        Vec::new()
+    }
+
     /// Where `inst` stands, for people: line and text.
     fn place(&self, inst: Inst) -> String;
 
@@ -150,6 +156,15 @@ pub enum Base {
     Value(Value, u32),
     /// A variable.
     Symbol(String),
+    /// An element of a variable, in 32-bit arithmetic: its address plus `index` times `scale`.
+    Element {
+        /// The variable.
+        of: String,
+        /// A register of 32 bits.
+        index: Value,
+        /// Bytes.
+        scale: u32,
+    },
 }
 
 /// A load or store, for the rules about memory.

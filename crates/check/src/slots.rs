@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::linear::{FUEL, linear};
 use crate::semantics::{Coordinate, SlotSpace, Variable};
-use crate::term::{Head, Sym, Term, Terms, truncate};
+use crate::term::{Head, Side, Sym, Term, Terms, truncate};
 
 /// What is known about the blocks that run the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,8 @@ impl Default for Threads {
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     pub(crate) region: usize,
+    /// How many slots in memory of one version alone its version had before it.
+    ordinal: u32,
     /// The offset for each thread, in bytes from the start of the region.
     offsets: Rc<[u32]>,
     pub(crate) bytes: u32,
@@ -50,6 +52,10 @@ pub(crate) struct Slot {
 #[derive(Clone, Debug)]
 struct Region {
     name: String,
+    /// Whose it is.
+    side: Side,
+    /// Do both versions have such memory, each its own?
+    is_own: bool,
     symbol: Sym,
     space: SlotSpace,
     bytes: u32,
@@ -89,8 +95,14 @@ impl Slots {
         }
     }
 
-    /// Adds a private region.
-    pub(crate) fn add_region(&mut self, variable: &Variable, symbol: Sym) -> Result<(), String> {
+    /// Adds a private region of one function.
+    pub(crate) fn add_region(
+        &mut self,
+        side: Side,
+        variable: &Variable,
+        symbol: Sym,
+        is_own: bool,
+    ) -> Result<(), String> {
         if variable.space == SlotSpace::Other {
             return Ok(());
         }
@@ -102,6 +114,8 @@ impl Slots {
         }
         self.regions.push(Region {
             name: variable.name.clone(),
+            side,
+            is_own,
             symbol,
             space: variable.space,
             bytes: variable.bytes as u32,
@@ -122,6 +136,20 @@ impl Slots {
         format!("{name}[{first}..{}]", first + slot.bytes)
     }
 
+    /// A name for what the slot holds before anything is written to it. The n-th slots of both
+    /// versions share it: what stands in the original's frame at first is unknown, and is taken to
+    /// be what the rewritten version finds in the slot of the same number. That needs slots that do
+    /// not overlap, so that any choice is possible.
+    pub(crate) fn unset(&self, slot: u32) -> u32 {
+        const SHARED_NAME: u32 = 1 << 31;
+        let found = &self.slots[slot as usize];
+        let is_free = self.regions[found.region].is_own && found.overlaps.is_empty();
+        match is_free {
+            true => SHARED_NAME | found.ordinal,
+            false => slot,
+        }
+    }
+
     /// May a call change the slots of this region?
     pub(crate) fn survives_call(&self, slot: u32) -> bool {
         !self.regions[self.slots[slot as usize].region].is_global
@@ -132,6 +160,7 @@ impl Slots {
         &mut self,
         terms: &Terms,
         address: Term,
+        side: Side,
         space: SlotSpace,
         bytes: u32,
         lanes: u32,
@@ -139,6 +168,11 @@ impl Slots {
         let region = self.region_of(terms, address).ok_or_else(|| {
             Misplaced::Unclear("an address mixes the spill area with something else".to_owned())
         })?;
+        if self.regions[region].side != side {
+            let name = &self.regions[region].name;
+            let text = format!("{name} belongs to the other version");
+            return Err(Misplaced::Unclear(text));
+        }
         if self.regions[region].space != space {
             let name = &self.regions[region].name;
             return Err(Misplaced::Wrong(format!(
@@ -251,8 +285,12 @@ impl Slots {
         let offsets = key.1.clone();
         self.claim(region, &offsets, bytes)?;
         let id = self.slots.len() as u32;
+        let side = self.regions[region].side;
+        let earlier = self.slots.iter().map(|slot| &self.regions[slot.region]);
+        let ordinal = earlier.filter(|r| r.is_own && r.side == side).count() as u32;
         let mut slot = Slot {
             region,
+            ordinal,
             offsets,
             bytes,
             overlaps: Vec::new(),

@@ -3,14 +3,14 @@
 use warpwright_flow::Inst;
 
 use crate::execute::Results;
-use crate::machine::{Machine, REWRITTEN};
+use crate::machine::{Machine, REWRITTEN, SIDES};
 use crate::semantics::{Access, Extend, Semantics, SlotSpace};
 use crate::slots::Misplaced;
 use crate::state::CONVERGENCE;
 use crate::term::{Args, Head, Term, Terms};
 
 impl<S: Semantics> Machine<'_, S> {
-    fn place(&mut self, inst: Inst, access: &Access, address: Term) -> Vec<u32> {
+    fn place(&mut self, side: usize, inst: Inst, access: &Access, address: Term) -> Vec<u32> {
         let Access {
             bytes,
             lanes,
@@ -22,7 +22,9 @@ impl<S: Semantics> Machine<'_, S> {
                 let text = "the spill area is accessed through a generic address";
                 Err(Misplaced::Unclear(text.to_owned()))
             }
-            _ => self.slots.place(&self.terms, address, space, bytes, lanes),
+            _ => self
+                .slots
+                .place(&self.terms, address, SIDES[side], space, bytes, lanes),
         };
         self.fill_slots();
         placed.unwrap_or_else(|misplaced| {
@@ -31,8 +33,14 @@ impl<S: Semantics> Machine<'_, S> {
         })
     }
 
-    pub(crate) fn load_slots(&mut self, inst: Inst, access: &Access, address: Term) -> Results {
-        let slots = self.place(inst, access, address);
+    pub(crate) fn load_slots(
+        &mut self,
+        side: usize,
+        inst: Inst,
+        access: &Access,
+        address: Term,
+    ) -> Results {
+        let slots = self.place(side, inst, access, address);
         let bits = 8 * access.bytes;
         let loaded = slots.into_iter().map(|slot| {
             let term = self.slot_content(slot);
@@ -90,13 +98,14 @@ impl<S: Semantics> Machine<'_, S> {
 
     pub(crate) fn store_slots(
         &mut self,
+        side: usize,
         inst: Inst,
         access: &Access,
         address: Term,
         args: &Args,
         guard: Term,
     ) {
-        let slots = self.place(inst, access, address);
+        let slots = self.place(side, inst, access, address);
         for (slot, &value) in slots.into_iter().zip(args) {
             let old = self.slot_values[slot as usize];
             let new = self.terms.select(guard, value, old);

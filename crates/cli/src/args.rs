@@ -119,7 +119,7 @@ pub enum Emit {
 /// `warpwright opt`
 #[derive(Debug, Args)]
 pub struct OptArgs {
-    /// A .cu or .ptx file
+    /// A .cu, .ptx or .cubin file
     pub file: PathBuf,
     /// Where the chosen kernel goes
     #[arg(short, long, value_name = "OUT")]
@@ -206,9 +206,9 @@ pub struct RunSetup {
 /// `warpwright check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// The original (.ptx)
+    /// The original (.ptx or .cubin)
     pub a: PathBuf,
-    /// The rewritten version (.ptx)
+    /// The rewritten version (of the same kind)
     pub b: PathBuf,
     /// Run both in the emulator on the launch description and compare the outputs
     #[arg(long)]
@@ -216,6 +216,9 @@ pub struct CheckArgs {
     /// Threads per block, where the kernel does not state it
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_block)]
     pub block: Option<[u32; 3]>,
+    /// The most dynamic shared memory of a launch in bytes per block, for cubins
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub dynamic_smem: u32,
     #[command(flatten)]
     pub setup: RunSetup,
     /// Print one JSON document on stdout and nothing else there
@@ -256,7 +259,7 @@ pub struct PassArgs {
     /// The pass
     #[arg(required_unless_present = "list")]
     pub name: Option<String>,
-    /// A .ptx file
+    /// A .ptx file, or a .cubin for passes over machine code
     #[arg(required_unless_present = "list")]
     pub file: Option<PathBuf>,
     /// Where the result goes [default: stdout]

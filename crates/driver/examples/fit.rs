@@ -110,6 +110,7 @@ fn proposed(gpu: &Gpu, result: &KernelResult) -> Result<Vec<Recipe>, Box<dyn std
         promised_block: Some(threads),
         module_options: true,
         shared_spilling: true,
+        spill_to_shared: false,
     };
     let first = first_round(&situation);
     let of_first: Vec<Candidate> = report

@@ -107,9 +107,9 @@ pub fn read_back(plan: &Plan, build: &Build) -> Result<Built, BuildError> {
     match (&mut candidate.resources, &code) {
         // What was edited differs from what ptxas reported.
         (Some(resources), Some(code)) if plan.recipe.at(Stage::Finish).next().is_some() => {
-            let reserved = plan.setting.gpu.arch.shared.reserved;
+            let first = plan.setting.gpu.arch.first_shared_address();
             resources.registers = code.registers;
-            resources.shared_bytes = code.shared_bytes.saturating_sub(reserved);
+            resources.shared_bytes = code.shared_bytes.saturating_sub(first);
             resources.stack_bytes = code.frame_bytes;
         }
         (Some(_), _) => {}

@@ -11,7 +11,7 @@ use crate::candidate::{Candidate, Resources};
 use crate::choose::{Choice, choose};
 use crate::crat::{ResourceUsage, choice, resource_usage};
 use crate::explain::pressure_report;
-use crate::kernel::shared_spilling_obstacle;
+use crate::kernel::{shared_spilling_obstacle, uses_dynamic_shared};
 use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Request, setting};
 use crate::propose::{
     Goal, Peers, Situation, Throttled, first_round, goals, peers, second_round, third_round,
@@ -45,7 +45,7 @@ pub fn explore(
         usage: None,
         built: Vec::new(),
     };
-    let mut notes = notes(module, function, &setting);
+    let mut notes = notes(module, function, &setting, request);
     exploration.begin(default)?;
     match (function.opaque(), module.function(&function.name)) {
         (None, Some(id)) => exploration.rounds(id, function, request)?,
@@ -103,6 +103,7 @@ impl Exploration<'_> {
             module_options: self.module.kernels().count() == 1,
             shared_spilling: shared_spilling_obstacle(self.module, function, dynamic_smem)
                 .is_none(),
+            spill_to_shared: spill_to_shared_obstacle(self.module, function, request).is_none(),
         };
         let mut recipes = first_round(&situation);
         recipes.extend(self.throttled(&usage, &resources, request));
@@ -261,7 +262,27 @@ impl Exploration<'_> {
     }
 }
 
-fn notes(module: &Module, function: &Function, setting: &Setting) -> Vec<String> {
+/// What forbids moving spill slots in the cubin, as far as it can be known before any build.
+fn spill_to_shared_obstacle(
+    module: &Module,
+    function: &Function,
+    request: &Request,
+) -> Option<&'static str> {
+    if request.ptx_only {
+        return Some("PTX cannot hold an edit of the machine code");
+    }
+    let is_described = request.launch.is_some_and(|l| l.kernel == *function.name);
+    let is_stated = request.dynamic_smem.is_some() || is_described;
+    let is_open = uses_dynamic_shared(module, function) && !is_stated;
+    is_open.then_some("the size of dynamic shared memory is not known (--dynamic-smem states it)")
+}
+
+fn notes(
+    module: &Module,
+    function: &Function,
+    setting: &Setting,
+    request: &Request,
+) -> Vec<String> {
     let mut notes = Vec::new();
     if !setting.block.is_given() {
         notes.push(format!(
@@ -271,6 +292,9 @@ fn notes(module: &Module, function: &Function, setting: &Setting) -> Vec<String>
     }
     if let Some(why) = shared_spilling_obstacle(module, function, setting.dynamic_smem) {
         notes.push(format!("spilling to shared memory is not offered: {why}"));
+    }
+    if let Some(why) = spill_to_shared_obstacle(module, function, request) {
+        notes.push(format!("spill-to-shared is not offered: {why}"));
     }
     notes
 }

@@ -1,5 +1,6 @@
 //! The decisions of a recipe that edit the finished cubin.
 
+use crate::demote::spill_to_shared;
 use crate::realise::Plan;
 use crate::recipe::{Decision, Scarce, Stage};
 use crate::throttle;
@@ -15,6 +16,9 @@ pub fn finish(mut cubin: Vec<u8>, plan: &Plan) -> Result<Vec<u8>, String> {
                 blocks,
                 by: Scarce::Registers,
             } => throttle::with_registers(&cubin, plan.kernel, &plan.setting, blocks)?,
+            Decision::SpillToShared => {
+                spill_to_shared(&cubin, plan.kernel, &plan.setting).map_err(|e| e.to_string())?
+            }
             _ => return Err(format!("{decision} is not an edit of cubins")),
         };
     }

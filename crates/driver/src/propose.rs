@@ -55,8 +55,10 @@ pub struct Situation<'a> {
     pub promised_block: Option<u32>,
     /// May ptxas options be used? They hold for a whole module, so only for a single kernel.
     pub module_options: bool,
-    /// May the kernel spill to shared memory?
+    /// May ptxas let the kernel spill to shared memory?
     pub shared_spilling: bool,
+    /// May spill slots be moved to shared memory in the finished cubin?
+    pub spill_to_shared: bool,
 }
 
 /// The first round: the default, each stair, and the extremes of the usage level.
@@ -73,24 +75,25 @@ pub fn first_round(situation: &Situation) -> Vec<Recipe> {
     recipes
 }
 
-/// The second round: shared-memory spilling wherever a limit made ptxas spill. With a known block
-/// size the size is promised too, or ptxas plans for 1,024 threads and offers little room.
+/// The second round: shared-memory spilling wherever a limit made ptxas spill, by ptxas and by our
+/// own edit of the finished cubin. With a known block size the size is promised too, or ptxas plans
+/// for 1,024 threads and offers little room; the edit needs it.
 pub fn second_round(situation: &Situation, built: &[Candidate]) -> Vec<Recipe> {
-    if !situation.shared_spilling {
-        return Vec::new();
-    }
-    built
+    let spilling: Vec<Recipe> = built
         .iter()
         .filter(|c| c.resources.as_ref().is_some_and(|r| r.spills()))
-        .filter(|c| c.recipe.usage_level().is_none())
-        .map(|c| {
-            let bounded = match situation.promised_block {
-                Some(threads) => c.recipe.with(Decision::BlockBound { threads }),
-                None => c.recipe.clone(),
-            };
-            bounded.with(Decision::SharedSpilling)
+        .filter(|c| c.recipe.usage_level().is_none() && c.recipe.fits_ptx())
+        .map(|c| match situation.promised_block {
+            Some(threads) => c.recipe.with(Decision::BlockBound { threads }),
+            None => c.recipe.clone(),
         })
-        .collect()
+        .collect();
+    let by_ptxas = spilling.iter().filter(|_| situation.shared_spilling);
+    let by_ptxas = by_ptxas.map(|recipe| recipe.with(Decision::SharedSpilling));
+    let can_edit = situation.spill_to_shared && situation.promised_block.is_some();
+    let by_edit = spilling.iter().filter(|_| can_edit);
+    let by_edit = by_edit.map(|recipe| recipe.with(Decision::SpillToShared));
+    by_ptxas.chain(by_edit).collect()
 }
 
 /// A register limit that our own passes are tried at.
@@ -298,6 +301,7 @@ mod tests {
             promised_block: Some(256),
             module_options: false,
             shared_spilling: true,
+            spill_to_shared: true,
         };
         assert!(
             first_round(&situation)
@@ -344,6 +348,7 @@ mod tests {
             promised_block: Some(256),
             module_options: true,
             shared_spilling: true,
+            spill_to_shared: true,
         };
         let scored = [
             limited(32, 8, 400, 1.6),

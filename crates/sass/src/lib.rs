@@ -12,6 +12,7 @@
 //! * [`patch`]: the register count of a finished cubin.
 //! * [`function`]: a code section as the analyses of `flow` see it.
 //! * [`roles`]: which registers each instruction reads and writes.
+//! * [`spill`]: spill slots, moved from local to shared memory.
 //! * [`profile`]: loop-weighted counts and a single-warp timing walk, the input of `model`.
 #![warn(missing_docs)]
 
@@ -25,6 +26,7 @@ pub mod inst;
 pub mod patch;
 pub mod profile;
 pub mod roles;
+pub mod spill;
 
 pub use control::{Control, ControlRange};
 pub use cubin::{Cubin, CubinError, Kernel};

@@ -1,16 +1,17 @@
 //! `warpwright check A B`: is kernel B a correct version of kernel A?
 
 use serde::Serialize;
-use warpwright_check::{Options, Verdict, check_modules};
+use warpwright_check::{CubinOptions, Options, Verdict, check_cubins, check_modules};
 use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
 use warpwright_launch::{Launch, compare};
 use warpwright_ptx::{FunctionKind, Module};
+use warpwright_sass::Elf;
 
 use super::print_json;
 use super::run::{described, materialize, run_on_device};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
-use crate::input::Input;
+use crate::input::{Input, Level};
 use crate::session;
 
 #[derive(Serialize)]
@@ -39,6 +40,9 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         (true, None) => {
             let modules = (load(cli, &a)?, load(cli, &b)?);
             ("run in the emulator", in_emulator(args, &modules)?)
+        }
+        (false, None) if a.level == Level::Cubin && b.level == Level::Cubin => {
+            ("symbolically", cubins(args, &a, &b)?)
         }
         (false, None) => {
             let modules = (load(cli, &a)?, load(cli, &b)?);
@@ -106,6 +110,35 @@ fn symbolically(
             text: verdict.to_string(),
         })
         .collect())
+}
+
+/// Two finished cubins, kernel by kernel.
+fn cubins(args: &CheckArgs, a: &Input, b: &Input) -> Result<Vec<FunctionVerdict>, Failure> {
+    let read = |input: &Input| {
+        Elf::parse(&input.bytes).map_err(|e| Failure::input(format!("`{}`: {e}", input.name)))
+    };
+    let (original, new) = (read(a)?, read(b)?);
+    let options = CubinOptions {
+        block: args.block,
+        dynamic_smem: args.dynamic_smem,
+    };
+    let verdicts = check_cubins(&original, &new, &options)
+        .map_err(|e| Failure::input(format!("`{}`: {e}", a.name)))?;
+    let wanted = |name: &str| args.setup.kernel.as_deref().is_none_or(|k| k == name);
+    let functions: Vec<FunctionVerdict> = verdicts
+        .into_iter()
+        .filter(|(name, _)| wanted(name))
+        .map(|(name, verdict)| FunctionVerdict {
+            name,
+            verdict: word(&verdict),
+            text: verdict.to_string(),
+        })
+        .collect();
+    if functions.is_empty() {
+        let text = format!("`{}` has no kernel that could be checked", a.name);
+        return Err(Failure::input(text));
+    }
+    Ok(functions)
 }
 
 fn is_kernel(module: &Module, name: &str) -> bool {

@@ -5,6 +5,7 @@ pub mod estimate;
 pub mod explain;
 pub mod occupancy;
 pub mod opt;
+pub mod opt_cubin;
 pub mod pass;
 pub mod report;
 pub mod run;

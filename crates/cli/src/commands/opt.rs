@@ -5,6 +5,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
 use warpwright_driver::build::Workshop;
+use warpwright_driver::context::PassError;
 use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{
     self, DEFAULT_MARGIN, KernelOutcome, KernelReport, Known, OptError, Request,
@@ -17,7 +18,7 @@ use warpwright_toolkit::{BuildCache, Toolkit};
 use super::print_json;
 use crate::args::{Cli, Emit, OptArgs};
 use crate::failure::Failure;
-use crate::input::{Input, refuse_overwriting, stage, write_atomically};
+use crate::input::{Input, Level, refuse_overwriting, stage, write_atomically};
 use crate::progress;
 use crate::session;
 use crate::table::Table;
@@ -41,6 +42,15 @@ pub struct Document {
     pub emitted: &'static str,
 }
 
+impl From<PassError> for Failure {
+    fn from(error: PassError) -> Self {
+        match error {
+            PassError::Request(text) => Failure::input(text),
+            PassError::Internal(text) => Failure::Internal(text),
+        }
+    }
+}
+
 impl From<OptError> for Failure {
     fn from(e: OptError) -> Self {
         match e {
@@ -55,6 +65,9 @@ impl From<OptError> for Failure {
 pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     let input = Input::read(&args.file)?;
     refuse_overwriting(&args.file, &args.output)?;
+    if input.level == Level::Cubin {
+        return super::opt_cubin::run(args, &input);
+    }
     let named = session::named_gpu(args.kernel.gpu.as_deref())?;
     let mut nvcc = args.nvcc.clone();
     nvcc.extend(session::described_nvcc(
@@ -240,6 +253,7 @@ pub fn finish(args: &OptArgs, document: &Document, output: &[u8]) -> Result<(), 
     }
     let ptxas = match &document.ptxas {
         Some(version) => format!("ptxas {version}"),
+        None if document.emitted == "cubin" => "machine code as it is".into(),
         None => "no ptxas: resources are estimated from the PTX".into(),
     };
     println!("{} for {}, {ptxas}\n", document.input, document.gpu);

@@ -1,11 +1,14 @@
 //! `warpwright pass`: one pass alone.
 
-use warpwright_driver::context::{Context, PassError};
+use std::path::Path;
+
+use warpwright_driver::context::Context;
+use warpwright_driver::cubin::{CUBIN_PASSES, CubinPass};
 use warpwright_driver::passes::{PASSES, find};
 
 use crate::args::{Cli, PassArgs};
 use crate::failure::Failure;
-use crate::input::{Input, write_atomically};
+use crate::input::{Input, Level, write_atomically};
 use crate::session;
 use crate::table::Table;
 
@@ -17,6 +20,9 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     let (Some(name), Some(file)) = (&args.name, &args.file) else {
         return Err(Failure::Usage("NAME and FILE are wanted, or --list".into()));
     };
+    if let Some(pass) = CUBIN_PASSES.iter().find(|pass| pass.name == name) {
+        return on_cubin(args, pass, file);
+    }
     let Some(pass) = find(name) else {
         return Err(Failure::Usage(format!(
             "there is no pass `{name}`; `pass --list` names them"
@@ -39,10 +45,7 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
         regs: args.regs,
         options: args.set.iter().cloned().collect(),
     };
-    let output = pass.run(&module, &context).map_err(|error| match error {
-        PassError::Request(text) => Failure::input(text),
-        PassError::Internal(text) => Failure::Internal(text),
-    })?;
+    let output = pass.run(&module, &context)?;
     for note in &output.notes {
         eprintln!("{note}");
     }
@@ -55,6 +58,36 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     }
 }
 
+/// A pass over a finished cubin: the result is no text, so it needs a file.
+fn on_cubin(args: &PassArgs, pass: &CubinPass, file: &Path) -> Result<(), Failure> {
+    let input = Input::read(file)?;
+    if input.level != Level::Cubin {
+        let text = format!(
+            "`{}` is no cubin, which `{}` works on",
+            input.name, pass.name
+        );
+        return Err(Failure::input(text));
+    }
+    let Some(output) = &args.output else {
+        return Err(Failure::Usage("-o OUT is wanted".into()));
+    };
+    let launch = session::kernel_launch(&args.kernel)?;
+    let context = Context {
+        gpu: session::named_gpu(args.kernel.gpu.as_deref())?,
+        kernel: args.kernel.kernel.as_deref(),
+        block: args.kernel.block,
+        dynamic_smem: args.kernel.dynamic_smem,
+        launch: launch.as_ref(),
+        regs: args.regs,
+        options: args.set.iter().cloned().collect(),
+    };
+    let edited = (pass.apply)(&input.bytes, &context)?;
+    for note in &edited.notes {
+        eprintln!("{note}");
+    }
+    write_atomically(output, &edited.cubin)
+}
+
 fn list() -> Result<(), Failure> {
     let mut table = Table::new(&["pass", "what it does"]);
     for pass in PASSES {
@@ -62,6 +95,9 @@ fn list() -> Result<(), Failure> {
         for (name, about) in pass.options {
             table.row(vec![format!("  --set {name}=…"), (*about).to_owned()]);
         }
+    }
+    for pass in CUBIN_PASSES {
+        table.row(vec![pass.name.into(), pass.about.into()]);
     }
     print!("{}", table.render(0));
     Ok(())

@@ -1,0 +1,75 @@
+//! Fields of instruction words that the checker reads by itself. It shares no code with the passes.
+
+use warpwright_sass::Instruction;
+
+/// A run of bits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field(u32, u32);
+
+impl Field {
+    pub(super) fn get(self, inst: Instruction) -> u32 {
+        ((inst.bits() & self.mask()) >> self.0) as u32
+    }
+
+    pub(super) fn mask(self) -> u128 {
+        ((1u128 << self.1) - 1) << self.0
+    }
+}
+
+pub(super) const OPCODE: Field = Field(0, 12);
+pub(super) const GUARD: Field = Field(12, 4);
+pub(super) const GUARD_NEGATED: Field = Field(15, 1);
+pub(super) const RESULT: Field = Field(16, 8);
+pub(super) const A: Field = Field(24, 8);
+pub(super) const B: Field = Field(32, 8);
+pub(super) const C: Field = Field(64, 8);
+pub(super) const IMMEDIATE: Field = Field(32, 32);
+/// Offset of an access, in bytes, with its sign.
+pub(super) const OFFSET: Field = Field(40, 24);
+pub(super) const CONSTANT_WORD: Field = Field(40, 14);
+pub(super) const CONSTANT_BANK: Field = Field(54, 5);
+pub(super) const SPECIAL: Field = Field(72, 8);
+pub(super) const SIZE: Field = Field(73, 3);
+pub(super) const SCALE: Field = Field(78, 2);
+/// Everything above the operands up to the control field.
+pub(super) const MODIFIERS: Field = Field(72, 33);
+pub(super) const CACHE: Field = Field(84, 3);
+/// The scheduling of an instruction decides nothing about values; the hazard checker looks at it.
+pub(super) const CONTROL: Field = Field(105, 23);
+/// Where the distance of a branch stands.
+pub(super) const DISTANCE: [Field; 2] = [Field(16, 8), Field(34, 48)];
+
+pub(super) const NEVER: u32 = 0xf;
+pub(super) const RZ: u32 = 255;
+pub(super) const STACK: u32 = 1;
+
+/// The value of [`OFFSET`].
+pub(super) fn offset(inst: Instruction) -> i32 {
+    (OFFSET.get(inst) << 8) as i32 >> 8
+}
+
+/// `NOP` or a branch to itself, which ptxas fills sections up with.
+pub(super) fn is_padding(inst: Instruction) -> bool {
+    OPCODE.get(inst) == 0x918
+}
+
+/// May it decide where threads go on, or hold an address of code?
+pub(super) fn is_control(inst: Instruction) -> bool {
+    matches!(OPCODE.get(inst) & 0x1ff, 0x140..=0x15f)
+}
+
+/// What a branch, call or RET adds to the address of the next instruction, in bytes. Hopper and later
+/// keep the low eight bits elsewhere.
+pub(super) fn relative_distance(inst: Instruction) -> i64 {
+    let low = i64::from(DISTANCE[0].get(inst));
+    match inst.sm() {
+        ..90 => barrier_distance(inst),
+        _ => (barrier_distance(inst) << 8) | (low * 4),
+    }
+}
+
+/// The same for a BSSY, which has its barrier where others have the low bits.
+pub(super) fn barrier_distance(inst: Instruction) -> i64 {
+    let high = (inst.bits() & DISTANCE[1].mask()) >> DISTANCE[1].0;
+    (((high as i64) << 16) >> 16) * 4
+}

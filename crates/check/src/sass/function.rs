@@ -1,0 +1,270 @@
+//! One code section of a cubin, as the checker sees it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpwright_flow::{Class, ClassInfo, Function as _, Inst, Transfer, Value};
+use warpwright_sass::Instruction;
+use warpwright_sass::function::{Code, value_of};
+use warpwright_sass::roles::{File, Table};
+
+use super::bits;
+use super::step;
+use crate::semantics::{Semantics, SlotSpace, Step, Unsupported, Variable};
+
+/// Calls within calls that are followed; ptxas nests two.
+const MAX_CALLS: usize = 8;
+
+/// Memory that one version has for itself.
+#[derive(Clone, Debug)]
+pub(super) struct Memory {
+    /// The stack frame: bytes per thread.
+    pub(super) frame: u32,
+    /// Shared memory that the other version does not have: addresses.
+    pub(super) shared: std::ops::Range<u32>,
+}
+
+/// A kernel's section.
+pub(super) struct SassFunction<'c> {
+    pub(super) code: &'c Code,
+    /// "original" or "rewritten": what tells the names of its own memory apart.
+    pub(super) version: &'static str,
+    pub(super) memory: Memory,
+    /// What the linker or the driver will put into an instruction.
+    pub(super) relocations: BTreeMap<u32, String>,
+    pub(super) table: &'static Table,
+    /// Instructions up to the padding.
+    end: usize,
+    has_frame: bool,
+    /// Do addresses of code in both versions mean the same if they are as far from the end?
+    pub(super) is_aligned: bool,
+}
+
+impl<'c> SassFunction<'c> {
+    pub(super) fn new(
+        code: &'c Code,
+        version: &'static str,
+        memory: Memory,
+        relocations: BTreeMap<u32, String>,
+        table: &'static Table,
+    ) -> Self {
+        let insts = code.instructions();
+        let end = insts.iter().rposition(|&inst| !bits::is_padding(inst));
+        SassFunction {
+            code,
+            version,
+            memory,
+            relocations,
+            table,
+            end: end.map_or(0, |last| last + 1),
+            has_frame: insts.iter().any(|&inst| super::is_stack_load(inst)),
+            is_aligned: false,
+        }
+    }
+
+    pub(super) fn instruction(&self, inst: Inst) -> Instruction {
+        self.code.instructions()[inst.0 as usize]
+    }
+
+    pub(super) fn name(&self, inst: Inst) -> &'static str {
+        let opcode = bits::OPCODE.get(self.instruction(inst)) as u16;
+        let entry = self.table.entries().get(&opcode);
+        entry.map_or("?", |entry| entry.name.as_str())
+    }
+
+    /// Where control instructions stand, from the end: equal lists make equal distances mean equal
+    /// places.
+    pub(super) fn skeleton(&self) -> Vec<(usize, u32)> {
+        let insts = self.code.instructions()[..self.end].iter().enumerate();
+        let control = insts.filter(|(_, inst)| bits::is_control(**inst));
+        control
+            .map(|(at, inst)| (self.end - at, bits::OPCODE.get(*inst)))
+            .collect()
+    }
+
+    /// A name for a place in the code that both versions share. It must be one where a block begins:
+    /// at or behind a control instruction.
+    pub(super) fn label(&self, target: usize) -> Result<String, Unsupported> {
+        let insts = self.code.instructions();
+        let is_control = |at: usize| insts.get(at).is_some_and(|&inst| bits::is_control(inst));
+        let begins = is_control(target) || target.checked_sub(1).is_some_and(is_control);
+        if !self.is_aligned || !begins || target > self.end {
+            return Err(Unsupported("an address of code is used".to_owned()));
+        }
+        Ok(format!("code {} from the end", self.end - target))
+    }
+
+    /// Does it load the stack pointer into R1, whatever else happens?
+    pub(super) fn is_stack_load(&self, inst: Inst) -> bool {
+        super::is_stack_load(self.instruction(inst))
+    }
+
+    /// Does R1 hold the stack pointer?
+    pub(super) fn has_frame(&self) -> bool {
+        self.has_frame
+    }
+
+    /// Is the return address that `inst` writes to `value` read by anything but returns? Copies may
+    /// hand it on. A return that it decides goes to `site`, every other one behind the call that it
+    /// belongs to, or anywhere if that is not known.
+    pub(super) fn has_other_uses(&self, inst: Inst, value: Value, site: usize) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![(inst.0 as usize + 1, BTreeSet::from([value]), Vec::new())];
+        while let Some((at, mut held, mut calls)) = open.pop() {
+            let is_inside = at < self.code.inst_count();
+            if !is_inside || !seen.insert((at, held.clone(), calls.clone())) {
+                continue;
+            }
+            let here = Inst(at as u32);
+            let mut reads = false;
+            self.code.for_each_use(here, |v| reads |= held.contains(&v));
+            let copy = self.copied_to(here).filter(|_| reads);
+            let name = self.name(here);
+            let back = match name {
+                "RET" if reads => Some(site),
+                "RET" => calls.pop(),
+                _ => None,
+            };
+            if let Some(back) = back {
+                calls.retain(|&call| call != site);
+                open.push((back, held, calls));
+                continue;
+            }
+            if reads && copy.is_none() {
+                return true;
+            }
+            if name == "CALL" && calls.len() < MAX_CALLS {
+                calls.push(at + 1);
+            }
+            let may_skip = self.code.is_predicated(here);
+            if !may_skip {
+                self.code.for_each_def(here, |v| {
+                    held.remove(&v);
+                });
+            }
+            held.extend(copy);
+            if held.is_empty() {
+                continue;
+            }
+            let transfer = self.code.transfer(here);
+            self.code.for_each_target(here, |to| {
+                open.push((to.0 as usize, held.clone(), calls.clone()));
+            });
+            if may_skip || matches!(transfer, Transfer::Next | Transfer::Branch) {
+                open.push((at + 1, held, calls));
+            }
+        }
+        false
+    }
+
+    /// The register that a plain `MOV R, R` or `IMAD.MOV.U32 R, RZ, RZ, R` writes.
+    fn copied_to(&self, inst: Inst) -> Option<Value> {
+        const MOV: u32 = 0x202;
+        const IMAD: u32 = 0x224;
+        let word = self.instruction(inst);
+        let is_copy = match bits::OPCODE.get(word) {
+            MOV => true,
+            IMAD => bits::A.get(word) == bits::RZ && bits::B.get(word) == bits::RZ,
+            _ => false,
+        };
+        let to = bits::RESULT.get(word) as u16;
+        is_copy.then(|| value_of(File::Gpr, to)).flatten()
+    }
+
+    pub(super) fn frame_name(&self) -> String {
+        format!("frame of the {}", self.version)
+    }
+
+    pub(super) fn shared_name(&self) -> String {
+        format!("spill area of the {}", self.version)
+    }
+}
+
+impl warpwright_flow::Function for SassFunction<'_> {
+    fn inst_count(&self) -> usize {
+        self.code.inst_count()
+    }
+
+    fn value_count(&self) -> usize {
+        self.code.value_count()
+    }
+
+    fn classes(&self) -> &[ClassInfo] {
+        self.code.classes()
+    }
+
+    fn class(&self, value: Value) -> Class {
+        self.code.class(value)
+    }
+
+    fn for_each_use(&self, inst: Inst, visit: impl FnMut(Value)) {
+        self.code.for_each_use(inst, visit);
+    }
+
+    fn for_each_def(&self, inst: Inst, visit: impl FnMut(Value)) {
+        self.code.for_each_def(inst, visit);
+    }
+
+    fn is_predicated(&self, inst: Inst) -> bool {
+        self.code.is_predicated(inst)
+    }
+
+    fn transfer(&self, inst: Inst) -> Transfer {
+        self.code.transfer(inst)
+    }
+
+    fn for_each_target(&self, inst: Inst, visit: impl FnMut(Inst)) {
+        self.code.for_each_target(inst, visit);
+    }
+
+    fn value_name(&self, value: Value) -> String {
+        self.code.value_name(value)
+    }
+
+    fn inst_text(&self, inst: Inst) -> String {
+        let text = self.code.inst_text(inst);
+        format!("{} {text}", self.name(inst))
+    }
+}
+
+impl Semantics for SassFunction<'_> {
+    fn step(&self, inst: Inst) -> Result<Step, Unsupported> {
+        step::step(self, inst)
+    }
+
+    /// Everything that the program itself calls memory is matched access by access.
+    fn variables(&self) -> Vec<Variable> {
+        Vec::new()
+    }
+
+    fn own_memory(&self) -> Vec<Variable> {
+        let Memory { frame, shared } = &self.memory;
+        let area = |name, space, bytes: u32| Variable {
+            name,
+            space,
+            bytes: u64::from(bytes),
+            // The frame begins at a multiple of 16, and so does the area (see `mod.rs`).
+            align: 16,
+            declaration: String::new(),
+            is_global: false,
+        };
+        vec![
+            area(self.frame_name(), SlotSpace::Local, *frame),
+            area(
+                self.shared_name(),
+                SlotSpace::Shared,
+                shared.end - shared.start,
+            ),
+        ]
+    }
+
+    fn place(&self, inst: Inst) -> String {
+        match (inst.0 as usize) < self.inst_count() {
+            true => self.inst_text(inst),
+            false => "the end".to_owned(),
+        }
+    }
+
+    fn line(&self, inst: Inst) -> u32 {
+        inst.0 + 1
+    }
+}

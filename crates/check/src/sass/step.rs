@@ -1,0 +1,581 @@
+//! What one SASS instruction does.
+//!
+//! Almost everything is a free function of its bits, registers and scheduling left out. What is
+//! interpreted is what spilling needs: the set-up of the stack pointer, the thread's index, accesses
+//! to the version's own memory. All that touches the program's memory or other threads is an event
+//! that keeps its order, so this checker knows no way to move a load.
+
+use smallvec::SmallVec;
+use warpwright_flow::{Function as _, Inst, Transfer, Value};
+use warpwright_sass::Instruction;
+use warpwright_sass::function::value_of;
+use warpwright_sass::roles::{File, Role, Slot, Span};
+
+use super::bits;
+use super::function::SassFunction;
+use crate::semantics::{
+    Access, Address, Arg, Base, Coordinate, Effect, Extend, Guard, Meaning, SlotSpace, Spaces,
+    Step, Unsupported,
+};
+
+type Result<T> = std::result::Result<T, Unsupported>;
+
+/// Operations whose results depend on their operands alone. `LDC` and its like read memory that
+/// does not change while the kernel runs.
+const PURE: &[&str] = &[
+    "BMSK",
+    "BREV",
+    "DADD",
+    "DFMA",
+    "DMNMX",
+    "DMUL",
+    "DSETP",
+    "F2F",
+    "F2FP",
+    "F2I",
+    "F2IP",
+    "FADD",
+    "FADD2",
+    "FCHK",
+    "FFMA",
+    "FFMA2",
+    "FLO",
+    "FMNMX",
+    "FMNMX3",
+    "FMUL",
+    "FMUL2",
+    "FRND",
+    "FSEL",
+    "FSET",
+    "FSETP",
+    "HADD2",
+    "HFMA2",
+    "HMNMX2",
+    "HMUL2",
+    "HSET2",
+    "HSETP2",
+    "I2F",
+    "I2FP",
+    "I2I",
+    "I2IP",
+    "IABS",
+    "IADD",
+    "IADD3",
+    "IDP",
+    "IDP4A",
+    "IMAD",
+    "IMNMX",
+    "IMUL",
+    "ISCADD",
+    "ISETP",
+    "LDC",
+    "LDCU",
+    "LEA",
+    "LOP",
+    "LOP3",
+    "MOV",
+    "MUFU",
+    "NOP",
+    "P2R",
+    "PLOP3",
+    "POPC",
+    "PRMT",
+    "R2P",
+    "SEL",
+    "SGXT",
+    "SHF",
+    "SHL",
+    "SHR",
+    "UBMSK",
+    "UBREV",
+    "UFLO",
+    "UIADD3",
+    "UIMAD",
+    "UISETP",
+    "ULDC",
+    "ULEA",
+    "ULOP3",
+    "UMOV",
+    "UP2UR",
+    "UPLOP3",
+    "UPOPC",
+    "UPRMT",
+    "UR2UP",
+    "USEL",
+    "USGXT",
+    "USHF",
+    "VABSDIFF",
+    "VABSDIFF4",
+    "VIADD",
+    "VIADDMNMX",
+    "VIMNMX",
+    "VIMNMX3",
+];
+
+/// Operations that work on after they were passed, or that tell where the code stands.
+const OUTSIDE: &[&str] = &[
+    "BGMMA",
+    "BRX",
+    "BRXU",
+    "CALL",
+    "HGMMA",
+    "IGMMA",
+    "JMX",
+    "JMXU",
+    "LEPC",
+    "QGMMA",
+    "RPCMOV",
+    "USETMAXREG",
+];
+
+/// Special registers that do not change while the thread runs and are the same for both versions:
+/// lane, block index, warp masks, rank in the cluster, window of shared memory.
+const FIXED_SPECIAL: &[u32] = &[
+    0x00, 0x20, 0x25, 0x26, 0x27, 0x2f, 0x38, 0x39, 0x3a, 0x3b, 0x3c, 0x88,
+];
+/// `SR_TID.X`, and the next two.
+const THREAD_INDEX: u32 = 0x21;
+/// `SR_SMEMSZ`: the rewrite may have changed it.
+const SHARED_SIZE: u32 = 0x32;
+
+pub(super) fn step(function: &SassFunction<'_>, inst: Inst) -> Result<Step> {
+    let word = function.instruction(inst);
+    if bits::GUARD.get(word) == bits::NEVER {
+        return Ok(Step::new("never"));
+    }
+    if function.code.opaque().contains(&inst) {
+        return unsupported("an instruction that is not known");
+    }
+    if function.code.has_unknown_calls() {
+        return unsupported("calls that leave the kernel's code");
+    }
+    let reader = Reader {
+        function,
+        inst,
+        word,
+        name: function.name(inst),
+    };
+    let mut step = reader.special()?;
+    step.guard = reader.guard();
+    Ok(step)
+}
+
+fn unsupported<T>(what: &str) -> Result<T> {
+    Err(Unsupported(what.to_owned()))
+}
+
+struct Reader<'f, 'c> {
+    function: &'f SassFunction<'c>,
+    inst: Inst,
+    word: Instruction,
+    name: &'static str,
+}
+
+impl Reader<'_, '_> {
+    fn special(&self) -> Result<Step> {
+        if self.loads_stack_pointer() {
+            return Ok(self.stack_pointer());
+        }
+        if self.reads_stack_constant() {
+            return unsupported("the stack pointer is read twice");
+        }
+        if let Some(step) = self.sum().or_else(|| self.multiply_add()) {
+            return Ok(step);
+        }
+        let is_frame = matches!(self.name, "LDL" | "STL");
+        if is_frame {
+            return self.frame_access();
+        }
+        if self.touches_stack() {
+            return unsupported("the stack pointer is used for more than spill code");
+        }
+        if let Some(step) = self.shared_access()? {
+            return Ok(step);
+        }
+        if let Some(step) = self.block_size().or_else(|| self.thread_index()) {
+            return Ok(step);
+        }
+        self.general()
+    }
+
+    /// Anything else: a function of its text and operands, with the effect of its kind.
+    fn general(&self) -> Result<Step> {
+        let (function, name) = (self.function, self.name);
+        if OUTSIDE.contains(&name) && function.code.transfer(self.inst) != Transfer::Jump {
+            return unsupported("an operation outside the model");
+        }
+        let special = bits::SPECIAL.get(self.word);
+        let reads_special = matches!(name, "S2R" | "S2UR" | "CS2R");
+        if reads_special && special == SHARED_SIZE {
+            return unsupported("the size of shared memory is read");
+        }
+        let mut step = Step::new(self.text()?);
+        step.args = self.values(Role::Use).map(Arg::Value).collect();
+        step.results = self.values(Role::Def).map(Some).collect();
+        step.effect = match function.code.transfer(self.inst) {
+            Transfer::Jump | Transfer::Branch | Transfer::Indirect => Effect::Branch,
+            Transfer::Return | Transfer::Exit | Transfer::Trap => Effect::Leave,
+            Transfer::Call => return unsupported("a call that leaves the kernel's code"),
+            Transfer::Next if PURE.contains(&name) => Effect::Pure,
+            Transfer::Next if reads_special && FIXED_SPECIAL.contains(&special) => Effect::Pure,
+            Transfer::Next => Effect::Ordered,
+        };
+        step.is_collective = step.effect == Effect::Ordered;
+        Ok(step)
+    }
+
+    /// The bits that decide what it does beside its registers.
+    fn text(&self) -> Result<String> {
+        let mut kept = !(bits::CONTROL.mask() | bits::GUARD.mask());
+        for span in self.spans() {
+            kept &= !self.field(*span);
+        }
+        let mut more = String::new();
+        match self.name {
+            "BRA" | "CALL" | "WARPSYNC" => kept &= !distance(),
+            "RET" => {
+                self.check_return()?;
+                kept &= !distance();
+            }
+            "BSSY" => {
+                kept &= !bits::DISTANCE[1].mask();
+                let target = self.target(bits::barrier_distance(self.word))?;
+                more = self.function.label(target)?;
+            }
+            "MOV" if let Some(site) = self.return_address()? => {
+                kept &= !bits::IMMEDIATE.mask();
+                more = site;
+            }
+            _ => {}
+        }
+        if let Some(relocation) = self.function.relocations.get(&self.inst.0) {
+            more += relocation;
+        }
+        Ok(format!(
+            "{} {:x} {more}",
+            self.name,
+            self.word.bits() & kept
+        ))
+    }
+
+    /// The instruction at this distance from the next one.
+    fn target(&self, distance: i64) -> Result<usize> {
+        let next = (i64::from(self.inst.0) + 1) * 16;
+        let target = next.checked_add(distance);
+        let inst = target.filter(|t| t % 16 == 0).map(|t| t / 16);
+        let inst = inst.and_then(|inst| usize::try_from(inst).ok());
+        inst.ok_or_else(|| Unsupported("an address of code is out of place".to_owned()))
+    }
+
+    /// A return adds the register to the start of the section.
+    fn check_return(&self) -> Result<()> {
+        match self.target(bits::relative_distance(self.word))? {
+            0 => Ok(()),
+            _ => unsupported("a return that is not relative to the kernel's start"),
+        }
+    }
+
+    /// For `MOV R, n` where n is where a call of this kernel returns to, and what it loads goes into
+    /// returns alone: a name for that place.
+    fn return_address(&self) -> Result<Option<String>> {
+        const MOV_IMMEDIATE: u32 = 0x802;
+        let n = bits::IMMEDIATE.get(self.word);
+        if bits::OPCODE.get(self.word) != MOV_IMMEDIATE || n == 0 || !n.is_multiple_of(16) {
+            return Ok(None);
+        }
+        let at = (n / 16) as usize;
+        let code = self.function.code;
+        let follows_call =
+            at <= code.inst_count() && self.function.name(Inst(at as u32 - 1)) == "CALL";
+        match self.values(Role::Def).next() {
+            Some(to) if follows_call && !self.function.has_other_uses(self.inst, to, at) => {
+                self.function.label(at).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn spans(&self) -> &[Span] {
+        self.function.code.roles(self.inst).spans()
+    }
+
+    /// The field that names the first register of an operand.
+    fn field(&self, span: Span) -> u128 {
+        let slot = Slot {
+            bit: span.bit,
+            file: span.file,
+            role: span.role,
+            count: span.count,
+        };
+        let field = self.function.table.field(slot);
+        ((1u128 << field.1) - 1) << field.0
+    }
+
+    /// The registers of one role in operand order, the guard left out.
+    fn values(&self, role: Role) -> impl Iterator<Item = Value> + '_ {
+        let spans = self.spans().iter();
+        let spans = spans.filter(move |span| span.role == role && span.bit != GUARD_BIT);
+        spans.flat_map(|span| {
+            let registers = span.registers();
+            registers.filter_map(|number| value_of(span.file, number))
+        })
+    }
+
+    fn guard(&self) -> Option<Guard> {
+        let mut spans = self.spans().iter();
+        let span = spans.find(|span| span.bit == GUARD_BIT)?;
+        Some(Guard {
+            value: value_of(span.file, span.first)?,
+            negated: bits::GUARD_NEGATED.get(self.word) != 0,
+        })
+    }
+
+    fn touches_stack(&self) -> bool {
+        let stack = bits::STACK as u16;
+        self.function.has_frame()
+            && self
+                .spans()
+                .iter()
+                .any(|span| span.file == File::Gpr && span.registers().contains(&stack))
+    }
+
+    fn register(&self, field: bits::Field) -> Arg {
+        match bits_register(field.get(self.word)) {
+            Some(value) => Arg::Value(value),
+            None => Arg::Const(0),
+        }
+    }
+
+    fn result(&self) -> SmallVec<[Option<Value>; 2]> {
+        SmallVec::from_slice(&[bits_register(bits::RESULT.get(self.word))])
+    }
+
+    fn interpreted(&self, meaning: Meaning, args: &[Arg]) -> Step {
+        let mut step = Step::new(self.name);
+        step.meaning = meaning;
+        step.args = args.iter().cloned().collect();
+        step.results = self.result();
+        step
+    }
+
+    /// `LDC`, `MOV` or `IMAD.MOV` of the stack pointer's constant into R1, unconditionally.
+    fn loads_stack_pointer(&self) -> bool {
+        self.function.is_stack_load(self.inst)
+    }
+
+    /// The frame is taken to begin where the stack pointer is after room was made for it.
+    fn stack_pointer(&self) -> Step {
+        let frame = Arg::Symbol(self.function.frame_name(), 0);
+        let size = Arg::Const(u64::from(self.function.memory.frame));
+        self.interpreted(Meaning::Add(32), &[frame, size])
+    }
+
+    /// Does it read the constant that holds the stack pointer?
+    fn reads_stack_constant(&self) -> bool {
+        let form = bits::OPCODE.get(self.word) >> 9;
+        let is_load = matches!(self.name, "LDC" | "ULDC" | "LDCU");
+        let is_constant = is_load || matches!(form, 3 | 5);
+        let first = bits::CONSTANT_WORD.get(self.word);
+        let words = match is_load {
+            true => (self.word.access_bytes() / 4).max(1),
+            false => 2,
+        };
+        let stack = super::stack_constant(self.word.sm());
+        is_constant
+            && bits::CONSTANT_BANK.get(self.word) == 0
+            && (first..first + words).contains(&stack)
+            && !(is_load && bits::A.get(self.word) != bits::RZ)
+    }
+
+    /// a + constant: `IADD3 R, R, n, RZ`, `VIADD R, R, n`, `IADD R, R, n` without any modifier.
+    fn sum(&self) -> Option<Step> {
+        let modifiers = bits::MODIFIERS.get(self.word);
+        let known = match bits::OPCODE.get(self.word) {
+            0x810 => modifiers == 0x07_ffe0 && bits::C.get(self.word) == bits::RZ,
+            0x836 => self.word.bits() & !operand_bits() == 0x836,
+            0x835 => modifiers == 0x07_8e00 && bits::C.get(self.word) == 0,
+            _ => false,
+        };
+        let n = Arg::Const(u64::from(bits::IMMEDIATE.get(self.word)));
+        known.then(|| self.interpreted(Meaning::Add(32), &[self.register(bits::A), n]))
+    }
+
+    /// a · b + c, low half: `IMAD` and `IMAD.U32` of three registers.
+    fn multiply_add(&self) -> Option<Step> {
+        let modifiers = bits::MODIFIERS.get(self.word);
+        let known = bits::OPCODE.get(self.word) == 0x224
+            && matches!(modifiers, 0x07_8e00 | 0x07_8e02)
+            && bits::OFFSET.get(self.word) == 0;
+        let args = [bits::A, bits::B, bits::C].map(|field| self.register(field));
+        known.then(|| self.interpreted(Meaning::MulAdd(32), &args))
+    }
+
+    fn thread_index(&self) -> Option<Step> {
+        let dimension = bits::SPECIAL.get(self.word).checked_sub(THREAD_INDEX)?;
+        let fields = [bits::OPCODE, bits::GUARD, bits::RESULT, bits::SPECIAL];
+        let known = fields.iter().chain(&[bits::CONTROL]);
+        let known = known.fold(0, |all, field| all | field.mask());
+        let is_plain = self.name == "S2R" && self.word.bits() & !known == 0;
+        let index = Arg::Coordinate(Coordinate::Thread(dimension as u8));
+        (is_plain && dimension < 3).then(|| self.interpreted(Meaning::Copy, &[index]))
+    }
+
+    fn block_size(&self) -> Option<Step> {
+        let first = super::block_constant(self.word.sm());
+        let dimension = bits::CONSTANT_WORD.get(self.word).checked_sub(first)?;
+        let is_plain = bits::MODIFIERS.get(self.word) == 0x8 && bits::C.get(self.word) == 0;
+        let known = bits::OPCODE.get(self.word) == 0xb82
+            && is_plain
+            && bits::CONSTANT_BANK.get(self.word) == 0
+            && bits::A.get(self.word) == bits::RZ
+            && bits::B.get(self.word) == 0
+            && dimension < 3;
+        let size = Arg::Coordinate(Coordinate::Block(dimension as u8));
+        known.then(|| self.interpreted(Meaning::Copy, &[size]))
+    }
+
+    /// `LDL` or `STL` of the frame.
+    fn frame_access(&self) -> Result<Step> {
+        let offset = bits::offset(self.word);
+        let bytes = i64::from(self.word.access_bytes());
+        let frame = i64::from(self.function.memory.frame);
+        let is_plain = matches!(bits::OPCODE.get(self.word), 0x387 | 0x983)
+            && bits::A.get(self.word) == bits::STACK
+            && self.other_bits(&[bits::CACHE]) == 0
+            && offset >= 0
+            && i64::from(offset) + bytes <= frame;
+        let base = bits_register(bits::STACK).filter(|_| is_plain && self.function.has_frame());
+        let Some(base) = base else {
+            return unsupported("local memory that is not spill code");
+        };
+        let base = Base::Value(base, 32);
+        Ok(self.access(base, i64::from(offset), SlotSpace::Local))
+    }
+
+    /// `LDS` or `STS` of shared memory that only this version has, if it is one.
+    fn shared_access(&self) -> Result<Option<Step>> {
+        if !matches!(self.name, "LDS" | "STS") {
+            return Ok(None);
+        }
+        let (area, offset) = (&self.function.memory.shared, bits::offset(self.word));
+        let Some(offset) = u32::try_from(offset).ok().filter(|o| area.contains(o)) else {
+            return Ok(None);
+        };
+        let is_plain = matches!(bits::OPCODE.get(self.word), 0x388 | 0x984)
+            && self.other_bits(&[bits::SCALE]) == 0;
+        let index = bits_register(bits::A.get(self.word)).filter(|_| is_plain);
+        let Some(index) = index else {
+            return unsupported("the spill area is accessed in a form that is not understood");
+        };
+        let scale = match bits::SCALE.get(self.word) {
+            0 => 1,
+            power => 2 << power,
+        };
+        let of = self.function.shared_name();
+        let base = Base::Element { of, index, scale };
+        let from_start = i64::from(offset - area.start);
+        Ok(Some(self.access(base, from_start, SlotSpace::Shared)))
+    }
+
+    /// Bits of an access that are none of the plain form's.
+    fn other_bits(&self, more: &[bits::Field]) -> u128 {
+        let register = match self.is_store() {
+            true => bits::B,
+            false => bits::RESULT,
+        };
+        let plain = [
+            bits::OPCODE,
+            bits::GUARD,
+            register,
+            bits::A,
+            bits::OFFSET,
+            bits::SIZE,
+            bits::CONTROL,
+        ];
+        let known = plain.iter().chain(more).fold(0, |all, f| all | f.mask());
+        self.word.bits() & !known
+    }
+
+    fn is_store(&self) -> bool {
+        matches!(self.name, "STL" | "STS")
+    }
+
+    fn access(&self, base: Base, offset: i64, space: SlotSpace) -> Step {
+        let bytes = self.word.access_bytes();
+        let (bytes, lanes) = (bytes.min(4), (bytes / 4).max(1));
+        let bits_wide = 8 * bytes;
+        let mut step = Step::new(self.name);
+        let first = match self.is_store() {
+            true => bits::B.get(self.word),
+            false => bits::RESULT.get(self.word),
+        };
+        let registers = (0..lanes).map(|lane| match first {
+            bits::RZ => None,
+            first => bits_register(first + lane),
+        });
+        let spaces = match space {
+            SlotSpace::Local => Spaces::LOCAL,
+            _ => Spaces::SHARED,
+        };
+        if self.is_store() {
+            step.args = registers.map(|value| stored(value, bits_wide)).collect();
+            step.effect = Effect::Store(spaces);
+        } else {
+            step.results = registers.collect();
+            let is_safe = true;
+            step.effect = Effect::Load { spaces, is_safe };
+        }
+        let is_signed = bits::SIZE.get(self.word) & 1 == 1;
+        step.access = Some(Access {
+            address: Address { base, offset },
+            bytes,
+            lanes,
+            space,
+            extend: match (bytes, is_signed) {
+                (4, _) => Extend::No,
+                (_, true) => Extend::Sign(32),
+                (_, false) => Extend::Zero(32),
+            },
+        });
+        step
+    }
+}
+
+/// The lowest bit of the guard.
+const GUARD_BIT: u8 = 12;
+
+fn stored(value: Option<Value>, bits: u32) -> Arg {
+    match value {
+        Some(value) if bits < 32 => Arg::Low {
+            value,
+            bits,
+            of: 32,
+        },
+        Some(value) => Arg::Value(value),
+        None => Arg::Const(0),
+    }
+}
+
+/// The general register of this number.
+fn bits_register(number: u32) -> Option<Value> {
+    value_of(File::Gpr, number as u16)
+}
+
+fn distance() -> u128 {
+    bits::DISTANCE
+        .iter()
+        .fold(0, |all, field| all | field.mask())
+}
+
+/// Guard, registers, immediate and control field of `op R, R, n`.
+fn operand_bits() -> u128 {
+    [
+        bits::GUARD,
+        bits::RESULT,
+        bits::A,
+        bits::IMMEDIATE,
+        bits::CONTROL,
+    ]
+    .iter()
+    .fold(0, |all, field| all | field.mask())
+}

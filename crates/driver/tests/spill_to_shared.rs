@@ -1,0 +1,139 @@
+//! `spill-to-shared` on cubins that ptxas builds here: moved, proved, read by nvdisasm; and what the
+//! checker says of damaged results.
+
+use std::fmt::Write as _;
+
+use warpwright_check::{CubinOptions, check_kernels};
+use warpwright_driver::demote::spill_to_shared;
+use warpwright_driver::kernel::{Block, BlockSource};
+use warpwright_driver::rewrite::Setting;
+use warpwright_sass::{Cubin, Elf};
+use warpwright_target::lookup;
+use warpwright_toolkit::testing::require_toolkit;
+use warpwright_toolkit::{BuildCache, PtxasJob};
+
+/// A loop that keeps `live` values of `bits` bits in registers and mixes them.
+fn module(live: usize, bits: u32, bound: &str) -> String {
+    let mut text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry spilling(.param .u64 data, .param .u32 rounds)\n\
+         {bound}\n.maxnreg 32\n{{\n\
+         .reg .f{bits} %f<{}>;\n.reg .b64 %d;\n.reg .b64 %o;\n.reg .b32 %t, %n;\n.reg .pred %p;\n\
+         ld.param.u64 %d, [data];\nld.param.u32 %n, [rounds];\nmov.u32 %t, %tid.x;\n\
+         mul.wide.u32 %o, %t, {};\nadd.s64 %d, %d, %o;\n",
+        live + 1,
+        live * bits as usize / 8
+    );
+    let address = |i: usize| i * bits as usize / 8;
+    for i in 0..live {
+        let _ = writeln!(text, "ld.global.f{bits} %f{i}, [%d+{}];", address(i));
+    }
+    text.push_str("again:\n");
+    for i in 0..live {
+        let other = (i * 7 + 3) % live;
+        let _ = writeln!(text, "fma.rn.f{bits} %f{i}, %f{other}, %f{i}, %f{other};");
+    }
+    text.push_str("sub.u32 %n, %n, 1;\nsetp.ne.u32 %p, %n, 0;\n@%p bra again;\n");
+    for i in 0..live {
+        let _ = writeln!(text, "st.global.f{bits} [%d+{}], %f{i};", address(i));
+    }
+    text.push_str("ret;\n}\n");
+    text
+}
+
+fn setting(gpu: &warpwright_target::Gpu, dims: [u32; 3]) -> Setting<'_> {
+    let source = BlockSource::Option;
+    Setting {
+        gpu,
+        block: Block { dims, source },
+        dynamic_smem: 0,
+    }
+}
+
+fn build(test: &str, text: &str) -> Option<Vec<u8>> {
+    let toolkit = require_toolkit(test)?;
+    let ptxas = toolkit.ptxas().ok()?;
+    let job = PtxasJob::new(text, "sm_90");
+    let build = BuildCache::standard().ptxas(&ptxas, &job);
+    Some(build.expect("ptxas takes the module").cubin.to_vec())
+}
+
+#[test]
+fn spills_of_both_widths_move_and_are_proved() {
+    let gpu = lookup("h200").expect("a known GPU");
+    for (bits, bound) in [
+        (32, ".reqntid 64"),
+        (64, ".reqntid 64"),
+        (32, ".maxntid 64"),
+        (64, ""),
+    ] {
+        let text = module(48, bits, bound);
+        let Some(cubin) = build("spills_of_both_widths_move_and_are_proved", &text) else {
+            return;
+        };
+        let before = Cubin::parse(&cubin).expect("a cubin");
+        assert!(
+            before.kernels[0].frame_bytes > 0,
+            "{bits} {bound}: no spills"
+        );
+        let moved = spill_to_shared(&cubin, "spilling", &setting(&gpu, [64, 1, 1]));
+        let moved = moved.unwrap_or_else(|why| panic!("{bits} {bound}: {why}"));
+        let after = Cubin::parse(&moved).expect("a cubin");
+        assert_eq!(after.kernels[0].frame_bytes, 0);
+        assert!(after.kernels[0].shared_bytes > 1024);
+        assert_eq!(after.kernels[0].registers, before.kernels[0].registers);
+        // Launches with more threads than there is room for must fail.
+        assert_eq!(after.kernels[0].max_threads.map(|b| b[0]), Some(64));
+    }
+}
+
+/// Every shared access of the result, moved by one word, is a wrong version.
+#[test]
+fn a_damaged_slot_is_never_proved() {
+    let gpu = lookup("h200").expect("a known GPU");
+    let text = module(44, 32, ".reqntid 64");
+    let Some(cubin) = build("a_damaged_slot_is_never_proved", &text) else {
+        return;
+    };
+    let moved = spill_to_shared(&cubin, "spilling", &setting(&gpu, [64, 1, 1]));
+    let moved = moved.unwrap_or_else(|why| panic!("{why}"));
+    let (original, good) = (Elf::parse(&cubin).unwrap(), Elf::parse(&moved).unwrap());
+    let options = CubinOptions::default();
+    let kernel = good.kernel("spilling").unwrap();
+    let code = good.instructions(&kernel).unwrap();
+    const SHARED: [u128; 2] = [0x388, 0x984];
+    let spills = code.iter().enumerate();
+    let spills = spills.filter(|(_, inst)| SHARED.contains(&(inst.bits() & 0xfff)));
+    let mut tried = 0;
+    for (at, inst) in spills.step_by(3) {
+        // One thread further, and one slot further.
+        for distance in [4u128, 256] {
+            let mut bad = good.clone();
+            let mut code = code.clone();
+            code[at] = inst.with_bits(inst.bits().wrapping_add(distance << 40));
+            bad.set_instructions("spilling", &code).unwrap();
+            let verdict = check_kernels(&original, &bad, "spilling", &options);
+            assert!(!verdict.is_proved(), "instruction {at} moved by {distance}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 10, "only {tried} damages were tried");
+}
+
+#[test]
+fn what_cannot_move_is_refused_by_name() {
+    let gpu = lookup("h200").expect("a known GPU");
+    let Some(cubin) = build("what_cannot_move_is_refused_by_name", &module(48, 32, "")) else {
+        return;
+    };
+    let mut unknown = setting(&gpu, [64, 1, 1]);
+    unknown.block.source = BlockSource::Assumed;
+    let error = spill_to_shared(&cubin, "spilling", &unknown).unwrap_err();
+    assert!(error.to_string().contains("--block"), "{error}");
+    let error = spill_to_shared(&cubin, "other", &setting(&gpu, [64, 1, 1])).unwrap_err();
+    assert!(error.to_string().contains("no function other"), "{error}");
+    let small = module(4, 32, "");
+    let cubin = build("what_cannot_move_is_refused_by_name", &small).expect("a toolkit");
+    let error = spill_to_shared(&cubin, "spilling", &setting(&gpu, [64, 1, 1])).unwrap_err();
+    assert!(error.to_string().contains("does not spill"), "{error}");
+}

@@ -1,0 +1,221 @@
+//! The instruction words that spilling is made of, on bits.
+//!
+//! Positions from FACTS (section 2); the address scale in bits 78 and 79 and the special register
+//! in bits 72 to 79 as nvdisasm prints them, the same on every architecture from sm_75 to sm_120.
+
+use crate::control::Control;
+use crate::inst::Instruction;
+
+/// A general register, 0 to 254.
+pub(super) type Register = u8;
+
+/// The register that holds the stack pointer.
+pub(super) const STACK: Register = 1;
+
+/// A run of bits in an instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Field {
+    at: u32,
+    width: u32,
+}
+
+impl Field {
+    const fn new(at: u32, width: u32) -> Field {
+        Field { at, width }
+    }
+
+    const fn mask(self) -> u128 {
+        ((1 << self.width) - 1) << self.at
+    }
+
+    fn get(self, bits: u128) -> u32 {
+        ((bits & self.mask()) >> self.at) as u32
+    }
+
+    fn put(self, bits: u128, value: u32) -> u128 {
+        bits & !self.mask() | (u128::from(value) << self.at) & self.mask()
+    }
+}
+
+const OPCODE: Field = Field::new(0, 12);
+const GUARD: Field = Field::new(12, 4);
+const RESULT: Field = Field::new(16, 8);
+const BASE: Field = Field::new(24, 8);
+const DATA: Field = Field::new(32, 8);
+const OFFSET: Field = Field::new(40, 24);
+const IMMEDIATE: Field = Field::new(32, 32);
+const CONSTANT_WORD: Field = Field::new(40, 14);
+const ADDEND: Field = Field::new(64, 8);
+const SPECIAL: Field = Field::new(72, 8);
+const SIZE: Field = Field::new(73, 3);
+const SCALE: Field = Field::new(78, 2);
+const CACHE: Field = Field::new(84, 3);
+const CONTROL: Field = Field::new(105, 23);
+
+const STL: u32 = 0x387;
+const STS: u32 = 0x388;
+const LDL: u32 = 0x983;
+const LDS: u32 = 0x984;
+
+/// Ways to load the stack pointer, control field left out: `LDC R1`, `MOV R1`, `IMAD.MOV.U32 R1`
+/// from `c[0x0][0x28]`, and from `c[0x0][0x37c]` on sm_100 and later.
+const STACK_LOADS: [u128; 4] = [
+    0x0000_0800 << 64 | 0x0000_0a00_ff01_7b82,
+    0x0000_0f00 << 64 | 0x0000_0a00_0001_7a02,
+    0x078e_00ff << 64 | 0x0000_0a00_ff01_7624,
+    0x0000_0800 << 64 | 0x0000_df00_ff01_7b82,
+];
+
+/// Ways to add an immediate to the stack pointer, immediate and control field left out:
+/// `IADD3 R1, R1, n, RZ`, `VIADD R1, R1, n` and, from sm_120 on, `IADD R1, R1, n`.
+const STACK_ADDS: [u128; 3] = [
+    0x07ff_e0ff << 64 | 0x0101_7810,
+    0x0101_7836,
+    0x078e_0000 << 64 | 0x0101_7835,
+];
+
+const S2R: u128 = 0x7919;
+const LDC: u128 = 0x0000_0800 << 64 | 0xff00_7b82;
+const IMAD_U32: u128 = 0x078e_0000 << 64 | 0x7224;
+const NOP: u128 = 0x7918;
+
+/// A plain access to local memory: base register, constant offset, some bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LocalWord {
+    pub(super) is_store: bool,
+    pub(super) base: Register,
+    /// Added to the base, in bytes.
+    pub(super) offset: i32,
+    pub(super) bytes: u32,
+}
+
+/// How `inst` uses local memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Local {
+    /// Not at all.
+    No,
+    /// In the plain form.
+    Plain(LocalWord),
+    /// In a form with something else in it: a uniform register, an unknown bit.
+    Other,
+}
+
+/// Operation of LDL and STL in all operand forms.
+const LOAD_OPERATION: u16 = 0x183;
+const STORE_OPERATION: u16 = 0x187;
+
+pub(super) fn local(inst: Instruction) -> Local {
+    if !matches!(inst.operation(), LOAD_OPERATION | STORE_OPERATION) {
+        return Local::No;
+    }
+    let bits = inst.bits();
+    let opcode = OPCODE.get(bits);
+    let register = if opcode == STL { DATA } else { RESULT };
+    let known = [OPCODE, GUARD, register, BASE, OFFSET, SIZE, CACHE, CONTROL];
+    let mask = known.iter().fold(0, |mask, field| mask | field.mask());
+    if !matches!(opcode, LDL | STL) || bits & !mask != 0 {
+        return Local::Other;
+    }
+    Local::Plain(LocalWord {
+        is_store: opcode == STL,
+        base: BASE.get(bits) as Register,
+        offset: (OFFSET.get(bits) << 8) as i32 >> 8,
+        bytes: inst.access_bytes(),
+    })
+}
+
+/// Does `inst` load the stack pointer into R1?
+pub(super) fn is_stack_load(inst: Instruction) -> bool {
+    STACK_LOADS.contains(&(inst.bits() & !CONTROL.mask()))
+}
+
+/// Is its guard always false? ptxas writes such instructions as fillers.
+pub(super) fn is_never_executed(inst: Instruction) -> bool {
+    const NEVER: u32 = 0xf;
+    GUARD.get(inst.bits()) == NEVER
+}
+
+/// What `inst` adds to the stack pointer, in bytes.
+pub(super) fn stack_add(inst: Instruction) -> Option<i32> {
+    let form = inst.bits() & !CONTROL.mask() & !IMMEDIATE.mask();
+    let is_add = STACK_ADDS.contains(&form);
+    is_add.then(|| IMMEDIATE.get(inst.bits()) as i32)
+}
+
+/// Where a slot lies in shared memory: thread t of the block finds it at `offset + t * scale`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Bytes from the start of the block's shared memory to the access of thread 0.
+    pub(super) offset: u32,
+    /// Bytes per thread: 4, 8 or 16.
+    pub(super) scale: u32,
+}
+
+/// The access to local memory `inst`, in shared memory: `[index.Xscale + offset]`. Guard, data
+/// register, width and control field stay.
+pub(super) fn to_shared(inst: Instruction, index: Register, place: Place) -> Instruction {
+    let bits = inst.bits();
+    let opcode = if OPCODE.get(bits) == STL { STS } else { LDS };
+    let bits = OPCODE.put(bits, opcode);
+    let bits = BASE.put(bits, u32::from(index));
+    let bits = OFFSET.put(bits, place.offset);
+    let bits = SCALE.put(bits, place.scale.trailing_zeros() - 1);
+    // Stores to local memory of 8 or 16 bits say 'signed', those to shared memory 'unsigned'.
+    let size = SIZE.get(bits);
+    let is_narrow_store = opcode == STS && size < 4;
+    let bits = SIZE.put(bits, if is_narrow_store { size & !1 } else { size });
+    inst.with_bits(CACHE.put(bits, 0))
+}
+
+/// A new instruction. The values of `control` are ours and fit.
+fn build(sm: u32, bits: u128, control: Control) -> Instruction {
+    let inst = Instruction::new(sm, bits);
+    inst.with_control(control).unwrap_or(inst)
+}
+
+/// `S2R to, SR_TID`: the thread's index in dimension 0 to 2.
+pub(super) fn thread_index(sm: u32, to: Register, dimension: u32, control: Control) -> Instruction {
+    const TID_X: u32 = 0x21;
+    let bits = RESULT.put(S2R, u32::from(to));
+    let bits = SPECIAL.put(bits, TID_X + dimension);
+    build(sm, bits, control)
+}
+
+/// `LDC to, ntid`: the block's size in dimension 0 to 2, which the driver leaves in constant bank 0.
+pub(super) fn block_size(sm: u32, to: Register, dimension: u32, control: Control) -> Instruction {
+    // In words: `c[0x0][0x0]`, and `c[0x0][0x360]` on sm_100 and later, as ptxas reads them.
+    let first = if sm < 100 { 0 } else { 0x360 / 4 };
+    let bits = RESULT.put(LDC, u32::from(to));
+    let bits = CONSTANT_WORD.put(bits, first + dimension);
+    build(sm, bits, control)
+}
+
+/// `IMAD.U32 to, a, b, c`: a · b + c.
+pub(super) fn multiply_add(
+    sm: u32,
+    to: Register,
+    [a, b, c]: [Register; 3],
+    control: Control,
+) -> Instruction {
+    let bits = RESULT.put(IMAD_U32, u32::from(to));
+    let bits = BASE.put(bits, u32::from(a));
+    let bits = DATA.put(bits, u32::from(b));
+    let bits = ADDEND.put(bits, u32::from(c));
+    build(sm, bits, control)
+}
+
+/// `NOP`.
+pub(super) fn nothing(sm: u32, control: Control) -> Instruction {
+    build(sm, NOP, control)
+}
+
+/// `NOP` with the waits and the stall of `inst`.
+pub(super) fn nothing_instead_of(inst: Instruction) -> Instruction {
+    let control = Control {
+        write_barrier: None,
+        read_barrier: None,
+        reuse: 0,
+        ..inst.control()
+    };
+    nothing(inst.sm(), control)
+}
