@@ -101,6 +101,15 @@ impl Launch {
             let record = info.get(attribute)?;
             <[u32; 3]>::try_from(record.words()).ok()
         };
+        let in_cluster = [
+            Attribute::EXPLICIT_CLUSTER,
+            Attribute::CTA_PER_CLUSTER,
+            Attribute::MAX_CLUSTER_RANK,
+        ];
+        if in_cluster.iter().any(|&fact| info.get(fact).is_some()) {
+            // ptxas puts the rank into every shared address; ours go without, which is not tried.
+            return Err(other("it runs in clusters"));
+        }
         if let Some(exact) = block(Attribute::REQNTID) {
             let (shape, is_promise) = (Shape::Exact(exact), false);
             return Ok(Launch { shape, is_promise });

@@ -64,6 +64,9 @@ impl Frame {
         let words: Vec<(usize, LocalWord)> = plain_accesses(code)?;
         let &(first, _) = words.first().ok_or(Refusal::NoSpills)?;
         let (load, adjust, bytes) = set_up(code, first)?;
+        if let Some(at) = code.iter().position(|&inst| word::counts_scoreboard(inst)) {
+            return Err(Refusal::CountedWait { at });
+        }
         for (at, &inst) in code.iter().enumerate() {
             let is_known = at == load || at == adjust || word::local(inst) != Local::No;
             if !is_known && touches_stack(at, inst)? {

@@ -60,6 +60,12 @@ pub enum Refusal {
         /// Index of the instruction.
         at: usize,
     },
+    /// A wait that counts operations in the order in which they end.
+    #[error("instruction {at} waits for scoreboards by count")]
+    CountedWait {
+        /// Index of the instruction.
+        at: usize,
+    },
     /// An instruction whose registers are not known.
     #[error("instruction {at} is not known")]
     Opaque {

@@ -135,6 +135,13 @@ pub(super) fn is_never_executed(inst: Instruction) -> bool {
     GUARD.get(inst.bits()) == NEVER
 }
 
+/// Does `inst` wait for all but some of the operations under a scoreboard (`DEPBAR`)? That relies on the
+/// order in which they end, and shared memory is another pipeline.
+pub(super) fn counts_scoreboard(inst: Instruction) -> bool {
+    const DEPBAR: u32 = 0x91a;
+    OPCODE.get(inst.bits()) == DEPBAR
+}
+
 /// What `inst` adds to the stack pointer, in bytes.
 pub(super) fn stack_add(inst: Instruction) -> Option<i32> {
     let form = inst.bits() & !CONTROL.mask() & !IMMEDIATE.mask();
