@@ -21,7 +21,8 @@ const NO_BARRIER: u8 = 7;
 pub struct Control {
     /// Cycles before this warp may issue its next instruction, 0 to 15.
     pub stall: u8,
-    /// The yield bit as it is stored.
+    /// The yield bit as it is stored: clear, the scheduler may go on with another warp. nvdisasm prints
+    /// no operand reuse then.
     pub yield_bit: bool,
     /// Scoreboard that is released when the result arrives, 0 to 5 (6 exists in the encoding only).
     pub write_barrier: Option<u8>,
@@ -92,7 +93,8 @@ impl Instruction {
     }
 }
 
-/// The fixed column of the text form: `B012345:R0:W1:Y:S04:U0123`, a hyphen for what is unset.
+/// The fixed column of the text form: `B012345:R0:W1:Y:S04:U0123`, a hyphen for what is unset, `Y` where the
+/// yield bit is clear.
 impl fmt::Display for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let set = |f: &mut fmt::Formatter<'_>, mask: u8, count: u8| {
@@ -109,7 +111,7 @@ impl fmt::Display for Control {
         set(f, self.wait_mask, SCOREBOARDS)?;
         barrier(f, "R", self.read_barrier)?;
         barrier(f, "W", self.write_barrier)?;
-        f.write_str(if self.yield_bit { ":Y" } else { ":-" })?;
+        f.write_str(if self.yield_bit { ":-" } else { ":Y" })?;
         write!(f, ":S{:02}:U", self.stall)?;
         set(f, self.reuse, 4)
     }
@@ -131,8 +133,8 @@ impl std::str::FromStr for Control {
         let control = Control {
             stall: part(stall, "S")?.parse().map_err(|_| ControlSyntax)?,
             yield_bit: match yields {
-                "Y" => true,
-                "-" => false,
+                "Y" => false,
+                "-" => true,
                 _ => return Err(ControlSyntax),
             },
             write_barrier: parse_barrier(part(write, "W")?)?,
@@ -215,7 +217,7 @@ mod tests {
     fn the_column_parses_back() {
         let control = Control {
             stall: 4,
-            yield_bit: true,
+            yield_bit: false,
             write_barrier: Some(0),
             read_barrier: None,
             wait_mask: 0b10_0010,

@@ -9,6 +9,8 @@
 //! * [`cubin`]: a view for reading: the per-kernel facts that `driver` and `model` need.
 //! * [`control`]: the control field (stall, yield, barriers, wait mask, reuse), get and set.
 //! * [`inst`]: the fields of one instruction that are known for sm_75 and later.
+//! * [`isa`]: decoding and encoding by tables, operands, text of an operation.
+//! * [`text`]: the text form of whole cubins, which parses back.
 //! * [`patch`]: the register count of a finished cubin.
 //! * [`function`]: a code section as the analyses of `flow` see it.
 //! * [`roles`]: which registers each instruction reads and writes.
@@ -23,10 +25,12 @@ pub mod edit;
 pub mod elf;
 pub mod function;
 pub mod inst;
+pub mod isa;
 pub mod patch;
 pub mod profile;
 pub mod roles;
 pub mod spill;
+pub mod text;
 
 pub use control::{Control, ControlRange};
 pub use cubin::{Cubin, CubinError, Kernel};

@@ -2,6 +2,7 @@
 
 mod bench;
 mod code;
+mod isa;
 mod liveness;
 mod roles;
 
@@ -30,6 +31,10 @@ enum Command {
         #[arg(short, long)]
         output: PathBuf,
     },
+    /// Derive the instruction tables (opcodes, fields, modifiers); see docs/sass-mining.md.
+    Tables(isa::Options),
+    /// How the instruction tables do on a corpus, as Markdown.
+    Agreement(isa::report::Options),
     /// Compare liveness with nvdisasm's, over a whole corpus; see docs/sass-liveness.md.
     Liveness {
         /// Folders or files: cubins.
@@ -74,6 +79,8 @@ fn run(command: Command) -> Result<String, String> {
             let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
             roles::run(&toolkit, &corpus, &output).map_err(|e| e.to_string())
         }
+        Command::Tables(options) => isa::run(&options).map_err(|e| e.to_string()),
+        Command::Agreement(options) => isa::report::run(&options).map_err(|e| e.to_string()),
         Command::Liveness { corpus } => {
             let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
             liveness::run(&toolkit, &corpus).map_err(|e| e.to_string())

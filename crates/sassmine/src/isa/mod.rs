@@ -1,0 +1,314 @@
+//! Derives the instruction tables of `warpwright-sass` from the corpus and nvdisasm
+//! (docs/sass-mining.md).
+//!
+//! Counterexamples drive it: as long as there are instances that no form explains, some of them become
+//! seeds, each seed yields a form, and the forms are tried on all instances again.
+
+mod assemble;
+mod corpus;
+mod oracle;
+pub mod report;
+mod seed;
+mod tokens;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use warpwright_sass::isa::form::{Form, Piece};
+use warpwright_sass::isa::print;
+use warpwright_sass::isa::table::Table;
+use warpwright_toolkit::{FindOptions, Toolkit};
+
+use corpus::{Corpus, Instance};
+use oracle::{Oracle, normalise};
+use seed::Seed;
+use tokens::Parsed;
+
+/// Why there is no table.
+#[derive(Debug, thiserror::Error)]
+pub enum MineError {
+    /// A file cannot be read or written.
+    #[error("{path}: {reason}")]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// No toolkit.
+    #[error(transparent)]
+    NotFound(#[from] warpwright_toolkit::NotFound),
+    /// nvdisasm does not do what it should.
+    #[error(transparent)]
+    Tool(#[from] warpwright_toolkit::ToolError),
+    /// The corpus has nothing for the architecture.
+    #[error("the corpus has no code for sm_{0}")]
+    Empty(u32),
+}
+
+/// What to derive.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// The architecture, for example 90.
+    #[arg(long)]
+    sm: u32,
+    /// The folder with cubins (searched with its subfolders).
+    #[arg(long)]
+    corpus: PathBuf,
+    /// The table to write.
+    #[arg(long)]
+    out: PathBuf,
+    /// Rounds of seeds at most.
+    #[arg(long, default_value_t = 40)]
+    rounds: usize,
+    /// Instances per opcode that are looked at while deriving (all are counted at the end).
+    #[arg(long, default_value_t = 4000)]
+    instances: usize,
+    /// Prints up to this many texts that the table does not reproduce.
+    #[arg(long, default_value_t = 40)]
+    show: usize,
+}
+
+/// Instances of one opcode that are not explained, and what has been tried.
+#[derive(Default)]
+struct Work<'a> {
+    instances: Vec<&'a Instance>,
+    shapes: BTreeMap<String, u128>,
+    varying: u128,
+    tried: BTreeSet<u128>,
+    forms: Vec<Form>,
+}
+
+/// Derives a table, writes it, and says how large it is.
+pub fn run(options: &Options) -> Result<String, MineError> {
+    let toolkit = Toolkit::find(&FindOptions::default())?;
+    let mut oracle = Oracle::new(toolkit.nvdisasm()?, options.sm);
+    let corpus = Corpus::load(&options.corpus, options.sm, &mut oracle)?;
+    eprintln!(
+        "sm_{}: {} instances, {} distinct",
+        options.sm,
+        corpus.total,
+        corpus.instances.len()
+    );
+    let mut work = split(&corpus, options.instances);
+    for round in 0..options.rounds {
+        let limit = if round == 0 { 1 } else { 6 };
+        let mut seeds = choose_seeds(&mut work, limit);
+        if seeds.is_empty() {
+            refill(&mut work, &corpus);
+            seeds = choose_seeds(&mut work, limit);
+        }
+        if seeds.is_empty() {
+            break;
+        }
+        let count = seeds.len();
+        let forms = derive(seeds, &mut oracle)?;
+        let made = forms.len();
+        for form in forms {
+            if let Some(work) = work.get_mut(&form.opcode) {
+                add(&mut work.forms, form);
+            }
+        }
+        eprintln!(
+            "round {round}: {count} seeds, {made} forms, {} asked",
+            oracle.asked
+        );
+    }
+    let forms = work.into_values().flat_map(|w| w.forms).collect();
+    let table = confirm(Table::new(forms), &corpus, options.show);
+    let text = heading(options.sm, &corpus) + &table.print();
+    std::fs::write(&options.out, text).map_err(|e| MineError::File {
+        path: options.out.clone(),
+        reason: e.to_string(),
+    })?;
+    Ok(format!("{} forms", table.forms().len()))
+}
+
+/// Adds a form. Of one with the same fixed bits it takes over the texts that it lacks itself.
+fn add(forms: &mut Vec<Form>, mut form: Form) {
+    let same = |f: &Form| (f.mask(), f.value) == (form.mask(), form.value);
+    if let Some(at) = forms.iter().position(same) {
+        let old = forms.remove(at);
+        if old.fields == form.fields && old.pieces.len() == form.pieces.len() {
+            for (new, old) in form.pieces.iter_mut().zip(old.pieces) {
+                let (Piece::Choice(new), Piece::Choice(old)) = (new, old) else {
+                    continue;
+                };
+                for (text, known) in new.texts.iter_mut().zip(old.texts) {
+                    *text = text.take().or(known);
+                }
+            }
+        }
+    }
+    forms.push(form);
+}
+
+fn heading(sm: u32, corpus: &Corpus) -> String {
+    format!(
+        "# Forms of sm_{sm}, written by `warpwright-sassmine tables` (docs/sass-mining.md): do not edit.\n\
+         # {} corpus instances, {} of them distinct.\n\
+         # opcode, confirmed instances, guard, fixed bits, hidden bits, template\n",
+        corpus.total,
+        corpus.instances.len()
+    )
+}
+
+/// The instances by opcode, at most `limit` distinct ones of each, spread evenly.
+fn split(corpus: &Corpus, limit: usize) -> BTreeMap<u16, Work<'_>> {
+    let mut all: BTreeMap<u16, Vec<&Instance>> = BTreeMap::new();
+    for instance in &corpus.instances {
+        all.entry((instance.bits & 0xfff) as u16)
+            .or_default()
+            .push(instance);
+    }
+    let work = all.into_iter().map(|(opcode, instances)| {
+        let first = instances[0].bits;
+        let varying = instances.iter().fold(0, |m, i| m | (i.bits ^ first));
+        let mut bits_by_shape: BTreeMap<String, (u128, u128)> = BTreeMap::new();
+        for i in &instances {
+            let entry = bits_by_shape.entry(i.shape.clone()).or_insert((i.bits, 0));
+            entry.1 |= entry.0 ^ i.bits;
+        }
+        let shapes = bits_by_shape.into_iter().map(|(s, b)| (s, b.1)).collect();
+        let step = instances.len().div_ceil(limit.max(1));
+        let work = Work {
+            instances: instances.into_iter().step_by(step.max(1)).collect(),
+            shapes,
+            varying,
+            ..Work::default()
+        };
+        (opcode, work)
+    });
+    work.collect()
+}
+
+/// Looks at all instances again, not only at those of the selection.
+fn refill<'a>(work: &mut BTreeMap<u16, Work<'a>>, corpus: &'a Corpus) {
+    for instance in &corpus.instances {
+        if let Some(work) = work.get_mut(&((instance.bits & 0xfff) as u16)) {
+            work.instances.push(instance);
+        }
+    }
+}
+
+/// Unexplained instances as seeds: up to `limit` of each shape and name (with modifiers) of an opcode.
+fn choose_seeds(work: &mut BTreeMap<u16, Work<'_>>, limit: usize) -> Vec<Seed> {
+    let mut seeds = Vec::new();
+    for work in work.values_mut() {
+        let table = Table::new(work.forms.clone());
+        work.instances.retain(|i| !explains(&table, i));
+        let mut styles: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        // A NaN's text says little about its bits.
+        let mut order = work.instances.clone();
+        order.sort_by_key(|i| i.text.contains("NAN"));
+        for instance in order {
+            if work.tried.contains(&instance.bits) {
+                continue;
+            }
+            let count = styles
+                .entry((&instance.shape, instance.name()))
+                .or_default();
+            *count += 1;
+            if *count > limit {
+                continue;
+            }
+            work.tried.insert(instance.bits);
+            let in_shape = work.shapes.get(&instance.shape).copied().unwrap_or(0);
+            seeds.push(Seed::new(instance.bits, work.varying, in_shape));
+        }
+    }
+    seeds
+}
+
+fn explains(table: &Table, instance: &Instance) -> bool {
+    let Some(form) = table.find(instance.bits) else {
+        return false;
+    };
+    let mut text = String::new();
+    print::operation(form, instance.bits, instance.address, &mut text);
+    normalise(&text) == instance.text
+}
+
+/// Takes all seeds through their stages together.
+fn derive(mut seeds: Vec<Seed>, oracle: &mut Oracle<'_>) -> Result<Vec<Form>, MineError> {
+    loop {
+        let words: Vec<u128> = seeds.iter().flat_map(|s| s.queries().to_vec()).collect();
+        if words.is_empty() {
+            return Ok(seeds.into_iter().filter_map(|s| s.form).collect());
+        }
+        let answers = oracle.ask(&words)?;
+        let mut rest = &answers[..];
+        for seed in &mut seeds {
+            let (own, others) = rest.split_at(seed.queries().len());
+            rest = others;
+            if !own.is_empty() {
+                seed.absorb(own);
+            }
+        }
+    }
+}
+
+/// Counts for each form the instances that it explains; forms without any are dropped.
+fn confirm(table: Table, corpus: &Corpus, show: usize) -> Table {
+    let mut counts: BTreeMap<(u128, u128), u64> = BTreeMap::new();
+    let mut failures: BTreeMap<(u128, &str), Failure> = BTreeMap::new();
+    for instance in &corpus.instances {
+        let found = table.find(instance.bits);
+        if let Some(form) = found.filter(|_| explains(&table, instance)) {
+            *counts.entry((form.value, form.mask())).or_default() += instance.count;
+            continue;
+        }
+        let key = (instance.bits & 0xfff, &*instance.shape);
+        let failure = failures
+            .entry(key)
+            .or_insert_with(|| Failure::new(instance, found));
+        failure.count += instance.count;
+    }
+    let mut worst: Vec<_> = failures.into_values().collect();
+    worst.sort_by_key(|f| std::cmp::Reverse(f.count));
+    let failed: u64 = worst.iter().map(|f| f.count).sum();
+    eprintln!("not explained: {failed} of {}", corpus.total);
+    for failure in worst.iter().take(show) {
+        let Failure {
+            count,
+            bits,
+            theirs,
+            ours,
+        } = failure;
+        eprintln!("{count:6} {bits:032x} {theirs}  <>  {ours}");
+    }
+    let forms = table.forms().iter().cloned().filter_map(|mut form| {
+        form.confirmed = counts.remove(&(form.value, form.mask()))?;
+        Some(form)
+    });
+    Table::new(forms.collect())
+}
+
+/// Instances of one shape that are not explained, with an example.
+struct Failure {
+    count: u64,
+    bits: u128,
+    theirs: String,
+    ours: String,
+}
+
+impl Failure {
+    fn new(instance: &Instance, form: Option<&Form>) -> Self {
+        let mut ours = String::from("opaque");
+        if let Some(form) = form {
+            ours.clear();
+            print::operation(form, instance.bits, instance.address, &mut ours);
+        }
+        Failure {
+            count: 0,
+            bits: instance.bits,
+            theirs: instance.text.clone(),
+            ours,
+        }
+    }
+}
+
+/// The shape of a text, empty if it cannot be read.
+fn shape(text: &str) -> String {
+    Parsed::new(text).map(|p| p.shape()).unwrap_or_default()
+}
