@@ -88,6 +88,9 @@ pub struct Candidate {
     pub measured: Option<Measured>,
     /// Why it is out of the race: a build error, or too large to launch.
     pub rejected: Option<String>,
+    /// Why it may be chosen only once a measurement has compared its outputs, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
     /// The name of an earlier candidate with exactly the same machine code.
     pub same_code_as: Option<String>,
 }
@@ -102,6 +105,7 @@ impl Candidate {
             score: None,
             measured: None,
             rejected: None,
+            caution: None,
             same_code_as: None,
         }
     }

@@ -1,7 +1,8 @@
 //! The choice among built candidates. 'Do nothing' is always among them and wins ties: a change
 //! must promise more than the model's usual error.
 
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, Score};
+use crate::recipe::Stage;
 
 /// A choice and its reason.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,8 +13,33 @@ pub struct Choice {
     pub reason: String,
 }
 
+/// What a throttled build must promise to save at least: the mimic errs by up to a half in either
+/// direction (docs/crat.md), and a kernel that does not contend loses much.
+const THROTTLE_MARGIN: f64 = 0.4;
+
+/// What a build that our own passes rewrote must promise to save at least: the model knows less of it
+/// (shared-memory traffic, longer chains of address arithmetic).
+const REWRITE_MARGIN: f64 = 0.15;
+
+/// The share of time that a candidate must promise to save.
+fn promise(candidate: &Candidate, margin: f64) -> f64 {
+    let recipe = &candidate.recipe;
+    match recipe.0.is_empty() {
+        false if recipe.is_throttle_only() => margin.max(THROTTLE_MARGIN),
+        false if recipe.at(Stage::Rewrite).next().is_some() => margin.max(REWRITE_MARGIN),
+        _ => margin,
+    }
+}
+
+/// Does its promise suffice, if it is a throttled or rewritten build? (The others are judged together.)
+fn keeps(candidate: &Candidate, score: &Score, margin: f64) -> bool {
+    let promise = promise(candidate, margin);
+    promise <= margin || score.relative_time < 1.0 - promise
+}
+
 /// Chooses among `candidates`; the first one is the default build. `margin` is the share of time
-/// a candidate must promise to save before the default is given up (0.05 = 5%).
+/// a candidate must promise to save before the default is given up (0.05 = 5%); throttled and
+/// rewritten builds must promise more.
 pub fn choose(candidates: &[Candidate], margin: f64) -> Choice {
     if let Some(choice) = choose_measured(candidates) {
         return choice;
@@ -21,8 +47,9 @@ pub fn choose(candidates: &[Candidate], margin: f64) -> Choice {
     let best = candidates
         .iter()
         .enumerate()
-        .filter(|(_, c)| c.rejected.is_none() && c.same_code_as.is_none())
+        .filter(|(_, c)| c.rejected.is_none() && c.caution.is_none() && c.same_code_as.is_none())
         .filter_map(|(i, c)| c.score.as_ref().map(|s| (i, s)))
+        .filter(|&(i, s)| i == 0 || keeps(&candidates[i], s, margin))
         // `min_by` keeps the first of equals: earlier proposals are the smaller changes.
         .min_by(|(_, a), (_, b)| a.relative_time.total_cmp(&b.relative_time));
     match best {

@@ -11,6 +11,7 @@ use crate::candidate::{Candidate, Resources};
 use crate::choose::{Choice, choose};
 use crate::crat::{ResourceUsage, choice, resource_usage};
 use crate::explain::pressure_report;
+use crate::fusion::{CAUTION, is_rewritten, may_be_fused};
 use crate::kernel::{shared_spilling_obstacle, uses_dynamic_shared};
 use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Request, setting};
 use crate::propose::{
@@ -42,6 +43,7 @@ pub fn explore(
         setting,
         known,
         done,
+        may_be_fused: may_be_fused(module),
         usage: None,
         built: Vec::new(),
     };
@@ -52,6 +54,13 @@ pub fn explore(
         (opaque, _) => notes.push(passed_through(module, function, opaque.unwrap_or_default())),
     }
     exploration.score();
+    if exploration
+        .built
+        .iter()
+        .any(|b| b.candidate.caution.is_some())
+    {
+        notes.push(format!("rewritten candidates: {CAUTION}"));
+    }
     Ok(exploration.outcome(request, notes))
 }
 
@@ -62,6 +71,7 @@ struct Exploration<'a> {
     setting: Setting<'a>,
     known: &'a Known,
     done: &'a (dyn Fn(&Candidate) + Sync),
+    may_be_fused: bool,
     usage: Option<ResourceUsage>,
     built: Vec<Built>,
 }
@@ -219,6 +229,9 @@ impl Exploration<'_> {
         } = self.setting;
         for mut b in built {
             occupy(gpu, &block, dynamic_smem, &mut b.candidate);
+            if self.may_be_fused && is_rewritten(&b.candidate.recipe) {
+                b.candidate.caution = Some(CAUTION.into());
+            }
             match self.known.get(&b.candidate.recipe) {
                 Some(Ok(measured)) => b.candidate.measured = Some(measured.clone()),
                 Some(Err(why)) => b.candidate.rejected = Some(format!("measured: {why}")),

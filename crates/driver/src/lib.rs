@@ -6,6 +6,7 @@
 //!   put together by [`explore`] and [`opt`].
 //! * [`rewrite`], [`finish`]: our own passes within a recipe, before and after ptxas. [`throttle`] has
 //!   a decision on either side.
+//! * [`fusion`]: where ptxas may round differently after a rewrite, and a measurement must agree.
 //! * [`crat`]: resource usage, design space and choice as CRAT has them.
 //! * [`spill`], [`allocate`]: register passes on PTX, with what `regs` decides and `ptx` writes.
 //! * [`remat`], [`reduce`](mod@reduce), [`control`]: fewer registers, one means alone, all in turn, and
@@ -28,6 +29,7 @@ pub mod estimate;
 pub mod explain;
 pub mod explore;
 pub mod finish;
+pub mod fusion;
 pub mod kernel;
 pub mod opt;
 pub mod passes;
