@@ -120,6 +120,7 @@ impl Exploration<'_> {
         recipes.extend(self.swept(&situation, &stairs, request.peers));
         self.usage = Some(usage);
         self.build(recipes)?;
+        self.score();
         self.build(second_round(&situation, &self.candidates()))?;
         self.score();
         let goals = goals(&situation, &self.candidates());

@@ -26,6 +26,8 @@ const MOST_REGISTERS: u32 = 255;
 const LOWEST_SHARE: f64 = 0.125;
 /// Register limits that are built: small blocks have a stair every few registers.
 const MOST_LIMITS: usize = 11;
+/// Limits at which ptxas may spill to shared memory.
+const MOST_SHARED: usize = 4;
 /// Limits that our own passes are tried at.
 const MOST_GOALS: usize = 3;
 /// Throttles that are measured.
@@ -75,25 +77,33 @@ pub fn first_round(situation: &Situation) -> Vec<Recipe> {
     recipes
 }
 
-/// The second round: shared-memory spilling wherever a limit made ptxas spill, by ptxas and by our
-/// own edit of the finished cubin. With a known block size the size is promised too, or ptxas plans
-/// for 1,024 threads and offers little room; the edit needs it.
+/// The second round: shared-memory spilling where a limit made ptxas spill, at the limits that the
+/// model likes best, by ptxas and by our own edit of the finished cubin. With a known block size the
+/// size is promised too, or ptxas plans for 1,024 threads and offers little room; the edit needs it.
 pub fn second_round(situation: &Situation, built: &[Candidate]) -> Vec<Recipe> {
-    let spilling: Vec<Recipe> = built
+    let mut spilling: Vec<&Candidate> = built
         .iter()
         .filter(|c| c.resources.as_ref().is_some_and(|r| r.spills()))
         .filter(|c| c.recipe.usage_level().is_none() && c.recipe.fits_ptx())
-        .map(|c| match situation.promised_block {
-            Some(threads) => c.recipe.with(Decision::BlockBound { threads }),
-            None => c.recipe.clone(),
-        })
         .collect();
+    spilling.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
+    let bounded = |c: &&Candidate| match situation.promised_block {
+        Some(threads) => c.recipe.with(Decision::BlockBound { threads }),
+        None => c.recipe.clone(),
+    };
+    let spilling: Vec<Recipe> = spilling.iter().take(MOST_SHARED).map(bounded).collect();
     let by_ptxas = spilling.iter().filter(|_| situation.shared_spilling);
     let by_ptxas = by_ptxas.map(|recipe| recipe.with(Decision::SharedSpilling));
     let can_edit = situation.spill_to_shared && situation.promised_block.is_some();
     let by_edit = spilling.iter().filter(|_| can_edit);
     let by_edit = by_edit.map(|recipe| recipe.with(Decision::SpillToShared));
     by_ptxas.chain(by_edit).collect()
+}
+
+/// The predicted time, for sorting; without one a candidate comes last.
+fn predicted(candidate: &Candidate) -> f64 {
+    let score = candidate.score.as_ref();
+    score.map_or(f64::INFINITY, |s| s.relative_time)
 }
 
 /// A register limit that our own passes are tried at.
@@ -140,21 +150,6 @@ pub fn third_round(goals: &[Goal]) -> Vec<Recipe> {
             .with(Decision::MaxRegisters { registers })
     };
     goals.iter().map(at).collect()
-}
-
-/// The last round: the spill slots of finished builds moved to shared memory, for the default and the
-/// builds of ptxas alone that the model likes best.
-pub fn last_round(scored: &[Candidate]) -> Vec<Recipe> {
-    let mut spilling: Vec<&Candidate> = scored
-        .iter()
-        .filter(|c| c.rejected.is_none() && c.same_code_as.is_none())
-        .filter(|c| matches!(c.recipe.0[..], [] | [Decision::MaxRegisters { .. }]))
-        .filter(|c| c.resources.as_ref().is_some_and(|r| r.spills()))
-        .collect();
-    let time = |c: &Candidate| c.score.as_ref().map_or(f64::INFINITY, |s| s.relative_time);
-    spilling.sort_by(|a, b| time(a).total_cmp(&time(b)));
-    let moved = |c: &&Candidate| c.recipe.with(Decision::SpillToShared);
-    spilling.iter().take(MOST_GOALS).map(moved).collect()
 }
 
 /// A kernel that may be throttled.
@@ -368,9 +363,13 @@ mod tests {
                 .collect::<Vec<_>>(),
             ["allocate-80x3+maxnreg-80"]
         );
-        let last: Vec<String> = last_round(&scored).iter().map(Recipe::to_string).collect();
-        assert_eq!(last[0], "maxnreg-48+spill-to-shared");
-        assert_eq!(last.len(), MOST_GOALS);
+        let second = second_round(&situation, &scored);
+        let names: Vec<String> = second.iter().map(Recipe::to_string).collect();
+        assert_eq!(
+            names[0], "maxnreg-48+maxntid-256+smem",
+            "the model's favourite first"
+        );
+        assert_eq!(names.len(), 2 * MOST_SHARED, "by ptxas, and by our edit");
     }
 
     #[test]
