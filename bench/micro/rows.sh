@@ -39,8 +39,8 @@ cat <<ROW
     (
         $sm,
         SpillCosts {
-            local: measured($local, "$source"),
-            shared: measured($shared, "$source"),
+            local: cycles($local, "$source"),
+            shared: cycles($shared, "$source"),
         },
     ),
 ROW
