@@ -1,0 +1,221 @@
+//! What one sweep of a stencil computes, independent of the text it came from.
+//!
+//! A [`Stencil`] is a list of statements that every point of a rectangular domain executes. All
+//! points are independent: an array that is written is not read at another point of the same sweep
+//! (the front ends refuse that by name). Loop order, threads, tiles and registers are not part of
+//! it; they are what the transformations choose.
+
+use cranelift_entity::{PrimaryMap, entity_impl};
+
+/// One dimension of the iteration domain; 0 is the outermost, the last one is contiguous in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DimId(u32);
+entity_impl!(DimId, "dim");
+
+/// A size known when the kernel is launched.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ParameterId(u32);
+entity_impl!(ParameterId, "parameter");
+
+/// An array in global memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ArrayId(u32);
+entity_impl!(ArrayId, "array");
+
+/// A scalar argument of the kernel, the same at all points.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ScalarId(u32);
+entity_impl!(ScalarId, "scalar");
+
+/// A value private to one point.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TempId(u32);
+entity_impl!(TempId, "temp");
+
+/// A node of an expression as written.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExprId(u32);
+entity_impl!(ExprId, "expr");
+
+/// A whole stencil.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stencil {
+    /// The kernel's name.
+    pub name: String,
+    /// The domain, outermost dimension first.
+    pub dims: PrimaryMap<DimId, Dim>,
+    /// Sizes (`L`, `M`, `N` in listing 1 of the paper).
+    pub parameters: PrimaryMap<ParameterId, String>,
+    /// Arrays, in the order of the kernel's arguments.
+    pub arrays: PrimaryMap<ArrayId, Array>,
+    /// Scalar arguments, in order.
+    pub scalars: PrimaryMap<ScalarId, Scalar>,
+    /// Values private to a point; each is assigned before it is read.
+    pub temps: PrimaryMap<TempId, Temp>,
+    /// All expression nodes; children come before their parents.
+    pub exprs: PrimaryMap<ExprId, Expr>,
+    /// What a point executes, in order.
+    pub statements: Vec<Statement>,
+    /// The input permits reassociation (`#pragma warpwright stencil reassociate`, `--fp`).
+    pub reassociate: bool,
+}
+
+/// One dimension of the domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dim {
+    /// The iterator's name.
+    pub name: String,
+    /// Cells along it, halo included.
+    pub extent: Extent,
+    /// First computed index.
+    pub low: i64,
+    /// Cells at the far end that are not computed: the last computed index is
+    /// `extent - high - 1`.
+    pub high: i64,
+    /// The unroll factor that the input asks for.
+    pub unroll: Option<u32>,
+}
+
+/// A size: a parameter plus a constant, or a constant alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Extent {
+    /// The parameter, if the size is not a plain constant.
+    pub parameter: Option<ParameterId>,
+    /// Added to it.
+    pub add: i64,
+}
+
+/// An array in global memory, row-major, its last subscript contiguous.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// Its name.
+    pub name: String,
+    /// Its element type.
+    pub element: Element,
+    /// Its extents, outermost first. A one-dimensional coefficient array has one.
+    pub extents: Vec<Extent>,
+    /// Some statement reads it.
+    pub read: bool,
+    /// Some statement writes it.
+    pub written: bool,
+}
+
+/// The floating-point types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// `float`
+    F32,
+    /// `double`
+    F64,
+}
+
+/// A scalar argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scalar {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub element: Element,
+}
+
+/// A value private to a point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Temp {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub element: Element,
+}
+
+/// One subscript: an iterator plus a constant, or a constant alone (a component of `u[3][k][j][i]`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Subscript {
+    /// The iterator, if any.
+    pub dim: Option<DimId>,
+    /// Added to it.
+    pub offset: i64,
+}
+
+/// An element of an array relative to the point.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Access {
+    /// The array.
+    pub array: ArrayId,
+    /// One subscript per extent, outermost first.
+    pub subscripts: Vec<Subscript>,
+}
+
+/// A node of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// A literal: its value and its type.
+    Constant(f64, Element),
+    /// A scalar argument.
+    Scalar(ScalarId),
+    /// A value of an earlier statement.
+    Temp(TempId),
+    /// An element of an array.
+    Load(Access),
+    /// The negative of a value.
+    Neg(ExprId),
+    /// Two operands, as written.
+    Binary(BinaryOp, ExprId, ExprId),
+    /// A function of CUDA's mathematical library.
+    Call(Function, Vec<ExprId>),
+}
+
+/// The arithmetic operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`
+    Div,
+}
+
+/// The functions a stencil may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Function {
+    /// `sqrt`, `sqrtf`
+    Sqrt,
+    /// `fabs`, `fabsf`
+    Abs,
+    /// `fmin`, `fminf`
+    Min,
+    /// `fmax`, `fmaxf`
+    Max,
+    /// `fma`, `fmaf`
+    Fma,
+    /// `exp`, `expf`
+    Exp,
+    /// `log`, `logf`
+    Log,
+    /// `pow`, `powf`
+    Pow,
+}
+
+/// What a statement assigns.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// A private value.
+    Temp(TempId),
+    /// An element of an array, at the point itself (all offsets of iterators are 0).
+    Store(Access),
+}
+
+/// `target = value` or `target += value`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// What is assigned.
+    pub target: Target,
+    /// `+=`: the old value is read and added to.
+    pub accumulate: bool,
+    /// The right-hand side.
+    pub value: ExprId,
+    /// Byte range of the statement in its source, for diagnostics.
+    pub span: std::ops::Range<usize>,
+}

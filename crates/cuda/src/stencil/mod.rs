@@ -1,0 +1,4 @@
+//! Stencils: one representation for kernels in CUDA C and for the compact language, and the
+//! transformations of Rawat et al. (PPoPP 2018) and after on it.
+
+pub mod ir;
