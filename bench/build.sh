@@ -23,7 +23,7 @@ if [ ! -x "$dir/warpwright" ]; then
     cargo build --release --locked --package warpwright-cli
     cp target/release/warpwright "$dir/warpwright"
 fi
-names=$(for source in examples/*/*.cu; do basename "$source" .cu; done)
+names=$(for folder in examples/*/; do name=$(basename "$folder"); [ ! -f "$folder$name.cu" ] || echo "$name"; done)
 if [ "$step" = ptx ] || [ "$step" = all ]; then
     for name in $names; do
         "$dir/warpwright" pass print "examples/$name/$name.cu" --launch "examples/$name/$name.toml" \

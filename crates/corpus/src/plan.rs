@@ -152,12 +152,13 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The examples, compiled as `opt` compiles them.
+    /// The examples, compiled as `opt` compiles them: `NAME/NAME.cu`.
     fn examples(&mut self, dir: &Path) -> Result<(), Error> {
         let all = crate::files_below(dir, "cu")?;
         let examples = all
             .into_iter()
-            .filter(|path| path.parent().and_then(Path::parent) == Some(dir));
+            .filter(|path| path.parent().and_then(Path::parent) == Some(dir))
+            .filter(|path| path.parent().and_then(Path::file_name) == path.file_stem());
         for path in examples {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             for gpu in self.gpus(NVCC_GPUS.to_vec()) {

@@ -2,4 +2,5 @@
 //!
 //! [`stencil`] schedules the expressions of a stencil for registers and generates its kernels.
 
+pub mod diag;
 pub mod stencil;

@@ -1,4 +1,10 @@
 //! Stencils: one representation for kernels in CUDA C and for the compact language, and the
 //! transformations of Rawat et al. (PPoPP 2018) and after on it.
 
+mod build;
+mod canonical;
+pub mod dsl;
+pub mod evaluate;
 pub mod ir;
+mod names;
+mod rules;

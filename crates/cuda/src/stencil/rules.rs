@@ -1,0 +1,244 @@
+//! What makes statements a stencil: every point computes the same, from places that no other
+//! point of the sweep writes.
+
+use super::ir::{Access, Array, DimId, Extent, Stencil};
+use crate::diag::{Diagnostic, Span};
+
+/// One use of an array in the source.
+#[derive(Clone, Debug)]
+pub(super) struct Use {
+    pub(super) access: Access,
+    pub(super) read: bool,
+    pub(super) written: bool,
+    span: Span,
+}
+
+impl Use {
+    pub(super) fn load(access: Access, span: Span) -> Self {
+        Use {
+            access,
+            read: true,
+            written: false,
+            span,
+        }
+    }
+
+    pub(super) fn store(access: Access, accumulate: bool, span: Span) -> Self {
+        Use {
+            access,
+            read: accumulate,
+            written: true,
+            span,
+        }
+    }
+
+    fn array<'a>(&self, stencil: &'a Stencil) -> &'a Array {
+        &stencil.arrays[self.access.array]
+    }
+}
+
+/// Everything that is wrong with a stencil.
+pub(super) fn check(stencil: &Stencil, uses: &[Use]) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    if !uses.iter().any(|u| u.written) {
+        let what = format!("`{}` writes no array", stencil.name);
+        problems.push(Diagnostic::error("stencil::no-output", what));
+    }
+    for used in uses {
+        problems.extend(iterator_order(stencil, used));
+        problems.extend(within_array(stencil, used));
+        if used.written {
+            problems.extend(own_point(stencil, used));
+        } else {
+            problems.extend(in_place(stencil, used, uses));
+        }
+    }
+    problems.extend(empty_domain(stencil));
+    problems
+}
+
+/// Iterators appear in their order: the last one is contiguous in memory.
+fn iterator_order(stencil: &Stencil, used: &Use) -> Option<Diagnostic> {
+    let dims: Vec<DimId> = used
+        .access
+        .subscripts
+        .iter()
+        .filter_map(|s| s.dim)
+        .collect();
+    let bad = dims.windows(2).find(|pair| pair[0] >= pair[1])?;
+    let (first, second) = (&stencil.dims[bad[0]].name, &stencil.dims[bad[1]].name);
+    let array = &used.array(stencil).name;
+    let what = if first == second {
+        format!("two subscripts of `{array}` use `{first}`")
+    } else {
+        format!("the subscripts of `{array}` use `{first}` before `{second}`")
+    };
+    Some(
+        Diagnostic::error("stencil::transposed", what)
+            .label(used.span.clone(), "not in the order of the loops")
+            .help("a transposed or diagonal access is no stencil: iterators go outermost first"),
+    )
+}
+
+/// An element is written at the point itself, and by one point only.
+fn own_point(stencil: &Stencil, used: &Use) -> Option<Diagnostic> {
+    let array = &used.array(stencil).name;
+    let subscripts = &used.access.subscripts;
+    if let Some(moved) = subscripts.iter().find(|s| s.dim.is_some() && s.offset != 0) {
+        let dim = moved.dim.map_or("", |d| &stencil.dims[d].name);
+        let what = format!("`{array}` is written at another point than the thread's own");
+        return Some(
+            Diagnostic::error("stencil::scatter", what)
+                .label(used.span.clone(), format!("`{dim}{:+}`", moved.offset))
+                .help("shift the iterators so that what is written has no offset"),
+        );
+    }
+    let missing = stencil
+        .dims
+        .iter()
+        .find(|(d, _)| !subscripts.iter().any(|s| s.dim == Some(*d)))?;
+    let what = format!(
+        "all points along `{}` write the same element of `{array}`",
+        missing.1.name
+    );
+    Some(
+        Diagnostic::error("stencil::race", what)
+            .label(used.span.clone(), format!("no `{}` here", missing.1.name))
+            .help("reductions are not stencils; every point has an element of its own"),
+    )
+}
+
+/// What is written is not read at another point.
+fn in_place(stencil: &Stencil, used: &Use, uses: &[Use]) -> Option<Diagnostic> {
+    let reads_neighbour = used
+        .access
+        .subscripts
+        .iter()
+        .any(|s| s.dim.is_some() && s.offset != 0);
+    let whole = stencil
+        .dims
+        .keys()
+        .all(|d| used.access.subscripts.iter().any(|s| s.dim == Some(d)));
+    if !reads_neighbour && whole {
+        return None;
+    }
+    let writer = uses
+        .iter()
+        .find(|w| w.written && w.access.array == used.access.array && may_meet(used, w))?;
+    let array = &used.array(stencil).name;
+    let what = format!("`{array}` is read at another point than the one that is written");
+    Some(
+        Diagnostic::error("stencil::in-place", what)
+            .label(used.span.clone(), "depends on the order of the points")
+            .label(writer.span.clone(), "written here")
+            .help("write to a second array, and exchange the two between sweeps"),
+    )
+}
+
+/// Can both be the same element for some two points? Components (`u[0][…]`, `u[1][…]`) differ.
+fn may_meet(a: &Use, b: &Use) -> bool {
+    a.access
+        .subscripts
+        .iter()
+        .zip(&b.access.subscripts)
+        .all(|(x, y)| x.dim.is_some() || y.dim.is_some() || x.offset == y.offset)
+}
+
+/// Where the sizes can be compared, the element lies within the array at every point.
+fn within_array(stencil: &Stencil, used: &Use) -> Option<Diagnostic> {
+    let array = used.array(stencil);
+    for (subscript, size) in used.access.subscripts.iter().zip(&array.extents) {
+        let (low, room, name) = match subscript.dim {
+            None => {
+                let outside =
+                    size.parameter.is_none() && !(0..size.add).contains(&subscript.offset);
+                let outside = outside || subscript.offset < 0;
+                (if outside { -1 } else { 0 }, Some(0), String::new())
+            }
+            Some(dim) => {
+                let dim = &stencil.dims[dim];
+                let last = -dim.high - 1 + subscript.offset;
+                let room = distance(dim.extent, *size).map(|more| more - 1 - last);
+                (dim.low + subscript.offset, room, dim.name.clone())
+            }
+        };
+        if low < 0 || room.is_some_and(|room| room < 0) {
+            let array = &array.name;
+            let what = format!("`{array}` is read or written outside its bounds");
+            let at = match &*name {
+                "" => "no such component".to_owned(),
+                name if low < 0 => format!("`{name}` begins too early for this"),
+                name => format!("`{name}` ends too late for this"),
+            };
+            return Some(
+                Diagnostic::error("stencil::bounds", what)
+                    .label(used.span.clone(), at)
+                    .help("leave out the points at the edge whose neighbours do not exist"),
+            );
+        }
+    }
+    None
+}
+
+/// `b - a`, if it is the same for all parameters.
+fn distance(a: Extent, b: Extent) -> Option<i64> {
+    (a.parameter == b.parameter).then_some(b.add - a.add)
+}
+
+/// A domain of constant size that holds no point is a slip.
+fn empty_domain(stencil: &Stencil) -> Option<Diagnostic> {
+    let empty = stencil
+        .dims
+        .values()
+        .find(|dim| dim.extent.parameter.is_none() && dim.extent.add - dim.high <= dim.low)?;
+    let what = format!("no point along `{}` has all its neighbours", empty.name);
+    Some(Diagnostic::error("stencil::empty", what).help(format!(
+        "`{}` has {} cells, {} and {} of them at the two edges",
+        empty.name, empty.extent.add, empty.low, empty.high
+    )))
+}
+
+/// Sizes and margins of all dimensions: the largest domain whose accesses stay within the arrays.
+///
+/// A dimension is as long as the first written array that it subscripts.
+pub(super) fn derive_domain(stencil: &mut Stencil, uses: &[Use]) -> Result<(), Vec<Diagnostic>> {
+    let mut problems = Vec::new();
+    for dim in stencil.dims.keys() {
+        let along = || {
+            uses.iter().flat_map(|used| {
+                let sizes = &stencil.arrays[used.access.array].extents;
+                let pairs = used.access.subscripts.iter().zip(sizes);
+                pairs
+                    .filter(move |(s, _)| s.dim == Some(dim))
+                    .map(move |(s, size)| (used, s.offset, *size))
+            })
+        };
+        let name = &stencil.dims[dim].name;
+        let Some((_, _, extent)) = along().find(|(used, ..)| used.written) else {
+            // A stencil that writes nothing along it is refused later, at the store.
+            continue;
+        };
+        let (mut low, mut high) = (0, 0);
+        for (used, offset, size) in along() {
+            let Some(longer) = distance(extent, size) else {
+                let array = &used.array(stencil).name;
+                let what = format!("`{name}` runs over arrays of different sizes");
+                problems.push(
+                    Diagnostic::error("stencil::sizes", what)
+                        .label(used.span.clone(), format!("another size in `{array}`"))
+                        .help("one iterator has one size; a constant may be added to it"),
+                );
+                break;
+            };
+            low = low.max(-offset);
+            high = high.max(offset - longer);
+        }
+        let described = &mut stencil.dims[dim];
+        (described.extent, described.low, described.high) = (extent, low, high);
+    }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(problems)
+    }
+}
