@@ -36,6 +36,8 @@ pub enum Command {
     Run(RunArgs),
     /// One pass alone; `--list` names them
     Pass(PassArgs),
+    /// Disassemble with control codes; `roundtrip`, `liveness`: check a cubin, exit 0 if it holds
+    Sass(SassArgs),
     /// The occupancy calculator
     Occupancy(OccupancyArgs),
     /// Which nvcc, ptxas and nvdisasm are used, and from where; `install` fetches them
@@ -276,6 +278,46 @@ pub struct PassArgs {
     pub set: Vec<(String, String)>,
     #[command(flatten)]
     pub kernel: KernelArgs,
+}
+
+/// `warpwright sass`
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct SassArgs {
+    /// Without one, the machine code is printed
+    #[command(subcommand)]
+    pub action: Option<SassAction>,
+    #[command(flatten)]
+    pub input: SassInput,
+}
+
+/// What `sass` checks.
+#[derive(Debug, Subcommand)]
+pub enum SassAction {
+    /// Is the file read and written without loss: container, instructions, text form?
+    Roundtrip(SassInput),
+    /// Does liveness agree with nvdisasm's life ranges at every instruction?
+    Liveness(SassInput),
+}
+
+/// The file that `sass` looks at.
+#[derive(Debug, Clone, Args)]
+pub struct SassInput {
+    /// A .cubin file; a .cu or .ptx file is compiled first
+    #[arg(required = true)]
+    pub file: Option<PathBuf>,
+    /// Only this function
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// The GPU or architecture to compile for
+    #[arg(long, value_name = "GPU")]
+    pub gpu: Option<String>,
+    /// Print one JSON document on stdout and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// Arguments for nvcc
+    #[arg(last = true)]
+    pub nvcc: Vec<String>,
 }
 
 /// `warpwright occupancy`

@@ -63,6 +63,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Report(args) => commands::report::run(args),
         Command::Pass(args) => commands::pass::run(cli, args),
         Command::Run(args) => commands::run::run(cli, args),
+        Command::Sass(args) => commands::sass::run(cli, args),
         Command::GpuSelftest(args) => commands::selftest::run(args),
         Command::Tune(args) => commands::tune::run(cli, args),
         // `main` hands the worker its arguments before they are parsed.

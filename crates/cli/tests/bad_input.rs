@@ -122,6 +122,24 @@ fn broken_files() {
 }
 
 #[test]
+fn machine_code_that_is_none() {
+    let bench = Bench::new();
+    bench.file("junk.cubin", vec![0xa5; 5000]);
+    bench.file("elf.cubin", b"\x7fELF\x02\x01\x01");
+    bench.file("k.ptx", KERNEL);
+    for file in ["junk.cubin", "elf.cubin", "missing.cubin"] {
+        bench.fails(1, &["sass", file]);
+        bench.fails(1, &["sass", "roundtrip", file]);
+        bench.fails(1, &["sass", "liveness", file, "--json"]);
+    }
+    // There is no ptxas to compile it with.
+    bench.fails(3, &["sass", "k.ptx"]);
+    bench.fails(2, &["sass"]);
+    bench.fails(2, &["sass", "roundtrip"]);
+    bench.holds_only(&["elf.cubin", "junk.cubin", "k.ptx"]);
+}
+
+#[test]
 fn a_truncated_module_at_every_place() {
     let bench = Bench::new();
     for end in (0..KERNEL.len() - 2).step_by(13) {

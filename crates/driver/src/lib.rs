@@ -12,6 +12,7 @@
 //! * [`remat`], [`reduce`](mod@reduce), [`control`]: fewer registers, one means alone, all in turn, and
 //!   with ptxas in the loop.
 //! * [`database`]: measurements that overrule the model.
+//! * [`life_ranges`]: liveness of machine code against nvdisasm.
 //! * [`passes`]: passes that run alone, with the parameters of [`context`].
 
 pub mod allocate;
@@ -31,6 +32,7 @@ pub mod explore;
 pub mod finish;
 pub mod fusion;
 pub mod kernel;
+pub mod life_ranges;
 pub mod opt;
 pub mod passes;
 pub mod propose;

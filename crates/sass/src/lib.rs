@@ -10,6 +10,7 @@
 //! * [`control`]: the control field (stall, yield, barriers, wait mask, reuse), get and set.
 //! * [`inst`]: the fields of one instruction that are known for sm_75 and later.
 //! * [`isa`]: decoding and encoding by tables, operands, text of an operation.
+//! * [`roundtrip`]: is a cubin read and written without loss?
 //! * [`text`]: the text form of whole cubins, which parses back.
 //! * [`patch`]: the register count of a finished cubin.
 //! * [`function`]: a code section as the analyses of `flow` see it.
@@ -29,6 +30,7 @@ pub mod isa;
 pub mod patch;
 pub mod profile;
 pub mod roles;
+pub mod roundtrip;
 pub mod spill;
 pub mod text;
 

@@ -9,6 +9,7 @@ pub mod opt_cubin;
 pub mod pass;
 pub mod report;
 pub mod run;
+pub mod sass;
 pub mod selftest;
 pub mod toolkit;
 pub mod tune;

@@ -153,6 +153,16 @@ impl Elf {
     /// Replaces the function's instructions one by one: as many as there are.
     pub fn set_instructions(&mut self, name: &str, code: &[Instruction]) -> Result<(), ElfError> {
         let kernel = self.kernel(name)?;
+        self.set_code(&kernel, code)
+    }
+
+    /// The same for a function that was looked up already.
+    pub(crate) fn set_code(
+        &mut self,
+        kernel: &KernelSections,
+        code: &[Instruction],
+    ) -> Result<(), ElfError> {
+        let name = &kernel.name;
         let text = &mut self.sections[kernel.text].data;
         if text.len() != code.len() * INSTRUCTION {
             return Err(refused(format!(

@@ -1,0 +1,354 @@
+//! `warpwright sass`: machine code as text, and checks of the binary level on a file.
+
+use serde::Serialize;
+use warpwright_driver::life_ranges::{Compared, LifeRangeError, Outcome, compare_cubin};
+use warpwright_sass::isa::decode;
+use warpwright_sass::roundtrip::{self, Broken};
+use warpwright_sass::text::{self, Function};
+use warpwright_sass::{Elf, ElfError, Instruction};
+use warpwright_toolkit::{BuildCache, PtxasJob};
+
+use super::print_json;
+use crate::args::{Cli, SassAction, SassArgs, SassInput};
+use crate::failure::Failure;
+use crate::input::{Input, Level};
+use crate::session;
+
+/// Runs the command.
+pub fn run(cli: &Cli, args: &SassArgs) -> Result<(), Failure> {
+    match (&args.action, &args.input) {
+        (Some(SassAction::Roundtrip(input)), _) => check(cli, input, "roundtrip", roundtrip),
+        (Some(SassAction::Liveness(input)), _) => check(cli, input, "liveness", liveness),
+        (None, input) => disassemble(cli, input),
+    }
+}
+
+/// The machine code to look at: a cubin as it is, anything else as ptxas makes it.
+fn cubin(cli: &Cli, args: &SassInput) -> Result<(String, Vec<u8>), Failure> {
+    let Some(file) = &args.file else {
+        return Err(Failure::Usage("FILE is wanted".into()));
+    };
+    let input = Input::read(file)?;
+    let gpu = session::named_gpu(args.gpu.as_deref())?;
+    if input.level == Level::Cubin {
+        if gpu.is_some() || !args.nvcc.is_empty() {
+            let text =
+                "FILE is a cubin: there is nothing to compile, so no --gpu and nothing for nvcc";
+            return Err(Failure::Usage(text.into()));
+        }
+        return Ok((input.name, input.bytes));
+    }
+    let module = session::module(cli, &input, gpu.as_ref(), &args.nvcc, true)?;
+    let target = session::target(&module, gpu)?.target();
+    let toolkit = session::toolkit(cli)?;
+    let job = PtxasJob::new(&module.source, &target);
+    let built = BuildCache::standard().ptxas(&toolkit.ptxas()?, &job)?;
+    Ok((input.name, built.cubin))
+}
+
+/// Functions with a section of their own, or the one that was asked for.
+fn wanted(args: &SassInput, name: &str) -> bool {
+    args.kernel.as_deref().is_none_or(|kernel| kernel == name)
+}
+
+fn no_such(file: &str, args: &SassInput) -> Failure {
+    match &args.kernel {
+        Some(kernel) => Failure::input(format!("`{file}` has no function `{kernel}`")),
+        None => Failure::input(format!("`{file}` has no function")),
+    }
+}
+
+#[derive(Serialize)]
+struct Listing {
+    schema: &'static str,
+    input: String,
+    gpu: String,
+    functions: Vec<ListedFunction>,
+}
+
+#[derive(Serialize)]
+struct ListedFunction {
+    name: String,
+    registers: Option<u32>,
+    shared_bytes: u64,
+    opaque: usize,
+    instructions: Vec<ListedInstruction>,
+}
+
+#[derive(Serialize)]
+struct ListedInstruction {
+    offset: u64,
+    bits: String,
+    control: ListedControl,
+    mnemonic: &'static str,
+    modifiers: String,
+    operands: Vec<String>,
+    text: String,
+}
+
+/// The control field, as [`warpwright_sass::Control`] has it.
+#[derive(Serialize)]
+struct ListedControl {
+    stall: u8,
+    yields: bool,
+    write_barrier: Option<u8>,
+    read_barrier: Option<u8>,
+    wait_mask: u8,
+    reuse: u8,
+}
+
+fn disassemble(cli: &Cli, args: &SassInput) -> Result<(), Failure> {
+    let (name, bytes) = cubin(cli, args)?;
+    let fail = |e: ElfError| Failure::input(format!("`{name}`: {e}"));
+    let elf = Elf::parse(&bytes).map_err(fail)?;
+    let sm = elf.target().sm;
+    if args.json {
+        let listing = Listing {
+            schema: "warpwright.sass/1",
+            input: name.clone(),
+            gpu: format!("sm_{sm}"),
+            functions: listed(&elf, args).map_err(fail)?,
+        };
+        if listing.functions.is_empty() {
+            return Err(no_such(&name, args));
+        }
+        return print_json(&listing);
+    }
+    let mut functions = text::functions(&elf).map_err(fail)?;
+    functions.retain(|function: &Function| wanted(args, &function.name));
+    if functions.is_empty() {
+        return Err(no_such(&name, args));
+    }
+    print!("{}", text::print(sm, &functions));
+    Ok(())
+}
+
+fn listed(elf: &Elf, args: &SassInput) -> Result<Vec<ListedFunction>, ElfError> {
+    let kernels = elf.kernels()?.into_iter();
+    let meant = kernels.filter(|kernel| wanted(args, &kernel.name));
+    let functions = meant.map(|kernel| {
+        let code = elf.instructions(&kernel)?;
+        let instructions = (0..).step_by(16).zip(code);
+        let instructions: Vec<_> = instructions.map(|(at, inst)| list(at, inst)).collect();
+        Ok(ListedFunction {
+            registers: elf.registers(&kernel)?,
+            shared_bytes: elf.shared_bytes(&kernel),
+            opaque: instructions
+                .iter()
+                .filter(|i| i.mnemonic.is_empty())
+                .count(),
+            name: kernel.name,
+            instructions,
+        })
+    });
+    functions.collect()
+}
+
+fn list(offset: u64, inst: Instruction) -> ListedInstruction {
+    let decoded = decode(inst);
+    let control = decoded.control;
+    let operands = decoded.operands(offset).into_iter();
+    ListedInstruction {
+        offset,
+        bits: format!("{:#034x}", inst.bits()),
+        control: ListedControl {
+            stall: control.stall,
+            yields: !control.yield_bit,
+            write_barrier: control.write_barrier,
+            read_barrier: control.read_barrier,
+            wait_mask: control.wait_mask,
+            reuse: control.reuse,
+        },
+        mnemonic: decoded.mnemonic(),
+        modifiers: decoded.modifiers(),
+        operands: operands.map(|operand| operand.text).collect(),
+        text: text::instruction(inst, offset),
+    }
+}
+
+#[derive(Serialize)]
+struct Checked {
+    schema: &'static str,
+    input: String,
+    gpu: String,
+    check: &'static str,
+    holds: bool,
+    functions: Vec<CheckedFunction>,
+    errors: Vec<CheckError>,
+}
+
+/// `state` is `holds`, `broken`, `unknown` (instructions that the tables lack) or `left out`.
+#[derive(Serialize)]
+struct CheckedFunction {
+    name: String,
+    instructions: usize,
+    state: &'static str,
+    note: String,
+}
+
+#[derive(Serialize)]
+struct CheckError {
+    function: Option<String>,
+    offset: Option<u64>,
+    reason: String,
+}
+
+type Findings = (Vec<CheckedFunction>, Vec<CheckError>);
+
+/// Runs one check, prints what it found, and fails if it does not hold.
+fn check(
+    cli: &Cli,
+    args: &SassInput,
+    what: &'static str,
+    run: fn(&Cli, &str, &[u8]) -> Result<Findings, Failure>,
+) -> Result<(), Failure> {
+    let (name, bytes) = cubin(cli, args)?;
+    let target = Elf::parse(&bytes).map(|elf| elf.target().sm);
+    let target = target.map_err(|e| Failure::input(format!("`{name}`: {e}")))?;
+    let (mut functions, mut errors) = run(cli, &name, &bytes)?;
+    functions.retain(|function| wanted(args, &function.name));
+    errors.retain(|error| error.function.as_deref().is_none_or(|f| wanted(args, f)));
+    if functions.is_empty() {
+        return Err(no_such(&name, args));
+    }
+    let document = Checked {
+        schema: "warpwright.sass-check/1",
+        input: name,
+        gpu: format!("sm_{target}"),
+        check: what,
+        holds: errors.is_empty(),
+        functions,
+        errors,
+    };
+    match args.json {
+        true => print_json(&document)?,
+        false => document.print(),
+    }
+    match document.holds {
+        true => Ok(()),
+        false => Err(Failure::Quiet(1)),
+    }
+}
+
+impl Checked {
+    fn print(&self) {
+        const SHOWN: usize = 20;
+        for function in &self.functions {
+            let CheckedFunction {
+                name,
+                state,
+                note,
+                instructions,
+            } = function;
+            println!("{name}: {state} ({instructions} instructions{note})");
+        }
+        for error in self.errors.iter().take(SHOWN) {
+            let function = error.function.as_deref();
+            let function = function.map_or_else(String::new, |name| format!(" {name}"));
+            let offset = error
+                .offset
+                .map_or_else(String::new, |at| format!(" at {at:#x}"));
+            eprintln!("error: {}:{function}{offset}: {}", self.input, error.reason);
+        }
+        if self.errors.len() > SHOWN {
+            eprintln!("… and {} more errors", self.errors.len() - SHOWN);
+        }
+    }
+}
+
+fn roundtrip(_: &Cli, name: &str, bytes: &[u8]) -> Result<Findings, Failure> {
+    let found = roundtrip::check(bytes).map_err(|e| Failure::input(format!("`{name}`: {e}")))?;
+    let is_broken = |name: &str| {
+        found
+            .broken
+            .iter()
+            .any(|b| b.function.as_deref() == Some(name))
+    };
+    let functions = found.functions.iter().map(|function| CheckedFunction {
+        name: function.name.clone(),
+        instructions: function.instructions,
+        state: if is_broken(&function.name) {
+            "broken"
+        } else {
+            "holds"
+        },
+        note: match function.opaque {
+            0 => String::new(),
+            opaque => format!(", {opaque} of them opaque"),
+        },
+    });
+    let functions = functions.collect();
+    let errors = found.broken.into_iter().map(|broken| {
+        let Broken {
+            function,
+            offset,
+            reason,
+        } = broken;
+        CheckError {
+            function,
+            offset,
+            reason,
+        }
+    });
+    Ok((functions, errors.collect()))
+}
+
+fn liveness(cli: &Cli, name: &str, bytes: &[u8]) -> Result<Findings, Failure> {
+    let toolkit = session::toolkit(cli)?;
+    let compared = compare_cubin(toolkit.nvdisasm()?, bytes).map_err(|error| match error {
+        LifeRangeError::Tool(error) => error.into(),
+        other => Failure::input(format!("`{name}`: {other}")),
+    })?;
+    let mut findings = Findings::default();
+    for function in compared {
+        findings.1.extend(disagreements(&function));
+        let (state, note) = match function.outcome {
+            Outcome::Agrees { contradictions: 0 } => ("holds", String::new()),
+            Outcome::Agrees { contradictions } => {
+                let note = format!(", nvdisasm contradicts itself for {contradictions} registers");
+                ("holds", note)
+            }
+            Outcome::Differs(_) => ("broken", String::new()),
+            Outcome::Opaque(_) => ("unknown", String::new()),
+            Outcome::LeftOut(why) => ("left out", format!(", {why}")),
+        };
+        findings.0.push(CheckedFunction {
+            name: function.name,
+            instructions: function.instructions,
+            state,
+            note,
+        });
+    }
+    Ok(findings)
+}
+
+/// Errors of one function: where liveness differs, and instructions about which nothing is known.
+fn disagreements(function: &Compared) -> Vec<CheckError> {
+    let error = |offset: u64, reason: String| CheckError {
+        function: Some(function.name.clone()),
+        offset: Some(offset),
+        reason,
+    };
+    match &function.outcome {
+        Outcome::Differs(differences) => {
+            let reasons = differences.iter().map(|d| {
+                let side = if d.ours { "for us" } else { "for nvdisasm" };
+                error(
+                    d.offset,
+                    format!("{} is occupied only {side}: {}", d.register, d.text),
+                )
+            });
+            reasons.collect()
+        }
+        Outcome::Opaque(instructions) => {
+            let reasons = instructions.iter().map(|(offset, text)| {
+                error(
+                    *offset,
+                    format!("what it reads and writes is not known: {text}"),
+                )
+            });
+            reasons.collect()
+        }
+        _ => Vec::new(),
+    }
+}
