@@ -130,15 +130,19 @@ pub fn emulate(case: &Case, options: &Options) -> Result<Results, Failure> {
     }
 }
 
-/// Everything that must hold on a machine without a GPU.
-pub fn check(program: &Program) -> Result<(), Failure> {
-    let case = prepare(program)?;
-    let strict = Options {
+/// The emulator at its strictest: no read of what was never written, no race in shared memory.
+pub fn strict() -> Options {
+    Options {
         uninitialised: true,
         races: true,
         ..Options::default()
-    };
-    let first = emulate(&case, &strict)?;
+    }
+}
+
+/// Everything that must hold on a machine without a GPU.
+pub fn check(program: &Program) -> Result<(), Failure> {
+    let case = prepare(program)?;
+    let first = emulate(&case, &strict())?;
     let second = emulate(
         &case,
         &Options {

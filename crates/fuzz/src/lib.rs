@@ -1,10 +1,17 @@
-//! The fuzzer: generated kernels through the front end, the emulator, and against hardware.
+//! The fuzzer: generated kernels through the front end, the emulator, the register passes, and against
+//! hardware.
 //!
 //! * [`case`]: one generated kernel and everything that must hold for it on any machine.
+//! * [`passes`]: the same kernels through the register passes; [`proved`] and [`assignment`] are what
+//!   must hold of any kernel that went through one.
 //! * [`hardware`]: the same kernels (and the examples) on a GPU, bit for bit against the emulator.
 //!
-//! The normal tests run a second's worth of cases; `warpwright-fuzz run` goes on for as long as it
-//! is told; `warpwright-fuzz hardware` writes a result file. docs/fuzzing.md describes all three.
+//! The normal tests run a second's worth of cases; `warpwright-fuzz run` and
+//! `warpwright-fuzz passes` go on for as long as they are told; `warpwright-fuzz hardware` writes a
+//! result file. docs/fuzzing.md describes them all.
 
+pub mod assignment;
 pub mod case;
 pub mod hardware;
+pub mod passes;
+pub mod proved;

@@ -2,10 +2,11 @@
 
 use clap::{Parser, Subcommand};
 use rayon::prelude::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use warpwright_fuzz::{case, hardware};
+use std::sync::{Mutex, PoisonError};
+use warpwright_fuzz::{case, hardware, passes};
 
 /// Generated kernels through the front end, the emulator, and against hardware.
 #[derive(Parser)]
@@ -19,6 +20,18 @@ struct Cli {
 enum Command {
     /// Check seeds FROM to FROM+COUNT on this machine; failures are shrunk and written to OUT
     Run {
+        /// First seed
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many
+        #[arg(long, default_value_t = 10_000)]
+        count: u64,
+        /// Folder for failing cases
+        #[arg(long, default_value = "fuzz-failures")]
+        out: PathBuf,
+    },
+    /// Put seeds FROM to FROM+COUNT through every register pass: proved, and the same in the emulator
+    Passes {
         /// First seed
         #[arg(long, default_value_t = 0)]
         from: u64,
@@ -66,6 +79,7 @@ fn main() -> ExitCode {
     }
     let done = match Cli::parse().command {
         Command::Run { from, count, out } => run(from, count, &out),
+        Command::Passes { from, count, out } => through_passes(from, count, &out),
         Command::Show { seed } => {
             let program = case::program(seed, false);
             println!("{}", warpwright_fuzzgen::print(&program));
@@ -93,7 +107,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(from: u64, count: u64, out: &std::path::Path) -> Result<bool, String> {
+fn run(from: u64, count: u64, out: &Path) -> Result<bool, String> {
     let failed = AtomicUsize::new(0);
     let done = AtomicUsize::new(0);
     (from..from + count).into_par_iter().try_for_each(|seed| {
@@ -101,10 +115,11 @@ fn run(from: u64, count: u64, out: &std::path::Path) -> Result<bool, String> {
         if let Err(failure) = case::check(&program) {
             failed.fetch_add(1, Ordering::Relaxed);
             eprintln!("seed {seed}: {failure}");
-            std::fs::create_dir_all(out).map_err(|e| e.to_string())?;
-            let file = out.join(format!("seed-{seed}.ptx"));
-            let text = case::report(&program, &failure);
-            std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
+            save(
+                out,
+                &format!("seed-{seed}"),
+                &case::report(&program, &failure),
+            )?;
         }
         let n = done.fetch_add(1, Ordering::Relaxed) + 1;
         if n.is_multiple_of(1000) {
@@ -117,11 +132,57 @@ fn run(from: u64, count: u64, out: &std::path::Path) -> Result<bool, String> {
     Ok(failed == 0)
 }
 
+fn through_passes(from: u64, count: u64, out: &Path) -> Result<bool, String> {
+    let failed = AtomicUsize::new(0);
+    let done = AtomicUsize::new(0);
+    let totals = Mutex::new([passes::Changed::default(); 3]);
+    (from..from + count).into_par_iter().try_for_each(|seed| {
+        let mut own = [passes::Changed::default(); 3];
+        if let Err((run, failure)) = passes::check(seed, &mut own) {
+            failed.fetch_add(1, Ordering::Relaxed);
+            eprintln!("seed {seed}, {}: {failure}", run.pass);
+            let text = passes::report(&case::program(seed, false), &run, &failure);
+            save(out, &format!("{}-{seed}", run.pass), &text)?;
+        }
+        add(&totals, &own);
+        let n = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if n.is_multiple_of(1000) {
+            eprintln!("{n} kernels");
+        }
+        Ok::<(), String>(())
+    })?;
+    let failed = failed.into_inner();
+    println!("{count} kernels, {failed} failures");
+    let totals = totals.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for (pass, total) in passes::PASSES.iter().zip(totals) {
+        println!(
+            "{pass}: {} of {} runs changed the kernel",
+            total.changed, total.runs
+        );
+    }
+    Ok(failed == 0)
+}
+
+fn add(totals: &Mutex<[passes::Changed; 3]>, own: &[passes::Changed; 3]) {
+    let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
+    for (total, own) in totals.iter_mut().zip(own) {
+        total.runs += own.runs;
+        total.changed += own.changed;
+    }
+}
+
+/// Writes a failing case.
+fn save(folder: &Path, name: &str, text: &str) -> Result<(), String> {
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let file = folder.join(format!("{name}.ptx"));
+    std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))
+}
+
 fn against_hardware(
     from: u64,
     count: u64,
     examples: Option<PathBuf>,
-    output: &std::path::Path,
+    output: &Path,
 ) -> Result<bool, String> {
     let report = hardware::run(from..from + count, examples.as_deref(), &mut |c| {
         if c.agreement != hardware::Agreement::Identical {

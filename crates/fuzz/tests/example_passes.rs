@@ -7,14 +7,14 @@ use std::path::Path;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use warpwright_driver::context::Context;
-use warpwright_launch::{Launch, LaunchFile};
+use warpwright_fuzz::assignment;
+use warpwright_fuzz::case::{self, Case};
+use warpwright_fuzz::passes::PASSES;
+use warpwright_fuzz::proved::{Applied, apply, pressure};
+use warpwright_launch::LaunchFile;
 use warpwright_ptx::Module;
 use warpwright_target::lookup;
 use warpwright_toolkit::{FindOptions, NvccJob, Toolkit};
-
-#[path = "common/mod.rs"]
-mod common;
-use common::{apply, assert_assignment, emulate, pressure};
 
 /// Loops, predicates, static shared memory, 64-bit values; each takes seconds.
 const QUICK: &[&str] = &["heston", "hlld", "two_stream"];
@@ -47,36 +47,38 @@ fn toolkit() -> Result<Toolkit, String> {
 
 /// All passes on one example. A note of a pass that changes nothing is printed.
 fn check(toolkit: &Toolkit, name: &str) -> Result<(), String> {
-    let (module, launch, inputs) = example(toolkit, name)?;
-    let kernel = module.function(&launch.kernel).ok_or("no kernel")?;
-    let expected = emulate(&module, &launch, &inputs);
-    for pass in ["remat", "spill-shared", "allocate"] {
+    let mut case = example(toolkit, name)?;
+    let module = case.module.clone();
+    let kernel = module.function(&case.launch.kernel).ok_or("no kernel")?;
+    let run = |case: &Case| case::emulate(case, &case::strict()).map_err(|e| e.to_string());
+    let expected = run(&case)?.buffers;
+    for pass in PASSES {
         let context = Context {
             gpu: lookup("h200").ok(),
-            kernel: Some(&launch.kernel),
-            launch: Some(&launch),
+            kernel: Some(&case.launch.kernel),
+            launch: Some(&case.launch),
             ..Context::default()
         };
-        let new = match apply(pass, &module, &context) {
-            Ok(new) => new,
-            Err(note) => {
-                println!("{name}: {pass}: {note}");
+        match apply(pass, &module, &context).map_err(|e| format!("{pass}: {e}"))? {
+            Applied::Changed(new) => case.module = *new,
+            Applied::Unchanged(why) => {
+                println!("{name}: {pass}: {why}");
                 continue;
             }
-        };
-        let reached = pressure(&new, kernel);
-        println!("{name}: {pass}: {} -> {reached}", pressure(&module, kernel));
-        if emulate(&new, &launch, &inputs) != expected {
+        }
+        let (before, after) = (pressure(&module, kernel), pressure(&case.module, kernel));
+        println!("{name}: {pass}: {before} -> {after}");
+        if run(&case)?.buffers != expected {
             return Err(format!("{pass} computes something else"));
         }
         if pass == "allocate" {
-            assert_assignment(&new, kernel, pressure(&module, kernel));
+            assignment::check(&case.module, kernel, before)?;
         }
     }
     Ok(())
 }
 
-fn example(toolkit: &Toolkit, name: &str) -> Result<(Module, Launch, Vec<Vec<u8>>), String> {
+fn example(toolkit: &Toolkit, name: &str) -> Result<Case, String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../examples")
         .join(name);
@@ -97,6 +99,11 @@ fn example(toolkit: &Toolkit, name: &str) -> Result<(Module, Launch, Vec<Vec<u8>
     let (module, diagnostics) = Module::parse(name, &ptx);
     match diagnostics.iter().find(|d| d.is_error()) {
         Some(error) => Err(error.render(&module)),
-        None => Ok((module, launch, inputs)),
+        None => Ok(Case {
+            text: ptx,
+            module,
+            launch,
+            inputs,
+        }),
     }
 }
