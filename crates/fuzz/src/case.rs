@@ -162,9 +162,12 @@ pub fn report(program: &Program, failure: &Failure) -> String {
         check(p).is_err_and(|f| std::mem::discriminant(&f) == std::mem::discriminant(failure))
     };
     let small = reduce(program, 400, same);
-    let mut out = format!("// {failure}\n// launch:\n");
-    for line in launch_toml(&small).lines() {
-        out.push_str(&format!("//   {line}\n"));
-    }
-    out + &print(&small)
+    in_comments(&failure.to_string(), &launch_toml(&small)) + &print(&small)
+}
+
+/// The head of a test file: what failed, and the launch.
+pub fn in_comments(about: &str, launch: &str) -> String {
+    let about = about.lines().map(|line| format!("// {line}\n"));
+    let launch = launch.lines().map(|line| format!("//   {line}\n"));
+    about.chain(["// launch:\n".into()]).chain(launch).collect()
 }

@@ -173,9 +173,6 @@ pub fn report(program: &Program, run: &Run, failure: &Failure) -> String {
             .is_err_and(|f| std::mem::discriminant(&f) == std::mem::discriminant(failure))
     };
     let small = reduce(program, 400, same);
-    let mut out = format!("// {run:?}\n// {failure}\n// launch:\n");
-    for line in launch_toml(&small).lines() {
-        out.push_str(&format!("//   {line}\n"));
-    }
-    out + &print(&small)
+    let about = format!("{run:?}\n{failure}");
+    case::in_comments(&about, &launch_toml(&small)) + &print(&small)
 }

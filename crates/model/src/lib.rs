@@ -18,8 +18,10 @@
 //! make use of, from its PTX, and [`tpsc`] is the paper's measure of a candidate. `docs/crat.md`.
 
 mod cost;
+mod lanes;
 mod mimic;
 mod opt_tlp;
+mod plan;
 mod reuse;
 mod sample;
 mod stall;

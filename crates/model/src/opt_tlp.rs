@@ -17,7 +17,7 @@ use warpwright_target::{Gpu, WARP_SIZE};
 use crate::cost::{Costs, figure};
 use crate::mimic::{Work, mimic};
 use crate::reuse::Reuse;
-use crate::sample::{Segment, Warp, sample};
+use crate::sample::{Code, Segment, Warp};
 use crate::stall::{Parameters, memory_bytes_per_cycle};
 
 /// Numbers of blocks that differ by less than this share of the time are equal.
@@ -96,9 +96,10 @@ pub fn opt_tlp(module: &Module, kernel: FuncId, gpu: &Gpu, launched: &Launched) 
         block: launched.block,
         index,
     };
-    let segments = sample(module, kernel, &warp(0), &costs)?;
+    let code = Code::new(module, kernel, &costs)?;
+    let segments = code.sample(&warp(0));
     // A block far away: neighbours may read the same lines without sharing them with everybody.
-    let other = sample(module, kernel, &warp(500), &costs)?;
+    let other = code.sample(&warp(500));
     let reuse = Reuse::new(&segments, &other, costs.line_bytes);
     let memory = Memory::new(gpu, &costs, launched);
     let threads: u32 = launched.block.iter().product();

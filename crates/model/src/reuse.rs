@@ -6,8 +6,6 @@
 //! other's distances: with `w` of them a distance `d` in lines of their own becomes `d · w`, while
 //! lines that all blocks read count once.
 
-use std::collections::BTreeSet;
-
 use crate::sample::Segment;
 
 /// Accesses that a profile looks at.
@@ -43,27 +41,34 @@ impl Reuse {
     /// shared by all.
     pub fn new(segments: &[Segment], other: &[Segment], line_bytes: u32) -> Self {
         let line = |sector: i64| sector.div_euclid(i64::from(line_bytes));
-        let elsewhere: BTreeSet<i64> = lines(other, line).collect();
-        let mut names: Vec<i64> = lines(segments, line).collect();
-        names.sort_unstable();
-        names.dedup();
-        let is_shared: Vec<bool> = names.iter().map(|l| elsewhere.contains(l)).collect();
+        let elsewhere = sorted(touched(other).map(line));
+        let sectors = sorted(touched(segments).take(MAX_TOUCHES));
+        let lines = sorted(sectors.iter().map(|&s| line(s)));
+        let is_shared: Vec<bool> = lines
+            .iter()
+            .map(|line| elsewhere.binary_search(line).is_ok())
+            .collect();
         let all_shared = is_shared.iter().filter(|s| **s).count() as u32;
-        let touches = lines(segments, line).count().min(MAX_TOUCHES);
-        let mut stack = Stack::new(touches, names.len());
-        let mut seen: BTreeSet<i64> = BTreeSet::new();
+        let touches = touched(segments).count().min(MAX_TOUCHES);
+        let mut stack = Stack::new(touches, lines.len());
+        let mut seen = vec![false; sectors.len()];
         let reads = segments.iter().map(|segment| {
             let mut reads = Reads::default();
-            for &sector in &segment.sectors {
+            for sector in &segment.sectors {
                 if stack.is_full() {
                     break;
                 }
-                let Ok(index) = names.binary_search(&line(sector)) else {
+                let place = (
+                    sectors.binary_search(sector),
+                    lines.binary_search(&line(*sector)),
+                );
+                let (Ok(name), Ok(index)) = place else {
                     continue;
                 };
                 let distance = stack.touch(index, is_shared[index]);
-                match (seen.insert(sector), is_shared[index], distance) {
-                    (false, _, Some(distance)) => reads.again.push(distance),
+                let before = std::mem::replace(&mut seen[name], true);
+                match (before, is_shared[index], distance) {
+                    (true, _, Some(distance)) => reads.again.push(distance),
                     // Some other warp has brought it.
                     (_, true, _) => reads.again.push(Distance {
                         private: 0,
@@ -104,9 +109,17 @@ impl Reuse {
     }
 }
 
-fn lines(segments: &[Segment], line: impl Fn(i64) -> i64) -> impl Iterator<Item = i64> {
-    let sectors = segments.iter().flat_map(|s| &s.sectors);
-    sectors.map(move |&s| line(s))
+/// The sectors that segments read, in order.
+fn touched(segments: &[Segment]) -> impl Iterator<Item = i64> {
+    segments.iter().flat_map(|s| &s.sectors).copied()
+}
+
+fn sorted(names: impl Iterator<Item = i64>) -> Vec<i64> {
+    let mut names: Vec<i64> = names.collect();
+    names.dedup();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// Stack distances by two Fenwick trees over the times of access: a line counts at its latest.

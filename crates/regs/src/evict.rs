@@ -7,7 +7,8 @@
 //! before it is away again need none.
 //!
 //! A predicated definition keeps the old value when its guard is false, so it counts as a use: the
-//! register is whole again before it, and the store behind it needs no guard.
+//! register is whole again before it, and the store behind it needs no guard. One that nobody reads
+//! afterwards keeps nothing: whatever the slot holds there, perhaps nothing yet, stays where it is.
 
 use smallvec::SmallVec;
 use warpwright_flow::{
@@ -152,10 +153,22 @@ fn walk(
     let mut whole = enters;
     let mut next = facts.cfg.first_inst(block);
     let end = Inst(facts.cfg.last_inst(block).0 + 1);
-    for access in accesses(facts, value, next, end) {
+    let accesses: SmallVec<[Access; 16]> = accesses(facts, value, next, end).collect();
+    let keeps = |access: &Access| access.writes && draft.is_predicated(access.inst);
+    let is_read_from = |at: usize| {
+        let decisive = accesses[at..].iter().find(|a| a.reads || !keeps(a));
+        match decisive {
+            Some(access) => access.reads,
+            None => {
+                let mut succs = facts.cfg.succs(block).iter();
+                succs.any(|&succ| facts.liveness.is_live_in(succ, value))
+            }
+        }
+    };
+    for (at, access) in accesses.iter().enumerate() {
         whole &= !away.any(next, access.inst);
-        let predicated = access.writes && draft.is_predicated(access.inst);
-        if (access.reads || predicated) && !whole {
+        let needed = access.reads || keeps(access) && is_read_from(at + 1);
+        if needed && !whole {
             reload(access.inst);
         }
         whole = true;
