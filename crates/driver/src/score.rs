@@ -32,10 +32,12 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
             let p = predict_one(gpu, dynamic_smem, b, global_bytes, &parameters)?;
             let contention = of(b, OptTlp::contention) / contention_of_default;
             // The same code at other residencies is what the mimic compares; the stall model compares
-            // different code. A throttle gains no more than the contention that it takes away.
+            // different code. A throttle gains no more than the contention that it takes away, and
+            // other code is charged for contention that it adds but not credited with what it takes
+            // away: where that pays, the throttle says so (docs/crat.md).
             let relative_time = match b.candidate.recipe.is_throttle_only() {
                 true => (of(b, OptTlp::relative_time) / time_of_default).max(contention),
-                false => p.cycles / default.cycles * contention,
+                false => p.cycles / default.cycles * contention.max(1.0),
             };
             let measure = || {
                 let case = case(gpu, dynamic_smem, b, None)?;

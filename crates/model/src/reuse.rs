@@ -8,9 +8,6 @@
 
 use crate::sample::Segment;
 
-/// Accesses that a profile looks at.
-const MAX_TOUCHES: usize = 4096;
-
 /// Share of the cache up to which what is reached hits, and from which it misses: fitted, docs/crat.md.
 const ALL_HIT: f64 = 0.6;
 const NONE_HIT: f64 = 1.5;
@@ -42,22 +39,19 @@ impl Reuse {
     pub fn new(segments: &[Segment], other: &[Segment], line_bytes: u32) -> Self {
         let line = |sector: i64| sector.div_euclid(i64::from(line_bytes));
         let elsewhere = sorted(touched(other).map(line));
-        let sectors = sorted(touched(segments).take(MAX_TOUCHES));
+        let sectors = sorted(touched(segments));
         let lines = sorted(sectors.iter().map(|&s| line(s)));
         let is_shared: Vec<bool> = lines
             .iter()
             .map(|line| elsewhere.binary_search(line).is_ok())
             .collect();
         let all_shared = is_shared.iter().filter(|s| **s).count() as u32;
-        let touches = touched(segments).count().min(MAX_TOUCHES);
+        let touches = touched(segments).count();
         let mut stack = Stack::new(touches, lines.len());
         let mut seen = vec![false; sectors.len()];
         let reads = segments.iter().map(|segment| {
             let mut reads = Reads::default();
             for sector in &segment.sectors {
-                if stack.is_full() {
-                    break;
-                }
                 let place = (
                     sectors.binary_search(sector),
                     lines.binary_search(&line(*sector)),
@@ -138,10 +132,6 @@ impl Stack {
             private: vec![0; touches + 1],
             shared: vec![0; touches + 1],
         }
-    }
-
-    fn is_full(&self) -> bool {
-        self.now + 1 >= self.private.len()
     }
 
     fn touch(&mut self, line: usize, is_shared: bool) -> Option<Distance> {

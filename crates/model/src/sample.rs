@@ -27,6 +27,8 @@ const MAX_DEPTH: usize = 6;
 const MAX_STEPS: usize = 12_000;
 /// Segments that a sample keeps.
 const MAX_SEGMENTS: usize = 48;
+/// Sectors that a sample reads before it ends: what its reuse is worked out from.
+const MAX_SECTORS: usize = 4096;
 
 /// A stretch of a warp's life up to a wait for global memory.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -79,6 +81,7 @@ impl<'a> Code<'a> {
             code: self,
             lanes: Lanes::new(self.view.body(), registers, *warp),
             steps: 0,
+            sectors: 0,
             segments: Vec::new(),
         };
         sampler.region(self.cfg.reverse_postorder(), None, 0);
@@ -90,12 +93,14 @@ struct Sampler<'a> {
     code: &'a Code<'a>,
     lanes: Lanes<'a>,
     steps: usize,
+    sectors: usize,
     segments: Vec<Segment>,
 }
 
 impl Sampler<'_> {
     fn is_full(&self) -> bool {
-        self.steps > MAX_STEPS || self.segments.len() >= MAX_SEGMENTS
+        let (segments, sectors) = (self.segments.len(), self.sectors);
+        self.steps > MAX_STEPS || segments >= MAX_SEGMENTS || sectors >= MAX_SECTORS
     }
 
     /// Runs the blocks of a loop (or of the whole function) once, inner loops as often as they run.
@@ -159,6 +164,7 @@ impl Sampler<'_> {
             }
         }
         for segment in segments {
+            self.sectors += segment.sectors.len();
             self.push(segment);
         }
     }
