@@ -10,7 +10,7 @@ use crate::build::Built;
 use crate::candidate::{Candidate, Resources};
 use crate::choose::{Choice, choose};
 use crate::context::{Context, PassError, request};
-use crate::demote::spill_to_shared;
+use crate::demote::{Extent, spill_to_shared};
 use crate::kernel::{Block, BlockSource};
 use crate::opt::{KernelOutcome, KernelReport};
 use crate::recipe::{Decision, Recipe};
@@ -34,28 +34,63 @@ pub struct CubinPass {
     pub name: &'static str,
     /// What it does, in a sentence.
     pub about: &'static str,
+    /// Its options (`--set NAME=VALUE`) and what they mean.
+    pub options: &'static [(&'static str, &'static str)],
+    apply: fn(&[u8], &Context) -> Result<Edited, PassError>,
+}
+
+impl CubinPass {
     /// Runs it.
-    pub apply: fn(&[u8], &Context) -> Result<Edited, PassError>,
+    ///
+    /// # Errors
+    /// [`PassError::Request`] for an option that it does not know, or whatever the pass itself
+    /// misses.
+    pub fn run(&self, cubin: &[u8], context: &Context) -> Result<Edited, PassError> {
+        let is_known = |name: &str| self.options.iter().any(|(known, _)| *known == name);
+        if let Some(name) = context.options.keys().find(|name| !is_known(name)) {
+            let text = format!("the pass `{}` has no option `{name}`", self.name);
+            return Err(PassError::Request(text));
+        }
+        (self.apply)(cubin, context)
+    }
 }
 
 /// All passes over cubins, by name.
 pub const CUBIN_PASSES: &[CubinPass] = &[CubinPass {
     name: "spill-to-shared",
     about: "move the spill slots of finished kernels to shared memory (cubin -> cubin)",
+    options: &[(
+        "blocks",
+        "only the hottest slots that fit while so many blocks per SM stay resident; else all slots",
+    )],
     apply: move_spills,
 }];
+
+/// `--set blocks=N`.
+fn extent(context: &Context) -> Result<Extent, PassError> {
+    let Some(text) = context.option("blocks") else {
+        return Ok(Extent::All);
+    };
+    match text.parse() {
+        Ok(blocks @ 1..) => Ok(Extent::Beside(blocks)),
+        _ => Err(request(format!(
+            "`blocks={text}`: a number of blocks per SM is wanted"
+        ))),
+    }
+}
 
 /// Moves the spills of every kernel that has some, or of the one that was named. With a name, a
 /// refusal is an error; without one, it is a note.
 fn move_spills(cubin: &[u8], context: &Context) -> Result<Edited, PassError> {
     let gpu = gpu(cubin, context.gpu)?;
+    let extent = extent(context)?;
     let mut edited = Edited {
         cubin: cubin.to_vec(),
         notes: Vec::new(),
     };
     for name in kernels(cubin, context.kernel)? {
         let moved = setting(cubin, &name, &gpu, context).and_then(|setting| {
-            spill_to_shared(&edited.cubin, &name, &setting).map_err(|e| e.to_string())
+            spill_to_shared(&edited.cubin, &name, &setting, extent).map_err(|e| e.to_string())
         });
         match moved {
             Ok(cubin) => {
@@ -199,18 +234,16 @@ pub fn explore(
     let mut built = vec![built(cubin.to_vec(), name, &known, Recipe::default())?];
     let spills = built[0].candidate.resources.as_ref();
     if let (Ok(setting), true) = (&setting, spills.is_some_and(Resources::spills)) {
-        let recipe = Recipe::default().with(Decision::SpillToShared);
-        built.push(match spill_to_shared(cubin, name, setting) {
-            Ok(moved) => self::built(moved, name, setting, recipe)?,
-            Err(why) => Built {
-                candidate: Candidate {
-                    rejected: Some(why.to_string()),
-                    ..Candidate::new(recipe)
-                },
-                cubin: Vec::new(),
-                kernel: None,
-            },
-        });
+        let mut default = built[0].candidate.clone();
+        occupy(gpu, &setting.block, setting.dynamic_smem, &mut default);
+        let resident = default.residency.map(|residency| residency.blocks);
+        let hottest = resident.map(|blocks| Decision::SpillHottestToShared { blocks });
+        for decision in [Some(Decision::SpillToShared), hottest]
+            .into_iter()
+            .flatten()
+        {
+            built.push(moved(cubin, name, setting, decision)?);
+        }
     }
     for b in &mut built {
         occupy(gpu, &known.block, known.dynamic_smem, &mut b.candidate);
@@ -230,6 +263,31 @@ pub fn explore(
         crat: None,
     };
     Ok(KernelOutcome { report, built })
+}
+
+/// The candidate with spills moved, or rejected with the reason.
+fn moved(
+    cubin: &[u8],
+    name: &str,
+    setting: &Setting,
+    decision: Decision,
+) -> Result<Built, PassError> {
+    let recipe = Recipe::default().with(decision);
+    let extent = match decision {
+        Decision::SpillHottestToShared { blocks } => Extent::Beside(blocks),
+        _ => Extent::All,
+    };
+    match spill_to_shared(cubin, name, setting, extent) {
+        Ok(moved) => built(moved, name, setting, recipe),
+        Err(why) => Ok(Built {
+            candidate: Candidate {
+                rejected: Some(why.to_string()),
+                ..Candidate::new(recipe)
+            },
+            cubin: Vec::new(),
+            kernel: None,
+        }),
+    }
 }
 
 fn built(

@@ -1,19 +1,23 @@
 //! `spill-to-shared` on a finished cubin: how much fits, what goes, and the cubin with it done.
 //!
 //! Goal and paper: see [`warpwright_sass::spill`], which finds the slots and rewrites the code. Here
-//! is what depends on the GPU and the launch. All slots move, even where that costs resident blocks:
-//! the model weighs it (a kernel with one block of eight warps and its slots in shared memory took
-//! 0.35 times the time of four blocks with slots in local memory). Departure from RegDem (section
-//! 3.1), which spills no more than fits at the occupancy that it aims at.
+//! is what depends on the GPU and the launch. Two extents are candidates, and the model weighs them: all
+//! slots, even where that costs resident blocks (a kernel with one block of eight warps and its slots
+//! in shared memory took 0.35 times the time of four blocks with slots in local memory), and the
+//! hottest ones that fit beside the blocks that reside. RegDem (section 3.1) has the second only.
 //!
 //! Requires: the block size; the dynamic shared memory of the launch. A block size that only the
 //! caller knows becomes a bound in the cubin, so that larger launches fail.
 
 use warpwright_check::{CubinOptions, check_kernels};
+use warpwright_flow::{Cfg, Inst, Loops};
+use warpwright_regs::knapsack::{Item, choose};
+use warpwright_sass::Instruction;
 use warpwright_sass::elf::info::{Attribute, Record, Value};
 use warpwright_sass::elf::{Elf, ElfError, KernelSections};
-use warpwright_sass::spill::{self, Frame, Layout, Refusal, Shape, Slot};
-use warpwright_target::most_shared_memory;
+use warpwright_sass::function::{Calls, Code};
+use warpwright_sass::spill::{self, Frame, Index, Layout, Move, Refusal, Shape, Slot};
+use warpwright_target::{Resources, most_shared_memory, occupancy};
 
 use crate::rewrite::Setting;
 
@@ -35,7 +39,16 @@ fn other(why: impl Into<String>) -> DemoteError {
     DemoteError::Other(why.into())
 }
 
-/// The cubin with the spill slots of `kernel` in shared memory, proved.
+/// How many slots move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// As many as fit into all the shared memory that a block can have: mostly all.
+    All,
+    /// The hottest, as far as this many blocks per SM stay resident. Refused where all fit.
+    Beside(u32),
+}
+
+/// The cubin with spill slots of `kernel` in shared memory, proved.
 ///
 /// # Errors
 /// Why they stay, for the report.
@@ -43,6 +56,7 @@ pub fn spill_to_shared(
     cubin: &[u8],
     kernel: &str,
     setting: &Setting,
+    extent: Extent,
 ) -> Result<Vec<u8>, DemoteError> {
     let original = Elf::parse(cubin)?;
     let mut elf = original.clone();
@@ -50,22 +64,102 @@ pub fn spill_to_shared(
     let code = elf.instructions(&sections)?;
     let frame = Frame::find(&code)?;
     let launch = Launch::new(&elf, &sections, setting)?;
-    if elf.registers(&sections)?.unwrap_or(0) < spill::entry::REGISTERS {
+    let registers = elf.registers(&sections)?.unwrap_or(0);
+    if registers < spill::entry::REGISTERS {
         return Err(other("it has too few registers for the code at its entry"));
     }
     let used = used_bytes(&elf, &sections, setting)?;
-    let limit = limit(setting);
-    let slots: Vec<&Slot> = frame.slots.iter().collect();
-    let layout = Layout::new(&slots, launch.shape.threads(), used)
-        .filter(|layout| layout.end <= limit)
-        .ok_or_else(|| other("its spill slots do not all fit into shared memory"))?;
-    spill::move_all(&code, &frame, &layout, launch.shape).apply(&mut elf, kernel)?;
+    let limit = limit(setting, extent);
+    let all: Vec<&Slot> = frame.slots.iter().collect();
+    let threads = launch.shape.threads();
+    let fits = |layout: &Layout| layout.end <= limit;
+    let (slots, layout, index) = match Layout::new(&all, threads, used).filter(fits) {
+        Some(_) if extent != Extent::All => {
+            return Err(other("all slots fit beside that many blocks"));
+        }
+        Some(layout) => (all, layout, Index::StackPointer),
+        None => {
+            let slots = hottest(&elf, &sections, &frame, threads, limit.saturating_sub(used))?;
+            let layout = Layout::new(&slots, threads, used).filter(fits);
+            let index = index_register(&code, registers, setting, extent)?;
+            (slots, layout.ok_or_else(|| other("no slot fits"))?, index)
+        }
+    };
+    let moves: Vec<Move> = slots
+        .into_iter()
+        .zip(layout.offsets.iter().copied())
+        .collect();
+    spill::move_slots(&code, &frame, &moves, index, launch.shape).apply(&mut elf, kernel)?;
     elf.set_shared_bytes(kernel, u64::from(layout.end - setting.dynamic_smem))?;
-    without_frame(&mut elf, &sections)?;
+    match index {
+        Index::StackPointer => without_frame(&mut elf, &sections)?,
+        Index::Register(last) if u32::from(last) >= registers => {
+            elf.set_registers(kernel, last + 1)?
+        }
+        Index::Register(_) => {}
+    }
     launch.enforce(&mut elf, kernel)?;
     let bytes = elf.write()?;
     prove(&original, &Elf::parse(&bytes)?, kernel, &launch, setting)?;
     Ok(bytes)
+}
+
+/// The slots that save the most traffic in `room` bytes of shared memory per block: a 0-1 knapsack of
+/// loop-weighted bytes (RegDem, section 3.1, takes the registers with the fewest accesses instead).
+fn hottest<'a>(
+    elf: &Elf,
+    sections: &KernelSections,
+    frame: &'a Frame,
+    threads: u32,
+    room: u32,
+) -> Result<Vec<&'a Slot>, DemoteError> {
+    let code = Code::new(elf, sections, Calls::Followed).map_err(|e| other(e.to_string()))?;
+    let cfg = Cfg::new(&code);
+    let loops = Loops::new(&cfg);
+    let weight = |at: usize| loops.weight(cfg.block_of(Inst(at as u32)));
+    let item = |slot: &Slot| Item {
+        size: u64::from(slot.bytes) * u64::from(threads),
+        gain: slot
+            .accesses
+            .iter()
+            .map(|access| (weight(access.at) * f64::from(access.bytes)) as u64)
+            .sum(),
+    };
+    let items: Vec<Item> = frame.slots.iter().map(item).collect();
+    // The layout begins at a multiple of 16.
+    let chosen = choose(&items, u64::from(room.saturating_sub(16)));
+    match chosen.is_empty() {
+        true => Err(other(
+            "no spill slot fits into the shared memory that is free",
+        )),
+        false => Ok(chosen.into_iter().map(|at| &frame.slots[at]).collect()),
+    }
+}
+
+/// A register for the thread's index, if it costs none of the blocks that are to stay.
+fn index_register(
+    code: &[Instruction],
+    registers: u32,
+    setting: &Setting,
+    extent: Extent,
+) -> Result<Index, DemoteError> {
+    let index = Index::free(code).ok_or_else(|| other("no register is left for the addresses"))?;
+    let (Extent::Beside(blocks), Index::Register(last)) = (extent, index) else {
+        return Ok(index);
+    };
+    let need = Resources {
+        regs: registers.max(u32::from(last) + 1),
+        block_threads: setting.block.threads(),
+        static_smem: 0,
+        dynamic_smem: 0,
+        barriers: 0,
+    };
+    match occupancy(setting.gpu, &need) {
+        Ok(found) if found.blocks >= blocks => Ok(index),
+        _ => Err(other(format!(
+            "the register for the addresses of the slots leaves less than {blocks} blocks"
+        ))),
+    }
 }
 
 fn prove(
@@ -154,9 +248,13 @@ fn used_bytes(elf: &Elf, sections: &KernelSections, setting: &Setting) -> Result
 }
 
 /// Up to which address the shared memory of a block may grow.
-fn limit(setting: &Setting) -> u32 {
+fn limit(setting: &Setting, extent: Extent) -> u32 {
     let first = setting.gpu.arch.first_shared_address();
-    first + most_shared_memory(setting.gpu, 1).unwrap_or(0)
+    let blocks = match extent {
+        Extent::All => 1,
+        Extent::Beside(blocks) => blocks,
+    };
+    first + most_shared_memory(setting.gpu, blocks).unwrap_or(0)
 }
 
 /// States that the kernel has no stack frame any more.

@@ -1,6 +1,6 @@
 //! The decisions of a recipe that edit the finished cubin.
 
-use crate::demote::spill_to_shared;
+use crate::demote::{Extent, spill_to_shared};
 use crate::realise::Plan;
 use crate::recipe::{Decision, Scarce, Stage};
 use crate::throttle;
@@ -16,11 +16,16 @@ pub fn finish(mut cubin: Vec<u8>, plan: &Plan) -> Result<Vec<u8>, String> {
                 blocks,
                 by: Scarce::Registers,
             } => throttle::with_registers(&cubin, plan.kernel, &plan.setting, blocks)?,
-            Decision::SpillToShared => {
-                spill_to_shared(&cubin, plan.kernel, &plan.setting).map_err(|e| e.to_string())?
+            Decision::SpillToShared => demote(&cubin, plan, Extent::All)?,
+            Decision::SpillHottestToShared { blocks } => {
+                demote(&cubin, plan, Extent::Beside(blocks))?
             }
             _ => return Err(format!("{decision} is not an edit of cubins")),
         };
     }
     Ok(cubin)
+}
+
+fn demote(cubin: &[u8], plan: &Plan, extent: Extent) -> Result<Vec<u8>, String> {
+    spill_to_shared(cubin, plan.kernel, &plan.setting, extent).map_err(|e| e.to_string())
 }

@@ -87,16 +87,24 @@ pub fn second_round(situation: &Situation, built: &[Candidate]) -> Vec<Recipe> {
         .filter(|c| c.recipe.usage_level().is_none() && c.recipe.fits_ptx())
         .collect();
     spilling.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
-    let bounded = |c: &&Candidate| match situation.promised_block {
+    spilling.truncate(MOST_SHARED);
+    let bounded = |c: &Candidate| match situation.promised_block {
         Some(threads) => c.recipe.with(Decision::BlockBound { threads }),
         None => c.recipe.clone(),
     };
-    let spilling: Vec<Recipe> = spilling.iter().take(MOST_SHARED).map(bounded).collect();
     let by_ptxas = spilling.iter().filter(|_| situation.shared_spilling);
-    let by_ptxas = by_ptxas.map(|recipe| recipe.with(Decision::SharedSpilling));
+    let by_ptxas = by_ptxas.map(|c| bounded(c).with(Decision::SharedSpilling));
     let can_edit = situation.spill_to_shared && situation.promised_block.is_some();
-    let by_edit = spilling.iter().filter(|_| can_edit);
-    let by_edit = by_edit.map(|recipe| recipe.with(Decision::SpillToShared));
+    let by_edit = spilling.iter().filter(|_| can_edit).flat_map(|c| {
+        let blocks = c.residency.as_ref().map(|residency| residency.blocks);
+        let hottest = blocks.map(|blocks| Decision::SpillHottestToShared { blocks });
+        let extents = [Some(Decision::SpillToShared), hottest];
+        let recipe = bounded(c);
+        extents
+            .into_iter()
+            .flatten()
+            .map(move |extent| recipe.with(extent))
+    });
     by_ptxas.chain(by_edit).collect()
 }
 
@@ -369,7 +377,15 @@ mod tests {
             names[0], "maxnreg-48+maxntid-256+smem",
             "the model's favourite first"
         );
-        assert_eq!(names.len(), 2 * MOST_SHARED, "by ptxas, and by our edit");
+        assert_eq!(
+            names[MOST_SHARED..][..2],
+            [
+                "maxnreg-48+maxntid-256+spill-to-shared",
+                "maxnreg-48+maxntid-256+spill-to-shared-x5"
+            ],
+            "all slots, and as many as leave the blocks alone"
+        );
+        assert_eq!(names.len(), 3 * MOST_SHARED);
     }
 
     #[test]

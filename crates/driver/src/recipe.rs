@@ -57,6 +57,11 @@ pub enum Decision {
     },
     /// Move the spill slots of the finished machine code from local to shared memory (RegDem).
     SpillToShared,
+    /// Move the hottest of them, as far as this many blocks stay resident.
+    SpillHottestToShared {
+        /// Blocks per SM.
+        blocks: u32,
+    },
 }
 
 /// The resource that a throttled kernel takes more of than it uses.
@@ -102,7 +107,8 @@ impl Decision {
                 by: Scarce::Registers,
                 ..
             }
-            | Decision::SpillToShared => Stage::Finish,
+            | Decision::SpillToShared
+            | Decision::SpillHottestToShared { .. } => Stage::Finish,
         }
     }
 }
@@ -122,6 +128,7 @@ impl fmt::Display for Decision {
                 Scarce::SharedMemory => write!(f, "throttle-{blocks}-smem"),
             },
             Decision::SpillToShared => f.write_str("spill-to-shared"),
+            Decision::SpillHottestToShared { blocks } => write!(f, "spill-to-shared-x{blocks}"),
         }
     }
 }

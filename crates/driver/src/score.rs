@@ -71,8 +71,11 @@ fn least_spilling(
     };
     let plain = |b: &&Built| {
         let spills_elsewhere = |d: &Decision| {
-            matches!(d, Decision::SharedSpilling | Decision::SpillToShared)
-                || d.stage() == Stage::Rewrite
+            use Decision::{SharedSpilling, SpillHottestToShared, SpillToShared};
+            matches!(
+                d,
+                SharedSpilling | SpillToShared | SpillHottestToShared { .. }
+            ) || d.stage() == Stage::Rewrite
         };
         !b.candidate.recipe.0.iter().any(spills_elsewhere)
     };

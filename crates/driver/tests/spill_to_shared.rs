@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 
 use warpwright_check::{CubinOptions, check_kernels};
-use warpwright_driver::demote::spill_to_shared;
+use warpwright_driver::demote::{Extent, spill_to_shared};
 use warpwright_driver::kernel::{Block, BlockSource};
 use warpwright_driver::rewrite::Setting;
-use warpwright_sass::{Cubin, Elf};
+use warpwright_sass::{Cubin, Elf, Kernel, Unit};
 use warpwright_target::lookup;
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{BuildCache, PtxasJob};
@@ -76,7 +76,7 @@ fn spills_of_both_widths_move_and_are_proved() {
             before.kernels[0].frame_bytes > 0,
             "{bits} {bound}: no spills"
         );
-        let moved = spill_to_shared(&cubin, "spilling", &setting(&gpu, [64, 1, 1]));
+        let moved = spill_to_shared(&cubin, "spilling", &setting(&gpu, [64, 1, 1]), Extent::All);
         let moved = moved.unwrap_or_else(|why| panic!("{bits} {bound}: {why}"));
         let after = Cubin::parse(&moved).expect("a cubin");
         assert_eq!(after.kernels[0].frame_bytes, 0);
@@ -87,6 +87,42 @@ fn spills_of_both_widths_move_and_are_proved() {
     }
 }
 
+/// Blocks of which so many reside leave room for a part of the slots: the rest stays in local memory,
+/// and the hottest go (the loop's accesses weigh more than those before and after it).
+#[test]
+fn the_hottest_slots_move_where_not_all_fit() {
+    let gpu = lookup("h200").expect("a known GPU");
+    let text = module(90, 64, ".reqntid 64");
+    let Some(cubin) = build("the_hottest_slots_move_where_not_all_fit", &text) else {
+        return;
+    };
+    let before = Cubin::parse(&cubin).expect("a cubin").kernels[0].clone();
+    let move_beside = |blocks| {
+        let setting = setting(&gpu, [64, 1, 1]);
+        spill_to_shared(&cubin, "spilling", &setting, Extent::Beside(blocks))
+    };
+    let moved = move_beside(16).unwrap_or_else(|why| panic!("{why}"));
+    let after = Cubin::parse(&moved).expect("a cubin").kernels[0].clone();
+    assert_eq!(after.frame_bytes, before.frame_bytes, "the frame stays");
+    // 227 KB for 16 blocks with 1 KB reserved each.
+    assert!(after.shared_bytes > 8 << 10 && after.shared_bytes <= 14 << 10);
+    let count = |kernel: &Kernel, unit| kernel.code.iter().filter(|i| i.unit() == unit).count();
+    let local = |kernel| count(kernel, Unit::LocalLoad) + count(kernel, Unit::LocalStore);
+    assert!(local(&after) > 0 && local(&after) < local(&before));
+    assert!(after.registers <= before.registers + 1);
+    let refusal = |blocks| {
+        move_beside(blocks)
+            .err()
+            .map_or_else(String::new, |why| why.to_string())
+    };
+    assert!(refusal(2).contains("all slots fit"), "{}", refusal(2));
+    assert!(
+        refusal(1000).contains("no spill slot fits"),
+        "{}",
+        refusal(1000)
+    );
+}
+
 /// Every shared access of the result, moved by one word, is a wrong version.
 #[test]
 fn a_damaged_slot_is_never_proved() {
@@ -95,7 +131,7 @@ fn a_damaged_slot_is_never_proved() {
     let Some(cubin) = build("a_damaged_slot_is_never_proved", &text) else {
         return;
     };
-    let moved = spill_to_shared(&cubin, "spilling", &setting(&gpu, [64, 1, 1]));
+    let moved = spill_to_shared(&cubin, "spilling", &setting(&gpu, [64, 1, 1]), Extent::All);
     let moved = moved.unwrap_or_else(|why| panic!("{why}"));
     let (original, good) = (Elf::parse(&cubin).unwrap(), Elf::parse(&moved).unwrap());
     let options = CubinOptions::default();
@@ -128,12 +164,14 @@ fn what_cannot_move_is_refused_by_name() {
     };
     let mut unknown = setting(&gpu, [64, 1, 1]);
     unknown.block.source = BlockSource::Assumed;
-    let error = spill_to_shared(&cubin, "spilling", &unknown).unwrap_err();
+    let error = spill_to_shared(&cubin, "spilling", &unknown, Extent::All).unwrap_err();
     assert!(error.to_string().contains("--block"), "{error}");
-    let error = spill_to_shared(&cubin, "other", &setting(&gpu, [64, 1, 1])).unwrap_err();
+    let error =
+        spill_to_shared(&cubin, "other", &setting(&gpu, [64, 1, 1]), Extent::All).unwrap_err();
     assert!(error.to_string().contains("no function other"), "{error}");
     let small = module(4, 32, "");
     let cubin = build("what_cannot_move_is_refused_by_name", &small).expect("a toolkit");
-    let error = spill_to_shared(&cubin, "spilling", &setting(&gpu, [64, 1, 1])).unwrap_err();
+    let error =
+        spill_to_shared(&cubin, "spilling", &setting(&gpu, [64, 1, 1]), Extent::All).unwrap_err();
     assert!(error.to_string().contains("does not spill"), "{error}");
 }

@@ -81,7 +81,7 @@ fn on_cubin(args: &PassArgs, pass: &CubinPass, file: &Path) -> Result<(), Failur
         regs: args.regs,
         options: args.set.iter().cloned().collect(),
     };
-    let edited = (pass.apply)(&input.bytes, &context)?;
+    let edited = pass.run(&input.bytes, &context)?;
     for note in &edited.notes {
         eprintln!("{note}");
     }
@@ -90,14 +90,17 @@ fn on_cubin(args: &PassArgs, pass: &CubinPass, file: &Path) -> Result<(), Failur
 
 fn list() -> Result<(), Failure> {
     let mut table = Table::new(&["pass", "what it does"]);
-    for pass in PASSES {
-        table.row(vec![pass.name.into(), pass.about.into()]);
-        for (name, about) in pass.options {
-            table.row(vec![format!("  --set {name}=…"), (*about).to_owned()]);
+    let on_text = PASSES
+        .iter()
+        .map(|pass| (pass.name, pass.about, pass.options));
+    let on_cubins = CUBIN_PASSES
+        .iter()
+        .map(|pass| (pass.name, pass.about, pass.options));
+    for (name, about, options) in on_text.chain(on_cubins) {
+        table.row(vec![name.into(), about.into()]);
+        for (option, about) in options {
+            table.row(vec![format!("  --set {option}=…"), (*about).to_owned()]);
         }
-    }
-    for pass in CUBIN_PASSES {
-        table.row(vec![pass.name.into(), pass.about.into()]);
     }
     print!("{}", table.render(0));
     Ok(())

@@ -6,7 +6,8 @@
 //! choice, placement and scheduling of the spill code, and only where the slots live changes. So
 //! there is no value register, no new scoreboard, no compaction. The stack pointer's register
 //! holds the thread's linear index, which scaled addresses make serve all widths; the paper adds a
-//! register for the address.
+//! register for the address. Where some slots stay behind, the index takes a register that the kernel
+//! does not use.
 //!
 //! Requires: a frame that [`Frame::find`] understands, known dynamic shared memory, and no launch
 //! with more threads than the layout has room for.
@@ -29,6 +30,7 @@ pub use layout::Layout;
 
 use crate::edit::Edit;
 use crate::inst::Instruction;
+use crate::roles::{File, Roles};
 use word::{Place, STACK};
 
 /// Why a kernel's spill code stays where it is.
@@ -80,22 +82,66 @@ pub enum Refusal {
     },
 }
 
-/// The edit that moves all slots of `frame` to where `layout` has them.
-pub fn move_all(code: &[Instruction], frame: &Frame, layout: &Layout, shape: Shape) -> Edit {
-    let mut edit = Edit::new();
-    for at in [frame.load, frame.adjust] {
-        edit.replace(at, word::nothing_instead_of(code[at]));
+/// A slot and where thread 0 finds it: bytes from the start of the block's shared memory.
+pub type Move<'a> = (&'a Slot, u32);
+
+/// The register that holds the thread's linear index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Index {
+    /// The stack pointer's: nothing stays in the frame.
+    StackPointer,
+    /// One that the kernel does not use, because the frame remains.
+    Register(u8),
+}
+
+impl Index {
+    /// The first register that no instruction names, and that the code at the entry leaves alone;
+    /// `None` where all are taken or an instruction is not known.
+    pub fn free(code: &[Instruction]) -> Option<Index> {
+        let mut first = entry::REGISTERS as u16;
+        for &inst in code.iter().filter(|inst| !word::is_never_executed(**inst)) {
+            let roles = Roles::of(inst)?;
+            let general = roles.spans().iter().filter(|span| span.file == File::Gpr);
+            first = general.fold(first, |first, span| first.max(span.registers().end));
+        }
+        u8::try_from(first)
+            .ok()
+            .filter(|&register| register < ZERO_REGISTER)
+            .map(Index::Register)
     }
-    for (slot, &start) in frame.slots.iter().zip(&layout.offsets) {
+}
+
+/// RZ, which reads as zero.
+const ZERO_REGISTER: u8 = 255;
+
+/// The edit that moves slots of `frame`. With [`Index::StackPointer`] these must be all of them.
+pub fn move_slots(
+    code: &[Instruction],
+    frame: &Frame,
+    moves: &[Move],
+    index: Index,
+    shape: Shape,
+) -> Edit {
+    let mut edit = Edit::new();
+    let register = match index {
+        Index::StackPointer => {
+            for at in [frame.load, frame.adjust] {
+                edit.replace(at, word::nothing_instead_of(code[at]));
+            }
+            STACK
+        }
+        Index::Register(register) => register,
+    };
+    for (slot, start) in moves {
         for access in &slot.accesses {
             let place = Place {
                 offset: start + access.offset - slot.offset,
                 scale: slot.bytes,
             };
-            edit.replace(access.at, word::to_shared(code[access.at], STACK, place));
+            edit.replace(access.at, word::to_shared(code[access.at], register, place));
         }
     }
     let sm = code.first().map_or(0, |inst| inst.sm());
-    edit.insert_before(0, entry::code(sm, STACK, shape));
+    edit.insert_before(0, entry::code(sm, register, shape));
     edit
 }
