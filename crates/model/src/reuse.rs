@@ -25,6 +25,9 @@ struct Reads {
     /// Sectors that no access of this warp, and no other warp, touched before.
     cold: u32,
     again: Vec<Distance>,
+    /// The same, of sectors that this very segment touched before: a warp's loads between two waits
+    /// issue one after the other (greedy), so nobody comes in between.
+    within: Vec<Distance>,
 }
 
 /// The reuse of a sampled warp, segment by segment.
@@ -48,8 +51,9 @@ impl Reuse {
         let all_shared = is_shared.iter().filter(|s| **s).count() as u32;
         let touches = touched(segments).count();
         let mut stack = Stack::new(touches, lines.len());
-        let mut seen = vec![false; sectors.len()];
-        let reads = segments.iter().map(|segment| {
+        // The segment that last touched a sector.
+        let mut seen: Vec<Option<usize>> = vec![None; sectors.len()];
+        let reads = segments.iter().enumerate().map(|(number, segment)| {
             let mut reads = Reads::default();
             for sector in &segment.sectors {
                 let place = (
@@ -60,9 +64,11 @@ impl Reuse {
                     continue;
                 };
                 let distance = stack.touch(index, is_shared[index]);
-                let before = std::mem::replace(&mut seen[name], true);
-                match (before, is_shared[index], distance) {
-                    (true, _, Some(distance)) => reads.again.push(distance),
+                match (seen[name].replace(number), is_shared[index], distance) {
+                    (Some(before), _, Some(distance)) if before == number => {
+                        reads.within.push(distance);
+                    }
+                    (Some(_), _, Some(distance)) => reads.again.push(distance),
                     // Some other warp has brought it.
                     (_, true, _) => reads.again.push(Distance {
                         private: 0,
@@ -95,11 +101,12 @@ impl Reuse {
         let Some(reads) = self.segments.get(segment) else {
             return 0.0;
         };
-        let miss = |d: &Distance| {
-            let reach = f64::from(d.private) * warps + f64::from(d.shared);
-            ((reach / capacity.max(1.0) - ALL_HIT) / (NONE_HIT - ALL_HIT)).clamp(0.0, 1.0)
-        };
-        reads.again.iter().map(miss).sum()
+        let reach = |d: &Distance| f64::from(d.private) * warps + f64::from(d.shared);
+        let alone = |d: &Distance| f64::from(d.private + d.shared);
+        let miss = |reach: f64| (reach / capacity.max(1.0) - ALL_HIT) / (NONE_HIT - ALL_HIT);
+        let reaches = reads.again.iter().map(reach);
+        let reaches = reaches.chain(reads.within.iter().map(alone));
+        reaches.map(|reach| miss(reach).clamp(0.0, 1.0)).sum()
     }
 }
 
@@ -202,6 +209,13 @@ mod tests {
         assert_eq!((reuse.cold(0), reuse.cold(1)), (1.0, 1.0));
         assert_eq!(reuse.segments[2].again.len(), 1);
         assert_eq!(reuse.cold(2), 0.0);
+    }
+
+    #[test]
+    fn nobody_comes_between_the_loads_of_one_segment() {
+        let reuse = Reuse::new(&reading(&[&[0, 128, 256, 0], &[128]]), &[], 128);
+        assert_eq!(reuse.lost(0, 64.0, 8.0), 0.0);
+        assert_eq!(reuse.lost(1, 64.0, 8.0), 1.0, "between segments they do");
     }
 
     #[test]
