@@ -7,6 +7,7 @@ use std::path::Path;
 use warpwright_cuda::diag::{Source, render_all};
 use warpwright_cuda::stencil::dsl;
 use warpwright_cuda::stencil::ir::Stencil;
+use warpwright_cuda::stencil::statistics::statistics;
 
 const NAMES: [&str; 8] = [
     "2d25pt",
@@ -43,5 +44,30 @@ fn all_parse_and_print_back() {
             (stencil.exprs, stencil.dims),
             "{name}"
         );
+    }
+}
+
+/// (UF, k, F, R, A, U); docs/stencils.md explains where the paper has other numbers.
+#[test]
+fn the_columns_of_table_1() {
+    let table = [
+        ("2d25pt", [4, 2, 33, 2, 104, 44]),
+        // The paper: U = 92.
+        ("2d64pt", [4, 4, 73, 2, 260, 100]),
+        ("2d81pt", [4, 4, 95, 2, 328, 112]),
+        ("3d27pt", [4, 1, 30, 2, 112, 58]),
+        ("3d125pt", [4, 2, 130, 2, 504, 204]),
+        // The paper: A = 310.
+        ("hypterm", [1, 4, 358, 13, 318, 152]),
+        // The paper: F = 687, A = 696, U = 179.
+        ("rhs4th3fort", [1, 2, 666, 7, 525, 181]),
+        // The paper: F = 486, R = 10, A = 493, U = 165.
+        ("derivative", [1, 2, 499, 12, 480, 173]),
+    ];
+    for (name, ours) in table {
+        let s = statistics(&stencil(name));
+        let (uf, flops) = (s.unroll as i64, s.flops as i64);
+        let (arrays, all, unique) = (s.arrays as i64, s.accessed as i64, s.unique as i64);
+        assert_eq!([uf, s.order, flops, arrays, all, unique], ours, "{name}");
     }
 }

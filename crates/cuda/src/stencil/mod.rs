@@ -8,3 +8,4 @@ pub mod evaluate;
 pub mod ir;
 mod names;
 mod rules;
+pub mod statistics;

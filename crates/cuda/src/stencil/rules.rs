@@ -54,7 +54,24 @@ pub(super) fn check(stencil: &Stencil, uses: &[Use]) -> Vec<Diagnostic> {
         }
     }
     problems.extend(empty_domain(stencil));
+    problems.extend(too_much_unrolled(stencil));
     problems
+}
+
+/// Most points of one thread.
+const MOST_POINTS: u64 = 256;
+
+fn too_much_unrolled(stencil: &Stencil) -> Option<Diagnostic> {
+    let factors = stencil.dims.values().filter_map(|d| d.unroll);
+    let points: u64 = factors.map(u64::from).product();
+    if points <= MOST_POINTS {
+        return None;
+    }
+    let what = format!("the unroll factors give {points} points to each thread");
+    Some(
+        Diagnostic::error("stencil::unroll", what)
+            .help(format!("at most {MOST_POINTS} make sense")),
+    )
 }
 
 /// Iterators appear in their order: the last one is contiguous in memory.
