@@ -4,3 +4,10 @@
 
 pub mod diag;
 pub mod stencil;
+pub mod syntax;
+
+/// Runs one level of a recursion over nested input; the stack grows with the nesting, which the
+/// parsers limit.
+fn with_stack<T>(level: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(128 << 10, 2 << 20, level)
+}

@@ -24,7 +24,7 @@ use super::rules::{self, Use};
 use crate::diag::{Diagnostic, Span};
 
 /// Deepest nesting of an expression. A sum of n terms is n deep; walkers recurse.
-const DEEPEST: u32 = 1500;
+const DEEPEST: u32 = 500;
 
 /// Most expression nodes of a stencil.
 const MOST_NODES: usize = 200_000;

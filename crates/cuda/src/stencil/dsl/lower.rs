@@ -376,6 +376,10 @@ impl<'a> Lowering<'a> {
     }
 
     fn value(&mut self, node: &Node, scope: &Scope<'_>) -> Lowered<Value> {
+        crate::with_stack(|| self.value_of(node, scope))
+    }
+
+    fn value_of(&mut self, node: &Node, scope: &Scope<'_>) -> Lowered<Value> {
         match &node.kind {
             NodeKind::Integer(value) => Ok(Value::Integer(*value)),
             NodeKind::Real(value, element) => {

@@ -9,6 +9,9 @@ use crate::stencil::names::reserved;
 /// Deepest nesting of parentheses and signs.
 const DEEPEST: usize = 200;
 
+/// Most operators in a row, such as those of a sum.
+const LONGEST: usize = 450;
+
 type Parsed<T> = Result<T, Diagnostic>;
 
 /// Parses a file up to its first error.
@@ -322,7 +325,7 @@ impl Parser<'_> {
         mut operand: impl FnMut(&mut Self) -> Parsed<Node>,
     ) -> Parsed<Node> {
         let mut left = operand(self)?;
-        loop {
+        for _ in 0..LONGEST {
             let Some(&(_, op)) = ops.iter().find(|(punct, _)| self.is(punct)) else {
                 return Ok(left);
             };
@@ -332,6 +335,10 @@ impl Parser<'_> {
             let kind = NodeKind::Binary(op, Box::new(left), Box::new(right));
             left = Node { kind, span };
         }
+        let what = format!("there are more than {LONGEST} operators in a row");
+        Err(Diagnostic::error("stencil::size", what)
+            .label(self.peek().span.clone(), "too long here")
+            .help("split the sum over several statements (`+=`)"))
     }
 
     fn unary(&mut self) -> Parsed<Node> {
@@ -347,7 +354,7 @@ impl Parser<'_> {
             let span = start..self.end();
             Node { kind, span }
         } else {
-            self.operand()?
+            crate::with_stack(|| self.operand())?
         };
         self.depth -= 1;
         Ok(node)

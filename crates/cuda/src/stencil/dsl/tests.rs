@@ -103,3 +103,29 @@ fn temporaries_are_assigned_once() {
         ]
     );
 }
+
+#[test]
+fn long_and_deep_expressions_are_errors_and_no_crash() {
+    let file = |value: &str| {
+        format!(
+            "function f (o, v) {{ o[i] = {value}; }} parameter N; iterator i;\n\
+             double o[N], v[N]; f (o, v); return o;"
+        )
+    };
+    let sum = |n: usize| file(&["v[i]"; 1].repeat(n).join(" + "));
+    let stencil = stencil(&sum(400));
+    assert_eq!(print(&stencil).matches("v[i]").count(), 400);
+    for text in [
+        sum(5_000),
+        sum(100_000),
+        file(&format!("{}v[i]{}", "(".repeat(50_000), ")".repeat(50_000))),
+        file(&format!("{}v[i]", "-".repeat(50_000))),
+        file(&format!(
+            "{}v[i]{}",
+            "fabs(".repeat(50_000),
+            ")".repeat(50_000)
+        )),
+    ] {
+        assert_eq!(parse(&text).unwrap_err()[0].code, "stencil::size");
+    }
+}

@@ -1,0 +1,244 @@
+//! CUDA C: parsed by tree-sitter, lowered into a tree of our own, printed back.
+//!
+//! A [`File`] keeps its text; only functions that somebody asks for are lowered, so host code and
+//! kernels outside the subset disturb nobody. What is changed is replaced in the text
+//! ([`File::replace`]); everything else stays as it was, to the byte.
+
+pub mod ast;
+mod lower;
+pub mod macros;
+pub mod print;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use tree_sitter::{Node, Parser, Tree};
+
+use self::ast::{Expr, Function, Ident};
+use self::lower::Lower;
+use self::macros::{Macro, Macros};
+use crate::diag::{Diagnostic, Source, Span};
+
+/// Largest source, in bytes.
+const LARGEST: usize = 16 << 20;
+
+/// A source file.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Its name and text.
+    pub source: Source,
+    /// Its macros.
+    pub macros: Macros,
+    /// `#pragma warpwright` lines: what follows these two words, and the whole line.
+    pub pragmas: Vec<(String, Span)>,
+    /// The kernels (`__global__` functions with a body), in order.
+    pub kernels: Vec<Header>,
+    tree: Tree,
+}
+
+/// A kernel before anybody looked into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its name.
+    pub name: Ident,
+    /// The whole definition.
+    pub span: Span,
+    /// It is a template, or a member of something.
+    pub nested: bool,
+}
+
+impl File {
+    /// Reads a file. Only the size can be wrong with it: errors in functions show when the
+    /// function is asked for.
+    pub fn parse(source: Source) -> Result<File, Diagnostic> {
+        let text = Arc::clone(&source.text);
+        let tree = if text.len() > LARGEST {
+            None
+        } else {
+            tree(&text)
+        };
+        let Some(tree) = tree else {
+            let what = format!("`{}` is too large to be understood", source.name);
+            return Err(Diagnostic::error("cuda::size", what));
+        };
+        let mut file = File {
+            source,
+            macros: Macros::default(),
+            pragmas: Vec::new(),
+            kernels: Vec::new(),
+            tree: tree.clone(),
+        };
+        file.collect(&text, tree.root_node());
+        Ok(file)
+    }
+
+    /// The function of a kernel.
+    pub fn kernel(&self, header: &Header) -> Result<Function, Diagnostic> {
+        let node = self.tree.root_node();
+        let range = &header.span;
+        let mut node = node.descendant_for_byte_range(range.start, range.end);
+        // The smallest node of the range may be inside or around the definition.
+        while let Some(n) = node {
+            if n.kind() == "function_definition" && n.byte_range() == *range {
+                return Lower::new(&self.source.text).function(n);
+            }
+            node = n.parent();
+        }
+        let what = format!("`{}` is not understood", header.name.text);
+        Err(Diagnostic::error("cuda::syntax", what).label(header.name.span.clone(), "this kernel"))
+    }
+
+    /// The text with some parts replaced; parts that overlap an earlier one are left out.
+    pub fn replace(&self, mut edits: Vec<(Span, String)>) -> String {
+        edits.sort_by_key(|(span, _)| (span.start, span.end));
+        let (mut out, mut at) = (String::new(), 0);
+        for (span, new) in edits {
+            if let Some(kept) = self.source.text.get(at..span.start) {
+                out.push_str(kept);
+                out.push_str(&new);
+                at = span.end;
+            }
+        }
+        out.push_str(self.source.text.get(at..).unwrap_or(""));
+        out
+    }
+
+    /// Finds macros, pragmas and kernels, in the order of the text.
+    fn collect(&mut self, text: &str, root: Node<'_>) {
+        let mut stack = vec![root];
+        while let Some(node) = stack.pop() {
+            match node.kind() {
+                "preproc_def" | "preproc_function_def" => {
+                    self.macros.0.extend(definition(text, node));
+                }
+                "preproc_call" => self.directive(text, node),
+                "function_definition" => self.kernels.extend(header(text, node)),
+                _ => {}
+            }
+            let mut cursor = node.walk();
+            let children: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
+            stack.extend(children.into_iter().rev());
+        }
+    }
+
+    fn directive(&mut self, text: &str, node: Node<'_>) {
+        let word = |name: &str| {
+            let node = node.child_by_field_name(name)?;
+            text.get(node.byte_range())
+        };
+        let (Some(directive), Some(argument)) = (word("directive"), word("argument")) else {
+            return;
+        };
+        let line = text.get(node.byte_range()).unwrap_or("").trim_end().len();
+        let span = node.start_byte()..node.start_byte() + line;
+        let argument = argument.trim();
+        if directive.ends_with("undef") {
+            self.macros.0.push(Macro {
+                name: argument.to_owned(),
+                parameters: None,
+                body: None,
+                span,
+            });
+        } else if directive.ends_with("pragma")
+            && let Some(rest) = argument.strip_prefix("warpwright")
+        {
+            self.pragmas.push((rest.trim().to_owned(), span));
+        }
+    }
+}
+
+/// tree-sitter's tree of a text.
+fn tree(text: &str) -> Option<Tree> {
+    let mut parser = Parser::new();
+    parser
+        .set_language(&tree_sitter_cuda::LANGUAGE.into())
+        .ok()?;
+    parser.parse(text, None)
+}
+
+/// An expression that stands nowhere in a file.
+fn parse_expr(text: &str, place: Span) -> Option<Expr> {
+    // Parentheses decide between an expression and a declaration.
+    let whole = format!("void f() {{ return ({text}\n); }}");
+    let tree = tree(&whole)?;
+    let root = tree.root_node();
+    if root.has_error() {
+        return None;
+    }
+    let body = root.named_child(0)?.child_by_field_name("body")?;
+    let statement = body.named_child(0)?;
+    let paren = statement.named_child(0)?;
+    let alone = body.named_child_count() == 1 && statement.named_child_count() == 1;
+    if !alone
+        || statement.kind() != "return_statement"
+        || paren.kind() != "parenthesized_expression"
+    {
+        return None;
+    }
+    let inner = paren.named_child(0).filter(|n| n.kind() != "comment")?;
+    Lower::at(&whole, place).expr(inner).ok()
+}
+
+fn definition(text: &str, node: Node<'_>) -> Option<Macro> {
+    let name = text.get(node.child_by_field_name("name")?.byte_range())?;
+    let value = node.child_by_field_name("value");
+    let body = value.and_then(|v| text.get(v.byte_range())).unwrap_or("");
+    let parameters = node.child_by_field_name("parameters").map(|list| {
+        let mut cursor = list.walk();
+        let names = list.named_children(&mut cursor);
+        let names = names.filter_map(|n| text.get(n.byte_range()));
+        names.map(str::to_owned).collect()
+    });
+    let line = text.get(node.byte_range())?.trim_end().len();
+    Some(Macro {
+        name: name.to_owned(),
+        parameters,
+        body: Some(
+            without_comments(&body.replace("\\\n", " "))
+                .trim()
+                .to_owned(),
+        ),
+        span: node.start_byte()..node.start_byte() + line,
+    })
+}
+
+/// The body of a macro without what the preprocessor removes.
+fn without_comments(body: &str) -> String {
+    let (mut out, mut rest) = (String::new(), body);
+    while let Some(at) = rest.find("/*") {
+        out.push_str(&rest[..at]);
+        out.push(' ');
+        rest = rest[at..]
+            .find("*/")
+            .map_or("", |end| &rest[at + end + 2..]);
+    }
+    let line = rest.find("//").map_or(rest, |at| &rest[..at]);
+    out.push_str(line);
+    out
+}
+
+fn header(text: &str, node: Node<'_>) -> Option<Header> {
+    let mut cursor = node.walk();
+    let mut children = node.children(&mut cursor);
+    children.find(|c| c.kind() == "__global__")?;
+    let declarator = node.child_by_field_name("declarator")?;
+    let name = declarator.child_by_field_name("declarator")?;
+    let nested = node.parent().is_some_and(|p| {
+        !matches!(
+            p.kind(),
+            "translation_unit"
+                | "linkage_specification"
+                | "declaration_list"
+                | "namespace_definition"
+        )
+    });
+    Some(Header {
+        name: Ident {
+            text: text.get(name.byte_range())?.to_owned(),
+            span: name.byte_range(),
+        },
+        span: node.byte_range(),
+        nested,
+    })
+}
