@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use warpwright_cuda::diag::{Source, render_all};
-use warpwright_cuda::stencil::dsl;
-use warpwright_cuda::stencil::ir::Stencil;
+use warpwright_cuda::stencil::evaluate::{Data, Sizes, evaluate};
+use warpwright_cuda::stencil::ir::{Extent, Stencil};
 use warpwright_cuda::stencil::statistics::statistics;
+use warpwright_cuda::stencil::{dsl, extract};
+use warpwright_cuda::syntax::File;
 
 const NAMES: [&str; 8] = [
     "2d25pt",
@@ -20,9 +22,12 @@ const NAMES: [&str; 8] = [
     "derivative",
 ];
 
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/stencils")
+}
+
 fn stencil(name: &str) -> Stencil {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/stencils");
-    let text = std::fs::read_to_string(folder.join(format!("{name}.stencil"))).unwrap();
+    let text = std::fs::read_to_string(folder().join(format!("{name}.stencil"))).unwrap();
     dsl::parse(&text)
         .unwrap_or_else(|problems| panic!("{}", render_all(&problems, &Source::new(name, text))))
 }
@@ -70,4 +75,114 @@ fn the_columns_of_table_1() {
         let (arrays, all, unique) = (s.arrays as i64, s.accessed as i64, s.unique as i64);
         assert_eq!([uf, s.order, flops, arrays, all, unique], ours, "{name}");
     }
+}
+
+fn kernel(name: &str) -> Stencil {
+    let path = folder().join(format!("{name}.cu"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let source = Source::new(format!("{name}.cu"), text);
+    let file = File::parse(source).unwrap();
+    let kernels = extract::choose(&file, None).unwrap();
+    assert_eq!(kernels.len(), 1, "{name}");
+    extract::extract(&file, kernels[0])
+        .unwrap_or_else(|problems| panic!("{}", render_all(&problems, &file.source)))
+}
+
+/// Sizes become those that a kernel has built in.
+fn with_sizes(mut stencil: Stencil, like: &Stencil) -> Stencil {
+    let pairs: Vec<_> = stencil
+        .dims
+        .values()
+        .zip(like.dims.values())
+        .filter_map(|(ours, theirs)| {
+            let known = theirs.extent.parameter.is_none();
+            Some((ours.extent.parameter?, known.then_some(theirs.extent.add)?))
+        })
+        .collect();
+    let known = |extent: &mut Extent| {
+        if let Some((_, size)) = pairs.iter().find(|(p, _)| Some(*p) == extent.parameter) {
+            *extent = Extent {
+                parameter: None,
+                add: extent.add + size,
+            };
+        }
+    };
+    for dim in stencil.dims.values_mut() {
+        known(&mut dim.extent);
+    }
+    for array in stencil.arrays.values_mut() {
+        array.extents.iter_mut().for_each(known);
+    }
+    if !pairs.is_empty() {
+        stencil.parameters.clear();
+    }
+    stencil
+}
+
+/// Everything but names and places.
+fn anonymous(mut stencil: Stencil) -> Stencil {
+    let number = |n: usize, name: &mut String| *name = format!("_{n}");
+    number(0, &mut stencil.name);
+    let names = stencil.parameters.values_mut();
+    names.enumerate().for_each(|(n, p)| number(n, p));
+    let dims = stencil.dims.values_mut();
+    dims.enumerate().for_each(|(n, d)| number(n, &mut d.name));
+    let arrays = stencil.arrays.values_mut();
+    arrays.enumerate().for_each(|(n, a)| number(n, &mut a.name));
+    let scalars = stencil.scalars.values_mut();
+    scalars
+        .enumerate()
+        .for_each(|(n, s)| number(n, &mut s.name));
+    let temps = stencil.temps.values_mut();
+    temps.enumerate().for_each(|(n, t)| number(n, &mut t.name));
+    for statement in &mut stencil.statements {
+        statement.span = 0..0;
+    }
+    stencil
+}
+
+#[test]
+fn kernels_are_the_same_stencils_as_the_compact_texts() {
+    for name in NAMES {
+        let kernel = kernel(name);
+        let text = with_sizes(stencil(name), &kernel);
+        let (kernel, text) = (anonymous(kernel), anonymous(text));
+        assert_eq!(dsl::print(&kernel), dsl::print(&text), "{name}");
+        assert_eq!(kernel, text, "{name}");
+    }
+}
+
+#[test]
+fn kernels_and_texts_compute_the_same_values() {
+    for name in NAMES {
+        let (kernel, text) = (kernel(name), stencil(name));
+        // Small grids, also where the kernel has its sizes built in.
+        let kernel = with_small_sizes(kernel);
+        let run = |stencil: &Stencil| {
+            let sizes: Sizes = stencil.parameters.values().map(|_| 12).collect();
+            let mut data = Data::sample(stencil, &sizes).unwrap();
+            let before = data.clone();
+            evaluate(stencil, &sizes, &mut data).unwrap();
+            assert_ne!(before, data, "{name}");
+            assert!(data.arrays.values().flatten().all(|v| v.is_finite()));
+            data
+        };
+        assert_eq!(run(&kernel), run(&text), "{name}");
+    }
+}
+
+/// Sizes that are built in become 12.
+fn with_small_sizes(mut stencil: Stencil) -> Stencil {
+    let small = |extent: &mut Extent| {
+        if extent.parameter.is_none() && extent.add > 100 {
+            extent.add = 12;
+        }
+    };
+    for dim in stencil.dims.values_mut() {
+        small(&mut dim.extent);
+    }
+    for array in stencil.arrays.values_mut() {
+        array.extents.iter_mut().for_each(small);
+    }
+    stencil
 }

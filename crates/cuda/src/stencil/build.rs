@@ -260,6 +260,11 @@ impl Builder {
         self.locals.clear();
     }
 
+    /// Forgets one local variable: its block ends.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.locals.remove(name);
+    }
+
     /// `element name = value;`
     pub(crate) fn declare(
         &mut self,

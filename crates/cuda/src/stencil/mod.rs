@@ -5,6 +5,7 @@ mod build;
 mod canonical;
 pub mod dsl;
 pub mod evaluate;
+pub mod extract;
 pub mod ir;
 mod names;
 mod rules;

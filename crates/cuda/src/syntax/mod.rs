@@ -30,6 +30,8 @@ pub struct File {
     pub source: Source,
     /// Its macros.
     pub macros: Macros,
+    /// Names for types: `typedef double real;`, `using real = double;`.
+    pub aliases: Vec<(String, String)>,
     /// `#pragma warpwright` lines: what follows these two words, and the whole line.
     pub pragmas: Vec<(String, Span)>,
     /// The kernels (`__global__` functions with a body), in order.
@@ -65,6 +67,7 @@ impl File {
         let mut file = File {
             source,
             macros: Macros::default(),
+            aliases: Vec::new(),
             pragmas: Vec::new(),
             kernels: Vec::new(),
             tree: tree.clone(),
@@ -87,6 +90,27 @@ impl File {
         }
         let what = format!("`{}` is not understood", header.name.text);
         Err(Diagnostic::error("cuda::syntax", what).label(header.name.span.clone(), "this kernel"))
+    }
+
+    /// What a name of a type stands for; names that the file does not define stand for themselves.
+    pub fn type_named(&self, name: &str) -> String {
+        let mut name = name.to_owned();
+        // Each definition is followed once, so a name that means itself ends the search.
+        for _ in 0..self.aliases.len() + self.macros.iter().count() {
+            let alias = self.aliases.iter().find(|(n, _)| *n == name);
+            let object = self
+                .macros
+                .iter()
+                .find(|m| m.name == name && m.parameters.is_none());
+            let meaning = alias
+                .map(|a| a.1.clone())
+                .or(object.and_then(|m| m.body.clone()));
+            match meaning {
+                Some(meaning) => name = meaning,
+                None => break,
+            }
+        }
+        name
     }
 
     /// The text with some parts replaced; parts that overlap an earlier one are left out.
@@ -113,6 +137,8 @@ impl File {
                     self.macros.0.extend(definition(text, node));
                 }
                 "preproc_call" => self.directive(text, node),
+                "type_definition" => self.aliases.extend(alias(text, node, "declarator")),
+                "alias_declaration" => self.aliases.extend(alias(text, node, "name")),
                 "function_definition" => self.kernels.extend(header(text, node)),
                 _ => {}
             }
@@ -178,6 +204,13 @@ fn parse_expr(text: &str, place: Span) -> Option<Expr> {
     }
     let inner = paren.named_child(0).filter(|n| n.kind() != "comment")?;
     Lower::at(&whole, place).expr(inner).ok()
+}
+
+/// A name for a type, and the type.
+fn alias(text: &str, node: Node<'_>, name: &str) -> Option<(String, String)> {
+    let name = text.get(node.child_by_field_name(name)?.byte_range())?;
+    let ty = text.get(node.child_by_field_name("type")?.byte_range())?;
+    Some((name.to_owned(), ty.trim().to_owned()))
 }
 
 fn definition(text: &str, node: Node<'_>) -> Option<Macro> {
