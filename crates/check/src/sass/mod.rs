@@ -6,6 +6,7 @@
 
 mod bits;
 mod function;
+mod returns;
 mod step;
 
 use std::collections::BTreeMap;

@@ -26,6 +26,7 @@ mod facts;
 mod frames;
 mod lines;
 mod moves;
+mod returns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
