@@ -20,8 +20,6 @@ mod guard;
 mod poly;
 mod pragma;
 mod shape;
-#[cfg(test)]
-mod tests;
 mod value;
 
 use super::ir::Stencil;

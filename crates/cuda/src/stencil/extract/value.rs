@@ -89,12 +89,13 @@ impl Machine<'_> {
         }
     }
 
-    /// A macro whose body falls apart between the operators around its use is refused.
+    /// A macro whose body falls apart between the operators around its use is refused. `around` is
+    /// the operator on the left of a right operand, or `first` and the operator of a left one.
     fn operand(&mut self, expr: &Expr, around: &str) -> Valued<Val> {
         let inner = self.expanded(expr)?;
-        if let (Cow::Owned(expanded), ExprKind::Binary(op, ..)) = (&inner, &inner.kind)
-            && !(matches!(&**op, "*" | "/") && matches!(around, "+" | "-"))
+        if let Cow::Owned(expanded) = &inner
             && !matches!(expr.kind, ExprKind::Paren(_))
+            && falls_apart(&expanded.kind, around)
         {
             let what = format!("the macro `{}` needs parentheses", print::expr(expr));
             return Err(Diagnostic::error("cuda::macro", what)
@@ -130,7 +131,7 @@ impl Machine<'_> {
                 self.load_or_row(pointer, span)
             }
             ExprKind::Unary(op, inner) => self.unary(op, inner, span),
-            ExprKind::Binary(op, ..) => self.binary_row(expr, op),
+            ExprKind::Binary(..) => self.binary_row(expr),
             ExprKind::Cast(_, ty, inner) => {
                 let value = self.operand(inner, "(T)")?;
                 self.cast(ty, value, span)
@@ -244,7 +245,7 @@ impl Machine<'_> {
                 }
                 Ok(Val::Pointer(pointer))
             }
-            _ => self.value(&expanded),
+            _ => self.operand(base, "[…]"),
         }
     }
 
@@ -326,22 +327,23 @@ impl Machine<'_> {
     }
 
     /// A row of operators that group to the left, walked in a loop.
-    fn binary_row(&mut self, expr: &Expr, _op: &str) -> Valued<Val> {
+    fn binary_row(&mut self, expr: &Expr) -> Valued<Val> {
         let mut row = Vec::new();
         let mut left = expr;
         while let ExprKind::Binary(op, a, b) = &left.kind {
             row.push((&**op, &**b, &left.span));
             left = a;
         }
-        let first = row.last().map_or("", |(op, ..)| op);
+        let first = match row.last() {
+            Some(("+" | "-", ..)) => "first +",
+            _ => "first *",
+        };
         let mut value = self.operand(left, first)?;
         for (op, right, span) in row.into_iter().rev() {
-            // On the right, `a - B` with `B` a sum falls apart as well.
-            let around = if op == "-" { "*" } else { op };
             let b = if matches!(right.bare().kind, ExprKind::Binary(..)) {
                 self.value(right)?
             } else {
-                self.operand(right, around)?
+                self.operand(right, op)?
             };
             value = self.arithmetic(op, value, b, span)?;
         }
@@ -532,6 +534,20 @@ impl Machine<'_> {
             ty = of.bare();
         }
         Ok((self.element(ty), lengths))
+    }
+}
+
+/// Would an expression be torn apart by what stands around it, if it stands there as text?
+fn falls_apart(kind: &ExprKind, around: &str) -> bool {
+    let closed = matches!(around, "[]" | ",");
+    match kind {
+        ExprKind::Binary(op, ..) => match &**op {
+            "*" | "/" | "%" => !closed && !matches!(around, "+" | "-" | "first +" | "first *"),
+            "+" | "-" => !closed && around != "first +",
+            _ => !closed,
+        },
+        ExprKind::Conditional(..) | ExprKind::Assign(..) => !closed,
+        _ => false,
     }
 }
 

@@ -1,0 +1,18 @@
+__global__ void f(double *out, const double *in, int m, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int j = blockIdx.y * blockDim.y + threadIdx.y;
+    if (i < n && j < m) out[j * n + i] = in[j * n + i + 1];
+}
+
+// expect:
+// stencil::bounds
+//
+//   × `in` is read or written outside its bounds
+//    ╭─[reads-over-the-end-of-a-row.cu:4:42]
+//  3 │     int j = blockIdx.y * blockDim.y + threadIdx.y;
+//  4 │     if (i < n && j < m) out[j * n + i] = in[j * n + i + 1];
+//    ·                                          ────────┬────────
+//    ·                                                  ╰── `i` ends too late for this
+//  5 │ }
+//    ╰────
+//   help: leave out the points at the edge whose neighbours do not exist

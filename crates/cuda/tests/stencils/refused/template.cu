@@ -1,0 +1,17 @@
+template <typename T>
+__global__ void f(T *out, const T *in, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i];
+}
+
+// expect:
+// stencil::template
+//
+//   × a template is several kernels; only one can be understood
+//    ╭─[template.cu:2:17]
+//  1 │ template <typename T>
+//  2 │ __global__ void f(T *out, const T *in, int n) {
+//    ·                 ┬
+//    ·                 ╰── this kernel
+//  3 │     int i = blockIdx.x * blockDim.x + threadIdx.x;
+//    ╰────
