@@ -87,7 +87,7 @@ pub struct OutputArgs {
 /// `warpwright explain`
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A .cu, .ptx or .cubin file
+    /// A .cu, .ptx, .cubin or .stencil file
     pub file: PathBuf,
     #[command(flatten)]
     pub kernel: KernelArgs,

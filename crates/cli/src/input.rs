@@ -9,6 +9,8 @@ use crate::failure::Failure;
 /// What a FILE is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
+    /// A stencil in the compact language.
+    Stencil,
     /// CUDA C.
     Cuda,
     /// PTX text.
@@ -92,6 +94,7 @@ fn detect(path: &Path, bytes: &[u8]) -> Option<Level> {
     }
     let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("");
     match ending {
+        "stencil" => return Some(Level::Stencil),
         "cu" | "cuh" => return Some(Level::Cuda),
         "ptx" => return Some(Level::Ptx),
         "cubin" => return Some(Level::Cubin),
@@ -173,6 +176,7 @@ mod tests {
         let at = |name: &str, bytes: &[u8]| detect(Path::new(name), bytes);
         assert_eq!(at("a.ptx", b"\x7fELF..."), Some(Level::Cubin));
         assert_eq!(at("a.cu", b"__global__"), Some(Level::Cuda));
+        assert_eq!(at("a.stencil", b"function"), Some(Level::Stencil));
         assert_eq!(at("a", b"//\n.version 8.0\n"), Some(Level::Ptx));
         assert_eq!(at("a.txt", b"hello, world"), None);
     }

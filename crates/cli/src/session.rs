@@ -100,6 +100,10 @@ pub fn module(
             "`{}` is a cubin, but CUDA C or PTX is needed here (`warpwright explain` reads cubins)",
             input.name
         ))),
+        Level::Stencil => Err(Failure::input(format!(
+            "`{}` is a stencil, but CUDA C or PTX is needed here (`warpwright explain` reads stencils)",
+            input.name
+        ))),
     }
 }
 

@@ -246,3 +246,46 @@ fn names_and_streams_that_are_no_text() {
         assert_eq!(output.status.code(), Some(1));
     }
 }
+
+#[test]
+fn stencils() {
+    let good = "function f (o, v) { o[i] = v[i-1] + v[i+1]; }\nparameter N;\niterator i;\n\
+                double o[N], v[N];\nunroll i=4;\nf (o, v);\nreturn o;\n";
+    let kernel = "#pragma warpwright stencil\n__global__ void f(double *o, const double *v, int n) {\n\
+                  int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+                  if (i > 0 && i < n) o[i] = v[i - 1];\n}\n";
+    let bench = Bench::new();
+    bench.file("good.stencil", good);
+    bench.file("bad.stencil", good.replace("v[i-1]", "v[2*i]"));
+    bench.file(
+        "wide.stencil",
+        good.replace("v[i-1]", &"v[i] + ".repeat(100_000)),
+    );
+    bench.file("good.cu", kernel);
+    bench.file("bad.cu", kernel.replace("v[i - 1]", "o[i - 1]"));
+    bench.file("pragma.cu", kernel.replace("stencil", "stencil loudly"));
+    for (file, expected) in [
+        ("bad.stencil", "a name plus a constant"),
+        ("wide.stencil", "operators in a row"),
+        ("bad.cu", "read at another point"),
+        ("pragma.cu", "`loudly`"),
+    ] {
+        let said = bench.fails(1, &["explain", file]);
+        assert!(said.contains(expected), "{file}: {said}");
+    }
+    bench.fails(1, &opt("good.stencil", &[]));
+    // Neither needs a toolkit.
+    for (file, row) in [
+        ("good.stencil", "f 4 1 1 2 12 10 1 <= i < N-1"),
+        ("good.cu", "f 1 1 0 2 2 2 1 <= i < n"),
+    ] {
+        let output = bench.run(&["explain", file]);
+        let said = String::from_utf8_lossy(&output.stdout);
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let shown = words.join(" ").contains(row);
+        assert!(output.status.success() && shown, "{file}: {said}");
+    }
+    let output = bench.run(&["explain", "good.stencil", "--json"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("\"unique_per_thread\": 10"), "{said}");
+}

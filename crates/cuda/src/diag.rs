@@ -65,16 +65,33 @@ impl Diagnostic {
     }
 
     /// The diagnostic with its source, as miette knows it (the command line renders it in colour).
+    ///
+    /// Of a line too long to be shown there is only the part around the first label; the name then
+    /// holds its line.
     pub fn report<'a>(&'a self, source: &'a Source) -> Report<'a> {
-        let labels = self
+        let text = &*source.text;
+        let labels: Vec<(Span, &str)> = self
             .labels
             .iter()
-            .map(|(span, label)| (first_lines(span, &source.text), &**label))
+            .map(|(span, label)| (first_lines(span, text), &**label))
             .collect();
-        Report {
-            diagnostic: self,
-            source: miette::NamedSource::new(&source.name, Arc::clone(&source.text)),
-            labels,
+        let long = labels
+            .iter()
+            .any(|(span, _)| longest_line(span, text) > LONG_LINE);
+        match labels.first() {
+            Some((span, label)) if long => {
+                let (name, excerpt, span) = excerpt(source, span);
+                Report {
+                    diagnostic: self,
+                    source: miette::NamedSource::new(name, Arc::from(excerpt)),
+                    labels: vec![(span, label)],
+                }
+            }
+            _ => Report {
+                diagnostic: self,
+                source: miette::NamedSource::new(&source.name, Arc::clone(&source.text)),
+                labels,
+            },
         }
     }
 
@@ -134,6 +151,9 @@ impl miette::Diagnostic for Report<'_> {
     }
 }
 
+/// Longest line, in bytes, that is shown whole.
+const LONG_LINE: usize = 1000;
+
 /// Most lines that one label marks.
 const LABEL_LINES: usize = 4;
 
@@ -147,4 +167,62 @@ fn first_lines(span: &Span, text: &str) -> Span {
         .nth(LABEL_LINES - 1)
         .map_or(inside.len(), |(n, _)| n);
     start..start + length
+}
+
+/// Length of the longest of the lines that a span touches and of their neighbours, which are shown
+/// too.
+fn longest_line(span: &Span, text: &str) -> usize {
+    let start = text[..span.start].rmatch_indices('\n').nth(1);
+    let end = text[span.end..].match_indices('\n').nth(1);
+    let start = start.map_or(0, |(at, _)| at + 1);
+    let end = end.map_or(text.len(), |(at, _)| span.end + at);
+    text[start..end].lines().map(str::len).max().unwrap_or(0)
+}
+
+/// A part of the line around the start of a span: its name, its text, and the span in it.
+fn excerpt(source: &Source, span: &Span) -> (String, String, Span) {
+    const AROUND: usize = 60;
+    let text = &*source.text;
+    let line = text[..span.start].matches('\n').count() + 1;
+    let line_start = text[..span.start].rfind('\n').map_or(0, |at| at + 1);
+    let line_end = text[span.start..]
+        .find('\n')
+        .map_or(text.len(), |at| span.start + at);
+    let start = text
+        .floor_char_boundary(span.start.saturating_sub(AROUND))
+        .max(line_start);
+    let end = text.ceil_char_boundary((span.start + AROUND).min(line_end));
+    let name = format!("{}:{line}, an excerpt", source.name);
+    let from = span.start - start;
+    let length = span.len().min(end - span.start);
+    (name, text[start..end].to_owned(), from..from + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_shown_as_excerpts() {
+        let text = format!(
+            "\u{e9}\n{} here {}\nend\n",
+            "x ".repeat(50_000),
+            "\u{e9}".repeat(9_000)
+        );
+        let at = text.find("here").unwrap();
+        let source = Source::new("long.cu", text);
+        let problem = Diagnostic::error("x::y", "wrong").label(at..at + 4, "this");
+        let shown = problem.render(&source);
+        assert!(shown.contains("[long.cu:2, an excerpt:1:"), "{shown}");
+        assert!(shown.contains(" here ") && shown.len() < 1000, "{shown}");
+    }
+
+    #[test]
+    fn labels_outside_the_text_do_no_harm() {
+        let source = Source::new("a.cu", "ab\u{e9}");
+        for span in [0..99, 3..3, 7..9, 4..3] {
+            let problem = Diagnostic::error("x::y", "wrong").label(span, "this");
+            assert!(problem.render(&source).contains("wrong"));
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! `warpwright explain`: resources, staircase, register pressure.
+//! `warpwright explain`: resources, staircase, register pressure; the numbers of stencils.
 
 use serde::Serialize;
 use warpwright_driver::Resources;
@@ -10,7 +10,7 @@ use warpwright_sass::Cubin;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{BuildCache, PtxasJob};
 
-use super::print_json;
+use super::{print_json, stencil};
 use crate::args::{Cli, ExplainArgs};
 use crate::failure::Failure;
 use crate::input::{Input, Level, write_atomically};
@@ -21,7 +21,11 @@ use crate::table::Table;
 struct Document {
     schema: &'static str,
     input: String,
-    gpu: String,
+    /// What the machine code is for, if there is any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stencils: Vec<stencil::Explained>,
     kernels: Vec<Explanation>,
 }
 
@@ -29,15 +33,26 @@ struct Document {
 pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     let input = Input::read(&args.file)?;
     let named = session::named_gpu(args.kernel.gpu.as_deref())?;
-    let (gpu, kernels) = match input.level {
-        Level::Cubin => of_cubin(args, &input, named)?,
-        _ => of_module(cli, args, &input, named)?,
+    let stencils = stencil::explain(&input, args.kernel.kernel.as_deref())?;
+    let built = match input.level {
+        Level::Stencil => None,
+        Level::Cubin => Some(of_cubin(args, &input, named)?),
+        Level::Cuda | Level::Ptx => match of_module(cli, args, &input, named) {
+            // The source alone says something about a stencil.
+            Err(Failure::Missing { what, .. }) if !stencils.is_empty() => {
+                eprintln!("note: the kernel is not compiled: {what}");
+                None
+            }
+            found => Some(found?),
+        },
     };
+    let (gpu, kernels) = built.unzip();
     let document = Document {
         schema: "warpwright.explain/1",
         input: input.name.clone(),
-        gpu: gpu.to_string(),
-        kernels,
+        gpu: gpu.as_ref().map(ToString::to_string),
+        stencils,
+        kernels: kernels.unwrap_or_default(),
     };
     if let Some(path) = &args.output.report {
         let json = serde_json::to_value(&document).map_err(|e| Failure::Internal(e.to_string()))?;
@@ -47,7 +62,15 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     if args.output.json {
         return print_json(&document);
     }
-    println!("{} for {}\n", document.input, document.gpu);
+    if !document.stencils.is_empty() {
+        println!("{}\n", document.input);
+        stencil::print(&document.stencils);
+    }
+    let Some(gpu) = gpu else { return Ok(()) };
+    if !document.stencils.is_empty() {
+        println!();
+    }
+    println!("{} for {gpu}\n", document.input);
     for kernel in &document.kernels {
         print_kernel(kernel, &gpu);
     }

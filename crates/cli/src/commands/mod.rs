@@ -11,6 +11,7 @@ pub mod report;
 pub mod run;
 pub mod sass;
 pub mod selftest;
+pub mod stencil;
 pub mod toolkit;
 pub mod tune;
 

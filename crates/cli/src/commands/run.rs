@@ -159,7 +159,7 @@ fn on_device(
     let image = match input.level {
         Level::Cubin => input.bytes.clone(),
         Level::Ptx => input.text()?.as_bytes().to_vec(),
-        Level::Cuda => session::module(cli, input, None, &args.nvcc, true)?
+        Level::Cuda | Level::Stencil => session::module(cli, input, None, &args.nvcc, true)?
             .source
             .as_bytes()
             .to_vec(),

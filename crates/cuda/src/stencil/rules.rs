@@ -53,10 +53,15 @@ pub(super) fn check(stencil: &Stencil, uses: &[Use]) -> Vec<Diagnostic> {
             problems.extend(in_place(stencil, used, uses));
         }
     }
+    // Accesses repeat, and so do their mistakes.
+    problems.truncate(MOST_PROBLEMS);
     problems.extend(empty_domain(stencil));
     problems.extend(too_much_unrolled(stencil));
     problems
 }
+
+/// Most mistakes that are shown.
+const MOST_PROBLEMS: usize = 5;
 
 /// Most points of one thread.
 const MOST_POINTS: u64 = 256;

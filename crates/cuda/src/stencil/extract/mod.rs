@@ -45,7 +45,12 @@ pub fn choose<'a>(file: &'a File, name: Option<&str>) -> Result<Vec<&'a Header>,
             }
         });
     }
-    let marked: Vec<&Header> = file.kernels.iter().filter(|k| is_marked(file, k)).collect();
+    let mut marked = Vec::new();
+    for kernel in &file.kernels {
+        if is_marked(file, kernel)? {
+            marked.push(kernel);
+        }
+    }
     match (marked.is_empty(), file.kernels.as_slice()) {
         (false, _) => Ok(marked),
         (true, [only]) => Ok(vec![only]),
@@ -63,9 +68,9 @@ pub fn choose<'a>(file: &'a File, name: Option<&str>) -> Result<Vec<&'a Header>,
     }
 }
 
-/// Does the text mark a kernel as a stencil?
-pub fn is_marked(file: &File, kernel: &Header) -> bool {
-    pragma::of(file, kernel).is_ok_and(|p| p.is_some())
+/// Does the text mark a kernel as a stencil? A pragma that is not understood is an error.
+pub fn is_marked(file: &File, kernel: &Header) -> Result<bool, Diagnostic> {
+    pragma::of(file, kernel).map(|pragma| pragma.is_some())
 }
 
 /// The stencil that a kernel computes.
