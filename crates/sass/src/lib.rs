@@ -15,6 +15,7 @@
 //! * [`patch`]: the register count of a finished cubin.
 //! * [`function`]: a code section as the analyses of `flow` see it.
 //! * [`roles`]: which registers each instruction reads and writes.
+//! * [`hazards`]: is every register access protected by stall counts and scoreboards?
 //! * [`spill`]: spill slots, moved from local to shared memory.
 //! * [`profile`]: loop-weighted counts and a single-warp timing walk, the input of `model`.
 #![warn(missing_docs)]
@@ -25,6 +26,7 @@ pub mod cubin;
 pub mod edit;
 pub mod elf;
 pub mod function;
+pub mod hazards;
 pub mod inst;
 pub mod isa;
 pub mod patch;

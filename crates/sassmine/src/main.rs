@@ -2,6 +2,7 @@
 
 mod bench;
 mod code;
+mod hazards;
 mod isa;
 mod liveness;
 mod roles;
@@ -35,6 +36,15 @@ enum Command {
     Tables(isa::Options),
     /// How the instruction tables do on a corpus, as Markdown.
     Agreement(isa::report::Options),
+    /// Derive the distances between dependent instructions; see docs/sass-hazards.md.
+    Hazards {
+        /// Folders or files: cubins of one architecture, named for their sources.
+        #[arg(required = true)]
+        corpus: Vec<PathBuf>,
+        /// Where the table goes; without it the corpus is only checked.
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+    },
     /// Compare liveness with nvdisasm's, over a whole corpus; see docs/sass-liveness.md.
     Liveness {
         /// Folders or files: cubins.
@@ -81,6 +91,9 @@ fn run(command: Command) -> Result<String, String> {
         }
         Command::Tables(options) => isa::run(&options).map_err(|e| e.to_string()),
         Command::Agreement(options) => isa::report::run(&options).map_err(|e| e.to_string()),
+        Command::Hazards { corpus, output } => {
+            hazards::run(&corpus, output.as_deref()).map_err(|e| e.to_string())
+        }
         Command::Liveness { corpus } => {
             let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
             liveness::run(&toolkit, &corpus).map_err(|e| e.to_string())

@@ -15,6 +15,7 @@
 
 mod arch;
 mod board;
+mod distances;
 mod fact;
 mod gpu;
 mod limits;
@@ -29,6 +30,7 @@ pub use arch::{
     SharedMemory, ThreadLimits, Throughput, WARP_SIZE,
 };
 pub use board::Board;
+pub use distances::{IssueDistance, issue_distances};
 pub use fact::{Confidence, Fact, Provenance};
 pub use gpu::{Gpu, UnknownGpu, Variant, architectures, boards, lookup};
 pub use limits::{BlockLimits, Limiter, Limiters};

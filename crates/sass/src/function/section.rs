@@ -53,19 +53,42 @@ impl Code {
     /// The container is damaged, or control leads where no instruction is.
     pub fn new(elf: &Elf, kernel: &KernelSections, calls: Calls) -> Result<Code, CodeError> {
         let insts = elf.instructions(kernel)?;
+        let functions = functions(elf, kernel, insts.len())?;
+        let tables = branch_tables(elf, kernel)?;
+        Code::build(&kernel.name, insts, calls, tables, &functions)
+    }
+
+    /// A kernel without a container: nothing behind it and no jump tables.
+    ///
+    /// # Errors
+    /// Control leads where no instruction is.
+    pub fn of_instructions(name: &str, insts: Vec<Instruction>) -> Result<Code, CodeError> {
+        let functions = Functions {
+            starts: vec![0],
+            callable: BTreeSet::new(),
+        };
+        Code::build(name, insts, Calls::Followed, BTreeMap::new(), &functions)
+    }
+
+    fn build(
+        name: &str,
+        insts: Vec<Instruction>,
+        calls: Calls,
+        tables: BTreeMap<i64, Vec<i64>>,
+        functions: &Functions,
+    ) -> Result<Code, CodeError> {
         let section = Section {
-            kernel: &kernel.name,
+            kernel: name,
             insts: &insts,
             calls,
-            tables: branch_tables(elf, kernel)?,
+            tables,
         };
         let mut flow = Vec::with_capacity(insts.len());
         for at in 0..insts.len() {
             flow.push(section.flow(at)?);
         }
         if calls == Calls::Followed {
-            let functions = functions(elf, kernel, insts.len())?;
-            section.follow_calls(&functions, &mut flow)?;
+            section.follow_calls(functions, &mut flow)?;
         }
         let known: Vec<Option<Roles>> = insts.iter().map(|&inst| Roles::of(inst)).collect();
         let unknown = known

@@ -1,0 +1,122 @@
+//! The hazard checker: is every register access of a function protected by its control fields?
+//!
+//! Goal: machine code whose stall counts, scoreboards and waits are wrong computes wrong values
+//! without a word. For every pair of accesses that must keep their order (read after write, write
+//! after read, write after write) the checker demands, along every path: from units with a
+//! fixed latency at least the distance that ptxas leaves between such instructions; from the others a
+//! wait for a scoreboard that tells when the access is over. Paper: RegDem (section 3.2) sets barriers
+//! for the code that it inserts by a tracker within basic blocks; here finished code is judged, over
+//! the whole graph, so nothing of that is shared. docs/sass-hazards.md has the model and its figures.
+//!
+//! Requires: roles and timing of all instructions, and callees in the same section. Preserves all.
+//!
+//! * [`timing`]: which operations take a known time, which tell by scoreboard, what goes in order.
+//! * [`pending`](mod@pending): what may be going on before an instruction.
+//! * [`walk`]: the fixpoint, and the pairs.
+//! * [`distance`]: how far apart they must be.
+//! * [`reuse`]: the flags of the operand cache.
+
+pub mod distance;
+mod pending;
+mod reuse;
+pub mod timing;
+mod violation;
+pub mod walk;
+
+use warpwright_flow::{Function, Inst};
+
+use crate::control::SCOREBOARDS;
+use crate::function::Code;
+
+pub use distance::{Distances, Pair, Seen};
+pub use reuse::ReuseFault;
+pub use violation::{Cause, Hazard, Violation};
+pub use walk::{Dependence, Kind, dependences};
+
+/// Why a section cannot be checked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unchecked {
+    /// The table of distances is missing.
+    #[error("nothing is known of the distances on sm_{0}")]
+    Architecture(u32),
+    /// An instruction without roles.
+    #[error("the operands of the instruction at {:#x} are not known", offset(*inst))]
+    Opaque {
+        /// The instruction.
+        inst: Inst,
+    },
+    /// An instruction that may take any time: asynchronous matrix products, and whatever the corpus
+    /// does not have.
+    #[error("when {name} at {:#x} is done is not known", offset(*inst))]
+    NoTiming {
+        /// The instruction.
+        inst: Inst,
+        /// Its mnemonic.
+        name: &'static str,
+    },
+    /// The callee cannot be seen, or the caller.
+    #[error("it calls code outside its section, or is called from there")]
+    UnknownCall,
+}
+
+/// The byte offset of an instruction.
+fn offset(inst: Inst) -> u32 {
+    inst.0 * 16
+}
+
+/// All violations of a section, in program order; none if every access is protected.
+///
+/// # Errors
+/// Something in it is not known well enough.
+pub fn check(code: &Code) -> Result<Vec<Violation>, Unchecked> {
+    let sm = code.instructions().first().map_or(0, |inst| inst.sm());
+    let distances = Distances::for_sm(sm).ok_or(Unchecked::Architecture(sm))?;
+    check_with(code, distances)
+}
+
+/// The same with other distances.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_with(code: &Code, distances: &Distances) -> Result<Vec<Violation>, Unchecked> {
+    let mut violations: Vec<Violation> = Vec::new();
+    for inst in (0..code.inst_count() as u32).map(Inst) {
+        let control = code.instructions()[inst.0 as usize].control();
+        let named = [control.write_barrier, control.read_barrier];
+        let wrong = named.into_iter().flatten().find(|&s| s >= SCOREBOARDS);
+        let scoreboard = wrong.map(|scoreboard| Hazard::NoSuchScoreboard { scoreboard });
+        let reuse = reuse::fault(code, inst).map(|(slot, fault)| Hazard::Reuse { slot, fault });
+        let hazards = scoreboard.into_iter().chain(reuse);
+        violations.extend(hazards.map(|hazard| Violation { inst, hazard }));
+    }
+    dependences(code, |dependence| {
+        if let Some(cause) = judge(&dependence, distances) {
+            let violation = Violation::order(&dependence, cause);
+            // One report for all registers of an operand.
+            if violations
+                .last()
+                .is_none_or(|last| !last.is_about_the_same(&violation))
+            {
+                violations.push(violation);
+            }
+        }
+    })?;
+    violations.sort_by_key(|violation| violation.inst);
+    Ok(violations)
+}
+
+/// What is wrong with a pair that no wait has settled, if anything.
+fn judge(dependence: &Dependence, distances: &Distances) -> Option<Cause> {
+    if dependence.is_in_order() {
+        return None;
+    }
+    if dependence.needs_scoreboard() {
+        return Some(match dependence.scoreboards {
+            0 => Cause::NoScoreboard,
+            scoreboards => Cause::NotAwaited { scoreboards },
+        });
+    }
+    let needed = distances.needed(Pair::of(dependence)?);
+    let cycles = dependence.cycles;
+    (cycles < needed).then_some(Cause::TooSoon { cycles, needed })
+}

@@ -1,0 +1,64 @@
+//! Operand reuse: where ptxas sets the flags, and where it never does.
+//!
+//! In 42,767 instructions with flags, all had the yield bit set, named a slot that holds a general
+//! register, and did not write a register that they kept. That the register is read again, and when
+//! it is written in between, does not matter: ptxas leaves flags there, so the hardware notices.
+
+use warpwright_flow::{Function, Inst};
+
+use crate::function::{Code, value_of};
+use crate::roles::{File, Span};
+
+/// What is wrong with a reuse flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReuseFault {
+    /// The flags mean something else or nothing.
+    #[error("the yield bit is clear")]
+    Yields,
+    /// There is nothing to keep.
+    #[error("no general register stands there")]
+    NoRegister,
+    /// What is kept is out of date at once.
+    #[error("the instruction writes the register")]
+    Written,
+}
+
+/// The lowest bits of the fields that a slot may stand for: the second and third source change places
+/// where one of them is no register.
+const FIELDS: [&[u8]; 4] = [&[24], &[32, 64], &[64, 32], &[]];
+
+/// The first slot of an instruction that must not have its flag.
+pub(super) fn fault(code: &Code, inst: Inst) -> Option<(u8, ReuseFault)> {
+    let control = code.instructions()[inst.0 as usize].control();
+    let flagged = (0..4u8).filter(|slot| control.reuse >> slot & 1 != 0);
+    flagged
+        .filter_map(|slot| {
+            let fault = match operand(code, inst, slot) {
+                _ if !control.yield_bit => ReuseFault::Yields,
+                None => ReuseFault::NoRegister,
+                Some(span) if writes(code, inst, span) => ReuseFault::Written,
+                Some(_) => return None,
+            };
+            Some((slot, fault))
+        })
+        .next()
+}
+
+fn operand(code: &Code, inst: Inst, slot: u8) -> Option<Span> {
+    let general = |bit: u8| {
+        let mut uses = code.roles(inst).uses();
+        uses.find(|span| span.file == File::Gpr && span.bit == bit)
+    };
+    FIELDS[usize::from(slot)]
+        .iter()
+        .find_map(|&bit| general(bit))
+}
+
+fn writes(code: &Code, inst: Inst, span: Span) -> bool {
+    let mut writes = false;
+    code.for_each_def(inst, |value| {
+        let mut kept = span.registers().filter_map(|n| value_of(span.file, n));
+        writes |= kept.any(|register| register == value);
+    });
+    writes
+}

@@ -1,0 +1,151 @@
+//! All pairs of register accesses that must keep their order, with the time between them: a fixpoint
+//! over the control-flow graph.
+
+use std::collections::BTreeSet;
+
+use warpwright_flow::{Cfg, EntityRef, Function, Inst, Value};
+
+use super::Unchecked;
+use super::pending::{Pending, Step, depends};
+use super::timing::{Class, Timing, timings};
+use crate::function::Code;
+use crate::roles::{Role, Span};
+
+/// The order that two accesses of a register must keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Read after write.
+    Raw,
+    /// Write after read.
+    War,
+    /// Write after write.
+    Waw,
+}
+
+/// One operand of a dependence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operand {
+    /// The instruction.
+    pub inst: Inst,
+    /// The operand.
+    pub span: Span,
+    /// How the instruction behaves.
+    pub timing: Timing,
+}
+
+/// Two accesses of one register of which at least one writes it, not separated by a wait on every
+/// path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dependence {
+    /// What must stay in order.
+    pub kind: Kind,
+    /// The access that comes first.
+    pub earlier: Operand,
+    /// The access that must not come too soon.
+    pub later: Operand,
+    /// The register.
+    pub value: Value,
+    /// Fewest cycles from issue to issue, waits not counted, up to 255.
+    pub cycles: u16,
+    /// Scoreboards of which each would tell that the earlier one is over, one bit each.
+    pub scoreboards: u8,
+}
+
+impl Dependence {
+    /// Does a unit that works in order keep them in order, whatever the time between them?
+    pub fn is_in_order(&self) -> bool {
+        let (earlier, later) = (self.earlier.timing, self.later.timing);
+        let queue = earlier.queue(self.earlier.span.role);
+        match self.kind {
+            Kind::Raw => false,
+            // It writes what it has read before.
+            Kind::War => queue.is_some() && queue == later.sources,
+            Kind::Waw if earlier.delivers_late => queue.is_some() && queue == later.results,
+            // The same latency; the shapes of matrix products have their own.
+            Kind::Waw => earlier.class == later.class && earlier.class != Class::Tensor,
+        }
+    }
+
+    /// Is the earlier access over only when a scoreboard says so?
+    pub fn needs_scoreboard(&self) -> bool {
+        self.earlier.timing.is_late(self.earlier.span)
+    }
+}
+
+/// Visits, in program order, the dependences that no wait has settled.
+///
+/// # Errors
+/// The section cannot be checked.
+pub fn dependences(code: &Code, mut visit: impl FnMut(Dependence)) -> Result<(), Unchecked> {
+    if code.has_unknown_calls() {
+        return Err(Unchecked::UnknownCall);
+    }
+    let timings = timings(code)?;
+    let cfg = Cfg::new(code);
+    let insts = (0..code.inst_count()).map(Inst::new);
+    let steps = insts
+        .zip(&timings)
+        .map(|(inst, &timing)| Step::new(code, inst, timing));
+    let steps: Vec<Step> = steps.collect();
+    let at_start = fixpoint(&cfg, &steps, &timings);
+    for block in cfg.blocks().filter(|&block| cfg.is_reachable(block)) {
+        let mut pending = at_start[block.index()].clone();
+        for inst in cfg.insts(block) {
+            let step = &steps[inst.index()];
+            pending.wait(step);
+            visit_pairs(inst, step, &pending, &timings, &mut visit);
+            pending.issue(step, &timings);
+        }
+    }
+    Ok(())
+}
+
+/// What may be going on at the start of each block. Accesses only join and ages only fall, so it ends.
+fn fixpoint(cfg: &Cfg, steps: &[Step], timings: &[Timing]) -> Vec<Pending> {
+    let mut at_start = vec![Pending::default(); cfg.block_count()];
+    let mut work: BTreeSet<u32> = (0..cfg.reverse_postorder().len() as u32).collect();
+    while let Some(number) = work.pop_first() {
+        let block = cfg.reverse_postorder()[number as usize];
+        let mut pending = at_start[block.index()].clone();
+        for inst in cfg.insts(block) {
+            pending.wait(&steps[inst.index()]);
+            pending.issue(&steps[inst.index()], timings);
+        }
+        for &next in cfg.succs(block) {
+            if at_start[next.index()].join(&pending) {
+                work.extend(cfg.rpo_number(next));
+            }
+        }
+    }
+    at_start
+}
+
+fn visit_pairs(
+    inst: Inst,
+    step: &Step,
+    pending: &Pending,
+    timings: &[Timing],
+    visit: &mut impl FnMut(Dependence),
+) {
+    let operand = |inst: Inst, span| Operand {
+        inst,
+        span,
+        timing: timings[inst.index()],
+    };
+    for &(value, span) in &step.operands {
+        for access in pending.of(value).iter().filter(|a| depends(a, step, span)) {
+            visit(Dependence {
+                kind: match (access.span.role, span.role) {
+                    (Role::Use, _) => Kind::War,
+                    (Role::Def, Role::Use) => Kind::Raw,
+                    (Role::Def, Role::Def) => Kind::Waw,
+                },
+                earlier: operand(access.inst, access.span),
+                later: operand(inst, span),
+                value,
+                cycles: access.age,
+                scoreboards: access.scoreboards,
+            });
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Hazards planted into compiled examples: every one must be reported, and nothing must be before.
+//!
+//! Where a hazard can be planted is found without the checker: inside a basic block, by the roles
+//! of the instructions and by distances that are written down here.
+
+#![allow(clippy::unwrap_used)]
+
+mod sample;
+
+use sample::Variant;
+use warpwright_flow::{Cfg, EntityRef, Inst};
+use warpwright_sass::control::{Control, SCOREBOARDS};
+use warpwright_sass::elf::Elf;
+use warpwright_sass::function::{Calls, Code};
+use warpwright_sass::hazards::check;
+use warpwright_sass::roles::{File, Role, Span};
+use warpwright_toolkit::testing::require_toolkit;
+
+const SOURCES: [(&str, Variant); 9] = [
+    ("examples/fft512/fft512.cu", Variant::Default),
+    ("examples/mesh_flux/mesh_flux.cu", Variant::Limited),
+    (
+        "examples/smith_waterman/smith_waterman.cu",
+        Variant::Default,
+    ),
+    ("examples/kmeans/kmeans.cu", Variant::Default),
+    ("examples/tridiag/tridiag.cu", Variant::Default),
+    ("examples/icp/icp.cu", Variant::Default),
+    ("examples/heston/heston.cu", Variant::Default),
+    ("examples/hlld/hlld.cu", Variant::Default),
+    ("examples/air_chemistry/air_chemistry.cu", Variant::Default),
+];
+
+/// Mutations of each kind per kernel, spread over its places.
+const PER_KERNEL: usize = 120;
+
+/// Pairs of operations, and the cycles from one to the other where ptxas puts them as close as it
+/// does: (first, second, does the second read it as its guard?, cycles).
+const CLOSEST: [(u16, u16, bool, u16); 12] = [
+    (0x010, 0x010, false, 4), // IADD3
+    (0x012, 0x012, false, 4), // LOP3
+    (0x012, 0x010, false, 4),
+    (0x010, 0x012, false, 4),
+    (0x023, 0x023, false, 4), // FFMA
+    (0x021, 0x021, false, 4), // FADD
+    (0x024, 0x024, false, 4), // IMAD
+    (0x010, 0x024, false, 5),
+    (0x024, 0x010, false, 5),
+    (0x02b, 0x02b, false, 8), // DFMA
+    (0x029, 0x029, false, 8), // DADD
+    (0x00c, 0x147, true, 13), // ISETP, BRA
+];
+
+/// A changed control field.
+struct Mutation {
+    at: Inst,
+    control: Control,
+    /// Where the hazard must be reported, and between which instructions.
+    shows: Inst,
+}
+
+/// A kernel, and the pairs of dependent instructions inside its blocks.
+struct Kernel {
+    name: String,
+    code: Code,
+    blocks: Vec<Vec<Inst>>,
+}
+
+impl Kernel {
+    fn control(&self, inst: Inst) -> Control {
+        self.code.instructions()[inst.index()].control()
+    }
+
+    fn operation(&self, inst: Inst) -> u16 {
+        self.code.instructions()[inst.index()].operation()
+    }
+
+    fn spans(&self, inst: Inst, role: Role, file: File) -> impl Iterator<Item = Span> + '_ {
+        let spans = self.code.roles(inst).spans().iter().copied();
+        spans.filter(move |span| span.role == role && span.file == file)
+    }
+
+    /// Do two operands share a register?
+    fn meet(&self, a: (Inst, Role), b: (Inst, Role), file: File) -> bool {
+        self.spans(a.0, a.1, file).any(|x| {
+            self.spans(b.0, b.1, file)
+                .any(|y| x.first < y.first + y.count && y.first < x.first + x.count)
+        })
+    }
+
+    /// Waits that alone protect a pair: (first, second, scoreboard). The second instruction waits for
+    /// nothing else, and nothing in between waits at all.
+    fn only_waits(&self) -> Vec<(Inst, Inst, u8)> {
+        let mut found = Vec::new();
+        for block in &self.blocks {
+            for (place, &second) in block.iter().enumerate() {
+                let mask = self.control(second).wait_mask;
+                if mask.count_ones() != 1 {
+                    continue;
+                }
+                let scoreboard = mask.trailing_zeros() as u8;
+                for &first in block[..place].iter().rev() {
+                    if self.is_protected_by(first, second, scoreboard) {
+                        found.push((first, second, scoreboard));
+                        break;
+                    }
+                    // DEPBAR waits, too.
+                    if self.control(first).wait_mask != 0 || self.operation(first) == 0x11a {
+                        break;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn is_protected_by(&self, first: Inst, second: Inst, scoreboard: u8) -> bool {
+        let control = self.control(first);
+        let other = [control.write_barrier, control.read_barrier];
+        if other.iter().flatten().count() != 1 {
+            return false;
+        }
+        let raw = self.meet((first, Role::Def), (second, Role::Use), File::Gpr);
+        let war = self.meet((first, Role::Use), (second, Role::Def), File::Gpr);
+        // Loads and stores keep each other in order without a wait.
+        let is_arithmetic = self.operation(second) < 0x50;
+        control.write_barrier == Some(scoreboard) && raw
+            || control.read_barrier == Some(scoreboard) && war && is_arithmetic
+    }
+
+    /// Pairs that are as close as can be, with an instruction between them whose stall can shrink.
+    fn closest(&self) -> Vec<(Inst, Inst)> {
+        let mut found = Vec::new();
+        for block in &self.blocks {
+            for (place, &first) in block.iter().enumerate() {
+                let mut cycles = 0;
+                for (&before, &second) in block[place..].iter().zip(&block[place + 1..]) {
+                    cycles += u16::from(self.control(before).stall);
+                    let pair = CLOSEST.iter().find(|pair| {
+                        (pair.0, pair.1, pair.3)
+                            == (self.operation(first), self.operation(second), cycles)
+                    });
+                    let meets = pair.is_some_and(|pair| match pair.2 {
+                        false => self.meet((first, Role::Def), (second, Role::Use), File::Gpr),
+                        true => self.meet((first, Role::Def), (second, Role::Use), File::Pred),
+                    });
+                    if meets {
+                        found.push((first, second));
+                    }
+                    let again = |file| self.meet((first, Role::Def), (second, Role::Def), file);
+                    if cycles >= 13 || again(File::Gpr) || again(File::Pred) {
+                        break;
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// The wait goes.
+    fn without_waits(&self) -> Vec<Mutation> {
+        let pairs = self.only_waits().into_iter();
+        let mutations = pairs.map(|(_, second, _)| Mutation {
+            at: second,
+            control: Control {
+                wait_mask: 0,
+                ..self.control(second)
+            },
+            shows: second,
+        });
+        mutations.collect()
+    }
+
+    /// The first instruction counts on another scoreboard.
+    fn other_scoreboards(&self) -> Vec<Mutation> {
+        let pairs = self.only_waits().into_iter();
+        let mutations = pairs.map(|(first, second, scoreboard)| {
+            let control = self.control(first);
+            let other = Some((scoreboard + 1) % SCOREBOARDS);
+            let control = match control.write_barrier {
+                Some(_) => Control {
+                    write_barrier: other,
+                    ..control
+                },
+                None => Control {
+                    read_barrier: other,
+                    ..control
+                },
+            };
+            Mutation {
+                at: first,
+                control,
+                shows: second,
+            }
+        });
+        mutations.collect()
+    }
+
+    /// One of the stalls between the two is a cycle shorter.
+    fn shorter_stalls(&self) -> Vec<Mutation> {
+        let pairs = self.closest().into_iter();
+        let mutations = pairs.filter_map(|(first, second)| {
+            let between = (first.0..second.0).map(Inst);
+            let at = between.max_by_key(|&inst| self.control(inst).stall)?;
+            let control = self.control(at);
+            (control.stall > 1).then_some(Mutation {
+                at,
+                control: Control {
+                    stall: control.stall - 1,
+                    ..control
+                },
+                shows: second,
+            })
+        });
+        mutations.collect()
+    }
+
+    /// Plants some of the mutations, one after the other; how many.
+    fn plant(&self, kind: &str, mutations: Vec<Mutation>) -> usize {
+        let step = mutations.len().div_ceil(PER_KERNEL).max(1);
+        let mut planted = 0;
+        for mutation in mutations.into_iter().step_by(step) {
+            let mut code = self.code.clone();
+            code.set_control(mutation.at, mutation.control).unwrap();
+            let violations = check(&code).unwrap();
+            let (at, shows) = (mutation.at.0 * 16, mutation.shows.0 * 16);
+            assert!(
+                violations.iter().any(|v| v.inst == mutation.shows),
+                "{}: {kind} at {at:#x}: nothing is said of {shows:#x}, but {violations:?}",
+                self.name
+            );
+            planted += 1;
+        }
+        planted
+    }
+}
+
+fn kernels(test: &str) -> Option<Vec<Kernel>> {
+    let toolkit = require_toolkit(test)?;
+    let mut kernels = Vec::new();
+    for (source, variant) in SOURCES {
+        let sample = sample::build(&toolkit, source, "sm_90", "sm_90", variant);
+        let elf = Elf::parse(&sample.cubin).unwrap();
+        for kernel in elf.kernels().unwrap() {
+            let code = Code::new(&elf, &kernel, Calls::Followed).unwrap();
+            let cfg = Cfg::new(&code);
+            let reachable = cfg.blocks().filter(|&block| cfg.is_reachable(block));
+            kernels.push(Kernel {
+                name: format!("{}: {}", sample.name, kernel.name),
+                blocks: reachable.map(|block| cfg.insts(block).collect()).collect(),
+                code,
+            });
+        }
+    }
+    Some(kernels)
+}
+
+#[test]
+fn every_planted_hazard_is_reported() {
+    let Some(kernels) = kernels("every_planted_hazard_is_reported") else {
+        return;
+    };
+    let mut planted = [0; 3];
+    for kernel in &kernels {
+        let before = check(&kernel.code).unwrap_or_else(|e| panic!("{}: {e}", kernel.name));
+        let before: Vec<String> = before.iter().map(|v| v.describe(&kernel.code)).collect();
+        assert_eq!(before, [] as [&str; 0], "{}", kernel.name);
+        planted[0] += kernel.plant("a removed wait", kernel.without_waits());
+        planted[1] += kernel.plant("another scoreboard", kernel.other_scoreboards());
+        planted[2] += kernel.plant("a shorter stall", kernel.shorter_stalls());
+    }
+    println!("removed waits, other scoreboards, shorter stalls: {planted:?}");
+    assert!(planted.iter().all(|&count| count >= 200), "{planted:?}");
+}

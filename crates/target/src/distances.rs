@@ -1,0 +1,70 @@
+//! How many cycles lie between dependent instructions of machine code: the smallest distances that
+//! ptxas leaves, which are enough.
+//!
+//! The tables under `rows/distances` are written by `warpwright-sassmine hazards`
+//! (docs/sass-hazards.md): measured on compiled code, not on a device. One line per pair of classes,
+//!
+//! ```text
+//! raw R alu -> fma 5 12345 321
+//! ```
+//!
+//! the dependence (read after write, write after read, write after write), the register file, the
+//! classes of the earlier and the later instruction with the operand where it matters, the fewest
+//! cycles from issue to issue, the number of pairs seen, and the number of kernels that had them.
+
+/// The fewest cycles between two dependent instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IssueDistance {
+    /// `raw`, `war` or `waw`.
+    pub dependence: &'static str,
+    /// The register file: `R`, `P`, `UR`, `UP`.
+    pub file: &'static str,
+    /// Class of the earlier instruction.
+    pub earlier: &'static str,
+    /// Class of the later instruction.
+    pub later: &'static str,
+    /// Cycles from issue to issue.
+    pub cycles: u16,
+    /// Pairs seen.
+    pub count: u64,
+    /// Kernels that had them.
+    pub kernels: u64,
+}
+
+const TABLES: [(u32, &str); 1] = [(90, include_str!("rows/distances/sm_90.txt"))];
+
+/// The table of architecture `sm`, in its order; `None` if there is none.
+pub fn issue_distances(sm: u32) -> Option<impl Iterator<Item = IssueDistance>> {
+    let text = TABLES.iter().find(|table| table.0 == sm)?.1;
+    Some(text.lines().filter_map(read))
+}
+
+fn read(line: &'static str) -> Option<IssueDistance> {
+    let mut words = line.split_whitespace();
+    let mut word = || words.next();
+    let (dependence, file, earlier) = (word()?, word()?, word()?);
+    let later = word().filter(|&arrow| arrow == "->").and_then(|_| word())?;
+    Some(IssueDistance {
+        dependence,
+        file,
+        earlier,
+        later,
+        cycles: word()?.parse().ok()?,
+        count: word()?.parse().ok()?,
+        kernels: word()?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_tables_is_read() {
+        for (sm, text) in TABLES {
+            let lines = text.lines().filter(|line| !line.starts_with('#'));
+            let rows = issue_distances(sm).into_iter().flatten();
+            assert_eq!(lines.count(), rows.count(), "sm_{sm}");
+        }
+    }
+}
