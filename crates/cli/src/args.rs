@@ -36,7 +36,7 @@ pub enum Command {
     Run(RunArgs),
     /// One pass alone; `--list` names them
     Pass(PassArgs),
-    /// Disassemble with control codes; `roundtrip`, `liveness`: check a cubin, exit 0 if it holds
+    /// Disassemble with control codes; `roundtrip`, `liveness`, `hazards`: check a cubin, exit 0 if it holds
     Sass(SassArgs),
     /// The occupancy calculator
     Occupancy(OccupancyArgs),
@@ -298,6 +298,8 @@ pub enum SassAction {
     Roundtrip(SassInput),
     /// Does liveness agree with nvdisasm's life ranges at every instruction?
     Liveness(SassInput),
+    /// Is every register access protected by stall counts and scoreboards?
+    Hazards(SassInput),
 }
 
 /// The file that `sass` looks at.

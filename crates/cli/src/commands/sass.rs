@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 use warpwright_driver::life_ranges::{Compared, LifeRangeError, Outcome, compare_cubin};
+use warpwright_sass::function::{Calls, Code};
+use warpwright_sass::hazards;
 use warpwright_sass::isa::decode;
 use warpwright_sass::roundtrip::{self, Broken};
 use warpwright_sass::text::{self, Function};
@@ -19,6 +21,7 @@ pub fn run(cli: &Cli, args: &SassArgs) -> Result<(), Failure> {
     match (&args.action, &args.input) {
         (Some(SassAction::Roundtrip(input)), _) => check(cli, input, "roundtrip", roundtrip),
         (Some(SassAction::Liveness(input)), _) => check(cli, input, "liveness", liveness),
+        (Some(SassAction::Hazards(input)), _) => check(cli, input, "hazards", hazards),
         (None, input) => disassemble(cli, input),
     }
 }
@@ -317,6 +320,37 @@ fn liveness(cli: &Cli, name: &str, bytes: &[u8]) -> Result<Findings, Failure> {
             instructions: function.instructions,
             state,
             note,
+        });
+    }
+    Ok(findings)
+}
+
+fn hazards(_: &Cli, name: &str, bytes: &[u8]) -> Result<Findings, Failure> {
+    let fail = |error: String| Failure::input(format!("`{name}`: {error}"));
+    let elf = Elf::parse(bytes).map_err(|e| fail(e.to_string()))?;
+    let mut findings = Findings::default();
+    for kernel in elf.kernels().map_err(|e| fail(e.to_string()))? {
+        let code = Code::new(&elf, &kernel, Calls::Followed).map_err(|e| fail(e.to_string()))?;
+        let (state, errors) = match hazards::check(&code) {
+            Ok(violations) if violations.is_empty() => ("holds", Vec::new()),
+            Ok(violations) => {
+                let found = violations.iter();
+                let found = found.map(|v| (Some(v.offset()), v.describe(&code)));
+                ("broken", found.collect())
+            }
+            Err(unchecked) => ("unknown", vec![(None, unchecked.to_string())]),
+        };
+        let errors = errors.into_iter().map(|(offset, reason)| CheckError {
+            function: Some(kernel.name.clone()),
+            offset,
+            reason,
+        });
+        findings.1.extend(errors);
+        findings.0.push(CheckedFunction {
+            instructions: code.instructions().len(),
+            name: kernel.name,
+            state,
+            note: String::new(),
         });
     }
     Ok(findings)
