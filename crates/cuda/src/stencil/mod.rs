@@ -10,3 +10,4 @@ pub mod ir;
 mod names;
 mod rules;
 pub mod statistics;
+pub mod stream;
