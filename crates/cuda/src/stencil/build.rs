@@ -20,7 +20,8 @@ use super::ir::{
     ScalarId, Statement, Stencil, Target, Temp, TempId,
 };
 use super::ir::{ArrayId, Extent};
-use super::rules::{self, Use};
+use super::names::reserved;
+use super::rules::{self, Points, Use};
 use crate::diag::{Diagnostic, Span};
 
 /// Deepest nesting of an expression. A sum of n terms is n deep; walkers recurse.
@@ -76,15 +77,15 @@ impl Builder {
     }
 
     pub(crate) fn parameter(&mut self, name: &str) -> ParameterId {
-        self.names.insert(name.to_owned());
-        self.stencil.parameters.push(name.to_owned())
+        let name = self.unique(name);
+        self.stencil.parameters.push(name)
     }
 
     /// Adds a dimension; its size and margins come later.
     pub(crate) fn dim(&mut self, name: &str) -> DimId {
-        self.names.insert(name.to_owned());
+        let name = self.unique(name);
         self.stencil.dims.push(Dim {
-            name: name.to_owned(),
+            name,
             extent: Extent {
                 parameter: None,
                 add: 0,
@@ -101,9 +102,9 @@ impl Builder {
     }
 
     pub(crate) fn array(&mut self, name: &str, element: Element, extents: Vec<Extent>) -> ArrayId {
-        self.names.insert(name.to_owned());
+        let name = self.unique(name);
         self.stencil.arrays.push(Array {
-            name: name.to_owned(),
+            name,
             element,
             extents,
             read: false,
@@ -112,8 +113,7 @@ impl Builder {
     }
 
     pub(crate) fn scalar(&mut self, name: &str, element: Element) -> ScalarId {
-        self.names.insert(name.to_owned());
-        let name = name.to_owned();
+        let name = self.unique(name);
         self.stencil.scalars.push(Scalar { name, element })
     }
 
@@ -342,9 +342,10 @@ impl Builder {
         self.state(Target::Store(access), accumulate, value, span)
     }
 
-    /// Takes the domain from the arrays: all accesses stay within theirs.
-    pub(crate) fn derive_domain(&mut self) -> Result<(), Vec<Diagnostic>> {
-        rules::derive_domain(&mut self.stencil, &self.uses)
+    /// Takes the domain from the arrays, where the text does not say it: all accesses stay within
+    /// theirs.
+    pub(crate) fn derive_domain(&mut self, points: &Points) -> Result<(), Vec<Diagnostic>> {
+        rules::derive_domain(&mut self.stencil, &self.uses, points)
     }
 
     /// The stencil, if it obeys the rules.
@@ -380,14 +381,25 @@ impl Builder {
 
     /// A new temporary, with a name of its own.
     fn new_temp(&mut self, name: &str, element: Element) -> TempId {
-        let mut unique = name.to_owned();
+        // A key may say more than a name: `x.12` is the 12th `x`.
+        let name = self.unique(name.split('.').next().unwrap_or(name));
+        self.stencil.temps.push(Temp { name, element })
+    }
+
+    /// The name, or one like it if something else has it or it is a word of the languages that a
+    /// stencil is printed in.
+    fn unique(&mut self, name: &str) -> String {
+        let base = match reserved(name) {
+            true => format!("own_{}", name.trim_start_matches('_')),
+            false => name.to_owned(),
+        };
+        let mut unique = base.clone();
         let mut number = 2;
         while !self.names.insert(unique.clone()) {
-            unique = format!("{name}_{number}");
+            unique = format!("{base}_{number}");
             number += 1;
         }
-        let name = unique;
-        self.stencil.temps.push(Temp { name, element })
+        unique
     }
 
     fn state(

@@ -1,7 +1,9 @@
 //! What makes statements a stencil: every point computes the same, from places that no other
 //! point of the sweep writes.
 
-use super::ir::{Access, Array, DimId, Extent, Stencil};
+use std::collections::BTreeMap;
+
+use super::ir::{Access, Array, DimId, Expr, Extent, Stencil, Target};
 use crate::diag::{Diagnostic, Span};
 
 /// One use of an array in the source.
@@ -55,6 +57,9 @@ pub(super) fn check(stencil: &Stencil, uses: &[Use]) -> Vec<Diagnostic> {
     }
     // Accesses repeat, and so do their mistakes.
     problems.truncate(MOST_PROBLEMS);
+    if problems.is_empty() {
+        problems.extend(beyond_the_arrays(stencil));
+    }
     problems.extend(empty_domain(stencil));
     problems.extend(too_much_unrolled(stencil));
     problems
@@ -207,6 +212,13 @@ fn distance(a: Extent, b: Extent) -> Option<i64> {
     (a.parameter == b.parameter).then_some(b.add - a.add)
 }
 
+/// Points that the arrays do not have.
+fn beyond_the_arrays(stencil: &Stencil) -> Option<Diagnostic> {
+    let outside = stencil.dims.values().find(|d| d.high < 0 || d.low < 0)?;
+    let what = format!("`{}` runs beyond the arrays", outside.name);
+    Some(Diagnostic::error("stencil::bounds", what))
+}
+
 /// A domain of constant size that holds no point is a slip.
 fn empty_domain(stencil: &Stencil) -> Option<Diagnostic> {
     let empty = stencil
@@ -220,47 +232,127 @@ fn empty_domain(stencil: &Stencil) -> Option<Diagnostic> {
     )))
 }
 
-/// Sizes and margins of all dimensions: the largest domain whose accesses stay within the arrays.
-///
-/// A dimension is as long as the first written array that it subscripts.
-pub(super) fn derive_domain(stencil: &mut Stencil, uses: &[Use]) -> Result<(), Vec<Diagnostic>> {
+/// The points that a text asks for along a dimension: the first one, and one past the last.
+pub(super) type Points = BTreeMap<DimId, (i64, Extent)>;
+
+/// Sizes and margins of all dimensions: the points that are asked for, else the largest domain whose
+/// accesses stay within the arrays. A dimension is as long as the first written array along it.
+pub(super) fn derive_domain(
+    stencil: &mut Stencil,
+    uses: &[Use],
+    points: &Points,
+) -> Result<(), Vec<Diagnostic>> {
     let mut problems = Vec::new();
     for dim in stencil.dims.keys() {
-        let along = || {
-            uses.iter().flat_map(|used| {
-                let sizes = &stencil.arrays[used.access.array].extents;
-                let pairs = used.access.subscripts.iter().zip(sizes);
-                pairs
-                    .filter(move |(s, _)| s.dim == Some(dim))
-                    .map(move |(s, size)| (used, s.offset, *size))
-            })
+        let found = match points.get(&dim) {
+            Some(&(low, end)) => Ok(Some(asked_for(stencil, uses, dim, low, end))),
+            None => largest(stencil, uses, dim),
         };
-        let name = &stencil.dims[dim].name;
-        let Some((_, _, extent)) = along().find(|(used, ..)| used.written) else {
+        match found {
+            Ok(Some((extent, low, high))) => {
+                let described = &mut stencil.dims[dim];
+                (described.extent, described.low, described.high) = (extent, low, high);
+            }
             // A stencil that writes nothing along it is refused later, at the store.
-            continue;
-        };
-        let (mut low, mut high) = (0, 0);
-        for (used, offset, size) in along() {
-            let Some(longer) = distance(extent, size) else {
-                let array = &used.array(stencil).name;
-                let what = format!("`{name}` runs over arrays of different sizes");
-                problems.push(
-                    Diagnostic::error("stencil::sizes", what)
-                        .label(used.span.clone(), format!("another size in `{array}`"))
-                        .help("one iterator has one size; a constant may be added to it"),
-                );
-                break;
-            };
-            low = low.max(-offset);
-            high = high.max(offset - longer);
+            Ok(None) => {}
+            Err(problem) => problems.push(problem),
         }
-        let described = &mut stencil.dims[dim];
-        (described.extent, described.low, described.high) = (extent, low, high);
     }
     if problems.is_empty() {
         Ok(())
     } else {
         Err(problems)
     }
+}
+
+/// A dimension: its size, and the cells at both ends that are not computed.
+type Domain = (Extent, i64, i64);
+
+/// The uses along a dimension, each with its offset and the size of the array there.
+fn along<'a>(
+    stencil: &'a Stencil,
+    uses: &'a [Use],
+    dim: DimId,
+) -> impl Iterator<Item = (&'a Use, i64, Extent)> {
+    uses.iter().flat_map(move |used| {
+        let sizes = &stencil.arrays[used.access.array].extents;
+        let pairs = used.access.subscripts.iter().zip(sizes);
+        pairs
+            .filter(move |(s, _)| s.dim == Some(dim))
+            .map(move |(s, size)| (used, s.offset, *size))
+    })
+}
+
+fn largest(stencil: &Stencil, uses: &[Use], dim: DimId) -> Result<Option<Domain>, Diagnostic> {
+    let written = along(stencil, uses, dim).find(|(used, ..)| used.written);
+    let Some((_, _, extent)) = written else {
+        return Ok(None);
+    };
+    let (mut low, mut high) = (0, 0);
+    for (used, offset, size) in along(stencil, uses, dim) {
+        let Some(longer) = distance(extent, size) else {
+            let (name, array) = (&stencil.dims[dim].name, &used.array(stencil).name);
+            let what = format!("`{name}` runs over arrays of different sizes");
+            return Err(Diagnostic::error("stencil::sizes", what)
+                .label(used.span.clone(), format!("another size in `{array}`"))
+                .help("one iterator has one size; a constant may be added to it"));
+        };
+        low = low.max(-offset);
+        high = high.max(offset - longer);
+    }
+    Ok(Some((extent, low, high)))
+}
+
+/// The size is that of the arrays where it can be compared with the end, else what the accesses
+/// need. A bound beyond the arrays gives a negative margin, which [`check`] refuses.
+fn asked_for(stencil: &Stencil, uses: &[Use], dim: DimId, low: i64, end: Extent) -> Domain {
+    let written = along(stencil, uses, dim).find(|(used, ..)| used.written);
+    let extent = match written {
+        Some((_, _, size)) if size.parameter == end.parameter => size,
+        _ => {
+            let needed = along(stencil, uses, dim).map(|(_, offset, _)| offset).max();
+            needed_extent(end, needed.unwrap_or(0).max(0))
+        }
+    };
+    (extent, low, extent.add - end.add)
+}
+
+/// The size of a dimension whose points end before `end` and reach `needed` cells further: the
+/// parameter itself, if that is enough.
+pub(super) fn needed_extent(end: Extent, needed: i64) -> Extent {
+    match end.parameter {
+        Some(_) if end.add <= -needed => Extent { add: 0, ..end },
+        _ => Extent {
+            add: end.add + needed,
+            ..end
+        },
+    }
+}
+
+/// The points of a stencil's domain that a text must name, because they do not follow from the
+/// accesses.
+pub(super) fn points_to_name(stencil: &Stencil) -> Points {
+    let mut uses = Vec::new();
+    for statement in &stencil.statements {
+        for expr in stencil.reachable(statement.value) {
+            if let Expr::Load(access) = &stencil.exprs[expr] {
+                uses.push(Use::load(access.clone(), 0..0));
+            }
+        }
+        if let Target::Store(access) = &statement.target {
+            uses.push(Use::store(access.clone(), statement.accumulate, 0..0));
+        }
+    }
+    let mut points = Points::new();
+    for (id, dim) in &stencil.dims {
+        let derived = largest(stencil, &uses, id);
+        if !matches!(derived, Ok(Some(domain)) if domain == (dim.extent, dim.low, dim.high)) {
+            let end = Extent {
+                add: dim.extent.add - dim.high,
+                ..dim.extent
+            };
+            points.insert(id, (dim.low, end));
+        }
+    }
+    points
 }

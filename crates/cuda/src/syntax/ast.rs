@@ -22,6 +22,8 @@ pub struct Function {
     pub name: Ident,
     /// Everything in front of the body, as written.
     pub head: String,
+    /// The type of its value.
+    pub result: Type,
     /// Its parameters.
     pub parameters: Vec<Parameter>,
     /// Its statements.

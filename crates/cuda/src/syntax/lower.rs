@@ -89,10 +89,12 @@ impl<'a> Lower<'a> {
         for parameter in self.children(self.field(declarator, "parameters")?) {
             parameters.push(self.parameter(parameter)?);
         }
+        let result = self.base_type(node)?;
         let head = self.text.get(node.start_byte()..body.start_byte());
         Ok(Function {
             name,
             head: head.unwrap_or("").trim_end().to_owned(),
+            result,
             parameters,
             body: self.block(body)?,
             span: self.span(node),

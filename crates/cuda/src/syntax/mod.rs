@@ -36,10 +36,12 @@ pub struct File {
     pub pragmas: Vec<(String, Span)>,
     /// The kernels (`__global__` functions with a body), in order.
     pub kernels: Vec<Header>,
+    /// All other functions with a body, in order.
+    pub functions: Vec<Header>,
     tree: Tree,
 }
 
-/// A kernel before anybody looked into it.
+/// A function before anybody looked into it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Its name.
@@ -70,13 +72,14 @@ impl File {
             aliases: Vec::new(),
             pragmas: Vec::new(),
             kernels: Vec::new(),
+            functions: Vec::new(),
             tree: tree.clone(),
         };
         file.collect(&text, tree.root_node());
         Ok(file)
     }
 
-    /// The function of a kernel.
+    /// The whole of a function.
     pub fn kernel(&self, header: &Header) -> Result<Function, Diagnostic> {
         let node = self.tree.root_node();
         let range = &header.span;
@@ -139,13 +142,23 @@ impl File {
                 "preproc_call" => self.directive(text, node),
                 "type_definition" => self.aliases.extend(alias(text, node, "declarator")),
                 "alias_declaration" => self.aliases.extend(alias(text, node, "name")),
-                "function_definition" => self.kernels.extend(header(text, node)),
+                "function_definition" => self.function(text, node),
                 _ => {}
             }
             let mut cursor = node.walk();
             let children: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
             stack.extend(children.into_iter().rev());
         }
+    }
+
+    fn function(&mut self, text: &str, node: Node<'_>) {
+        let mut cursor = node.walk();
+        let kernel = node.children(&mut cursor).any(|c| c.kind() == "__global__");
+        let list = match kernel {
+            true => &mut self.kernels,
+            false => &mut self.functions,
+        };
+        list.extend(header(text, node));
     }
 
     fn directive(&mut self, text: &str, node: Node<'_>) {
@@ -252,9 +265,6 @@ fn without_comments(body: &str) -> String {
 }
 
 fn header(text: &str, node: Node<'_>) -> Option<Header> {
-    let mut cursor = node.walk();
-    let mut children = node.children(&mut cursor);
-    children.find(|c| c.kind() == "__global__")?;
     let declarator = node.child_by_field_name("declarator")?;
     let name = declarator.child_by_field_name("declarator")?;
     let nested = node.parent().is_some_and(|p| {

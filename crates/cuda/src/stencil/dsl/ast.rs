@@ -17,6 +17,8 @@ pub(super) struct Program {
     pub(super) parameters: Vec<Name>,
     pub(super) iterators: Vec<Name>,
     pub(super) variables: Vec<Variable>,
+    /// Iterators with their first value, and one past the last.
+    pub(super) points: Vec<(Name, Sum, Sum)>,
     pub(super) unrolls: Vec<(Name, u32)>,
     pub(super) calls: Vec<Call>,
     pub(super) returns: Vec<Name>,

@@ -25,8 +25,8 @@ pub(super) struct Token {
 }
 
 /// All punctuation, longest first.
-const PUNCTUATION: [&str; 17] = [
-    "+=", "-=", "(", ")", "[", "]", "{", "}", ",", ";", "=", "+", "-", "*", "/", "<", ">",
+const PUNCTUATION: [&str; 18] = [
+    "+=", "-=", "(", ")", "[", "]", "{", "}", ",", ";", "=", "+", "-", "*", "/", "<", ">", ":",
 ];
 
 /// Splits a text into tokens; the last one is [`Kind::End`].

@@ -9,6 +9,7 @@ use crate::stencil::ir;
 use crate::stencil::ir::{
     Access, ArrayId, BinaryOp, DimId, Element, Extent, ParameterId, ScalarId, Stencil, Subscript,
 };
+use crate::stencil::rules::Points;
 
 type Lowered<T> = Result<T, Diagnostic>;
 
@@ -28,7 +29,8 @@ enum Object {
 pub(super) fn lower(program: &Program) -> Result<Stencil, Vec<Diagnostic>> {
     let mut lowering = Lowering::declare(program).map_err(|d| vec![d])?;
     lowering.statements(program).map_err(|d| vec![d])?;
-    lowering.builder.derive_domain()?;
+    let points = lowering.points(program).map_err(|d| vec![d])?;
+    lowering.builder.derive_domain(&points)?;
     let stencil = lowering.builder.finish()?;
     returns(program, &stencil).map_err(|d| vec![d])?;
     Ok(stencil)
@@ -249,6 +251,22 @@ impl<'a> Lowering<'a> {
         }
         let add = size.add;
         Ok(Extent { parameter, add })
+    }
+
+    /// The points that the text asks for.
+    fn points(&self, program: &Program) -> Lowered<Points> {
+        let mut points = Points::new();
+        for (name, low, end) in &program.points {
+            let dim = self.iterator(name)?;
+            if low.name.is_some() || low.add < 0 {
+                let what = "the first point is a number, 0 or more";
+                return Err(
+                    Diagnostic::error("stencil::points", what).label(low.span.clone(), "not this")
+                );
+            }
+            points.insert(dim, (low.add, self.extent(end)?));
+        }
+        Ok(points)
     }
 
     fn object(&self, name: &Name) -> Lowered<(Object, Span)> {

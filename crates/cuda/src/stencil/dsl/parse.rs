@@ -143,6 +143,10 @@ impl Parser<'_> {
                 let variables = self.list(";", |p| p.variable(element))?;
                 program.variables.extend(variables);
             }
+            "points" if !self.is("(") => {
+                let points = self.list(";", Self::points)?;
+                program.points.extend(points);
+            }
             "unroll" => {
                 let factors = self.list(";", Self::unroll)?;
                 program.unrolls.extend(factors);
@@ -168,7 +172,7 @@ impl Parser<'_> {
                     .label(word.span, "here")
                     .help(
                         "a file holds `function`, `parameter`, `iterator`, `double`, `float`, \
-                         `unroll`, `reassociate`, calls and `return`",
+                         `points`, `unroll`, `reassociate`, calls and `return`",
                     ));
             }
         }
@@ -193,6 +197,16 @@ impl Parser<'_> {
             extents,
             value,
         })
+    }
+
+    /// `i = 2 : N-2`
+    fn points(&mut self) -> Parsed<(Name, Sum, Sum)> {
+        let name = self.name("an iterator")?;
+        self.expect("=")?;
+        let low = self.sum("the first point")?;
+        self.expect(":")?;
+        let end = self.sum("one past the last point")?;
+        Ok((name, low, end))
     }
 
     fn unroll(&mut self) -> Parsed<(Name, u32)> {

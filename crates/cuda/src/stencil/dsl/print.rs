@@ -7,6 +7,7 @@ use cranelift_entity::EntityRef;
 use crate::stencil::ir::{
     Access, BinaryOp, Element, Expr, ExprId, Extent, Statement, Stencil, Target, TempId,
 };
+use crate::stencil::rules::points_to_name;
 
 /// The text of a stencil.
 pub fn print(stencil: &Stencil) -> String {
@@ -64,6 +65,13 @@ impl Printer<'_> {
         let iterators: Vec<&str> = s.dims.values().map(|d| &*d.name).collect();
         writeln!(out, "iterator {};", iterators.join(", "))?;
         self.declarations(out)?;
+        let points: Vec<String> = points_to_name(s)
+            .into_iter()
+            .map(|(dim, (low, end))| format!("{} = {low} : {}", s.dims[dim].name, self.extent(end)))
+            .collect();
+        if !points.is_empty() {
+            writeln!(out, "points {};", points.join(", "))?;
+        }
         let unrolls: Vec<String> = s
             .dims
             .values()

@@ -14,6 +14,7 @@ use crate::stencil::ir::{
     Access, ArrayId, DimId, Element, ExprId, Extent, ParameterId, ScalarId, Stencil, Subscript,
 };
 use crate::stencil::names::reserved;
+use crate::stencil::rules::needed_extent;
 use crate::syntax::ast::Function;
 
 type Built<T> = Result<T, Diagnostic>;
@@ -212,11 +213,18 @@ impl Emit<'_> {
             .map(|(_, o)| o - shift);
         let needed = offsets.max().unwrap_or(0).max(0);
         let row = self.row_length(point).filter(|l| l.0 == end.0);
-        let extent = match (row, end.0) {
-            (Some(row), _) => row,
-            (None, Some(_)) if end.1 <= -needed => (end.0, 0),
-            (None, _) => (end.0, end.1 + needed),
-        };
+        // The same rule as for points that a text names, so that printed text parses back.
+        let extent = row.unwrap_or_else(|| {
+            let stand_in = end.0.map(|size| ParameterId::from_u32(size as u32));
+            let end = Extent {
+                parameter: stand_in,
+                add: end.1,
+            };
+            (
+                end.parameter.map(|p| p.as_u32() as usize),
+                needed_extent(end, needed).add,
+            )
+        });
         let high = extent.1 - end.1;
         if high < 0 {
             let what = format!("`{name}` runs beyond the rows of the arrays");

@@ -65,6 +65,8 @@ pub(super) enum Action {
 pub(super) enum Var {
     Int(Poly),
     Real(Element),
+    /// An argument of a function: what was passed, which is a leaf.
+    Leaf(Node),
     Scalar(usize, Element),
     Pointer(Pointer),
     /// Constants, by number.
@@ -78,14 +80,18 @@ pub(super) struct Machine<'a> {
     pub(super) file: &'a File,
     pub(super) trace: Trace,
     pub(super) domain: Domain,
-    scopes: Vec<BTreeMap<String, Var>>,
+    pub(super) scopes: Vec<BTreeMap<String, Var>>,
+    /// Calls that are being executed.
+    pub(super) calls: usize,
     /// Scopes outside the innermost loop over points: what is in them is fixed inside it.
     fixed: usize,
     loops: usize,
     /// The first store.
     stored: Option<Span>,
-    /// The end of a condition or loop that holds stores: no store may follow.
+    /// A condition or loop over points that has ended: no store may follow.
     closed: Option<Span>,
+    /// The innermost loop is one over points.
+    in_points: bool,
     steps: u32,
 }
 
@@ -110,10 +116,12 @@ pub(super) fn run(file: &File, function: &Function) -> Done<Trace> {
         trace: Trace::default(),
         domain: Domain::new(),
         scopes: vec![BTreeMap::new()],
+        calls: 0,
         fixed: 0,
         loops: 0,
         stored: None,
         closed: None,
+        in_points: false,
         steps: 0,
     };
     for parameter in &function.parameters {
@@ -158,7 +166,7 @@ impl Machine<'_> {
     }
 
     /// A type with the file's own names for types replaced.
-    fn resolved(&self, ty: &Type) -> Type {
+    pub(super) fn resolved(&self, ty: &Type) -> Type {
         match ty.bare() {
             Type::Named(name) => Type::Named(self.file.type_named(name)),
             other => other.clone(),
@@ -242,7 +250,7 @@ impl Machine<'_> {
         }
     }
 
-    fn declare(&mut self, declaration: &Declaration, span: &Span) -> Done<()> {
+    pub(super) fn declare(&mut self, declaration: &Declaration, span: &Span) -> Done<()> {
         if let Some(word) = declaration.storage.iter().find(|w| w.contains("shared")) {
             let what = "shared memory means that threads work together; points are independent";
             return Err(Diagnostic::error("stencil::shared", what)
@@ -456,11 +464,11 @@ impl Machine<'_> {
             return Err(not_understood("an assignment to a row", &target.span));
         }
         if let Some(closed) = &self.closed {
-            let what = "statements store under different conditions";
+            let what = "statements stand under different conditions";
             return Err(Diagnostic::error("stencil::divergent", what)
-                .label(target.span.clone(), "not under the condition of the others")
-                .label(closed.clone(), "the others stand in this")
-                .help("put all stores under one bounds test"));
+                .label(target.span.clone(), "stored at other points")
+                .label(closed.clone(), "than what stands in this")
+                .help("put all statements under one bounds test"));
         }
         let element = self.trace.arrays[pointer.array].element;
         let right = operand(right, span)?;
@@ -486,14 +494,10 @@ impl Machine<'_> {
     }
 
     fn branch(&mut self, cond: &Expr, then: &Block, otherwise: Option<&Block>) -> Done<Flow> {
-        let leaves = |block: &Block| match block.statements.as_slice() {
-            [only] => matches!(only.kind, StmtKind::Return(None)),
-            _ => false,
-        };
-        if otherwise.is_none() && leaves(then) {
+        if let (Some(leave), None) = (self.leaves(then), otherwise) {
             return match self.condition(cond, true)? {
                 Condition::Known(true) => Ok(Flow::Next),
-                Condition::Known(false) => Ok(Flow::Return),
+                Condition::Known(false) => Ok(leave),
                 Condition::All(bounds) => {
                     self.not_after_stores(&cond.span)?;
                     self.restrict(bounds)?;
@@ -511,8 +515,15 @@ impl Machine<'_> {
                 self.restrict(bounds)?;
                 let flow = self.block(then)?;
                 self.domain = outside;
-                self.close(&cond.span);
-                Ok(flow)
+                // Whatever follows, if only a variable that was set inside, is for other points.
+                self.closed = Some(cond.span.clone());
+                if flow != Flow::Next {
+                    let what = "some points leave the kernel in the middle";
+                    return Err(Diagnostic::error("stencil::divergent", what)
+                        .label(cond.span.clone(), "where this holds")
+                        .help("treat the boundary in a kernel of its own"));
+                }
+                Ok(Flow::Next)
             }
             (Condition::All(_), Some(otherwise)) => {
                 let what = "points on the two sides of a condition compute different things";
@@ -525,22 +536,29 @@ impl Machine<'_> {
         }
     }
 
+    /// A block that does nothing but leave: the kernel, or in a loop over points this point.
+    fn leaves(&self, block: &Block) -> Option<Flow> {
+        match block.statements.as_slice() {
+            [only] => match &only.kind {
+                StmtKind::Return(None) if self.loops == 0 => Some(Flow::Return),
+                StmtKind::Plain(word) if word == "continue;" && self.in_points => {
+                    Some(Flow::Continue)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn not_after_stores(&self, span: &Span) -> Done<()> {
         let Some(stored) = &self.stored else {
             return Ok(());
         };
-        let what = "statements store under different conditions";
+        let what = "statements stand under different conditions";
         Err(Diagnostic::error("stencil::divergent", what)
             .label(span.clone(), "this condition is not that of all statements")
             .label(stored.clone(), "stored before it")
             .help("put all stores under one bounds test"))
-    }
-
-    /// A condition or loop ends; if it holds stores, no other store may follow.
-    fn close(&mut self, span: &Span) {
-        if self.stored.is_some() {
-            self.closed = Some(span.clone());
-        }
     }
 
     fn for_loop(&mut self, parts: &For, span: &Span) -> Done<Flow> {
@@ -619,21 +637,21 @@ impl Machine<'_> {
         let symbol = Symbol::Loop(self.loops);
         self.loops += 1;
         self.set_counter(counter, Poly::symbol(symbol));
-        let outside = (self.domain.clone(), self.fixed);
+        let outside = (self.domain.clone(), self.fixed, self.in_points);
         self.domain.entry(symbol).or_default().low = first;
         match parts.cond.as_ref().map(|c| self.condition(c, false)) {
             Some(Ok(Condition::All(bounds))) => self.restrict(bounds)?,
             Some(Err(problem)) => return Err(problem),
             _ => return strange("the loop has no end", "no bound"),
         }
-        self.fixed = self.scopes.len();
+        (self.fixed, self.in_points) = (self.scopes.len(), true);
         let flow = self.block(&parts.body)?;
-        (self.domain, self.fixed) = outside;
-        self.close(span);
-        Ok(match flow {
-            Flow::Break | Flow::Continue => Flow::Next,
-            flow => flow,
-        })
+        (self.domain, self.fixed, self.in_points) = outside;
+        self.closed = Some(span.clone());
+        match flow {
+            Flow::Next | Flow::Continue => Ok(Flow::Next),
+            Flow::Break | Flow::Return => strange("the loop ends at its first point", "left early"),
+        }
     }
 
     fn set_counter(&mut self, counter: &Counter, value: Poly) {
@@ -653,21 +671,24 @@ impl Machine<'_> {
         };
         let mut at = counter.first.as_constant().ok_or_else(unknown)?;
         let cond = parts.cond.as_ref().ok_or_else(unknown)?;
-        loop {
+        let outside = std::mem::replace(&mut self.in_points, false);
+        let flow = loop {
             self.step(span)?;
             self.set_counter(counter, Poly::constant(at));
             match self.condition(cond, false)? {
                 Condition::Known(true) => {}
-                Condition::Known(false) => return Ok(Flow::Next),
+                Condition::Known(false) => break Flow::Next,
                 Condition::All(_) => return Err(unknown()),
             }
             match self.block(&parts.body)? {
-                Flow::Return => return Ok(Flow::Return),
-                Flow::Break => return Ok(Flow::Next),
+                Flow::Return => break Flow::Return,
+                Flow::Break => break Flow::Next,
                 Flow::Next | Flow::Continue => {}
             }
             at = at.checked_add(counter.step).ok_or_else(unknown)?;
-        }
+        };
+        self.in_points = outside;
+        Ok(flow)
     }
 }
 

@@ -17,6 +17,7 @@
 mod emit;
 mod execute;
 mod guard;
+mod inline;
 mod poly;
 mod pragma;
 mod shape;

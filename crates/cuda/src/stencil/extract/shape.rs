@@ -149,6 +149,11 @@ fn linear(
     array: &str,
 ) -> Found<(Access, Vec<Length>)> {
     let index = index(access)?;
+    // One row of coefficients, read along several dimensions.
+    if strides.len() > 1 && strides.iter().all(|(_, s)| s.as_constant() == Some(1)) {
+        let subscript = index.as_subscript().ok_or_else(|| not_affine(access))?;
+        return Ok((vec![subscript], Vec::new()));
+    }
     let innermost = strides.last().map(|(_, s)| s.as_constant());
     if innermost.is_some_and(|s| s != Some(1)) {
         let what = format!("neighbours are not next to each other in `{array}`");

@@ -159,6 +159,15 @@ impl Machine<'_> {
                     span,
                 }))
             }
+            Some(Var::Leaf(node)) => {
+                let (kind, element) = (node.kind.clone(), node.element);
+                let span = span.clone();
+                Ok(Val::Real(Node {
+                    kind,
+                    element,
+                    span,
+                }))
+            }
             Some(Var::Scalar(scalar, element)) => Ok(Val::Real(Node {
                 kind: NodeKind::Scalar(*scalar),
                 element: *element,
@@ -422,7 +431,10 @@ impl Machine<'_> {
         for argument in arguments {
             values.push(self.operand(argument, ",")?);
         }
-        let (name_text, values) = (&*name.text, values);
+        if self.file.functions.iter().any(|f| f.name.text == name.text) {
+            return self.inlined(name, values, span);
+        }
+        let name_text = &*name.text;
         if let ("max" | "min", [Val::Int(a), Val::Int(b)]) = (name_text, values.as_slice()) {
             return extreme(a, b, name_text == "max", span).map(Val::Int);
         }

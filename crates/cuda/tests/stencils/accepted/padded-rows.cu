@@ -15,5 +15,6 @@ __global__ void f(double *out, const double *in, int m, int n) {
 // parameter m, n;
 // iterator j, i;
 // double out[m+2][n+2], in[m+2][n+2];
+// points i = 1 : n+1;
 // f (out, in);
 // return out;

@@ -13,5 +13,6 @@ __global__ void f(double *out, const double *in) {
 // }
 // iterator j, i;
 // double out[100][512], in[100][512];
+// points i = 1 : 511;
 // f (out, in);
 // return out;

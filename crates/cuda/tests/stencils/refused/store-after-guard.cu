@@ -8,15 +8,15 @@ __global__ void f(double *out, const double *in, int m, int n) {
 // expect:
 // stencil::divergent
 //
-//   × statements store under different conditions
+//   × statements stand under different conditions
 //    ╭─[store-after-guard.cu:4:9]
 //  3 │     int j = blockIdx.y * blockDim.y + threadIdx.y;
 //  4 │     if (j < m && i < n) out[j * n + i] = in[j * n + i];
 //    ·         ───────┬──────
-//    ·                ╰── the others stand in this
+//    ·                ╰── than what stands in this
 //  5 │     out[j * n + i] = 1.0;
 //    ·     ───────┬──────
-//    ·            ╰── not under the condition of the others
+//    ·            ╰── stored at other points
 //  6 │ }
 //    ╰────
-//   help: put all stores under one bounds test
+//   help: put all statements under one bounds test

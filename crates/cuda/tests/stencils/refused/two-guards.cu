@@ -9,7 +9,7 @@ __global__ void f(double *out, const double *in, int m, int n) {
 // expect:
 // stencil::divergent
 //
-//   × statements store under different conditions
+//   × statements stand under different conditions
 //    ╭─[two-guards.cu:5:5]
 //  4 │     if (j >= m || i >= n) return;
 //  5 │     out[j * n + i] = in[j * n + i];
