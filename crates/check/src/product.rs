@@ -152,12 +152,8 @@ fn end(func: &impl Function, cfg: &Cfg, block: Block, flip: impl Fn(Inst) -> boo
     if flip(last) {
         ways.reverse();
     }
-    // Where a register decides, that it holds the one place that is possible is to be compared too.
-    let is_decided_by_value = kind == Transfer::Indirect;
     match ways.as_slice() {
-        [first, rest @ ..] if !is_decided_by_value && rest.iter().all(|way| way == first) => {
-            End::Straight(*first)
-        }
+        [first, rest @ ..] if rest.iter().all(|way| way == first) => End::Straight(*first),
         _ => End::Decision(kind, ways),
     }
 }

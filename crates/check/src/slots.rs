@@ -74,9 +74,6 @@ pub(crate) enum Misplaced {
     Unclear(String),
 }
 
-/// A slot's size, and the number, distance and size of each slot that it overlaps.
-type Shape = (u32, Vec<(u32, i64, u32)>);
-
 /// All private regions and the slots found in them so far.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
@@ -141,52 +138,16 @@ impl Slots {
 
     /// A name for what the slot holds before anything is written to it. The n-th slots of both
     /// versions share it: what stands in the original's frame at first is unknown, and is taken to
-    /// be what the rewritten version finds in the slot of the same number. That needs slots that
-    /// overlap others of the same numbers in the same way, if any, so that such a choice is possible.
+    /// be what the rewritten version finds in the slot of the same number. That needs slots that do
+    /// not overlap, so that any choice is possible.
     pub(crate) fn unset(&self, slot: u32) -> u32 {
         const SHARED_NAME: u32 = 1 << 31;
         let found = &self.slots[slot as usize];
-        let is_own = |slot: &Slot| self.regions[slot.region].is_own;
-        let side = |slot: &Slot| self.regions[slot.region].side;
-        let mut others = self.slots.iter().filter(|other| {
-            is_own(other) && other.ordinal == found.ordinal && side(other) != side(found)
-        });
-        let has_shape_of = |other| {
-            self.shape(found)
-                .is_some_and(|s| Some(s) == self.shape(other))
-        };
-        let is_free = match others.next() {
-            Some(other) => has_shape_of(other),
-            None => found.overlaps.is_empty(),
-        };
-        match is_own(found) && is_free {
+        let is_free = self.regions[found.region].is_own && found.overlaps.is_empty();
+        match is_free {
             true => SHARED_NAME | found.ordinal,
             false => slot,
         }
-    }
-
-    /// How a slot's bytes and those of the slots that it overlaps lie, in the order of
-    /// [`Slot::overlaps`]: the same text, the same picture.
-    pub(crate) fn geometry(&self, slot: u32) -> String {
-        let found = &self.slots[slot as usize];
-        let one = |&(other, distance): &(u32, Option<i64>)| match distance {
-            Some(distance) => format!("{}@{distance}", self.slots[other as usize].bytes),
-            None => format!("slot {other} from slot {slot}"),
-        };
-        let overlaps: Vec<String> = found.overlaps.iter().map(one).collect();
-        format!("{} bytes, {}", found.bytes, overlaps.join(", "))
-    }
-
-    /// The slot's size, and which others it overlaps how: number, distance in bytes and size of each.
-    /// `None` where a distance differs between threads.
-    fn shape(&self, slot: &Slot) -> Option<Shape> {
-        let one = |&(other, distance): &(u32, Option<i64>)| {
-            let other = &self.slots[other as usize];
-            Some((other.ordinal, distance?, other.bytes))
-        };
-        let mut overlaps: Vec<_> = slot.overlaps.iter().map(one).collect::<Option<_>>()?;
-        overlaps.sort_unstable();
-        Some((slot.bytes, overlaps))
     }
 
     /// May a call change the slots of this region?

@@ -92,10 +92,7 @@ impl<S: Semantics> Machine<'_, S> {
         }
         match others.len() {
             1 => own,
-            _ => {
-                let how = self.terms.sym(&self.slots.geometry(slot));
-                self.terms.make(Head::Mixed(how), others)
-            }
+            _ => self.terms.make(Head::Mixed(slot), others),
         }
     }
 
@@ -113,16 +110,9 @@ impl<S: Semantics> Machine<'_, S> {
             let old = self.slot_values[slot as usize];
             let new = self.terms.select(guard, value, old);
             self.slot_values[slot as usize] = new;
-            let bytes = self.slots.slots[slot as usize].bytes;
-            for (other, distance) in self.slots.slots[slot as usize].overlaps.clone() {
+            for (other, _) in self.slots.slots[slot as usize].overlaps.clone() {
                 let old = self.slot_values[other as usize];
-                let size = self.slots.slots[other as usize].bytes;
-                // The same bytes of the same words are the same in both versions.
-                let how = match distance {
-                    Some(distance) => format!("{bytes} bytes at {} of {size}", -distance),
-                    None => format!("slot {slot} over {other}"),
-                };
-                let head = Head::Clobbered(self.terms.sym(&how));
+                let head = Head::Clobbered(other, slot);
                 let clobbered = self.terms.make(head, [old, value]);
                 let clobbered = self.terms.select(guard, clobbered, old);
                 self.slot_values[other as usize] = clobbered;
@@ -136,8 +126,8 @@ impl<S: Semantics> Machine<'_, S> {
         for slot in 0..self.slot_values.len() as u32 {
             if !self.slots.survives_call(slot) {
                 let old = self.slot_values[slot as usize];
-                let head = Head::Clobbered(self.terms.sym(&format!("a call, slot {slot}")));
-                self.slot_values[slot as usize] = self.terms.make(head, [old, event]);
+                self.slot_values[slot as usize] =
+                    self.terms.make(Head::Clobbered(slot, slot), [old, event]);
             }
         }
     }

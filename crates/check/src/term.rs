@@ -76,10 +76,9 @@ pub(crate) enum Head {
     /// A spill slot before anything was written to it.
     SlotUnset(u32),
     /// What a slot holds after a store to another one that overlaps it: old value, stored value.
-    /// The symbol says where in it the value lies.
-    Clobbered(Sym),
-    /// A read of slot bytes that no single store wrote; the symbol says how they lie.
-    Mixed(Sym),
+    Clobbered(u32, u32),
+    /// A read of slot bytes that no single store wrote.
+    Mixed(u32),
 }
 
 pub(crate) type Args = SmallVec<[Term; 4]>;

@@ -87,7 +87,7 @@ pub struct OutputArgs {
 /// `warpwright explain`
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A .cu, .ptx, .cubin or .stencil file
+    /// A .cu, .ptx, .cubin or .stencil file, or a host file with cubins in it
     pub file: PathBuf,
     #[command(flatten)]
     pub kernel: KernelArgs,
@@ -261,7 +261,7 @@ pub struct PassArgs {
     /// The pass
     #[arg(required_unless_present = "list")]
     pub name: Option<String>,
-    /// A .ptx file, or a .cubin for passes over machine code
+    /// A .ptx file; for passes over machine code a .cubin, or a host file with cubins in it
     #[arg(required_unless_present = "list")]
     pub file: Option<PathBuf>,
     /// Where the result goes [default: stdout]
@@ -305,13 +305,13 @@ pub enum SassAction {
 /// The file that `sass` looks at.
 #[derive(Debug, Clone, Args)]
 pub struct SassInput {
-    /// A .cubin file; a .cu or .ptx file is compiled first
+    /// A .cubin file, or a host file with cubins in it; a .cu or .ptx file is compiled first
     #[arg(required = true)]
     pub file: Option<PathBuf>,
     /// Only this function
     #[arg(long, value_name = "NAME")]
     pub kernel: Option<String>,
-    /// The GPU or architecture to compile for
+    /// The GPU or architecture to compile for, or whose cubins to take
     #[arg(long, value_name = "GPU")]
     pub gpu: Option<String>,
     /// Print one JSON document on stdout and nothing else there

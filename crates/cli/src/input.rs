@@ -3,6 +3,7 @@
 use miette::{LabeledSpan, NamedSource, miette};
 use std::io::{Read, Write};
 use std::path::Path;
+use warpwright_sass::elf::header::EM_CUDA;
 
 use crate::failure::Failure;
 
@@ -17,7 +18,12 @@ pub enum Level {
     Ptx,
     /// A cubin.
     Cubin,
+    /// A file with cubins in it: fat binary, host object, executable, library.
+    Fat,
 }
+
+/// How a fat binary of its own begins.
+const FATBIN: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
 
 /// A file's bytes and level.
 #[derive(Debug)]
@@ -59,7 +65,8 @@ impl Input {
         }
         let level = detect(path, &bytes).ok_or_else(|| {
             Failure::input(format!(
-                "`{name}` is neither CUDA C (.cu), nor PTX (no `.version` directive), nor a cubin"
+                "`{name}` is neither CUDA C (.cu), nor PTX (no `.version` directive), nor a cubin, nor a file \
+                 with cubins in it"
             ))
         })?;
         Ok(Input { name, level, bytes })
@@ -90,7 +97,17 @@ impl Input {
 
 fn detect(path: &Path, bytes: &[u8]) -> Option<Level> {
     if bytes.starts_with(b"\x7fELF") {
-        return Some(Level::Cubin);
+        // Machine 190 is CUDA's; any other is the host's.
+        let machine = bytes
+            .get(18..20)
+            .map(|raw| u16::from_le_bytes([raw[0], raw[1]]));
+        return Some(match machine {
+            Some(machine) if machine != EM_CUDA => Level::Fat,
+            _ => Level::Cubin,
+        });
+    }
+    if bytes.starts_with(&FATBIN) {
+        return Some(Level::Fat);
     }
     let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("");
     match ending {
@@ -174,7 +191,16 @@ mod tests {
     #[test]
     fn levels_by_content_then_ending() {
         let at = |name: &str, bytes: &[u8]| detect(Path::new(name), bytes);
+        let elf = |machine: u16| {
+            let mut bytes = b"\x7fELF\x02\x01".to_vec();
+            bytes.resize(18, 0);
+            bytes.extend(machine.to_le_bytes());
+            bytes
+        };
+        assert_eq!(at("a.ptx", &elf(190)), Some(Level::Cubin));
+        assert_eq!(at("a.ptx", &elf(62)), Some(Level::Fat));
         assert_eq!(at("a.ptx", b"\x7fELF..."), Some(Level::Cubin));
+        assert_eq!(at("a", &[0x50, 0xed, 0x55, 0xba, 1, 0]), Some(Level::Fat));
         assert_eq!(at("a.cu", b"__global__"), Some(Level::Cuda));
         assert_eq!(at("a.stencil", b"function"), Some(Level::Stencil));
         assert_eq!(at("a", b"//\n.version 8.0\n"), Some(Level::Ptx));

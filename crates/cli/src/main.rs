@@ -2,10 +2,12 @@
 //!
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
+//! * [`device_code`]: the cubins of a file.
 //! * [`input`], [`failure`], [`table`], [`progress`]: files, exit codes and what people see.
 
 mod args;
 mod commands;
+mod device_code;
 mod failure;
 mod input;
 mod progress;

@@ -104,6 +104,11 @@ pub fn module(
             "`{}` is a stencil, but CUDA C or PTX is needed here (`warpwright explain` reads stencils)",
             input.name
         ))),
+        Level::Fat => Err(Failure::input(format!(
+            "`{}` is a host file or fat binary, but CUDA C or PTX is needed here (`warpwright explain`, `sass` \
+             and passes over machine code read the cubins in it)",
+            input.name
+        ))),
     }
 }
 

@@ -28,6 +28,11 @@ fn warpwright(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
     let cache = folder.join("cache");
     command.current_dir(folder).env("WARPWRIGHT_CACHE", cache);
+    // The tests' own toolkit, which may lie in the cache that is not used here.
+    let toolkit = require_toolkit("warpwright sass").unwrap();
+    let ptxas = toolkit.ptxas().unwrap().tool().path.clone();
+    let root = ptxas.parent().and_then(Path::parent).unwrap();
+    command.env("WARPWRIGHT_TOOLKIT", root);
     command.args(args).output().unwrap()
 }
 
@@ -130,4 +135,89 @@ fn checks_hold_or_say_where_they_do_not() {
         said.contains("odd.cubin") || said.contains("nvdisasm"),
         "{said}"
     );
+}
+
+const SPILLING: &str = "
+__global__ void small(float *p) { p[threadIdx.x] *= 2; }
+extern \"C\" __global__ void spilling(float *p) {
+  float x[48];
+#pragma unroll
+  for (int i = 0; i < 48; i++) x[i] = p[threadIdx.x + 64 * i];
+#pragma unroll
+  for (int i = 0; i < 48; i++) x[i] = x[i] * x[47 - i] + sqrtf(x[(i * 7 + 3) % 48]);
+#pragma unroll
+  for (int i = 0; i < 48; i++) p[threadIdx.x + 64 * i] = x[i] + x[(i * 5 + 1) % 48];
+}
+";
+
+/// Device code inside host objects is found, shown, and replaced in its place.
+#[test]
+fn cubins_in_a_host_object() {
+    let Some(toolkit) = require_toolkit("cubins_in_a_host_object") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| warpwright(folder.path(), args);
+    std::fs::write(folder.path().join("k.cu"), SPILLING).unwrap();
+    let nvcc = toolkit.nvcc().unwrap().tool().path.clone();
+    let compile = |out: &str, more: &[&str]| {
+        let mut command = Command::new(&nvcc);
+        command
+            .args(["-c", "-maxrregcount=32", "k.cu", "-o", out])
+            .args(more);
+        let status = command.current_dir(folder.path()).status().unwrap();
+        assert!(status.success());
+    };
+    let sm_90 = "-gencode=arch=compute_90,code=sm_90";
+    compile("k.o", &[sm_90, "-gencode=arch=compute_75,code=sm_75"]);
+    compile("packed.o", &[sm_90, "--compress-mode=size"]);
+    // Two architectures: the file does not say which one is meant.
+    let unclear = run(&["sass", "k.o"]);
+    assert_eq!(unclear.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&unclear.stderr).contains("sm_75, sm_90"));
+    let gpu = ["--gpu", "sm_90"];
+    let with = |args: &[&str]| run(&[args, &gpu].concat());
+    for file in ["k.o", "packed.o"] {
+        assert!(stdout(&with(&["sass", file])).contains(".function spilling"));
+        assert!(stdout(&with(&["sass", "liveness", file])).contains("spilling: holds"));
+        let explained = stdout(&with(&["explain", file, "--kernel", "spilling"]));
+        assert!(!explained.contains(" 0 bytes stack"), "{explained}");
+    }
+    let moved = |file, out| {
+        let pass = [
+            "pass",
+            "spill-to-shared",
+            file,
+            "-o",
+            out,
+            "--kernel",
+            "spilling",
+        ];
+        with(&[&pass[..], &["--block", "64", "--dynamic-smem", "0"]].concat())
+    };
+    stdout(&moved("k.o", "new.o"));
+    let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    let (old, new) = (read("k.o"), read("new.o"));
+    assert_eq!(old.len(), new.len(), "the file's layout stays");
+    assert_ne!(old, new);
+    let explained = stdout(&with(&["explain", "new.o", "--kernel", "spilling"]));
+    assert!(explained.contains(" 0 bytes stack"), "{explained}");
+    assert!(stdout(&with(&["sass", "roundtrip", "new.o"])).contains("_Z5smallPf: holds"));
+    // Where nvcc has compressed the cubin, the new one finds no room.
+    let refused = moved("packed.o", "no.o");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("there is room for"));
+    assert!(!folder.path().join("no.o").exists());
+    let same = run(&[
+        "pass",
+        "spill-to-shared",
+        "k.o",
+        "-o",
+        "k.o",
+        "--gpu",
+        "sm_90",
+    ]);
+    assert_eq!(same.status.code(), Some(1), "the input stays");
+    std::fs::write(folder.path().join("h.cpp"), "int main() {}").unwrap();
+    assert_eq!(run(&["sass", "h.cpp"]).status.code(), Some(1));
 }

@@ -1,4 +1,5 @@
 // CUB's device-wide selection, partition, histograms, merges, transforms and copies.
+// corpus: heavy
 // corpus: gpus sm_75 sm_90
 // corpus: flags -std=c++17 --extended-lambda
 #include <cub/cub.cuh>

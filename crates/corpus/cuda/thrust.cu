@@ -1,4 +1,5 @@
 // Thrust's algorithms with functors of our own.
+// corpus: heavy
 // corpus: gpus sm_75 sm_90
 // corpus: flags -std=c++17 --extended-lambda
 #include <thrust/adjacent_difference.h>

@@ -158,7 +158,7 @@ impl Site<'_> {
         self.job.flags.iter().for_each(|flag| part(flag.as_bytes()));
         let read = |path: &Path| fs::read(path).map_err(|e| format!("{}: {e}", path.display()));
         match &self.job.input {
-            Input::Generated(text) => part(text.as_bytes()),
+            Input::Generated(text) | Input::Ptx(text) => part(text.as_bytes()),
             Input::Triton(path) | Input::OpenCl(path) => part(&read(path)?),
             Input::Cuda(path) => {
                 part(&read(path)?);
@@ -198,6 +198,9 @@ impl Site<'_> {
                 let target = "--target=nvptx64-nvidia-cuda";
                 let language = ["-x", "cl", "-cl-std=CL2.0", target, &arch, "-nogpulib"];
                 self.clang(program, &language, source, output)
+            }
+            (Tool::Fuzzgen, Input::Ptx(text)) => {
+                fs::write(output, text).map_err(|e| format!("{}: {e}", output.display()))
             }
             (Tool::Triton(python), Input::Triton(script)) => self.triton(python, script, output),
             _ => Err("this producer does not take this input".to_owned()),

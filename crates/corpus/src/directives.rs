@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! // corpus: sample                     part of the small corpus too
+//! // corpus: heavy                      in the lean corpus for its lowest architecture alone
 //! // corpus: min 80                     lowest architecture
 //! // corpus: gpus sm_90 sm_90a          exactly these architectures
 //! // corpus: flags -std=c++17           for every compilation
@@ -15,6 +16,8 @@ use crate::Error;
 pub struct Directives {
     /// Whether the small corpus has it.
     pub sample: bool,
+    /// Whether the lean corpus has it for its lowest architecture alone.
+    pub heavy: bool,
     /// Lowest architecture number, such as 80.
     pub min: u32,
     /// The architectures; empty for the producer's usual ones.
@@ -44,6 +47,7 @@ impl Directives {
             let list = |words: std::str::SplitWhitespace| words.map(str::to_owned).collect();
             match words.next() {
                 Some("sample") if words.clone().next().is_none() => found.sample = true,
+                Some("heavy") if words.clone().next().is_none() => found.heavy = true,
                 Some("min") => {
                     let number = words.next().and_then(|word| word.parse().ok());
                     found.min = number.ok_or_else(bad)?;
@@ -80,10 +84,10 @@ mod tests {
 
     #[test]
     fn all_forms() {
-        let text = "// A kernel.\n// corpus: sample\n// corpus: min 80\n// corpus: flags -a -b\n\
+        let text = "// A kernel.\n// corpus: sample\n// corpus: heavy\n// corpus: min 80\n// corpus: flags -a -b\n\
                     // corpus: variant debug -G\n// corpus: variant plain\nint x;\n";
         let found = Directives::parse("f.cu", text).unwrap();
-        assert!(found.sample);
+        assert!(found.sample && found.heavy);
         assert_eq!(found.gpus(&["sm_75", "sm_80", "sm_90"]), ["sm_80", "sm_90"]);
         assert_eq!(found.flags, ["-a", "-b"]);
         let variants = [
@@ -101,7 +105,15 @@ mod tests {
 
     #[test]
     fn anything_else_is_an_error() {
-        for line in ["sampel", "sample now", "min", "min x", "variant", ""] {
+        for line in [
+            "sampel",
+            "sample now",
+            "heavy now",
+            "min",
+            "min x",
+            "variant",
+            "",
+        ] {
             let text = format!("// corpus: {line}");
             let error = Directives::parse("f.cu", &text).unwrap_err();
             assert!(error.to_string().contains("f.cu"), "{line}: {error}");

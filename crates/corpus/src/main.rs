@@ -1,12 +1,15 @@
 //! `warpwright-corpus`: builds the PTX corpus and checks the front end on it; the same for SASS.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use warpwright_corpus::build::{Entry, Index, build};
-use warpwright_corpus::plan::{Sources, plan};
-use warpwright_corpus::producers::{self, Kind};
+use warpwright_corpus::plan::{Extent, Sources, plan};
+use warpwright_corpus::producers::{self, Kind, Producer, Tool};
+use warpwright_corpus::sass::check::{Oracle, check_dir};
+use warpwright_corpus::sass::known::Known;
+use warpwright_corpus::sass::results::in_page;
 use warpwright_corpus::{Error, check, sass, table};
 
 /// A large corpus of PTX from many producers, and the front end held against it.
@@ -23,12 +26,15 @@ enum Command {
     Build {
         /// The folder.
         dir: PathBuf,
-        /// Only these producers (nvcc-13.5, nvcc-13.0, clang, triton); all by default.
+        /// Only these producers (nvcc-13.5, nvcc-13.0, clang, triton, fuzzgen); all by default.
         #[arg(long = "producer")]
         producers: Vec<Kind>,
         /// The small corpus: one architecture, fewer sources.
         #[arg(long)]
         sample: bool,
+        /// Large sources for their lowest architecture alone: enough for `sass`.
+        #[arg(long, conflicts_with = "sample")]
+        lean: bool,
         /// A CUDA toolkit to use, besides those found by themselves; may be given twice.
         #[arg(long = "toolkit")]
         toolkits: Vec<PathBuf>,
@@ -54,7 +60,13 @@ enum Command {
         /// A CUDA toolkit to use, besides those found by themselves; may be given twice.
         #[arg(long = "toolkit")]
         toolkits: Vec<PathBuf>,
-        /// Also write the table into this page, between its two marks.
+        /// Also compare liveness with nvdisasm's, which takes most of the time.
+        #[arg(long)]
+        liveness: bool,
+        /// Also write the figures to this file.
+        #[arg(long)]
+        result: Option<PathBuf>,
+        /// Also write the tables into this page, between its two marks.
         #[arg(long)]
         summary: Option<PathBuf>,
     },
@@ -76,9 +88,15 @@ fn main() -> ExitCode {
             dir,
             producers,
             sample,
+            lean,
             toolkits,
             install,
         } => {
+            let extent = match (sample, lean) {
+                (true, _) => Extent::Sample,
+                (false, true) => Extent::Lean,
+                (false, false) => Extent::Full,
+            };
             let kinds = if producers.is_empty() {
                 producers::all()
             } else {
@@ -87,7 +105,7 @@ fn main() -> ExitCode {
             run_build(
                 dir,
                 &kinds,
-                sample,
+                extent,
                 &producers::Options { toolkits, install },
             )
         }
@@ -96,8 +114,14 @@ fn main() -> ExitCode {
             dir,
             check_only,
             toolkits,
+            liveness,
+            result,
             summary,
-        } => run_sass(dir, check_only, toolkits, summary),
+        } => {
+            let present = toolkits_of(toolkits);
+            let outputs = (result.as_deref(), summary.as_deref());
+            run_sass(&dir, check_only, liveness, &present, outputs)
+        }
     };
     done.unwrap_or_else(|error| {
         eprintln!("error: {error}");
@@ -108,11 +132,11 @@ fn main() -> ExitCode {
 fn run_build(
     dir: PathBuf,
     kinds: &[Kind],
-    sample: bool,
+    extent: Extent,
     options: &producers::Options,
 ) -> Result<ExitCode, Error> {
     let mut index = Index {
-        sample,
+        sample: extent == Extent::Sample,
         ..Index::default()
     };
     let mut present = Vec::new();
@@ -136,7 +160,7 @@ fn run_build(
             }
         }
     }
-    let jobs = plan(&present, &Sources::of_repository(), sample)?;
+    let jobs = plan(&present, &Sources::of_repository(), extent)?;
     eprintln!("{} compilations", jobs.len());
     index.failed = build(&dir, &present, &jobs)?;
     index.save(&dir)?;
@@ -163,42 +187,64 @@ fn run_check(dir: PathBuf, summary: Option<PathBuf>) -> Result<ExitCode, Error> 
     })
 }
 
+/// The CUDA toolkits that are there.
+fn toolkits_of(toolkits: Vec<PathBuf>) -> Vec<Producer> {
+    let options = producers::Options {
+        toolkits,
+        install: false,
+    };
+    let mut present = Vec::new();
+    for kind in producers::all() {
+        match (&kind, producers::find(&kind, &options)) {
+            (Kind::Nvcc(_), Ok(producer)) => present.push(producer),
+            (Kind::Nvcc(_), Err(text)) => eprintln!("MISSING {kind}: {text}"),
+            _ => {}
+        }
+    }
+    present
+}
+
 fn run_sass(
-    dir: PathBuf,
+    dir: &Path,
     check_only: bool,
-    toolkits: Vec<PathBuf>,
-    summary: Option<PathBuf>,
+    liveness: bool,
+    present: &[Producer],
+    (result, summary): (Option<&Path>, Option<&Path>),
 ) -> Result<ExitCode, Error> {
     let mut good = true;
     if !check_only {
-        let options = producers::Options {
-            toolkits,
-            install: false,
-        };
-        let mut present = Vec::new();
-        for kind in producers::all() {
-            match (&kind, producers::find(&kind, &options)) {
-                (Kind::Nvcc(_), Ok(producer)) => present.push(producer),
-                (Kind::Nvcc(_), Err(text)) => eprintln!("MISSING {kind}: {text}"),
-                _ => {}
-            }
-        }
-        let failed = sass::assemble(&dir, &present)?;
+        let failed = sass::assemble(dir, present)?;
         eprintln!("{} compilations failed", failed.len());
         good = failed.is_empty();
     }
-    let tallies = sass::check::check_dir(&dir)?;
-    let table = sass::check::table(&tallies);
-    print!("{table}");
+    let known = Known::load()?;
+    // The newest nvdisasm reads the cubins of older toolkits too.
+    let mut nvdisasms = present.iter().filter_map(|producer| match &producer.tool {
+        Tool::Nvcc(toolkit) if liveness => toolkit.nvdisasm().ok(),
+        _ => None,
+    });
+    let oracle = nvdisasms.next().map(|nvdisasm| Oracle {
+        nvdisasm,
+        known: &known,
+    });
+    if liveness && oracle.is_none() {
+        eprintln!("MISSING nvdisasm");
+        return Ok(ExitCode::from(3));
+    }
+    let results = check_dir(&dir.join("sass"), oracle)?;
+    let tables = results.tables();
+    print!("{tables}");
+    if let Some(path) = result {
+        results.save(path)?;
+    }
     if let Some(path) = summary {
         let told = |source| Error::Io {
-            path: path.clone(),
+            path: path.to_path_buf(),
             source,
         };
-        let page = std::fs::read_to_string(&path).map_err(told)?;
-        let page = sass::check::in_page(&page, &table).ok_or(Error::Page(path.clone()))?;
-        std::fs::write(&path, page).map_err(told)?;
+        let page = std::fs::read_to_string(path).map_err(told)?;
+        let page = in_page(&page, &tables).ok_or(Error::Page(path.to_path_buf()))?;
+        std::fs::write(path, page).map_err(told)?;
     }
-    good &= tallies.values().all(|t| t.failures.is_empty());
-    Ok(ExitCode::from(u8::from(!good)))
+    Ok(ExitCode::from(u8::from(!(good && results.is_good()))))
 }

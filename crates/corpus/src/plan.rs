@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use warpwright_fuzzgen::{Config, generate, print};
+
 use crate::Error;
 use crate::directives::Directives;
 use crate::producers::{Kind, Producer, Tool};
@@ -41,6 +43,19 @@ pub struct Job {
     pub flags: Vec<String>,
 }
 
+/// How much is compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Extent {
+    /// Everything.
+    #[default]
+    Full,
+    /// Large sources and the examples for their lowest architecture alone: for the SASS corpus, where ptxas
+    /// makes the code of later architectures from that.
+    Lean,
+    /// One architecture and the sources that ask for it: for the tests.
+    Sample,
+}
+
 /// What a job compiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
@@ -52,6 +67,8 @@ pub enum Input {
     OpenCl(PathBuf),
     /// The script that writes all of Triton's kernels.
     Triton(PathBuf),
+    /// PTX made here.
+    Ptx(String),
 }
 
 const NVCC_GPUS: [&str; 4] = ["sm_75", "sm_80", "sm_90", "sm_100"];
@@ -61,25 +78,26 @@ const CLANG_GPUS: [&str; 3] = ["sm_75", "sm_80", "sm_90"];
 const TRITON_GPUS: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
 /// Architectures with instructions of their own.
 const WRAPPER_GPUS: [&str; 3] = ["sm_90", "sm_100a", "sm_120a"];
+/// Files of generated kernels, and kernels in each.
+const GENERATED: (u64, u64) = (12, 20);
 
-/// The jobs of the given producers, in a fixed order. The sample has one architecture and the sources that
-/// ask for it.
+/// The jobs of the given producers, in a fixed order.
 ///
 /// # Errors
 /// A source that cannot be read, or has a wrong directive.
-pub fn plan(producers: &[Producer], sources: &Sources, sample: bool) -> Result<Vec<Job>, Error> {
+pub fn plan(producers: &[Producer], sources: &Sources, extent: Extent) -> Result<Vec<Job>, Error> {
     let mut jobs = Vec::new();
     for (index, producer) in producers.iter().enumerate() {
         let mut planner = Planner {
             producer: index,
-            sample,
+            extent,
             jobs: &mut jobs,
         };
         match &producer.kind {
             Kind::Nvcc(_) => {
                 planner.files(&sources.corpus.join("cuda"), "cu", "", &NVCC_GPUS)?;
                 planner.examples(&sources.examples)?;
-                if !sample {
+                if extent != Extent::Sample {
                     planner.wrappers(producer)?;
                 }
             }
@@ -88,6 +106,7 @@ pub fn plan(producers: &[Producer], sources: &Sources, sample: bool) -> Result<V
                 planner.files(&sources.corpus.join("clang"), "cl", "opencl_", &CLANG_GPUS)?;
             }
             Kind::Triton => planner.triton(&sources.corpus.join("triton/kernels.py")),
+            Kind::Fuzzgen => planner.generated(),
         }
     }
     Ok(jobs)
@@ -95,7 +114,7 @@ pub fn plan(producers: &[Producer], sources: &Sources, sample: bool) -> Result<V
 
 struct Planner<'a> {
     producer: usize,
-    sample: bool,
+    extent: Extent,
     jobs: &'a mut Vec<Job>,
 }
 
@@ -112,11 +131,12 @@ impl Planner<'_> {
         });
     }
 
-    /// In the sample, sm_90 where there is a choice.
-    fn gpus<'g>(&self, gpus: Vec<&'g str>) -> Vec<&'g str> {
-        match gpus.iter().position(|gpu| *gpu == "sm_90") {
-            Some(at) if self.sample => vec![gpus[at]],
-            _ if self.sample => gpus.into_iter().take(1).collect(),
+    /// In the sample, sm_90 where there is a choice; in the lean corpus the lowest one for what is `heavy`.
+    fn gpus<'g>(&self, gpus: Vec<&'g str>, heavy: bool) -> Vec<&'g str> {
+        let one = |at: usize| gpus.iter().copied().skip(at).take(1).collect();
+        match self.extent {
+            Extent::Sample => one(gpus.iter().position(|gpu| *gpu == "sm_90").unwrap_or(0)),
+            Extent::Lean if heavy => one(0),
             _ => gpus,
         }
     }
@@ -132,12 +152,12 @@ impl Planner<'_> {
         for path in crate::files_below(dir, ending)? {
             let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, e))?;
             let directives = Directives::parse(&path.to_string_lossy(), &text)?;
-            if self.sample && !directives.sample {
+            if self.extent == Extent::Sample && !directives.sample {
                 continue;
             }
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             let name = format!("{prefix}{stem}");
-            for gpu in self.gpus(directives.gpus(usual)) {
+            for gpu in self.gpus(directives.gpus(usual), directives.heavy) {
                 let input = || match ending {
                     "cl" => Input::OpenCl(path.clone()),
                     _ => Input::Cuda(path.clone()),
@@ -161,7 +181,7 @@ impl Planner<'_> {
             .filter(|path| path.parent().and_then(Path::file_name) == path.file_stem());
         for path in examples {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            for gpu in self.gpus(NVCC_GPUS.to_vec()) {
+            for gpu in self.gpus(NVCC_GPUS.to_vec(), true) {
                 let flags = vec!["-lineinfo".to_owned()];
                 self.push(
                     gpu,
@@ -216,7 +236,7 @@ impl Planner<'_> {
     }
 
     fn triton(&mut self, script: &Path) {
-        for gpu in self.gpus(TRITON_GPUS.to_vec()) {
+        for gpu in self.gpus(TRITON_GPUS.to_vec(), true) {
             self.jobs.push(Job {
                 producer: self.producer,
                 gpu: gpu.to_owned(),
@@ -226,4 +246,38 @@ impl Planner<'_> {
             });
         }
     }
+
+    /// Kernels of the generator that the fuzzer uses.
+    fn generated(&mut self) {
+        let (files, kernels) = GENERATED;
+        for file in 0..files {
+            let config = Config {
+                statements: 20 + 20 * file as usize,
+                registers: 8 + 8 * file as usize,
+                approximate: file % 2 == 1,
+                ..Config::default()
+            };
+            let seeds = file * kernels..(file + 1) * kernels;
+            let text = one_module(seeds.map(|seed| print(&generate(seed, &config))));
+            let name = format!("generated_{file:02}");
+            self.push("sm_75", &name, Input::Ptx(text), Vec::new());
+        }
+    }
+}
+
+/// Generated modules of one kernel each as one module: the header of the first, and every kernel under a
+/// name of its own.
+fn one_module(modules: impl Iterator<Item = String>) -> String {
+    const KERNEL: &str = ".visible .entry fuzz(";
+    let mut whole = String::new();
+    for (number, module) in modules.enumerate() {
+        let (header, body) = module.split_once(KERNEL).unwrap_or((&module, ""));
+        if number == 0 {
+            whole.push_str(header);
+        }
+        whole.push_str(&format!(".visible .entry fuzz_{number}("));
+        whole.push_str(body);
+        whole.push('\n');
+    }
+    whole
 }

@@ -1,4 +1,4 @@
-//! Who can make PTX here: nvcc of each toolkit, clang, Triton.
+//! Who can make PTX here: nvcc of each toolkit, clang, Triton, and our own generator.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,8 @@ pub enum Kind {
     Clang,
     /// Triton's ahead-of-time compiler.
     Triton,
+    /// The generator of the fuzzer.
+    Fuzzgen,
 }
 
 impl fmt::Display for Kind {
@@ -31,6 +33,7 @@ impl fmt::Display for Kind {
             Kind::Nvcc(series) => write!(f, "nvcc-{series}"),
             Kind::Clang => f.write_str("clang"),
             Kind::Triton => f.write_str("triton"),
+            Kind::Fuzzgen => f.write_str("fuzzgen"),
         }
     }
 }
@@ -43,7 +46,10 @@ impl std::str::FromStr for Kind {
             Some(("", series)) => Ok(Kind::Nvcc(series.to_owned())),
             _ if text == "clang" => Ok(Kind::Clang),
             _ if text == "triton" => Ok(Kind::Triton),
-            _ => Err("a producer is `nvcc-13.5`, `nvcc-13.0`, `clang` or `triton`".to_owned()),
+            _ if text == "fuzzgen" => Ok(Kind::Fuzzgen),
+            _ => Err(
+                "a producer is `nvcc-13.5`, `nvcc-13.0`, `clang`, `triton` or `fuzzgen`".to_owned(),
+            ),
         }
     }
 }
@@ -52,7 +58,7 @@ impl std::str::FromStr for Kind {
 pub fn all() -> Vec<Kind> {
     let nvcc = ["13.5", "13.0"].map(|series| Kind::Nvcc(series.to_owned()));
     nvcc.into_iter()
-        .chain([Kind::Clang, Kind::Triton])
+        .chain([Kind::Clang, Kind::Triton, Kind::Fuzzgen])
         .collect()
 }
 
@@ -76,6 +82,8 @@ pub enum Tool {
     Clang(PathBuf),
     /// The Python of an environment with Triton.
     Triton(PathBuf),
+    /// Nothing to run.
+    Fuzzgen,
 }
 
 /// How to look for producers.
@@ -96,6 +104,7 @@ pub fn find(kind: &Kind, options: &Options) -> Result<Producer, String> {
         Kind::Nvcc(series) => nvcc(series, options),
         Kind::Clang => clang(),
         Kind::Triton => triton(options.install),
+        Kind::Fuzzgen => Ok((env!("CARGO_PKG_VERSION").to_owned(), Tool::Fuzzgen)),
     }
     .map(|(version, tool)| Producer {
         kind: kind.clone(),

@@ -72,7 +72,7 @@ fn row(text: &mut String, name: &str, tally: &Tally) {
 }
 
 /// `1234567` as `1,234,567`.
-fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

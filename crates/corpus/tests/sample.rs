@@ -7,7 +7,7 @@ use std::path::Path;
 
 use warpwright_corpus::build::{Index, build};
 use warpwright_corpus::check::check_dir;
-use warpwright_corpus::plan::{Sources, plan};
+use warpwright_corpus::plan::{Extent, Sources, plan};
 use warpwright_corpus::producers::{Kind, Options, find};
 use warpwright_corpus::table::table;
 use warpwright_toolkit::testing::require_toolkit;
@@ -17,7 +17,7 @@ fn kernels(kind: &Kind, folder: &str) -> Result<u64, String> {
     let producer = find(kind, &Options::default())?;
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     let producers = [producer];
-    let jobs = plan(&producers, &Sources::of_repository(), true).unwrap();
+    let jobs = plan(&producers, &Sources::of_repository(), Extent::Sample).unwrap();
     let failed = build(&dir, &producers, &jobs).unwrap();
     assert_eq!(failed, [], "everything compiles");
     Index::default().save(&dir).unwrap();

@@ -4,6 +4,7 @@
 //! kernels into 128-bit instructions and names the resource each one occupies.
 //!
 //! * [`elf`]: the container, lossless, and what can be changed in it.
+//! * [`fatbin`]: cubins inside fat binaries, host objects and executables.
 //! * [`edit`]: inserting and deleting instructions, with everything that holds an offset.
 //! * [`branch`]: where an instruction names a place in the code.
 //! * [`cubin`]: a view for reading: the per-kernel facts that `driver` and `model` need.
@@ -25,6 +26,7 @@ pub mod control;
 pub mod cubin;
 pub mod edit;
 pub mod elf;
+pub mod fatbin;
 pub mod function;
 pub mod hazards;
 pub mod inst;

@@ -4,7 +4,6 @@ mod bench;
 mod code;
 mod hazards;
 mod isa;
-mod liveness;
 mod roles;
 
 use std::path::PathBuf;
@@ -44,12 +43,6 @@ enum Command {
         /// Where the table goes; without it the corpus is only checked.
         #[arg(short, long)]
         output: Option<PathBuf>,
-    },
-    /// Compare liveness with nvdisasm's, over a whole corpus; see docs/sass-liveness.md.
-    Liveness {
-        /// Folders or files: cubins.
-        #[arg(required = true)]
-        corpus: Vec<PathBuf>,
     },
 }
 
@@ -93,10 +86,6 @@ fn run(command: Command) -> Result<String, String> {
         Command::Agreement(options) => isa::report::run(&options).map_err(|e| e.to_string()),
         Command::Hazards { corpus, output } => {
             hazards::run(&corpus, output.as_deref()).map_err(|e| e.to_string())
-        }
-        Command::Liveness { corpus } => {
-            let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
-            liveness::run(&toolkit, &corpus).map_err(|e| e.to_string())
         }
     }
 }

@@ -97,7 +97,8 @@ pub fn parse(text: &str) -> Option<Vec<Section>> {
     let mut files: Vec<File> = Vec::new();
     for line in text.lines() {
         let body = line.trim_start();
-        if let Some(rest) = body.strip_prefix(".section") {
+        // Not `.sectioninfo`, which follows it before sm_90.
+        if let Some(rest) = body.strip_prefix(".section\t") {
             let name = rest.split(',').next()?.trim().to_owned();
             let rows = Vec::new();
             sections.push(Section { name, rows });
@@ -194,6 +195,7 @@ mod tests {
 
     const SAMPLE: &str = "
 \t.section\t.text.k,\"ax\",@progbits
+\t.sectioninfo\t@\"SHI_REGISTERS=8\"
                               // +-------------+------------+---------------+---------+
                               // |    GPR      |   PRED     |     UGPR      | UPRED   |
                               // |    00000000 |            |    00000000   |         |

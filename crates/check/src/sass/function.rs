@@ -1,15 +1,18 @@
 //! One code section of a cubin, as the checker sees it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_flow::{Class, ClassInfo, Function as _, Inst, Transfer, Value};
 use warpwright_sass::Instruction;
-use warpwright_sass::function::Code;
-use warpwright_sass::roles::Table;
+use warpwright_sass::function::{Code, value_of};
+use warpwright_sass::roles::{File, Table};
 
 use super::bits;
 use super::step;
 use crate::semantics::{Semantics, SlotSpace, Step, Unsupported, Variable};
+
+/// Calls within calls that are followed; ptxas nests two.
+const MAX_CALLS: usize = 8;
 
 /// Memory that one version has for itself.
 #[derive(Clone, Debug)]
@@ -98,6 +101,73 @@ impl<'c> SassFunction<'c> {
     /// Does R1 hold the stack pointer?
     pub(super) fn has_frame(&self) -> bool {
         self.has_frame
+    }
+
+    /// Is the return address that `inst` writes to `value` read by anything but returns? Copies may
+    /// hand it on. A return that it decides goes to `site`, every other one behind the call that it
+    /// belongs to, or anywhere if that is not known.
+    pub(super) fn has_other_uses(&self, inst: Inst, value: Value, site: usize) -> bool {
+        let mut seen = BTreeSet::new();
+        let mut open = vec![(inst.0 as usize + 1, BTreeSet::from([value]), Vec::new())];
+        while let Some((at, mut held, mut calls)) = open.pop() {
+            let is_inside = at < self.code.inst_count();
+            if !is_inside || !seen.insert((at, held.clone(), calls.clone())) {
+                continue;
+            }
+            let here = Inst(at as u32);
+            let mut reads = false;
+            self.code.for_each_use(here, |v| reads |= held.contains(&v));
+            let copy = self.copied_to(here).filter(|_| reads);
+            let name = self.name(here);
+            let back = match name {
+                "RET" if reads => Some(site),
+                "RET" => calls.pop(),
+                _ => None,
+            };
+            if let Some(back) = back {
+                calls.retain(|&call| call != site);
+                open.push((back, held, calls));
+                continue;
+            }
+            if reads && copy.is_none() {
+                return true;
+            }
+            if name == "CALL" && calls.len() < MAX_CALLS {
+                calls.push(at + 1);
+            }
+            let may_skip = self.code.is_predicated(here);
+            if !may_skip {
+                self.code.for_each_def(here, |v| {
+                    held.remove(&v);
+                });
+            }
+            held.extend(copy);
+            if held.is_empty() {
+                continue;
+            }
+            let transfer = self.code.transfer(here);
+            self.code.for_each_target(here, |to| {
+                open.push((to.0 as usize, held.clone(), calls.clone()));
+            });
+            if may_skip || matches!(transfer, Transfer::Next | Transfer::Branch) {
+                open.push((at + 1, held, calls));
+            }
+        }
+        false
+    }
+
+    /// The register that a plain `MOV R, R` or `IMAD.MOV.U32 R, RZ, RZ, R` writes.
+    fn copied_to(&self, inst: Inst) -> Option<Value> {
+        const MOV: u32 = 0x202;
+        const IMAD: u32 = 0x224;
+        let word = self.instruction(inst);
+        let is_copy = match bits::OPCODE.get(word) {
+            MOV => true,
+            IMAD => bits::A.get(word) == bits::RZ && bits::B.get(word) == bits::RZ,
+            _ => false,
+        };
+        let to = bits::RESULT.get(word) as u16;
+        is_copy.then(|| value_of(File::Gpr, to)).flatten()
     }
 
     pub(super) fn frame_name(&self) -> String {

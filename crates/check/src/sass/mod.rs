@@ -6,7 +6,6 @@
 
 mod bits;
 mod function;
-mod returns;
 mod step;
 
 use std::collections::BTreeMap;

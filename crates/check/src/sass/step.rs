@@ -13,7 +13,6 @@ use warpwright_sass::roles::{File, Role, Slot, Span};
 
 use super::bits;
 use super::function::SassFunction;
-use super::returns::only_returned;
 use crate::semantics::{
     Access, Address, Arg, Base, Coordinate, Effect, Extend, Guard, Meaning, SlotSpace, Spaces,
     Step, Unsupported,
@@ -289,7 +288,7 @@ impl Reader<'_, '_> {
         let follows_call =
             at <= code.inst_count() && self.function.name(Inst(at as u32 - 1)) == "CALL";
         match self.values(Role::Def).next() {
-            Some(to) if follows_call && only_returned(self.function, self.inst, to, at) => {
+            Some(to) if follows_call && !self.function.has_other_uses(self.inst, to, at) => {
                 self.function.label(at).map(Some)
             }
             _ => Ok(None),

@@ -12,6 +12,7 @@ use warpwright_toolkit::{BuildCache, PtxasJob};
 
 use super::{print_json, stencil};
 use crate::args::{Cli, ExplainArgs};
+use crate::device_code;
 use crate::failure::Failure;
 use crate::input::{Input, Level, write_atomically};
 use crate::session;
@@ -36,7 +37,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     let stencils = stencil::explain(&input, args.kernel.kernel.as_deref())?;
     let built = match input.level {
         Level::Stencil => None,
-        Level::Cubin => Some(of_cubin(args, &input, named)?),
+        Level::Cubin | Level::Fat => Some(of_cubins(args, &input, named)?),
         Level::Cuda | Level::Ptx => match of_module(cli, args, &input, named) {
             // The source alone says something about a stencil.
             Err(Failure::Missing { what, .. }) if !stencils.is_empty() => {
@@ -118,13 +119,34 @@ fn of_module(
     Ok((gpu, explanations))
 }
 
-fn of_cubin(
+fn of_cubins(
     args: &ExplainArgs,
     input: &Input,
     named: Option<Gpu>,
 ) -> Result<(Gpu, Vec<Explanation>), Failure> {
-    let cubin =
-        Cubin::parse(&input.bytes).map_err(|e| Failure::input(format!("`{}`: {e}", input.name)))?;
+    let mut all = Vec::new();
+    let mut target = named;
+    for cubin in device_code::of(input, named.as_ref())?.cubins {
+        let cubin = Cubin::parse(&cubin.bytes);
+        let cubin = cubin.map_err(|e| Failure::input(format!("`{}`: {e}", input.name)))?;
+        let (gpu, explanations) = of_cubin(args, &cubin, target)?;
+        all.extend(explanations);
+        target = Some(gpu);
+    }
+    match target {
+        Some(gpu) if !all.is_empty() => Ok((gpu, all)),
+        _ => Err(Failure::input(format!(
+            "`{}` holds no such kernel",
+            input.name
+        ))),
+    }
+}
+
+fn of_cubin(
+    args: &ExplainArgs,
+    cubin: &Cubin,
+    named: Option<Gpu>,
+) -> Result<(Gpu, Vec<Explanation>), Failure> {
     let own = lookup(&format!("sm_{}", cubin.sm)).map_err(|e| Failure::input(e.to_string()))?;
     let gpu = named.unwrap_or(own);
     if gpu.arch.sm / 10 != own.arch.sm / 10 || gpu.arch.sm < own.arch.sm {
@@ -163,12 +185,6 @@ fn of_cubin(
             resources,
             false,
         ));
-    }
-    if explanations.is_empty() {
-        return Err(Failure::input(format!(
-            "`{}` holds no such kernel",
-            input.name
-        )));
     }
     Ok((gpu, explanations))
 }

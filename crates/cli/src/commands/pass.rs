@@ -7,8 +7,9 @@ use warpwright_driver::cubin::{CUBIN_PASSES, CubinPass};
 use warpwright_driver::passes::{PASSES, find};
 
 use crate::args::{Cli, PassArgs};
+use crate::device_code;
 use crate::failure::Failure;
-use crate::input::{Input, Level, write_atomically};
+use crate::input::{Input, Level, refuse_overwriting, write_atomically};
 use crate::session;
 use crate::table::Table;
 
@@ -61,9 +62,9 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
 /// A pass over a finished cubin: the result is no text, so it needs a file.
 fn on_cubin(args: &PassArgs, pass: &CubinPass, file: &Path) -> Result<(), Failure> {
     let input = Input::read(file)?;
-    if input.level != Level::Cubin {
+    if !matches!(input.level, Level::Cubin | Level::Fat) {
         let text = format!(
-            "`{}` is no cubin, which `{}` works on",
+            "`{}` is no cubin and holds none, which `{}` works on",
             input.name, pass.name
         );
         return Err(Failure::input(text));
@@ -81,11 +82,25 @@ fn on_cubin(args: &PassArgs, pass: &CubinPass, file: &Path) -> Result<(), Failur
         regs: args.regs,
         options: args.set.iter().cloned().collect(),
     };
-    let edited = pass.run(&input.bytes, &context)?;
-    for note in &edited.notes {
-        eprintln!("{note}");
+    let code = device_code::of(&input, context.gpu.as_ref())?.with_function(context.kernel)?;
+    let mut edited = Vec::new();
+    for cubin in &code.cubins {
+        let made = pass.run(&cubin.bytes, &context)?;
+        for note in &made.notes {
+            eprintln!("{note}");
+        }
+        edited.push(made.cubin);
     }
-    write_atomically(output, &edited.cubin)
+    write_like(file, output, &code.replaced(&edited)?)
+}
+
+/// Writes OUT with the permissions of FILE: an executable stays one.
+fn write_like(file: &Path, output: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    refuse_overwriting(file, output)?;
+    write_atomically(output, bytes)?;
+    let copied =
+        std::fs::metadata(file).and_then(|m| std::fs::set_permissions(output, m.permissions()));
+    copied.map_err(|e| Failure::input(format!("`{}`: {e}", output.display())))
 }
 
 fn list() -> Result<(), Failure> {

@@ -157,7 +157,7 @@ fn on_device(
     ordinal: u32,
 ) -> Result<Document, Failure> {
     let image = match input.level {
-        Level::Cubin => input.bytes.clone(),
+        Level::Cubin | Level::Fat => input.bytes.clone(),
         Level::Ptx => input.text()?.as_bytes().to_vec(),
         Level::Cuda | Level::Stencil => session::module(cli, input, None, &args.nvcc, true)?
             .source

@@ -12,6 +12,7 @@ use warpwright_toolkit::{BuildCache, PtxasJob};
 
 use super::print_json;
 use crate::args::{Cli, SassAction, SassArgs, SassInput};
+use crate::device_code;
 use crate::failure::Failure;
 use crate::input::{Input, Level};
 use crate::session;
@@ -26,27 +27,30 @@ pub fn run(cli: &Cli, args: &SassArgs) -> Result<(), Failure> {
     }
 }
 
-/// The machine code to look at: a cubin as it is, anything else as ptxas makes it.
-fn cubin(cli: &Cli, args: &SassInput) -> Result<(String, Vec<u8>), Failure> {
+/// The machine code to look at: cubins as they are, anything else as ptxas makes it.
+fn cubins(cli: &Cli, args: &SassInput) -> Result<(String, Vec<Vec<u8>>), Failure> {
     let Some(file) = &args.file else {
         return Err(Failure::Usage("FILE is wanted".into()));
     };
     let input = Input::read(file)?;
     let gpu = session::named_gpu(args.gpu.as_deref())?;
-    if input.level == Level::Cubin {
-        if gpu.is_some() || !args.nvcc.is_empty() {
-            let text =
-                "FILE is a cubin: there is nothing to compile, so no --gpu and nothing for nvcc";
+    if matches!(input.level, Level::Cubin | Level::Fat) {
+        let is_cubin = input.level == Level::Cubin;
+        if is_cubin && gpu.is_some() || !args.nvcc.is_empty() {
+            let text = "FILE is machine code: there is nothing to compile or to choose";
             return Err(Failure::Usage(text.into()));
         }
-        return Ok((input.name, input.bytes));
+        let code = device_code::of(&input, gpu.as_ref())?;
+        let code = code.with_function(args.kernel.as_deref().filter(|_| !is_cubin))?;
+        let cubins = code.cubins.into_iter().map(|cubin| cubin.bytes).collect();
+        return Ok((input.name, cubins));
     }
     let module = session::module(cli, &input, gpu.as_ref(), &args.nvcc, true)?;
     let target = session::target(&module, gpu)?.target();
     let toolkit = session::toolkit(cli)?;
     let job = PtxasJob::new(&module.source, &target);
     let built = BuildCache::standard().ptxas(&toolkit.ptxas()?, &job)?;
-    Ok((input.name, built.cubin))
+    Ok((input.name, vec![built.cubin]))
 }
 
 /// Functions with a section of their own, or the one that was asked for.
@@ -69,7 +73,7 @@ struct Listing {
     functions: Vec<ListedFunction>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct ListedFunction {
     name: String,
     registers: Option<u32>,
@@ -78,7 +82,7 @@ struct ListedFunction {
     instructions: Vec<ListedInstruction>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct ListedInstruction {
     offset: u64,
     bits: String,
@@ -90,7 +94,7 @@ struct ListedInstruction {
 }
 
 /// The control field, as [`warpwright_sass::Control`] has it.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct ListedControl {
     stall: u8,
     yields: bool,
@@ -101,23 +105,26 @@ struct ListedControl {
 }
 
 fn disassemble(cli: &Cli, args: &SassInput) -> Result<(), Failure> {
-    let (name, bytes) = cubin(cli, args)?;
+    let (name, cubins) = cubins(cli, args)?;
     let fail = |e: ElfError| Failure::input(format!("`{name}`: {e}"));
-    let elf = Elf::parse(&bytes).map_err(fail)?;
-    let sm = elf.target().sm;
+    let elves = cubins.iter().map(|bytes| Elf::parse(bytes).map_err(fail));
+    let elves = elves.collect::<Result<Vec<Elf>, _>>()?;
+    let sm = elves.first().map_or(0, |elf| elf.target().sm);
     if args.json {
-        let listing = Listing {
+        let functions = elves.iter().map(|elf| listed(elf, args).map_err(fail));
+        let functions = functions.collect::<Result<Vec<_>, _>>()?.concat();
+        if functions.is_empty() {
+            return Err(no_such(&name, args));
+        }
+        return print_json(&Listing {
             schema: "warpwright.sass/1",
             input: name.clone(),
             gpu: format!("sm_{sm}"),
-            functions: listed(&elf, args).map_err(fail)?,
-        };
-        if listing.functions.is_empty() {
-            return Err(no_such(&name, args));
-        }
-        return print_json(&listing);
+            functions,
+        });
     }
-    let mut functions = text::functions(&elf).map_err(fail)?;
+    let functions = elves.iter().map(|elf| text::functions(elf).map_err(fail));
+    let mut functions = functions.collect::<Result<Vec<_>, _>>()?.concat();
     functions.retain(|function: &Function| wanted(args, &function.name));
     if functions.is_empty() {
         return Err(no_such(&name, args));
@@ -205,10 +212,16 @@ fn check(
     what: &'static str,
     run: fn(&Cli, &str, &[u8]) -> Result<Findings, Failure>,
 ) -> Result<(), Failure> {
-    let (name, bytes) = cubin(cli, args)?;
-    let target = Elf::parse(&bytes).map(|elf| elf.target().sm);
-    let target = target.map_err(|e| Failure::input(format!("`{name}`: {e}")))?;
-    let (mut functions, mut errors) = run(cli, &name, &bytes)?;
+    let (name, cubins) = cubins(cli, args)?;
+    let (mut functions, mut errors) = Findings::default();
+    let mut target = 0;
+    for bytes in cubins {
+        let elf = Elf::parse(&bytes).map_err(|e| Failure::input(format!("`{name}`: {e}")))?;
+        target = elf.target().sm;
+        let found = run(cli, &name, &bytes)?;
+        functions.extend(found.0);
+        errors.extend(found.1);
+    }
     functions.retain(|function| wanted(args, &function.name));
     errors.retain(|error| error.function.as_deref().is_none_or(|f| wanted(args, f)));
     if functions.is_empty() {

@@ -1,136 +1,159 @@
 //! The promises of the binary level, checked on one cubin after another.
 //!
-//! For every cubin: it parses, and writing gives back its bytes; so do its symbols, relocations,
-//! `.nv.info` records and instructions when they are read and written. For every function: a NOP
-//! before each instruction can be inserted, and taking them out gives back the bytes; or the edit
-//! layer refuses, by name.
+//! * Round trip ([`warpwright_sass::roundtrip`]): container, views, decoding and encoding, text form.
+//! * The edit layer: a NOP before each instruction of a function can be inserted, and taking them out gives
+//!   back the bytes; or the edit layer refuses, by name.
+//! * Liveness: the same registers as in nvdisasm's life ranges, at every instruction of every function
+//!   whose instructions all have roles. A difference that [`Known`] explains is counted, any other fails.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rayon::prelude::*;
-use warpwright_sass::elf::Info;
-use warpwright_sass::{Edit, Elf, Instruction};
+use warpwright_driver::life_ranges::{Outcome, compare_cubin};
+use warpwright_sass::{Edit, Elf, Instruction, roundtrip};
+use warpwright_toolkit::Nvdisasm;
 
+use super::known::Known;
+use super::results::{Results, Row};
 use crate::Error;
-
-/// Where the table stands in the page: between these two lines.
-const MARKS: [&str; 2] = ["<!-- corpus -->", "<!-- /corpus -->"];
 
 const NOP: u128 = 0x000f_e200_0000_0000_0000_0000_0000_7918;
 
-/// What the cubins of one architecture and ptxas came to.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Cubins.
-    pub cubins: u64,
-    /// Functions with a section of their own: kernels, nearly all.
-    pub functions: u64,
-    /// Instructions.
-    pub instructions: u64,
-    /// Functions whose code was moved and moved back.
-    pub edited: u64,
-    /// Functions that the edit layer refuses, by reason.
-    pub refused: BTreeMap<String, u64>,
-    /// Cubins that break a promise, with the first one broken.
-    pub failures: Vec<(PathBuf, String)>,
+/// What is needed to check liveness.
+#[derive(Clone, Copy)]
+pub struct Oracle<'a> {
+    /// The other opinion.
+    pub nvdisasm: Nvdisasm<'a>,
+    /// Differences that are explained.
+    pub known: &'a Known,
 }
-
-impl Tally {
-    fn add(&mut self, other: &Tally) {
-        self.cubins += other.cubins;
-        self.functions += other.functions;
-        self.instructions += other.instructions;
-        self.edited += other.edited;
-        for (why, count) in &other.refused {
-            *self.refused.entry(why.clone()).or_default() += count;
-        }
-        self.failures.extend(other.failures.iter().cloned());
-    }
-}
-
-/// Tallies by version of ptxas and architecture.
-pub type Tallies = BTreeMap<(String, u32), Tally>;
 
 /// Checks all `.cubin` files below a directory.
 ///
 /// # Errors
 /// A file cannot be read, or there is none.
-pub fn check_dir(dir: &Path) -> Result<Tallies, Error> {
+pub fn check_dir(dir: &Path, oracle: Option<Oracle<'_>>) -> Result<Results, Error> {
     let files = crate::files_below(dir, "cubin")?;
     if files.is_empty() {
         return Err(Error::Empty(dir.to_path_buf()));
     }
     let checked = files.par_iter().map(|path| {
         let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
-        let (key, tally) = check(&bytes).unwrap_or_else(|why| {
-            let failures = vec![(path.clone(), why)];
-            let cubins = 1;
-            let tally = Tally {
-                cubins,
-                failures,
-                ..Tally::default()
-            };
-            ((String::new(), 0), tally)
-        });
-        Ok((key, tally))
+        let name = path.strip_prefix(dir).unwrap_or(path).display().to_string();
+        Ok(check(&name, &bytes, oracle))
     });
-    let mut tallies = Tallies::new();
-    for result in checked.collect::<Vec<_>>() {
-        let (key, tally) = result?;
-        tallies.entry(key).or_default().add(&tally);
+    let mut results = Results::default();
+    for row in checked.collect::<Vec<Result<Row, Error>>>() {
+        results.add(row?);
     }
-    Ok(tallies)
+    if let Some(oracle) = oracle {
+        let version = oracle.nvdisasm.tool().version();
+        results.nvdisasm = version.map(ToString::to_string).unwrap_or_default();
+    }
+    Ok(results)
 }
 
-/// Checks one cubin.
-fn check(bytes: &[u8]) -> Result<((String, u32), Tally), String> {
+/// Checks one cubin; what fails is in the row.
+pub fn check(name: &str, bytes: &[u8], oracle: Option<Oracle<'_>>) -> Row {
+    let mut row = Row {
+        cubins: 1,
+        ..Row::default()
+    };
+    let mut errors = Vec::new();
+    if let Err(error) = check_into(&mut row, &mut errors, bytes, oracle) {
+        errors.push(error);
+    }
+    let failures = errors.into_iter().map(|error| format!("{name}: {error}"));
+    row.failures.extend(failures);
+    row
+}
+
+fn check_into(
+    row: &mut Row,
+    errors: &mut Vec<String>,
+    bytes: &[u8],
+    oracle: Option<Oracle<'_>>,
+) -> Result<(), String> {
     let text = |e: warpwright_sass::ElfError| e.to_string();
     let elf = Elf::parse(bytes).map_err(text)?;
-    if elf.write().map_err(text)? != bytes {
-        return Err("it is written differently".into());
+    (row.ptxas, row.sm) = (ptxas(&elf), elf.target().sm);
+    let found = roundtrip::check(bytes).map_err(text)?;
+    row.identical = u64::from(found.broken.is_empty());
+    for broken in found.broken {
+        let function = broken.function.unwrap_or_default();
+        errors.push(format!("{function}: {}", broken.reason));
     }
-    let copy = through_views(&elf).map_err(text)?;
-    if copy.write().map_err(text)? != bytes {
-        return Err("a view changes it".into());
-    }
-    let mut tally = Tally {
-        cubins: 1,
-        ..Tally::default()
-    };
-    for kernel in elf.kernels().map_err(text)? {
-        let code = elf.instructions(&kernel).map_err(text)?;
-        tally.functions += 1;
-        tally.instructions += code.len() as u64;
-        match there_and_back(&elf, &kernel.name, code.len())? {
-            None => tally.edited += 1,
-            Some(why) => *tally.refused.entry(why).or_default() += 1,
+    for function in &found.functions {
+        row.functions += 1;
+        row.instructions += function.instructions as u64;
+        row.opaque += function.opaque as u64;
+        match there_and_back(&elf, &function.name)? {
+            None => row.edited += 1,
+            Some(why) => *row.refused.entry(why).or_default() += 1,
         }
     }
-    Ok(((ptxas(&elf), elf.target().sm), tally))
+    row.kernels = elf
+        .symbols()
+        .map_err(text)?
+        .iter()
+        .filter(|s| s.is_kernel())
+        .count() as u64;
+    if let Some(oracle) = oracle {
+        check_liveness(row, errors, bytes, oracle)?;
+    }
+    Ok(())
 }
 
-/// Everything that has a typed view, read and written.
-fn through_views(elf: &Elf) -> Result<Elf, warpwright_sass::ElfError> {
-    let mut copy = elf.clone();
-    copy.set_symbols(&elf.symbols()?)?;
-    for (i, section) in elf.sections.iter().enumerate() {
-        if section.is_relocations() {
-            copy.set_relocations(i, &elf.relocations(i)?)?;
-        }
-        if section.name.starts_with(".nv.info") {
-            copy.set_info(&section.name, &Info::parse(&section.data)?)?;
+fn check_liveness(
+    row: &mut Row,
+    errors: &mut Vec<String>,
+    bytes: &[u8],
+    oracle: Oracle<'_>,
+) -> Result<(), String> {
+    let compared = compare_cubin(oracle.nvdisasm, bytes).map_err(|e| e.to_string())?;
+    for function in compared {
+        let live = &mut row.liveness;
+        match function.outcome {
+            Outcome::Agrees { contradictions } => {
+                live.functions += 1;
+                live.instructions += function.instructions as u64;
+                live.contradictions += contradictions as u64;
+            }
+            Outcome::Opaque(instructions) => {
+                live.opaque += 1;
+                for (_, text) in instructions {
+                    *live.unknown.entry(mnemonic(&text)).or_default() += 1;
+                }
+            }
+            Outcome::LeftOut(why) => *live.left_out.entry(class(&why)).or_default() += 1,
+            Outcome::Differs(differences) => {
+                match oracle.known.explains(row.sm, &function.name, &differences) {
+                    Some(why) => *live.explained.entry(why.to_owned()).or_default() += 1,
+                    None => {
+                        live.differing += 1;
+                        let first = differences.first();
+                        errors.push(format!(
+                            "{}: {} differences in liveness, first: {first:?}",
+                            function.name,
+                            differences.len()
+                        ));
+                    }
+                }
+            }
         }
     }
-    for kernel in elf.kernels()? {
-        copy.set_instructions(&kernel.name, &elf.instructions(&kernel)?)?;
-    }
-    Ok(copy)
+    Ok(())
+}
+
+/// The mnemonic with its first modifier.
+fn mnemonic(text: &str) -> String {
+    let word = text.split_whitespace().find(|word| !word.starts_with('@'));
+    let parts: Vec<&str> = word.unwrap_or("?").split('.').take(2).collect();
+    parts.join(".")
 }
 
 /// Inserts a NOP before every instruction and deletes them again; the reason if it is refused.
-fn there_and_back(elf: &Elf, name: &str, count: usize) -> Result<Option<String>, String> {
+fn there_and_back(elf: &Elf, name: &str) -> Result<Option<String>, String> {
     let text = |e: warpwright_sass::ElfError| e.to_string();
     let kernel = elf.kernel(name).map_err(text)?;
     let code = elf.instructions(&kernel).map_err(text)?;
@@ -139,7 +162,7 @@ fn there_and_back(elf: &Elf, name: &str, count: usize) -> Result<Option<String>,
     let padding = padding
         .take_while(|i| i.operation() == nop.operation())
         .count();
-    let real = count - padding;
+    let real = code.len() - padding;
     let mut edit = Edit::new();
     (0..real).for_each(|at| edit.insert_before(at, [nop]));
     let mut moved = elf.clone();
@@ -176,47 +199,6 @@ fn ptxas(elf: &Elf) -> String {
     release.unwrap_or("unknown").to_owned()
 }
 
-/// The figures as a table, and why functions are refused.
-pub fn table(tallies: &Tallies) -> String {
-    let mut text = String::from(
-        "| ptxas | architecture | cubins | functions | instructions | identical | moved and back | refused |\n\
-         |---|---|---:|---:|---:|---:|---:|---:|\n",
-    );
-    let mut all = Tally::default();
-    for ((ptxas, sm), tally) in tallies {
-        row(&mut text, ptxas, &format!("sm_{sm}"), tally);
-        all.add(tally);
-    }
-    row(&mut text, "**all**", "", &all);
-    if !all.refused.is_empty() {
-        text += "\nRefused by the edit layer, by reason:\n\n";
-    }
-    for (why, count) in &all.refused {
-        let _ = writeln!(text, "- {count}: {why}");
-    }
-    for (path, why) in &all.failures {
-        let _ = writeln!(text, "- FAILED {}: {why}", path.display());
-    }
-    text
-}
-
-fn row(text: &mut String, ptxas: &str, sm: &str, tally: &Tally) {
-    let refused: u64 = tally.refused.values().sum();
-    let good = tally.cubins - tally.failures.len() as u64;
-    let _ = writeln!(
-        text,
-        "| {ptxas} | {sm} | {} | {} | {} | {good} | {} | {refused} |",
-        tally.cubins, tally.functions, tally.instructions, tally.edited
-    );
-}
-
-/// The page with the table in its place, if it has one.
-pub fn in_page(page: &str, table: &str) -> Option<String> {
-    let (head, rest) = page.split_once(MARKS[0])?;
-    let (_, tail) = rest.split_once(MARKS[1])?;
-    Some(format!("{head}{}\n{table}{}{tail}", MARKS[0], MARKS[1]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,13 +211,8 @@ mod tests {
     }
 
     #[test]
-    fn the_table_goes_between_the_marks() {
-        let page = "a\n<!-- corpus -->\nold\n<!-- /corpus -->\nb\n";
-        let new = in_page(page, "new\n");
-        assert_eq!(
-            new.as_deref(),
-            Some("a\n<!-- corpus -->\nnew\n<!-- /corpus -->\nb\n")
-        );
-        assert_eq!(in_page("nothing", "new"), None);
+    fn unknown_instructions_by_mnemonic() {
+        assert_eq!(mnemonic("@!P0 TEX.B.LL R0, R2"), "TEX.B");
+        assert_eq!(mnemonic("NOP"), "NOP");
     }
 }

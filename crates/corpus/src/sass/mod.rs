@@ -1,7 +1,10 @@
-//! The SASS corpus: the PTX corpus' files of nvcc, assembled by the ptxas of the same toolkit for
-//! every architecture, in a covering of optimization levels, register limits and line tables.
+//! The SASS corpus: the PTX corpus' files of nvcc and of our generator, assembled for every architecture
+//! by the ptxas of every toolkit, in a covering of optimization levels, register limits and line tables.
 
 pub mod check;
+pub mod known;
+mod plan;
+pub mod results;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,41 +17,9 @@ use warpwright_toolkit::{PtxasJob, Toolkit};
 use crate::Error;
 use crate::build::Entry;
 use crate::producers::{Kind, Producer, Tool};
+use plan::{Item, Variant, plan};
 
 const LIMIT: Duration = Duration::from_secs(1800);
-
-/// Architectures that are assembled from the PTX of another one besides its own.
-const MORE: [(&str, &[&str]); 2] = [("sm_80", &["sm_86", "sm_89"]), ("sm_100", &["sm_120"])];
-
-/// One way to assemble a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Variant {
-    name: &'static str,
-    level: u8,
-    limit: Option<u32>,
-    lines: bool,
-}
-
-const fn variant(name: &'static str, level: u8, limit: Option<u32>, lines: bool) -> Variant {
-    Variant {
-        name,
-        level,
-        limit,
-        lines,
-    }
-}
-
-/// Every file is assembled in the first way, and in one of the others, which take turns.
-const VARIANTS: [Variant; 8] = [
-    variant("O3.lines", 3, None, true),
-    variant("O3.r32.lines", 3, Some(32), true),
-    variant("O2.r64", 2, Some(64), false),
-    variant("O0", 0, None, false),
-    variant("O1.r40", 1, Some(40), false),
-    variant("O3", 3, None, false),
-    variant("O1.lines", 1, None, true),
-    variant("O3.r128", 3, Some(128), false),
-];
 
 /// One cubin to be made.
 #[derive(Debug)]
@@ -63,41 +34,34 @@ struct Job<'a> {
     stamp: PathBuf,
 }
 
-/// Assembles the files of nvcc below `dir`, into `dir/sass/SERIES/sm_XX/NAME.VARIANT.cubin`; what is
-/// up to date stays. Returns what failed.
+/// Assembles the PTX below `dir`, into `dir/sass/SERIES/sm_XX/NAME.VARIANT.cubin`; what is up to date
+/// stays, and what no job makes any more goes. Returns what failed.
 ///
 /// # Errors
-/// The folder cannot be read.
+/// The folder cannot be read or written.
 pub fn assemble(dir: &Path, producers: &[Producer]) -> Result<Vec<Entry>, Error> {
+    let sources = plan::sources(dir)?;
     let mut jobs = Vec::new();
-    for producer in producers {
+    for (rank, producer) in producers.iter().enumerate() {
         let (Kind::Nvcc(series), Tool::Nvcc(toolkit)) = (&producer.kind, &producer.tool) else {
             continue;
         };
-        let root = dir.join(producer.kind.to_string());
-        if !root.is_dir() {
-            continue;
-        }
-        for (number, ptx) in crate::files_below(&root, "ptx")?.into_iter().enumerate() {
-            for (turn, gpu) in targets(&ptx).into_iter().enumerate() {
-                let other = 1 + (number + turn) % (VARIANTS.len() - 1);
-                for variant in [VARIANTS[0], VARIANTS[other]] {
-                    let stem = ptx.file_stem().unwrap_or_default().to_string_lossy();
-                    let name = format!("sass/{series}/{gpu}/{stem}.{}", variant.name);
-                    jobs.push(Job {
-                        toolkit,
-                        version: &producer.version,
-                        ptx: ptx.clone(),
-                        gpu: gpu.clone(),
-                        variant,
-                        output: dir.join(format!("{name}.cubin")),
-                        stamp: dir.join(".stamps").join(name),
-                    });
-                }
-            }
+        for Item { ptx, gpu, variant } in plan(&sources, series, rank) {
+            let stem = ptx.file_stem().unwrap_or_default().to_string_lossy();
+            let name = format!("sass/{series}/{gpu}/{stem}.{}", variant.name);
+            jobs.push(Job {
+                toolkit,
+                version: &producer.version,
+                ptx,
+                gpu,
+                variant,
+                output: dir.join(format!("{name}.cubin")),
+                stamp: dir.join(".stamps").join(name),
+            });
         }
     }
     eprintln!("{} cubins", jobs.len());
+    remove_stale(dir, &jobs)?;
     let failed = jobs.par_iter().map(|job| {
         let name = job.output.display().to_string();
         let result = job.make();
@@ -109,14 +73,17 @@ pub fn assemble(dir: &Path, producers: &[Producer]) -> Result<Vec<Entry>, Error>
     Ok(failed.collect::<Vec<_>>().into_iter().flatten().collect())
 }
 
-/// The architectures that a PTX file in `…/sm_XX/NAME.ptx` is assembled for.
-fn targets(ptx: &Path) -> Vec<String> {
-    let own = ptx.parent().and_then(Path::file_name);
-    let own = own.unwrap_or_default().to_string_lossy().into_owned();
-    let more = MORE.iter().find(|(gpu, _)| *gpu == own);
-    let more = more.map_or(&[][..], |(_, more)| more);
-    let more = more.iter().map(|gpu| (*gpu).to_owned());
-    std::iter::once(own).chain(more).collect()
+fn remove_stale(dir: &Path, jobs: &[Job<'_>]) -> Result<(), Error> {
+    let root = dir.join("sass");
+    if !root.is_dir() {
+        return Ok(());
+    }
+    for path in crate::files_below(&root, "cubin")? {
+        if !jobs.iter().any(|job| job.output == path) {
+            fs::remove_file(&path).map_err(|e| Error::io(&path, e))?;
+        }
+    }
+    Ok(())
 }
 
 impl Job<'_> {
@@ -131,6 +98,9 @@ impl Job<'_> {
         job.maxrregcount = self.variant.limit;
         job.lineinfo = self.variant.lines;
         job.timeout = LIMIT;
+        if plan::is_relocatable(&self.ptx) {
+            job.extra = vec!["-c".into()];
+        }
         let key = self.key(&job);
         if self.output.exists() && fs::read_to_string(&self.stamp).is_ok_and(|found| found == key) {
             return Ok(());
@@ -180,13 +150,6 @@ fn without_bounds(ptx: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_ptx_for_several_architectures() {
-        let of = |gpu: &str| targets(Path::new(&format!("nvcc-13.5/{gpu}/a.ptx")));
-        assert_eq!(of("sm_80"), ["sm_80", "sm_86", "sm_89"]);
-        assert_eq!(of("sm_90a"), ["sm_90a"]);
-    }
 
     #[test]
     fn bounds_are_taken_out() {

@@ -1,8 +1,7 @@
 //! The text section itself, its symbols and its relocations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::returns::return_addresses;
 use super::{Edit, Moves};
 use crate::branch::{CodeOperand, target};
 use crate::elf::kernel::INSTRUCTION;
@@ -15,7 +14,7 @@ const NOP: u16 = 0x118;
 /// The NOP of the padding as ptxas writes it on every architecture.
 const PADDING: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 /// Names a return address.
-pub(super) const LEPC: u16 = 0x14e;
+const LEPC: u16 = 0x14e;
 
 /// Old offsets of instructions whose code offset the linker or driver fills in, with the offset
 /// that they name if it is in the same section.
@@ -145,6 +144,64 @@ fn retarget(
         }
     }
     Ok(())
+}
+
+/// The constants that are return addresses: index of the instruction that loads it, and the
+/// address. Every call must have one in its own block, or name its return address otherwise.
+fn return_addresses(
+    code: &[Instruction],
+    relocated: &Relocated,
+) -> Result<BTreeMap<usize, u64>, String> {
+    let labels = labels(code);
+    let mut found = BTreeMap::new();
+    for (at, call) in code.iter().enumerate().filter(|(_, i)| i.is_call()) {
+        let address = ((at + 1) * INSTRUCTION) as u64;
+        let mut known = false;
+        for i in (0..at).rev() {
+            let old = i * INSTRUCTION;
+            let by_relocation = relocated.get(&(old as u64)) == Some(&Some(address));
+            let by_lepc = code[i].operation() == LEPC
+                && matches!(code[i].code_operand(), CodeOperand::Relative(d) if target(old, d) == Some(address));
+            if by_relocation || by_lepc {
+                known = true;
+                break;
+            }
+            if code[i].loaded_constant().map(u64::from) == Some(address) {
+                found.insert(i, address);
+                known = true;
+                break;
+            }
+            let leaves =
+                matches!(code[i].operation(), 0x147 | 0x14d | 0x150) && !code[i].is_predicated();
+            if labels.contains(&i) || leaves {
+                break;
+            }
+        }
+        if !known {
+            let form = if call.operation() == 0x144 {
+                "REL"
+            } else {
+                "ABS"
+            };
+            let old = at * INSTRUCTION;
+            return Err(format!(
+                "the return address of CALL.{form} at {old:#x} is not found"
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// Instructions that a relative branch names.
+fn labels(code: &[Instruction]) -> BTreeSet<usize> {
+    let targets = code
+        .iter()
+        .enumerate()
+        .filter_map(|(at, i)| match i.code_operand() {
+            CodeOperand::Relative(distance) => target(at * INSTRUCTION, distance),
+            _ => None,
+        });
+    targets.map(|t| t as usize / INSTRUCTION).collect()
 }
 
 /// Symbols in the section, and sizes, follow.

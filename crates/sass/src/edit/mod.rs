@@ -26,7 +26,6 @@ mod facts;
 mod frames;
 mod lines;
 mod moves;
-mod returns;
 
 use std::collections::{BTreeMap, BTreeSet};
 

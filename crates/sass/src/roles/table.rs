@@ -344,7 +344,11 @@ impl fmt::Display for Table {
 /// would change the flow that nvdisasm analyses.
 pub const CONTROL: &str = include_str!("../../tables/roles/control.txt");
 
-const TEXTS: [(u32, &str); 1] = [(90, include_str!("../../tables/roles/sm_90.txt"))];
+const TEXTS: [(u32, &str); 3] = [
+    (75, include_str!("../../tables/roles/sm_75.txt")),
+    (80, include_str!("../../tables/roles/sm_80.txt")),
+    (90, include_str!("../../tables/roles/sm_90.txt")),
+];
 
 #[cfg(test)]
 mod tests {

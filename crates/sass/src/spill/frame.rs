@@ -133,18 +133,12 @@ fn set_up(code: &[Instruction], first_access: usize) -> Result<(usize, usize, u3
 /// How many instructions run, in order and once, before the first that may go elsewhere or that
 /// may be gone to. A guarded exit ends threads and lets the others go on.
 fn straight_line(code: &[Instruction]) -> usize {
-    // A return states the start of the section, and adds its register: it never goes there.
-    let jumps = code
-        .iter()
-        .enumerate()
-        .filter(|(_, inst)| !word::is_return(**inst));
-    let targets = jumps.filter_map(|(at, inst)| {
+    let targets = code.iter().enumerate().filter_map(|(at, inst)| {
         let target = at as i64 + 1 + inst.branch_offset()? / 16;
         usize::try_from(target).ok()
     });
     let first_target = targets.min().unwrap_or(code.len());
-    let stays = |inst: &Instruction| inst.is_exit() || word::only_names_a_place(*inst);
-    let control = |inst: &Instruction| inst.unit() == crate::inst::Unit::Control && !stays(inst);
+    let control = |inst: &Instruction| inst.unit() == crate::inst::Unit::Control && !inst.is_exit();
     let first_control = code.iter().position(control).unwrap_or(code.len());
     first_target.min(first_control)
 }

@@ -135,18 +135,6 @@ pub(super) fn is_never_executed(inst: Instruction) -> bool {
     GUARD.get(inst.bits()) == NEVER
 }
 
-/// Does `inst` write down where threads meet again (`BSSY`), and go on?
-pub(super) fn only_names_a_place(inst: Instruction) -> bool {
-    const BSSY: u32 = 0x945;
-    OPCODE.get(inst.bits()) == BSSY
-}
-
-/// `RET`
-pub(super) fn is_return(inst: Instruction) -> bool {
-    const RET: u32 = 0x950;
-    OPCODE.get(inst.bits()) == RET
-}
-
 /// Does `inst` wait for all but some of the operations under a scoreboard (`DEPBAR`)? That relies on the
 /// order in which they end, and shared memory is another pipeline.
 pub(super) fn counts_scoreboard(inst: Instruction) -> bool {

@@ -4,7 +4,8 @@
 //! two bits of a field are left alone (where a field names a uniform register they may be modifiers),
 //! unless it holds RZ. What nvdisasm then marks from register 48 upwards belongs to that field: its
 //! file, role and width. Predicate fields are found by setting three bits at every possible
-//! place to two values and watching both appear.
+//! place to two values and watching both appear. The operands found must be what nvdisasm says of the
+//! unchanged instruction; if they are not, the last field holds modifiers (as in PLOP3) and is left alone.
 
 use std::collections::BTreeSet;
 
@@ -35,9 +36,9 @@ pub struct Fitted {
 }
 
 /// The instruction with `field` pointing high and the other fields at low registers of their own.
-pub fn spread(bits: u128, field: u32) -> u128 {
+fn spread(bits: u128, fields: &[u32], field: u32) -> u128 {
     let mut low = 0;
-    FIELDS.into_iter().fold(bits, |bits, at| {
+    fields.iter().fold(bits, |bits, &at| {
         let value = if at == field {
             HIGH
         } else {
@@ -57,7 +58,7 @@ pub fn spread(bits: u128, field: u32) -> u128 {
 pub fn spread_predicates(bits: u128) -> u128 {
     // Numbers of which no two become alike, or PT, when one bit is flipped; results and sources apart.
     let fields = [(68, 1), (77, 2), (87, 4), (81, 1), (84, 2)].into_iter();
-    fields.fold(spread(bits, FIELDS[0]), |bits, (at, number)| {
+    fields.fold(spread(bits, &FIELDS, FIELDS[0]), |bits, (at, number)| {
         let field = Field(at, 3);
         match field.get(bits) {
             7 => field.set(bits, number),
@@ -93,20 +94,80 @@ pub fn fit(
     sm: u32,
     insts: &[u128],
 ) -> Result<Vec<Result<Fitted, String>>, ToolError> {
-    let probes: Vec<u128> = insts.iter().flat_map(|&bits| probes(bits)).collect();
-    let readings = bench.read(&probes)?;
+    let mut fitted = fit_fields(bench, sm, insts, &FIELDS)?;
+    let failed: Vec<usize> = (0..insts.len()).filter(|&at| fitted[at].is_err()).collect();
+    let again: Vec<u128> = failed.iter().map(|&at| insts[at]).collect();
+    let better = fit_fields(bench, sm, &again, &FIELDS[..FIELDS.len() - 1])?;
+    for (at, better) in failed.into_iter().zip(better) {
+        if better.is_ok() {
+            fitted[at] = better;
+        }
+    }
+    Ok(fitted)
+}
+
+/// The same by moving these register fields.
+fn fit_fields(
+    bench: &Bench<'_>,
+    sm: u32,
+    insts: &[u128],
+    fields: &[u32],
+) -> Result<Vec<Result<Fitted, String>>, ToolError> {
+    let probes = insts.iter().flat_map(|&bits| probes(bits, fields));
+    let readings = bench.read(&probes.collect::<Vec<u128>>())?;
     let per_inst = readings.len() / insts.len().max(1);
     let parts = insts.iter().zip(readings.chunks(per_inst.max(1)));
-    Ok(parts
-        .map(|(&bits, readings)| explain(sm, bits, readings))
-        .collect())
+    let explained = parts.map(|(&bits, readings)| {
+        let fitted = explain(sm, bits, fields, readings)?;
+        let plain = readings.first().and_then(Option::as_ref);
+        match plain.is_none_or(|plain| says(sm, bits, &fitted.slots) == said(plain)) {
+            true => Ok(fitted),
+            false => Err("with its own registers it has other operands".to_owned()),
+        }
+    });
+    Ok(explained.collect())
+}
+
+/// Registers by file and number, written or read.
+type Marks = BTreeSet<(File, u16, bool)>;
+
+/// What the operands name in the instruction.
+fn says(sm: u32, bits: u128, slots: &[Slot]) -> Marks {
+    let mut table = sass::Table::new(sm);
+    let row = sass::Row {
+        slots: slots.to_vec(),
+        confirmed: 0,
+    };
+    let entry = sass::Entry {
+        rows: [(0, row)].into(),
+        ..sass::Entry::default()
+    };
+    table.insert(sass::OPCODE.get(bits), entry);
+    let roles = table.roles(warpwright_sass::Instruction::new(sm, bits));
+    let spans = roles.iter().flat_map(|roles| roles.spans());
+    let named = spans.filter_map(|span| Some((file_of(span.file)?, span)));
+    let registers = named.flat_map(|(file, span)| {
+        let registers = span.registers();
+        registers.map(move |register| (file, register, span.role == Role::Def))
+    });
+    registers.collect()
+}
+
+fn said(reading: &Reading) -> Marks {
+    let marks = reading.marks.iter();
+    let both = marks.flat_map(|&(file, register, mark)| {
+        let roles = [(true, mark.defines()), (false, mark.uses())];
+        let played = roles.into_iter().filter(|role| role.1);
+        played.map(move |role| (file, register, role.0))
+    });
+    both.collect()
 }
 
 /// The instruction itself, one for each register field, one for each of the guard's pair, and then the predicate places.
-fn probes(bits: u128) -> Vec<u128> {
-    let base = spread(bits, FIELDS[0]);
+fn probes(bits: u128, fields: &[u32]) -> Vec<u128> {
+    let base = spread(bits, fields, FIELDS[0]);
     let mut probes = vec![bits];
-    probes.extend(FIELDS.into_iter().map(|field| spread(bits, field)));
+    probes.extend(fields.iter().map(|&field| spread(bits, fields, field)));
     let fields = std::iter::once(GUARD).chain(PREDICATES.map(|at| Field(at, 3)));
     for field in fields {
         for (one, other) in PAIRS {
@@ -117,16 +178,21 @@ fn probes(bits: u128) -> Vec<u128> {
     probes
 }
 
-fn explain(sm: u32, bits: u128, readings: &[Option<Reading>]) -> Result<Fitted, String> {
+fn explain(
+    sm: u32,
+    bits: u128,
+    fields: &[u32],
+    readings: &[Option<Reading>],
+) -> Result<Fitted, String> {
     let (plain, readings) = readings.split_first().ok_or("no readings")?;
-    let (spreads, predicates) = readings.split_at(FIELDS.len());
+    let (spreads, predicates) = readings.split_at(fields.len());
     let mut slots = BTreeSet::new();
-    for (&at, reading) in FIELDS.iter().zip(spreads) {
+    for (&at, reading) in fields.iter().zip(spreads) {
         if let Some(reading) = reading {
             slots.extend(slots_at(
                 sm,
                 at,
-                Field(at, 8).get(spread(bits, at)),
+                Field(at, 8).get(spread(bits, fields, at)),
                 &reading.marks,
             ));
         }
@@ -161,9 +227,9 @@ fn explain(sm: u32, bits: u128, readings: &[Option<Reading>]) -> Result<Fitted, 
     }
     let slots: Vec<Slot> = slots.into_iter().collect();
     let name = name(&base.text);
-    for (&at, reading) in FIELDS.iter().zip(spreads) {
+    for (&at, reading) in fields.iter().zip(spreads) {
         if let Some(reading) = reading {
-            unexplained(sm, spread(bits, at), &slots, reading)?;
+            unexplained(sm, spread(bits, fields, at), &slots, reading)?;
         }
     }
     Ok(Fitted { name, guard, slots })

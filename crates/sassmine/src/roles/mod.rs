@@ -5,31 +5,41 @@
 //!    registers nvdisasm reports, or their file or role, the bit belongs to the key.
 //! 3. For each value of the key that a sample or a flip shows, [`fit`] finds the operands by moving
 //!    each field to registers of its own.
-//! 4. The table is held against every instruction of the corpus; each row counts what confirmed it,
-//!    and a row that an instruction contradicts is dropped and reported.
+//! 4. The table is held against every instruction of the corpus ([`corpus`]). Opcodes with an instruction
+//!    that contradicts it, or that it does not have, are fitted once more, from many samples and from those
+//!    instructions; each row counts what confirms it in the end, and one that is still contradicted is
+//!    dropped and reported.
 
+mod corpus;
 mod fit;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use warpwright_sass::roles::{self as sass, CONTROL, Entry, OPCODE, Row, Table};
-use warpwright_toolkit::life_ranges::{self, File, Mark};
-use warpwright_toolkit::{Nvdisasm, Toolkit};
+use warpwright_sass::roles::{CONTROL, Entry, OPCODE, Row, Table};
+use warpwright_toolkit::Toolkit;
+use warpwright_toolkit::life_ranges::{File, Mark};
 
 use crate::Error;
 use crate::bench::Bench;
-use crate::code::{self, Cubin};
+use crate::code;
+use corpus::{Corpus, Seen};
 use fit::Fitted;
-pub use fit::sass_file;
 
-/// Samples of one opcode from which the key is found, and from which the operands are fitted.
+/// Samples of one opcode from which the key is found; of one value of the key from which the operands are
+/// fitted first; and of one opcode from which they are fitted once more.
 const KEY_SAMPLES: usize = 10;
+const FIRST_SAMPLES: usize = 3;
 const FIT_SAMPLES: usize = 160;
+/// Rounds of fitting what the corpus contradicts or the table lacks.
+const ROUNDS: usize = 3;
 /// More bits than this in a key mean that something was misunderstood.
 const MOST_KEY_BITS: usize = 16;
 /// Bits that may hold modifiers: not the opcode, the guard, the register fields, nor the control field.
 const MODIFIERS: [std::ops::Range<u32>; 2] = [46..64, 72..105];
+/// The last register field, which holds modifiers in some opcodes; its bits join a key only where no other
+/// bit tells the samples apart.
+const LAST_FIELD: std::ops::Range<u32> = 64..72;
 
 /// Mines the corpus and writes the table; returns a summary in words.
 pub fn run(toolkit: &Toolkit, corpus: &[PathBuf], output: &Path) -> Result<String, Error> {
@@ -48,8 +58,9 @@ pub fn run(toolkit: &Toolkit, corpus: &[PathBuf], output: &Path) -> Result<Strin
         bench: Bench::new(nvdisasm, &first.bytes),
         sm: first.sm,
     };
-    let mut table = miner.derive(&cubins)?;
-    let checked = confirm(nvdisasm, &mut table, &cubins)?;
+    let corpus = Corpus::read(nvdisasm, &cubins)?;
+    let mut table = miner.derive(&corpus)?;
+    let checked = corpus.confirm(&mut table);
     let version = nvdisasm.tool().version()?;
     let text = format!(
         "# Roles of sm_{}, by `warpwright-sassmine roles` with nvdisasm {version}.\n{table}",
@@ -75,54 +86,63 @@ fn modifiers(bits: u128) -> u128 {
     bits & mask(&MODIFIERS[1])
 }
 
+/// Samples of each opcode by their modifiers.
+type Samples = BTreeMap<u16, BTreeMap<u128, u128>>;
+
 impl Miner<'_> {
-    fn derive(&self, cubins: &[Cubin]) -> Result<Table, Error> {
+    fn derive(&self, corpus: &Corpus) -> Result<Table, Error> {
         let control = Table::read(self.sm, &[CONTROL])
             .map_err(|error| Error::Input("control.txt".into(), error.to_string()))?;
-        let mut samples: BTreeMap<u16, BTreeMap<u128, u128>> = BTreeMap::new();
-        for inst in cubins
-            .iter()
-            .flat_map(|cubin| &cubin.sections)
-            .flat_map(|section| &section.1)
-        {
-            let bits = plain(inst.bits());
+        let mut samples = Samples::new();
+        for seen in corpus.seen() {
+            let bits = plain(seen.bits);
             let opcode = OPCODE.get(bits);
             if !control.entries().contains_key(&opcode) {
-                samples
-                    .entry(opcode)
-                    .or_default()
-                    .entry(modifiers(bits))
-                    .or_insert(bits);
+                let of_opcode = samples.entry(opcode).or_default();
+                of_opcode.entry(modifiers(bits)).or_insert(bits);
             }
         }
-        let mut keys = self.keys(&samples)?;
-        let mut jobs = Vec::new();
-        for (opcode, samples) in &samples {
-            let flips = keys.valid.get(opcode).into_iter().flatten();
-            let step = samples.len().div_ceil(FIT_SAMPLES);
-            jobs.extend(samples.values().step_by(step).chain(flips).copied());
+        let keys = self.keys(&samples)?;
+        let mut table = Table::new(self.sm);
+        let mut jobs = first_jobs(&samples, &keys);
+        for round in 0..ROUNDS {
+            self.fit_into(&mut table, &keys, &jobs)?;
+            let open = corpus.open(&table);
+            eprintln!(
+                "round {round}: {} instructions fitted, {} opcodes open",
+                jobs.len(),
+                open.len()
+            );
+            jobs = further_jobs(&samples, &keys, &open);
+            if jobs.is_empty() {
+                break;
+            }
         }
+        Ok(table)
+    }
+
+    /// Fits the instructions and puts the entries of their opcodes into the table.
+    fn fit_into(&self, table: &mut Table, keys: &Keys, jobs: &[u128]) -> Result<(), Error> {
         let mut fits: BTreeMap<u16, Vec<(u128, Fitted)>> = BTreeMap::new();
-        for (bits, fitted) in jobs.iter().zip(fit::fit(&self.bench, self.sm, &jobs)?) {
+        for (bits, fitted) in jobs.iter().zip(fit::fit(&self.bench, self.sm, jobs)?) {
             let opcode = OPCODE.get(*bits);
             match fitted {
                 Ok(fitted) => fits.entry(opcode).or_default().push((*bits, fitted)),
                 Err(reason) => eprintln!("{opcode:#05x} {bits:#034x}: {reason}"),
             }
         }
-        let mut table = Table::new(self.sm);
         for (opcode, fits) in &fits {
-            let key = keys.bits.remove(opcode).unwrap_or_default();
-            match entry(fits, key.into_iter().collect()) {
+            let key = keys.bits.get(opcode).into_iter().flatten().copied();
+            match entry(fits, key.collect()) {
                 Ok(entry) => table.insert(*opcode, entry),
                 Err(reason) => eprintln!("{opcode:#05x}: {reason}"),
             }
         }
-        Ok(table)
+        Ok(())
     }
 
     /// Flips the bits of samples.
-    fn keys(&self, samples: &BTreeMap<u16, BTreeMap<u128, u128>>) -> Result<Keys, Error> {
+    fn keys(&self, samples: &Samples) -> Result<Keys, Error> {
         let mut probes = Vec::new();
         for samples in samples.values() {
             let step = samples.len().div_ceil(KEY_SAMPLES);
@@ -162,6 +182,47 @@ struct Keys {
     valid: BTreeMap<u16, Vec<u128>>,
 }
 
+/// A few samples of every value of the key.
+fn first_jobs(samples: &Samples, keys: &Keys) -> Vec<u128> {
+    let mut jobs = Vec::new();
+    for (opcode, samples) in samples {
+        let key = keys.bits.get(opcode).into_iter().flatten().copied();
+        let entry = Entry {
+            key: key.collect(),
+            ..Entry::default()
+        };
+        let mut taken: BTreeMap<u32, usize> = BTreeMap::new();
+        let flips = keys.valid.get(opcode).into_iter().flatten();
+        for &bits in samples.values().chain(flips) {
+            let count = taken.entry(entry.key_of(bits)).or_default();
+            if *count < FIRST_SAMPLES {
+                *count += 1;
+                jobs.push(bits);
+            }
+        }
+    }
+    jobs
+}
+
+/// Many samples of the opcodes that are open, and the instructions that leave them open.
+fn further_jobs(samples: &Samples, keys: &Keys, open: &BTreeMap<u16, Vec<&Seen>>) -> Vec<u128> {
+    let mut jobs = Vec::new();
+    for (opcode, culprits) in open {
+        let flips = keys.valid.get(opcode).into_iter().flatten().copied();
+        let samples: Vec<u128> = samples.get(opcode).map_or_else(Vec::new, |samples| {
+            let step = samples.len().div_ceil(FIT_SAMPLES).max(1);
+            samples.values().step_by(step).copied().collect()
+        });
+        let culprits = culprits
+            .iter()
+            .take(FIT_SAMPLES)
+            .map(|seen| plain(seen.bits));
+        let all: BTreeSet<u128> = samples.into_iter().chain(culprits).chain(flips).collect();
+        jobs.extend(all);
+    }
+    jobs
+}
+
 /// How many registers of each file are written, and how many are read; numbers aside.
 fn shape(marks: &[(File, u16, Mark)]) -> BTreeMap<(File, bool), u32> {
     let mut shape = BTreeMap::new();
@@ -182,13 +243,15 @@ fn entry(fits: &[(u128, Fitted)], mut key: Vec<u8>) -> Result<Entry, String> {
         if conflicts == 0 && key.len() <= MOST_KEY_BITS {
             break;
         }
-        let more = MODIFIERS.into_iter().flatten().map(|bit| bit as u8);
-        let more = more.filter(|bit| !key.contains(bit));
-        let best = more
-            .map(|bit| (self::conflicts(fits, &[&key[..], &[bit]].concat()), bit))
-            .min();
+        let better = |bits: &mut dyn Iterator<Item = u32>| {
+            let more = bits.map(|bit| bit as u8).filter(|bit| !key.contains(bit));
+            let best = more.map(|bit| (self::conflicts(fits, &[&key[..], &[bit]].concat()), bit));
+            best.min().filter(|(fewer, _)| *fewer < conflicts)
+        };
+        let best = better(&mut MODIFIERS.into_iter().flatten());
+        let best = best.or_else(|| better(&mut LAST_FIELD.clone()));
         match best {
-            Some((fewer, bit)) if fewer < conflicts && key.len() < MOST_KEY_BITS => key.push(bit),
+            Some((_, bit)) if key.len() < MOST_KEY_BITS => key.push(bit),
             _ => return Err(format!("no key tells its forms apart (so far {key:?})")),
         }
     }
@@ -229,91 +292,4 @@ fn conflicts(fits: &[(u128, Fitted)], key: &[u8]) -> usize {
         first.entry(entry.key_of(*bits)).or_insert(fitted).slots != fitted.slots
     });
     differ.count()
-}
-
-/// Holds the table against all instructions of the corpus.
-fn confirm(nvdisasm: Nvdisasm<'_>, table: &mut Table, cubins: &[Cubin]) -> Result<String, Error> {
-    let (mut confirmed, mut unknown) = (0u64, BTreeMap::<u16, u64>::new());
-    let mut wrong: BTreeMap<(u16, u32), (u64, String)> = BTreeMap::new();
-    let control = Table::read(table_sm(cubins), &[CONTROL]).unwrap_or_default();
-    for cubin in cubins {
-        let sections = nvdisasm.life_ranges(&cubin.bytes)?;
-        for section in &sections {
-            let Some((_, code)) = cubin.sections.iter().find(|known| known.0 == section.name)
-            else {
-                continue;
-            };
-            for row in &section.rows {
-                let Some(&inst) = code.get(row.offset as usize / 16) else {
-                    continue;
-                };
-                let opcode = OPCODE.get(inst.bits());
-                if control.entries().contains_key(&opcode) {
-                    continue;
-                }
-                match table.roles(inst) {
-                    None => *unknown.entry(opcode).or_default() += 1,
-                    Some(roles) if agrees(&roles, row) => {
-                        confirmed += 1;
-                        if let Some(row) = table.row_mut(inst) {
-                            row.confirmed += 1;
-                        }
-                    }
-                    Some(_) => {
-                        let key = table.entries()[&opcode].key_of(inst.bits());
-                        let example = format!(
-                            "{} at {:#x} of {}",
-                            row.text,
-                            row.offset,
-                            cubin.path.display()
-                        );
-                        wrong.entry((opcode, key)).or_insert((0, example)).0 += 1;
-                    }
-                }
-            }
-        }
-    }
-    for ((opcode, key), (count, example)) in &wrong {
-        eprintln!("contradicted {count} times: {opcode:#05x} key {key:#x}: {example}");
-        if let Some(entry) = table.entries().get(opcode) {
-            let mut entry = entry.clone();
-            entry.rows.remove(key);
-            table.insert(*opcode, entry);
-        }
-    }
-    for (opcode, count) in &unknown {
-        eprintln!("not in the table, {count} times: {opcode:#05x}");
-    }
-    let wrong: u64 = wrong.values().map(|wrong| wrong.0).sum();
-    let unknown: u64 = unknown.values().sum();
-    Ok(format!(
-        "{confirmed} instructions confirm the table, {wrong} contradict it, {unknown} are not in it"
-    ))
-}
-
-fn table_sm(cubins: &[Cubin]) -> u32 {
-    cubins.first().map_or(0, |cubin| cubin.sm)
-}
-
-/// Do the roles name exactly the registers that nvdisasm marks as defined and used?
-fn agrees(roles: &sass::Roles, row: &life_ranges::Row) -> bool {
-    let mut ours: BTreeSet<(File, u16, bool)> = BTreeSet::new();
-    for span in roles.spans() {
-        if let Some(file) = fit::file_of(span.file) {
-            ours.extend(
-                span.registers()
-                    .map(|r| (file, r, span.role == sass::Role::Def)),
-            );
-        }
-    }
-    let mut theirs = BTreeSet::new();
-    for &(file, register, mark) in &row.marks {
-        if mark.defines() {
-            theirs.insert((file, register, true));
-        }
-        if mark.uses() {
-            theirs.insert((file, register, false));
-        }
-    }
-    ours == theirs
 }

@@ -1,0 +1,127 @@
+//! The cubins of FILE: the file itself, or those in a fat binary, host object, executable or library.
+
+use std::collections::BTreeSet;
+
+use warpwright_sass::elf::Elf;
+use warpwright_sass::fatbin::{Fatbin, FatbinError, Kind};
+use warpwright_target::Gpu;
+
+use crate::failure::Failure;
+use crate::input::{Input, Level};
+
+/// Cubins of one architecture.
+pub struct DeviceCode {
+    name: String,
+    fat: Option<Fatbin>,
+    /// In file order.
+    pub cubins: Vec<Embedded>,
+}
+
+/// One of them.
+pub struct Embedded {
+    /// Its number in the fat binary; 0 for a file that is a cubin.
+    entry: usize,
+    /// The cubin.
+    pub bytes: Vec<u8>,
+}
+
+/// The cubins of a file for a GPU; without one, those of the only architecture that it has.
+pub fn of(input: &Input, gpu: Option<&Gpu>) -> Result<DeviceCode, Failure> {
+    let name = input.name.clone();
+    if input.level == Level::Cubin {
+        let bytes = input.bytes.clone();
+        return Ok(DeviceCode {
+            name,
+            fat: None,
+            cubins: vec![Embedded { entry: 0, bytes }],
+        });
+    }
+    let fail = |e: FatbinError| Failure::input(format!("`{name}`: {e}"));
+    let fat = Fatbin::parse(&input.bytes).map_err(fail)?;
+    let sm = architecture(&name, &fat, gpu)?;
+    let entries = fat.entries().iter().enumerate();
+    let entries = entries.filter(|(_, e)| e.kind == Kind::Cubin && e.sm == sm);
+    let cubins = entries.map(|(entry, _)| {
+        let bytes = fat.contents(entry).map_err(fail)?;
+        Ok(Embedded { entry, bytes })
+    });
+    let cubins = cubins.collect::<Result<_, Failure>>()?;
+    Ok(DeviceCode {
+        fat: Some(fat),
+        cubins,
+        name,
+    })
+}
+
+/// The architecture whose cubins the driver would take, as far as is known.
+fn architecture(name: &str, fat: &Fatbin, gpu: Option<&Gpu>) -> Result<u32, Failure> {
+    let cubins = fat.entries().iter().filter(|e| e.kind == Kind::Cubin);
+    let all: BTreeSet<u32> = cubins.map(|e| e.sm).collect();
+    let names: Vec<String> = all.iter().map(|sm| format!("sm_{sm}")).collect();
+    let names = names.join(", ");
+    match (gpu.map(|gpu| gpu.arch.sm), all.first(), all.len()) {
+        (_, None, _) => Err(Failure::input(format!(
+            "`{name}` holds no cubin, only PTX or intermediate code"
+        ))),
+        (Some(wanted), ..) => {
+            // Machine code runs on later architectures of the same generation.
+            let runs = all
+                .iter()
+                .filter(|&&sm| sm / 10 == wanted / 10 && sm <= wanted);
+            runs.max().copied().ok_or_else(|| {
+                let text = format!("`{name}` holds cubins for {names}, none for sm_{wanted}");
+                Failure::input(text)
+            })
+        }
+        (None, Some(only), 1) => Ok(*only),
+        (None, ..) => Err(Failure::input(format!(
+            "`{name}` holds cubins for {names}; choose with --gpu"
+        ))),
+    }
+}
+
+impl DeviceCode {
+    /// Only the cubins that have a function of that name.
+    pub fn with_function(mut self, function: Option<&str>) -> Result<Self, Failure> {
+        let Some(function) = function else {
+            return Ok(self);
+        };
+        if self.fat.is_some() {
+            self.cubins.retain(|cubin| {
+                let elf = Elf::parse(&cubin.bytes);
+                elf.is_ok_and(|elf| elf.kernel(function).is_ok())
+            });
+        }
+        match self.cubins.is_empty() {
+            true => Err(Failure::input(format!(
+                "`{}` has no function `{function}`",
+                self.name
+            ))),
+            false => Ok(self),
+        }
+    }
+
+    /// The file with these cubins in the place of its own.
+    pub fn replaced(&self, new: &[Vec<u8>]) -> Result<Vec<u8>, Failure> {
+        let Some(fat) = &self.fat else {
+            return new.first().cloned().ok_or_else(|| {
+                Failure::Internal("a cubin was taken apart and nothing came back".into())
+            });
+        };
+        let fail = |e: FatbinError| {
+            Failure::input(format!(
+                "`{}`: {e}; the file is unchanged (extract the cubin with `cuobjdump -xelf`, or build with \
+                 `-Xfatbin -compress=false`)",
+                self.name
+            ))
+        };
+        let mut fat = fat.clone();
+        for (old, new) in self.cubins.iter().zip(new) {
+            if old.bytes != *new {
+                let bytes = fat.replace(old.entry, new).map_err(fail)?;
+                fat = Fatbin::parse(&bytes).map_err(fail)?;
+            }
+        }
+        Ok(fat.into_bytes())
+    }
+}

@@ -1,0 +1,119 @@
+//! Differences between our liveness and nvdisasm's that are understood, from `sass-differences.txt`.
+//!
+//! A line of that file: an architecture or `*`, a part of function names or `*`, a part of the text of the
+//! first differing instruction or `*`, and behind a colon the explanation.
+
+use std::path::{Path, PathBuf};
+
+use warpwright_driver::life_ranges::Difference;
+
+use crate::Error;
+
+/// The file's lines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    lines: Vec<Line>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Line {
+    sm: Option<u32>,
+    function: String,
+    instruction: String,
+    why: String,
+}
+
+impl Known {
+    /// The file of this crate.
+    pub fn path() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("sass-differences.txt")
+    }
+
+    /// Reads the file of this crate.
+    ///
+    /// # Errors
+    /// It cannot be read, or has a line of another form.
+    pub fn load() -> Result<Known, Error> {
+        let path = Known::path();
+        let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, e))?;
+        Known::parse(&text).map_err(|line| Error::Directive {
+            file: path.display().to_string(),
+            line,
+        })
+    }
+
+    /// Reads a text; the error is the line that has another form.
+    ///
+    /// # Errors
+    /// That line.
+    pub fn parse(text: &str) -> Result<Known, String> {
+        let lines = text.lines().map(str::trim);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines = lines.map(|line| parse_line(line).ok_or_else(|| line.to_owned()));
+        Ok(Known {
+            lines: lines.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The explanation of a function's differences, if there is one.
+    pub fn explains(&self, sm: u32, function: &str, found: &[Difference]) -> Option<&str> {
+        let first = found.first()?;
+        let line = self.lines.iter().find(|line| {
+            line.sm.is_none_or(|known| known == sm)
+                && function.contains(&line.function)
+                && first.text.contains(&line.instruction)
+        });
+        line.map(|line| line.why.as_str())
+    }
+}
+
+fn parse_line(line: &str) -> Option<Line> {
+    let (place, why) = line.split_once(" : ")?;
+    let mut words = place.split_whitespace();
+    let sm = match words.next()? {
+        "*" => None,
+        word => Some(word.strip_prefix("sm_")?.parse().ok()?),
+    };
+    let part = |word: &str| {
+        if word == "*" {
+            String::new()
+        } else {
+            word.to_owned()
+        }
+    };
+    let line = Line {
+        sm,
+        function: part(words.next()?),
+        instruction: part(words.next()?),
+        why: why.trim().to_owned(),
+    };
+    words.next().is_none().then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_explains_what_it_names() {
+        let known = Known::parse("# why\nsm_80 sort CALL.REL : because\n").unwrap();
+        let found = |text: &str| Difference {
+            offset: 0,
+            text: text.into(),
+            register: "R2".into(),
+            ours: true,
+        };
+        let call = [found("CALL.REL.NOINC 0x10")];
+        assert_eq!(known.explains(80, "radix_sort", &call), Some("because"));
+        assert_eq!(known.explains(86, "radix_sort", &call), None);
+        assert_eq!(known.explains(80, "scan", &call), None);
+        assert_eq!(known.explains(80, "radix_sort", &[found("BRA 0x0")]), None);
+    }
+
+    #[test]
+    fn other_lines_are_errors() {
+        for line in ["sm_80 a b", "sm_x a b : c", "sm_80 a : c", "* a b d : c"] {
+            assert_eq!(Known::parse(line), Err(line.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! What the check of a SASS corpus came to: a result file, and the tables of docs/sass.md made from it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::table::grouped;
+
+/// Where the tables stand in the page: between these two lines.
+const MARKS: [&str; 2] = ["<!-- corpus -->", "<!-- /corpus -->"];
+const SCHEMA: &str = "warpwright.sass-corpus/1";
+
+/// Reasons by number of functions.
+type Counts = BTreeMap<String, u64>;
+
+/// All figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Results {
+    schema: String,
+    /// The version of nvdisasm that liveness was compared with; empty if it was not.
+    pub nvdisasm: String,
+    /// By version of ptxas and architecture.
+    pub rows: Vec<Row>,
+}
+
+/// The cubins of one ptxas for one architecture.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// Release of ptxas.
+    pub ptxas: String,
+    /// Architecture, 90 for sm_90.
+    pub sm: u32,
+    /// Files.
+    pub cubins: u64,
+    /// Kernels.
+    pub kernels: u64,
+    /// Functions with a section of their own: kernels, nearly all.
+    pub functions: u64,
+    /// Instructions.
+    pub instructions: u64,
+    /// Instructions that the tables do not explain.
+    pub opaque: u64,
+    /// Files whose round trip is the identity at every level.
+    pub identical: u64,
+    /// Functions whose code was moved and moved back.
+    pub edited: u64,
+    /// Functions that the edit layer refuses, by reason.
+    pub refused: Counts,
+    /// The comparison with nvdisasm.
+    pub liveness: Liveness,
+    /// Promises that do not hold.
+    pub failures: Vec<String>,
+}
+
+/// What the comparison of liveness came to, in functions unless said otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Liveness {
+    /// That agree at every instruction.
+    pub functions: u64,
+    /// Their instructions.
+    pub instructions: u64,
+    /// Registers (times instructions) for which nvdisasm contradicts itself.
+    pub contradictions: u64,
+    /// With instructions whose roles are not known.
+    pub opaque: u64,
+    /// Those instructions, by mnemonic.
+    pub unknown: Counts,
+    /// That differ for a reason that is known.
+    pub explained: Counts,
+    /// That differ otherwise.
+    pub differing: u64,
+    /// That were not compared.
+    pub left_out: Counts,
+}
+
+impl Default for Results {
+    fn default() -> Self {
+        Results {
+            schema: SCHEMA.to_owned(),
+            nvdisasm: String::new(),
+            rows: Vec::new(),
+        }
+    }
+}
+
+fn add_counts(to: &mut Counts, from: &Counts) {
+    for (why, count) in from {
+        *to.entry(why.clone()).or_default() += count;
+    }
+}
+
+impl Row {
+    fn add(&mut self, other: &Row) {
+        self.cubins += other.cubins;
+        self.kernels += other.kernels;
+        self.functions += other.functions;
+        self.instructions += other.instructions;
+        self.opaque += other.opaque;
+        self.identical += other.identical;
+        self.edited += other.edited;
+        add_counts(&mut self.refused, &other.refused);
+        let (live, more) = (&mut self.liveness, &other.liveness);
+        live.functions += more.functions;
+        live.instructions += more.instructions;
+        live.contradictions += more.contradictions;
+        live.opaque += more.opaque;
+        live.differing += more.differing;
+        add_counts(&mut live.unknown, &more.unknown);
+        add_counts(&mut live.explained, &more.explained);
+        add_counts(&mut live.left_out, &more.left_out);
+        self.failures.extend(other.failures.iter().cloned());
+    }
+}
+
+impl Results {
+    /// Where the result of the whole corpus is kept.
+    pub fn path() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("sass-results.json")
+    }
+
+    /// Adds a row to the one of its ptxas and architecture.
+    pub fn add(&mut self, row: Row) {
+        let key = |row: &Row| (row.ptxas.clone(), row.sm);
+        match self.rows.binary_search_by_key(&key(&row), key) {
+            Ok(at) => self.rows[at].add(&row),
+            Err(at) => self.rows.insert(at, row),
+        }
+    }
+
+    /// All rows together.
+    pub fn total(&self) -> Row {
+        let mut all = Row::default();
+        self.rows.iter().for_each(|row| all.add(row));
+        all
+    }
+
+    /// Does every promise hold?
+    pub fn is_good(&self) -> bool {
+        self.rows.iter().all(|row| row.failures.is_empty())
+    }
+
+    /// Reads a result file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is none.
+    pub fn load(path: &Path) -> Result<Results, Error> {
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+        serde_json::from_slice(&bytes).map_err(|source| Error::Index {
+            path: path.to_path_buf(),
+            source,
+        })
+    }
+
+    /// Writes a result file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn save(&self, path: &Path) -> Result<(), Error> {
+        let text = serde_json::to_string_pretty(self).map_err(|source| Error::Index {
+            path: path.to_path_buf(),
+            source,
+        })?;
+        std::fs::write(path, text + "\n").map_err(|e| Error::io(path, e))
+    }
+
+    /// The figures as Markdown.
+    pub fn tables(&self) -> String {
+        let all = self.total();
+        let mut text = String::from(
+            "| ptxas | architecture | cubins | kernels | functions | instructions | opaque | identical | moved and back | refused |\n\
+             |---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n",
+        );
+        for row in &self.rows {
+            row_of_code(&mut text, &row.ptxas, &format!("sm_{}", row.sm), row);
+        }
+        row_of_code(&mut text, "**all**", "", &all);
+        list(
+            &mut text,
+            "Refused by the edit layer, by reason",
+            &all.refused,
+        );
+        if !self.nvdisasm.is_empty() {
+            self.liveness(&mut text, &all);
+        }
+        for failure in &all.failures {
+            let _ = writeln!(text, "- FAILED {failure}");
+        }
+        text
+    }
+
+    fn liveness(&self, text: &mut String, all: &Row) {
+        let _ = write!(
+            text,
+            "\nLiveness against nvdisasm {}, in functions:\n\n\
+             | ptxas | architecture | agree | their instructions | explained | differ | with unknown instructions | left out | nvdisasm contradicts itself |\n\
+             |---|---|---:|---:|---:|---:|---:|---:|---:|\n",
+            self.nvdisasm
+        );
+        for row in &self.rows {
+            row_of_liveness(text, &row.ptxas, &format!("sm_{}", row.sm), &row.liveness);
+        }
+        row_of_liveness(text, "**all**", "", &all.liveness);
+        list(
+            text,
+            "Explained (`crates/corpus/sass-differences.txt`)",
+            &all.liveness.explained,
+        );
+        list(text, "Left out", &all.liveness.left_out);
+        list(text, "Instructions without roles", &all.liveness.unknown);
+    }
+}
+
+fn row_of_code(text: &mut String, ptxas: &str, sm: &str, row: &Row) {
+    let numbers = [
+        row.cubins,
+        row.kernels,
+        row.functions,
+        row.instructions,
+        row.opaque,
+        row.identical,
+        row.edited,
+        row.refused.values().sum(),
+    ];
+    let _ = writeln!(
+        text,
+        "| {ptxas} | {sm} | {} |",
+        numbers.map(grouped).join(" | ")
+    );
+}
+
+fn row_of_liveness(text: &mut String, ptxas: &str, sm: &str, live: &Liveness) {
+    let numbers = [
+        live.functions,
+        live.instructions,
+        live.explained.values().sum(),
+        live.differing,
+        live.opaque,
+        live.left_out.values().sum(),
+        live.contradictions,
+    ];
+    let _ = writeln!(
+        text,
+        "| {ptxas} | {sm} | {} |",
+        numbers.map(grouped).join(" | ")
+    );
+}
+
+/// The most frequent first.
+fn list(text: &mut String, title: &str, counts: &Counts) {
+    if counts.is_empty() {
+        return;
+    }
+    let _ = write!(text, "\n{title}:\n\n");
+    let mut sorted: Vec<_> = counts.iter().collect();
+    sorted.sort_by_key(|(why, count)| (std::cmp::Reverse(**count), why.as_str()));
+    for (why, count) in sorted {
+        let _ = writeln!(text, "- {}: {why}", grouped(*count));
+    }
+}
+
+/// The page with the tables in their place, if it has one.
+pub fn in_page(page: &str, tables: &str) -> Option<String> {
+    let (head, rest) = page.split_once(MARKS[0])?;
+    let (_, tail) = rest.split_once(MARKS[1])?;
+    Some(format!("{head}{}\n{tables}{}{tail}", MARKS[0], MARKS[1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(ptxas: &str, sm: u32) -> Row {
+        Row {
+            ptxas: ptxas.into(),
+            sm,
+            cubins: 1,
+            instructions: 1000,
+            refused: Counts::from([("BRX".to_owned(), 2)]),
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn rows_add_up_in_order() {
+        let mut results = Results::default();
+        for (ptxas, sm) in [("13.5", 90), ("13.0", 90), ("13.5", 75), ("13.5", 90)] {
+            results.add(row(ptxas, sm));
+        }
+        let keys: Vec<_> = results
+            .rows
+            .iter()
+            .map(|r| (&*r.ptxas, r.sm, r.cubins))
+            .collect();
+        assert_eq!(keys, [("13.0", 90, 1), ("13.5", 75, 1), ("13.5", 90, 2)]);
+        let tables = results.tables();
+        assert!(
+            tables.contains("| 13.5 | sm_90 | 2 | 0 | 0 | 2,000 |"),
+            "{tables}"
+        );
+        assert!(tables.contains("- 8: BRX"), "{tables}");
+    }
+
+    #[test]
+    fn the_tables_go_between_the_marks() {
+        let page = "a\n<!-- corpus -->\nold\n<!-- /corpus -->\nb\n";
+        let new = in_page(page, "new\n");
+        let expected = "a\n<!-- corpus -->\nnew\n<!-- /corpus -->\nb\n";
+        assert_eq!(new.as_deref(), Some(expected));
+        assert_eq!(in_page("nothing", "new"), None);
+    }
+}

@@ -1,0 +1,293 @@
+//! Fat binaries: the container in which nvcc puts cubins and PTX for several architectures, alone in a
+//! file or in a section of a host object, executable or shared library.
+//!
+//! A container is a header (magic, version, its own size, bytes that follow) and entries one behind the
+//! other, each a header and a payload of as many bytes as it states. Of an entry's header we use
+//! (little-endian; compared with cuobjdump's list and its extracted files, nvcc 13.0 and 13.5):
+//!
+//! | offset | what |
+//! |--:|---|
+//! | 0 | kind, 16 bits: 1 PTX, 2 cubin |
+//! | 4 | bytes of this header, 32 bits |
+//! | 8 | bytes of the payload with its padding, 64 bits |
+//! | 16 | bytes of the compressed payload, 32 bits, 0 if it is not compressed |
+//! | 28 | architecture, 32 bits |
+//! | 40 | flags, 64 bits: bit 13 LZ4, bit 15 Zstandard |
+//! | 56 | bytes when not compressed, 64 bits, 0 if it is not compressed |
+//!
+//! Other fields are kept. A cubin is replaced in its place ([`Fatbin::replace`]): the file's layout does
+//! not change, so the new one must not need more bytes than the old one has, compressed if need be.
+
+mod payload;
+mod read;
+
+use std::ops::Range;
+
+pub use payload::Compression;
+
+/// Why device code cannot be taken out of a file or put back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FatbinError {
+    /// The file has no fat binary.
+    #[error("it holds no device code (no .nv_fatbin section, and it is no fat binary itself)")]
+    None,
+    /// Headers contradict each other.
+    #[error("its fat binary is damaged: {0}")]
+    Damaged(String),
+    /// A payload is compressed in a way that we do not know.
+    #[error("entry {0} of its fat binary is compressed in an unknown way (flags {1:#x})")]
+    UnknownCompression(usize, u64),
+    /// A payload cannot be decompressed.
+    #[error("entry {0} of its fat binary cannot be decompressed: {1}")]
+    Decompression(usize, String),
+    /// The new cubin needs more bytes than the old one has.
+    #[error(
+        "the new cubin of entry {entry} needs {needed} bytes (compressed, {compressed}), but there is room for {room} only"
+    )]
+    TooLarge {
+        /// Which entry.
+        entry: usize,
+        /// Bytes of the new cubin.
+        needed: usize,
+        /// The same, compressed.
+        compressed: usize,
+        /// Bytes of the old payload, padding included.
+        room: usize,
+    },
+    /// The entry is not a cubin, or there is none of that number.
+    #[error("entry {0} of its fat binary is no cubin")]
+    NoCubin(usize),
+}
+
+/// What a payload is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// PTX text.
+    Ptx,
+    /// A cubin.
+    Cubin,
+    /// Something else (intermediate code of `-dlto`, for example).
+    Other(u16),
+}
+
+/// One payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is.
+    pub kind: Kind,
+    /// The architecture as a number, 90 for sm_90.
+    pub sm: u32,
+    /// The section of the host file, empty in a fat binary of its own.
+    pub section: String,
+    /// How it is stored.
+    pub compression: Compression,
+    /// Where its header stands in the file.
+    header: Range<usize>,
+    /// Where its payload stands in the file, padding included.
+    payload: Range<usize>,
+    /// Bytes of the payload that count, as stored.
+    stored: usize,
+    /// Bytes when not compressed.
+    size: usize,
+}
+
+/// A file with fat binaries in it.
+#[derive(Debug, Clone)]
+pub struct Fatbin {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+impl Fatbin {
+    /// Finds the payloads of a host object, executable or library (ELF), or of a fat binary of its own.
+    ///
+    /// # Errors
+    /// There is none, or the headers contradict each other.
+    pub fn parse(bytes: &[u8]) -> Result<Fatbin, FatbinError> {
+        let entries = read::entries(bytes)?;
+        Ok(Fatbin {
+            bytes: bytes.to_vec(),
+            entries,
+        })
+    }
+
+    /// All payloads, in file order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The file.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// The contents of an entry, decompressed.
+    ///
+    /// # Errors
+    /// There is no such entry, or it cannot be decompressed.
+    pub fn contents(&self, index: usize) -> Result<Vec<u8>, FatbinError> {
+        let entry = self.entries.get(index).ok_or(FatbinError::NoCubin(index))?;
+        let stored = &self.bytes[entry.payload.start..entry.payload.start + entry.stored];
+        payload::unpack(index, entry, stored)
+    }
+
+    /// The file with another cubin in the place of an entry; everything else stays. If it does not fit as
+    /// it is, it is compressed (Zstandard).
+    ///
+    /// # Errors
+    /// The entry is no cubin, or the new one does not fit.
+    pub fn replace(&self, index: usize, cubin: &[u8]) -> Result<Vec<u8>, FatbinError> {
+        let entry = self.entries.get(index).filter(|e| e.kind == Kind::Cubin);
+        let entry = entry.ok_or(FatbinError::NoCubin(index))?;
+        let room = entry.payload.len();
+        let packed;
+        let (stored, compression) = if cubin.len() <= room {
+            (cubin, Compression::None)
+        } else {
+            packed = payload::pack(cubin);
+            (&packed[..], Compression::Zstd)
+        };
+        if stored.len() > room {
+            return Err(FatbinError::TooLarge {
+                entry: index,
+                needed: cubin.len(),
+                compressed: stored.len(),
+                room,
+            });
+        }
+        let mut bytes = self.bytes.clone();
+        let place = &mut bytes[entry.payload.clone()];
+        place.fill(0);
+        place[..stored.len()].copy_from_slice(stored);
+        let sizes = match compression {
+            Compression::None => (0, 0),
+            _ => (stored.len(), cubin.len()),
+        };
+        read::describe(&mut bytes[entry.header.clone()], compression, sizes);
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fat binary of its own with these payloads (kind, architecture, flags, stored, size).
+    fn container(entries: &[(u16, u32, u64, &[u8], usize)]) -> Vec<u8> {
+        let mut body = Vec::new();
+        for &(kind, sm, flags, stored, size) in entries {
+            let padded = stored.len().next_multiple_of(8);
+            let mut header = vec![0u8; 64];
+            header[0..2].copy_from_slice(&kind.to_le_bytes());
+            header[2..4].copy_from_slice(&0x101u16.to_le_bytes());
+            header[4..8].copy_from_slice(&64u32.to_le_bytes());
+            header[8..16].copy_from_slice(&(padded as u64).to_le_bytes());
+            if size > 0 {
+                header[16..20].copy_from_slice(&(stored.len() as u32).to_le_bytes());
+            }
+            header[28..32].copy_from_slice(&sm.to_le_bytes());
+            header[40..48].copy_from_slice(&flags.to_le_bytes());
+            header[56..64].copy_from_slice(&(size as u64).to_le_bytes());
+            body.extend(header);
+            body.extend(stored);
+            body.resize(body.len().next_multiple_of(8), 0);
+        }
+        let mut file = 0xba55_ed50u32.to_le_bytes().to_vec();
+        file.extend([1, 0, 16, 0]);
+        file.extend((body.len() as u64).to_le_bytes());
+        file.extend(body);
+        file
+    }
+
+    fn cubin(bytes: usize) -> Vec<u8> {
+        let noise = (0..bytes).map(|i| (i as u32).wrapping_mul(0x9e37_79b9).to_le_bytes()[3] & 15);
+        let mut cubin: Vec<u8> = noise.collect();
+        cubin[..4].copy_from_slice(b"\x7fELF");
+        cubin
+    }
+
+    #[test]
+    fn payloads_come_out_as_they_went_in() {
+        let (ptx, code) = (b".version 9.0 .target sm_90".repeat(20), cubin(1000));
+        // One literal block: token 0xf0, length, bytes.
+        let mut lz4 = vec![0xf0, (ptx.len() - 15 - 255) as u8];
+        lz4.insert(1, 255);
+        lz4.extend(&ptx);
+        let file = container(&[
+            (2, 90, 0x11, &code, 0),
+            (1, 90, 0x2011, &lz4, ptx.len()),
+            (2, 75, 0x8011, &payload::pack(&code), code.len()),
+        ]);
+        let fat = Fatbin::parse(&file).expect("it is a fat binary");
+        let kinds: Vec<_> = fat.entries().iter().map(|e| (e.kind, e.sm)).collect();
+        assert_eq!(
+            kinds,
+            [(Kind::Cubin, 90), (Kind::Ptx, 90), (Kind::Cubin, 75)]
+        );
+        assert_eq!(fat.contents(0), Ok(code.clone()));
+        assert_eq!(fat.contents(1), Ok(ptx));
+        assert_eq!(fat.contents(2), Ok(code));
+    }
+
+    #[test]
+    fn a_cubin_is_replaced_in_its_place() {
+        let (old, other) = (cubin(1000), cubin(400));
+        let file = container(&[(2, 90, 0x11, &old, 0), (2, 75, 0x11, &other, 0)]);
+        let fat = Fatbin::parse(&file).expect("it is a fat binary");
+        for size in [600, 1000, 1500] {
+            let new = cubin(size);
+            let written = fat.replace(0, &new).expect("it fits");
+            assert_eq!(written.len(), file.len());
+            let read = Fatbin::parse(&written).expect("still a fat binary");
+            let found = read.contents(0).expect("it comes out");
+            assert_eq!(&found[..size], new, "{size}");
+            assert!(found[size..].iter().all(|&b| b == 0));
+            assert_eq!(read.contents(1), Ok(other.clone()));
+        }
+        assert_eq!(fat.replace(0, &old), Ok(file));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let file = container(&[(2, 90, 0x11, &cubin(100), 0), (1, 90, 0x11, b"ptx", 0)]);
+        let fat = Fatbin::parse(&file).expect("it is a fat binary");
+        let error = fat.replace(0, &cubin(10_000));
+        assert!(matches!(
+            error,
+            Err(FatbinError::TooLarge {
+                entry: 0,
+                room: 104,
+                ..
+            })
+        ));
+        assert_eq!(fat.replace(1, b"x"), Err(FatbinError::NoCubin(1)));
+    }
+
+    #[test]
+    fn damage_is_an_error_and_never_a_panic() {
+        let code = cubin(500);
+        let packed = payload::pack(&code);
+        let file = container(&[
+            (2, 90, 0x8011, &packed, code.len()),
+            (1, 90, 0x11, b"ptx", 0),
+        ]);
+        for at in 0..file.len() {
+            for value in [0, 0xff, file[at] ^ 1] {
+                let mut bad = file.clone();
+                bad[at] = value;
+                if let Ok(fat) = Fatbin::parse(&bad) {
+                    let count = fat.entries().len();
+                    (0..count).for_each(|i| drop(fat.contents(i)));
+                }
+            }
+            drop(Fatbin::parse(&file[..at]));
+        }
+        assert_eq!(Fatbin::parse(b"hello").err(), Some(FatbinError::None));
+        let odd = container(&[(2, 90, 0x4011, &packed, code.len())]);
+        let fat = Fatbin::parse(&odd).expect("the headers are fine");
+        assert_eq!(
+            fat.contents(0),
+            Err(FatbinError::UnknownCompression(0, 0x4011))
+        );
+    }
+}
