@@ -16,6 +16,7 @@ use warpwright_sass::Instruction;
 use warpwright_sass::elf::info::{Attribute, Record, Value};
 use warpwright_sass::elf::{Elf, ElfError, KernelSections};
 use warpwright_sass::function::{Calls, Code};
+use warpwright_sass::hazards;
 use warpwright_sass::spill::{self, Frame, Index, Layout, Move, Refusal, Shape, Slot};
 use warpwright_target::{Resources, most_shared_memory, occupancy};
 
@@ -100,8 +101,26 @@ pub fn spill_to_shared(
     }
     launch.enforce(&mut elf, kernel)?;
     let bytes = elf.write()?;
-    prove(&original, &Elf::parse(&bytes)?, kernel, &launch, setting)?;
+    let new = Elf::parse(&bytes)?;
+    without_hazards(&new, kernel)?;
+    prove(&original, &new, kernel, &launch, setting)?;
     Ok(bytes)
+}
+
+/// The moved accesses keep their control fields, but a load from shared memory is no load from local
+/// memory, and there is new code at the entry: nothing may come too soon.
+fn without_hazards(elf: &Elf, kernel: &str) -> Result<(), DemoteError> {
+    let code = Code::new(elf, &elf.kernel(kernel)?, Calls::Followed);
+    let code = code.map_err(|error| other(error.to_string()))?;
+    let violations = hazards::check(&code)
+        .map_err(|error| other(format!("its control fields cannot be checked: {error}")))?;
+    match violations.first() {
+        None => Ok(()),
+        Some(first) => Err(other(format!(
+            "a hazard in the rewritten code: {}",
+            first.describe(&code)
+        ))),
+    }
 }
 
 /// The slots that save the most traffic in `room` bytes of shared memory per block: a 0-1 knapsack of

@@ -175,3 +175,33 @@ fn what_cannot_move_is_refused_by_name() {
         spill_to_shared(&cubin, "spilling", &setting(&gpu, [64, 1, 1]), Extent::All).unwrap_err();
     assert!(error.to_string().contains("does not spill"), "{error}");
 }
+
+/// What the pass does not change must be sound, too: the checker looks at the whole function.
+#[test]
+fn a_kernel_with_a_hazard_is_dropped_with_the_reason() {
+    let gpu = lookup("h200").expect("a known GPU");
+    let text = module(48, 32, ".reqntid 64");
+    let Some(cubin) = build("a_kernel_with_a_hazard_is_dropped_with_the_reason", &text) else {
+        return;
+    };
+    let mut elf = Elf::parse(&cubin).expect("a cubin");
+    let sections = elf.kernel("spilling").expect("the kernel");
+    let code = elf.instructions(&sections).expect("its code");
+    let without_waits = code.into_iter().map(|inst| {
+        let mut control = inst.control();
+        control.wait_mask = 0;
+        inst.with_control(control).expect("a control field")
+    });
+    let without_waits: Vec<_> = without_waits.collect();
+    elf.set_instructions("spilling", &without_waits)
+        .expect("as many instructions");
+    let damaged = elf.write().expect("a cubin");
+    let setting = setting(&gpu, [64, 1, 1]);
+    let why = spill_to_shared(&damaged, "spilling", &setting, Extent::All)
+        .expect_err("nothing waits for anything");
+    let why = why.to_string();
+    assert!(
+        why.contains("a hazard in the rewritten code") && why.contains("nothing waits for"),
+        "{why}"
+    );
+}

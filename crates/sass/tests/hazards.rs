@@ -3,9 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod sample;
+
 use std::path::Path;
 
-use warpwright_sass::function::Code;
+use warpwright_sass::elf::Elf;
+use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::hazards::{Unchecked, check};
 use warpwright_sass::text;
 
@@ -43,4 +46,28 @@ fn what_is_not_known_is_refused_by_name() {
     assert_eq!(check(&other), Err(Unchecked::Architecture(75)));
     let far = code(".sm 90\n.function f\nB------:R-:W-:-:S05:U---- RET.REL.NODEC R20 0x0\n");
     assert_eq!(check(&far), Err(Unchecked::UnknownCall));
+}
+
+#[test]
+fn nothing_is_said_of_what_ptxas_wrote() {
+    let samples = sample::cubins("nothing_is_said_of_what_ptxas_wrote");
+    let (mut checked, mut expected) = (0, 0);
+    for sample in samples.unwrap_or_default() {
+        let elf = Elf::parse(&sample.cubin).unwrap();
+        if elf.target().sm != 90 || elf.is_relocatable() {
+            continue;
+        }
+        expected = 10;
+        for kernel in elf.kernels().unwrap() {
+            let code = Code::new(&elf, &kernel, Calls::Followed).unwrap();
+            let Ok(violations) = check(&code) else {
+                continue;
+            };
+            let said: Vec<String> = violations.iter().map(|v| v.describe(&code)).collect();
+            let name = format!("{}: {}", sample.name, kernel.name);
+            assert_eq!(said, [] as [&str; 0], "{name}");
+            checked += 1;
+        }
+    }
+    assert!(checked >= expected, "only {checked} functions checked");
 }
