@@ -4,10 +4,12 @@
 mod build;
 mod canonical;
 pub mod dsl;
+pub mod emit;
 pub mod evaluate;
 pub mod extract;
 pub mod ir;
 mod names;
 mod rules;
+pub mod schedule;
 pub mod statistics;
 pub mod stream;

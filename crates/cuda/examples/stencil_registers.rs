@@ -1,0 +1,130 @@
+//! Registers that nvcc and ptxas give to the benchmarks' kernels, scheduled and not: the table of
+//! docs/stencil-scheduling.md. Uses the toolkit that is found (`WARPWRIGHT_TOOLKIT`).
+//!
+//! ```text
+//! stencil_registers FOLDER    (examples/stencils)
+//! ```
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use warpwright_cuda::stencil::dsl;
+use warpwright_cuda::stencil::emit::{Hold, Options, generate};
+use warpwright_cuda::stencil::ir::Stencil;
+use warpwright_cuda::stencil::schedule::fission::{Crossing, split};
+use warpwright_toolkit::{FindOptions, NvccJob, Toolkit};
+
+/// Name, extent along every dimension, points per thread, kernels.
+const ROWS: [(&str, i64, &[u32], usize); 13] = [
+    ("2d25pt", 8196, &[4], 1),
+    ("2d64pt", 8200, &[4], 1),
+    ("2d81pt", 8200, &[4], 1),
+    ("3d27pt", 514, &[4], 1),
+    ("3d125pt", 516, &[4], 1),
+    ("3d125pt", 516, &[4, 4], 1),
+    ("hypterm", 308, &[], 1),
+    ("hypterm", 308, &[], 3),
+    ("rhs4th3fort", 304, &[], 1),
+    ("rhs4th3fort", 304, &[], 3),
+    ("derivative", 304, &[], 1),
+    ("derivative", 304, &[], 2),
+    ("derivative", 304, &[2], 1),
+];
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let folder = std::env::args().nth(1).ok_or("which folder?")?;
+    let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
+    println!(
+        "| stencil | points per thread | kernels | MAXLIVE as written | atomic | interleaved | registers as written | scheduled | with fences | schedule, s |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for (name, size, factors, kernels) in ROWS {
+        let path = Path::new(&folder).join(format!("{name}.stencil"));
+        let text =
+            std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let mut stencil = dsl::parse(&text).map_err(|_| format!("{name}: no stencil"))?;
+        stencil.reassociate = true;
+        let parts = split(&stencil, kernels, Crossing::Recompute).ok_or("it cannot be split so")?;
+        let options = Options {
+            factors: factors.to_vec(),
+            sizes: Some(stencil.parameters.values().map(|_| size).collect()),
+            ..Options::default()
+        };
+        let scheduled = registers(&toolkit, &parts, &options)?;
+        let written = Options {
+            unscheduled: true,
+            ..options.clone()
+        };
+        let written = registers(&toolkit, &parts, &written)?;
+        let fenced = Options {
+            order: Hold::Fence(1),
+            ..options.clone()
+        };
+        let fenced = registers(&toolkit, &parts, &fenced)?;
+        let points: u32 = factors.iter().product();
+        println!(
+            "| {name} | {points} | {kernels} | {} | {} | {} | {} | {} | {} | {:.2} |",
+            written.max_live,
+            scheduled.atomic,
+            scheduled.max_live,
+            written.text,
+            scheduled.text,
+            fenced.text,
+            scheduled.seconds
+        );
+    }
+    Ok(())
+}
+
+/// The largest numbers over the kernels of one build.
+struct Found {
+    max_live: u32,
+    atomic: u32,
+    text: String,
+    /// What it took to schedule and to write.
+    seconds: f64,
+}
+
+fn registers(toolkit: &Toolkit, parts: &[Stencil], options: &Options) -> Result<Found, String> {
+    let start = Instant::now();
+    let generated = generate(parts, options).map_err(|e| e.to_string())?;
+    let seconds = start.elapsed().as_secs_f64();
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let source = folder.path().join("stencil.cu");
+    std::fs::write(&source, &generated.text).map_err(|e| e.to_string())?;
+    let mut job = NvccJob::new(&source, "sm_90");
+    job.lineinfo = false;
+    let nvcc = toolkit.nvcc().map_err(|e| e.to_string())?;
+    let build = nvcc.to_cubin(&job).map_err(|e| e.to_string())?;
+    let mut most = (0, 0);
+    for kernel in &generated.kernels {
+        let resources = build
+            .resources
+            .kernel(&kernel.name)
+            .ok_or("no resources reported")?;
+        let registers = resources.registers.unwrap_or(0);
+        most = most.max((registers, resources.spill_stores));
+    }
+    let text = match most {
+        (registers, 0) => registers.to_string(),
+        (registers, bytes) => format!("{registers} + {bytes} B"),
+    };
+    let schedules = generated.kernels.iter().map(|k| &k.schedule);
+    Ok(Found {
+        max_live: schedules.clone().map(|s| s.max_live).max().unwrap_or(0),
+        atomic: schedules.map(|s| s.atomic).max().unwrap_or(0),
+        text,
+        seconds,
+    })
+}

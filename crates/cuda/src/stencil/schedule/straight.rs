@@ -1,0 +1,297 @@
+//! A schedule as straight-line code, and its register pressure.
+//!
+//! A label is loaded right before the first step that reads it and stays in its register up to
+//! its last use: the spill-free model of section 3.1. A step reads its operands and writes its
+//! result; the result may take the register of an operand that ends there, as in `r1 <- r2 op r3`.
+//! A stored value leaves its register when it is complete.
+//!
+//! MAXLIVE is the largest number of values alive right before or right after any step. The
+//! recursive numbers of [`super::schedule_tree`] promise it; here it is counted.
+
+use std::collections::HashMap;
+
+use cranelift_entity::SecondaryMap;
+
+use super::dag::{Child, Dag, Kind, Node};
+use super::labels::{Label, LabelSet};
+
+/// One operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Evaluates an operator whose operands are there.
+    Compute(Node),
+    /// Takes one child of an accumulation, by its index, into the accumulator. The first such step
+    /// of a node starts the accumulator.
+    Accumulate(Node, u32),
+}
+
+/// A value that occupies a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Value {
+    /// A label: a loaded value or the value of a tree.
+    Label(Label),
+    /// The value of an inner node.
+    Temp(Node),
+}
+
+/// Labels alive around a piece of code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Context {
+    /// In registers before it.
+    pub live_in: LabelSet,
+    /// In registers after it.
+    pub live_out: LabelSet,
+}
+
+/// From nodes to values.
+#[derive(Clone, Debug)]
+pub struct Values<'d> {
+    dag: &'d Dag,
+    targets: SecondaryMap<Node, Option<Label>>,
+}
+
+impl Step {
+    /// The node whose value the step computes or adds to.
+    pub fn node(self) -> Node {
+        match self {
+            Step::Compute(node) | Step::Accumulate(node, _) => node,
+        }
+    }
+}
+
+impl<'d> Values<'d> {
+    /// For a DAG.
+    pub fn new(dag: &'d Dag) -> Values<'d> {
+        let mut targets = SecondaryMap::new();
+        for tree in dag.trees.values() {
+            targets[tree.root] = Some(tree.target);
+        }
+        Values { dag, targets }
+    }
+
+    /// The register value of a node; `None` for free operands.
+    pub fn of(&self, node: Node) -> Option<Value> {
+        match self.dag.nodes[node].kind {
+            Kind::Leaf(_) => self.dag.register_label(node).map(Value::Label),
+            Kind::Literal(_) | Kind::Multiply => None,
+            _ => Some(self.targets[node].map_or(Value::Temp(node), Value::Label)),
+        }
+    }
+
+    /// The label that a node is the root for.
+    pub fn target(&self, node: Node) -> Option<Label> {
+        self.targets[node]
+    }
+
+    /// The nodes that a step reads, the accumulator aside.
+    pub fn operands(&self, step: Step) -> Vec<Node> {
+        let nodes = &self.dag.nodes;
+        let all = |children: &[Child]| children.iter().map(|c| c.node).collect();
+        match step {
+            Step::Compute(node) => all(&nodes[node].children),
+            Step::Accumulate(node, at) => {
+                let child = nodes[node].children[at as usize].node;
+                match nodes[child].kind {
+                    Kind::Multiply => all(&nodes[child].children),
+                    _ => vec![child],
+                }
+            }
+        }
+    }
+
+    /// The values that a step reads, the accumulator aside.
+    pub fn reads(&self, step: Step) -> Vec<Value> {
+        let mut found: Vec<Value> = self
+            .operands(step)
+            .into_iter()
+            .filter_map(|node| self.of(node))
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+/// Where a value lives: step numbers, inclusive. It is alive after `first` (before it already, if
+/// it is loaded there) and before `last`.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    first: usize,
+    loaded: bool,
+    last_write: usize,
+    last: usize,
+}
+
+/// The pressure of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// Values alive right before each step, its operands included.
+    pub before: Vec<u32>,
+    /// Values alive right after each step, its result included.
+    pub after: Vec<u32>,
+}
+
+impl Profile {
+    /// Counts the pressure of a schedule in a context.
+    pub fn new(dag: &Dag, steps: &[Step], context: &Context) -> Profile {
+        let ranges = ranges(&Values::new(dag), steps, context);
+        // Events at twice the step number: before the step, and one more: after it.
+        let mut change = vec![0_i64; 2 * steps.len() + 2];
+        for range in ranges.values() {
+            let start = 2 * range.first + usize::from(!range.loaded);
+            let end = (2 * range.last + 1).max(match range.loaded {
+                true => 0,
+                false => 2 * range.last_write + 2,
+            });
+            change[start] += 1;
+            change[end.min(2 * steps.len() + 1)] -= 1;
+        }
+        let mut live = 0;
+        let mut counts = change.iter().map(|c| {
+            live += c;
+            u32::try_from(live).unwrap_or(0)
+        });
+        let mut profile = Profile {
+            before: Vec::with_capacity(steps.len()),
+            after: Vec::with_capacity(steps.len()),
+        };
+        for _ in steps {
+            profile.before.extend(counts.next());
+            profile.after.extend(counts.next());
+        }
+        profile
+    }
+
+    /// The largest number of values alive at any point.
+    pub fn max_live(&self) -> u32 {
+        self.before
+            .iter()
+            .chain(&self.after)
+            .copied()
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+fn ranges(values: &Values, steps: &[Step], context: &Context) -> HashMap<Value, Range> {
+    let mut ranges: HashMap<Value, Range> = HashMap::new();
+    for label in context.live_in.iter() {
+        let range = Range {
+            first: 0,
+            loaded: true,
+            last_write: 0,
+            last: 0,
+        };
+        ranges.insert(Value::Label(label), range);
+    }
+    for (at, &step) in steps.iter().enumerate() {
+        for value in values.reads(step) {
+            let range = ranges.entry(value).or_insert(Range {
+                first: at,
+                loaded: true,
+                last_write: at,
+                last: at,
+            });
+            range.last = at;
+        }
+        if let Some(value) = values.of(step.node()) {
+            let range = ranges.entry(value).or_insert(Range {
+                first: at,
+                loaded: false,
+                last_write: at,
+                last: at,
+            });
+            (range.last_write, range.last) = (at, at);
+        }
+    }
+    for label in context.live_out.iter() {
+        if let Some(range) = ranges.get_mut(&Value::Label(label)) {
+            range.last = steps.len();
+        }
+    }
+    ranges
+}
+
+/// Checks that a schedule evaluates every node of the trees once, operands before their use,
+/// ordered accumulations in written order.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn validate(dag: &Dag, steps: &[Step]) -> Result<(), String> {
+    let values = Values::new(dag);
+    let produced: HashMap<Label, Node> = dag.trees.values().map(|t| (t.target, t.root)).collect();
+    let mut done: SecondaryMap<Node, Vec<u32>> = SecondaryMap::new();
+    let complete = |done: &SecondaryMap<Node, Vec<u32>>, node: Node| {
+        done[node].len()
+            == if dag.is_accumulation(node) {
+                dag.nodes[node].children.len()
+            } else {
+                1
+            }
+    };
+    for &step in steps {
+        let node = step.node();
+        for operand in values.operands(step) {
+            let made_by = match dag.nodes[operand].kind {
+                Kind::Leaf(label) => produced.get(&label).copied(),
+                Kind::Literal(_) => None,
+                _ => Some(operand),
+            };
+            if made_by.is_some_and(|node| !complete(&done, node)) {
+                return Err(format!(
+                    "{} is read before it is complete",
+                    dag.expression(operand)
+                ));
+            }
+        }
+        let index = match step {
+            Step::Compute(_) => 0,
+            Step::Accumulate(_, at) => at,
+        };
+        let matches = matches!(step, Step::Accumulate(..)) == dag.is_accumulation(node);
+        let in_order = !dag.is_ordered(node) || index as usize == done[node].len();
+        if !matches || !in_order || done[node].contains(&index) {
+            return Err(format!("{step:?} is out of place"));
+        }
+        done[node].push(index);
+    }
+    let inner = |node: &Node| !dag.is_operand(*node) && dag.nodes[*node].kind != Kind::Multiply;
+    let trees = dag.trees.values().flat_map(|t| dag.subtree(t.root));
+    match trees.filter(inner).find(|&node| !complete(&done, node)) {
+        Some(node) => Err(format!("{} is not evaluated", dag.expression(node))),
+        None => Ok(()),
+    }
+}
+
+/// The steps as text, one a line, each with the values alive before and after it.
+pub fn describe(dag: &Dag, steps: &[Step], context: &Context) -> String {
+    let profile = Profile::new(dag, steps, context);
+    let values = Values::new(dag);
+    let name = |node: Node| match values.target(node) {
+        Some(target) => dag.labels[target].name.clone(),
+        None => format!("[{}]", dag.expression(node)),
+    };
+    let mut text = String::new();
+    let mut started: SecondaryMap<Node, bool> = SecondaryMap::new();
+    for (at, &step) in steps.iter().enumerate() {
+        let node = step.node();
+        let operation = match step {
+            Step::Compute(_) => format!("{} = {}", name(node), dag.expression(node)),
+            Step::Accumulate(_, index) => {
+                let child = dag.nodes[node].children[index as usize];
+                let product = matches!(dag.nodes[node].kind, Kind::Product(_));
+                let operator = match (std::mem::replace(&mut started[node], true), product) {
+                    (false, _) => "=",
+                    (true, true) => "*=",
+                    (true, false) => "+=",
+                };
+                let sign = if child.negative { "-" } else { "" };
+                let value = dag.expression(child.node);
+                format!("{} {operator} {sign}{value}", name(node))
+            }
+        };
+        let (before, after) = (profile.before[at], profile.after[at]);
+        text += &format!("{before} {after}  {operation}\n");
+    }
+    text
+}
