@@ -432,7 +432,7 @@ fn max_live_of_the_ptx_is_what_the_schedule_promises() {
         ("2d81pt", vec![4]),
         ("3d27pt", vec![4]),
         ("3d125pt", vec![4]),
-        ("3d125pt", vec![4, 4]),
+        ("3d27pt", vec![2, 2]),
         ("hypterm", vec![]),
         ("rhs4th3fort", vec![]),
         ("derivative", vec![]),
