@@ -149,7 +149,7 @@ impl Emit<'_> {
         let mut names = BTreeSet::new();
         for (position, &(point, shift)) in self.shape.dims.iter().enumerate() {
             let fallback = ["z", "y", "x"];
-            let name = self.trace.names.get(&point).cloned();
+            let name = self.trace.names.get(&point).map(|(name, _)| name.clone());
             let name = name.filter(|n| !reserved(n) && !names.contains(n));
             let name = name.unwrap_or_else(|| {
                 let from_end = self.shape.dims.len() - position;

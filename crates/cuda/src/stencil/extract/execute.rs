@@ -26,8 +26,8 @@ pub(super) struct Trace {
     pub(super) arrays: Vec<RawArray>,
     pub(super) accesses: Vec<RawAccess>,
     pub(super) actions: Vec<Action>,
-    /// What variables with the values of point symbols are called.
-    pub(super) names: BTreeMap<Symbol, String>,
+    /// By point symbol: the first variable that is the symbol plus a number, and the number.
+    pub(super) names: BTreeMap<Symbol, (String, i64)>,
     pub(super) domain: Domain,
 }
 
@@ -342,9 +342,11 @@ impl Machine<'_> {
 
     /// Remembers how the source calls a point symbol.
     fn name_point(&mut self, name: &str, value: &Poly) {
-        if let Some((Some(point), _)) = value.as_subscript() {
+        if let Some((Some(point), offset)) = value.as_subscript() {
             let names = &mut self.trace.names;
-            names.entry(point).or_insert_with(|| name.to_owned());
+            names
+                .entry(point)
+                .or_insert_with(|| (name.to_owned(), offset));
         }
     }
 

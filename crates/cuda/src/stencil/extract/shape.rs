@@ -40,7 +40,7 @@ pub(super) fn find(trace: &Trace) -> Found<Shape> {
     for access in &trace.accesses {
         let array = &trace.arrays[access.array].name;
         let (subscripts, own) = if access.lengths.is_empty() {
-            linear(access, &strides[access.array], array)?
+            linear(trace, access, &strides[access.array])?
         } else {
             nested(access, array)?
         };
@@ -84,7 +84,10 @@ fn dims(trace: &Trace, accesses: &[Access]) -> Found<Vec<(Symbol, i64)>> {
     }
     let written = |point: &Symbol| dims.iter().any(|(p, _)| p == point);
     if let Some((point, bounds)) = trace.domain.iter().find(|(p, _)| !written(p)) {
-        let name = trace.names.get(point).map_or("a place", |n| &**n);
+        let name = trace
+            .names
+            .get(point)
+            .map_or("a place", |(name, _)| &**name);
         let what = format!("all points along `{name}` write the same elements");
         let problem = Diagnostic::error("stencil::race", what);
         let problem = match bounds.ends.first() {
@@ -144,10 +147,11 @@ fn index(access: &RawAccess) -> Found<Poly> {
 
 /// Subscripts and row lengths of `a[k*M*N + j*N + i]`.
 fn linear(
+    trace: &Trace,
     access: &RawAccess,
     strides: &[(Symbol, Poly)],
-    array: &str,
 ) -> Found<(Access, Vec<Length>)> {
+    let array = &trace.arrays[access.array].name;
     let index = index(access)?;
     // One row of coefficients, read along several dimensions.
     if strides.len() > 1 && strides.iter().all(|(_, s)| s.as_constant() == Some(1)) {
@@ -174,16 +178,20 @@ fn linear(
     let mut subscripts = Vec::new();
     for (point, stride) in strides {
         let used = index.points().contains(point);
+        // "To the nearest cell" is meant from where the source's own iterator is.
+        let named = trace.names.get(point).filter(|_| used);
+        let from = named.map_or(0, |(_, offset)| *offset);
         if used {
-            let term = Poly::symbol(*point).times(stride);
+            let place = Poly::symbol(*point).plus(&Poly::constant(from), 1);
+            let term = place.and_then(|place| place.times(stride));
             let less = term.and_then(|term| rest.plus(&term, -1));
             rest = less.ok_or_else(|| not_affine(access))?;
         }
-        subscripts.push((used.then_some(*point), 0));
+        subscripts.push((used.then_some(*point), from));
     }
     for (subscript, (_, stride)) in subscripts.iter_mut().zip(strides) {
         let (times, left) = rest.split(stride).ok_or_else(|| not_affine(access))?;
-        subscript.1 = times;
+        subscript.1 += times;
         rest = left;
     }
     if strides.is_empty() {
