@@ -69,7 +69,7 @@ fn steps_of(dag: &Dag, options: Options, context: &Context) -> Vec<Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     /// su' is the smallest MAXLIVE of all atomic schedules, and the schedule attains it.
     #[test]
@@ -79,7 +79,7 @@ proptest! {
         };
         let context = context(&dag, bits);
         let root = only_tree(&dag);
-        let Some((smallest, _)) = smallest_max_live(&dag, root, &context, 600) else {
+        let Some((smallest, _)) = smallest_max_live(&dag, root, &context, 3000) else {
             return Ok(());
         };
         let promised = Scheduler::new(&dag, exact()).su(root, &context);

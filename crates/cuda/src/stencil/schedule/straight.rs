@@ -137,7 +137,7 @@ impl Profile {
         let ranges = ranges(&Values::new(dag), steps, context);
         // Events at twice the step number: before the step, and one more: after it.
         let mut change = vec![0_i64; 2 * steps.len() + 2];
-        for range in ranges.values() {
+        for range in ranges {
             let start = 2 * range.first + usize::from(!range.loaded);
             let end = (2 * range.last + 1).max(match range.loaded {
                 true => 0,
@@ -173,43 +173,51 @@ impl Profile {
     }
 }
 
-fn ranges(values: &Values, steps: &[Step], context: &Context) -> HashMap<Value, Range> {
-    let mut ranges: HashMap<Value, Range> = HashMap::new();
+fn ranges(
+    values: &Values,
+    steps: &[Step],
+    context: &Context,
+) -> impl Iterator<Item = Range> + use<> {
+    let mut labels: SecondaryMap<Label, Option<Range>> = SecondaryMap::new();
+    let mut temps: SecondaryMap<Node, Option<Range>> = SecondaryMap::new();
+    let at = |first: usize, loaded: bool| Range {
+        first,
+        loaded,
+        last_write: first,
+        last: first,
+    };
     for label in context.live_in.iter() {
-        let range = Range {
-            first: 0,
-            loaded: true,
-            last_write: 0,
-            last: 0,
-        };
-        ranges.insert(Value::Label(label), range);
+        labels[label] = Some(at(0, true));
     }
-    for (at, &step) in steps.iter().enumerate() {
-        for value in values.reads(step) {
-            let range = ranges.entry(value).or_insert(Range {
-                first: at,
-                loaded: true,
-                last_write: at,
-                last: at,
-            });
-            range.last = at;
+    for (number, &step) in steps.iter().enumerate() {
+        let mut slot = |value: Value, loaded: bool| {
+            let slot = match value {
+                Value::Label(label) => &mut labels[label],
+                Value::Temp(node) => &mut temps[node],
+            };
+            let range = slot.get_or_insert(at(number, loaded));
+            range.last = number;
+            if !loaded {
+                range.last_write = number;
+            }
+        };
+        for node in values.operands(step) {
+            if let Some(value) = values.of(node) {
+                slot(value, true);
+            }
         }
         if let Some(value) = values.of(step.node()) {
-            let range = ranges.entry(value).or_insert(Range {
-                first: at,
-                loaded: false,
-                last_write: at,
-                last: at,
-            });
-            (range.last_write, range.last) = (at, at);
+            slot(value, false);
         }
     }
     for label in context.live_out.iter() {
-        if let Some(range) = ranges.get_mut(&Value::Label(label)) {
+        if let Some(range) = &mut labels[label] {
             range.last = steps.len();
         }
     }
-    ranges
+    let labels: Vec<Range> = labels.values().flatten().copied().collect();
+    let temps: Vec<Range> = temps.values().flatten().copied().collect();
+    labels.into_iter().chain(temps)
 }
 
 /// Checks that a schedule evaluates every node of the trees once, operands before their use,
