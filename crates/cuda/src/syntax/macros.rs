@@ -42,9 +42,13 @@ impl Macros {
         found.next().filter(|m| m.body.is_some())
     }
 
-    /// What a name or a call means if it is a macro, expanded once. `source` is the text of the
-    /// file or of the macro in which the use stands.
-    pub fn expand(&self, expr: &Expr, print: impl Fn(&Expr) -> String) -> Expanded {
+    /// What a name or a call means if it is a macro, expanded once.
+    pub(super) fn expand(
+        &self,
+        expr: &Expr,
+        print: impl Fn(&Expr) -> String,
+        is_type: impl Fn(&str) -> bool,
+    ) -> Expanded {
         let (name, arguments) = match &expr.kind {
             ExprKind::Name(name) => (&**name, None),
             ExprKind::Call(name, arguments) => (&*name.text, Some(arguments)),
@@ -76,7 +80,7 @@ impl Macros {
             let what = format!("the macro `{name}` is not understood");
             return Expanded::Problem(self.problem(what, expr, found));
         }
-        match parse_expr(&text, expr.span.clone()) {
+        match parse_expr(&text, expr.span.clone(), is_type) {
             Some(expr) => Expanded::Expr(Box::new(expr)),
             None => {
                 let what = format!("the macro `{name}` is no expression");

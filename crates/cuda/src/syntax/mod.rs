@@ -4,6 +4,7 @@
 //! kernels outside the subset disturb nobody. What is changed is replaced in the text
 //! ([`File::replace`]); everything else stays as it was, to the byte.
 
+mod ambiguous;
 pub mod ast;
 mod lower;
 pub mod macros;
@@ -76,7 +77,30 @@ impl File {
             tree: tree.clone(),
         };
         file.collect(&text, tree.root_node());
+        // Now the names of types are known.
+        if let Some(clear) = ambiguous::resolved(&text, |word| file.is_type(word))
+            && let Some(tree) = self::tree(&clear)
+        {
+            file.tree = tree;
+        }
         Ok(file)
+    }
+
+    /// What a name or a call means if it is a macro, expanded once.
+    pub fn expand(&self, expr: &Expr) -> macros::Expanded {
+        self.macros
+            .expand(expr, print::expr, |word| self.is_type(word))
+    }
+
+    /// Does a word name a type, as far as this file tells?
+    fn is_type(&self, word: &str) -> bool {
+        let meaning = self.type_named(word);
+        let first = meaning.split_whitespace().next().unwrap_or("");
+        let known = [
+            "void", "bool", "char", "short", "int", "long", "unsigned", "signed", "float",
+            "double", "const", "dim3",
+        ];
+        known.contains(&first) || first.ends_with("_t")
     }
 
     /// The whole of a function.
@@ -197,10 +221,11 @@ fn tree(text: &str) -> Option<Tree> {
 }
 
 /// An expression that stands nowhere in a file.
-fn parse_expr(text: &str, place: Span) -> Option<Expr> {
+fn parse_expr(text: &str, place: Span, is_type: impl Fn(&str) -> bool) -> Option<Expr> {
     // Parentheses decide between an expression and a declaration.
     let whole = format!("void f() {{ return ({text}\n); }}");
-    let tree = tree(&whole)?;
+    let clear = ambiguous::resolved(&whole, is_type);
+    let tree = tree(clear.as_deref().unwrap_or(&whole))?;
     let root = tree.root_node();
     if root.has_error() {
         return None;

@@ -496,16 +496,23 @@ impl Machine<'_> {
     }
 
     fn branch(&mut self, cond: &Expr, then: &Block, otherwise: Option<&Block>) -> Done<Flow> {
-        if let (Some(leave), None) = (self.leaves(then), otherwise) {
-            return match self.condition(cond, true)? {
-                Condition::Known(true) => Ok(Flow::Next),
-                Condition::Known(false) => Ok(leave),
+        // `if (outside) return; else …` and `if (inside) … else return;` leave as well.
+        let nothing = Block::default();
+        let guard = match (self.leaves(then), otherwise.and_then(|o| self.leaves(o))) {
+            (Some(leave), _) => Some((leave, true, otherwise.unwrap_or(&nothing))),
+            (None, Some(leave)) => Some((leave, false, then)),
+            (None, None) => None,
+        };
+        if let Some((leave, opposite, inside)) = guard {
+            match self.condition(cond, opposite)? {
+                Condition::Known(true) => {}
+                Condition::Known(false) => return Ok(leave),
                 Condition::All(bounds) => {
                     self.not_after_stores(&cond.span)?;
                     self.restrict(bounds)?;
-                    Ok(Flow::Next)
                 }
-            };
+            }
+            return self.block(inside);
         }
         match (self.condition(cond, false)?, otherwise) {
             (Condition::Known(true), _) => self.block(then),

@@ -72,7 +72,7 @@ impl Machine<'_> {
             if self.is_variable(bare) {
                 return Ok(out);
             }
-            match self.file.macros.expand(bare, print::expr) {
+            match self.file.expand(bare) {
                 Expanded::NoMacro => return Ok(out),
                 Expanded::Problem(problem) => return Err(problem),
                 Expanded::Expr(expr) => out = Cow::Owned(*expr),
