@@ -78,7 +78,56 @@ impl Emitter {
         self.known.pop();
     }
 
+    /// Values computed.
+    pub(super) fn values(&self) -> usize {
+        self.count
+    }
+
+    /// Most values that are alive at once, in the order of the lines: pairs count twice.
+    pub(super) fn most_alive(&self) -> usize {
+        let mut last: BTreeMap<&str, usize> = BTreeMap::new();
+        let names = |line: &'_ str| -> Vec<(usize, usize)> { words(line, self.prefix) };
+        for (number, line) in self.lines.iter().enumerate() {
+            for (from, to) in names(line) {
+                last.insert(&line[from..to], number);
+            }
+        }
+        let mut ends = vec![0; self.lines.len()];
+        let (mut alive, mut most) = (0, 0);
+        for (number, line) in self.lines.iter().enumerate() {
+            if let (Some(rest), Some((from, to))) =
+                (line.strip_prefix("const "), names(line).first().copied())
+            {
+                let pair = rest[self.element.len().min(rest.len())..].starts_with('2');
+                let size = if pair { 2 } else { 1 };
+                if let Some(end) = last.get(&line[from..to]) {
+                    alive += size;
+                    ends[*end] += size;
+                }
+            }
+            most = most.max(alive);
+            alive -= ends[number];
+        }
+        most
+    }
+
     pub(super) fn into_lines(self) -> Vec<String> {
         self.lines
     }
+}
+
+/// Where names made of a prefix and digits stand in a line.
+fn words(line: &str, prefix: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    for part in line.split_inclusive(|c| !inside(c)) {
+        let word = part.trim_end_matches(|c| !inside(c));
+        let digits = word.strip_prefix(prefix).unwrap_or_default();
+        if !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()) {
+            found.push((from, from + word.len()));
+        }
+        from += part.len();
+    }
+    found
 }

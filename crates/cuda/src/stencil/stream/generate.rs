@@ -10,7 +10,7 @@ use super::plan::{Plan, Refusal};
 use super::terms::{Field, Terms};
 use super::writer::Writer;
 use crate::stencil::evaluate::{Sizes, extent};
-use crate::stencil::ir::{Extent, Stencil};
+use crate::stencil::ir::{Element, Extent, Stencil};
 
 /// A generated kernel and what is known about it before it is compiled.
 #[derive(Clone, Debug)]
@@ -41,6 +41,21 @@ impl Kernel {
     pub fn domain(&self, sizes: &Sizes) -> [u64; 3] {
         let count = |(size, less): (Extent, i64)| extent(size, sizes).saturating_sub(less);
         self.counts.map(|c| u64::try_from(count(c)).unwrap_or(0))
+    }
+
+    /// The domain has two dimensions.
+    pub(super) fn is_flat(&self) -> bool {
+        self.flat
+    }
+
+    /// The same kernel with so many planes on their way, but for its text.
+    pub(super) fn with_ahead(&self, ahead: u32) -> Kernel {
+        let plane = self.cost.copied * self.cost.element_bytes;
+        let others = self.shared_bytes - self.plan.ahead * plane;
+        let mut kernel = self.clone();
+        kernel.plan.ahead = ahead;
+        kernel.shared_bytes = others + ahead * plane;
+        kernel
     }
 
     /// The grid of a launch.
@@ -118,6 +133,22 @@ impl<'a> Prepared<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Some field can be staged.
+    pub(super) fn can_stage(&self) -> bool {
+        self.terms.fields.iter().any(|f| self.worth_staging(f))
+    }
+
+    /// Elements are 64 bits wide.
+    pub(super) fn is_double(&self) -> bool {
+        self.graph.element == Element::F64
+    }
+
+    /// Arrays that extend along all dimensions, components counted each.
+    pub(super) fn full_sources(&self) -> usize {
+        let sources = self.graph.sources.keys();
+        sources.filter(|s| self.graph.is_full(*s)).count()
     }
 
     /// It is read by neighbours in the plane, and it is more than an element of an array.

@@ -12,7 +12,7 @@
 //! | `kernel.rs`, `sums.rs` | the straight-line code of a plane |
 //! | `planes.rs` | how planes come and go: queues, copies, stores |
 //! | `generate.rs`, `writer.rs` | the file around it: entries, launcher |
-//! | `cost.rs` | what a step costs |
+//! | `cost.rs`, `model.rs`, `search.rs` | what a step costs, how long a sweep takes, all plans by that |
 //!
 //! Sources: 2.5D blocking, Nguyen et al. (SC 2010); register queues, Micikevicius (GPGPU 2009);
 //! retiming, Stock et al. (PLDI 2014) and Rawat et al. (IPDPS 2018); values of neighbouring points
@@ -27,9 +27,11 @@ mod generate;
 mod graph;
 mod kernel;
 mod layout;
+mod model;
 mod names;
 mod plan;
 mod planes;
+mod search;
 mod shifts;
 mod sums;
 mod terms;
@@ -37,4 +39,6 @@ mod writer;
 
 pub use cost::Cost;
 pub use generate::{Kernel, generate};
+pub use model::{Machine, Prediction};
 pub use plan::{Plan, Refusal};
+pub use search::{Ranked, search};
