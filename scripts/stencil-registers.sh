@@ -1,17 +1,21 @@
 #!/bin/sh
-# Rewrites the table of docs/stencil-scheduling.md with the toolkit that is found
+# Rewrites the tables of docs/stencil-scheduling.md with the toolkit that is found
 # (WARPWRIGHT_TOOLKIT). No GPU is needed.
 set -eu
 cd "$(dirname "$0")/.."
-table=$(mktemp)
-trap 'rm -f "$table"' EXIT
-cargo run -q --release -p warpwright-cuda --example stencil_registers examples/stencils > "$table"
-python3 - "$table" <<'PYTHON'
+tables=$(mktemp -d)
+trap 'rm -rf "$tables"' EXIT
+cargo build -q --release -p warpwright-cuda --example stencil_registers
+target/release/examples/stencil_registers examples/stencils > "$tables/registers"
+target/release/examples/stencil_registers examples/stencils limits > "$tables/spills"
+python3 - "$tables" <<'PYTHON'
 import sys
 path = "docs/stencil-scheduling.md"
 text = open(path).read()
-begin, end = "<!-- registers: begin -->\n", "<!-- registers: end -->"
-before, rest = text.split(begin)
-_, after = rest.split(end)
-open(path, "w").write(before + begin + open(sys.argv[1]).read() + end + after)
+for name in ["registers", "spills"]:
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"
+    before, rest = text.split(begin)
+    _, after = rest.split(end)
+    text = before + begin + open(f"{sys.argv[1]}/{name}").read() + end + after
+open(path, "w").write(text)
 PYTHON

@@ -1,8 +1,9 @@
-//! Registers that nvcc and ptxas give to the benchmarks' kernels, scheduled and not: the table of
+//! Registers that nvcc and ptxas give to the benchmarks' kernels, scheduled and not: the tables of
 //! docs/stencil-scheduling.md. Uses the toolkit that is found (`WARPWRIGHT_TOOLKIT`).
 //!
 //! ```text
-//! stencil_registers FOLDER    (examples/stencils)
+//! stencil_registers FOLDER           (examples/stencils) without a limit
+//! stencil_registers FOLDER limits    bytes of spill stores under register limits
 //! ```
 
 use std::path::Path;
@@ -45,16 +46,15 @@ fn main() -> ExitCode {
 fn run() -> Result<(), String> {
     let folder = std::env::args().nth(1).ok_or("which folder?")?;
     let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
+    if std::env::args().nth(2).as_deref() == Some("limits") {
+        return under_limits(&toolkit, &folder);
+    }
     println!(
         "| stencil | points per thread | kernels | MAXLIVE as written | atomic | interleaved | registers as written | scheduled | with fences | schedule, s |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for (name, size, factors, kernels) in ROWS {
-        let path = Path::new(&folder).join(format!("{name}.stencil"));
-        let text =
-            std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        let mut stencil = dsl::parse(&text).map_err(|_| format!("{name}: no stencil"))?;
-        stencil.reassociate = true;
+        let stencil = read(&folder, name)?;
         let parts = split(&stencil, kernels, Crossing::Recompute).ok_or("it cannot be split so")?;
         let options = Options {
             factors: factors.to_vec(),
@@ -87,11 +87,51 @@ fn run() -> Result<(), String> {
     Ok(())
 }
 
+fn read(folder: &str, name: &str) -> Result<Stencil, String> {
+    let path = Path::new(folder).join(format!("{name}.stencil"));
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mut stencil = dsl::parse(&text).map_err(|_| format!("{name}: no stencil"))?;
+    stencil.reassociate = true;
+    Ok(stencil)
+}
+
+/// As written / scheduled: bytes of spill stores per thread at each limit, for the stencils of many
+/// statements (the others fit).
+fn under_limits(toolkit: &Toolkit, folder: &str) -> Result<(), String> {
+    const LIMITS: [u32; 3] = [96, 64, 48];
+    println!("| stencil | points per thread | 96 registers | 64 | 48 |");
+    println!("|---|---|---|---|---|");
+    for (name, size, factors, _) in ROWS.iter().skip(6).filter(|row| row.3 == 1) {
+        let stencil = read(folder, name)?;
+        let mut line = format!("| {name} | {} |", factors.iter().product::<u32>());
+        for limit in LIMITS {
+            let options = Options {
+                factors: factors.to_vec(),
+                sizes: Some(stencil.parameters.values().map(|_| *size).collect()),
+                registers: Some(limit),
+                ..Options::default()
+            };
+            let written = Options {
+                unscheduled: true,
+                ..options.clone()
+            };
+            let part = std::slice::from_ref(&stencil);
+            let written = registers(toolkit, part, &written)?.spilled;
+            let scheduled = registers(toolkit, part, &options)?.spilled;
+            line += &format!(" {written} / {scheduled} |");
+        }
+        println!("{line}");
+    }
+    Ok(())
+}
+
 /// The largest numbers over the kernels of one build.
 struct Found {
     max_live: u32,
     atomic: u32,
     text: String,
+    /// Bytes of spill stores per thread.
+    spilled: u32,
     /// What it took to schedule and to write.
     seconds: f64,
 }
@@ -125,6 +165,7 @@ fn registers(toolkit: &Toolkit, parts: &[Stencil], options: &Options) -> Result<
         max_live: schedules.clone().map(|s| s.max_live).max().unwrap_or(0),
         atomic: schedules.map(|s| s.atomic).max().unwrap_or(0),
         text,
+        spilled: most.1,
         seconds,
     })
 }
