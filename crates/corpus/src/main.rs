@@ -60,9 +60,9 @@ enum Command {
         /// A CUDA toolkit to use, besides those found by themselves; may be given twice.
         #[arg(long = "toolkit")]
         toolkits: Vec<PathBuf>,
-        /// Also compare liveness with nvdisasm's, which takes most of the time.
-        #[arg(long)]
-        liveness: bool,
+        /// Also compare liveness with nvdisasm's, in cubins of up to so many KiB; it takes most of the time.
+        #[arg(long, value_name = "KIB")]
+        liveness: Option<u64>,
         /// Also write the figures to this file.
         #[arg(long)]
         result: Option<PathBuf>,
@@ -207,31 +207,37 @@ fn toolkits_of(toolkits: Vec<PathBuf>) -> Vec<Producer> {
 fn run_sass(
     dir: &Path,
     check_only: bool,
-    liveness: bool,
+    liveness: Option<u64>,
     present: &[Producer],
     (result, summary): (Option<&Path>, Option<&Path>),
 ) -> Result<ExitCode, Error> {
-    let mut good = true;
+    let mut refused = Vec::new();
     if !check_only {
-        let failed = sass::assemble(dir, present)?;
-        eprintln!("{} compilations failed", failed.len());
-        good = failed.is_empty();
+        for Entry { name, text } in sass::assemble(dir, present)? {
+            let name = Path::new(&name)
+                .strip_prefix(dir)
+                .unwrap_or(Path::new(&name))
+                .to_owned();
+            refused.push(format!("{}: {text}", name.display()));
+        }
     }
     let known = Known::load()?;
     // The newest nvdisasm reads the cubins of older toolkits too.
     let mut nvdisasms = present.iter().filter_map(|producer| match &producer.tool {
-        Tool::Nvcc(toolkit) if liveness => toolkit.nvdisasm().ok(),
+        Tool::Nvcc(toolkit) if liveness.is_some() => toolkit.nvdisasm().ok(),
         _ => None,
     });
     let oracle = nvdisasms.next().map(|nvdisasm| Oracle {
         nvdisasm,
         known: &known,
+        largest: liveness.unwrap_or_default() << 10,
     });
-    if liveness && oracle.is_none() {
+    if liveness.is_some() && oracle.is_none() {
         eprintln!("MISSING nvdisasm");
         return Ok(ExitCode::from(3));
     }
-    let results = check_dir(&dir.join("sass"), oracle)?;
+    let mut results = check_dir(&dir.join("sass"), oracle)?;
+    results.refused = refused;
     let tables = results.tables();
     print!("{tables}");
     if let Some(path) = result {
@@ -246,5 +252,5 @@ fn run_sass(
         let page = in_page(&page, &tables).ok_or(Error::Page(path.to_path_buf()))?;
         std::fs::write(path, page).map_err(told)?;
     }
-    Ok(ExitCode::from(u8::from(!(good && results.is_good()))))
+    Ok(ExitCode::from(u8::from(!results.is_good())))
 }

@@ -49,8 +49,8 @@ pub enum Extent {
     /// Everything.
     #[default]
     Full,
-    /// Large sources and the examples for their lowest architecture alone: for the SASS corpus, where ptxas
-    /// makes the code of later architectures from that.
+    /// Large sources and the examples for their lowest architecture alone, and not the wrappers of PTX
+    /// instructions: for the SASS corpus, where ptxas makes the code of later architectures from that.
     Lean,
     /// One architecture and the sources that ask for it: for the tests.
     Sample,
@@ -97,7 +97,7 @@ pub fn plan(producers: &[Producer], sources: &Sources, extent: Extent) -> Result
             Kind::Nvcc(_) => {
                 planner.files(&sources.corpus.join("cuda"), "cu", "", &NVCC_GPUS)?;
                 planner.examples(&sources.examples)?;
-                if extent != Extent::Sample {
+                if extent == Extent::Full {
                     planner.wrappers(producer)?;
                 }
             }

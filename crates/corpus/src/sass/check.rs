@@ -9,9 +9,9 @@
 use std::path::Path;
 
 use rayon::prelude::*;
-use warpwright_driver::life_ranges::{Outcome, compare_cubin};
+use warpwright_driver::life_ranges::{LifeRangeError, Outcome, compare_cubin};
 use warpwright_sass::{Edit, Elf, Instruction, roundtrip};
-use warpwright_toolkit::Nvdisasm;
+use warpwright_toolkit::{Nvdisasm, ToolError};
 
 use super::known::Known;
 use super::results::{Results, Row};
@@ -26,6 +26,8 @@ pub struct Oracle<'a> {
     pub nvdisasm: Nvdisasm<'a>,
     /// Differences that are explained.
     pub known: &'a Known,
+    /// Larger cubins are not compared; bytes.
+    pub largest: u64,
 }
 
 /// Checks all `.cubin` files below a directory.
@@ -98,7 +100,9 @@ fn check_into(
         .iter()
         .filter(|s| s.is_kernel())
         .count() as u64;
-    if let Some(oracle) = oracle {
+    if let Some(oracle) = oracle
+        && bytes.len() as u64 <= oracle.largest
+    {
         check_liveness(row, errors, bytes, oracle)?;
     }
     Ok(())
@@ -110,7 +114,24 @@ fn check_liveness(
     bytes: &[u8],
     oracle: Oracle<'_>,
 ) -> Result<(), String> {
-    let compared = compare_cubin(oracle.nvdisasm, bytes).map_err(|e| e.to_string())?;
+    let mut leave_out = |why: String| {
+        let functions = row.functions;
+        *row.liveness.left_out.entry(why).or_default() += functions;
+    };
+    let compared = match compare_cubin(oracle.nvdisasm, bytes) {
+        Ok(compared) => compared,
+        Err(error @ LifeRangeError::NoTable(_)) => {
+            leave_out(error.to_string());
+            return Ok(());
+        }
+        // It contradicts the tools' own product: not our business.
+        Err(LifeRangeError::Tool(ToolError::Rejected { diagnostics, .. })) => {
+            let why = diagnostics.first().map_or("", |d| d.message.as_str());
+            leave_out(format!("nvdisasm refuses ptxas's file: {why}"));
+            return Ok(());
+        }
+        Err(error) => return Err(error.to_string()),
+    };
     for function in compared {
         let live = &mut row.liveness;
         match function.outcome {

@@ -44,6 +44,13 @@ const VARIANTS: [Variant; 8] = [
     variant("O3.r128", 3, Some(128), false),
 ];
 
+/// The only way for PTX that was compiled with -G.
+const DEBUG: Variant = variant("O0", 0, None, false);
+
+fn is_debug(stem: &str) -> bool {
+    stem.ends_with(".debug")
+}
+
 /// One PTX file of the corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
@@ -119,10 +126,15 @@ pub fn plan(sources: &[Source], series: &str, rank: usize) -> Vec<Item> {
             if source.bytes > LARGE && (number + turn + rank) % 2 == 1 {
                 continue;
             }
+            let variant = VARIANTS[(number + 3 * turn + 2 * rank) % VARIANTS.len()];
             items.push(Item {
                 ptx: source.path.clone(),
                 gpu,
-                variant: VARIANTS[(number + 3 * turn + 2 * rank) % VARIANTS.len()],
+                variant: if is_debug(&source.stem) {
+                    DEBUG
+                } else {
+                    variant
+                },
             });
         }
     }
@@ -149,7 +161,7 @@ fn targets(source: &Source, all: &[&Source]) -> Vec<String> {
 /// Was the file compiled with `-rdc`, so that it needs a linker?
 pub fn is_relocatable(ptx: &Path) -> bool {
     let stem = ptx.file_stem().unwrap_or_default().to_string_lossy();
-    stem == "runtime" || stem.ends_with(".rdc")
+    stem.starts_with("runtime") || stem.ends_with(".rdc")
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub struct Results {
     schema: String,
     /// The version of nvdisasm that liveness was compared with; empty if it was not.
     pub nvdisasm: String,
+    /// What ptxas refused to assemble in the way that was its turn, with its reason.
+    pub refused: Vec<String>,
     /// By version of ptxas and architecture.
     pub rows: Vec<Row>,
 }
@@ -81,6 +83,7 @@ impl Default for Results {
         Results {
             schema: SCHEMA.to_owned(),
             nvdisasm: String::new(),
+            refused: Vec::new(),
             rows: Vec::new(),
         }
     }
@@ -184,6 +187,12 @@ impl Results {
         );
         if !self.nvdisasm.is_empty() {
             self.liveness(&mut text, &all);
+        }
+        if !self.refused.is_empty() {
+            text += "\nRefused by ptxas:\n\n";
+        }
+        for refused in &self.refused {
+            let _ = writeln!(text, "- {refused}");
         }
         for failure in &all.failures {
             let _ = writeln!(text, "- FAILED {failure}");

@@ -344,10 +344,14 @@ impl fmt::Display for Table {
 /// would change the flow that nvdisasm analyses.
 pub const CONTROL: &str = include_str!("../../tables/roles/control.txt");
 
-const TEXTS: [(u32, &str); 3] = [
+const TEXTS: [(u32, &str); 7] = [
     (75, include_str!("../../tables/roles/sm_75.txt")),
     (80, include_str!("../../tables/roles/sm_80.txt")),
+    (86, include_str!("../../tables/roles/sm_86.txt")),
+    (89, include_str!("../../tables/roles/sm_89.txt")),
     (90, include_str!("../../tables/roles/sm_90.txt")),
+    (100, include_str!("../../tables/roles/sm_100.txt")),
+    (120, include_str!("../../tables/roles/sm_120.txt")),
 ];
 
 #[cfg(test)]

@@ -13,6 +13,9 @@ use super::fit;
 use crate::Error;
 use crate::code::Cubin;
 
+/// nvdisasm's life ranges show uniform registers below this (sm_100 and later have more: UR79).
+const SHOWN_UNIFORM: u16 = 63;
+
 /// Registers: file, number, written (or else read).
 type Marks = BTreeSet<(File, u16, bool)>;
 
@@ -92,9 +95,12 @@ impl Corpus {
         self.seen.iter().filter(move |seen| !is_control(seen))
     }
 
+    /// What the table says, as far as nvdisasm shows it.
     fn roles(&self, table: &Table, seen: &Seen) -> Option<Marks> {
         let roles = table.roles(Instruction::new(self.sm, seen.bits))?;
-        Some(marks_of(&roles))
+        let mut marks = marks_of(&roles);
+        marks.retain(|mark| mark.0 != File::Uniform || mark.1 < SHOWN_UNIFORM);
+        Some(marks)
     }
 
     /// The instructions that the table does not have or gets wrong, by opcode.
