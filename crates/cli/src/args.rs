@@ -73,6 +73,24 @@ pub struct KernelArgs {
     pub size: Option<String>,
 }
 
+/// What only concerns stencils.
+#[derive(Debug, Clone, Args)]
+pub struct StencilArgs {
+    /// A size of the stencil; may be repeated [default: 8192 in two dimensions, 512 in three]
+    #[arg(long = "grid", value_name = "NAME=N", value_parser = parse_size)]
+    pub sizes: Vec<(String, i64)>,
+    /// What floating-point sums of a stencil permit, whatever the input says
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub fp: Option<Floating>,
+}
+
+/// What may happen to floating-point results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Floating {
+    /// Sums may be reordered and products distributed, within the stated tolerance
+    Reassociate,
+}
+
 /// How results are shown.
 #[derive(Debug, Clone, Args)]
 pub struct OutputArgs {
@@ -121,9 +139,9 @@ pub enum Emit {
 /// `warpwright opt`
 #[derive(Debug, Args)]
 pub struct OptArgs {
-    /// A .cu, .ptx or .cubin file
+    /// A .cu, .ptx, .cubin or .stencil file
     pub file: PathBuf,
-    /// Where the chosen kernel goes
+    /// Where the chosen kernel goes; for OUT.cu, a stencil goes from source to source
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// What to write [default: by the ending of OUT, else cubin]
@@ -136,6 +154,8 @@ pub struct OptArgs {
     #[arg(long)]
     pub no_database: bool,
     #[command(flatten)]
+    pub stencil: StencilArgs,
+    #[command(flatten)]
     pub kernel: KernelArgs,
     #[command(flatten)]
     pub show: OutputArgs,
@@ -147,9 +167,9 @@ pub struct OptArgs {
 /// `warpwright tune`
 #[derive(Debug, Args)]
 pub struct TuneArgs {
-    /// A .cu or .ptx file
+    /// A .cu, .ptx or .stencil file
     pub file: Option<PathBuf>,
-    /// Where the chosen cubin goes
+    /// Where the chosen cubin goes; for OUT.cu, a stencil goes from source to source
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// What people sweep by hand, to be measured too [default: all with --exhaustive, else none]
@@ -170,6 +190,8 @@ pub struct TuneArgs {
     /// Measure again, even what the database already knows
     #[arg(long)]
     pub fresh: bool,
+    #[command(flatten)]
+    pub stencil: StencilArgs,
     /// Write the database of measurements as JSON, and stop
     #[arg(long, value_name = "JSON", conflicts_with = "file")]
     pub export: Option<PathBuf>,
@@ -391,6 +413,9 @@ pub struct ReportArgs {
     /// Write You & Tsai on kernels one block short of a step (between `one-block-more` markers)
     #[arg(long, conflicts_with_all = ["summary", "crat"])]
     pub one_block_more: bool,
+    /// Write the table of stencils (between `stencils` markers), beside the goals of this JSON file
+    #[arg(long, value_name = "GOALS", conflicts_with_all = ["summary", "crat", "one_block_more"])]
+    pub stencils: Option<PathBuf>,
     /// Kernels that the model was not fitted to; they are marked in the tables
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub held_out: Vec<String>,
@@ -404,6 +429,15 @@ pub struct ReportArgs {
 pub struct SelftestArgs {
     /// Where the result goes
     pub output: PathBuf,
+}
+
+/// `NAME=N`: a size of a stencil.
+fn parse_size(text: &str) -> Result<(String, i64), String> {
+    let (name, number) = parse_setting(text)?;
+    match number.parse() {
+        Ok(size @ 1..=1_000_000_000) => Ok((name, size)),
+        _ => Err(format!("`{number}` is no size")),
+    }
 }
 
 /// `NAME=VALUE`.

@@ -13,6 +13,7 @@
 //!   with ptxas in the loop.
 //! * [`database`]: measurements that overrule the model.
 //! * [`life_ranges`]: liveness of machine code against nvdisasm.
+//! * [`stencil`]: stencils from source to source.
 //! * [`passes`]: passes that run alone, with the parameters of [`context`].
 
 pub mod allocate;
@@ -47,6 +48,7 @@ pub mod spare;
 pub mod spill;
 mod spill_code;
 pub mod spill_pass;
+pub mod stencil;
 pub mod step;
 pub mod throttle;
 pub mod tune;

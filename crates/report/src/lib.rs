@@ -9,6 +9,7 @@
 
 pub mod crat;
 mod page;
+pub mod stencils;
 pub mod suite;
 pub mod svg;
 

@@ -184,9 +184,9 @@ pub fn summary(suite: &Suite, held_out: &[&str]) -> String {
     let lines: [(&str, Figure); 5] = [
         ("`warpwright opt` (no GPU, no measurement)", |r| r.choice),
         ("`warpwright tune`", |r| r.best),
-        ("exhaustive `-maxrregcount` sweep, measured", |r| r.sweep),
-        ("every `__launch_bounds__` minimum, measured", |r| r.bounds),
-        ("`enable_smem_spilling` at every limit, measured", |r| {
+        ("`-maxrregcount` sweep, measured", |r| r.sweep),
+        ("`__launch_bounds__` minima, measured", |r| r.bounds),
+        ("`enable_smem_spilling`, measured", |r| {
             r.shared.or(Some(1.0))
         }),
     ];

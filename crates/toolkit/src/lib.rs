@@ -20,6 +20,7 @@ mod install;
 mod nvcc;
 mod nvdisasm;
 mod process;
+mod program;
 mod ptxas;
 mod scratch;
 #[doc(hidden)]
@@ -36,6 +37,7 @@ pub use install::{InstallError, InstallOptions, Installed, Progress, install, in
 pub use nvcc::{Nvcc, NvccJob, NvccOutput};
 pub use nvdisasm::Nvdisasm;
 pub use process::{Invocation, Output, cancel_all, shut_down};
+pub use program::Program;
 pub use ptxas::{Build, Ptxas, PtxasJob};
 pub use resources::{FunctionKind, KernelResources, ModuleResources};
 pub use tool::{Origin, Tool, ToolKind, Version};

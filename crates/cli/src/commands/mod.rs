@@ -12,6 +12,8 @@ pub mod run;
 pub mod sass;
 pub mod selftest;
 pub mod stencil;
+mod stencil_opt;
+mod stencil_tune;
 pub mod toolkit;
 pub mod tune;
 

@@ -68,6 +68,9 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     if input.level == Level::Cubin {
         return super::opt_cubin::run(args, &input);
     }
+    if super::stencil_opt::is_wanted(&input, Some(&args.output)) {
+        return super::stencil_opt::run(args, &input);
+    }
     let named = session::named_gpu(args.kernel.gpu.as_deref())?;
     let mut nvcc = args.nvcc.clone();
     nvcc.extend(session::described_nvcc(

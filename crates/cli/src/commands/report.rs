@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use warpwright_driver::tune::{SUITE_SCHEMA, Suite};
-use warpwright_report::crat;
 use warpwright_report::suite::{agreement, figure, replace_between, summary, table};
+use warpwright_report::{crat, stencils};
 
 use crate::args::ReportArgs;
 use crate::failure::Failure;
@@ -23,6 +23,17 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
         return Ok(());
     }
     for path in &args.results {
+        if let Some(goals) = &args.stencils {
+            let text = stencils::table(&read_json(path)?, &read_json(goals)?);
+            for markdown in &args.markdown {
+                let text = format!("{text}\nFrom `{}`.", path.display());
+                rewrite(markdown, "stencils", &text)?;
+            }
+            if args.markdown.is_empty() {
+                println!("{text}");
+            }
+            continue;
+        }
         let suite = load(path)?;
         let held_out: Vec<&str> = args.held_out.iter().map(String::as_str).collect();
         let (marker, text) = match (args.summary, args.crat, args.one_block_more) {
@@ -63,10 +74,15 @@ fn rewrite(markdown: &Path, marker: &str, text: &str) -> Result<(), Failure> {
     write_atomically(markdown, new.as_bytes())
 }
 
-fn load(path: &Path) -> Result<Suite, Failure> {
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     let bad = |e: String| Failure::input(format!("`{}`: {e}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
-    let suite: Suite = serde_json::from_str(&text).map_err(|e| bad(e.to_string()))?;
+    serde_json::from_str(&text).map_err(|e| bad(e.to_string()))
+}
+
+fn load(path: &Path) -> Result<Suite, Failure> {
+    let bad = |e: String| Failure::input(format!("`{}`: {e}", path.display()));
+    let suite: Suite = read_json(path)?;
     if suite.schema != SUITE_SCHEMA {
         return Err(bad(format!(
             "schema `{}`, wanted `{SUITE_SCHEMA}`",

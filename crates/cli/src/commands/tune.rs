@@ -72,6 +72,10 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             "FILE is wanted (or --measure-only, --export, --import)".into(),
         ));
     };
+    let input = Input::read(file)?;
+    if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
+        return super::stencil_tune::run(cli, args, &input, file);
+    }
     if let Some(folder) = &args.build_only {
         build(cli, args, file, folder)?;
         eprintln!("candidates are in {}", folder.display());

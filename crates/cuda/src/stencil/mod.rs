@@ -7,6 +7,7 @@ pub mod dsl;
 pub mod emit;
 pub mod evaluate;
 pub mod extract;
+pub mod harness;
 pub mod ir;
 mod names;
 mod rules;

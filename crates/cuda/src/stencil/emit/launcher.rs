@@ -8,14 +8,14 @@ use super::Options;
 use super::body::parameters;
 use super::names::extent;
 
-/// `cudaError_t launch_NAME(…, cudaStream_t stream)`.
+/// `extern "C" cudaError_t launch_NAME(…, cudaStream_t stream)`.
 pub fn launcher(parts: &[Stencil], kernels: &[&str], options: &Options) -> String {
     let Some(stencil) = all_written(parts) else {
         return String::new();
     };
     let stencil = &stencil;
     let mut text = format!(
-        "\ncudaError_t launch_{}({}, cudaStream_t stream)\n{{\n",
+        "\nextern \"C\" cudaError_t launch_{}({}, cudaStream_t stream)\n{{\n",
         stencil.name,
         parameters(stencil)
     );

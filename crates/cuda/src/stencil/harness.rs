@@ -1,0 +1,296 @@
+//! A host program around versions of one stencil: it runs them on the same data, writes what they
+//! compute, and times them.
+//!
+//! The program is one translation unit; every version is another, with a launcher of plain C
+//! signature (arrays, scalars, sizes, stream, in the order of the stencil). Data is what
+//! [`evaluate`](super::evaluate) defines as its sample, so a reference on the host needs no file.
+//!
+//! ```text
+//! PROGRAM check VERSION FILE SIZE…          run once, write the arrays that are written to FILE
+//! PROGRAM time ROUNDS VERSION,… SIZE…       a JSON line per version: milliseconds of every round,
+//!                                           and how far its results are from the first one's
+//! ```
+//!
+//! In `time` the versions take turns, so that clocks and neighbours disturb all alike. A version that
+//! fails ends the program with a message and status 1: its process is lost, not its neighbours'.
+
+use std::fmt::Write as _;
+
+use super::ir::{Element, Extent, Stencil};
+
+/// The text of the program for launchers of these names.
+pub fn program(stencil: &Stencil, launchers: &[String]) -> String {
+    let mut text = HEAD.to_owned();
+    let signature = signature(stencil);
+    for name in launchers {
+        let _ = writeln!(text, "extern \"C\" cudaError_t {name}({signature});");
+    }
+    text += "\nstatic cudaError_t launch(int version)\n{\n  switch (version) {\n";
+    let arguments = arguments(stencil);
+    for (at, name) in launchers.iter().enumerate() {
+        let _ = writeln!(text, "    case {at}: return {name}({arguments});");
+    }
+    text += "    default: return cudaErrorInvalidValue;\n  }\n}\n\n";
+    text += &set_up(stencil);
+    text += MAIN;
+    text
+}
+
+fn signature(stencil: &Stencil) -> String {
+    let arrays = stencil
+        .arrays
+        .values()
+        .map(|a| format!("{}*", c_type(a.element)));
+    let scalars = stencil
+        .scalars
+        .values()
+        .map(|s| c_type(s.element).to_owned());
+    let sizes = stencil.parameters.values().map(|_| "int".to_owned());
+    let all = arrays
+        .chain(scalars)
+        .chain(sizes)
+        .chain(["cudaStream_t".to_owned()]);
+    all.collect::<Vec<_>>().join(", ")
+}
+
+fn arguments(stencil: &Stencil) -> String {
+    let count = stencil.arrays.len();
+    let arrays = stencil.arrays.values().enumerate().map(|(at, array)| {
+        let element = c_type(array.element);
+        format!("static_cast<{element}*>(arrays[{at}].data)")
+    });
+    let scalars = stencil.scalars.values().enumerate().map(|(at, scalar)| {
+        let element = c_type(scalar.element);
+        format!("static_cast<{element}>(sample({}u, 0u))", count + at)
+    });
+    let sizes = (0..stencil.parameters.len()).map(|at| format!("sizes[{at}]"));
+    let all = arrays
+        .chain(scalars)
+        .chain(sizes)
+        .chain(["nullptr".to_owned()]);
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// `set_up`: the arrays for the sizes given.
+fn set_up(stencil: &Stencil) -> String {
+    let mut text = format!(
+        "static const int size_count = {};\n\nstatic void set_up()\n{{\n",
+        stencil.parameters.len()
+    );
+    for array in stencil.arrays.values() {
+        let cells: Vec<String> = array.extents.iter().map(|&e| cells(e)).collect();
+        let is_double = array.element == Element::F64;
+        let _ = writeln!(
+            text,
+            "  add({}, {is_double}, {});",
+            cells.join(" * "),
+            array.written
+        );
+    }
+    text + "}\n\n"
+}
+
+fn cells(extent: Extent) -> String {
+    match extent.parameter {
+        Some(parameter) => format!(
+            "static_cast<size_t>(sizes[{}] + {})",
+            parameter.as_u32(),
+            extent.add
+        ),
+        None => format!("static_cast<size_t>({})", extent.add),
+    }
+}
+
+fn c_type(element: Element) -> &'static str {
+    match element {
+        Element::F32 => "float",
+        Element::F64 => "double",
+    }
+}
+
+const HEAD: &str = r#"#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+struct Array {
+  void* data;
+  size_t count;
+  bool is_double, is_written;
+};
+
+static std::vector<Array> arrays;
+static std::vector<int> sizes;
+
+static void check(cudaError_t status, const char* what)
+{
+  if (status == cudaSuccess) return;
+  std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(status));
+  std::exit(1);
+}
+
+static __host__ __device__ double sample(uint32_t argument, uint32_t index)
+{
+  uint32_t h = index * 2654435761u + (argument + 1u) * 2654435769u;
+  h ^= h >> 15;
+  h *= 739982445u;
+  h ^= h >> 12;
+  return 0.5 + (h >> 9) / 8388608.0;
+}
+
+template <class T>
+__global__ void fill(T* data, size_t count, uint32_t argument)
+{
+  for (size_t n = blockIdx.x * size_t(blockDim.x) + threadIdx.x; n < count;
+       n += size_t(gridDim.x) * blockDim.x)
+    data[n] = static_cast<T>(sample(argument, static_cast<uint32_t>(n)));
+}
+
+// Largest difference and largest magnitude, as bits: they order like the numbers.
+template <class T>
+__global__ void compare(const T* a, const T* b, size_t count, unsigned long long* found)
+{
+  double difference = 0, magnitude = 0;
+  for (size_t n = blockIdx.x * size_t(blockDim.x) + threadIdx.x; n < count;
+       n += size_t(gridDim.x) * blockDim.x) {
+    const double apart = fabs(double(a[n]) - double(b[n]));
+    // A NaN on either side is as far away as can be.
+    difference = apart <= 1e300 ? fmax(difference, apart) : 1e300;
+    magnitude = fmax(magnitude, fabs(double(a[n])));
+  }
+  atomicMax(&found[0], static_cast<unsigned long long>(__double_as_longlong(difference)));
+  atomicMax(&found[1], static_cast<unsigned long long>(__double_as_longlong(magnitude)));
+}
+
+static void add(size_t count, bool is_double, bool is_written)
+{
+  Array array = {nullptr, count, is_double, is_written};
+  check(cudaMalloc(&array.data, count * (is_double ? 8 : 4)), "cudaMalloc");
+  arrays.push_back(array);
+}
+
+"#;
+
+const MAIN: &str = r#"static void fill_all()
+{
+  for (size_t a = 0; a < arrays.size(); ++a) {
+    const Array& array = arrays[a];
+    if (array.is_double)
+      fill<<<2048, 256>>>(static_cast<double*>(array.data), array.count, uint32_t(a));
+    else
+      fill<<<2048, 256>>>(static_cast<float*>(array.data), array.count, uint32_t(a));
+  }
+  check(cudaDeviceSynchronize(), "fill");
+}
+
+static void run(int version)
+{
+  check(launch(version), "launch");
+  check(cudaDeviceSynchronize(), "sweep");
+}
+
+static int check_one(int version, const char* file)
+{
+  fill_all();
+  run(version);
+  std::FILE* out = std::fopen(file, "wb");
+  if (!out) return 1;
+  for (const Array& array : arrays) {
+    if (!array.is_written) continue;
+    const size_t bytes = array.count * (array.is_double ? 8 : 4);
+    std::vector<char> host(bytes);
+    check(cudaMemcpy(host.data(), array.data, bytes, cudaMemcpyDeviceToHost), "copy");
+    if (std::fwrite(host.data(), 1, bytes, out) != bytes) return 1;
+  }
+  return std::fclose(out) == 0 ? 0 : 1;
+}
+
+// Largest difference from `kept` over the largest magnitude there, over all written arrays.
+static double distance(const std::vector<void*>& kept)
+{
+  double worst = 0;
+  unsigned long long* found;
+  check(cudaMalloc(&found, 16), "cudaMalloc");
+  for (size_t a = 0; a < arrays.size(); ++a) {
+    const Array& array = arrays[a];
+    if (!array.is_written) continue;
+    check(cudaMemset(found, 0, 16), "cudaMemset");
+    if (array.is_double)
+      compare<<<2048, 256>>>(static_cast<double*>(kept[a]), static_cast<double*>(array.data), array.count, found);
+    else
+      compare<<<2048, 256>>>(static_cast<float*>(kept[a]), static_cast<float*>(array.data), array.count, found);
+    double host[2];
+    check(cudaMemcpy(host, found, 16, cudaMemcpyDeviceToHost), "compare");
+    worst = std::max(worst, host[1] > 0 ? host[0] / host[1] : host[0]);
+  }
+  check(cudaFree(found), "cudaFree");
+  return worst;
+}
+
+static int time_all(int rounds, const std::vector<int>& versions)
+{
+  std::vector<void*> kept(arrays.size(), nullptr);
+  std::vector<double> apart;
+  for (size_t v = 0; v < versions.size(); ++v) {
+    fill_all();
+    run(versions[v]);
+    if (v > 0) {
+      apart.push_back(distance(kept));
+      continue;
+    }
+    apart.push_back(0);
+    for (size_t a = 0; a < arrays.size(); ++a) {
+      if (!arrays[a].is_written) continue;
+      const size_t bytes = arrays[a].count * (arrays[a].is_double ? 8 : 4);
+      check(cudaMalloc(&kept[a], bytes), "cudaMalloc");
+      check(cudaMemcpy(kept[a], arrays[a].data, bytes, cudaMemcpyDeviceToDevice), "copy");
+    }
+  }
+  cudaEvent_t start, stop;
+  check(cudaEventCreate(&start), "event");
+  check(cudaEventCreate(&stop), "event");
+  std::vector<std::vector<float>> times(versions.size());
+  for (int round = -1; round < rounds; ++round) {
+    for (size_t i = 0; i < versions.size(); ++i) {
+      const size_t v = (i + size_t(round + 1)) % versions.size();
+      // Once untimed: the version before has left its lines in the caches.
+      check(launch(versions[v]), "launch");
+      check(cudaEventRecord(start), "event");
+      check(launch(versions[v]), "launch");
+      check(cudaEventRecord(stop), "event");
+      check(cudaEventSynchronize(stop), "sweep");
+      float ms;
+      check(cudaEventElapsedTime(&ms, start, stop), "event");
+      if (round >= 0) times[v].push_back(ms);
+    }
+  }
+  for (size_t v = 0; v < versions.size(); ++v) {
+    std::printf("{\"version\":%d,\"distance\":%.3e,\"ms\":[", versions[v], apart[v]);
+    for (size_t n = 0; n < times[v].size(); ++n) std::printf("%s%.5f", n ? "," : "", times[v][n]);
+    std::printf("]}\n");
+  }
+  return 0;
+}
+
+int main(int argc, char** argv)
+{
+  const std::string mode = argc > 3 ? argv[1] : "";
+  if ((mode != "check" && mode != "time") || argc != 4 + size_count) {
+    std::fprintf(stderr, "usage: check VERSION FILE SIZE... | time ROUNDS VERSION,... SIZE...\n");
+    return 2;
+  }
+  for (int at = 4; at < argc; ++at) sizes.push_back(std::atoi(argv[at]));
+  set_up();
+  if (mode == "check") return check_one(std::atoi(argv[2]), argv[3]);
+  std::vector<int> versions;
+  for (const char* at = argv[3]; *at;) {
+    char* end;
+    versions.push_back(int(std::strtol(at, &end, 10)));
+    if (end == at) return 2;
+    at = *end == ',' ? end + 1 : end;
+  }
+  return time_all(std::atoi(argv[2]), versions);
+}
+"#;

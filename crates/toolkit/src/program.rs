@@ -1,0 +1,98 @@
+//! Host programs with CUDA kernels in them: compiled unit by unit, linked, and run.
+//!
+//! For what a cubin cannot show: several kernels with their own launch code, in one process.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::diagnostic;
+use crate::error::ToolError;
+use crate::nvcc::Nvcc;
+use crate::process::{Invocation, Output};
+use crate::ptxas::check_gpu;
+use crate::scratch::Scratch;
+use crate::tool::ToolKind;
+
+/// A folder in which a program is made; it disappears with the value.
+pub struct Program<'a> {
+    nvcc: Nvcc<'a>,
+    gpu: String,
+    scratch: Scratch,
+    timeout: Duration,
+}
+
+impl<'a> Nvcc<'a> {
+    /// Begins a program for `gpu` (`sm_90`, …). Each step may take `timeout`.
+    ///
+    /// # Errors
+    /// [`ToolError::Usage`]-like errors for a GPU that is none, and if no folder can be made.
+    pub fn program(self, gpu: &str, timeout: Duration) -> Result<Program<'a>, ToolError> {
+        check_gpu(gpu)?;
+        Ok(Program {
+            nvcc: self,
+            gpu: gpu.to_owned(),
+            scratch: Scratch::new()?,
+            timeout,
+        })
+    }
+}
+
+impl Program<'_> {
+    /// Compiles one unit: `name` without an ending, and its text. Units may be compiled at once by
+    /// several threads.
+    ///
+    /// # Errors
+    /// [`ToolError::Rejected`] with what nvcc says.
+    pub fn compile(&self, name: &str, text: &str) -> Result<PathBuf, ToolError> {
+        let source = self.scratch.write(&format!("{name}.cu"), text.as_bytes())?;
+        let object = self.scratch.path(&format!("{name}.o"));
+        let call = self.nvcc().arg("-O3").arg("-c").arg(&source);
+        accepted(call.arg("-o").arg(&object).run()?)?;
+        Ok(object)
+    }
+
+    /// Links the objects to the program that [`Program::run`] runs.
+    ///
+    /// # Errors
+    /// As [`Program::compile`].
+    pub fn link(&self, objects: &[PathBuf]) -> Result<(), ToolError> {
+        let call = self.nvcc().args(objects).arg("-o");
+        accepted(call.arg(self.scratch.path("program")).run()?).map(drop)
+    }
+
+    /// Runs the program. Its status is the caller's to look at.
+    ///
+    /// # Errors
+    /// It cannot be started, or does not end in time.
+    pub fn run(&self, arguments: &[String]) -> Result<Output, ToolError> {
+        let program = self.scratch.path("program");
+        Invocation::new("the measuring program", &program, self.timeout)
+            .args(arguments)
+            .run()
+    }
+
+    /// A file of the folder, for what the program writes.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path(name)
+    }
+
+    fn nvcc(&self) -> Invocation {
+        let tool = &self.nvcc.tool().path;
+        Invocation::new(ToolKind::Nvcc.name(), tool, self.timeout)
+            .args(["-arch", &self.gpu])
+            .env("TMPDIR", self.scratch.dir())
+    }
+}
+
+fn accepted(out: Output) -> Result<Output, ToolError> {
+    if out.status.success() {
+        return Ok(out);
+    }
+    let log = out.text();
+    Err(ToolError::Rejected {
+        tool: ToolKind::Nvcc.to_string(),
+        code: out.status.code().unwrap_or(-1),
+        diagnostics: diagnostic::parse_nvcc(&log),
+        log,
+    })
+}
