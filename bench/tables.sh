@@ -10,8 +10,13 @@ held_out=$held_out,euler_march,heston_puts,nqueens,ntt4096,two_stream,voxel_rays
 held_out=$held_out,kmeans,mesh_flux,set_overlap,spmv_csr,stream_cost,topic_gibbs,tridiag
 first=bench/results/h200-2026-11-21.json
 again=bench/results/h200-2026-11-21-again.json
+registers=bench/results/h200-2026-11-22-registers.json
+stencils=bench/results/h200-2026-11-22-stencils.json
 
 report() { cargo run --quiet --locked --package warpwright-cli --bin warpwright -- report "$@"; }
 report "$first" --held-out "$held_out" --markdown docs/benchmarks.md --plots docs
-report "$first" --held-out "$held_out" --markdown README.md --summary
+report "$registers" --held-out "$held_out" --markdown README.md --summary
+report "$registers" --crat --markdown docs/crat.md
+report "$registers" --one-block-more --markdown docs/crat.md
+report "$stencils" --stencils bench/stencils/goals.json --markdown docs/stencil-results.md
 report --agree "$first" "$again" --markdown docs/benchmarks.md

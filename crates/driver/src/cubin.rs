@@ -234,16 +234,7 @@ pub fn explore(
     let mut built = vec![built(cubin.to_vec(), name, &known, Recipe::default())?];
     let spills = built[0].candidate.resources.as_ref();
     if let (Ok(setting), true) = (&setting, spills.is_some_and(Resources::spills)) {
-        let mut default = built[0].candidate.clone();
-        occupy(gpu, &setting.block, setting.dynamic_smem, &mut default);
-        let resident = default.residency.map(|residency| residency.blocks);
-        let hottest = resident.map(|blocks| Decision::SpillHottestToShared { blocks });
-        for decision in [Some(Decision::SpillToShared), hottest]
-            .into_iter()
-            .flatten()
-        {
-            built.push(moved(cubin, name, setting, decision)?);
-        }
+        built.push(moved(cubin, name, setting, Decision::SpillToShared)?);
     }
     for b in &mut built {
         occupy(gpu, &known.block, known.dynamic_smem, &mut b.candidate);
@@ -273,11 +264,7 @@ fn moved(
     decision: Decision,
 ) -> Result<Built, PassError> {
     let recipe = Recipe::default().with(decision);
-    let extent = match decision {
-        Decision::SpillHottestToShared { blocks } => Extent::Beside(blocks),
-        _ => Extent::All,
-    };
-    match spill_to_shared(cubin, name, setting, extent) {
+    match spill_to_shared(cubin, name, setting, Extent::All) {
         Ok(moved) => built(moved, name, setting, recipe),
         Err(why) => Ok(Built {
             candidate: Candidate {

@@ -14,13 +14,17 @@ use warpwright_flow::{Cfg, Inst, Loops};
 use warpwright_regs::knapsack::{Item, choose};
 use warpwright_sass::Instruction;
 use warpwright_sass::elf::info::{Attribute, Record, Value};
-use warpwright_sass::elf::{Elf, ElfError, KernelSections};
+use warpwright_sass::elf::{Elf, ElfError, KernelSections, RESERVED_REGISTERS};
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::hazards;
 use warpwright_sass::spill::{self, Frame, Index, Layout, Move, Refusal, Shape, Slot};
 use warpwright_target::{Resources, most_shared_memory, occupancy};
 
 use crate::rewrite::Setting;
+
+/// Why a build in which only some slots moved is chosen only once measured.
+pub const CAUTION: &str = "a part of the spill slots in shared memory, with a register of its own for their \
+                           addresses, has not been tried on hardware";
 
 /// Why a kernel's spills stay in local memory.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +47,7 @@ fn other(why: impl Into<String>) -> DemoteError {
 /// How many slots move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// As many as fit into all the shared memory that a block can have: mostly all.
+    /// All; refused where they do not fit into the shared memory that a block can have.
     All,
     /// The hottest, as far as this many blocks per SM stay resident. Refused where all fit.
     Beside(u32),
@@ -66,7 +70,7 @@ pub fn spill_to_shared(
     let frame = Frame::find(&code)?;
     let launch = Launch::new(&elf, &sections, setting)?;
     let registers = elf.registers(&sections)?.unwrap_or(0);
-    if registers < spill::entry::REGISTERS {
+    if registers < spill::entry::REGISTERS + RESERVED_REGISTERS {
         return Err(other("it has too few registers for the code at its entry"));
     }
     let used = used_bytes(&elf, &sections, setting)?;
@@ -79,6 +83,9 @@ pub fn spill_to_shared(
             return Err(other("all slots fit beside that many blocks"));
         }
         Some(layout) => (all, layout, Index::StackPointer),
+        None if extent == Extent::All => {
+            return Err(other("its spill slots do not all fit into shared memory"));
+        }
         None => {
             let slots = hottest(&elf, &sections, &frame, threads, limit.saturating_sub(used))?;
             let layout = Layout::new(&slots, threads, used).filter(fits);
@@ -94,10 +101,11 @@ pub fn spill_to_shared(
     elf.set_shared_bytes(kernel, u64::from(layout.end - setting.dynamic_smem))?;
     match index {
         Index::StackPointer => without_frame(&mut elf, &sections)?,
-        Index::Register(last) if u32::from(last) >= registers => {
-            elf.set_registers(kernel, last + 1)?
+        Index::Register(index) => {
+            let stated = u8::try_from(stated(index).max(registers));
+            let stated = stated.map_err(|_| other("no register is left for the addresses"))?;
+            elf.set_registers(kernel, stated)?;
         }
-        Index::Register(_) => {}
     }
     launch.enforce(&mut elf, kernel)?;
     let bytes = elf.write()?;
@@ -155,6 +163,11 @@ fn hottest<'a>(
     }
 }
 
+/// The registers that a kernel must state whose last one is `index`.
+fn stated(index: u8) -> u32 {
+    u32::from(index) + 1 + RESERVED_REGISTERS
+}
+
 /// A register for the thread's index, if it costs none of the blocks that are to stay.
 fn index_register(
     code: &[Instruction],
@@ -163,11 +176,11 @@ fn index_register(
     extent: Extent,
 ) -> Result<Index, DemoteError> {
     let index = Index::free(code).ok_or_else(|| other("no register is left for the addresses"))?;
-    let (Extent::Beside(blocks), Index::Register(last)) = (extent, index) else {
+    let (Extent::Beside(blocks), Index::Register(register)) = (extent, index) else {
         return Ok(index);
     };
     let need = Resources {
-        regs: registers.max(u32::from(last) + 1),
+        regs: stated(register).max(registers),
         block_threads: setting.block.threads(),
         static_smem: 0,
         dynamic_smem: 0,

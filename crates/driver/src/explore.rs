@@ -10,6 +10,7 @@ use crate::build::{Built, Workshop, mark_duplicates, read_back};
 use crate::candidate::{Candidate, Resources};
 use crate::choose::{Choice, choose};
 use crate::crat::{ResourceUsage, choice, resource_usage};
+use crate::demote;
 use crate::explain::pressure_report;
 use crate::fusion::{CAUTION, is_rewritten, may_be_fused};
 use crate::kernel::{shared_spilling_obstacle, uses_dynamic_shared};
@@ -59,7 +60,17 @@ pub fn explore(
         .iter()
         .any(|b| b.candidate.caution.is_some())
     {
-        notes.push(format!("rewritten candidates: {CAUTION}"));
+        let cautions = exploration.built.iter();
+        let mut cautions: Vec<&String> = cautions
+            .filter_map(|b| b.candidate.caution.as_ref())
+            .collect();
+        cautions.sort_unstable();
+        cautions.dedup();
+        notes.extend(
+            cautions
+                .into_iter()
+                .map(|why| format!("some candidates: {why}")),
+        );
     }
     Ok(exploration.outcome(request, notes))
 }
@@ -230,6 +241,9 @@ impl Exploration<'_> {
         } = self.setting;
         for mut b in built {
             occupy(gpu, &block, dynamic_smem, &mut b.candidate);
+            if moves_some_slots(&b.candidate.recipe) {
+                b.candidate.caution = Some(demote::CAUTION.into());
+            }
             if self.may_be_fused && is_rewritten(&b.candidate.recipe) {
                 b.candidate.caution = Some(CAUTION.into());
             }
@@ -320,4 +334,9 @@ fn passed_through(module: &Module, function: &Function, opaque: &[Inst]) -> Stri
         .zip(opaque.first())
         .map_or("?", |(body, &inst)| &module.opcode(&body.insts[inst]).text);
     format!("passed through unchanged: `{first}` is not known to Warpwright's opcode table")
+}
+
+fn moves_some_slots(recipe: &Recipe) -> bool {
+    let is_part = |d: &Decision| matches!(d, Decision::SpillHottestToShared { .. });
+    recipe.0.iter().any(is_part)
 }

@@ -1,6 +1,8 @@
 //! `warpwright opt` for a stencil: the versions that the model likes best, and the best one written as
 //! CUDA C++ with its launch code. No GPU and no compiler is needed.
 
+use std::path::Path;
+
 use serde::Serialize;
 use warpwright_cuda::diag::{Source, render_all};
 use warpwright_cuda::stencil::evaluate::Sizes;
@@ -35,13 +37,25 @@ struct Document {
 }
 
 /// Is it source that becomes source: a `.stencil`, or CUDA C that is to stay CUDA C?
-pub fn is_wanted(input: &Input, output: Option<&std::path::Path>) -> bool {
+pub fn is_wanted(input: &Input, output: Option<&Path>) -> bool {
     let ends_in_cu = output.is_some_and(|path| path.extension().is_some_and(|e| e == "cu"));
     input.level == Level::Stencil || input.level == Level::Cuda && ends_in_cu
 }
 
+/// A stencil becomes CUDA C++, and OUT says so.
+pub fn refuse_other_levels(output: &Path) -> Result<(), Failure> {
+    match output.extension().is_some_and(|ending| ending == "cu") {
+        true => Ok(()),
+        false => Err(Failure::input(format!(
+            "`{}`: a stencil becomes CUDA C++; name OUT.cu (and optimize that once more for a cubin)",
+            output.display()
+        ))),
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &OptArgs, input: &Input) -> Result<(), Failure> {
+    refuse_other_levels(&args.output)?;
     let stencil = read_stencil(input, args.kernel.kernel.as_deref(), &args.stencil)?;
     let gpu = target(args.kernel.gpu.as_deref())?;
     let sizes = sizes(&stencil, &args.stencil.sizes)?;

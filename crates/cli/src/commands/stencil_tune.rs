@@ -16,7 +16,9 @@ use warpwright_driver::stencil::{
 use warpwright_gpu::{DeviceInfo, devices, utc_now};
 use warpwright_toolkit::{Program, ToolError};
 
-use super::stencil_opt::{named_sizes, print_versions, read_stencil, sizes, target};
+use super::stencil_opt::{
+    named_sizes, print_versions, read_stencil, refuse_other_levels, sizes, target,
+};
 use crate::args::{Cli, TuneArgs};
 use crate::failure::Failure;
 use crate::input::{Input, refuse_overwriting, write_atomically};
@@ -34,6 +36,7 @@ const MOST_ROUNDS: u32 = 101;
 pub fn run(cli: &Cli, args: &TuneArgs, input: &Input, file: &Path) -> Result<(), Failure> {
     let output = args.output.as_deref();
     let output = output.ok_or_else(|| Failure::Usage("-o OUT.cu is wanted".into()))?;
+    refuse_other_levels(output)?;
     refuse_overwriting(file, output)?;
     let stencil = read_stencil(input, args.kernel.kernel.as_deref(), &args.stencil)?;
     let device = devices()?.into_iter().next();

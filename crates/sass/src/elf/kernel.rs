@@ -10,6 +10,11 @@ use crate::inst::Instruction;
 /// Bytes of an instruction.
 pub const INSTRUCTION: usize = 16;
 
+/// How many registers EIATTR_REGCOUNT states beyond the last one that code may name. ptxas leaves so many
+/// in every cubin that was looked at; on an H200 an instruction that names one of them is illegal, or the
+/// kernel never ends (tried on sm_90).
+pub const RESERVED_REGISTERS: u32 = 2;
+
 /// From this architecture on the register count stands in `.nv.info` alone; before, the top byte of
 /// the text section's sh_info repeats it (ptxas 13.0 and 13.5).
 const REGISTERS_ONLY_IN_INFO: u32 = 90;
@@ -119,7 +124,7 @@ impl Elf {
         Ok(info.of_symbol(Attribute::REGCOUNT, kernel.symbol))
     }
 
-    /// Sets the registers per thread: EIATTR_REGCOUNT, and sh_info of the text section where the
+    /// Sets the registers per thread, [`RESERVED_REGISTERS`] included: EIATTR_REGCOUNT, and sh_info of the text section where the
     /// architecture repeats it there.
     pub fn set_registers(&mut self, name: &str, registers: u8) -> Result<(), ElfError> {
         let kernel = self.kernel(name)?;

@@ -23,7 +23,7 @@ mod write;
 
 pub use header::Target;
 pub use info::{Info, Record};
-pub use kernel::KernelSections;
+pub use kernel::{KernelSections, RESERVED_REGISTERS};
 
 use object::elf::{SHF_ALLOC, SHF_WRITE, SHT_NOBITS, SHT_NULL};
 
