@@ -55,23 +55,7 @@ pub fn explore(
         (opaque, _) => notes.push(passed_through(module, function, opaque.unwrap_or_default())),
     }
     exploration.score();
-    if exploration
-        .built
-        .iter()
-        .any(|b| b.candidate.caution.is_some())
-    {
-        let cautions = exploration.built.iter();
-        let mut cautions: Vec<&String> = cautions
-            .filter_map(|b| b.candidate.caution.as_ref())
-            .collect();
-        cautions.sort_unstable();
-        cautions.dedup();
-        notes.extend(
-            cautions
-                .into_iter()
-                .map(|why| format!("some candidates: {why}")),
-        );
-    }
+    notes.extend(exploration.cautions());
     Ok(exploration.outcome(request, notes))
 }
 
@@ -230,6 +214,17 @@ impl Exploration<'_> {
                 .build_all(self.module, self.name, &self.setting, new, self.done)?;
         self.take(built);
         Ok(())
+    }
+
+    /// Why some of the candidates are chosen only once measured, each reason once.
+    fn cautions(&self) -> Vec<String> {
+        let candidates = self.built.iter().map(|b| &b.candidate);
+        let left = candidates.filter(|c| c.rejected.is_none());
+        let mut reasons: Vec<&String> = left.filter_map(|c| c.caution.as_ref()).collect();
+        reasons.sort_unstable();
+        reasons.dedup();
+        let note = |why| format!("some candidates: {why}");
+        reasons.into_iter().map(note).collect()
     }
 
     /// Takes builds in, with their residency and what is known of them.
