@@ -25,7 +25,7 @@ impl<'a> Nvcc<'a> {
     /// Begins a program for `gpu` (`sm_90`, …). Each step may take `timeout`.
     ///
     /// # Errors
-    /// [`ToolError::Usage`]-like errors for a GPU that is none, and if no folder can be made.
+    /// The name is no GPU's, or no folder can be made.
     pub fn program(self, gpu: &str, timeout: Duration) -> Result<Program<'a>, ToolError> {
         check_gpu(gpu)?;
         Ok(Program {

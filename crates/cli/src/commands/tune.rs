@@ -77,7 +77,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
         return super::stencil_tune::run(cli, args, &input, file);
     }
     if let Some(folder) = &args.build_only {
-        build(cli, args, file, folder)?;
+        build(cli, args, &input, folder)?;
         eprintln!("candidates are in {}", folder.display());
         return Ok(());
     }
@@ -87,7 +87,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     refuse_overwriting(file, output)?;
     devices()?;
     let folder = work_folder(args, file)?;
-    build(cli, args, file, &folder)?;
+    build(cli, args, &input, &folder)?;
     let report = match from_database(args, &folder)? {
         Some(report) => {
             eprintln!("every candidate was measured before; --fresh measures again");
@@ -172,7 +172,7 @@ fn work_folder(args: &TuneArgs, file: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Builds the candidates of one kernel into `folder`, with their manifest.
-fn build(cli: &Cli, args: &TuneArgs, file: &Path, folder: &Path) -> Result<(), Failure> {
+fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(), Failure> {
     let Some(launch_path) = &args.kernel.launch else {
         return Err(Failure::Usage(
             "--launch L.toml is wanted: it says how to run the kernel".into(),
@@ -181,15 +181,14 @@ fn build(cli: &Cli, args: &TuneArgs, file: &Path, folder: &Path) -> Result<(), F
     let launch = session::kernel_launch(&args.kernel)?
         .ok_or_else(|| Failure::Usage("--launch L.toml is wanted".into()))?;
     let launch_text = read(launch_path)?;
-    let input = Input::read(file)?;
     let named = session::named_gpu(args.kernel.gpu.as_deref())?;
     let named = match named {
         Some(gpu) => Some(gpu),
         None => local_gpu(),
     };
     let mut nvcc = args.nvcc.clone();
-    nvcc.extend(session::described_nvcc(&input, Some(launch_path))?);
-    let module = session::module(cli, &input, named.as_ref(), &nvcc, false)?;
+    nvcc.extend(session::described_nvcc(input, Some(launch_path))?);
+    let module = session::module(cli, input, named.as_ref(), &nvcc, false)?;
     let gpu = session::target(&module, named)?;
     let toolkit = session::toolkit(cli)?;
     let cache = BuildCache::standard();
@@ -220,7 +219,7 @@ fn build(cli: &Cli, args: &TuneArgs, file: &Path, folder: &Path) -> Result<(), F
         let launch = (launch_text.as_str(), launch.size.as_str());
         let (manifest, files) = manifest(
             outcome,
-            &file_name(file),
+            &file_name(Path::new(&input.name)),
             &gpu.to_string(),
             &ptxas,
             content,
