@@ -4,19 +4,26 @@
 //! ended by EXIT; the ELF header borrowed from a real one), and `nvdisasm -plr` prints what each
 //! defines and uses. It names every instruction that it does not accept by address; those are
 //! replaced and the rest asked again. Functions are short because its time grows faster than their
-//! length.
+//! length. The header claims the architecture-specific features (`sm_90a`), so that their instructions
+//! are accepted.
 
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use warpwright_sass::roles::{Field, OPCODE};
 use warpwright_toolkit::life_ranges::{File, Mark};
 use warpwright_toolkit::{Nvdisasm, ToolError};
 
 /// Instructions per function, the EXIT not counted.
 const PER_FUNCTION: usize = 99;
-const FUNCTIONS: usize = 300;
+const FUNCTIONS: usize = 60;
 const WORD: usize = 16;
 const NOP: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
 const EXIT: u128 = 0x000f_ea00_0380_0000_0000_0000_0000_794d;
 const ELF_HEADER: usize = 64;
 const SECTION_HEADER: usize = 64;
+/// The bit of e_flags, from ABI version 8 on, for architecture-specific features.
+const SPECIFIC: u8 = 1 << 3;
 
 /// What nvdisasm says about one instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,22 +38,53 @@ pub struct Reading {
 pub struct Bench<'a> {
     nvdisasm: Nvdisasm<'a>,
     header: Vec<u8>,
+    sources: BTreeMap<u16, Vec<Field>>,
 }
 
 impl<'a> Bench<'a> {
-    /// A bench for the architecture of `cubin`.
-    pub fn new(nvdisasm: Nvdisasm<'a>, cubin: &[u8]) -> Bench<'a> {
-        let header = cubin[..ELF_HEADER].to_vec();
-        Bench { nvdisasm, header }
+    /// A bench for architecture `sm`, with the header of `cubin`, which is for that architecture.
+    pub fn new(nvdisasm: Nvdisasm<'a>, sm: u32, cubin: &[u8]) -> Bench<'a> {
+        let mut header = cubin.get(..ELF_HEADER).unwrap_or_default().to_vec();
+        let new_layout = header.get(8).is_some_and(|&abi| abi >= 8);
+        if let Some(flags) = header.get_mut(48).filter(|_| sm >= 90 && new_layout) {
+            *flags |= SPECIFIC;
+        }
+        Bench {
+            nvdisasm,
+            header,
+            sources: BTreeMap::new(),
+        }
+    }
+
+    /// From here on, these predicate fields (by opcode) are read and never written, whatever nvdisasm says.
+    pub fn set_sources(&mut self, sources: BTreeMap<u16, Vec<Field>>) {
+        self.sources = sources;
     }
 
     /// A reading of each instruction, `None` where nvdisasm does not accept it.
     pub fn read(&self, insts: &[u128]) -> Result<Vec<Option<Reading>>, ToolError> {
-        let mut readings = Vec::new();
-        for chunk in insts.chunks(PER_FUNCTION * FUNCTIONS) {
+        let chunks = insts.par_chunks(PER_FUNCTION * FUNCTIONS).map(|chunk| {
+            let mut readings = Vec::with_capacity(chunk.len());
             self.read_chunk(chunk, &mut readings)?;
+            for (&bits, reading) in chunk.iter().zip(&mut readings) {
+                self.correct(bits, reading);
+            }
+            Ok(readings)
+        });
+        let chunks: Result<Vec<_>, ToolError> = chunks.collect();
+        Ok(chunks?.into_iter().flatten().collect())
+    }
+
+    fn correct(&self, bits: u128, reading: &mut Option<Reading>) {
+        let (Some(fields), Some(reading)) = (self.sources.get(&OPCODE.get(bits)), reading) else {
+            return;
+        };
+        for (file, number, mark) in &mut reading.marks {
+            let predicate = matches!(file, File::Pred | File::UniformPred);
+            if predicate && fields.iter().any(|field| field.get(bits) == *number) {
+                *mark = Mark::Used;
+            }
         }
-        Ok(readings)
     }
 
     fn read_chunk(
@@ -64,6 +102,13 @@ impl<'a> Bench<'a> {
                         *word = NOP;
                     }
                 }
+                // Some code it cannot analyse ("flow analysis is disabled"), and does not say which.
+                Err(ToolError::Rejected { .. }) if insts.len() > 1 => {
+                    let (first, second) = insts.split_at(insts.len() / 2);
+                    self.read_chunk(first, readings)?;
+                    return self.read_chunk(second, readings);
+                }
+                Err(ToolError::Rejected { .. }) => break Vec::new(),
                 Err(error) => return Err(error),
             }
         };

@@ -5,6 +5,7 @@ mod code;
 mod hazards;
 mod isa;
 mod roles;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,14 +24,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Derive which registers each instruction reads and writes; see docs/sass-liveness.md.
-    Roles {
-        /// Folders or files: cubins of one architecture.
-        #[arg(required = true)]
-        corpus: Vec<PathBuf>,
-        /// Where the table goes.
-        #[arg(short, long)]
-        output: PathBuf,
-    },
+    Roles(roles::Options),
     /// Derive the instruction tables (opcodes, fields, modifiers); see docs/sass-mining.md.
     Tables(isa::Options),
     /// How the instruction tables do on a corpus, as Markdown.
@@ -52,6 +46,12 @@ pub enum Error {
     /// A tool is missing or failed.
     #[error(transparent)]
     Tool(#[from] ToolError),
+    /// No toolkit.
+    #[error(transparent)]
+    NotFound(#[from] warpwright_toolkit::NotFound),
+    /// The corpus has nothing for the architecture.
+    #[error("the corpus has no code for sm_{0}")]
+    Empty(u32),
     /// A file could not be read or written.
     #[error("{0}: {1}")]
     File(PathBuf, std::io::Error),
@@ -78,9 +78,9 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<String, String> {
     match command {
-        Command::Roles { corpus, output } => {
+        Command::Roles(options) => {
             let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
-            roles::run(&toolkit, &corpus, &output).map_err(|e| e.to_string())
+            roles::run(&toolkit, &options).map_err(|e| e.to_string())
         }
         Command::Tables(options) => isa::run(&options).map_err(|e| e.to_string()),
         Command::Agreement(options) => isa::report::run(&options).map_err(|e| e.to_string()),

@@ -165,17 +165,14 @@ impl Table {
         self.entries.insert(opcode, entry);
     }
 
-    /// The row that describes `inst`, for counting.
-    pub fn row_mut(&mut self, inst: Instruction) -> Option<&mut Row> {
-        let entry = self.entries.get_mut(&OPCODE.get(inst.bits()))?;
-        let key = entry.key_of(inst.bits());
-        entry.rows.get_mut(&key)
-    }
-
     /// What `inst` reads and writes, or `None` if its opcode or key bits are not in the table.
     pub fn roles(&self, inst: Instruction) -> Option<Roles> {
+        self.roles_by(self.entries.get(&OPCODE.get(inst.bits()))?, inst)
+    }
+
+    /// The same by an entry for the opcode that need not be in the table.
+    pub fn roles_by(&self, entry: &Entry, inst: Instruction) -> Option<Roles> {
         let bits = inst.bits();
-        let entry = self.entries.get(&OPCODE.get(bits))?;
         let row = entry.rows.get(&entry.key_of(bits))?;
         let operands = row.slots.iter().filter_map(|slot| self.span(*slot, bits));
         let guard = entry.guard.map(|file| Slot {

@@ -111,3 +111,16 @@ pub fn cubins(test: &str) -> Option<Vec<Sample>> {
     }
     Some(samples)
 }
+
+/// Unoptimized builds with debug information, for every architecture.
+pub fn unoptimized(test: &str) -> Option<Vec<Sample>> {
+    let toolkit = require_toolkit(test)?;
+    let mut samples = Vec::new();
+    for source in ["control", "memory"] {
+        let source = format!("crates/corpus/cuda/{source}.cu");
+        for gpu in ARCHITECTURES {
+            samples.push(build(&toolkit, &source, "sm_75", gpu, Variant::Debug));
+        }
+    }
+    Some(samples)
+}

@@ -1,13 +1,13 @@
 //! The distinct instructions of all cubins of an architecture, with nvdisasm's text for each.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use warpwright_sass::elf::Elf;
 use warpwright_sass::isa::form::OPERATION;
 
 use super::oracle::Oracle;
-use super::{MineError, shape};
+use super::shape;
+use crate::Error;
+use crate::words::Words;
 
 /// One instruction, regardless of its control field (operand reuse apart, which has a text).
 #[derive(Debug)]
@@ -40,84 +40,41 @@ impl Instance {
 pub struct Corpus {
     /// Distinct instructions, by bits.
     pub instances: Vec<Instance>,
-    /// Instructions in all.
+    /// Instructions in all, those that nvdisasm refuses not counted.
     pub total: u64,
+    /// Distinct ones that nvdisasm refuses.
+    pub refused: usize,
 }
 
 const REUSE: u128 = 0xf << 122;
 
 impl Corpus {
     /// Reads all cubins below `folder` that are for architecture `sm`.
-    pub fn load(folder: &Path, sm: u32, oracle: &mut Oracle<'_>) -> Result<Self, MineError> {
-        let mut files = Vec::new();
-        list(folder, &mut files)?;
-        let mut words: BTreeMap<u128, (u128, u64)> = BTreeMap::new();
-        for file in files {
-            let bytes = std::fs::read(&file).map_err(|e| failure(&file, &e))?;
-            for word in code(&bytes, sm) {
-                let entry = words.entry(word & (OPERATION | REUSE)).or_insert((word, 0));
-                entry.1 += 1;
-            }
-        }
+    pub fn load(folder: &Path, sm: u32, oracle: &mut Oracle<'_>) -> Result<Self, Error> {
+        let Words { words, .. } = Words::read(&[folder.to_owned()], sm, OPERATION | REUSE)?;
         if words.is_empty() {
-            return Err(MineError::Empty(sm));
+            return Err(Error::Empty(sm));
         }
-        let list: Vec<(u128, u64)> = words.into_values().collect();
-        let bits: Vec<u128> = list.iter().map(|w| w.0).collect();
+        let bits: Vec<u128> = words.iter().map(|word| word.bits).collect();
         let answers = oracle.ask(&bits)?;
-        let instances = list
-            .into_iter()
-            .zip(answers)
-            .filter_map(|((bits, count), answer)| {
-                let answer = answer?;
-                Some(Instance {
-                    bits,
-                    count,
-                    address: answer.address,
-                    shape: shape(&answer.text),
-                    text: answer.text,
-                })
-            });
+        let refused = answers.iter().filter(|answer| answer.is_none()).count();
+        let instances = words.into_iter().zip(answers);
+        let instances = instances.filter_map(|(word, answer)| {
+            let answer = answer?;
+            Some(Instance {
+                bits: word.bits,
+                count: word.count,
+                address: answer.address,
+                shape: shape(&answer.text),
+                text: answer.text,
+            })
+        });
         let instances: Vec<Instance> = instances.collect();
         let total = instances.iter().map(|i| i.count).sum();
-        Ok(Corpus { instances, total })
+        Ok(Corpus {
+            instances,
+            total,
+            refused,
+        })
     }
-}
-
-fn failure(path: &Path, error: &std::io::Error) -> MineError {
-    MineError::File {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    }
-}
-
-fn list(folder: &Path, out: &mut Vec<PathBuf>) -> Result<(), MineError> {
-    let entries = std::fs::read_dir(folder).map_err(|e| failure(folder, &e))?;
-    let mut paths = Vec::new();
-    for entry in entries {
-        paths.push(entry.map_err(|e| failure(folder, &e))?.path());
-    }
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            list(&path, out)?;
-        } else if path.extension().is_some_and(|e| e == "cubin") {
-            out.push(path);
-        }
-    }
-    Ok(())
-}
-
-/// All instructions of a cubin for `sm`; none if it is for another architecture.
-fn code(bytes: &[u8], sm: u32) -> Vec<u128> {
-    let Some(elf) = Elf::parse(bytes).ok().filter(|e| e.target().sm == sm) else {
-        return Vec::new();
-    };
-    let texts = elf.sections.iter().filter(|s| s.name.starts_with(".text."));
-    let mut words = Vec::new();
-    for section in texts {
-        let (chunks, _) = section.data.as_chunks::<16>();
-        words.extend(chunks.iter().map(|c| u128::from_le_bytes(*c)));
-    }
-    words
 }

@@ -12,8 +12,9 @@ mod seed;
 mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use warpwright_sass::isa::form::{Form, Piece};
 use warpwright_sass::isa::print;
 use warpwright_sass::isa::table::Table;
@@ -24,27 +25,7 @@ use oracle::{Oracle, normalise};
 use seed::Seed;
 use tokens::Parsed;
 
-/// Why there is no table.
-#[derive(Debug, thiserror::Error)]
-pub enum MineError {
-    /// A file cannot be read or written.
-    #[error("{path}: {reason}")]
-    File {
-        /// Which one.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// No toolkit.
-    #[error(transparent)]
-    NotFound(#[from] warpwright_toolkit::NotFound),
-    /// nvdisasm does not do what it should.
-    #[error(transparent)]
-    Tool(#[from] warpwright_toolkit::ToolError),
-    /// The corpus has nothing for the architecture.
-    #[error("the corpus has no code for sm_{0}")]
-    Empty(u32),
-}
+use crate::Error;
 
 /// What to derive.
 #[derive(Debug, clap::Args)]
@@ -58,6 +39,9 @@ pub struct Options {
     /// The table to write.
     #[arg(long)]
     out: PathBuf,
+    /// A table whose forms are kept: only what they do not explain is derived.
+    #[arg(long)]
+    extend: Option<PathBuf>,
     /// Rounds of seeds at most.
     #[arg(long, default_value_t = 40)]
     rounds: usize,
@@ -80,17 +64,21 @@ struct Work<'a> {
 }
 
 /// Derives a table, writes it, and says how large it is.
-pub fn run(options: &Options) -> Result<String, MineError> {
+pub fn run(options: &Options) -> Result<String, Error> {
     let toolkit = Toolkit::find(&FindOptions::default())?;
     let mut oracle = Oracle::new(toolkit.nvdisasm()?, options.sm);
     let corpus = Corpus::load(&options.corpus, options.sm, &mut oracle)?;
     eprintln!(
-        "sm_{}: {} instances, {} distinct",
+        "sm_{}: {} instances, {} distinct, {} more that nvdisasm refuses",
         options.sm,
         corpus.total,
-        corpus.instances.len()
+        corpus.instances.len(),
+        corpus.refused,
     );
     let mut work = split(&corpus, options.instances);
+    for form in known(options.extend.as_deref())? {
+        work.entry(form.opcode).or_default().forms.push(form);
+    }
     for round in 0..options.rounds {
         let limit = if round == 0 { 1 } else { 6 };
         let mut seeds = choose_seeds(&mut work, limit);
@@ -115,13 +103,21 @@ pub fn run(options: &Options) -> Result<String, MineError> {
         );
     }
     let forms = work.into_values().flat_map(|w| w.forms).collect();
-    let table = confirm(Table::new(forms), &corpus, options.show);
+    let keep = options.extend.is_some();
+    let table = confirm(Table::new(forms), &corpus, options.show, keep);
     let text = heading(options.sm, &corpus) + &table.print();
-    std::fs::write(&options.out, text).map_err(|e| MineError::File {
-        path: options.out.clone(),
-        reason: e.to_string(),
-    })?;
+    std::fs::write(&options.out, text).map_err(|e| Error::File(options.out.clone(), e))?;
     Ok(format!("{} forms", table.forms().len()))
+}
+
+/// The forms of the table that is to be extended.
+fn known(path: Option<&Path>) -> Result<Vec<Form>, Error> {
+    let Some(path) = path else {
+        return Ok(Vec::new());
+    };
+    let text = std::fs::read_to_string(path).map_err(|e| Error::File(path.to_owned(), e))?;
+    let table = Table::parse(&text).map_err(|e| Error::Input(path.to_owned(), e.to_string()))?;
+    Ok(table.forms().to_vec())
 }
 
 /// Adds a form. Of one with the same fixed bits it takes over the texts that it lacks itself.
@@ -195,6 +191,7 @@ fn refill<'a>(work: &mut BTreeMap<u16, Work<'a>>, corpus: &'a Corpus) {
 fn choose_seeds(work: &mut BTreeMap<u16, Work<'_>>, limit: usize) -> Vec<Seed> {
     let mut seeds = Vec::new();
     for work in work.values_mut() {
+        narrow(work);
         let table = Table::new(work.forms.clone());
         work.instances.retain(|i| !explains(&table, i));
         let mut styles: BTreeMap<(&str, &str), usize> = BTreeMap::new();
@@ -220,6 +217,20 @@ fn choose_seeds(work: &mut BTreeMap<u16, Work<'_>>, limit: usize) -> Vec<Seed> {
     seeds
 }
 
+/// A hidden bit without which a form would not get an instance wrong is not hidden: it is fixed to zero.
+fn narrow(work: &mut Work<'_>) {
+    let table = Table::new(std::mem::take(&mut work.forms));
+    let mut forms = table.forms().to_vec();
+    for instance in &work.instances {
+        let found = table.find(instance.bits);
+        let at = found.and_then(|found| table.forms().iter().position(|f| std::ptr::eq(f, found)));
+        if let Some(at) = at.filter(|_| !explains(&table, instance)) {
+            forms[at].hidden &= !instance.bits;
+        }
+    }
+    work.forms = forms;
+}
+
 fn explains(table: &Table, instance: &Instance) -> bool {
     let Some(form) = table.find(instance.bits) else {
         return false;
@@ -230,7 +241,7 @@ fn explains(table: &Table, instance: &Instance) -> bool {
 }
 
 /// Takes all seeds through their stages together.
-fn derive(mut seeds: Vec<Seed>, oracle: &mut Oracle<'_>) -> Result<Vec<Form>, MineError> {
+fn derive(mut seeds: Vec<Seed>, oracle: &mut Oracle<'_>) -> Result<Vec<Form>, Error> {
     loop {
         let words: Vec<u128> = seeds.iter().flat_map(|s| s.queries().to_vec()).collect();
         if words.is_empty() {
@@ -238,18 +249,23 @@ fn derive(mut seeds: Vec<Seed>, oracle: &mut Oracle<'_>) -> Result<Vec<Form>, Mi
         }
         let answers = oracle.ask(&words)?;
         let mut rest = &answers[..];
+        let mut parts = Vec::new();
         for seed in &mut seeds {
             let (own, others) = rest.split_at(seed.queries().len());
             rest = others;
             if !own.is_empty() {
-                seed.absorb(own);
+                parts.push((seed, own));
             }
         }
+        parts
+            .into_par_iter()
+            .for_each(|(seed, own)| seed.absorb(own));
     }
 }
 
-/// Counts for each form the instances that it explains; forms without any are dropped.
-fn confirm(table: Table, corpus: &Corpus, show: usize) -> Table {
+/// Counts for each form the instances that it explains; forms without any are dropped unless they are
+/// to be kept.
+fn confirm(table: Table, corpus: &Corpus, show: usize, keep: bool) -> Table {
     let mut counts: BTreeMap<(u128, u128), u64> = BTreeMap::new();
     let mut failures: BTreeMap<(u128, &str), Failure> = BTreeMap::new();
     for instance in &corpus.instances {
@@ -278,8 +294,9 @@ fn confirm(table: Table, corpus: &Corpus, show: usize) -> Table {
         eprintln!("{count:6} {bits:032x} {theirs}  <>  {ours}");
     }
     let forms = table.forms().iter().cloned().filter_map(|mut form| {
-        form.confirmed = counts.remove(&(form.value, form.mask()))?;
-        Some(form)
+        let count = counts.remove(&(form.value, form.mask()));
+        form.confirmed = count.unwrap_or(0);
+        (keep || count.is_some()).then_some(form)
     });
     Table::new(forms.collect())
 }

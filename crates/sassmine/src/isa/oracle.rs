@@ -4,6 +4,7 @@
 //! they are taken out and the rest is read again. Raw code has no labels: branch targets are
 //! addresses.
 
+use rayon::prelude::*;
 use warpwright_toolkit::{Nvdisasm, ToolError};
 
 /// What nvdisasm printed for one instruction, and where it stood.
@@ -23,8 +24,8 @@ pub struct Oracle<'a> {
     pub asked: u64,
 }
 
-/// Instructions per run: a compromise between memory and the cost of starting it.
-const BATCH: usize = 100_000;
+/// Instructions per run: a compromise between the cost of starting it and even work for all cores.
+const BATCH: usize = 20_000;
 
 impl<'a> Oracle<'a> {
     /// An oracle for architecture `sm`, with the architecture-specific features where there are any.
@@ -40,11 +41,15 @@ impl<'a> Oracle<'a> {
     /// The answer to each word, `None` for illegal ones.
     pub fn ask(&mut self, words: &[u128]) -> Result<Vec<Option<Answer>>, ToolError> {
         self.asked += words.len() as u64;
-        let mut answers = Vec::with_capacity(words.len());
-        for batch in words.chunks(BATCH) {
-            self.ask_batch(batch, &mut answers)?;
-        }
-        Ok(answers)
+        let batches: Result<Vec<_>, _> = words
+            .par_chunks(BATCH)
+            .map(|batch| {
+                let mut answers = Vec::with_capacity(batch.len());
+                self.ask_batch(batch, &mut answers)?;
+                Ok(answers)
+            })
+            .collect();
+        Ok(batches?.into_iter().flatten().collect())
     }
 
     fn ask_batch(&self, words: &[u128], out: &mut Vec<Option<Answer>>) -> Result<(), ToolError> {

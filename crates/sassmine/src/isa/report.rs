@@ -9,9 +9,9 @@ use warpwright_sass::isa::{decode, encode};
 use warpwright_sass::text;
 use warpwright_toolkit::{FindOptions, Toolkit};
 
-use super::MineError;
 use super::corpus::Corpus;
 use super::oracle::Oracle;
+use crate::Error;
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -38,7 +38,7 @@ struct Counts {
 }
 
 /// The figures as Markdown.
-pub fn run(options: &Options) -> Result<String, MineError> {
+pub fn run(options: &Options) -> Result<String, Error> {
     let toolkit = Toolkit::find(&FindOptions::default())?;
     let mut table = String::from(
         "| architecture | instructions | distinct | forms | opaque | other text | not kept |\n\
@@ -48,7 +48,7 @@ pub fn run(options: &Options) -> Result<String, MineError> {
     for &sm in &options.sm {
         let mut oracle = Oracle::new(toolkit.nvdisasm()?, sm);
         let corpus = match Corpus::load(&options.corpus, sm, &mut oracle) {
-            Err(MineError::Empty(_)) => continue,
+            Err(Error::Empty(_)) => continue,
             other => other?,
         };
         let counts = count(sm, &corpus);

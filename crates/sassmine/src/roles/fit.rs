@@ -2,30 +2,29 @@
 //!
 //! Each of the register fields in turn is set to 48 and the others to 8, 16, 24 and 32; the upper
 //! two bits of a field are left alone (where a field names a uniform register they may be modifiers),
-//! unless it holds RZ. What nvdisasm then marks from register 48 upwards belongs to that field: its
+//! unless it holds RZ; an instruction whose text names no such register keeps its bits. What nvdisasm then marks from register 48 upwards belongs to that field: its
 //! file, role and width. Predicate fields are found by setting three bits at every possible
 //! place to two values and watching both appear. The operands found must be what nvdisasm says of the
 //! unchanged instruction; if they are not, the last field holds modifiers (as in PLOP3) and is left alone.
 
 use std::collections::BTreeSet;
 
+use rayon::prelude::*;
 use warpwright_sass::roles::{self as sass, Field, Role, Slot};
 use warpwright_toolkit::ToolError;
 use warpwright_toolkit::life_ranges::{File, Mark};
 
+use super::corpus::Marks;
+use super::predicates::{self, Predicates};
 use crate::bench::{Bench, Reading};
 
 /// The lowest bits of the register fields.
 const FIELDS: [u32; 5] = [16, 24, 32, 40, 64];
-/// Where a predicate field may begin.
-const PREDICATES: std::ops::Range<u32> = 66..92;
-const GUARD: Field = Field(12, 3);
 /// Where the field under test points.
 const HIGH: u16 = 48;
-/// Pairs of predicates whose numbers differ in every bit.
-const PAIRS: [(u16, u16); 3] = [(2, 5), (1, 6), (3, 4)];
 
 /// What was found out about an instruction.
+#[derive(Debug, PartialEq, Eq)]
 pub struct Fitted {
     /// Its mnemonic without modifiers.
     pub name: String,
@@ -94,16 +93,38 @@ pub fn fit(
     sm: u32,
     insts: &[u128],
 ) -> Result<Vec<Result<Fitted, String>>, ToolError> {
-    let mut fitted = fit_fields(bench, sm, insts, &FIELDS)?;
-    let failed: Vec<usize> = (0..insts.len()).filter(|&at| fitted[at].is_err()).collect();
-    let again: Vec<u128> = failed.iter().map(|&at| insts[at]).collect();
-    let better = fit_fields(bench, sm, &again, &FIELDS[..FIELDS.len() - 1])?;
-    for (at, better) in failed.into_iter().zip(better) {
-        if better.is_ok() {
-            fitted[at] = better;
+    let plain = bench.read(insts)?;
+    let named = plain
+        .iter()
+        .map(|r| r.as_ref().is_none_or(|r| names_registers(&r.text)));
+    let named: Vec<bool> = named.collect();
+    let mut fitted: Vec<Result<Fitted, String>> =
+        insts.iter().map(|_| Err(String::new())).collect();
+    for (fields, registers) in [
+        (&FIELDS[..], true),
+        (&FIELDS[..FIELDS.len() - 1], true),
+        (&[], false),
+    ] {
+        let open = (0..insts.len()).filter(|&at| named[at] == registers && fitted[at].is_err());
+        let open: Vec<usize> = open.collect();
+        let some: Vec<u128> = open.iter().map(|&at| insts[at]).collect();
+        for (at, better) in open.into_iter().zip(fit_fields(bench, sm, &some, fields)?) {
+            if better.is_ok() || fitted[at] == Err(String::new()) {
+                fitted[at] = better;
+            }
         }
     }
     Ok(fitted)
+}
+
+/// Does the text name a general or uniform register, if only RZ? If not, what is at the places of
+/// registers are modifiers.
+fn names_registers(text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.any(|word| {
+        let number = word.strip_prefix("UR").or_else(|| word.strip_prefix('R'));
+        number.is_some_and(|n| n == "Z" || !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    })
 }
 
 /// The same by moving these register fields.
@@ -113,12 +134,23 @@ fn fit_fields(
     insts: &[u128],
     fields: &[u32],
 ) -> Result<Vec<Result<Fitted, String>>, ToolError> {
-    let probes = insts.iter().flat_map(|&bits| probes(bits, fields));
-    let readings = bench.read(&probes.collect::<Vec<u128>>())?;
-    let per_inst = readings.len() / insts.len().max(1);
-    let parts = insts.iter().zip(readings.chunks(per_inst.max(1)));
-    let explained = parts.map(|(&bits, readings)| {
-        let fitted = explain(sm, bits, fields, readings)?;
+    let spreads = insts.iter().flat_map(|&bits| {
+        let spreads = fields.iter().map(move |&field| spread(bits, fields, field));
+        std::iter::once(bits).chain(spreads)
+    });
+    let readings = bench.read(&spreads.collect::<Vec<u128>>())?;
+    let readings: Vec<&[Option<Reading>]> = readings.chunks(1 + fields.len()).collect();
+    let bases = insts.iter().zip(&readings);
+    let bases: Vec<Option<(u128, &Reading)>> = bases
+        .map(|(&bits, readings)| {
+            let base = readings[fields.len().min(1)].as_ref()?;
+            Some((spread(bits, fields, FIELDS[0]), base))
+        })
+        .collect();
+    let predicates = predicates::find(bench, &bases)?;
+    let parts = insts.par_iter().zip(readings).zip(predicates);
+    let explained = parts.map(|((&bits, readings), predicates)| {
+        let fitted = explain(sm, bits, fields, readings, &predicates)?;
         let plain = readings.first().and_then(Option::as_ref);
         match plain.is_none_or(|plain| says(sm, bits, &fitted.slots) == said(plain)) {
             true => Ok(fitted),
@@ -127,9 +159,6 @@ fn fit_fields(
     });
     Ok(explained.collect())
 }
-
-/// Registers by file and number, written or read.
-type Marks = BTreeSet<(File, u16, bool)>;
 
 /// What the operands name in the instruction.
 fn says(sm: u32, bits: u128, slots: &[Slot]) -> Marks {
@@ -144,16 +173,23 @@ fn says(sm: u32, bits: u128, slots: &[Slot]) -> Marks {
     };
     table.insert(sass::OPCODE.get(bits), entry);
     let roles = table.roles(warpwright_sass::Instruction::new(sm, bits));
-    let spans = roles.iter().flat_map(|roles| roles.spans());
-    let named = spans.filter_map(|span| Some((file_of(span.file)?, span)));
-    let registers = named.flat_map(|(file, span)| {
-        let registers = span.registers();
-        registers.map(move |register| (file, register, span.role == Role::Def))
-    });
-    registers.collect()
+    roles.as_ref().map_or_else(Marks::new, marks_of)
 }
 
-fn said(reading: &Reading) -> Marks {
+/// What the roles say; convergence barriers aside, which nvdisasm does not show.
+pub fn marks_of(roles: &sass::Roles) -> Marks {
+    let mut marks = Marks::new();
+    for span in roles.spans() {
+        if let Some(file) = file_of(span.file) {
+            let written = span.role == Role::Def;
+            marks.extend(span.registers().map(|register| (file, register, written)));
+        }
+    }
+    marks
+}
+
+/// What nvdisasm says.
+pub fn said(reading: &Reading) -> Marks {
     let marks = reading.marks.iter();
     let both = marks.flat_map(|&(file, register, mark)| {
         let roles = [(true, mark.defines()), (false, mark.uses())];
@@ -163,41 +199,15 @@ fn said(reading: &Reading) -> Marks {
     both.collect()
 }
 
-/// The instruction itself, one for each register field, one for each of the guard's pair, and then the predicate places.
-fn probes(bits: u128, fields: &[u32]) -> Vec<u128> {
-    let base = spread(bits, fields, FIELDS[0]);
-    let mut probes = vec![bits];
-    probes.extend(fields.iter().map(|&field| spread(bits, fields, field)));
-    let fields = std::iter::once(GUARD).chain(PREDICATES.map(|at| Field(at, 3)));
-    for field in fields {
-        for (one, other) in PAIRS {
-            probes.push(field.set(base, one));
-            probes.push(field.set(base, other));
-        }
-    }
-    probes
-}
-
 fn explain(
     sm: u32,
     bits: u128,
     fields: &[u32],
     readings: &[Option<Reading>],
+    predicates: &Predicates,
 ) -> Result<Fitted, String> {
-    let (plain, readings) = readings.split_first().ok_or("no readings")?;
-    let (spreads, predicates) = readings.split_at(fields.len());
-    let mut slots = BTreeSet::new();
-    for (&at, reading) in fields.iter().zip(spreads) {
-        if let Some(reading) = reading {
-            slots.extend(slots_at(
-                sm,
-                at,
-                Field(at, 8).get(spread(bits, fields, at)),
-                &reading.marks,
-            ));
-        }
-    }
-    let Some(base) = &spreads[0] else {
+    let (plain, spreads) = readings.split_first().ok_or("no readings")?;
+    let Some(base) = spreads.first().unwrap_or(plain) else {
         // Some fields must hold RZ, as in CCTL.IVALL.
         let plain = plain.as_ref().filter(|plain| plain.marks.is_empty());
         let plain = plain.ok_or("nvdisasm refuses it with other registers")?;
@@ -207,43 +217,39 @@ fn explain(
             slots: Vec::new(),
         });
     };
-    let mut guard = None;
-    for (index, pair) in predicates.chunks(2 * PAIRS.len()).enumerate() {
-        let Some((file, roles)) = predicate(&base.marks, pair) else {
-            continue;
-        };
-        if index == 0 {
-            guard = Some(file);
-            continue;
-        }
-        for role in roles {
-            slots.insert(Slot {
-                bit: (PREDICATES.start as usize + index - 1) as u8,
-                file,
-                role,
-                count: 1,
-            });
+    let mut slots: BTreeSet<Slot> = predicates.slots.iter().copied().collect();
+    for (&at, reading) in fields.iter().zip(spreads) {
+        if let Some(reading) = reading {
+            let value = Field(at, 8).get(spread(bits, fields, at));
+            slots.extend(slots_at(sm, at, value, &reading.marks));
         }
     }
     let slots: Vec<Slot> = slots.into_iter().collect();
-    let name = name(&base.text);
     for (&at, reading) in fields.iter().zip(spreads) {
         if let Some(reading) = reading {
             unexplained(sm, spread(bits, fields, at), &slots, reading)?;
         }
     }
-    Ok(Fitted { name, guard, slots })
+    if fields.is_empty() {
+        unexplained(sm, bits, &slots, base)?;
+    }
+    Ok(Fitted {
+        name: name(&base.text),
+        guard: predicates.guard,
+        slots,
+    })
+}
+
+/// The mnemonic with its modifiers.
+pub fn words(text: &str) -> &str {
+    let word = text.split_whitespace().find(|word| !word.starts_with('@'));
+    word.unwrap_or_default()
 }
 
 /// The mnemonic: the first word without guard and modifiers.
 fn name(text: &str) -> String {
-    let word = text.split_whitespace().find(|word| !word.starts_with('@'));
     let end = |c: char| !c.is_ascii_alphanumeric();
-    word.unwrap_or_default()
-        .split(end)
-        .next()
-        .unwrap_or_default()
-        .to_owned()
+    words(text).split(end).next().unwrap_or_default().to_owned()
 }
 
 /// What is marked from the register that the field `at` names upwards.
@@ -271,46 +277,11 @@ fn slots_at(sm: u32, at: u32, value: u16, marks: &[(File, u16, Mark)]) -> Vec<Sl
     slots
 }
 
-fn plays(mark: Mark, role: Role) -> bool {
+pub(super) fn plays(mark: Mark, role: Role) -> bool {
     match role {
         Role::Def => mark.defines(),
         Role::Use => mark.uses(),
     }
-}
-
-/// Does setting the field to two predicates make both appear? For one of the pairs it must.
-fn predicate(
-    base: &[(File, u16, Mark)],
-    readings: &[Option<Reading>],
-) -> Option<(sass::File, Vec<Role>)> {
-    for (&(one, other), pair) in PAIRS.iter().zip(readings.chunks(2)) {
-        let [Some(first), Some(second)] = pair else {
-            continue;
-        };
-        for file in [File::Pred, File::UniformPred] {
-            let mark = |marks: &[(File, u16, Mark)], number| {
-                marks
-                    .iter()
-                    .find(|m| m.0 == file && m.1 == number)
-                    .map(|m| m.2)
-            };
-            if mark(base, one).is_some() || mark(base, other).is_some() {
-                continue;
-            }
-            let both = (mark(&first.marks, one), mark(&second.marks, other));
-            let (Some(a), Some(b)) = both else {
-                continue;
-            };
-            let alone = mark(&first.marks, other).is_none() && mark(&second.marks, one).is_none();
-            if a == b && alone {
-                let roles = [Role::Def, Role::Use]
-                    .into_iter()
-                    .filter(|&role| plays(a, role));
-                return Some((sass_file(file), roles.collect()));
-            }
-        }
-    }
-    None
 }
 
 /// Every mark must come from a slot.

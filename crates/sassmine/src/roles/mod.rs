@@ -12,17 +12,21 @@
 
 mod corpus;
 mod fit;
+mod predicates;
+mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use warpwright_sass::roles::{CONTROL, Entry, OPCODE, Row, Table};
+use rayon::prelude::*;
+use warpwright_sass::isa::form::OPERATION;
+use warpwright_sass::roles::{CONTROL, Entry, Field, OPCODE, Row, Table};
 use warpwright_toolkit::Toolkit;
 use warpwright_toolkit::life_ranges::{File, Mark};
 
 use crate::Error;
 use crate::bench::Bench;
-use crate::code;
+use crate::words::Words;
 use corpus::{Corpus, Seen};
 use fit::Fitted;
 
@@ -41,32 +45,60 @@ const MODIFIERS: [std::ops::Range<u32>; 2] = [46..64, 72..105];
 /// bit tells the samples apart.
 const LAST_FIELD: std::ops::Range<u32> = 64..72;
 
+/// What to derive.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Folders or files: cubins; those for other architectures are passed over.
+    #[arg(required = true)]
+    corpus: Vec<PathBuf>,
+    /// The architecture, for example 90.
+    #[arg(long)]
+    sm: u32,
+    /// Where the table goes.
+    #[arg(short, long)]
+    output: PathBuf,
+    /// A table whose opcodes are kept as far as the corpus does not contradict them.
+    #[arg(long)]
+    extend: Option<PathBuf>,
+    /// Only these opcodes (hexadecimal); the rest of the table stays as it is.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+}
+
 /// Mines the corpus and writes the table; returns a summary in words.
-pub fn run(toolkit: &Toolkit, corpus: &[PathBuf], output: &Path) -> Result<String, Error> {
+pub fn run(toolkit: &Toolkit, options: &Options) -> Result<String, Error> {
     let nvdisasm = toolkit.nvdisasm()?;
-    let cubins = code::read_all(corpus)?;
-    let first = cubins
-        .first()
-        .ok_or_else(|| Error::Input(corpus[0].clone(), "no cubin there".to_owned()))?;
-    if let Some(other) = cubins.iter().find(|cubin| cubin.sm != first.sm) {
-        return Err(Error::Input(
-            other.path.clone(),
-            "another architecture".to_owned(),
-        ));
+    let sm = options.sm;
+    let mut words = Words::read(&options.corpus, sm, OPERATION)?;
+    if !options.only.is_empty() {
+        let named = |bits| options.only.contains(&format!("{:x}", OPCODE.get(bits)));
+        words.words.retain(|word| named(word.bits));
     }
-    let miner = Miner {
-        bench: Bench::new(nvdisasm, &first.bytes),
-        sm: first.sm,
-    };
-    let corpus = Corpus::read(nvdisasm, &cubins)?;
-    let mut table = miner.derive(&corpus)?;
-    let checked = corpus.confirm(&mut table);
+    let first = words.words.first().ok_or(Error::Empty(sm))?;
+    let file = &words.files[first.first.0];
+    let cubin = std::fs::read(file).map_err(|error| Error::File(file.clone(), error))?;
+    let mut table = Table::new(sm);
+    if let Some(path) = &options.extend {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::File(path.clone(), e))?;
+        let known = Table::read(sm, &[&text]);
+        table = known.map_err(|error| Error::Input(path.clone(), error.to_string()))?;
+    }
+    let control = Table::read(sm, &[CONTROL])
+        .map_err(|error| Error::Input("control.txt".into(), error.to_string()))?;
+    let mut bench = Bench::new(nvdisasm, sm, &cubin);
+    let sources = sources::find(&bench, &words, &control)?;
+    let notes = sources::notes(&sources);
+    bench.set_sources(sources);
+    let corpus = Corpus::read(&bench, sm, &words, &control)?;
+    let miner = Miner { bench, sm };
+    miner.derive(&corpus, &mut table)?;
+    let checked = corpus.confirm(&mut table, options.only.is_empty());
     let version = nvdisasm.tool().version()?;
     let text = format!(
-        "# Roles of sm_{}, by `warpwright-sassmine roles` with nvdisasm {version}.\n{table}",
-        first.sm
+        "# Roles of sm_{sm}, by `warpwright-sassmine roles` with nvdisasm {version}.\n{notes}{table}"
     );
-    std::fs::write(output, text).map_err(|error| Error::File(output.to_owned(), error))?;
+    let output = &options.output;
+    std::fs::write(output, text).map_err(|error| Error::File(output.clone(), error))?;
     Ok(checked)
 }
 
@@ -90,24 +122,26 @@ fn modifiers(bits: u128) -> u128 {
 type Samples = BTreeMap<u16, BTreeMap<u128, u128>>;
 
 impl Miner<'_> {
-    fn derive(&self, corpus: &Corpus) -> Result<Table, Error> {
-        let control = Table::read(self.sm, &[CONTROL])
-            .map_err(|error| Error::Input("control.txt".into(), error.to_string()))?;
+    /// Fits the opcodes of which the corpus has an instruction that the table lacks or gets wrong.
+    fn derive(&self, corpus: &Corpus, table: &mut Table) -> Result<(), Error> {
+        let open = corpus.open(table);
         let mut samples = Samples::new();
-        for seen in corpus.seen() {
-            let bits = plain(seen.bits);
-            let opcode = OPCODE.get(bits);
-            if !control.entries().contains_key(&opcode) {
-                let of_opcode = samples.entry(opcode).or_default();
+        for (opcode, seen) in corpus.seen() {
+            if !open.contains_key(opcode) {
+                continue;
+            }
+            let of_opcode = samples.entry(*opcode).or_default();
+            for seen in seen {
+                let bits = plain(seen.bits);
                 of_opcode.entry(modifiers(bits)).or_insert(bits);
             }
         }
         let keys = self.keys(&samples)?;
-        let mut table = Table::new(self.sm);
         let mut jobs = first_jobs(&samples, &keys);
+        jobs.extend(known_rows(table, &samples));
         for round in 0..ROUNDS {
-            self.fit_into(&mut table, &keys, &jobs)?;
-            let open = corpus.open(&table);
+            self.fit_into(corpus, table, &keys, &jobs)?;
+            let open = corpus.open(table);
             eprintln!(
                 "round {round}: {} instructions fitted, {} opcodes open",
                 jobs.len(),
@@ -117,28 +151,54 @@ impl Miner<'_> {
             if jobs.is_empty() {
                 break;
             }
+            jobs.extend(known_rows(table, &samples));
         }
-        Ok(table)
+        Ok(())
     }
 
-    /// Fits the instructions and puts the entries of their opcodes into the table.
-    fn fit_into(&self, table: &mut Table, keys: &Keys, jobs: &[u128]) -> Result<(), Error> {
+    /// Fits the instructions and puts the entries of their opcodes into the table, where they do better
+    /// than what is there.
+    fn fit_into(
+        &self,
+        corpus: &Corpus,
+        table: &mut Table,
+        keys: &Keys,
+        jobs: &[u128],
+    ) -> Result<(), Error> {
         let mut fits: BTreeMap<u16, Vec<(u128, Fitted)>> = BTreeMap::new();
+        let mut reasons: BTreeMap<(u16, String), u64> = BTreeMap::new();
         for (bits, fitted) in jobs.iter().zip(fit::fit(&self.bench, self.sm, jobs)?) {
             let opcode = OPCODE.get(*bits);
             match fitted {
                 Ok(fitted) => fits.entry(opcode).or_default().push((*bits, fitted)),
-                Err(reason) => eprintln!("{opcode:#05x} {bits:#034x}: {reason}"),
+                Err(reason) => *reasons.entry((opcode, reason)).or_default() += 1,
             }
         }
-        for (opcode, fits) in &fits {
-            let key = keys.bits.get(opcode).into_iter().flatten().copied();
-            match entry(fits, key.collect()) {
-                Ok(entry) => table.insert(*opcode, entry),
+        for ((opcode, reason), count) in reasons {
+            eprintln!("{opcode:#05x}, {count} times: {reason}");
+        }
+        let made: Vec<_> = fits
+            .par_iter()
+            .map(|(opcode, fits)| {
+                let key = keys.bits.get(opcode).into_iter().flatten().copied();
+                (*opcode, entry(fits, key.collect()))
+            })
+            .collect();
+        for (opcode, made) in made {
+            match made {
+                Ok(entry) => self.improve(corpus, table, opcode, entry),
                 Err(reason) => eprintln!("{opcode:#05x}: {reason}"),
             }
         }
         Ok(())
+    }
+
+    fn improve(&self, corpus: &Corpus, table: &mut Table, opcode: u16, entry: Entry) {
+        let known = table.entries().get(&opcode);
+        let known = known.map(|known| corpus.score(table, opcode, known));
+        if known.is_none_or(|known| known < corpus.score(table, opcode, &entry)) {
+            table.insert(opcode, entry);
+        }
     }
 
     /// Flips the bits of samples.
@@ -204,6 +264,28 @@ fn first_jobs(samples: &Samples, keys: &Keys) -> Vec<u128> {
     jobs
 }
 
+/// For each row of the table, of an opcode of which there are samples, an instruction: a sample with the
+/// row's key bits.
+fn known_rows(table: &Table, samples: &Samples) -> Vec<u128> {
+    let mut jobs = Vec::new();
+    for (opcode, samples) in samples {
+        let Some(entry) = table.entries().get(opcode) else {
+            continue;
+        };
+        for &row in entry.rows.keys() {
+            let with_key = |&bits: &u128| {
+                let places = entry.key.iter().enumerate();
+                places.fold(bits, |bits, (place, &at)| {
+                    Field(u32::from(at), 1).set(bits, (row >> place) as u16 & 1)
+                })
+            };
+            let sample = samples.values().find(|&&bits| entry.key_of(bits) == row);
+            jobs.extend(sample.or(samples.values().next()).map(with_key));
+        }
+    }
+    jobs
+}
+
 /// Many samples of the opcodes that are open, and the instructions that leave them open.
 fn further_jobs(samples: &Samples, keys: &Keys, open: &BTreeMap<u16, Vec<&Seen>>) -> Vec<u128> {
     let mut jobs = Vec::new();
@@ -213,10 +295,8 @@ fn further_jobs(samples: &Samples, keys: &Keys, open: &BTreeMap<u16, Vec<&Seen>>
             let step = samples.len().div_ceil(FIT_SAMPLES).max(1);
             samples.values().step_by(step).copied().collect()
         });
-        let culprits = culprits
-            .iter()
-            .take(FIT_SAMPLES)
-            .map(|seen| plain(seen.bits));
+        let step = culprits.len().div_ceil(FIT_SAMPLES).max(1);
+        let culprits = culprits.iter().step_by(step).map(|seen| plain(seen.bits));
         let all: BTreeSet<u128> = samples.into_iter().chain(culprits).chain(flips).collect();
         jobs.extend(all);
     }
@@ -234,37 +314,16 @@ fn shape(marks: &[(File, u16, Mark)]) -> BTreeMap<(File, bool), u32> {
     shape
 }
 
-/// The rows of one opcode. Where samples of one key differ, the bit that settles most of the differences
-/// joins the key.
-fn entry(fits: &[(u128, Fitted)], mut key: Vec<u8>) -> Result<Entry, String> {
-    loop {
-        key.sort_unstable();
-        let conflicts = conflicts(fits, &key);
-        if conflicts == 0 && key.len() <= MOST_KEY_BITS {
-            break;
-        }
-        let better = |bits: &mut dyn Iterator<Item = u32>| {
-            let more = bits.map(|bit| bit as u8).filter(|bit| !key.contains(bit));
-            let best = more.map(|bit| (self::conflicts(fits, &[&key[..], &[bit]].concat()), bit));
-            best.min().filter(|(fewer, _)| *fewer < conflicts)
-        };
-        let best = better(&mut MODIFIERS.into_iter().flatten());
-        let best = best.or_else(|| better(&mut LAST_FIELD.clone()));
-        match best {
-            Some((_, bit)) if key.len() < MOST_KEY_BITS => key.push(bit),
-            _ => return Err(format!("no key tells its forms apart (so far {key:?})")),
-        }
-    }
-    // Flips of predicate numbers look like modifiers now and then: what the samples do not need goes.
-    let mut at = key.len();
-    while at > 0 {
-        at -= 1;
-        let mut fewer = key.clone();
-        fewer.remove(at);
-        if self::conflicts(fits, &fewer) == 0 {
-            key = fewer;
-        }
-    }
+/// The rows of one opcode: by the key that flips showed, as far as the samples need it, or by one made
+/// from nothing if that is shorter.
+fn entry(fits: &[(u128, Fitted)], known: Vec<u8>) -> Result<Entry, String> {
+    let by_flips = key(fits, known).map(|key| shortened(fits, key));
+    let by_samples = key(fits, Vec::new()).map(|key| shortened(fits, key));
+    let key = match (by_flips, by_samples) {
+        (Ok(a), Ok(b)) if b.len() < a.len() => b,
+        (Ok(a), _) => a,
+        (Err(_), other) => other?,
+    };
     let mut entry = Entry {
         key,
         ..Entry::default()
@@ -279,6 +338,49 @@ fn entry(fits: &[(u128, Fitted)], mut key: Vec<u8>) -> Result<Entry, String> {
         entry.rows.insert(entry.key_of(*bits), row);
     }
     Ok(entry)
+}
+
+/// The key made longer: where samples of one key differ, the bit that settles most of the differences
+/// joins it.
+fn key(fits: &[(u128, Fitted)], mut key: Vec<u8>) -> Result<Vec<u8>, String> {
+    loop {
+        key.sort_unstable();
+        let conflicts = conflicts(fits, &key);
+        if conflicts == 0 && key.len() <= MOST_KEY_BITS {
+            return Ok(key);
+        }
+        let better = |bits: &mut dyn Iterator<Item = u32>| {
+            let more = bits.map(|bit| bit as u8).filter(|bit| !key.contains(bit));
+            let best = more.map(|bit| (self::conflicts(fits, &[&key[..], &[bit]].concat()), bit));
+            best.min().filter(|(fewer, _)| *fewer < conflicts)
+        };
+        let first = better(&mut MODIFIERS.into_iter().flatten());
+        let last = better(&mut LAST_FIELD.clone());
+        // A modifier before a bit of the last field, unless that bit alone settles everything.
+        let best = last
+            .filter(|&(left, _)| left == 0 && first.is_none_or(|(left, _)| left > 0))
+            .or(first)
+            .or(last);
+        match best {
+            Some((_, bit)) if key.len() < MOST_KEY_BITS => key.push(bit),
+            _ => return Err(format!("no key tells its forms apart (so far {key:?})")),
+        }
+    }
+}
+
+/// The key without what the samples do not need: flips of predicate numbers look like modifiers now and
+/// then.
+fn shortened(fits: &[(u128, Fitted)], mut key: Vec<u8>) -> Vec<u8> {
+    let mut at = key.len();
+    while at > 0 {
+        at -= 1;
+        let mut fewer = key.clone();
+        fewer.remove(at);
+        if conflicts(fits, &fewer) == 0 {
+            key = fewer;
+        }
+    }
+    key
 }
 
 /// Samples whose operands differ from those of the first sample with the same key.
