@@ -20,7 +20,9 @@ pub enum CodeOperand {
     /// To the instruction at this distance in bytes from the next one. Returns and calls through a
     /// register use it as the base to which the register is added.
     Relative(i64),
-    /// By a table or a register, in a way that is not followed; the name of the instruction.
+    /// By a table in constant memory, whose entries count from the instruction at this distance.
+    Table(i64),
+    /// By a register, in a way that is not followed; the name of the instruction.
     Indirect(&'static str),
 }
 
@@ -43,8 +45,10 @@ impl Instruction {
         match self.operation() {
             0x14a => CodeOperand::Indirect("JMP"),
             0x14c => CodeOperand::Indirect("JMX"),
-            0x149 => CodeOperand::Indirect("BRX"),
-            0x158 => CodeOperand::Indirect("BRXU"),
+            0x149 | 0x158 => match self.field_of_distance() {
+                Some(field) => CodeOperand::Table(self.distance(field)),
+                None => CodeOperand::None,
+            },
             0x159 => CodeOperand::Indirect("JMXU"),
             // The register form adds the distances of function pointers.
             0x144 if self.form() == 3 => CodeOperand::Indirect("CALL.REL through a register"),
@@ -83,7 +87,11 @@ impl Instruction {
             }
         };
         let moved = Instruction::new(self.sm(), bits);
-        (moved.code_operand() == CodeOperand::Relative(distance)).then_some(moved)
+        let kept = match moved.code_operand() {
+            CodeOperand::Relative(moved) | CodeOperand::Table(moved) => moved == distance,
+            _ => false,
+        };
+        kept.then_some(moved)
     }
 
     /// Is it a call, whose return address someone has loaded before?
@@ -123,8 +131,8 @@ impl Instruction {
             Field::Split
         };
         match self.operation() {
-            // BRA, CALL.REL, BRX.
-            0x147 | 0x144 | 0x149 => Some(field),
+            // BRA, CALL.REL, BRX, BRXU.
+            0x147 | 0x144 | 0x149 | 0x158 => Some(field),
             0x145 => Some(Field::Short),
             // RET.REL, not RET.ABS; WARPSYNC.COLLECTIVE, not the other WARPSYNCs.
             0x150 | 0x148 if mode == 2 => Some(field),
@@ -203,8 +211,23 @@ mod tests {
             assert_eq!(instruction.code_operand(), CodeOperand::None);
             assert_eq!(instruction.with_distance(0), None);
         }
-        let brx = inst(90, 0xffff_fffc_0298_7949, 0x000f_ea00_0383_ffff);
-        assert_eq!(brx.code_operand(), CodeOperand::Indirect("BRX"));
+    }
+
+    /// Bases as nvdisasm prints them: `BRX R2 -0x1b0`, `BRXU UR4 -0x110`, `BRXU UR4 -0xd20`.
+    #[test]
+    fn tables_count_from_a_base() {
+        let cases = [
+            (90, 0xffff_fffc_0294_7949, 0x000f_ea00_0383_ffff, -0x1b0),
+            (90, 0xffff_fffc_04bc_7958, 0x000f_e400_0b83_ffff, -0x110),
+            (75, 0xffff_f2e0_0400_7958, 0x000f_ea00_0b83_ffff, -0xd20),
+        ];
+        for (sm, low, high, base) in cases {
+            let branch = inst(sm, low, high);
+            assert_eq!(branch.code_operand(), CodeOperand::Table(base));
+            let moved = branch.with_distance(base - 0x40).unwrap();
+            assert_eq!(moved.code_operand(), CodeOperand::Table(base - 0x40));
+            assert_eq!(moved.with_distance(base), Some(branch));
+        }
     }
 
     #[test]

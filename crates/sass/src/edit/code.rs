@@ -1,7 +1,8 @@
 //! The text section itself, its symbols and its relocations.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use super::returns::Returns;
 use super::{Edit, Moves};
 use crate::branch::{CodeOperand, target};
 use crate::elf::kernel::INSTRUCTION;
@@ -44,13 +45,13 @@ pub(super) fn rebuild(
     edit: &Edit,
     old: &[Instruction],
     relocated: &Relocated,
+    returns: &Returns,
 ) -> Result<(Vec<Instruction>, Moves), String> {
     let wishes = (edit.before.keys()).chain(edit.after.keys());
     let wishes = wishes.chain(edit.replaced.keys()).chain(&edit.deleted);
     if let Some(at) = wishes.copied().find(|&at| at >= old.len()) {
         return Err(format!("there is no instruction {at}"));
     }
-    let returns = return_addresses(old, relocated)?;
     let padding = old
         .iter()
         .rev()
@@ -98,7 +99,7 @@ pub(super) fn rebuild(
         moves.places.push(Some(new as u64));
     }
     moves.starts.push((filled * INSTRUCTION) as u64);
-    retarget(&mut code, &origin, &returns, relocated, &moves)?;
+    retarget(&mut code, &origin, returns, relocated, &moves)?;
     code.resize(filled, nop);
     Ok((code, moves))
 }
@@ -107,7 +108,7 @@ pub(super) fn rebuild(
 fn retarget(
     code: &mut [Instruction],
     origin: &[Option<usize>],
-    returns: &BTreeMap<usize, u64>,
+    returns: &Returns,
     relocated: &Relocated,
     moves: &Moves,
 ) -> Result<(), String> {
@@ -131,7 +132,7 @@ fn retarget(
         match instruction.code_operand() {
             CodeOperand::None => {}
             CodeOperand::Indirect(name) => return Err(here(name)),
-            CodeOperand::Relative(distance) => {
+            CodeOperand::Relative(distance) | CodeOperand::Table(distance) => {
                 let named = target(old, distance).and_then(|t| match instruction.operation() {
                     LEPC => moves.behind(t),
                     _ => moves.boundary(t),
@@ -144,64 +145,6 @@ fn retarget(
         }
     }
     Ok(())
-}
-
-/// The constants that are return addresses: index of the instruction that loads it, and the
-/// address. Every call must have one in its own block, or name its return address otherwise.
-fn return_addresses(
-    code: &[Instruction],
-    relocated: &Relocated,
-) -> Result<BTreeMap<usize, u64>, String> {
-    let labels = labels(code);
-    let mut found = BTreeMap::new();
-    for (at, call) in code.iter().enumerate().filter(|(_, i)| i.is_call()) {
-        let address = ((at + 1) * INSTRUCTION) as u64;
-        let mut known = false;
-        for i in (0..at).rev() {
-            let old = i * INSTRUCTION;
-            let by_relocation = relocated.get(&(old as u64)) == Some(&Some(address));
-            let by_lepc = code[i].operation() == LEPC
-                && matches!(code[i].code_operand(), CodeOperand::Relative(d) if target(old, d) == Some(address));
-            if by_relocation || by_lepc {
-                known = true;
-                break;
-            }
-            if code[i].loaded_constant().map(u64::from) == Some(address) {
-                found.insert(i, address);
-                known = true;
-                break;
-            }
-            let leaves =
-                matches!(code[i].operation(), 0x147 | 0x14d | 0x150) && !code[i].is_predicated();
-            if labels.contains(&i) || leaves {
-                break;
-            }
-        }
-        if !known {
-            let form = if call.operation() == 0x144 {
-                "REL"
-            } else {
-                "ABS"
-            };
-            let old = at * INSTRUCTION;
-            return Err(format!(
-                "the return address of CALL.{form} at {old:#x} is not found"
-            ));
-        }
-    }
-    Ok(found)
-}
-
-/// Instructions that a relative branch names.
-fn labels(code: &[Instruction]) -> BTreeSet<usize> {
-    let targets = code
-        .iter()
-        .enumerate()
-        .filter_map(|(at, i)| match i.code_operand() {
-            CodeOperand::Relative(distance) => target(at * INSTRUCTION, distance),
-            _ => None,
-        });
-    targets.map(|t| t as usize / INSTRUCTION).collect()
 }
 
 /// Symbols in the section, and sizes, follow.

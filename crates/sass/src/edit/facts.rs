@@ -1,23 +1,37 @@
 //! The instruction offsets in `.nv.info.KERNEL`.
+//!
+//! Most attributes are lists of offsets; some are lists of records that begin with one ([`LAYOUTS`]).
+//! Layouts were read off cuobjdump's printing and held against the corpus (ptxas 13.0 and 13.5): every
+//! word taken for an offset names an instruction of the kind that the attribute is about.
 
 use super::Moves;
 use crate::elf::info::{Attribute, Record, Value};
 use crate::elf::{Elf, ElfError, KernelSections, refused};
 
-/// Attributes that are lists of instruction offsets.
-const LISTS: [Attribute; 12] = [
-    Attribute::EXIT_INSTR_OFFSETS,
-    Attribute::S2RCTAID_INSTR_OFFSETS,
-    Attribute::LD_CACHEMOD_INSTR_OFFSETS,
-    Attribute::ATOM_SYS_INSTR_OFFSETS,
-    Attribute::COOP_GROUP_INSTR_OFFSETS,
-    Attribute::ATOMF16_EMUL_INSTR_OFFSETS,
-    Attribute::INT_WARP_WIDE_INSTR_OFFSETS,
-    Attribute::SYSCALL_OFFSETS,
-    Attribute::STACK_CANARY_TRAP_OFFSETS,
-    Attribute::LOCAL_CTA_ASYNC_STORE_OFFSETS,
-    Attribute::IGNOREOOB_CP_ASYNC_BULK_INSTR_OFFSETS,
-    Attribute::INSTR_OFFSETS,
+/// Attributes that are lists of records: words in a record, and which of them are offsets.
+const LAYOUTS: [(Attribute, usize, &[usize]); 17] = [
+    (Attribute::EXIT_INSTR_OFFSETS, 1, &[0]),
+    (Attribute::S2RCTAID_INSTR_OFFSETS, 1, &[0]),
+    (Attribute::LD_CACHEMOD_INSTR_OFFSETS, 1, &[0]),
+    (Attribute::ATOM_SYS_INSTR_OFFSETS, 1, &[0]),
+    (Attribute::COOP_GROUP_INSTR_OFFSETS, 1, &[0]),
+    (Attribute::ATOMF16_EMUL_INSTR_OFFSETS, 1, &[0]),
+    (Attribute::INT_WARP_WIDE_INSTR_OFFSETS, 1, &[0]),
+    (Attribute::SYSCALL_OFFSETS, 1, &[0]),
+    (Attribute::STACK_CANARY_TRAP_OFFSETS, 1, &[0]),
+    (Attribute::LOCAL_CTA_ASYNC_STORE_OFFSETS, 1, &[0]),
+    (Attribute::IGNOREOOB_CP_ASYNC_BULK_INSTR_OFFSETS, 1, &[0]),
+    (Attribute::INSTR_OFFSETS, 1, &[0]),
+    // Offset and register.
+    (Attribute::ATOM16_EMUL_INSTR_REG_MAP, 2, &[0]),
+    // Offset of a load (LDS, LDG), and a mask of its bytes.
+    (Attribute::UNUSED_LOAD_BYTE_OFFSET, 2, &[0]),
+    // Offset, registers, mask.
+    (Attribute::INSTR_REG_MAP, 3, &[0]),
+    // Offset, base register, its offset, kind of instruction with a uniform base register.
+    (Attribute::MBARRIER_INSTR_OFFSETS, 4, &[0]),
+    // Kind, and an offset: see OFFSET_ANNOTATION.
+    (Attribute::ANNOTATIONS, 2, &[1]),
 ];
 
 /// Attributes with a sized value that has nothing to do with offsets of instructions.
@@ -72,28 +86,46 @@ fn move_record(record: &mut Record, moves: &Moves) -> Result<(), String> {
     if !matches!(record.value, Value::Sized(_)) || HARMLESS.contains(&attribute) {
         return Ok(());
     }
+    if attribute == Attribute::INDIRECT_BRANCH_TARGETS {
+        return move_targets(record, moves);
+    }
     let words = record.words();
-    let offsets: Vec<usize> = if LISTS.contains(&attribute) {
-        (0..words.len()).collect()
-    } else if attribute == Attribute::ATOM16_EMUL_INSTR_REG_MAP {
-        // Pairs of offset and register.
-        (0..words.len()).step_by(2).collect()
-    } else if attribute == Attribute::ANNOTATIONS {
-        let known = words
-            .chunks(2)
-            .all(|pair| pair.len() == 2 && pair[0] == OFFSET_ANNOTATION);
-        if !known {
-            return Err(format!("{} of an unknown kind", name()));
-        }
-        (1..words.len()).step_by(2).collect()
-    } else {
+    let layout = LAYOUTS.iter().find(|layout| layout.0 == attribute);
+    let Some(&(_, size, inside)) = layout else {
         return Err(format!("{} is not understood", name()));
     };
+    let whole =
+        matches!(&record.value, Value::Sized(bytes) if bytes.len().is_multiple_of(4 * size));
+    if !whole {
+        return Err(format!("{} has an unknown layout", name()));
+    }
+    let unknown = |pair: &[u32]| pair[0] != OFFSET_ANNOTATION;
+    if attribute == Attribute::ANNOTATIONS && words.chunks(size).any(unknown) {
+        return Err(format!("{} of an unknown kind", name()));
+    }
+    let records = (0..words.len()).step_by(size);
+    let offsets = records.flat_map(|record| inside.iter().map(move |at| record + at));
     for i in offsets {
         let moved = moves.instruction(u64::from(words[i]));
         let moved = moved.and_then(|at| u32::try_from(at).ok());
         let moved = moved.ok_or_else(|| format!("{} names a deleted instruction", name()))?;
         record.set_word(i, moved);
+    }
+    Ok(())
+}
+
+fn move_targets(record: &mut Record, moves: &Moves) -> Result<(), String> {
+    let words = record.words();
+    let entries = super::tables::entries(&words).ok_or("a list of branch targets is cut short")?;
+    for entry in entries {
+        let branch = moves.instruction(u64::from(words[entry.branch]));
+        let branch = branch.ok_or("EIATTR_INDIRECT_BRANCH_TARGETS names a deleted instruction")?;
+        record.set_word(entry.branch, branch as u32);
+        for i in entry.targets {
+            let target = moves.boundary(u64::from(words[i]));
+            let target = target.ok_or("EIATTR_INDIRECT_BRANCH_TARGETS names no instruction")?;
+            record.set_word(i, target as u32);
+        }
     }
     Ok(())
 }

@@ -9,12 +9,12 @@
 //!   is reached only from `i`.
 //! * The padding at the end of the section keeps its rule (instructions up to a multiple of 128
 //!   bytes, and as many whole groups of eight as there were).
-//! * What follows: relative branches in every encoding ([`crate::branch`]), return addresses loaded
-//!   as constants before a call, symbols, relocations, the offsets in `.nv.info.KERNEL`
-//!   ([`facts`]), line tables ([`lines`]), call frame information ([`frames`]); file offsets and
+//! * What follows: relative branches in every encoding ([`crate::branch`]), return addresses in
+//!   registers ([`returns`]), jump tables ([`tables`]), symbols, relocations, the offsets in
+//!   `.nv.info.KERNEL` ([`facts`]), line tables ([`lines`]), call frame information ([`frames`]); file offsets and
 //!   program headers follow when the container is written.
-//! * Refused by name: functions with jump tables or calls through registers (their tables of code
-//!   offsets are not told apart from data), a return address that is not found, a target out of
+//! * Refused by name: calls and jumps through registers that add distances, a return address or a jump
+//!   table that is not proven to be one, a target out of
 //!   reach, an attribute whose meaning is not known, full debug information, relocatable files,
 //!   and the deletion of an instruction that something refers to.
 //!
@@ -26,11 +26,19 @@ mod facts;
 mod frames;
 mod lines;
 mod moves;
+mod returns;
+mod tables;
+mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::elf::{Elf, ElfError, refused};
+use crate::elf::kernel::INSTRUCTION;
+use crate::elf::{Elf, ElfError, KernelSections, refused};
 use crate::inst::Instruction;
+
+use returns::Returns;
+use tables::Table;
+use trace::Section;
 
 pub use moves::Moves;
 
@@ -92,12 +100,14 @@ impl Edit {
         }
         let old = elf.instructions(&kernel)?;
         let relocated = code::relocated_targets(elf, kernel.text)?;
-        let (new, moves) = code::rebuild(self, &old, &relocated)
-            .map_err(|why| refused(format!("{name}: {why}")))?;
+        let named = |why| refused(format!("{name}: {why}"));
+        let found = indirect(elf, &kernel, &old, &relocated)?;
+        let (new, moves) = code::rebuild(self, &old, &relocated, &found.returns).map_err(named)?;
         let mut changed = elf.clone();
         lines::follow(&mut changed, kernel.text, &moves)?;
         frames::follow(&mut changed, kernel.text, &moves)?;
         facts::follow(&mut changed, &kernel, &moves)?;
+        tables::follow(&mut changed, &kernel, &found.tables, &moves)?;
         code::move_relocations(&mut changed, kernel.text, &moves)?;
         code::move_symbols(&mut changed, kernel.text, &moves)?;
         let bytes = new.iter().flat_map(|i| i.bits().to_le_bytes());
@@ -105,4 +115,32 @@ impl Edit {
         *elf = changed;
         Ok(moves)
     }
+}
+
+/// Code offsets that no instruction names by itself: return addresses and jump tables.
+struct Indirect {
+    returns: Returns,
+    tables: Vec<Table>,
+}
+
+fn indirect(
+    elf: &Elf,
+    kernel: &KernelSections,
+    code: &[Instruction],
+    relocated: &code::Relocated,
+) -> Result<Indirect, ElfError> {
+    let symbols = elf.symbols()?;
+    let own = symbols
+        .iter()
+        .filter(|s| usize::from(s.section) == kernel.text && s.is_function());
+    let entries: Vec<usize> = own.map(|s| s.value as usize / INSTRUCTION).collect();
+    let listed = tables::listed(elf, kernel)?;
+    let section = Section::new(code, relocated, &entries, &listed);
+    let found = || -> Result<Indirect, String> {
+        Ok(Indirect {
+            returns: returns::find(&section)?,
+            tables: tables::prove(elf, kernel, &section)?,
+        })
+    };
+    found().map_err(|why| refused(format!("{}: {why}", kernel.name)))
 }

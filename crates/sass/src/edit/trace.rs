@@ -1,0 +1,347 @@
+//! Where the value of a register comes from: reaching definitions inside one section of code.
+//!
+//! Flow is seen as the instructions say it; a call goes on behind itself, and what the callee
+//! overwrites is looked up in the callee. Whatever is not known (an instruction without roles, a jump
+//! without a table, a callee that cannot be seen) ends the search without an answer.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::code::Relocated;
+use super::tables::Listed;
+use crate::branch::target;
+use crate::elf::kernel::INSTRUCTION;
+use crate::function::{ControlFlow, abi};
+use crate::inst::Instruction;
+use crate::isa;
+use crate::roles::{File, Roles};
+
+/// A register of some file.
+pub(super) type Register = (File, u16);
+
+/// What gives a register its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Source {
+    /// Whoever called the function.
+    Caller,
+    /// The instruction of this index.
+    Instruction(usize),
+}
+
+/// The code of one section, and what is known of its flow before anything is traced.
+pub(super) struct Section<'a> {
+    pub code: &'a [Instruction],
+    pub relocated: &'a Relocated,
+    /// First instructions of the functions that symbols name.
+    pub entries: &'a [usize],
+    /// Targets of indirect branches.
+    pub listed: &'a Listed,
+    trace: OnceCell<Option<Trace<'a>>>,
+}
+
+impl<'a> Section<'a> {
+    pub(super) fn new(
+        code: &'a [Instruction],
+        relocated: &'a Relocated,
+        entries: &'a [usize],
+        listed: &'a Listed,
+    ) -> Section<'a> {
+        let trace = OnceCell::new();
+        Section {
+            code,
+            relocated,
+            entries,
+            listed,
+            trace,
+        }
+    }
+
+    /// Does the linker fill in a part of instruction `at`?
+    pub(super) fn is_relocated(&self, at: usize) -> bool {
+        let offset = (at * INSTRUCTION) as u64;
+        self.relocated.contains_key(&offset)
+    }
+
+    /// The entry of the function that instruction `at` calls, if it is in the section.
+    pub(super) fn callee(&self, at: usize) -> Option<usize> {
+        match ControlFlow::of(self.code[at]) {
+            ControlFlow::Call(distance) if !self.is_relocated(at) => index(at, distance),
+            _ => None,
+        }
+    }
+
+    /// The flow; `None` if control leads where nobody can tell.
+    pub(super) fn trace(&self) -> Option<&Trace<'a>> {
+        let trace = self.trace.get_or_init(|| Trace::new(self));
+        trace.as_ref()
+    }
+}
+
+/// The flow of one section.
+pub(super) struct Trace<'a> {
+    code: &'a [Instruction],
+    successors: Vec<Vec<usize>>,
+    predecessors: Vec<Vec<usize>>,
+    entries: BTreeSet<usize>,
+    /// Functions that are called, by the call.
+    callees: BTreeMap<usize, usize>,
+    /// Calls that never come back.
+    jumps: BTreeSet<usize>,
+    /// What a callee may overwrite, by its entry; `None` if that is not known.
+    overwritten: RefCell<BTreeMap<usize, Option<BTreeSet<Register>>>>,
+}
+
+impl<'a> Trace<'a> {
+    fn new(section: &Section<'a>) -> Option<Trace<'a>> {
+        let code = section.code;
+        let all = 0..code.len();
+        let called = all.filter_map(|at| Some((at, section.callee(at)?)));
+        let mut trace = Trace {
+            code,
+            successors: Vec::with_capacity(code.len()),
+            predecessors: vec![Vec::new(); code.len()],
+            entries: section.entries.iter().copied().chain([0]).collect(),
+            callees: called.collect(),
+            jumps: BTreeSet::new(),
+            overwritten: RefCell::default(),
+        };
+        for at in 0..code.len() {
+            let mut next = successors_of(section, at)?;
+            // Behind the padding there is nothing.
+            next.retain(|&to| to != code.len());
+            trace.successors.push(next);
+        }
+        while trace.turn_calls_into_jumps()? {}
+        trace.entries.extend(trace.callees.values());
+        for at in 0..code.len() {
+            for &to in &trace.successors[at] {
+                trace.predecessors.get_mut(to)?.push(at);
+            }
+        }
+        Some(trace)
+    }
+
+    /// Calls to what never returns are jumps: ptxas (sm_80 to sm_89) leaves loops by them. Were there any?
+    fn turn_calls_into_jumps(&mut self) -> Option<bool> {
+        let targets: BTreeSet<usize> = self.callees.values().copied().collect();
+        let mut endless = BTreeSet::new();
+        for entry in targets {
+            let body = self.reachable(entry, false)?;
+            let returns = |&at: &usize| ControlFlow::of(self.code[at]) == ControlFlow::Return;
+            if !body.iter().any(returns) {
+                endless.insert(entry);
+            }
+        }
+        self.callees.retain(|&at, entry| {
+            let jumps = endless.contains(entry);
+            if jumps {
+                self.jumps.insert(at);
+                let falls = self.code[at].is_predicated() && at + 1 < self.code.len();
+                self.successors[at] = std::iter::once(*entry)
+                    .chain(falls.then_some(at + 1))
+                    .collect();
+            }
+            !jumps
+        });
+        Some(!endless.is_empty())
+    }
+
+    /// Does the call at `at` never come back?
+    pub(super) fn jumps(&self, at: usize) -> bool {
+        self.jumps.contains(&at)
+    }
+
+    /// Everything that may have given `register` the value that instruction `at` reads.
+    pub(super) fn sources(&self, at: usize, register: Register) -> Option<BTreeSet<Source>> {
+        let mut found = BTreeSet::new();
+        let mut seen = vec![false; self.code.len()];
+        let mut open = vec![at];
+        while let Some(here) = open.pop() {
+            if self.entries.contains(&here) {
+                found.insert(Source::Caller);
+            }
+            for &before in &self.predecessors[here] {
+                if std::mem::replace(&mut seen[before], true) {
+                    continue;
+                }
+                match self.writes(before, register)? {
+                    false => open.push(before),
+                    true => {
+                        found.insert(Source::Instruction(before));
+                        // A guarded definition does not kill.
+                        if self.code[before].is_predicated() {
+                            open.push(before);
+                        }
+                    }
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// Is the value that instruction `at` gives `register` read by nothing but returns and copies, up
+    /// to the next call?
+    pub(super) fn only_returns_read(&self, at: usize, register: Register) -> bool {
+        let mut seen = vec![false; self.code.len()];
+        let mut open = self.successors[at].clone();
+        while let Some(here) = open.pop() {
+            if std::mem::replace(&mut seen[here], true) {
+                continue;
+            }
+            let instruction = self.code[here];
+            let Some(roles) = Roles::of(instruction) else {
+                if !names_no_general_register(instruction) {
+                    return false;
+                }
+                open.extend(&self.successors[here]);
+                continue;
+            };
+            let returns = ControlFlow::of(instruction) == ControlFlow::Return;
+            let reads = roles.uses().any(|span| names(span, register));
+            if reads && !returns && copied(instruction).is_none() {
+                return false;
+            }
+            let kills = roles.defs().any(|span| names(span, register));
+            let ends = (kills || instruction.is_call()) && !instruction.is_predicated();
+            if !ends {
+                open.extend(&self.successors[here]);
+            }
+        }
+        true
+    }
+
+    /// May instruction `at` write `register`? For a call: may the callee?
+    fn writes(&self, at: usize, register: Register) -> Option<bool> {
+        let instruction = self.code[at];
+        let Some(own) = Roles::of(instruction) else {
+            return names_no_general_register(instruction).then_some(false);
+        };
+        if own.defs().any(|span| names(span, register)) {
+            return Some(true);
+        }
+        match (self.callees.get(&at), ControlFlow::of(instruction)) {
+            (Some(&entry), _) => self.callee_writes(entry, register),
+            (None, ControlFlow::Call(_) | ControlFlow::FarCall) if !self.jumps.contains(&at) => {
+                Some(abi::CALL_DEFS.iter().any(|&span| names(span, register)))
+            }
+            _ => Some(false),
+        }
+    }
+
+    fn callee_writes(&self, entry: usize, register: Register) -> Option<bool> {
+        let known = self.overwritten.borrow().get(&entry).cloned();
+        let registers = match known {
+            Some(registers) => registers,
+            None => {
+                let registers = self.registers_written_from(entry);
+                let mut memory = self.overwritten.borrow_mut();
+                memory.insert(entry, registers.clone());
+                registers
+            }
+        };
+        Some(registers?.contains(&register))
+    }
+
+    /// The registers that the function at `entry`, and what it calls, may write.
+    fn registers_written_from(&self, entry: usize) -> Option<BTreeSet<Register>> {
+        let mut written = BTreeSet::new();
+        for at in self.reachable(entry, true)? {
+            let Some(roles) = Roles::of(self.code[at]) else {
+                if names_no_general_register(self.code[at]) {
+                    continue;
+                }
+                return None;
+            };
+            for span in roles.defs() {
+                written.extend(span.registers().map(|number| (span.file, number)));
+            }
+            let calls = !self.jumps.contains(&at)
+                && matches!(
+                    ControlFlow::of(self.code[at]),
+                    ControlFlow::Call(_) | ControlFlow::FarCall
+                );
+            for span in abi::CALL_DEFS
+                .iter()
+                .filter(|_| calls && !self.callees.contains_key(&at))
+            {
+                written.extend(span.registers().map(|number| (span.file, number)));
+            }
+        }
+        Some(written)
+    }
+
+    /// The instructions of the function at `entry`, with the functions that it calls if `deep`.
+    pub(super) fn reachable(&self, entry: usize, deep: bool) -> Option<Vec<usize>> {
+        let mut seen = vec![false; self.code.len()];
+        let mut open = vec![entry];
+        let mut found = Vec::new();
+        while let Some(here) = open.pop() {
+            if std::mem::replace(seen.get_mut(here)?, true) {
+                continue;
+            }
+            found.push(here);
+            open.extend(&self.successors[here]);
+            if deep {
+                open.extend(self.callees.get(&here));
+            }
+        }
+        Some(found)
+    }
+}
+
+/// Is the instruction known by its text, if not by its roles, and names no registers but predicates?
+fn names_no_general_register(instruction: Instruction) -> bool {
+    use crate::isa::form::File as Named;
+    let decoded = isa::decode(instruction);
+    let operands = decoded.operands(0);
+    let mut registers = operands.iter().flat_map(|operand| &operand.registers);
+    let harmless = registers.all(|r| matches!(r.file, Named::Predicate | Named::UniformPredicate));
+    !decoded.is_opaque() && harmless
+}
+
+/// The register that the instruction copies: MOV, or the multiply-add of zero that ptxas uses for it.
+pub(super) fn copied(instruction: Instruction) -> Option<u16> {
+    const RZ: u128 = 255;
+    let field = |start: u32| (instruction.bits() >> start) & 0xff;
+    let source = match instruction.bits() & 0xfff {
+        0x202 => field(32),
+        // RZ * RZ + register.
+        0x224 if field(24) == RZ && field(32) == RZ => field(64),
+        _ => return None,
+    };
+    (source != RZ && !instruction.is_predicated()).then_some(source as u16)
+}
+
+fn names(span: crate::roles::Span, (file, number): Register) -> bool {
+    span.file == file && span.registers().contains(&number)
+}
+
+/// Index of the instruction `distance` bytes behind the one after `at`.
+fn index(at: usize, distance: i64) -> Option<usize> {
+    let offset = target(at * INSTRUCTION, distance)?;
+    Some(usize::try_from(offset).ok()? / INSTRUCTION)
+}
+
+fn successors_of(section: &Section<'_>, at: usize) -> Option<Vec<usize>> {
+    let instruction = section.code[at];
+    let conditional = instruction.is_predicated() || ControlFlow::has_second_condition(instruction);
+    let (mut next, falls) = match ControlFlow::of(instruction) {
+        ControlFlow::Next | ControlFlow::Call(_) | ControlFlow::FarCall => (Vec::new(), true),
+        ControlFlow::Jump(_) | ControlFlow::FarJump if section.is_relocated(at) => return None,
+        ControlFlow::Jump(distance) => (vec![index(at, distance)?], conditional),
+        ControlFlow::Branch(distance) | ControlFlow::Collective(distance) => {
+            (vec![index(at, distance)?], true)
+        }
+        ControlFlow::Table => {
+            let targets = section.listed.get(&at)?.iter();
+            let targets = targets.map(|&target| target as usize / INSTRUCTION);
+            (targets.collect(), conditional)
+        }
+        ControlFlow::FarJump => return None,
+        ControlFlow::Return | ControlFlow::Exit => (Vec::new(), conditional),
+    };
+    if falls {
+        next.push(at + 1);
+    }
+    Some(next)
+}
