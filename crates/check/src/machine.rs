@@ -198,7 +198,7 @@ impl<'a, S: Semantics> Machine<'a, S> {
             }
         }
         for slot in 0..self.slots.slots.len() {
-            let name = self.slots.unset(slot as u32);
+            let name = self.slots.number(slot as u32);
             state.push(self.terms.leaf(Head::SlotUnset(name)));
         }
         state
@@ -235,7 +235,7 @@ impl<'a, S: Semantics> Machine<'a, S> {
     /// Gives slots that were found meanwhile their first content.
     pub(crate) fn fill_slots(&mut self) {
         for slot in self.slot_values.len()..self.slots.slots.len() {
-            let name = self.slots.unset(slot as u32);
+            let name = self.slots.number(slot as u32);
             let unset = self.terms.leaf(Head::SlotUnset(name));
             self.slot_values.push(unset);
         }

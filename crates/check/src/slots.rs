@@ -8,6 +8,7 @@
 //! alone, whatever the others do, barriers or not.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
@@ -136,18 +137,42 @@ impl Slots {
         format!("{name}[{first}..{}]", first + slot.bytes)
     }
 
-    /// A name for what the slot holds before anything is written to it. The n-th slots of both
-    /// versions share it: what stands in the original's frame at first is unknown, and is taken to
-    /// be what the rewritten version finds in the slot of the same number. That needs slots that do
-    /// not overlap, so that any choice is possible.
-    pub(crate) fn unset(&self, slot: u32) -> u32 {
-        const SHARED_NAME: u32 = 1 << 31;
+    /// A number for the slot in names of what it holds. The n-th slots of memory that each version has
+    /// for itself share one: what stands in the original's at first is unknown, and is taken to be what
+    /// the rewritten version finds in the slot of the same number. Both must overlap the slots of the
+    /// same numbers at the same distances, if any: then one choice of bytes serves all, and stores to
+    /// those change both alike.
+    pub(crate) fn number(&self, slot: u32) -> u32 {
+        const SHARED: u32 = 1 << 31;
         let found = &self.slots[slot as usize];
-        let is_free = self.regions[found.region].is_own && found.overlaps.is_empty();
-        match is_free {
-            true => SHARED_NAME | found.ordinal,
+        let region = &self.regions[found.region];
+        if !region.is_own {
+            return slot;
+        }
+        let mut others = self.slots.iter().filter(|other| {
+            let of = &self.regions[other.region];
+            of.is_own && of.side != region.side && other.ordinal == found.ordinal
+        });
+        let is_free = found.overlaps.is_empty();
+        let is_shared = others.next().map_or(is_free, |other| {
+            let shape = self.shape(found);
+            let is_alike = other.bytes == found.bytes && shape == self.shape(other);
+            is_free && other.overlaps.is_empty() || is_alike && shape.is_some()
+        });
+        match is_shared {
+            true => SHARED | found.ordinal,
             false => slot,
         }
+    }
+
+    /// Which slots share bytes with this one, by their numbers in its version, and how far from its
+    /// start they begin. `None` if a distance is not the same for all threads.
+    fn shape(&self, slot: &Slot) -> Option<BTreeSet<(u32, i64, u32)>> {
+        let overlaps = slot.overlaps.iter().map(|&(other, distance)| {
+            let other = &self.slots[other as usize];
+            Some((other.ordinal, distance?, other.bytes))
+        });
+        overlaps.collect()
     }
 
     /// May a call change the slots of this region?

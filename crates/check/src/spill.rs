@@ -92,7 +92,10 @@ impl<S: Semantics> Machine<'_, S> {
         }
         match others.len() {
             1 => own,
-            _ => self.terms.make(Head::Mixed(slot), others),
+            _ => {
+                let slot = self.slots.number(slot);
+                self.terms.make(Head::Mixed(slot), others)
+            }
         }
     }
 
@@ -112,7 +115,8 @@ impl<S: Semantics> Machine<'_, S> {
             self.slot_values[slot as usize] = new;
             for (other, _) in self.slots.slots[slot as usize].overlaps.clone() {
                 let old = self.slot_values[other as usize];
-                let head = Head::Clobbered(other, slot);
+                let numbers = [other, slot].map(|slot| self.slots.number(slot));
+                let head = Head::Clobbered(numbers[0], numbers[1]);
                 let clobbered = self.terms.make(head, [old, value]);
                 let clobbered = self.terms.select(guard, clobbered, old);
                 self.slot_values[other as usize] = clobbered;

@@ -125,6 +125,8 @@ pub enum SweptPeers {
     Usual,
     /// Every eighth register limit, every launch bound
     All,
+    /// Nothing but spilling: at each register limit that makes ptxas spill, in local and in shared memory
+    Spills,
 }
 
 /// What `opt` writes.

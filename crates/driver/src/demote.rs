@@ -17,7 +17,7 @@ use warpwright_sass::elf::info::{Attribute, Record, Value};
 use warpwright_sass::elf::{Elf, ElfError, KernelSections, RESERVED_REGISTERS};
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::hazards;
-use warpwright_sass::spill::{self, Frame, Index, Layout, Move, Refusal, Shape, Slot};
+use warpwright_sass::spill::{self, Frame, Index, Layout, Move, Refusal, Scratch, Shape, Slot};
 use warpwright_target::{Resources, most_shared_memory, occupancy};
 
 use crate::rewrite::Setting;
@@ -70,9 +70,10 @@ pub fn spill_to_shared(
     let frame = Frame::find(&code)?;
     let launch = Launch::new(&elf, &sections, setting)?;
     let registers = elf.registers(&sections)?.unwrap_or(0);
-    if registers < spill::entry::REGISTERS + RESERVED_REGISTERS {
-        return Err(other("it has too few registers for the code at its entry"));
-    }
+    let flow = Code::new(&elf, &sections, Calls::Followed).map_err(|e| other(e.to_string()))?;
+    let scratch = spill::scratch(&flow, registers.saturating_sub(RESERVED_REGISTERS));
+    let scratch =
+        scratch.ok_or_else(|| other("it has too few registers for the code at its entry"))?;
     let used = used_bytes(&elf, &sections, setting)?;
     let limit = limit(setting, extent);
     let all: Vec<&Slot> = frame.slots.iter().collect();
@@ -82,14 +83,19 @@ pub fn spill_to_shared(
         Some(_) if extent != Extent::All => {
             return Err(other("all slots fit beside that many blocks"));
         }
-        Some(layout) => (all, layout, Index::StackPointer),
+        Some(layout) => (all, layout, Index::StackPointer(None)),
         None if extent == Extent::All => {
             return Err(other("its spill slots do not all fit into shared memory"));
         }
         None => {
-            let slots = hottest(&elf, &sections, &frame, threads, limit.saturating_sub(used))?;
+            let slots = hottest(&flow, &frame, threads, limit.saturating_sub(used))?;
             let layout = Layout::new(&slots, threads, used).filter(fits);
-            let index = index_register(&code, registers, setting, extent)?;
+            let index = base(
+                &code,
+                scratch,
+                (&frame, &slots),
+                (registers, setting, extent),
+            )?;
             (slots, layout.ok_or_else(|| other("no slot fits"))?, index)
         }
     };
@@ -97,10 +103,12 @@ pub fn spill_to_shared(
         .into_iter()
         .zip(layout.offsets.iter().copied())
         .collect();
-    spill::move_slots(&code, &frame, &moves, index, launch.shape).apply(&mut elf, kernel)?;
+    let at_entry = (launch.shape, scratch);
+    spill::move_slots(&code, &frame, &moves, index, at_entry).apply(&mut elf, kernel)?;
     elf.set_shared_bytes(kernel, u64::from(layout.end - setting.dynamic_smem))?;
     match index {
-        Index::StackPointer => without_frame(&mut elf, &sections)?,
+        Index::StackPointer(None) => without_frame(&mut elf, &sections)?,
+        Index::StackPointer(Some(_)) => {}
         Index::Register(index) => {
             let stated = u8::try_from(stated(index).max(registers));
             let stated = stated.map_err(|_| other("no register is left for the addresses"))?;
@@ -134,14 +142,12 @@ fn without_hazards(elf: &Elf, kernel: &str) -> Result<(), DemoteError> {
 /// The slots that save the most traffic in `room` bytes of shared memory per block: a 0-1 knapsack of
 /// loop-weighted bytes (RegDem, section 3.1, takes the registers with the fewest accesses instead).
 fn hottest<'a>(
-    elf: &Elf,
-    sections: &KernelSections,
+    code: &Code,
     frame: &'a Frame,
     threads: u32,
     room: u32,
 ) -> Result<Vec<&'a Slot>, DemoteError> {
-    let code = Code::new(elf, sections, Calls::Followed).map_err(|e| other(e.to_string()))?;
-    let cfg = Cfg::new(&code);
+    let cfg = Cfg::new(code);
     let loops = Loops::new(&cfg);
     let weight = |at: usize| loops.weight(cfg.block_of(Inst(at as u32)));
     let item = |slot: &Slot| Item {
@@ -168,30 +174,31 @@ fn stated(index: u8) -> u32 {
     u32::from(index) + 1 + RESERVED_REGISTERS
 }
 
-/// A register for the thread's index, if it costs none of the blocks that are to stay.
-fn index_register(
+/// What the addresses are made of where only `moved` slots go: a register that nobody uses for the
+/// thread's index, if it costs none of the blocks that are to stay, else the stack pointer's.
+fn base(
     code: &[Instruction],
-    registers: u32,
-    setting: &Setting,
-    extent: Extent,
+    scratch: Scratch,
+    (frame, moved): (&Frame, &[&Slot]),
+    (registers, setting, extent): (u32, &Setting, Extent),
 ) -> Result<Index, DemoteError> {
-    let index = Index::free(code).ok_or_else(|| other("no register is left for the addresses"))?;
-    let (Extent::Beside(blocks), Index::Register(register)) = (extent, index) else {
-        return Ok(index);
+    let is_free = |index: &Index| match (extent, index) {
+        (Extent::Beside(blocks), &Index::Register(register)) => {
+            let need = Resources {
+                regs: stated(register).max(registers),
+                block_threads: setting.block.threads(),
+                static_smem: 0,
+                dynamic_smem: 0,
+                barriers: 0,
+            };
+            occupancy(setting.gpu, &need).is_ok_and(|found| found.blocks >= blocks)
+        }
+        _ => true,
     };
-    let need = Resources {
-        regs: stated(register).max(registers),
-        block_threads: setting.block.threads(),
-        static_smem: 0,
-        dynamic_smem: 0,
-        barriers: 0,
-    };
-    match occupancy(setting.gpu, &need) {
-        Ok(found) if found.blocks >= blocks => Ok(index),
-        _ => Err(other(format!(
-            "the register for the addresses of the slots leaves less than {blocks} blocks"
-        ))),
-    }
+    let stay = frame.slots.iter().filter(|slot| !moved.contains(slot));
+    let index = Index::free(code, scratch).filter(is_free);
+    let index = index.or_else(|| Index::freed(code, &stay.collect::<Vec<_>>()));
+    index.ok_or_else(|| other("no register is left for the addresses of the slots"))
 }
 
 fn prove(

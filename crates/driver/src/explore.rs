@@ -16,8 +16,8 @@ use crate::fusion::{CAUTION, is_rewritten, may_be_fused};
 use crate::kernel::{shared_spilling_obstacle, uses_dynamic_shared};
 use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Request, setting};
 use crate::propose::{
-    Goal, Peers, Situation, Throttled, first_round, goals, peers, second_round, third_round,
-    throttles,
+    Goal, Peers, Situation, Throttled, all_spilling, first_round, goals, peers, second_round,
+    third_round, throttles,
 };
 use crate::realise::Plan;
 use crate::recipe::{Decision, Recipe};
@@ -111,6 +111,13 @@ impl Exploration<'_> {
             spill_to_shared: spill_to_shared_obstacle(self.module, function, request).is_none(),
         };
         let mut recipes = first_round(&situation);
+        if request.peers == Peers::Spills {
+            recipes.retain(|recipe| recipe.usage_level().is_none());
+            self.usage = Some(usage);
+            self.build(recipes)?;
+            self.score();
+            return Ok(self.build(all_spilling(&situation, &self.candidates()))?);
+        }
         recipes.extend(self.throttled(&usage, &resources, request));
         recipes.extend(self.swept(&situation, &stairs, request.peers));
         self.usage = Some(usage);

@@ -28,6 +28,8 @@ const LOWEST_SHARE: f64 = 0.125;
 const MOST_LIMITS: usize = 11;
 /// Limits at which ptxas may spill to shared memory.
 const MOST_SHARED: usize = 4;
+/// Limits at which all ways to spill are compared.
+const MOST_COMPARED: usize = 6;
 /// Limits that our own passes are tried at.
 const MOST_GOALS: usize = 3;
 /// Throttles that are measured.
@@ -44,6 +46,9 @@ pub enum Peers {
     Usual,
     /// Every eighth register limit, and launch bounds with each number of blocks.
     All,
+    /// Nothing but spilling: at every register limit under which ptxas spills, with the slots in local
+    /// memory, with ptxas's own in shared memory, and moved, all or a part.
+    Spills,
 }
 
 /// What the proposals depend on.
@@ -81,31 +86,59 @@ pub fn first_round(situation: &Situation) -> Vec<Recipe> {
 /// model likes best, by ptxas and by our own edit of the finished cubin. With a known block size the
 /// size is promised too, or ptxas plans for 1,024 threads and offers little room; the edit needs it.
 pub fn second_round(situation: &Situation, built: &[Candidate]) -> Vec<Recipe> {
-    let mut spilling: Vec<&Candidate> = built
-        .iter()
-        .filter(|c| c.resources.as_ref().is_some_and(|r| r.spills()))
-        .filter(|c| c.recipe.usage_level().is_none() && c.recipe.fits_ptx())
-        .collect();
+    let mut spilling = spilling(built);
     spilling.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
     spilling.truncate(MOST_SHARED);
-    let bounded = |c: &Candidate| match situation.promised_block {
+    let beside = |blocks| vec![blocks];
+    let each = spilling.into_iter();
+    each.flat_map(|c| in_shared_memory(situation, c, beside))
+        .collect()
+}
+
+/// The same at more limits, and with fewer blocks resident, where more slots fit.
+pub fn all_spilling(situation: &Situation, built: &[Candidate]) -> Vec<Recipe> {
+    let mut spilling = spilling(built);
+    spilling.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
+    spilling.truncate(MOST_COMPARED);
+    let beside = |blocks: u32| vec![blocks, blocks * 3 / 4, blocks / 2];
+    let each = spilling.into_iter();
+    each.flat_map(|c| in_shared_memory(situation, c, beside))
+        .collect()
+}
+
+/// Builds with spill code in local memory.
+fn spilling(built: &[Candidate]) -> Vec<&Candidate> {
+    let spills = |c: &&Candidate| c.resources.as_ref().is_some_and(|r| r.spills());
+    let is_plain = |c: &&Candidate| c.recipe.usage_level().is_none() && c.recipe.fits_ptx();
+    built.iter().filter(spills).filter(is_plain).collect()
+}
+
+/// `c` with its spill slots in shared memory: by ptxas, all of them, and as many as fit beside so many
+/// resident blocks.
+fn in_shared_memory(
+    situation: &Situation,
+    c: &Candidate,
+    beside: impl Fn(u32) -> Vec<u32>,
+) -> Vec<Recipe> {
+    let bounded = match situation.promised_block {
         Some(threads) => c.recipe.with(Decision::BlockBound { threads }),
         None => c.recipe.clone(),
     };
-    let by_ptxas = spilling.iter().filter(|_| situation.shared_spilling);
-    let by_ptxas = by_ptxas.map(|c| bounded(c).with(Decision::SharedSpilling));
-    let can_edit = situation.spill_to_shared && situation.promised_block.is_some();
-    let by_edit = spilling.iter().filter(|_| can_edit).flat_map(|c| {
-        let blocks = c.residency.as_ref().map(|residency| residency.blocks);
-        let hottest = blocks.map(|blocks| Decision::SpillHottestToShared { blocks });
-        let extents = [Some(Decision::SpillToShared), hottest];
-        let recipe = bounded(c);
-        extents
-            .into_iter()
-            .flatten()
-            .map(move |extent| recipe.with(extent))
-    });
-    by_ptxas.chain(by_edit).collect()
+    let mut decisions = Vec::new();
+    if situation.shared_spilling {
+        decisions.push(Decision::SharedSpilling);
+    }
+    if situation.spill_to_shared && situation.promised_block.is_some() {
+        decisions.push(Decision::SpillToShared);
+        let resident = c.residency.as_ref().map(|residency| residency.blocks);
+        let mut counts = resident.map(beside).unwrap_or_default();
+        counts.retain(|&blocks| blocks > 0);
+        counts.dedup();
+        let part = |blocks| Decision::SpillHottestToShared { blocks };
+        decisions.extend(counts.into_iter().map(part));
+    }
+    let recipe = |decision| bounded.with(decision);
+    decisions.into_iter().map(recipe).collect()
 }
 
 /// The predicted time, for sorting; without one a candidate comes last.
@@ -212,7 +245,7 @@ pub fn peers(
     resident: u32,
 ) -> Vec<Recipe> {
     let limits: Vec<u32> = match peers {
-        Peers::None => return Vec::new(),
+        Peers::None | Peers::Spills => return Vec::new(),
         Peers::Usual => vec![32, 48, 64, 80, 96, 128, 168],
         Peers::All => (FEWEST_REGISTERS..MOST_REGISTERS)
             .step_by(8)

@@ -124,6 +124,83 @@ fn the_hottest_slots_move_where_not_all_fit() {
     );
 }
 
+/// 1,024 threads of 32 registers: one register more would cost one of the two blocks. Then the index takes
+/// the stack pointer's, and what stays behind is addressed through a uniform register.
+#[test]
+fn at_the_edge_of_a_stair_no_register_is_needed() {
+    let gpu = lookup("h200").expect("a known GPU");
+    let text = module(90, 64, ".reqntid 1024");
+    let Some(cubin) = build("at_the_edge_of_a_stair_no_register_is_needed", &text) else {
+        return;
+    };
+    let before = Cubin::parse(&cubin).expect("a cubin").kernels[0].clone();
+    let setting = setting(&gpu, [1024, 1, 1]);
+    let moved = spill_to_shared(&cubin, "spilling", &setting, Extent::Beside(2));
+    let moved = moved.unwrap_or_else(|why| panic!("{why}"));
+    let after = Cubin::parse(&moved).expect("a cubin").kernels[0].clone();
+    assert_eq!(after.registers, before.registers);
+    assert_eq!(after.frame_bytes, before.frame_bytes, "the frame stays");
+    assert!(after.shared_bytes > 64 << 10 && after.shared_bytes <= 114 << 10);
+    let text = nvdisasm(&moved);
+    let counts = ["LDL", "STL", "LDS", "STS"].map(|name| lines(&text, name).count());
+    assert!(counts.iter().all(|&n| n > 3), "{counts:?}");
+    for line in lines(&text, "LDL").chain(lines(&text, "STL")) {
+        assert!(line.contains("[UR"), "{line}");
+    }
+    for line in lines(&text, "LDS").chain(lines(&text, "STS")) {
+        assert!(line.contains("[R1.X"), "{line}");
+    }
+    wrong_bases_are_not_proved(&cubin, &moved);
+}
+
+/// Another uniform register, another start of the frame, another offset, an index that is overwritten.
+fn wrong_bases_are_not_proved(original: &[u8], moved: &[u8]) {
+    let (original, good) = (Elf::parse(original).unwrap(), Elf::parse(moved).unwrap());
+    let code = good
+        .instructions(&good.kernel("spilling").unwrap())
+        .unwrap();
+    let opcode = |at: usize| code[at].bits() & 0xfff;
+    let find = |wanted: u128| (0..code.len()).find(|&at| opcode(at) == wanted);
+    let damages = [
+        ("another register in a load", find(0x983), 1u128 << 32),
+        ("another register in a store", find(0x987), 1 << 64),
+        ("R0 added to the address of a load", find(0x983), 0xff << 24),
+        ("another offset in a load", find(0x983), 8 << 40),
+        ("another offset in a store", find(0x987), 8 << 40),
+        ("another start of the frame", find(0x890), 16 << 32),
+        ("another constant", find(0xab9), 1 << 40),
+        ("the index in another register", find(0x919), 2 << 16),
+    ];
+    let verdict = |code: &[_]| {
+        let mut elf = good.clone();
+        elf.set_instructions("spilling", code).unwrap();
+        check_kernels(&original, &elf, "spilling", &CubinOptions::default())
+    };
+    assert!(verdict(&code).is_proved());
+    for (what, at, bits) in damages {
+        let at = at.unwrap_or_else(|| panic!("{what}: no such instruction"));
+        let mut bad = code.clone();
+        bad[at] = bad[at].with_bits(bad[at].bits() ^ bits);
+        assert!(!verdict(&bad).is_proved(), "{what}");
+    }
+}
+
+fn nvdisasm(cubin: &[u8]) -> String {
+    let toolkit = require_toolkit("spill_to_shared").expect("the toolkit that built it");
+    let nvdisasm = toolkit.nvdisasm().expect("nvdisasm");
+    nvdisasm
+        .disassemble(cubin, &["-c"])
+        .expect("nvdisasm reads it")
+}
+
+/// The lines with an instruction of this name.
+fn lines<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = &'t str> {
+    text.lines().filter(move |line| {
+        let mut words = line.split_whitespace();
+        words.any(|word| word.split('.').next() == Some(name))
+    })
+}
+
 /// Every shared access of the result, moved by one word, is a wrong version.
 #[test]
 fn a_damaged_slot_is_never_proved() {

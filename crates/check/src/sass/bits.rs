@@ -34,6 +34,10 @@ pub(super) const SCALE: Field = Field(78, 2);
 /// Everything above the operands up to the control field.
 pub(super) const MODIFIERS: Field = Field(72, 33);
 pub(super) const CACHE: Field = Field(84, 3);
+/// Has an address a uniform register? Where it stands in a load, and in a store.
+pub(super) const HAS_UNIFORM: Field = Field(91, 1);
+pub(super) const LOAD_UNIFORM: Field = Field(32, 6);
+pub(super) const STORE_UNIFORM: Field = Field(64, 6);
 /// The scheduling of an instruction decides nothing about values; the hazard checker looks at it.
 pub(super) const CONTROL: Field = Field(105, 23);
 /// Where the distance of a branch stands.
@@ -41,11 +45,21 @@ pub(super) const DISTANCE: [Field; 2] = [Field(16, 8), Field(34, 48)];
 
 pub(super) const NEVER: u32 = 0xf;
 pub(super) const RZ: u32 = 255;
+/// Before sm_100, where the field of a uniform register has six bits.
+pub(super) const URZ: u16 = 63;
 pub(super) const STACK: u32 = 1;
 
 /// The value of [`OFFSET`].
 pub(super) fn offset(inst: Instruction) -> i32 {
     (OFFSET.get(inst) << 8) as i32 >> 8
+}
+
+/// What the register in the address of a shared access is multiplied by.
+pub(super) fn scale(inst: Instruction) -> u32 {
+    match SCALE.get(inst) {
+        0 => 1,
+        power => 2 << power,
+    }
 }
 
 /// `NOP` or a branch to itself, which ptxas fills sections up with.

@@ -1,18 +1,17 @@
 //! One code section of a cubin, as the checker sees it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 use warpwright_flow::{Class, ClassInfo, Function as _, Inst, Transfer, Value};
 use warpwright_sass::Instruction;
-use warpwright_sass::function::{Code, value_of};
+use warpwright_sass::function::Code;
 use warpwright_sass::roles::{File, Table};
 
 use super::bits;
 use super::step;
 use crate::semantics::{Semantics, SlotSpace, Step, Unsupported, Variable};
-
-/// Calls within calls that are followed; ptxas nests two.
-const MAX_CALLS: usize = 8;
 
 /// Memory that one version has for itself.
 #[derive(Clone, Debug)]
@@ -20,7 +19,7 @@ pub(super) struct Memory {
     /// The stack frame: bytes per thread.
     pub(super) frame: u32,
     /// Shared memory that the other version does not have: addresses.
-    pub(super) shared: std::ops::Range<u32>,
+    pub(super) shared: Range<u32>,
 }
 
 /// A kernel's section.
@@ -34,7 +33,10 @@ pub(super) struct SassFunction<'c> {
     pub(super) table: &'static Table,
     /// Instructions up to the padding.
     end: usize,
-    has_frame: bool,
+    /// The register that holds the stack pointer, if anything loads it.
+    pub(super) stack: Option<(File, u16)>,
+    /// See [`super::returns`].
+    pub(super) index_ranges: OnceCell<BTreeMap<Value, Range<i64>>>,
     /// Do addresses of code in both versions mean the same if they are as far from the end?
     pub(super) is_aligned: bool,
 }
@@ -56,7 +58,8 @@ impl<'c> SassFunction<'c> {
             relocations,
             table,
             end: end.map_or(0, |last| last + 1),
-            has_frame: insts.iter().any(|&inst| super::is_stack_load(inst)),
+            stack: insts.iter().find_map(|&inst| super::stack_load(inst)),
+            index_ranges: OnceCell::new(),
             is_aligned: false,
         }
     }
@@ -93,81 +96,10 @@ impl<'c> SassFunction<'c> {
         Ok(format!("code {} from the end", self.end - target))
     }
 
-    /// Does it load the stack pointer into R1, whatever else happens?
+    /// Does it load the stack pointer into the register for it, whatever else happens?
     pub(super) fn is_stack_load(&self, inst: Inst) -> bool {
-        super::is_stack_load(self.instruction(inst))
-    }
-
-    /// Does R1 hold the stack pointer?
-    pub(super) fn has_frame(&self) -> bool {
-        self.has_frame
-    }
-
-    /// Is the return address that `inst` writes to `value` read by anything but returns? Copies may
-    /// hand it on. A return that it decides goes to `site`, every other one behind the call that it
-    /// belongs to, or anywhere if that is not known.
-    pub(super) fn has_other_uses(&self, inst: Inst, value: Value, site: usize) -> bool {
-        let mut seen = BTreeSet::new();
-        let mut open = vec![(inst.0 as usize + 1, BTreeSet::from([value]), Vec::new())];
-        while let Some((at, mut held, mut calls)) = open.pop() {
-            let is_inside = at < self.code.inst_count();
-            if !is_inside || !seen.insert((at, held.clone(), calls.clone())) {
-                continue;
-            }
-            let here = Inst(at as u32);
-            let mut reads = false;
-            self.code.for_each_use(here, |v| reads |= held.contains(&v));
-            let copy = self.copied_to(here).filter(|_| reads);
-            let name = self.name(here);
-            let back = match name {
-                "RET" if reads => Some(site),
-                "RET" => calls.pop(),
-                _ => None,
-            };
-            if let Some(back) = back {
-                calls.retain(|&call| call != site);
-                open.push((back, held, calls));
-                continue;
-            }
-            if reads && copy.is_none() {
-                return true;
-            }
-            if name == "CALL" && calls.len() < MAX_CALLS {
-                calls.push(at + 1);
-            }
-            let may_skip = self.code.is_predicated(here);
-            if !may_skip {
-                self.code.for_each_def(here, |v| {
-                    held.remove(&v);
-                });
-            }
-            held.extend(copy);
-            if held.is_empty() {
-                continue;
-            }
-            let transfer = self.code.transfer(here);
-            self.code.for_each_target(here, |to| {
-                open.push((to.0 as usize, held.clone(), calls.clone()));
-            });
-            if may_skip || matches!(transfer, Transfer::Next | Transfer::Branch) {
-                open.push((at + 1, held, calls));
-            }
-        }
-        false
-    }
-
-    /// The register that a plain `MOV R, R` or `IMAD.MOV.U32 R, RZ, RZ, R` writes.
-    fn copied_to(&self, inst: Inst) -> Option<Value> {
-        const MOV: u32 = 0x202;
-        const IMAD: u32 = 0x224;
-        let word = self.instruction(inst);
-        let is_copy = match bits::OPCODE.get(word) {
-            MOV => true,
-            IMAD => bits::A.get(word) == bits::RZ && bits::B.get(word) == bits::RZ,
-            _ => false,
-        };
-        let to = bits::RESULT.get(word) as u16;
-        is_copy.then(|| value_of(File::Gpr, to)).flatten()
+        let load = super::stack_load(self.instruction(inst));
+        load.is_some() && load == self.stack
     }
 
     pub(super) fn frame_name(&self) -> String {

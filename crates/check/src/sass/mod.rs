@@ -6,6 +6,7 @@
 
 mod bits;
 mod function;
+mod returns;
 mod step;
 
 use std::collections::BTreeMap;
@@ -268,8 +269,9 @@ fn block_constant(sm: u32) -> u32 {
     if sm < 100 { 0 } else { 0x360 / 4 }
 }
 
-/// `LDC R1`, `MOV R1` or `IMAD.MOV.U32 R1` from the stack pointer's constant, always executed.
-fn is_stack_load(inst: Instruction) -> bool {
+/// The register into which `inst` loads the stack pointer from its constant, whatever else happens:
+/// `LDC R1`, `MOV R1`, `IMAD.MOV.U32 R1`, or `ULDC` of any uniform register.
+fn stack_load(inst: Instruction) -> Option<(File, u16)> {
     let word = u128::from(stack_constant(inst.sm())) << 40;
     let forms: [u128; 3] = [
         0x0800 << 64 | 0xff01_7b82,
@@ -277,5 +279,10 @@ fn is_stack_load(inst: Instruction) -> bool {
         0x078e_00ff << 64 | 0xff01_7624,
     ];
     let bits = inst.bits() & !bits::CONTROL.mask();
-    forms.iter().any(|form| bits == form | word)
+    if forms.iter().any(|form| bits == form | word) {
+        return Some((File::Gpr, bits::STACK as u16));
+    }
+    let uniform = bits::RESULT.get(inst) as u16;
+    let is_load = bits & !bits::RESULT.mask() == 0x0800 << 64 | 0x7ab9 | word;
+    (is_load && uniform < bits::URZ).then_some((File::Uniform, uniform))
 }

@@ -182,6 +182,9 @@ impl Reader<'_, '_> {
         if let Some(step) = self.sum().or_else(|| self.multiply_add()) {
             return Ok(step);
         }
+        if let Some(step) = self.uniform_stack_sum() {
+            return Ok(step);
+        }
         let is_frame = matches!(self.name, "LDL" | "STL");
         if is_frame {
             return self.frame_access();
@@ -331,12 +334,17 @@ impl Reader<'_, '_> {
     }
 
     fn touches_stack(&self) -> bool {
-        let stack = bits::STACK as u16;
-        self.function.has_frame()
-            && self
-                .spans()
-                .iter()
-                .any(|span| span.file == File::Gpr && span.registers().contains(&stack))
+        let stack = self.function.stack;
+        let mut spans = self.spans().iter();
+        spans.any(|span| {
+            stack.is_some_and(|(file, n)| span.file == file && span.registers().contains(&n))
+        })
+    }
+
+    /// The register that holds the stack pointer, as a value.
+    fn stack(&self) -> Option<Value> {
+        let (file, number) = self.function.stack?;
+        value_of(file, number)
     }
 
     fn register(&self, field: bits::Field) -> Arg {
@@ -358,7 +366,7 @@ impl Reader<'_, '_> {
         step
     }
 
-    /// `LDC`, `MOV` or `IMAD.MOV` of the stack pointer's constant into R1, unconditionally.
+    /// Is it the load of the stack pointer from its constant, unconditionally?
     fn loads_stack_pointer(&self) -> bool {
         self.function.is_stack_load(self.inst)
     }
@@ -367,7 +375,30 @@ impl Reader<'_, '_> {
     fn stack_pointer(&self) -> Step {
         let frame = Arg::Symbol(self.function.frame_name(), 0);
         let size = Arg::Const(u64::from(self.function.memory.frame));
-        self.interpreted(Meaning::Add(32), &[frame, size])
+        let mut step = self.interpreted(Meaning::Add(32), &[frame, size]);
+        step.results = SmallVec::from_slice(&[self.stack()]);
+        step
+    }
+
+    /// `UIADD3 UR, UR, n, URZ` of the uniform register that holds the stack pointer.
+    fn uniform_stack_sum(&self) -> Option<Step> {
+        let (file, number) = self.function.stack?;
+        let (from, to) = (bits::A.get(self.word), bits::RESULT.get(self.word));
+        let is_sum = self.word.bits() & !operand_bits() == 0x0fff_e03f << 64 | 0x890;
+        let is_here = file == File::Uniform && [from, to] == [u32::from(number); 2];
+        let n = Arg::Const(u64::from(bits::IMMEDIATE.get(self.word)));
+        (is_sum && is_here).then(|| {
+            let mut step = Step::new(self.name);
+            step.meaning = Meaning::Add(32);
+            step.args = self
+                .stack()
+                .map(Arg::Value)
+                .into_iter()
+                .chain([n])
+                .collect();
+            step.results = SmallVec::from_slice(&[self.stack()]);
+            step
+        })
     }
 
     /// Does it read the constant that holds the stack pointer?
@@ -439,17 +470,39 @@ impl Reader<'_, '_> {
         let offset = bits::offset(self.word);
         let bytes = i64::from(self.word.access_bytes());
         let frame = i64::from(self.function.memory.frame);
-        let is_plain = matches!(bits::OPCODE.get(self.word), 0x387 | 0x983)
-            && bits::A.get(self.word) == bits::STACK
-            && self.other_bits(&[bits::CACHE]) == 0
-            && offset >= 0
-            && i64::from(offset) + bytes <= frame;
-        let base = bits_register(bits::STACK).filter(|_| is_plain && self.function.has_frame());
+        let is_inside = offset >= 0 && i64::from(offset) + bytes <= frame;
+        let base = self
+            .stack()
+            .filter(|_| is_inside && self.is_relative_to_stack());
         let Some(base) = base else {
             return unsupported("local memory that is not spill code");
         };
         let base = Base::Value(base, 32);
         Ok(self.access(base, i64::from(offset), SlotSpace::Local))
+    }
+
+    /// Is the address the stack pointer's register and a constant, and nothing else?
+    fn is_relative_to_stack(&self) -> bool {
+        let opcode = bits::OPCODE.get(self.word);
+        match self.function.stack {
+            Some((File::Gpr, _)) => {
+                matches!(opcode, 0x387 | 0x983)
+                    && bits::A.get(self.word) == bits::STACK
+                    && self.other_bits(&[bits::CACHE]) == 0
+            }
+            Some((_, number)) => {
+                let uniform = match opcode {
+                    0x987 => bits::STORE_UNIFORM,
+                    _ => bits::LOAD_UNIFORM,
+                };
+                matches!(opcode, 0x987 | 0x983)
+                    && bits::A.get(self.word) == bits::RZ
+                    && bits::HAS_UNIFORM.get(self.word) == 1
+                    && uniform.get(self.word) == u32::from(number)
+                    && self.other_bits(&[bits::CACHE, bits::HAS_UNIFORM, uniform]) == 0
+            }
+            None => false,
+        }
     }
 
     /// `LDS` or `STS` of shared memory that only this version has, if it is one.
@@ -467,10 +520,7 @@ impl Reader<'_, '_> {
         let Some(index) = index else {
             return unsupported("the spill area is accessed in a form that is not understood");
         };
-        let scale = match bits::SCALE.get(self.word) {
-            0 => 1,
-            power => 2 << power,
-        };
+        let scale = bits::scale(self.word);
         let of = self.function.shared_name();
         let base = Base::Element { of, index, scale };
         let from_start = i64::from(offset - area.start);

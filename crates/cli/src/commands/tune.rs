@@ -239,6 +239,7 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
 fn wanted_peers(args: &TuneArgs) -> Peers {
     match (args.peers, args.exhaustive) {
         (Some(SweptPeers::None), _) | (None, false) => Peers::None,
+        (Some(SweptPeers::Spills), _) => Peers::Spills,
         (Some(SweptPeers::Usual), _) => Peers::Usual,
         (Some(SweptPeers::All), _) | (None, true) => Peers::All,
     }

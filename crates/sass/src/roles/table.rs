@@ -119,7 +119,7 @@ impl Table {
     pub fn for_sm(sm: u32) -> Option<&'static Table> {
         static TABLES: [OnceLock<Option<Table>>; TEXTS.len()] = [const { OnceLock::new() }; _];
         let place = TEXTS.iter().position(|&(known, _)| known == sm)?;
-        let read = || Table::read(sm, &[CONTROL, TEXTS[place].1]).ok();
+        let read = || Table::read(sm, &[CONTROL, OURS, TEXTS[place].1]).ok();
         TABLES[place].get_or_init(read).as_ref()
     }
 
@@ -340,6 +340,8 @@ impl fmt::Display for Table {
 /// Instructions that transfer control: their roles are read off real code, because perturbing them
 /// would change the flow that nvdisasm analyses.
 pub const CONTROL: &str = include_str!("../../tables/roles/control.txt");
+/// Forms that only our own code has.
+const OURS: &str = include_str!("../../tables/roles/ours.txt");
 
 const TEXTS: [(u32, &str); 7] = [
     (75, include_str!("../../tables/roles/sm_75.txt")),

@@ -4,10 +4,13 @@
 //! sizes that the driver leaves in constant bank 0, as ptxas does for its own spills to shared
 //! memory. Dimensions of size 1 are left out where the kernel requires an exact block.
 //!
-//! Every register is free at the entry of a kernel, and so is every scoreboard: the code uses one
-//! and waits for it before it ends.
+//! Every scoreboard is free at the entry of a kernel: the code uses one and waits for it before it ends.
+//! Every register is free, too; but helpers save registers that nobody has set, on paths that no thread
+//! takes, and the checker can tell less of such a register if we have written to it.
 
-use super::word::{Register, block_size, multiply_add, nothing, thread_index};
+use super::word::{
+    Register, Uniform, add_uniform, block_size, multiply_add, nothing, stack_pointer, thread_index,
+};
 use crate::control::Control;
 use crate::inst::Instruction;
 
@@ -40,25 +43,27 @@ impl Shape {
 }
 
 /// Registers that the code may overwrite besides the one for the result.
-const SCRATCH: [Register; 4] = [0, 2, 3, 4];
-
-/// Registers that a kernel must have for the code.
-pub const REGISTERS: u32 = 5;
+pub const SCRATCH: usize = 4;
 
 /// The scoreboard.
 const BOARD: u8 = 0;
-/// Cycles from a multiply-add to an instruction of another kind that reads its result: more than
-/// any architecture needs.
+/// Cycles from a multiply-add, or from work on uniform registers, to an instruction of another kind
+/// that reads the result: more than any architecture needs.
 const SETTLE: u8 = 10;
 
 /// The code that leaves the thread's index in `index`.
-pub(super) fn code(sm: u32, index: Register, shape: Shape) -> Vec<Instruction> {
+pub(super) fn code(
+    sm: u32,
+    index: Register,
+    scratch: [Register; SCRATCH],
+    shape: Shape,
+) -> Vec<Instruction> {
     let dimensions = shape.dimensions();
     let (outermost, inner) = match dimensions.split_first() {
         Some((&outermost, inner)) => (outermost, inner),
         None => (0, &[][..]),
     };
-    let steps: Vec<(u32, &[Register])> = inner.iter().copied().zip(SCRATCH.chunks(2)).collect();
+    let steps: Vec<(u32, &[Register])> = inner.iter().copied().zip(scratch.chunks(2)).collect();
     let mut code = vec![thread_index(sm, index, outermost, fetch())];
     for &(dimension, scratch) in &steps {
         code.push(thread_index(sm, scratch[0], dimension, fetch()));
@@ -70,6 +75,14 @@ pub(super) fn code(sm: u32, index: Register, shape: Shape) -> Vec<Instruction> {
         code.push(multiply_add(sm, index, sources, settle()));
     }
     code
+}
+
+/// The code that leaves the start of a frame of so many bytes in a uniform register.
+pub(super) fn frame(sm: u32, register: Uniform, bytes: u32) -> Vec<Instruction> {
+    vec![
+        stack_pointer(sm, register, settle()),
+        add_uniform(sm, register, bytes.wrapping_neg(), settle()),
+    ]
 }
 
 fn fetch() -> Control {

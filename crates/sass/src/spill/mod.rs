@@ -7,7 +7,8 @@
 //! there is no value register, no new scoreboard, no compaction. The stack pointer's register
 //! holds the thread's linear index, which scaled addresses make serve all widths; the paper adds a
 //! register for the address. Where some slots stay behind, the index takes a register that the kernel
-//! does not use.
+//! does not use, if that costs no resident block; else the frame's start goes into a uniform register,
+//! of which every warp has all, and the index into R1 all the same.
 //!
 //! Requires: a frame that [`Frame::find`] understands, known dynamic shared memory, and no launch
 //! with more threads than the layout has room for.
@@ -29,9 +30,12 @@ pub use frame::{Access, Frame, Slot};
 pub use layout::Layout;
 
 use crate::edit::Edit;
+use crate::function::{Code, value_of};
 use crate::inst::Instruction;
+use warpwright_flow::{Cfg, Inst, Liveness};
+
 use crate::roles::{File, Roles};
-use word::{Place, STACK};
+use word::{Place, STACK, ZERO_REGISTER};
 
 /// Why a kernel's spill code stays where it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -85,48 +89,105 @@ pub enum Refusal {
 /// A slot and where thread 0 finds it: bytes from the start of the block's shared memory.
 pub type Move<'a> = (&'a Slot, u32);
 
-/// The register that holds the thread's linear index.
+/// The registers that addresses are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Index {
-    /// The stack pointer's: nothing stays in the frame.
-    StackPointer,
-    /// One that the kernel does not use, because the frame remains.
+    /// The thread's linear index is in R1. Slots that stay behind are addressed through the uniform
+    /// register, if there is one; else all slots move.
+    StackPointer(Option<u8>),
+    /// The index is in a register that the kernel does not use. The stack pointer stays what it is.
     Register(u8),
 }
 
 impl Index {
     /// The first register that no instruction names, and that the code at the entry leaves alone;
     /// `None` where all are taken or an instruction is not known.
-    pub fn free(code: &[Instruction]) -> Option<Index> {
-        let mut first = entry::REGISTERS as u16;
-        for &inst in code.iter().filter(|inst| !word::is_never_executed(**inst)) {
-            let roles = Roles::of(inst)?;
-            let general = roles.spans().iter().filter(|span| span.file == File::Gpr);
-            first = general.fold(first, |first, span| first.max(span.registers().end));
-        }
+    pub fn free(code: &[Instruction], scratch: Scratch) -> Option<Index> {
+        let behind = scratch
+            .iter()
+            .map(|&register| u16::from(register) + 1)
+            .max();
+        let first = first_free(code, File::Gpr, behind.unwrap_or(0))?;
         u8::try_from(first)
             .ok()
             .filter(|&register| register < ZERO_REGISTER)
             .map(Index::Register)
     }
+
+    /// R1 for the index, and for what stays in the frame the first uniform register that no instruction
+    /// names: a warp has them all, whatever the kernel uses. `None` where all are taken, an
+    /// instruction is not known, or a slot that stays has no such form.
+    pub fn freed(code: &[Instruction], staying: &[&Slot]) -> Option<Index> {
+        let first = first_free(code, File::Uniform, 0)?;
+        let uniform = u8::try_from(first)
+            .ok()
+            .filter(|&u| u < UNIFORM_REGISTERS)?;
+        let is_known = |access: &Access| {
+            let moved = word::through_uniform(code[access.at], uniform);
+            Roles::of(moved)
+                .is_some_and(|roles| roles.uses().any(|span| span.file == File::Uniform))
+        };
+        let mut accesses = staying.iter().flat_map(|slot| &slot.accesses);
+        let is_possible = code.first()?.sm() < FIRST_WITHOUT_ULDC && accesses.all(is_known);
+        is_possible.then_some(Index::StackPointer(Some(uniform)))
+    }
 }
 
-/// RZ, which reads as zero.
-const ZERO_REGISTER: u8 = 255;
+/// Registers that the code at the entry may overwrite.
+pub type Scratch = [u8; entry::SCRATCH];
 
-/// The edit that moves slots of `frame`. With [`Index::StackPointer`] these must be all of them.
+/// Four of the first `registers` registers that nobody reads before they are written.
+pub fn scratch(code: &Code, registers: u32) -> Option<Scratch> {
+    let cfg = Cfg::new(code);
+    let liveness = Liveness::new(code, &cfg);
+    let entry = liveness.live_in(cfg.block_of(Inst(0)));
+    let is_free = |&register: &u8| {
+        let value = value_of(File::Gpr, register.into());
+        register != STACK && value.is_some_and(|value| !entry.contains(&value))
+    };
+    let own = 0..u8::try_from(registers).unwrap_or(ZERO_REGISTER);
+    let free: Vec<u8> = own.filter(is_free).take(entry::SCRATCH).collect();
+    free.try_into().ok()
+}
+
+/// Uniform registers of a warp, URZ left out, on every architecture before sm_100.
+const UNIFORM_REGISTERS: u8 = 63;
+
+/// From here on uniform registers are loaded from constant banks in another way.
+const FIRST_WITHOUT_ULDC: u32 = 100;
+
+/// The number after the last register of `file` that an instruction names, at least `first`.
+fn first_free(code: &[Instruction], file: File, first: u16) -> Option<u16> {
+    let mut executed = code.iter().filter(|inst| !word::is_never_executed(**inst));
+    executed.try_fold(first, |first, &inst| {
+        let roles = Roles::of(inst)?;
+        let named = roles.spans().iter().filter(|span| span.file == file);
+        Some(named.fold(first, |first, span| first.max(span.registers().end)))
+    })
+}
+
+/// The edit that moves slots of `frame`. With [`Index::StackPointer`] and no uniform register these must
+/// be all of them.
 pub fn move_slots(
     code: &[Instruction],
     frame: &Frame,
     moves: &[Move],
     index: Index,
-    shape: Shape,
+    (shape, scratch): (Shape, Scratch),
 ) -> Edit {
+    let sm = code.first().map_or(0, |inst| inst.sm());
     let mut edit = Edit::new();
+    let mut entry = Vec::new();
     let register = match index {
-        Index::StackPointer => {
+        Index::StackPointer(uniform) => {
             for at in [frame.load, frame.adjust] {
                 edit.replace(at, word::nothing_instead_of(code[at]));
+            }
+            if let Some(uniform) = uniform {
+                entry = entry::frame(sm, uniform, frame.bytes);
+                for access in frame.slots.iter().flat_map(|slot| &slot.accesses) {
+                    edit.replace(access.at, word::through_uniform(code[access.at], uniform));
+                }
             }
             STACK
         }
@@ -141,7 +202,7 @@ pub fn move_slots(
             edit.replace(access.at, word::to_shared(code[access.at], register, place));
         }
     }
-    let sm = code.first().map_or(0, |inst| inst.sm());
-    edit.insert_before(0, entry::code(sm, register, shape));
+    entry.extend(entry::code(sm, register, scratch, shape));
+    edit.insert_before(0, entry);
     edit
 }

@@ -9,6 +9,12 @@ use crate::inst::Instruction;
 /// A general register, 0 to 254.
 pub(super) type Register = u8;
 
+/// A uniform register, 0 to 62.
+pub(super) type Uniform = u8;
+
+/// RZ, which reads as zero.
+pub(super) const ZERO_REGISTER: Register = 255;
+
 /// The register that holds the stack pointer.
 pub(super) const STACK: Register = 1;
 
@@ -50,12 +56,18 @@ const SPECIAL: Field = Field::new(72, 8);
 const SIZE: Field = Field::new(73, 3);
 const SCALE: Field = Field::new(78, 2);
 const CACHE: Field = Field::new(84, 3);
+const HAS_UNIFORM: Field = Field::new(91, 1);
+/// The uniform register in the address of a load, and of a store.
+const LOAD_UNIFORM: Field = Field::new(32, 6);
+const STORE_UNIFORM: Field = Field::new(64, 6);
 const CONTROL: Field = Field::new(105, 23);
 
 const STL: u32 = 0x387;
 const STS: u32 = 0x388;
 const LDL: u32 = 0x983;
 const LDS: u32 = 0x984;
+/// STL with a uniform register in its address. LDL has one where a bit says so.
+const STL_UNIFORM: u32 = 0x987;
 
 /// Ways to load the stack pointer, control field left out: `LDC R1`, `MOV R1`, `IMAD.MOV.U32 R1`
 /// from `c[0x0][0x28]`, and from `c[0x0][0x37c]` on sm_100 and later.
@@ -74,6 +86,9 @@ const STACK_ADDS: [u128; 3] = [
     0x078e_0000 << 64 | 0x0101_7835,
 ];
 
+const ULDC: u128 = 0x0000_0800 << 64 | 0x7ab9;
+/// `UIADD3 to, a, n, URZ`.
+const UIADD3: u128 = 0x0fff_e03f << 64 | 0x7890;
 const S2R: u128 = 0x7919;
 const LDC: u128 = 0x0000_0800 << 64 | 0xff00_7b82;
 const IMAD_U32: u128 = 0x078e_0000 << 64 | 0x7224;
@@ -172,6 +187,34 @@ pub(super) fn to_shared(inst: Instruction, index: Register, place: Place) -> Ins
     let is_narrow_store = opcode == STS && size < 4;
     let bits = SIZE.put(bits, if is_narrow_store { size & !1 } else { size });
     inst.with_bits(CACHE.put(bits, 0))
+}
+
+/// The access to the frame `inst` with the frame's start in a uniform register instead of R1; the rest
+/// stays.
+pub(super) fn through_uniform(inst: Instruction, base: Uniform) -> Instruction {
+    let bits = BASE.put(inst.bits(), u32::from(ZERO_REGISTER));
+    let bits = HAS_UNIFORM.put(bits, 1);
+    inst.with_bits(match OPCODE.get(bits) {
+        STL => {
+            let bits = OPCODE.put(bits, STL_UNIFORM);
+            STORE_UNIFORM.put(bits, u32::from(base))
+        }
+        _ => LOAD_UNIFORM.put(bits, u32::from(base)),
+    })
+}
+
+/// `ULDC to, c[0x0][0x28]`: the stack pointer as the driver leaves it, before sm_100.
+pub(super) fn stack_pointer(sm: u32, to: Uniform, control: Control) -> Instruction {
+    const STACK_WORD: u32 = 0x28 / 4;
+    let bits = RESULT.put(ULDC, u32::from(to));
+    build(sm, CONSTANT_WORD.put(bits, STACK_WORD), control)
+}
+
+/// `UIADD3 register, register, n, URZ`.
+pub(super) fn add_uniform(sm: u32, register: Uniform, n: u32, control: Control) -> Instruction {
+    let bits = RESULT.put(UIADD3, u32::from(register));
+    let bits = BASE.put(bits, u32::from(register));
+    build(sm, IMMEDIATE.put(bits, n), control)
 }
 
 /// A new instruction. The values of `control` are ours and fit.
