@@ -196,7 +196,14 @@ impl<'a, S: Semantics> Prover<'a, S> {
             if self.machine.terms.len() > MAX_TERMS {
                 return Err(Reason::new("the functions are too large"));
             }
-            let mut changed = self.machine.slots.slots.len() != slots;
+            if self.machine.slots.slots.len() != slots {
+                // What slots are taken to hold at first depends on all of them, and a partition once
+                // refined stays so.
+                self.classes.fill(Classes::default());
+                self.entry = self.entry_state(0).unwrap_or_default();
+                continue;
+            }
+            let mut changed = false;
             for node in 0..self.product.nodes.len() {
                 changed |= self.refine(node);
             }

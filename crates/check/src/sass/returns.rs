@@ -14,6 +14,7 @@ use warpwright_sass::roles::File;
 
 use super::bits;
 use super::function::SassFunction;
+use super::step;
 
 /// Calls within calls that are followed; ptxas nests two.
 const MAX_CALLS: usize = 8;
@@ -30,11 +31,23 @@ struct Place {
 /// Bytes of a register.
 const WORD: i64 = 4;
 
+/// The predicate that an instruction is executed under, and whether it is negated.
+type Guard = (Value, bool);
+
 /// What may hold the address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Held {
-    registers: BTreeSet<Value>,
+    /// Each with a guard under which it was overwritten: where that is true it holds something else.
+    registers: BTreeMap<Value, Option<Guard>>,
     places: BTreeSet<Place>,
+}
+
+impl Held {
+    /// May `register` hold it for an instruction under `guard`?
+    fn has(&self, register: Value, guard: Option<Guard>) -> bool {
+        let held = self.registers.get(&register);
+        held.is_some_and(|overwritten| overwritten.is_none() || *overwritten != guard)
+    }
 }
 
 /// A load from the version's own memory, or a store to it.
@@ -64,7 +77,7 @@ impl SassFunction<'_> {
     pub(super) fn has_other_uses(&self, inst: Inst, value: Value, site: usize) -> bool {
         let mut seen = BTreeSet::new();
         let held = Held {
-            registers: BTreeSet::from([value]),
+            registers: BTreeMap::from([(value, None)]),
             ..Held::default()
         };
         let mut open = vec![(inst.0 as usize + 1, held, Vec::new())];
@@ -75,7 +88,7 @@ impl SassFunction<'_> {
             }
             let here = Inst(at as u32);
             let name = self.name(here);
-            let reads = self.reads(here, &held.registers);
+            let reads = self.reads(here, &held);
             let back = match name {
                 "RET" if reads => Some(site),
                 "RET" => calls.pop(),
@@ -107,11 +120,19 @@ impl SassFunction<'_> {
         false
     }
 
-    fn reads(&self, inst: Inst, registers: &BTreeSet<Value>) -> bool {
-        let mut reads = false;
+    fn reads(&self, inst: Inst, held: &Held) -> bool {
+        let (mut reads, guard) = (false, self.guard(inst));
         self.code
-            .for_each_use(inst, |value| reads |= registers.contains(&value));
+            .for_each_use(inst, |value| reads |= held.has(value, guard));
         reads
+    }
+
+    fn guard(&self, inst: Inst) -> Option<Guard> {
+        let word = self.instruction(inst);
+        let mut spans = self.code.roles(inst).spans().iter();
+        let span = spans.find(|span| span.bit == step::GUARD_BIT)?;
+        let predicate = value_of(span.file, span.first)?;
+        Some((predicate, bits::GUARD_NEGATED.get(word) != 0))
     }
 
     /// What holds the address behind `inst`, if that does not use it for anything else.
@@ -126,20 +147,9 @@ impl SassFunction<'_> {
         if held.places.iter().any(is_moved) {
             return false;
         }
-        let always = !self.code.is_predicated(inst);
         let mut arrived = BTreeSet::new();
         match &access {
-            Some(store) if store.is_store => {
-                let data: BTreeSet<Value> = store.registers.iter().flatten().copied().collect();
-                let others: BTreeSet<Value> = held.registers.difference(&data).copied().collect();
-                let in_address = store
-                    .first
-                    .base
-                    .is_some_and(|b| held.registers.contains(&b));
-                return !in_address
-                    && !self.reads(inst, &others)
-                    && self.store(store, always, held);
-            }
+            Some(store) if store.is_store => return self.store(inst, store, held),
             Some(load) => {
                 for (lane, register) in load.registers.iter().enumerate() {
                     let place = load.place(lane);
@@ -159,30 +169,43 @@ impl SassFunction<'_> {
             },
             None => {}
         }
-        if always {
-            held.registers.retain(|value| !written.contains(value));
+        match (self.code.is_predicated(inst), self.guard(inst)) {
+            (false, _) => held.registers.retain(|value, _| !written.contains(value)),
+            (true, guard) => {
+                let overwritten = held.registers.iter_mut();
+                let overwritten = overwritten.filter(|(value, _)| written.contains(*value));
+                overwritten.for_each(|(_, under)| *under = under.or(guard));
+            }
         }
+        for under in held.registers.values_mut() {
+            *under = under.filter(|(predicate, _)| !written.contains(predicate));
+        }
+        let arrived = arrived.into_iter().map(|register| (register, None));
         held.registers.extend(arrived);
         true
     }
 
-    /// What a store to own memory leaves there. False if it cuts an address up.
-    fn store(&self, store: &OwnAccess, always: bool, held: &mut Held) -> bool {
+    /// What a store to own memory leaves there. False if it cuts an address up, or has one for its own.
+    fn store(&self, inst: Inst, store: &OwnAccess, held: &mut Held) -> bool {
+        let guard = self.guard(inst);
+        let mut others = held.clone();
+        for data in store.registers.iter().flatten() {
+            others.registers.remove(data);
+        }
+        let in_address = store.first.base.is_some_and(|base| held.has(base, guard));
+        if in_address || self.reads(inst, &others) {
+            return false;
+        }
         for (lane, register) in store.registers.iter().enumerate() {
             let place = store.place(lane);
-            if always && store.bytes == WORD {
-                held.places.remove(&place);
-            }
-            let mut others = held.places.clone();
-            others.remove(&place);
-            let cuts = store.bytes != WORD && held.places.contains(&place);
-            if cuts || self.overlaps(place, store.bytes, &others) {
+            let stores_it = register.is_some_and(|register| held.has(register, guard));
+            let (is_whole, was_there) = (store.bytes == WORD, held.places.remove(&place));
+            if self.overlaps(place, store.bytes, &held.places)
+                || !is_whole && (was_there || stores_it)
+            {
                 return false;
             }
-            if register.is_some_and(|register| held.registers.contains(&register)) {
-                if store.bytes != WORD {
-                    return false;
-                }
+            if stores_it || was_there && self.code.is_predicated(inst) {
                 held.places.insert(place);
             }
         }
@@ -274,7 +297,11 @@ impl SassFunction<'_> {
             is_store,
             first: Place {
                 base,
-                scale: if is_shared { bits::scale(word).into() } else { 0 },
+                scale: if is_shared {
+                    bits::scale(word).into()
+                } else {
+                    0
+                },
                 offset,
             },
             bytes: bytes.min(WORD),

@@ -592,7 +592,7 @@ impl Reader<'_, '_> {
 }
 
 /// The lowest bit of the guard.
-const GUARD_BIT: u8 = 12;
+pub(super) const GUARD_BIT: u8 = 12;
 
 fn stored(value: Option<Value>, bits: u32) -> Arg {
     match value {
