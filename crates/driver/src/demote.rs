@@ -22,10 +22,6 @@ use warpwright_target::{Resources, most_shared_memory, occupancy};
 
 use crate::rewrite::Setting;
 
-/// Why a build in which only some slots moved is chosen only once measured.
-pub const CAUTION: &str = "a part of the spill slots in shared memory, with a register of its own for their \
-                           addresses, has not been tried on hardware";
-
 /// Why a kernel's spills stay in local memory.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoteError {

@@ -10,7 +10,6 @@ use crate::build::{Built, Workshop, mark_duplicates, read_back};
 use crate::candidate::{Candidate, Resources};
 use crate::choose::{Choice, choose};
 use crate::crat::{ResourceUsage, choice, resource_usage};
-use crate::demote;
 use crate::explain::pressure_report;
 use crate::fusion::{CAUTION, is_rewritten, may_be_fused};
 use crate::kernel::{shared_spilling_obstacle, uses_dynamic_shared};
@@ -243,9 +242,6 @@ impl Exploration<'_> {
         } = self.setting;
         for mut b in built {
             occupy(gpu, &block, dynamic_smem, &mut b.candidate);
-            if moves_some_slots(&b.candidate.recipe) {
-                b.candidate.caution = Some(demote::CAUTION.into());
-            }
             if self.may_be_fused && is_rewritten(&b.candidate.recipe) {
                 b.candidate.caution = Some(CAUTION.into());
             }
@@ -266,7 +262,13 @@ impl Exploration<'_> {
 
     fn outcome(self, request: &Request, notes: Vec<String>) -> KernelOutcome {
         let candidates = self.candidates();
-        let Choice { index, reason } = choose(&candidates, request.margin);
+        let Choice { index, reason } = match request.peers {
+            Peers::Spills => Choice {
+                index: 0,
+                reason: "ways to spill are compared, nothing is chosen".into(),
+            },
+            _ => choose(&candidates, request.margin),
+        };
         let crat = self.usage.map(|usage| Crat {
             choice: usage
                 .opt_tlp
@@ -336,9 +338,4 @@ fn passed_through(module: &Module, function: &Function, opaque: &[Inst]) -> Stri
         .zip(opaque.first())
         .map_or("?", |(body, &inst)| &module.opcode(&body.insts[inst]).text);
     format!("passed through unchanged: `{first}` is not known to Warpwright's opcode table")
-}
-
-fn moves_some_slots(recipe: &Recipe) -> bool {
-    let is_part = |d: &Decision| matches!(d, Decision::SpillHottestToShared { .. });
-    recipe.0.iter().any(is_part)
 }

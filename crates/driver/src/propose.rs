@@ -82,17 +82,24 @@ pub fn first_round(situation: &Situation) -> Vec<Recipe> {
     recipes
 }
 
-/// The second round: shared-memory spilling where a limit made ptxas spill, at the limits that the
-/// model likes best, by ptxas and by our own edit of the finished cubin. With a known block size the
+/// The second round: shared-memory spilling where a limit made ptxas spill, by our own edit of the
+/// finished cubin, and by ptxas at the limits that the model likes best. With a known block size the
 /// size is promised too, or ptxas plans for 1,024 threads and offers little room; the edit needs it.
 pub fn second_round(situation: &Situation, built: &[Candidate]) -> Vec<Recipe> {
     let mut spilling = spilling(built);
     spilling.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
-    spilling.truncate(MOST_SHARED);
     let beside = |blocks| vec![blocks];
-    let each = spilling.into_iter();
-    each.flat_map(|c| in_shared_memory(situation, c, beside))
-        .collect()
+    let each = spilling.into_iter().enumerate();
+    let recipes = each.flat_map(|(place, c)| {
+        let mut recipes = in_shared_memory(situation, c, beside);
+        if place >= MOST_SHARED {
+            recipes.retain(|recipe| !recipe.fits_ptx());
+        }
+        recipes
+    });
+    let mut recipes: Vec<Recipe> = recipes.collect();
+    recipes.sort_by_key(|recipe| !recipe.fits_ptx());
+    recipes
 }
 
 /// The same at more limits, and with fewer blocks resident, where more slots fit.
@@ -419,6 +426,15 @@ mod tests {
             "all slots, and as many as leave the blocks alone"
         );
         assert_eq!(names.len(), 3 * MOST_SHARED);
+        let more: Vec<Candidate> = scored
+            .into_iter()
+            .chain([limited(24, 10, 900, 2.0)])
+            .collect();
+        let second = second_round(&situation, &more);
+        let edits = second.iter().filter(|recipe| !recipe.fits_ptx());
+        assert_eq!(edits.count(), 2 * 5, "our own edit at every limit");
+        assert_eq!(second.len(), MOST_SHARED + 2 * 5);
+        assert_eq!(all_spilling(&situation, &more).len(), 5 * 5);
     }
 
     #[test]

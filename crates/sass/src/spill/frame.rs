@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 
 use super::Refusal;
 use super::word::{self, Local, LocalWord, STACK};
-use crate::inst::Instruction;
+use crate::branch::CodeOperand;
+use crate::inst::{Instruction, Unit};
 use crate::roles::{File, Roles};
 
 /// One access to a slot.
@@ -131,16 +132,26 @@ fn set_up(code: &[Instruction], first_access: usize) -> Result<(usize, usize, u3
 }
 
 /// How many instructions run, in order and once, before the first that may go elsewhere or that
-/// may be gone to. A guarded exit ends threads and lets the others go on.
+/// may be gone to. A guarded exit ends threads and lets the others go on; BSSY only says where threads
+/// will meet, and the place counts as one that may be gone to.
 fn straight_line(code: &[Instruction]) -> usize {
+    const BSSY: u16 = 0x145;
+    // It names the start of the section, to which it adds a register: a place behind a call.
+    const RET: u16 = 0x150;
     let targets = code.iter().enumerate().filter_map(|(at, inst)| {
-        let target = at as i64 + 1 + inst.branch_offset()? / 16;
-        usize::try_from(target).ok()
+        let CodeOperand::Relative(distance) = inst.code_operand() else {
+            return None;
+        };
+        if inst.operation() == RET {
+            return None;
+        }
+        usize::try_from(at as i64 + 1 + distance / 16).ok()
     });
-    let first_target = targets.min().unwrap_or(code.len());
-    let control = |inst: &Instruction| inst.unit() == crate::inst::Unit::Control && !inst.is_exit();
-    let first_control = code.iter().position(control).unwrap_or(code.len());
-    first_target.min(first_control)
+    let goes_on = |inst: &Instruction| inst.is_exit() || inst.operation() == BSSY;
+    let control = |inst: &Instruction| inst.unit() == Unit::Control && !goes_on(inst);
+    let first_control = code.iter().position(control);
+    let ends = targets.chain(first_control);
+    ends.min().unwrap_or(code.len())
 }
 
 fn access(at: usize, word: LocalWord, frame: u32) -> Result<Access, Refusal> {
