@@ -119,7 +119,11 @@ impl Table {
     pub fn for_sm(sm: u32) -> Option<&'static Table> {
         static TABLES: [OnceLock<Option<Table>>; TEXTS.len()] = [const { OnceLock::new() }; _];
         let place = TEXTS.iter().position(|&(known, _)| known == sm)?;
-        let read = || Table::read(sm, &[CONTROL, OURS, TEXTS[place].1]).ok();
+        let read = || {
+            let mut table = Table::read(sm, &[CONTROL, TEXTS[place].1]).ok()?;
+            table.add(Table::read(sm, &[OURS]).ok()?);
+            Some(table)
+        };
         TABLES[place].get_or_init(read).as_ref()
     }
 
@@ -153,6 +157,23 @@ impl Table {
             }
         }
         Ok(table)
+    }
+
+    /// Adds what `other` knows more: opcodes, and rows that are told from those known by further key bits
+    /// above the known ones. What contradicts is left out.
+    fn add(&mut self, other: Table) {
+        for (opcode, more) in other.entries {
+            let entry = self.entries.entry(opcode).or_insert_with(|| Entry {
+                rows: BTreeMap::new(),
+                ..more.clone()
+            });
+            if more.key.starts_with(&entry.key) {
+                entry.key = more.key;
+                for (key, row) in more.rows {
+                    entry.rows.entry(key).or_insert(row);
+                }
+            }
+        }
     }
 
     /// All opcodes.
@@ -340,7 +361,7 @@ impl fmt::Display for Table {
 /// Instructions that transfer control: their roles are read off real code, because perturbing them
 /// would change the flow that nvdisasm analyses.
 pub const CONTROL: &str = include_str!("../../tables/roles/control.txt");
-/// Forms that only our own code has.
+/// Forms that only our own code has, for all architectures.
 const OURS: &str = include_str!("../../tables/roles/ours.txt");
 
 const TEXTS: [(u32, &str); 7] = [
