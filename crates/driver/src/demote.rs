@@ -101,7 +101,9 @@ pub fn spill_to_shared(
         .collect();
     let at_entry = (launch.shape, scratch);
     spill::move_slots(&code, &frame, &moves, index, at_entry).apply(&mut elf, kernel)?;
-    elf.set_shared_bytes(kernel, u64::from(layout.end - setting.dynamic_smem))?;
+    // A launch may have less dynamic shared memory than it may have at most, or none: the section alone
+    // must hold all slots.
+    elf.set_shared_bytes(kernel, u64::from(layout.end))?;
     match index {
         Index::StackPointer(None) => without_frame(&mut elf, &sections)?,
         Index::StackPointer(Some(_)) => {}
@@ -282,14 +284,21 @@ fn used_bytes(elf: &Elf, sections: &KernelSections, setting: &Setting) -> Result
     end.ok_or_else(|| other("it takes more shared memory than there is"))
 }
 
-/// Up to which address the shared memory of a block may grow.
+/// Up to which address the shared-memory section of a kernel may grow. Every launch adds its dynamic
+/// shared memory to that.
 fn limit(setting: &Setting, extent: Extent) -> u32 {
-    let first = setting.gpu.arch.first_shared_address();
+    let arch = setting.gpu.arch;
     let blocks = match extent {
         Extent::All => 1,
         Extent::Beside(blocks) => blocks,
     };
-    first + most_shared_memory(setting.gpu, blocks).unwrap_or(0)
+    let most = most_shared_memory(setting.gpu, blocks).unwrap_or(0);
+    // Only on sm_90 is it known that a larger section launches without an opt-in (FACTS, section 2).
+    let most = match arch.sm {
+        90 => most,
+        _ => most.min(arch.shared.per_block),
+    };
+    (arch.first_shared_address() + most).saturating_sub(setting.dynamic_smem)
 }
 
 /// States that the kernel has no stack frame any more.

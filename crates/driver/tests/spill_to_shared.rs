@@ -7,7 +7,7 @@ use warpwright_check::{CubinOptions, check_kernels};
 use warpwright_driver::demote::{Extent, spill_to_shared};
 use warpwright_driver::kernel::{Block, BlockSource};
 use warpwright_driver::rewrite::Setting;
-use warpwright_sass::{Cubin, Elf, Kernel, Unit};
+use warpwright_sass::{Cubin, Elf, Instruction, Kernel, Unit};
 use warpwright_target::lookup;
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{BuildCache, PtxasJob};
@@ -232,6 +232,167 @@ fn a_damaged_slot_is_never_proved() {
         }
     }
     assert!(tried > 10, "only {tried} damages were tried");
+}
+
+/// A launch may have less dynamic shared memory than was stated, or none: the section alone must hold the
+/// slots, behind all that the kernel itself may use.
+#[test]
+fn slots_stand_behind_static_and_dynamic_memory_whatever_a_launch_has() {
+    let test = "slots_stand_behind_static_and_dynamic_memory_whatever_a_launch_has";
+    const DYNAMIC: u32 = 4096;
+    const OWN: u32 = 1024 + 1000;
+    let gpu = lookup("h200").expect("a known GPU");
+    let Some(cubin) = build(test, &module(48, 32, ".reqntid 64")) else {
+        return;
+    };
+    let mut original = Elf::parse(&cubin).expect("a cubin");
+    original
+        .set_shared_bytes("spilling", u64::from(OWN))
+        .unwrap();
+    let cubin = original.write().unwrap();
+    let mut setting = setting(&gpu, [64, 1, 1]);
+    setting.dynamic_smem = DYNAMIC;
+    let moved = spill_to_shared(&cubin, "spilling", &setting, Extent::All);
+    let moved = moved.unwrap_or_else(|why| panic!("{why}"));
+    let good = Elf::parse(&moved).unwrap();
+    let kernel = good.kernel("spilling").unwrap();
+    let accesses = shared_accesses(&good.instructions(&kernel).unwrap());
+    let first = accesses.iter().map(|access| access.offset).min().unwrap();
+    let ends = accesses.iter().map(|a| a.offset + 63 * a.scale + a.bytes);
+    assert_eq!(first, (OWN + DYNAMIC).next_multiple_of(16));
+    assert_eq!(good.shared_bytes(&kernel), u64::from(ends.max().unwrap()));
+    let options = CubinOptions {
+        dynamic_smem: DYNAMIC,
+        ..CubinOptions::default()
+    };
+    for less in [4, DYNAMIC] {
+        let mut bad = good.clone();
+        let bytes = good.shared_bytes(&kernel) - u64::from(less);
+        bad.set_shared_bytes("spilling", bytes).unwrap();
+        let verdict = check_kernels(&original, &bad, "spilling", &options);
+        // Sections are rounded up to 16 bytes, which hardware gives.
+        assert_eq!(
+            verdict.is_proved(),
+            less < 16 && bytes % 16 != 0,
+            "{less}: {verdict}"
+        );
+    }
+    let mut small = good.clone();
+    small
+        .set_shared_bytes("spilling", u64::from(OWN - 1))
+        .unwrap();
+    assert!(!check_kernels(&original, &small, "spilling", &options).is_proved());
+}
+
+/// An access to shared memory at `index · scale + offset`.
+struct SharedAccess {
+    offset: u32,
+    scale: u32,
+    bytes: u32,
+}
+
+fn shared_accesses(code: &[Instruction]) -> Vec<SharedAccess> {
+    const SHARED: [u128; 2] = [0x388, 0x984];
+    let spills = code
+        .iter()
+        .filter(|inst| SHARED.contains(&(inst.bits() & 0xfff)));
+    let access = |inst: &Instruction| SharedAccess {
+        offset: (inst.bits() >> 40) as u32 & 0xff_ffff,
+        scale: match (inst.bits() >> 78) as u32 & 3 {
+            0 => 1,
+            power => 2 << power,
+        },
+        bytes: inst.access_bytes(),
+    };
+    spills.map(access).collect()
+}
+
+/// What the code at the entry leaves in R1: S2R, LDC and IMAD executed for one thread.
+fn index_of(code: &[Instruction], thread: [u32; 3], block: [u32; 3]) -> u32 {
+    let mut registers = [0u32; 256];
+    let field =
+        |inst: &Instruction, at: u32, width: u32| (inst.bits() >> at) as usize & ((1 << width) - 1);
+    for inst in code {
+        let value = match inst.bits() & 0xfff {
+            0x919 => thread[field(inst, 72, 8) - 0x21],
+            0xb82 => match block.get(field(inst, 40, 14)) {
+                Some(&size) => size,
+                None => break,
+            },
+            0x224 => {
+                let [a, b, c] = [24, 32, 64].map(|at| registers[field(inst, at, 8)]);
+                a * b + c
+            }
+            _ => break,
+        };
+        registers[field(inst, 16, 8)] = value;
+    }
+    registers[1]
+}
+
+/// Blocks of one to three dimensions, also such whose rows are no whole warps: in each access of a warp
+/// every bank gives one word per pass of 128 bytes (so many threads as have 128 bytes of the slot), threads
+/// share no byte, and all stays in the section.
+#[test]
+fn no_access_has_a_bank_conflict_for_any_shape_of_block() {
+    let gpu = lookup("h200").expect("a known GPU");
+    for block in [
+        [64, 1, 1],
+        [33, 1, 1],
+        [8, 8, 1],
+        [7, 5, 3],
+        [1, 1, 64],
+        [95, 2, 1],
+    ] {
+        for (bits, is_exact) in [(32, true), (64, false)] {
+            let [x, y, z] = block;
+            let bound = match is_exact {
+                true => format!(".reqntid {x}, {y}, {z}"),
+                false => String::new(),
+            };
+            let text = module(48, bits, &bound);
+            let test = "no_access_has_a_bank_conflict_for_any_shape_of_block";
+            let Some(cubin) = build(test, &text) else {
+                return;
+            };
+            let moved = spill_to_shared(&cubin, "spilling", &setting(&gpu, block), Extent::All);
+            let moved = moved.unwrap_or_else(|why| panic!("{block:?}: {why}"));
+            let elf = Elf::parse(&moved).unwrap();
+            let kernel = elf.kernel("spilling").unwrap();
+            let code = elf.instructions(&kernel).unwrap();
+            // Warps are made of threads in this order.
+            let threads =
+                (0..z).flat_map(|k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])));
+            // The code waits in between, which changes nothing.
+            let entry = code.iter().take(8).copied();
+            let entry: Vec<Instruction> =
+                entry.filter(|inst| inst.bits() & 0xfff != 0x918).collect();
+            let indices: Vec<u32> = threads.map(|t| index_of(&entry, t, block)).collect();
+            let mut owners = vec![None; elf.shared_bytes(&kernel) as usize];
+            let accesses = shared_accesses(&code);
+            assert!(accesses.len() > 10 && accesses.iter().any(|a| a.bytes * 8 == bits));
+            for access in accesses {
+                let address = |index: &u32| access.offset + index * access.scale;
+                for (thread, start) in indices.iter().map(address).enumerate() {
+                    assert_eq!(start % access.bytes, 0);
+                    for byte in start..start + access.bytes {
+                        let owner = owners[byte as usize].get_or_insert(thread);
+                        assert_eq!(*owner, thread, "{block:?}: byte {byte}");
+                    }
+                }
+                for warp in indices.chunks(32) {
+                    for pass in warp.chunks((128 / access.scale) as usize) {
+                        let words = pass.iter().flat_map(|index| {
+                            (0..access.bytes / 4).map(move |word| address(index) / 4 + word)
+                        });
+                        let banks: Vec<u32> = words.map(|word| word % 32).collect();
+                        let different: std::collections::BTreeSet<_> = banks.iter().collect();
+                        assert_eq!(different.len(), banks.len(), "{block:?}: {}", access.offset);
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]

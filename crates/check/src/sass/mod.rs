@@ -82,8 +82,12 @@ fn try_check(elves: [&Elf; 2], name: &str, options: &CubinOptions) -> Result<Ver
     let threads = threads(&original, &new, options)?;
     new.check_registers()?;
     let table = Table::for_sm(new.elf.target().sm).ok_or("the architecture is not known")?;
-    let end = original.shared_end(options)?;
-    let area = end..new.shared_end(options)?.max(end);
+    if new.elf.shared_bytes(&new.sections) < original.elf.shared_bytes(&original.sections) {
+        return Err("it states less shared memory than the original".to_owned());
+    }
+    // Launches may have less dynamic shared memory, or none: then only the section is there.
+    let end = original.shared_end(options.dynamic_smem)?;
+    let area = end..new.shared_end(0)?.max(end);
     let mut first = original.function("original", end..end, table);
     let mut second = new.function("rewritten", area, table);
     let is_aligned = first.skeleton() == second.skeleton();
@@ -127,14 +131,14 @@ impl<'e> Side<'e> {
         stated.unwrap_or(0)
     }
 
-    /// Where the block's shared memory ends, dynamic included: an address, rounded up so that wide
-    /// accesses behind it are aligned. From sm_90 on the first 1,024 bytes are the system's even if
+    /// Where the block's shared memory ends with so much that is dynamic: an address, rounded up so that
+    /// wide accesses behind it are aligned. From sm_90 on the first 1,024 bytes are the system's even if
     /// the kernel has no section.
-    fn shared_end(&self, options: &CubinOptions) -> Result<u32, String> {
+    fn shared_end(&self, dynamic: u32) -> Result<u32, String> {
         let reserved = if self.elf.target().sm >= 90 { 1024 } else { 0 };
         let bytes = u32::try_from(self.elf.shared_bytes(&self.sections)).ok();
         bytes
-            .and_then(|bytes| bytes.max(reserved).checked_add(options.dynamic_smem))
+            .and_then(|bytes| bytes.max(reserved).checked_add(dynamic))
             .and_then(|end| end.checked_next_multiple_of(16))
             .filter(|&end| end < 1 << 23)
             .ok_or_else(|| "its shared memory is too large".to_owned())

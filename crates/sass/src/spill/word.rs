@@ -269,3 +269,46 @@ pub(super) fn nothing_instead_of(inst: Instruction) -> Instruction {
     };
     nothing(inst.sm(), control)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(opcode: u32, size: u32) -> Instruction {
+        let bits = OPCODE.put(0, opcode) | 7 << 12;
+        let bits = BASE.put(SIZE.put(bits, size), STACK.into());
+        Instruction::new(90, OFFSET.put(bits, 0x40))
+    }
+
+    #[test]
+    fn wide_accesses_stay_wide() {
+        for (size, scale) in [(4, 4), (5, 8), (6, 16)] {
+            for (opcode, moved) in [(LDL, LDS), (STL, STS)] {
+                let place = Place {
+                    offset: 0x1400,
+                    scale,
+                };
+                let inst = to_shared(access(opcode, size), 1, place);
+                assert_eq!(inst.access_bytes(), scale);
+                assert_eq!(OPCODE.get(inst.bits()), moved);
+                assert_eq!(SCALE.get(inst.bits()), scale.trailing_zeros() - 1);
+                assert_eq!(OFFSET.get(inst.bits()), 0x1400);
+            }
+        }
+    }
+
+    #[test]
+    fn what_stays_is_addressed_through_the_uniform_register() {
+        for size in [4, 5, 6] {
+            for opcode in [LDL, STL] {
+                let inst = through_uniform(access(opcode, size), 9);
+                assert_eq!(inst.access_bytes(), access(opcode, size).access_bytes());
+                assert_eq!(OFFSET.get(inst.bits()), 0x40);
+                assert_eq!(BASE.get(inst.bits()), ZERO_REGISTER.into());
+                let roles = crate::roles::Roles::of(inst).expect("it is known");
+                let uniform = |span: &crate::roles::Span| span.file == crate::roles::File::Uniform;
+                assert!(roles.uses().any(|span| uniform(&span) && span.first == 9));
+            }
+        }
+    }
+}
