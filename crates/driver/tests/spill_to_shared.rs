@@ -155,10 +155,13 @@ fn at_the_edge_of_a_stair_no_register_is_needed() {
 
 /// Another uniform register, another start of the frame, another offset, an index that is overwritten.
 fn wrong_bases_are_not_proved(original: &[u8], moved: &[u8]) {
-    let (original, good) = (Elf::parse(original).unwrap(), Elf::parse(moved).unwrap());
+    let (original, good) = (
+        Elf::parse(original).expect("it was read before"),
+        Elf::parse(moved).expect("it was read before"),
+    );
     let code = good
-        .instructions(&good.kernel("spilling").unwrap())
-        .unwrap();
+        .instructions(&good.kernel("spilling").expect("it was read before"))
+        .expect("it was read before");
     let opcode = |at: usize| code[at].bits() & 0xfff;
     let find = |wanted: u128| (0..code.len()).find(|&at| opcode(at) == wanted);
     let damages = [
@@ -173,7 +176,8 @@ fn wrong_bases_are_not_proved(original: &[u8], moved: &[u8]) {
     ];
     let verdict = |code: &[_]| {
         let mut elf = good.clone();
-        elf.set_instructions("spilling", code).unwrap();
+        elf.set_instructions("spilling", code)
+            .expect("it was read before");
         check_kernels(&original, &elf, "spilling", &CubinOptions::default())
     };
     assert!(verdict(&code).is_proved());
@@ -273,7 +277,7 @@ fn slots_stand_behind_static_and_dynamic_memory_whatever_a_launch_has() {
         // Sections are rounded up to 16 bytes, which hardware gives.
         assert_eq!(
             verdict.is_proved(),
-            less < 16 && bytes % 16 != 0,
+            less < 16 && !bytes.is_multiple_of(16),
             "{less}: {verdict}"
         );
     }
