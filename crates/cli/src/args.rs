@@ -415,6 +415,9 @@ pub struct ReportArgs {
     /// Write You & Tsai on kernels one block short of a step (between `one-block-more` markers)
     #[arg(long, conflicts_with_all = ["summary", "crat"])]
     pub one_block_more: bool,
+    /// Compare the ways to spill (between `spills` markers; `tune --peers spills` builds them)
+    #[arg(long, conflicts_with_all = ["summary", "crat", "one_block_more"])]
+    pub spills: bool,
     /// Write the table of stencils (between `stencils` markers), beside the goals of this JSON file
     #[arg(long, value_name = "GOALS", conflicts_with_all = ["summary", "crat", "one_block_more"])]
     pub stencils: Option<PathBuf>,

@@ -2,6 +2,7 @@
 //!
 //! * [`page`]: the HTML page of a document that `opt`, `explain` or `tune` printed with `--json`.
 //! * [`crat`]: CRAT and You & Tsai on a result file, beside the papers' claims.
+//! * [`spills`]: the ways to spill, at the same register limit.
 //! * [`suite`]: the benchmark suite's result files as Markdown tables and figures.
 //! * [`svg`]: the two kinds of plot, as SVG text without scripts or outside references.
 //!
@@ -9,6 +10,7 @@
 
 pub mod crat;
 mod page;
+pub mod spills;
 pub mod stencils;
 pub mod suite;
 pub mod svg;

@@ -1,9 +1,9 @@
 //! `warpwright report`: the tables and plots of the documentation from result files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use warpwright_driver::tune::{SUITE_SCHEMA, Suite};
 use warpwright_report::suite::{agreement, figure, replace_between, summary, table};
-use warpwright_report::{crat, stencils};
+use warpwright_report::{crat, spills, stencils};
 
 use crate::args::ReportArgs;
 use crate::failure::Failure;
@@ -20,6 +20,22 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
             rewrite(markdown, "agreement", &text)?;
         }
         print!("{text}");
+        return Ok(());
+    }
+    if args.spills {
+        let text = spills::table(&merged(&args.results)?);
+        let names: Vec<String> = args
+            .results
+            .iter()
+            .map(|p| format!("`{}`", p.display()))
+            .collect();
+        for markdown in &args.markdown {
+            let text = format!("{text}\nFrom {}.", names.join(" and "));
+            rewrite(markdown, "spills", &text)?;
+        }
+        if args.markdown.is_empty() {
+            println!("{text}");
+        }
         return Ok(());
     }
     for path in &args.results {
@@ -78,6 +94,29 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, Failure> 
     let bad = |e: String| Failure::input(format!("`{}`: {e}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
     serde_json::from_str(&text).map_err(|e| bad(e.to_string()))
+}
+
+/// One suite of several files: kernels of later ones replace those of the same name.
+fn merged(paths: &[PathBuf]) -> Result<Suite, Failure> {
+    let mut suites = paths.iter().map(|path| load(path));
+    let mut all = match suites.next() {
+        Some(first) => first?,
+        None => return Err(Failure::Usage("a result file is wanted".into())),
+    };
+    for suite in suites {
+        for kernel in suite?.kernels {
+            let name = &kernel.report.name;
+            match all
+                .kernels
+                .iter_mut()
+                .find(|known| known.report.name == *name)
+            {
+                Some(known) => *known = kernel,
+                None => all.kernels.push(kernel),
+            }
+        }
+    }
+    Ok(all)
 }
 
 fn load(path: &Path) -> Result<Suite, Failure> {
