@@ -5,12 +5,13 @@
 //! (docs/sass-hazards.md): measured on compiled code, not on a device. One line per pair of classes,
 //!
 //! ```text
-//! raw R alu -> fma 5 12345 321
+//! raw R alu -> fma 5 12345 321 120
 //! ```
 //!
 //! the dependence (read after write, write after read, write after write), the register file, the
 //! classes of the earlier and the later instruction with the operand where it matters, the fewest
-//! cycles from issue to issue, the number of pairs seen, and the number of kernels that had them.
+//! cycles from issue to issue, the number of pairs seen, the number of kernels that had them, and the
+//! number of kernels that had them that close.
 
 /// The fewest cycles between two dependent instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +30,19 @@ pub struct IssueDistance {
     pub count: u64,
     /// Kernels that had them.
     pub kernels: u64,
+    /// Kernels that had them that close.
+    pub closest: u64,
 }
 
-const TABLES: [(u32, &str); 1] = [(90, include_str!("rows/distances/sm_90.txt"))];
+const TABLES: [(u32, &str); 7] = [
+    (75, include_str!("rows/distances/sm_75.txt")),
+    (80, include_str!("rows/distances/sm_80.txt")),
+    (86, include_str!("rows/distances/sm_86.txt")),
+    (89, include_str!("rows/distances/sm_89.txt")),
+    (90, include_str!("rows/distances/sm_90.txt")),
+    (100, include_str!("rows/distances/sm_100.txt")),
+    (120, include_str!("rows/distances/sm_120.txt")),
+];
 
 /// The table of architecture `sm`, in its order; `None` if there is none.
 pub fn issue_distances(sm: u32) -> Option<impl Iterator<Item = IssueDistance>> {
@@ -52,6 +63,7 @@ fn read(line: &'static str) -> Option<IssueDistance> {
         cycles: word()?.parse().ok()?,
         count: word()?.parse().ok()?,
         kernels: word()?.parse().ok()?,
+        closest: word()?.parse().ok()?,
     })
 }
 

@@ -24,6 +24,7 @@ mod resources;
 mod rows;
 mod spills;
 mod staircase;
+mod units;
 
 pub use arch::{
     Architecture, BelowNeed, LINE_BYTES, Latency, RegisterAllocation, RegisterFile, SECTOR_BYTES,
@@ -40,3 +41,4 @@ pub use spills::SpillCosts;
 pub use staircase::{
     Stair, desired_registers, most_shared_memory, registers_for_one_more_block, staircase,
 };
+pub use units::{IssueUnit, IssueUnits, Queue};

@@ -50,7 +50,10 @@ impl ControlFlow {
                     false => ControlFlow::Jump(distance),
                 }
             }
-            0x348 if bits & COLLECTIVE != 0 => ControlFlow::Collective(inst.relative_distance()),
+            // Before sm_90 the bit means WARPSYNC.EXCLUSIVE, which goes nowhere.
+            0x348 if bits & COLLECTIVE != 0 && inst.sm() >= 90 => {
+                ControlFlow::Collective(inst.relative_distance())
+            }
             0x944 => ControlFlow::Call(inst.relative_distance()),
             0x343 | 0x344 | 0x943 => ControlFlow::FarCall,
             0x949 | 0x958 => ControlFlow::Table,

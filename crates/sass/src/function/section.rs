@@ -37,6 +37,9 @@ pub enum CodeError {
 }
 
 const WORD: i64 = 16;
+/// Names of helpers that ptxas puts behind each kernel that calls them (division, shuffles on one
+/// path); nobody else calls that copy, and nobody takes its address.
+const HELPER: &str = "$__internal_";
 
 /// What is needed to resolve targets.
 struct Section<'a> {
@@ -66,6 +69,7 @@ impl Code {
         let functions = Functions {
             starts: vec![0],
             callable: BTreeSet::new(),
+            helpers: BTreeSet::new(),
         };
         Code::build(name, insts, Calls::Followed, BTreeMap::new(), &functions)
     }
@@ -190,7 +194,8 @@ impl Section<'_> {
         }
         for (at, flow) in flow.iter_mut().enumerate() {
             let function = functions.of(at);
-            let outside = far_calls || functions.callable.contains(&group[function]);
+            let may_be_pointed_to = far_calls && !functions.helpers.contains(&function);
+            let outside = may_be_pointed_to || functions.callable.contains(&group[function]);
             let sites = sites.get(&group[function]).filter(|_| !outside);
             if let (Flow::Return, Some(sites)) = (&*flow, sites) {
                 *flow = Flow::Indirect(sites.iter().copied().collect());
@@ -200,10 +205,12 @@ impl Section<'_> {
     }
 }
 
-/// The functions of a section: first instructions, ascending, and those that other code may call.
+/// The functions of a section: first instructions, ascending, those that other code may call, and
+/// the compiler's own helpers.
 struct Functions {
     starts: Vec<usize>,
     callable: BTreeSet<usize>,
+    helpers: BTreeSet<usize>,
 }
 
 impl Functions {
@@ -231,13 +238,17 @@ fn functions(elf: &Elf, kernel: &KernelSections, count: usize) -> Result<Functio
     let mut functions = Functions {
         starts,
         callable: BTreeSet::new(),
+        helpers: BTreeSet::new(),
     };
     for symbol in own
         .iter()
         .filter(|symbol| !symbol.is_kernel() && !symbol.is_local())
     {
         let function = functions.of(symbol.value as usize / 16);
-        functions.callable.insert(function);
+        match symbol.name.starts_with(HELPER) {
+            true => functions.helpers.insert(function),
+            false => functions.callable.insert(function),
+        };
     }
     Ok(functions)
 }

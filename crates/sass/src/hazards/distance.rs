@@ -1,10 +1,11 @@
 //! The fewest cycles between dependent instructions, by what they are: the tables of `target`, and
 //! what to do about pairs that they do not have.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use warpwright_target::issue_distances;
+use warpwright_target::{IssueDistance, IssueUnits, issue_distances};
 
 use super::pending::is_guard;
 use super::timing::Class;
@@ -47,11 +48,20 @@ const FILES: [(File, &str); 4] = [
     (File::UniformPred, "UP"),
 ];
 
+/// Architectures that may have a table.
+const ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
+
 /// Stands for all instructions.
 const ANY: &str = "any";
 
 /// The lowest bit of the addend's field.
 const ADDEND: u8 = 64;
+
+/// Whatever takes an unknown time takes long: all of that is one class where results overtake.
+const LATE: Side = Side {
+    class: Class("late"),
+    port: Port::Any,
+};
 
 /// One side of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,16 +74,16 @@ pub struct Side {
 
 impl Side {
     fn of(operand: Operand, number: u16) -> Side {
-        let (span, class) = (operand.span, operand.timing.class);
+        let (span, class) = (operand.span, operand.timing.class());
         let is_second = number != span.first;
-        let is_wide = matches!(class, Class::Wide | Class::High) && span.file == File::Gpr;
+        let is_wide = operand.timing.unit.has_halves && span.file == File::Gpr;
         let (class, port) = match span.role {
             // The same for all instructions.
-            _ if is_guard(span) => (Class::Control, Port::Guard),
+            _ if is_guard(span) => (Class::CONTROL, Port::Guard),
             Role::Use if is_wide && span.bit == ADDEND && is_second => {
-                (Class::Wide, Port::AddendHigh)
+                (Class::WIDE, Port::AddendHigh)
             }
-            Role::Use if is_wide && span.bit == ADDEND => (Class::Wide, Port::AddendLow),
+            Role::Use if is_wide && span.bit == ADDEND => (Class::WIDE, Port::AddendLow),
             Role::Def if is_wide && is_second => (class, Port::High),
             Role::Def if is_wide => (class, Port::Low),
             _ => (class, Port::Any),
@@ -81,10 +91,10 @@ impl Side {
         Side { class, port }
     }
 
-    fn read(text: &str) -> Option<Side> {
+    fn read(text: &str, units: &'static IssueUnits) -> Option<Side> {
         let dot = text.find('.').unwrap_or(text.len());
         let port = PORTS.iter().find(|port| port.1 == &text[dot..])?.0;
-        let class = Class::named(&text[..dot])?;
+        let class = Class(units.named(&text[..dot])?.name);
         Some(Side { class, port })
     }
 }
@@ -92,7 +102,7 @@ impl Side {
 impl std::fmt::Display for Side {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let port = PORTS.iter().find(|port| port.0 == self.port);
-        write!(f, "{}{}", self.class.name(), port.map_or("", |port| port.1))
+        write!(f, "{}{}", self.class.0, port.map_or("", |port| port.1))
     }
 }
 
@@ -112,7 +122,10 @@ impl Pair {
         let kind = dependence.kind;
         let is_predicate = matches!(file, File::Pred | File::UniformPred);
         let earlier = Side::of(dependence.earlier, number);
-        let later = Side::of(dependence.later, number);
+        let mut later = Side::of(dependence.later, number);
+        if kind == Kind::Waw && dependence.later.timing.is_late {
+            later = LATE;
+        }
         Some(Pair {
             kind,
             file: match is_predicate && kind == Kind::War {
@@ -123,6 +136,21 @@ impl Pair {
             earlier: Some(earlier).filter(|_| kind != Kind::War || !is_predicate),
             // Whoever writes later comes late enough once the sources have been read.
             later: Some(later).filter(|_| kind != Kind::War),
+        })
+    }
+}
+
+impl Pair {
+    fn read(row: &IssueDistance, units: &'static IssueUnits) -> Option<Pair> {
+        let side = |name| match name {
+            ANY => Some(None),
+            name => Side::read(name, units).map(Some),
+        };
+        Some(Pair {
+            kind: KINDS.iter().find(|k| k.1 == row.dependence)?.0,
+            file: FILES.iter().find(|f| f.1 == row.file)?.0,
+            earlier: side(row.earlier)?,
+            later: side(row.later)?,
         })
     }
 }
@@ -147,6 +175,31 @@ pub struct Seen {
     pub count: u64,
     /// Kernels that showed it.
     pub kernels: u64,
+    /// Kernels that showed it so close.
+    pub closest: u64,
+}
+
+impl Seen {
+    /// A distance that several kernels come down to is the smallest one; one that a single kernel
+    /// shows may be chance.
+    fn is_trusted(self) -> bool {
+        self.closest >= Distances::TRUSTED
+    }
+
+    /// Takes in what was seen of other pairs of the same kind, perhaps in the same kernels.
+    fn join(&mut self, other: Seen) {
+        let closest = match self.cycles.cmp(&other.cycles) {
+            Ordering::Less => self.closest,
+            Ordering::Equal => self.closest.max(other.closest),
+            Ordering::Greater => other.closest,
+        };
+        *self = Seen {
+            cycles: self.cycles.min(other.cycles),
+            count: self.count + other.count,
+            kernels: self.kernels.max(other.kernels),
+            closest,
+        };
+    }
 }
 
 /// The distances of one architecture.
@@ -158,34 +211,27 @@ pub struct Distances {
 }
 
 impl Distances {
-    /// A pair that fewer kernels showed is not trusted to have shown its smallest distance.
-    pub const TRUSTED: u64 = 20;
+    /// So many kernels must come down to the smallest distance of a pair.
+    pub const TRUSTED: u64 = 10;
 
     /// The table of architecture `sm`, if there is one.
     pub fn for_sm(sm: u32) -> Option<&'static Distances> {
-        static SM_90: OnceLock<Distances> = OnceLock::new();
-        let rows = issue_distances(sm).filter(|_| sm == 90)?;
-        Some(SM_90.get_or_init(|| {
+        static TABLES: [OnceLock<Distances>; ARCHITECTURES.len()] =
+            [const { OnceLock::new() }; ARCHITECTURES.len()];
+        let place = ARCHITECTURES.iter().position(|&known| known == sm)?;
+        let rows = issue_distances(sm)?;
+        let units = IssueUnits::for_sm(sm)?;
+        Some(TABLES[place].get_or_init(|| {
             let mut distances = Distances::default();
-            let side = |name| match name {
-                ANY => Some(None),
-                name => Side::read(name).map(Some),
-            };
             for row in rows {
-                let pair = || {
-                    Some(Pair {
-                        kind: KINDS.iter().find(|k| k.1 == row.dependence)?.0,
-                        file: FILES.iter().find(|f| f.1 == row.file)?.0,
-                        earlier: side(row.earlier)?,
-                        later: side(row.later)?,
-                    })
-                };
-                let seen = Seen {
-                    cycles: row.cycles,
-                    count: row.count,
-                    kernels: row.kernels,
-                };
-                if let Some(pair) = pair() {
+                // The test below finds rows that are not understood.
+                if let Some(pair) = Pair::read(&row, units) {
+                    let seen = Seen {
+                        cycles: row.cycles,
+                        count: row.count,
+                        kernels: row.kernels,
+                        closest: row.closest,
+                    };
                     distances.add(pair, seen);
                 }
             }
@@ -198,10 +244,7 @@ impl Distances {
         self.pairs.insert(pair, seen);
         for side in [pair.earlier, None] {
             let place = self.coarse.entry((pair.kind, pair.file, side));
-            let place = place.or_insert(seen);
-            place.cycles = place.cycles.min(seen.cycles);
-            // At least so many: the pairs' kernels may be the same ones.
-            place.kernels = place.kernels.max(seen.kernels);
+            place.and_modify(|known| known.join(seen)).or_insert(seen);
         }
     }
 
@@ -210,29 +253,29 @@ impl Distances {
         &self.pairs
     }
 
-    /// The fewest cycles that correct code leaves. Where too few kernels showed the pair, the
-    /// smallest distance behind the same class counts, then the smallest of all; where nothing like
-    /// it was seen at all, no distance is enough.
+    /// The fewest cycles that correct code leaves. Where too few kernels come down to the smallest
+    /// distance of the pair, the smallest behind the same class counts, then the smallest of all;
+    /// where nothing like it was seen at all, no distance is enough.
     pub fn needed(&self, pair: Pair) -> u16 {
         let coarse = |side| self.coarse.get(&(pair.kind, pair.file, side));
         let own = self.pairs.get(&pair);
         let levels = [own, coarse(pair.earlier), coarse(None)];
         let seen = levels.into_iter().flatten();
-        let trusted = seen.clone().find(|seen| seen.kernels >= Self::TRUSTED);
+        let trusted = seen.clone().find(|seen| seen.is_trusted());
         let smallest = seen.map(|seen| seen.cycles).min();
         let needed = trusted.map(|seen| seen.cycles).or(smallest);
-        needed.map_or(u16::MAX, |needed| needed.min(self.overtaking(pair)))
+        needed.unwrap_or(u16::MAX).min(self.overtaking(pair))
     }
 
     /// A result that comes later than another because it takes longer cannot be overwritten by it:
     /// what is enough for a write after write by the latencies of both.
     fn overtaking(&self, pair: Pair) -> u16 {
-        let latency = |side: Option<Side>| {
-            let seen = self.coarse.get(&(Kind::Raw, pair.file, side));
-            seen.filter(|seen| side.is_some() && seen.kernels >= Self::TRUSTED)
-        };
-        match (pair.kind, latency(pair.earlier), latency(pair.later)) {
-            (Kind::Waw, Some(earlier), Some(later)) => {
+        let latency = |side| self.coarse.get(&(Kind::Raw, pair.file, side));
+        let earlier = latency(pair.earlier).filter(|_| pair.kind == Kind::Waw);
+        let later = latency(pair.later).filter(|seen| seen.is_trusted());
+        // No result comes sooner than the soonest.
+        match (earlier, later.or(latency(None))) {
+            (Some(earlier), Some(later)) => {
                 1.max((earlier.cycles + 1).saturating_sub(later.cycles))
             }
             _ => u16::MAX,
@@ -246,9 +289,14 @@ mod tests {
 
     #[test]
     fn every_row_of_the_table_is_understood() {
-        let table = Distances::for_sm(90).map_or(0, |table| table.pairs.len());
-        assert_eq!(Some(table), issue_distances(90).map(Iterator::count));
-        assert!(table > 100);
+        for sm in ARCHITECTURES {
+            let Some(rows) = issue_distances(sm) else {
+                continue;
+            };
+            let table = Distances::for_sm(sm).map_or(0, |table| table.pairs.len());
+            assert_eq!(table, rows.count(), "sm_{sm}");
+            assert!(table > 100, "sm_{sm}");
+        }
     }
 
     #[test]
@@ -260,7 +308,7 @@ mod tests {
         let pair = |later| Pair {
             kind: Kind::Raw,
             file: File::Gpr,
-            earlier: Some(side(Class::Alu)),
+            earlier: Some(side(Class("alu"))),
             later: Some(side(later)),
         };
         let mut distances = Distances::default();
@@ -268,16 +316,17 @@ mod tests {
             cycles,
             count: kernels,
             kernels,
+            closest: kernels,
         };
-        distances.add(pair(Class::Fma), seen(5, 1000));
-        distances.add(pair(Class::Double), seen(6, 1000));
-        distances.add(pair(Class::Texture), seen(17, 3));
-        assert_eq!(distances.needed(pair(Class::Double)), 6);
-        assert_eq!(distances.needed(pair(Class::Texture)), 5);
-        assert_eq!(distances.needed(pair(Class::Vote)), 5);
+        distances.add(pair(Class("fma")), seen(5, 1000));
+        distances.add(pair(Class("double")), seen(6, 1000));
+        distances.add(pair(Class("texture")), seen(17, 3));
+        assert_eq!(distances.needed(pair(Class("double"))), 6);
+        assert_eq!(distances.needed(pair(Class("texture"))), 5);
+        assert_eq!(distances.needed(pair(Class("vote"))), 5);
         let other = Pair {
-            kind: Kind::Waw,
-            ..pair(Class::Fma)
+            kind: Kind::War,
+            ..pair(Class("fma"))
         };
         assert_eq!(distances.needed(other), u16::MAX);
     }

@@ -8,7 +8,7 @@
 //! for the code that it inserts by a tracker within basic blocks; here finished code is judged, over
 //! the whole graph, so nothing of that is shared. docs/sass-hazards.md has the model and its figures.
 //!
-//! Requires: roles and timing of all instructions, and callees in the same section. Preserves all.
+//! Requires: roles and timing of all instructions. Preserves all.
 //!
 //! * [`timing`]: which operations take a known time, which tell by scoreboard, what goes in order.
 //! * [`pending`](mod@pending): what may be going on before an instruction.
@@ -21,6 +21,7 @@ mod pending;
 mod reuse;
 pub mod timing;
 mod violation;
+mod waits;
 pub mod walk;
 
 use warpwright_flow::{Function, Inst};
@@ -54,9 +55,6 @@ pub enum Unchecked {
         /// Its mnemonic.
         name: &'static str,
     },
-    /// The callee cannot be seen, or the caller.
-    #[error("it calls code outside its section, or is called from there")]
-    UnknownCall,
 }
 
 /// The byte offset of an instruction.
@@ -79,16 +77,7 @@ pub fn check(code: &Code) -> Result<Vec<Violation>, Unchecked> {
 /// # Errors
 /// As [`check`].
 pub fn check_with(code: &Code, distances: &Distances) -> Result<Vec<Violation>, Unchecked> {
-    let mut violations: Vec<Violation> = Vec::new();
-    for inst in (0..code.inst_count() as u32).map(Inst) {
-        let control = code.instructions()[inst.0 as usize].control();
-        let named = [control.write_barrier, control.read_barrier];
-        let wrong = named.into_iter().flatten().find(|&s| s >= SCOREBOARDS);
-        let scoreboard = wrong.map(|scoreboard| Hazard::NoSuchScoreboard { scoreboard });
-        let reuse = reuse::fault(code, inst).map(|(slot, fault)| Hazard::Reuse { slot, fault });
-        let hazards = scoreboard.into_iter().chain(reuse);
-        violations.extend(hazards.map(|hazard| Violation { inst, hazard }));
-    }
+    let mut violations = control_faults(code)?;
     dependences(code, |dependence| {
         if let Some(cause) = judge(&dependence, distances) {
             let violation = Violation::order(&dependence, cause);
@@ -105,18 +94,36 @@ pub fn check_with(code: &Code, distances: &Distances) -> Result<Vec<Violation>, 
     Ok(violations)
 }
 
+/// What is wrong with control fields by themselves: reuse flags, and a scoreboard that is not there.
+///
+/// # Errors
+/// As [`check`].
+pub fn control_faults(code: &Code) -> Result<Vec<Violation>, Unchecked> {
+    let timings = timing::timings(code)?;
+    let mut violations = Vec::new();
+    for (inst, timing) in (0..code.inst_count() as u32).map(Inst).zip(timings) {
+        let control = code.instructions()[inst.0 as usize].control();
+        let named = [control.write_barrier, control.read_barrier];
+        let wrong = named.into_iter().flatten().find(|&s| s >= SCOREBOARDS);
+        let scoreboard = wrong.map(|scoreboard| Hazard::NoSuchScoreboard { scoreboard });
+        let reuse = Some(timing).filter(|timing| !timing.unit.has_other_flags);
+        let reuse = reuse.and_then(|_| reuse::fault(code, inst));
+        let reuse = reuse.map(|(slot, fault)| Hazard::Reuse { slot, fault });
+        let hazards = scoreboard.into_iter().chain(reuse);
+        violations.extend(hazards.map(|hazard| Violation { inst, hazard }));
+    }
+    Ok(violations)
+}
+
 /// What is wrong with a pair that no wait has settled, if anything.
 fn judge(dependence: &Dependence, distances: &Distances) -> Option<Cause> {
     if dependence.is_in_order() {
         return None;
     }
-    if dependence.needs_scoreboard() {
-        return Some(match dependence.scoreboards {
-            0 => Cause::NoScoreboard,
-            scoreboards => Cause::NotAwaited { scoreboards },
-        });
-    }
-    let needed = distances.needed(Pair::of(dependence)?);
-    let cycles = dependence.cycles;
-    (cycles < needed).then_some(Cause::TooSoon { cycles, needed })
+    let too_soon = || {
+        let needed = distances.needed(Pair::of(dependence)?);
+        let cycles = dependence.cycles;
+        (cycles < needed).then_some(Cause::TooSoon { cycles, needed })
+    };
+    dependence.unsettled().or_else(too_soon)
 }

@@ -4,9 +4,10 @@
 //! Ages are the fewest cycles over all paths: stall counts add up, waits for scoreboards count as no
 //! time. The set is the union over all paths.
 
-use warpwright_flow::{Function, Inst, Value};
+use warpwright_flow::{Function, Inst, Transfer, Value};
 
 use super::timing::Timing;
+use super::waits::{GROUPS, MASK_SEES_AFTER, Wait, bit, commits, is_block_barrier, waits};
 use crate::control::Control;
 use crate::function::{Code, value_of};
 use crate::inst::Instruction;
@@ -16,9 +17,6 @@ use crate::roles::{File, Role, Span};
 const LONG_AGO: u16 = 255;
 /// After so many cycles a unit with a fixed latency has delivered: the longest distance known is 35.
 const SETTLED: u16 = 64;
-/// Cycles from the issue of an instruction to the first wait that sees its scoreboards: no two
-/// instructions of the corpus are closer.
-const SCOREBOARD_SEEN: u16 = 2;
 /// The lowest bit of the guard's field.
 const GUARD_BIT: u8 = 12;
 
@@ -46,13 +44,18 @@ pub(super) struct Access {
     guard: Option<Guard>,
     /// Scoreboards of which each tells when the access is over, one bit each.
     pub scoreboards: u8,
-    /// Fewest later instructions that count on all of these scoreboards.
-    later: u8,
+    /// For each of them, fewest later instructions that count on it.
+    later: [u8; 8],
 }
 
 impl Access {
     fn key(&self) -> (Value, Inst, Span) {
         (self.value, self.inst, self.span)
+    }
+
+    fn is_ended_by(&self, wait: &Wait) -> bool {
+        let mut shared = each(self.scoreboards & wait.scoreboards);
+        shared.any(|s| self.later[s] >= wait.count)
     }
 
     fn is_over(&self) -> bool {
@@ -71,6 +74,14 @@ pub(super) struct Step {
     written: Vec<Value>,
     /// Is it executed whatever happens?
     is_certain: bool,
+    /// Does it wait for the other warps of the block?
+    is_block_barrier: bool,
+    /// Does control go to or come back from code that is not seen?
+    pub leaves: bool,
+    /// Scoreboards that tell when its results have come, one bit each.
+    delivered: u8,
+    /// Scoreboards that tell when its sources have been read: what it delivers, it has read before.
+    read: u8,
     /// Its operands by register.
     pub operands: Vec<(Value, Span)>,
 }
@@ -88,10 +99,20 @@ impl Step {
         let written = operands
             .iter()
             .filter(|operand| operand.1.role == Role::Def);
+        let control = bits.control();
+        let group = match timing.unit.has_groups && commits(bits) {
+            true => GROUPS,
+            false => 0,
+        };
+        let delivered = bit(control.write_barrier) | group;
         Step {
             inst,
             waits: waits(bits).collect(),
-            control: bits.control(),
+            control,
+            delivered,
+            read: delivered | bit(control.read_barrier),
+            is_block_barrier: is_block_barrier(bits) && !code.is_predicated(inst),
+            leaves: matches!(code.transfer(inst), Transfer::Call | Transfer::Return),
             timing,
             guard: guard(code, inst),
             written: written.map(|operand| operand.0).collect(),
@@ -102,17 +123,11 @@ impl Step {
 
     /// Scoreboards that tell when an operand is no longer in use.
     fn scoreboards(&self, span: Span) -> u8 {
-        let only_result = span.role == Role::Def;
-        match only_result && !(self.timing.tells_early && span.file == File::Pred) {
-            true => bit(self.control.write_barrier),
-            // What the instruction delivers, it has read before.
-            false => self.counts(),
+        let comes_early = self.timing.unit.tells_early && span.file == File::Pred;
+        match span.role == Role::Def && !comes_early {
+            true => self.delivered,
+            false => self.read,
         }
-    }
-
-    /// The scoreboards that it counts on.
-    fn counts(&self) -> u8 {
-        bit(self.control.write_barrier) | bit(self.control.read_barrier)
     }
 }
 
@@ -124,6 +139,11 @@ pub(super) struct Pending {
 }
 
 impl Pending {
+    /// All of them.
+    pub fn all(&self) -> &[Access] {
+        &self.accesses
+    }
+
     /// The accesses of one register.
     pub fn of(&self, value: Value) -> &[Access] {
         let from = self.accesses.partition_point(|a| a.value < value);
@@ -160,38 +180,75 @@ impl Pending {
     /// Ends the accesses that the instruction is sure to have awaited before it issues.
     pub fn wait(&mut self, step: &Step) {
         for wait in &step.waits {
-            self.accesses.retain(|access| {
-                access.age < SCOREBOARD_SEEN
-                    || access.scoreboards & wait.scoreboards == 0
-                    || access.later < wait.count
-            });
+            self.accesses
+                .retain(|access| access.age < wait.sees_after || !access.is_ended_by(wait));
+        }
+    }
+
+    /// Issues the instruction, and leaves where it does so.
+    pub fn issue(&mut self, step: &Step, timings: &[Timing]) {
+        self.issue_without_leaving(step, timings);
+        if step.leaves && step.is_certain {
+            self.accesses.clear();
         }
     }
 
     /// Issues the instruction: its accesses begin, later instructions depend on it instead of what it
     /// overwrites, and time passes.
-    pub fn issue(&mut self, step: &Step, timings: &[Timing]) {
+    pub fn issue_without_leaving(&mut self, step: &Step, timings: &[Timing]) {
         self.accesses.retain(|access| {
             let kills = step.is_certain || step.guard.is_some() && access.guard == step.guard;
             !(kills && step.written.contains(&access.value))
         });
-        let counts = step.counts();
         for access in &mut self.accesses {
             access.guard = access
                 .guard
                 .filter(|g| !step.written.contains(&g.predicate));
-            if counts != 0 {
+            if step.read != 0 {
                 count(access, step, timings);
             }
         }
+        if step.is_block_barrier {
+            self.accesses.retain(|access| {
+                let unit = timings[access.inst.0 as usize].unit;
+                access.span.role == Role::Def || !unit.reads_before_barrier
+            });
+        }
+        self.drop_what_goes_before(step, timings);
         if !is_interlocked(step.control) {
             self.begin(step);
         }
-        let stall = u16::from(step.control.stall);
+        let stall = match is_interlocked(step.control) {
+            true => MASK_SEES_AFTER,
+            false => u16::from(step.control.stall),
+        };
         for access in &mut self.accesses {
             access.age = (access.age + stall).min(LONG_AGO);
         }
         self.accesses.retain(|access| !access.is_over());
+    }
+
+    /// A unit that reads in order has read a register for earlier instructions once it has for this
+    /// one: whoever waits for this one waits for them.
+    fn drop_what_goes_before(&mut self, step: &Step, timings: &[Timing]) {
+        let Some(queue) = step.timing.queue(Role::Use) else {
+            return;
+        };
+        let replaces = |access: &Access| {
+            let same_queue = timings[access.inst.0 as usize].queue(Role::Use) == Some(queue);
+            let covered = step.is_certain || step.guard.is_some() && access.guard == step.guard;
+            access.span.role == Role::Use && access.is_late && same_queue && covered
+        };
+        for &(value, span) in &step.operands {
+            if span.role == Role::Def || !step.timing.is_late(span) || is_interlocked(step.control)
+            {
+                continue;
+            }
+            if self.of(value).iter().any(replaces) {
+                self.accesses
+                    .retain(|access| access.value != value || !replaces(access));
+            }
+        }
     }
 
     fn begin(&mut self, step: &Step) {
@@ -209,7 +266,7 @@ impl Pending {
                 is_late: step.timing.is_late(span),
                 guard,
                 scoreboards: step.scoreboards(span),
-                later: 0,
+                later: [0; 8],
             });
         }
     }
@@ -231,7 +288,7 @@ fn worse(a: &Access, b: &Access) -> Access {
         age: a.age.min(b.age),
         guard: a.guard.filter(|_| a.guard == b.guard),
         scoreboards: a.scoreboards & b.scoreboards,
-        later: a.later.min(b.later),
+        later: std::array::from_fn(|s| a.later[s].min(b.later[s])),
         ..*a
     }
 }
@@ -240,9 +297,8 @@ fn worse(a: &Access, b: &Access) -> Access {
 /// queue, the later one's scoreboards speak for both, whatever their guards: ptxas relies on that
 /// for predicates that exclude each other.
 fn count(access: &mut Access, step: &Step, timings: &[Timing]) {
-    let counts = step.counts();
-    if access.scoreboards != 0 && access.scoreboards & !counts == 0 {
-        access.later = access.later.saturating_add(1);
+    for scoreboard in each(access.scoreboards & step.read) {
+        access.later[scoreboard] = access.later[scoreboard].saturating_add(1);
     }
     let role = access.span.role;
     let queue = timings[access.inst.0 as usize].queue(role);
@@ -250,13 +306,18 @@ fn count(access: &mut Access, step: &Step, timings: &[Timing]) {
         return;
     }
     let also = match role {
-        Role::Def => bit(step.control.write_barrier),
-        Role::Use => counts,
+        Role::Def => step.delivered,
+        Role::Use => step.read,
     };
-    if also & !access.scoreboards != 0 {
-        access.scoreboards |= also;
-        access.later = 0;
+    for scoreboard in each(also & !access.scoreboards) {
+        access.later[scoreboard] = 0;
     }
+    access.scoreboards |= also;
+}
+
+/// The numbers of the scoreboards in a set.
+fn each(set: u8) -> impl Iterator<Item = usize> {
+    (0..8).filter(move |scoreboard| set >> scoreboard & 1 != 0)
 }
 
 /// Must an instruction keep its distance from `access` with this operand? Reads do not wait for
@@ -275,7 +336,8 @@ pub(super) fn is_guard(span: Span) -> bool {
     span.role == Role::Use && span.bit == GUARD_BIT
 }
 
-/// No stall and the yield bit clear: the next instruction waits until this one is done. Unoptimized
+/// No stall and the yield bit clear: the next instruction waits until this one is done, which takes
+/// some cycles. Unoptimized
 /// code is nothing else: 180,632 instructions with this control field and no scoreboard at all.
 fn is_interlocked(control: Control) -> bool {
     control.stall == 0 && !control.yield_bit
@@ -297,34 +359,4 @@ fn guard(code: &Code, inst: Inst) -> Option<Guard> {
         predicate: value_of(span.file, span.first)?,
         negated: bits >> (GUARD_BIT + 3) & 1 != 0,
     })
-}
-
-/// A wait for scoreboards.
-struct Wait {
-    /// One bit each.
-    scoreboards: u8,
-    /// How many instructions may still be counted on the scoreboard; the oldest end first.
-    count: u8,
-}
-
-/// What an instruction waits for before it issues: the mask, and the operand of DEPBAR.LE.
-fn waits(inst: Instruction) -> impl Iterator<Item = Wait> {
-    const DEPBAR: u128 = 0x91a;
-    let bits = inst.bits();
-    let field = |at: u32, width: u32| (bits >> at) as u8 & ((1 << width) - 1);
-    let mask = Wait {
-        scoreboards: inst.control().wait_mask,
-        count: 0,
-    };
-    let counted = Wait {
-        scoreboards: 1 << field(44, 3),
-        count: field(38, 6),
-    };
-    let mask = Some(mask).filter(|wait| wait.scoreboards != 0);
-    let counted = Some(counted).filter(|_| bits & 0xfff == DEPBAR);
-    mask.into_iter().chain(counted)
-}
-
-fn bit(scoreboard: Option<u8>) -> u8 {
-    scoreboard.map_or(0, |s| 1 << s)
 }

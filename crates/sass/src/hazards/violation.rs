@@ -65,7 +65,8 @@ pub enum Cause {
 }
 
 impl Violation {
-    pub(super) fn order(dependence: &Dependence, cause: Cause) -> Violation {
+    /// A pair that is not in order.
+    pub fn order(dependence: &Dependence, cause: Cause) -> Violation {
         Violation {
             inst: dependence.later.inst,
             hazard: Hazard::Order {

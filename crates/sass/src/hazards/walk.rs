@@ -3,13 +3,19 @@
 
 use std::collections::BTreeSet;
 
-use warpwright_flow::{Cfg, EntityRef, Function, Inst, Value};
+use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst, Value};
 
 use super::Unchecked;
 use super::pending::{Pending, Step, depends};
-use super::timing::{Class, Timing, timings};
+use super::timing::{Timing, away, timings};
+use super::violation::Cause;
 use crate::function::Code;
 use crate::roles::{Role, Span};
+
+/// The lowest bit of the first factor of a matrix product.
+const FIRST_FACTOR: u8 = 24;
+/// Registers that code which is not seen uses stand in no field.
+const NO_FIELD: u8 = 255;
 
 /// The order that two accesses of a register must keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,18 +63,34 @@ impl Dependence {
         let (earlier, later) = (self.earlier.timing, self.later.timing);
         let queue = earlier.queue(self.earlier.span.role);
         match self.kind {
-            Kind::Raw => false,
+            Kind::Raw => self.is_chain(),
             // It writes what it has read before.
-            Kind::War => queue.is_some() && queue == later.sources,
-            Kind::Waw if earlier.delivers_late => queue.is_some() && queue == later.results,
+            Kind::War => queue.is_some() && queue == later.unit.sources,
+            Kind::Waw if earlier.is_late => queue.is_some() && queue == later.unit.results,
             // The same latency; the shapes of matrix products have their own.
-            Kind::Waw => earlier.class == later.class && earlier.class != Class::Tensor,
+            Kind::Waw => earlier.class() == later.class() && !earlier.unit.has_shapes,
         }
     }
 
-    /// Is the earlier access over only when a scoreboard says so?
-    pub fn needs_scoreboard(&self) -> bool {
-        self.earlier.timing.is_late(self.earlier.span)
+    /// Asynchronous matrix products add to the accumulators of those before them.
+    fn is_chain(&self) -> bool {
+        let (earlier, later) = (self.earlier, self.later);
+        earlier.timing.unit.has_groups
+            && earlier.timing == later.timing
+            && earlier.span.registers() == later.span.registers()
+            && later.span.bit != FIRST_FACTOR
+    }
+
+    /// What is missing where the earlier access is over only when a scoreboard says so; `None` where
+    /// time is enough.
+    pub fn unsettled(&self) -> Option<Cause> {
+        self.earlier
+            .timing
+            .is_late(self.earlier.span)
+            .then_some(match self.scoreboards {
+                0 => Cause::NoScoreboard,
+                scoreboards => Cause::NotAwaited { scoreboards },
+            })
     }
 }
 
@@ -77,10 +99,8 @@ impl Dependence {
 /// # Errors
 /// The section cannot be checked.
 pub fn dependences(code: &Code, mut visit: impl FnMut(Dependence)) -> Result<(), Unchecked> {
-    if code.has_unknown_calls() {
-        return Err(Unchecked::UnknownCall);
-    }
     let timings = timings(code)?;
+    let away = away(code);
     let cfg = Cfg::new(code);
     let insts = (0..code.inst_count()).map(Inst::new);
     let steps = insts
@@ -88,12 +108,20 @@ pub fn dependences(code: &Code, mut visit: impl FnMut(Dependence)) -> Result<(),
         .map(|(inst, &timing)| Step::new(code, inst, timing));
     let steps: Vec<Step> = steps.collect();
     let at_start = fixpoint(&cfg, &steps, &timings);
-    for block in cfg.blocks().filter(|&block| cfg.is_reachable(block)) {
+    for block in cfg.blocks() {
         let mut pending = at_start[block.index()].clone();
         for inst in cfg.insts(block) {
             let step = &steps[inst.index()];
             pending.wait(step);
             visit_pairs(inst, step, &pending, &timings, &mut visit);
+            let leaving = away.filter(|_| step.leaves).map(|away| {
+                let mut leaving = pending.clone();
+                leaving.issue_without_leaving(step, &timings);
+                (leaving, away)
+            });
+            if let Some((leaving, away)) = leaving {
+                visit_leaving(inst, &leaving, &timings, away, &mut visit);
+            }
             pending.issue(step, &timings);
         }
     }
@@ -103,9 +131,21 @@ pub fn dependences(code: &Code, mut visit: impl FnMut(Dependence)) -> Result<(),
 /// What may be going on at the start of each block. Accesses only join and ages only fall, so it ends.
 fn fixpoint(cfg: &Cfg, steps: &[Step], timings: &[Timing]) -> Vec<Pending> {
     let mut at_start = vec![Pending::default(); cfg.block_count()];
-    let mut work: BTreeSet<u32> = (0..cfg.reverse_postorder().len() as u32).collect();
+    // Functions that only code outside calls are not reachable here.
+    let others = cfg.blocks().filter(|&block| !cfg.is_reachable(block));
+    let order: Vec<Block> = cfg
+        .reverse_postorder()
+        .iter()
+        .copied()
+        .chain(others)
+        .collect();
+    let mut number_of = vec![0; order.len()];
+    for (number, block) in order.iter().enumerate() {
+        number_of[block.index()] = number as u32;
+    }
+    let mut work: BTreeSet<u32> = (0..order.len() as u32).collect();
     while let Some(number) = work.pop_first() {
-        let block = cfg.reverse_postorder()[number as usize];
+        let block = order[number as usize];
         let mut pending = at_start[block.index()].clone();
         for inst in cfg.insts(block) {
             pending.wait(&steps[inst.index()]);
@@ -113,7 +153,7 @@ fn fixpoint(cfg: &Cfg, steps: &[Step], timings: &[Timing]) -> Vec<Pending> {
         }
         for &next in cfg.succs(block) {
             if at_start[next.index()].join(&pending) {
-                work.extend(cfg.rpo_number(next));
+                work.insert(number_of[next.index()]);
             }
         }
     }
@@ -147,5 +187,39 @@ fn visit_pairs(
                 scoreboards: access.scoreboards,
             });
         }
+    }
+}
+
+/// Code that is not seen may use any register at once.
+fn visit_leaving(
+    inst: Inst,
+    pending: &Pending,
+    timings: &[Timing],
+    away: Timing,
+    visit: &mut impl FnMut(Dependence),
+) {
+    for access in pending.all() {
+        visit(Dependence {
+            kind: match access.span.role {
+                Role::Use => Kind::War,
+                Role::Def => Kind::Raw,
+            },
+            earlier: Operand {
+                inst: access.inst,
+                span: access.span,
+                timing: timings[access.inst.index()],
+            },
+            later: Operand {
+                inst,
+                span: Span {
+                    bit: NO_FIELD,
+                    ..access.span
+                },
+                timing: away,
+            },
+            value: access.value,
+            cycles: access.age,
+            scoreboards: access.scoreboards,
+        });
     }
 }

@@ -119,8 +119,9 @@ impl Table {
     pub fn for_sm(sm: u32) -> Option<&'static Table> {
         static TABLES: [OnceLock<Option<Table>>; TEXTS.len()] = [const { OnceLock::new() }; _];
         let place = TEXTS.iter().position(|&(known, _)| known == sm)?;
+        let control = if sm < 90 { CONTROL_TO_SM_89 } else { "" };
         let read = || {
-            let mut table = Table::read(sm, &[CONTROL, TEXTS[place].1]).ok()?;
+            let mut table = Table::read(sm, &[CONTROL, control, TEXTS[place].1]).ok()?;
             table.add(Table::read(sm, &[OURS]).ok()?);
             Some(table)
         };
@@ -363,6 +364,7 @@ impl fmt::Display for Table {
 pub const CONTROL: &str = include_str!("../../tables/roles/control.txt");
 /// Forms that only our own code has, for all architectures.
 const OURS: &str = include_str!("../../tables/roles/ours.txt");
+const CONTROL_TO_SM_89: &str = include_str!("../../tables/roles/control_to_sm_89.txt");
 
 const TEXTS: [(u32, &str); 7] = [
     (75, include_str!("../../tables/roles/sm_75.txt")),

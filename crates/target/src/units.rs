@@ -1,0 +1,207 @@
+//! Which unit executes an operation of machine code, and how that unit treats its registers: does it
+//! take a fixed time or tell by scoreboard, does it work in order.
+//!
+//! The table is `rows/distances/units.txt`, read off the corpus (docs/sass-hazards.md): nobody
+//! documents these things.
+
+use std::sync::OnceLock;
+
+/// A unit that works in order: once one of its operations is known to be over, so are those before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue(u8);
+
+/// How the registers of an operation are treated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IssueUnit {
+    /// The name in the tables of distances.
+    pub name: &'static str,
+    /// Are results delivered and general registers read after an unknown time?
+    pub is_late: bool,
+    /// Are they so only if the instruction has a write barrier? Newer ptxas gives one to all of them
+    /// where a sibling of the architecture has a slower unit.
+    pub is_late_if_counted: bool,
+    /// Are uniform registers read after an unknown time?
+    pub reads_uniform_late: bool,
+    /// Where its results come in order.
+    pub results: Option<Queue>,
+    /// Where its sources are read in order.
+    pub sources: Option<Queue>,
+    /// Do its predicates come as soon as its sources have been read? So do those of generic atomics,
+    /// which say whether the address lies in shared memory.
+    pub tells_early: bool,
+    /// Has it read its registers when a barrier of the block is passed?
+    pub reads_before_barrier: bool,
+    /// Have the halves of a pair times of their own?
+    pub has_halves: bool,
+    /// Do some shapes take longer than others?
+    pub has_shapes: bool,
+    /// Does it work in groups, which another instruction waits for?
+    pub has_groups: bool,
+    /// Do the bits of the reuse flags mean something else?
+    pub has_other_flags: bool,
+}
+
+/// The units of one architecture.
+#[derive(Debug)]
+pub struct IssueUnits {
+    units: Vec<IssueUnit>,
+    /// By operation.
+    places: Vec<Option<u8>>,
+}
+
+const TEXT: &str = include_str!("rows/distances/units.txt");
+const ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
+/// Operations have nine bits.
+const OPERATIONS: usize = 1 << 9;
+
+impl IssueUnits {
+    /// The units of architecture `sm`, if anything is known of it.
+    pub fn for_sm(sm: u32) -> Option<&'static IssueUnits> {
+        static TABLES: [OnceLock<IssueUnits>; ARCHITECTURES.len()] = [const { OnceLock::new() }; _];
+        let place = ARCHITECTURES.iter().position(|&known| known == sm)?;
+        Some(TABLES[place].get_or_init(|| IssueUnits::read(sm)))
+    }
+
+    /// The unit that executes an operation (bits 0 to 8 of the opcode), if the corpus has shown it.
+    pub fn of(&self, operation: u16) -> Option<&IssueUnit> {
+        let place = *self.places.get(usize::from(operation))?;
+        self.units.get(usize::from(place?))
+    }
+
+    /// The unit of that name.
+    pub fn named(&self, name: &str) -> Option<&IssueUnit> {
+        self.units.iter().find(|unit| unit.name == name)
+    }
+
+    fn read(sm: u32) -> IssueUnits {
+        let mut table = IssueUnits {
+            units: Vec::new(),
+            places: vec![None; OPERATIONS],
+        };
+        let mut queues = Vec::new();
+        for line in TEXT.lines() {
+            // What does not fit the form is found by the test below.
+            let _ = table.read_line(line, sm, &mut queues);
+        }
+        table
+    }
+
+    /// Takes in a line; `None` if it is not of the form.
+    fn read_line(
+        &mut self,
+        line: &'static str,
+        sm: u32,
+        queues: &mut Vec<&'static str>,
+    ) -> Option<()> {
+        let (line, only) = line.split_once('@').unwrap_or((line, ""));
+        let mut words = line.split_whitespace();
+        let Some(kind) = words.next().filter(|word| !word.starts_with('#')) else {
+            return Some(());
+        };
+        let only: Option<Vec<u32>> = only
+            .split_terminator(',')
+            .map(|number| number.trim().parse().ok())
+            .collect();
+        let only = only?;
+        let concerns = only.is_empty() || only.contains(&sm);
+        match kind {
+            "unit" => {
+                let unit = unit(words.next()?, words, queues)?;
+                if concerns && self.named(unit.name).is_none() {
+                    self.units.push(unit);
+                }
+            }
+            "operation" => {
+                let range = words.next()?;
+                let (first, last) = range.split_once('-').unwrap_or((range, range));
+                let number = |text| usize::from_str_radix(text, 16).ok();
+                let name = words.next()?;
+                let place = self.units.iter().position(|unit| unit.name == name)?;
+                let places = self.places.get_mut(number(first)?..=number(last)?)?;
+                for free in places.iter_mut().filter(|p| concerns && p.is_none()) {
+                    *free = Some(place as u8);
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+fn unit(
+    name: &'static str,
+    words: impl Iterator<Item = &'static str>,
+    queues: &mut Vec<&'static str>,
+) -> Option<IssueUnit> {
+    let mut unit = IssueUnit {
+        name,
+        is_late: false,
+        is_late_if_counted: false,
+        reads_uniform_late: false,
+        results: None,
+        sources: None,
+        tells_early: false,
+        reads_before_barrier: false,
+        has_halves: false,
+        has_shapes: false,
+        has_groups: false,
+        has_other_flags: false,
+    };
+    let mut queue = |name| {
+        let known = queues.iter().position(|&known| known == name);
+        let place = known.unwrap_or_else(|| {
+            queues.push(name);
+            queues.len() - 1
+        });
+        Some(Queue(place as u8))
+    };
+    for word in words {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("late", "") => unit.is_late = true,
+            ("late-if-counted", "") => unit.is_late_if_counted = true,
+            ("before-barrier", "") => unit.reads_before_barrier = true,
+            ("late-uniform", "") => unit.reads_uniform_late = true,
+            ("early-predicates", "") => unit.tells_early = true,
+            ("halves", "") => unit.has_halves = true,
+            ("shapes", "") => unit.has_shapes = true,
+            ("groups", "") => unit.has_groups = true,
+            ("other-flags", "") => unit.has_other_flags = true,
+            ("results", name) if !name.is_empty() => unit.results = queue(name),
+            ("sources", name) if !name.is_empty() => unit.sources = queue(name),
+            _ => return None,
+        }
+    }
+    Some(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_read() {
+        for sm in ARCHITECTURES {
+            let mut queues = Vec::new();
+            let mut table = IssueUnits {
+                units: Vec::new(),
+                places: vec![None; OPERATIONS],
+            };
+            for line in TEXT.lines() {
+                assert_eq!(
+                    table.read_line(line, sm, &mut queues),
+                    Some(()),
+                    "sm_{sm}: {line}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_line_that_fits_an_architecture_counts() {
+        let is_late = |sm, operation| Some(IssueUnits::for_sm(sm)?.of(operation)?.is_late);
+        assert_eq!(is_late(90, 0x2b), Some(false));
+        assert_eq!(is_late(80, 0x2b), Some(true));
+        assert_eq!(is_late(80, 0x1ff), None);
+        assert!(IssueUnits::for_sm(70).is_none());
+    }
+}
