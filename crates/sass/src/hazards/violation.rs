@@ -1,9 +1,10 @@
 //! What the checker reports, and how it says it.
 
-use warpwright_flow::{Function, Inst, Value};
+use warpwright_flow::{Function, Inst, Transfer, Value};
 
 use super::offset;
 use super::reuse::ReuseFault;
+use super::waits::GROUPS;
 use super::walk::{Dependence, Kind};
 use crate::function::Code;
 use crate::text;
@@ -107,7 +108,11 @@ impl Violation {
                 earlier,
                 cause,
             } => {
+                let transfer = code.transfer(self.inst);
+                let leaves = matches!(transfer, Transfer::Call | Transfer::Return);
                 let (does, did) = match kind {
+                    Kind::Raw if leaves => ("leads to code that may read", "writes"),
+                    Kind::War if leaves => ("leads to code that may write", "reads"),
                     Kind::Raw => ("reads", "writes"),
                     Kind::War => ("writes", "reads"),
                     Kind::Waw => ("writes", "writes"),
@@ -139,7 +144,11 @@ impl std::fmt::Display for Cause {
             }
             Cause::NotAwaited { scoreboards } => {
                 let names = (0..8).filter(|b| scoreboards >> b & 1 != 0);
-                let names: Vec<String> = names.map(|b: u8| b.to_string()).collect();
+                let name = |b: u8| match 1 << b {
+                    GROUPS => "of its group".to_owned(),
+                    _ => b.to_string(),
+                };
+                let names: Vec<String> = names.map(name).collect();
                 write!(f, "nothing waits for scoreboard {}", names.join(" or "))
             }
             Cause::NoScoreboard => write!(f, "no scoreboard tells when that is over"),
