@@ -10,7 +10,6 @@ use super::timing::Timing;
 use super::waits::{GROUPS, MASK_SEES_AFTER, Wait, bit, commits, is_block_barrier, waits};
 use crate::control::Control;
 use crate::function::{Code, value_of};
-use crate::inst::Instruction;
 use crate::roles::{File, Role, Span};
 
 /// Ages stop here.
@@ -90,7 +89,7 @@ impl Step {
     pub fn new(code: &Code, inst: Inst, timing: Timing) -> Step {
         let bits = code.instructions()[inst.0 as usize];
         let spans = code.roles(inst).spans().iter();
-        let spans = spans.filter(|span| counts_as_access(bits, **span));
+        let spans = spans.filter(|span| counts_as_access(**span));
         let operands = spans.flat_map(|&span| {
             let values = span.registers().filter_map(move |n| value_of(span.file, n));
             values.map(move |value| (value, span))
@@ -343,12 +342,9 @@ fn is_interlocked(control: Control) -> bool {
     control.stall == 0 && !control.yield_bit
 }
 
-/// Convergence barriers keep themselves in order. The predicate of LDGSTS is a source, though
-/// nvdisasm counts it as written, too: ptxas overwrites it with nothing in between.
-fn counts_as_access(inst: Instruction, span: Span) -> bool {
-    const LDGSTS: u16 = 0x1ae;
-    let is_only_read = inst.operation() == LDGSTS && span.file == File::Pred;
-    span.file != File::Barrier && !(is_only_read && span.role == Role::Def)
+/// Convergence barriers keep themselves in order.
+fn counts_as_access(span: Span) -> bool {
+    span.file != File::Barrier
 }
 
 fn guard(code: &Code, inst: Inst) -> Option<Guard> {
