@@ -27,7 +27,7 @@ const SOURCES: [(&str, Variant); 9] = [
     ("examples/fft512/fft512.cu", Variant::Default),
     ("examples/tridiag/tridiag.cu", Variant::Default),
     ("examples/icp/icp.cu", Variant::Default),
-    ("examples/heston/heston.cu", Variant::Default),
+    ("examples/wilson/wilson.cu", Variant::Default),
     ("examples/hlld/hlld.cu", Variant::Default),
     ("examples/air_chemistry/air_chemistry.cu", Variant::Default),
 ];

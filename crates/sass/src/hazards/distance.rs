@@ -63,6 +63,12 @@ const LATE: Side = Side {
     port: Port::Any,
 };
 
+/// Integer arithmetic.
+const ARITHMETIC: Side = Side {
+    class: Class("alu"),
+    port: Port::Any,
+};
+
 /// One side of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Side {
@@ -208,6 +214,8 @@ pub struct Distances {
     pairs: BTreeMap<Pair, Seen>,
     /// All pairs with the same earlier instruction, and with the same kind and file.
     coarse: BTreeMap<(Kind, File, Option<Side>), Seen>,
+    /// Cycles until a result can be read, by the unit that makes it, and by the fastest of all.
+    latencies: BTreeMap<(File, Option<Side>), u16>,
 }
 
 impl Distances {
@@ -242,6 +250,14 @@ impl Distances {
     /// Takes in what was seen of a pair.
     pub fn add(&mut self, pair: Pair, seen: Seen) {
         self.pairs.insert(pair, seen);
+        let is_addend = |side: Side| matches!(side.port, Port::AddendLow | Port::AddendHigh);
+        // Addends are read later than other sources: they say nothing about latencies.
+        if pair.kind == Kind::Raw && seen.is_trusted() && !pair.later.is_some_and(is_addend) {
+            for side in [pair.earlier, None] {
+                let latency = self.latencies.entry((pair.file, side)).or_insert(u16::MAX);
+                *latency = seen.cycles.min(*latency);
+            }
+        }
         for side in [pair.earlier, None] {
             let place = self.coarse.entry((pair.kind, pair.file, side));
             place.and_modify(|known| known.join(seen)).or_insert(seen);
@@ -270,14 +286,18 @@ impl Distances {
     /// A result that comes later than another because it takes longer cannot be overwritten by it:
     /// what is enough for a write after write by the latencies of both.
     fn overtaking(&self, pair: Pair) -> u16 {
-        let latency = |side| self.coarse.get(&(Kind::Raw, pair.file, side));
-        let earlier = latency(pair.earlier).filter(|_| pair.kind == Kind::Waw);
-        let later = latency(pair.later).filter(|seen| seen.is_trusted());
-        // No result comes sooner than the soonest.
-        match (earlier, later.or(latency(None))) {
-            (Some(earlier), Some(later)) => {
-                1.max((earlier.cycles + 1).saturating_sub(later.cycles))
-            }
+        let latency = |side| self.latencies.get(&(pair.file, side)).copied();
+        let seen = || self.coarse.get(&(Kind::Raw, pair.file, pair.earlier));
+        let earlier = latency(pair.earlier).or_else(|| Some(seen()?.cycles));
+        // What takes an unknown time takes longer than plain arithmetic, and nothing is sooner than
+        // the soonest.
+        let later = match pair.later {
+            Some(LATE) => latency(Some(ARITHMETIC)),
+            later => latency(later),
+        };
+        let later = later.or(latency(None));
+        match (pair.kind, earlier, later) {
+            (Kind::Waw, Some(earlier), Some(later)) => 1.max((earlier + 1).saturating_sub(later)),
             _ => u16::MAX,
         }
     }

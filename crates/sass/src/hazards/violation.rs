@@ -145,7 +145,7 @@ impl std::fmt::Display for Cause {
             Cause::NotAwaited { scoreboards } => {
                 let names = (0..8).filter(|b| scoreboards >> b & 1 != 0);
                 let name = |b: u8| match 1 << b {
-                    GROUPS => "of its group".to_owned(),
+                    GROUPS => "gsb0".to_owned(),
                     _ => b.to_string(),
                 };
                 let names: Vec<String> = names.map(name).collect();
