@@ -169,7 +169,7 @@ fn nops_everywhere_and_out_again() {
     let nvdisasm = toolkit.nvdisasm().unwrap();
     let mut edited = 0;
     for sample in &samples {
-        if sample.name.contains("Debug") || sample.name.contains("Relocatable") {
+        if sample.name.contains("Debug") {
             continue;
         }
         let (count, refusals) = assert_edits(sample, &nvdisasm);
@@ -232,6 +232,62 @@ fn jump_tables_follow() {
     assert!(tables >= 8, "only {tables} tables");
 }
 
+/// What the linker makes of an edited file is the program that it makes of the unedited one.
+#[test]
+fn relocatable_files_link_to_the_same_program() {
+    let Some(toolkit) = require_toolkit("links of edited files") else {
+        return;
+    };
+    let nvlink = toolkit.nvcc().unwrap().tool().path.with_file_name("nvlink");
+    if !nvlink.exists() {
+        eprintln!("skipped: there is no {}", nvlink.display());
+        return;
+    }
+    let nvdisasm = toolkit.nvdisasm().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let link = |cubin: &[u8], gpu: &str| {
+        let (from, to) = (dir.path().join("in.cubin"), dir.path().join("out.cubin"));
+        std::fs::write(&from, cubin).unwrap();
+        let mut command = std::process::Command::new(&nvlink);
+        let run = command
+            .args(["-arch", gpu, "-o"])
+            .args([&to, &from])
+            .output();
+        let run = run.unwrap();
+        assert!(
+            run.status.success(),
+            "{}",
+            String::from_utf8_lossy(&run.stderr)
+        );
+        std::fs::read(&to).unwrap()
+    };
+    for gpu in ["sm_75", "sm_90"] {
+        let control = "crates/corpus/cuda/control.cu";
+        let cubin = build(&toolkit, control, "sm_75", gpu, Variant::Relocatable).cubin;
+        let mut elf = Elf::parse(&cubin).unwrap();
+        let mut refusals = Vec::new();
+        let mut all = BTreeMap::new();
+        for kernel in elf.kernels().unwrap() {
+            match stuff(&mut elf, &kernel.name) {
+                Ok(moves) => drop(all.insert(kernel.name, moves)),
+                Err(why) => refusals.push(why),
+            }
+        }
+        assert!(
+            all.len() > 20,
+            "{gpu}: {} were edited; {refusals:?}",
+            all.len()
+        );
+        let text = |cubin: &[u8]| program(&nvdisasm.disassemble(cubin, &["-c"]).unwrap());
+        let old = text(&link(&cubin, gpu));
+        let new = text(&link(&elf.write().unwrap(), gpu));
+        assert_eq!(old.len(), new.len(), "{gpu}");
+        for (old, new) in old.iter().zip(&new) {
+            assert!(same(old, new, &all), "{gpu}:\n{old}\n{new}");
+        }
+    }
+}
+
 /// A table is not moved unless the list in `.nv.info` is what stands in the constant bank.
 #[test]
 fn a_table_that_is_not_the_list_is_refused() {
@@ -257,7 +313,6 @@ fn what_cannot_follow_is_refused() {
     let pointers = "function_pointers";
     let cases = [
         ("sm_90", Variant::Debug, "limited", "full debug information"),
-        ("sm_90", Variant::Relocatable, "limited", "relocatable"),
         ("sm_75", Variant::Lines, pointers, "CALL"),
         ("sm_90", Variant::Lines, "no such kernel", "has no function"),
     ];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::returns::Returns;
-use super::{Edit, Moves};
+use super::{Edit, Moves, Undo};
 use crate::branch::{CodeOperand, target};
 use crate::elf::kernel::INSTRUCTION;
 use crate::elf::{Elf, ElfError, refused};
@@ -148,7 +148,12 @@ fn retarget(
 }
 
 /// Symbols in the section, and sizes, follow.
-pub(super) fn move_symbols(elf: &mut Elf, text: usize, moves: &Moves) -> Result<(), ElfError> {
+pub(super) fn move_symbols(
+    elf: &mut Elf,
+    text: usize,
+    moves: &Moves,
+    undo: &mut Undo,
+) -> Result<(), ElfError> {
     let mut symbols = elf.symbols()?;
     for symbol in symbols
         .iter_mut()
@@ -164,11 +169,27 @@ pub(super) fn move_symbols(elf: &mut Elf, text: usize, moves: &Moves) -> Result<
         };
         (symbol.value, symbol.size) = (value, size);
     }
-    elf.set_symbols(&symbols)
+    if let Some(table) = elf.symbol_table() {
+        undo.take(elf, table);
+        elf.set_symbols(&symbols)?;
+    }
+    Ok(())
 }
 
 /// Relocations of the section, and those of other sections that name a place inside it.
-pub(super) fn move_relocations(elf: &mut Elf, text: usize, moves: &Moves) -> Result<(), ElfError> {
+pub(super) fn move_relocations(
+    elf: &mut Elf,
+    text: usize,
+    code: &[Instruction],
+    moves: &Moves,
+    undo: &mut Undo,
+) -> Result<(), ElfError> {
+    // A call returns to what was inserted behind it.
+    let returns_to = |named: u64| {
+        let call = (named as usize / INSTRUCTION).checked_sub(1);
+        call.and_then(|call| code.get(call))
+            .is_some_and(|call| call.is_call())
+    };
     let symbols = elf.symbols()?;
     for i in 0..elf.sections.len() {
         if !elf.sections[i].is_relocations() {
@@ -177,6 +198,7 @@ pub(super) fn move_relocations(elf: &mut Elf, text: usize, moves: &Moves) -> Res
         let name = elf.sections[i].name.clone();
         let inside = elf.sections[i].info as usize == text;
         let mut relocations = elf.relocations(i)?;
+        let old = relocations.clone();
         for r in &mut relocations {
             if inside {
                 let moved = moves.instruction(r.offset);
@@ -187,14 +209,21 @@ pub(super) fn move_relocations(elf: &mut Elf, text: usize, moves: &Moves) -> Res
             let here = symbol.filter(|s| usize::from(s.section) == text);
             if let (Some(symbol), Some(addend)) = (here, &mut r.addend) {
                 let named = symbol.value.checked_add_signed(*addend);
-                let ends = [symbol.value, named.unwrap_or(u64::MAX)].map(|at| moves.boundary(at));
-                let [Some(from), Some(to)] = ends else {
+                let named = named.unwrap_or(u64::MAX);
+                let to = match inside && returns_to(named) {
+                    true => moves.behind(named),
+                    false => moves.boundary(named),
+                };
+                let (Some(from), Some(to)) = (moves.boundary(symbol.value), to) else {
                     return Err(refused(format!("{name} names a place outside the code")));
                 };
                 *addend = to as i64 - from as i64;
             }
         }
-        elf.set_relocations(i, &relocations)?;
+        if relocations != old {
+            undo.take(elf, i);
+            elf.set_relocations(i, &relocations)?;
+        }
     }
     Ok(())
 }

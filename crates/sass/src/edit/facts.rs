@@ -4,8 +4,8 @@
 //! Layouts were read off cuobjdump's printing and held against the corpus (ptxas 13.0 and 13.5): every
 //! word taken for an offset names an instruction of the kind that the attribute is about.
 
-use super::Moves;
-use crate::elf::info::{Attribute, Record, Value};
+use super::{Moves, Undo};
+use crate::elf::info::{Attribute, Info, Record, Value};
 use crate::elf::{Elf, ElfError, KernelSections, refused};
 
 /// Attributes that are lists of records: words in a record, and which of them are offsets.
@@ -65,16 +65,18 @@ pub(super) fn follow(
     elf: &mut Elf,
     kernel: &KernelSections,
     moves: &Moves,
+    undo: &mut Undo,
 ) -> Result<(), ElfError> {
     let Some(section) = kernel.info else {
         return Ok(());
     };
     let name = elf.sections[section].name.clone();
-    let mut info = elf.info(&name)?.unwrap_or_default();
+    let mut info = Info::parse(&elf.sections[section].data)?;
     for record in &mut info.records {
         move_record(record, moves).map_err(|why| refused(format!("{name}: {why}")))?;
     }
-    elf.set_info(&name, &info)
+    undo.replace(elf, section, info.write()?);
+    Ok(())
 }
 
 fn move_record(record: &mut Record, moves: &Moves) -> Result<(), String> {

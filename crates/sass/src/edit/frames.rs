@@ -4,17 +4,25 @@
 //! place itself), its size, and a program that advances through the code. ptxas advances only by
 //! DW_CFA_advance_loc4 in units of the code alignment, so no entry changes its size.
 
-use super::Moves;
+use super::{Moves, Undo};
 use crate::elf::{Elf, ElfError, damaged, refused};
 
 const DW_CFA_ADVANCE_LOC4: u8 = 0x04;
 const CIE: u64 = u64::MAX;
 
-pub(super) fn follow(elf: &mut Elf, text: usize, moves: &Moves) -> Result<(), ElfError> {
+pub(super) fn follow(
+    elf: &mut Elf,
+    text: usize,
+    moves: &Moves,
+    undo: &mut Undo,
+) -> Result<(), ElfError> {
     let Some(frames) = elf.section_index(".debug_frame") else {
         return Ok(());
     };
     let starts = starts(elf, frames, text)?;
+    if starts.is_empty() {
+        return Ok(());
+    }
     let mut data = elf.sections[frames].data.clone();
     let mut at = 0;
     while at < data.len() {
@@ -32,7 +40,7 @@ pub(super) fn follow(elf: &mut Elf, text: usize, moves: &Moves) -> Result<(), El
         }
         at = end;
     }
-    elf.sections[frames].data = data;
+    undo.replace(elf, frames, data);
     Ok(())
 }
 

@@ -7,23 +7,31 @@
 
 use std::collections::BTreeMap;
 
-use super::Moves;
+use super::{Moves, Undo};
 use crate::elf::{Elf, ElfError, damaged, refused};
 
 const SECTIONS: [&str; 2] = [".debug_line", ".nv_debug_line_sass"];
 /// The address step that ptxas's special opcodes have.
 const STEP: u64 = 16;
 
-pub(super) fn follow(elf: &mut Elf, text: usize, moves: &Moves) -> Result<(), ElfError> {
+pub(super) fn follow(
+    elf: &mut Elf,
+    text: usize,
+    moves: &Moves,
+    undo: &mut Undo,
+) -> Result<(), ElfError> {
     for name in SECTIONS {
         let Some(table) = elf.section_index(name) else {
             continue;
         };
         let starts = starts(elf, table, text)?;
+        if starts.is_empty() {
+            continue;
+        }
         let old = &elf.sections[table].data;
-        let (new, places) =
+        let (new, places, headers) =
             rewrite(old, &starts, moves).map_err(|why| refused(format!("{name}: {why}")))?;
-        elf.sections[table].data = new;
+        undo.replace(elf, table, new);
         // The places of the addresses moved with the bytes.
         for i in 0..elf.sections.len() {
             if !elf.sections[i].is_relocations() || elf.sections[i].info as usize != table {
@@ -31,9 +39,11 @@ pub(super) fn follow(elf: &mut Elf, text: usize, moves: &Moves) -> Result<(), El
             }
             let mut relocations = elf.relocations(i)?;
             for r in &mut relocations {
-                let place = places.get(&r.offset);
-                r.offset = *place.ok_or_else(|| damaged(format!("{name}: a stray relocation")))?;
+                let place = places.get(&r.offset).copied();
+                let place = place.or_else(|| headers.iter().find_map(|h| h.moved(r.offset)));
+                r.offset = place.ok_or_else(|| damaged(format!("{name}: a stray relocation")))?;
             }
+            undo.take(elf, i);
             elf.set_relocations(i, &relocations)?;
         }
     }
@@ -60,17 +70,34 @@ fn starts(elf: &Elf, table: usize, text: usize) -> Result<Starts, ElfError> {
     Ok(starts)
 }
 
-/// The new table, and the way from old to new places of its addresses.
-fn rewrite(
-    old: &[u8],
-    starts: &Starts,
-    moves: &Moves,
-) -> Result<(Vec<u8>, BTreeMap<u64, u64>), String> {
+/// The header of a unit: where it was, and where it is now. It may have relocations of its own (the
+/// names of functions that were inlined).
+struct Header {
+    old: std::ops::Range<u64>,
+    new: u64,
+}
+
+impl Header {
+    fn moved(&self, place: u64) -> Option<u64> {
+        let inside = self.old.contains(&place);
+        inside.then(|| place - self.old.start + self.new)
+    }
+}
+
+/// A new table, the way from old to new places of its addresses, and its headers.
+type Rewritten = (Vec<u8>, BTreeMap<u64, u64>, Vec<Header>);
+
+fn rewrite(old: &[u8], starts: &Starts, moves: &Moves) -> Result<Rewritten, String> {
     let mut new = Vec::with_capacity(old.len());
     let mut places = BTreeMap::new();
+    let mut headers = Vec::new();
     let mut at = 0;
     while at < old.len() {
         let unit = Unit::read(old, at)?;
+        headers.push(Header {
+            old: at as u64..unit.program as u64,
+            new: new.len() as u64,
+        });
         new.extend_from_slice(&old[at..unit.program]);
         let start = new.len() - (unit.program - at);
         let mut program = Program {
@@ -88,7 +115,7 @@ fn rewrite(
         new[start..start + 4].copy_from_slice(&length.to_le_bytes());
         at = unit.end;
     }
-    Ok((new, places))
+    Ok((new, places, headers))
 }
 
 /// What the header of a unit says.

@@ -11,12 +11,11 @@
 //!   bytes, and as many whole groups of eight as there were).
 //! * What follows: relative branches in every encoding ([`crate::branch`]), return addresses in
 //!   registers ([`returns`]), jump tables ([`tables`]), symbols, relocations, the offsets in
-//!   `.nv.info.KERNEL` ([`facts`]), line tables ([`lines`]), call frame information ([`frames`]); file offsets and
-//!   program headers follow when the container is written.
-//! * Refused by name: calls and jumps through registers that add distances, a return address or a jump
-//!   table that is not proven to be one, a target out of
-//!   reach, an attribute whose meaning is not known, full debug information, relocatable files,
-//!   and the deletion of an instruction that something refers to.
+//!   `.nv.info.KERNEL` ([`facts`]), line tables ([`lines`]), call frame information ([`frames`]);
+//!   file offsets and program headers follow when the container is written.
+//! * Refused by name: calls and jumps through registers that add distances, a return address or a
+//!   jump table that is not proven to be one, a target out of reach, an attribute whose meaning is
+//!   not known, full debug information, and the deletion of an instruction that something refers to.
 //!
 //! The intermediate copy of the program that cubins for sm_100 and later carry beside the machine
 //! code (.nv.merc.*, .nv.capmerc.*) is left alone: it stays the original program's.
@@ -90,9 +89,6 @@ impl Edit {
     /// The reason why it cannot be done; the cubin is unchanged then.
     pub fn apply(&self, elf: &mut Elf, name: &str) -> Result<Moves, ElfError> {
         let kernel = elf.kernel(name)?;
-        if elf.is_relocatable() {
-            return Err(refused("the code of a relocatable file cannot be moved"));
-        }
         if elf.section(".debug_info").is_some() {
             return Err(refused(
                 "the code of a cubin with full debug information (-G) cannot be moved",
@@ -103,17 +99,56 @@ impl Edit {
         let named = |why| refused(format!("{name}: {why}"));
         let found = indirect(elf, &kernel, &old, &relocated)?;
         let (new, moves) = code::rebuild(self, &old, &relocated, &found.returns).map_err(named)?;
-        let mut changed = elf.clone();
-        lines::follow(&mut changed, kernel.text, &moves)?;
-        frames::follow(&mut changed, kernel.text, &moves)?;
-        facts::follow(&mut changed, &kernel, &moves)?;
-        tables::follow(&mut changed, &kernel, &found.tables, &moves)?;
-        code::move_relocations(&mut changed, kernel.text, &moves)?;
-        code::move_symbols(&mut changed, kernel.text, &moves)?;
+        let mut undo = Undo::default();
+        let followed = follow(elf, &kernel, &old, &found.tables, &moves, &mut undo);
+        if let Err(why) = followed {
+            undo.restore(elf);
+            return Err(why);
+        }
         let bytes = new.iter().flat_map(|i| i.bits().to_le_bytes());
-        changed.sections[kernel.text].data = bytes.collect();
-        *elf = changed;
+        elf.sections[kernel.text].data = bytes.collect();
         Ok(moves)
+    }
+}
+
+/// Lets everything outside the code follow the moves.
+fn follow(
+    elf: &mut Elf,
+    kernel: &KernelSections,
+    code: &[Instruction],
+    tables: &[Table],
+    moves: &Moves,
+    undo: &mut Undo,
+) -> Result<(), ElfError> {
+    lines::follow(elf, kernel.text, moves, undo)?;
+    frames::follow(elf, kernel.text, moves, undo)?;
+    facts::follow(elf, kernel, moves, undo)?;
+    tables::follow(elf, kernel, tables, moves, undo)?;
+    code::move_relocations(elf, kernel.text, code, moves, undo)?;
+    code::move_symbols(elf, kernel.text, moves, undo)
+}
+
+/// The contents that sections had before an edit: what a refusal halfway gives back.
+#[derive(Default)]
+struct Undo(Vec<(usize, Vec<u8>)>);
+
+impl Undo {
+    /// Takes the contents of a section that is about to get others.
+    fn take(&mut self, elf: &mut Elf, section: usize) {
+        let old = std::mem::take(&mut elf.sections[section].data);
+        self.0.push((section, old));
+    }
+
+    /// Gives a section other contents.
+    fn replace(&mut self, elf: &mut Elf, section: usize, data: Vec<u8>) {
+        self.take(elf, section);
+        elf.sections[section].data = data;
+    }
+
+    fn restore(self, elf: &mut Elf) {
+        for (section, data) in self.0.into_iter().rev() {
+            elf.sections[section].data = data;
+        }
     }
 }
 

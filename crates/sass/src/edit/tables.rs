@@ -9,8 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Moves;
 use super::trace::{Section, Source};
+use super::{Moves, Undo};
 use crate::branch::{CodeOperand, target};
 use crate::elf::info::Attribute;
 use crate::elf::kernel::INSTRUCTION;
@@ -186,6 +186,7 @@ pub(super) fn follow(
     kernel: &KernelSections,
     tables: &[Table],
     moves: &Moves,
+    undo: &mut Undo,
 ) -> Result<(), ElfError> {
     let outside = || refused("a jump table leads out of the code");
     let mut words = BTreeMap::new();
@@ -203,11 +204,14 @@ pub(super) fn follow(
         }
     }
     let bank = elf.section_index(&format!(".nv.constant2.{}", kernel.name));
+    let Some(bank) = bank.filter(|_| !words.is_empty()) else {
+        return Ok(());
+    };
+    let mut data = elf.sections[bank].data.clone();
     for (place, word) in words {
-        let bytes = bank.and_then(|bank| elf.sections[bank].data.get_mut(place..place + WORD));
-        bytes
-            .ok_or_else(outside)?
-            .copy_from_slice(&word.to_le_bytes());
+        let bytes = data.get_mut(place..place + WORD).ok_or_else(outside)?;
+        bytes.copy_from_slice(&word.to_le_bytes());
     }
+    undo.replace(elf, bank, data);
     Ok(())
 }

@@ -40,8 +40,25 @@ impl Elf {
     /// The functions with a text section of their own (kernels, and device functions of relocatable
     /// files), in symbol order.
     pub fn kernels(&self) -> Result<Vec<KernelSections>, ElfError> {
+        self.kernels_named(|_| true)
+    }
+
+    /// The function called `name`.
+    pub fn kernel(&self, name: &str) -> Result<KernelSections, ElfError> {
+        let found = self
+            .kernels_named(|known| known == name)?
+            .into_iter()
+            .next();
+        found.ok_or_else(|| refused(format!("the cubin has no function {name}")))
+    }
+
+    fn kernels_named(
+        &self,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<KernelSections>, ElfError> {
         let symbols = self.symbols()?;
-        let functions = symbols.iter().enumerate().filter_map(|(i, symbol)| {
+        let named = symbols.iter().enumerate().filter(|(_, s)| wanted(&s.name));
+        let functions = named.filter_map(|(i, symbol)| {
             let text = usize::from(symbol.section);
             let own = self.sections.get(text)?.name.strip_prefix(".text.")? == symbol.name;
             (own && symbol.is_function()).then(|| {
@@ -57,13 +74,6 @@ impl Elf {
             })
         });
         Ok(functions.collect())
-    }
-
-    /// The function called `name`.
-    pub fn kernel(&self, name: &str) -> Result<KernelSections, ElfError> {
-        let mut all = self.kernels()?.into_iter();
-        all.find(|k| k.name == name)
-            .ok_or_else(|| refused(format!("the cubin has no function {name}")))
     }
 
     /// Bytes of static shared memory per block as the section header states them: on sm_90 and

@@ -45,10 +45,15 @@ impl Symbol {
 impl Elf {
     /// All symbols, by index.
     pub fn symbols(&self) -> Result<Vec<Symbol>, ElfError> {
-        match self.sections.iter().position(|s| s.kind == SHT_SYMTAB) {
+        match self.symbol_table() {
             Some(table) => self.symbols_of(table),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Index of the section with the symbols.
+    pub(crate) fn symbol_table(&self) -> Option<usize> {
+        self.sections.iter().position(|s| s.kind == SHT_SYMTAB)
     }
 
     /// The symbols of the table in section `table`.
@@ -81,7 +86,7 @@ impl Elf {
 
     /// Writes changed symbols back. Number and names stay as they were.
     pub fn set_symbols(&mut self, symbols: &[Symbol]) -> Result<(), ElfError> {
-        let table = self.sections.iter().position(|s| s.kind == SHT_SYMTAB);
+        let table = self.symbol_table();
         let table = table.ok_or_else(|| refused("there is no symbol table"))?;
         let bytes = symbols.iter().flat_map(|s| {
             let raw = Sym64 {

@@ -59,6 +59,9 @@ pub fn build(
     if variant == Variant::Debug {
         nvcc.extra.push("-G".into());
     }
+    if variant == Variant::Relocatable {
+        nvcc.extra.push("-rdc=true".into());
+    }
     let ptx = cache.nvcc(&toolkit.nvcc().unwrap(), &nvcc).unwrap().ptx;
     let mut ptxas = PtxasJob::new(&ptx, gpu);
     match variant {
