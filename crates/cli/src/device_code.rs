@@ -45,7 +45,15 @@ pub fn of(input: &Input, gpu: Option<&Gpu>) -> Result<DeviceCode, Failure> {
         let bytes = fat.contents(entry).map_err(fail)?;
         Ok(Embedded { entry, bytes })
     });
-    let cubins = cubins.collect::<Result<_, Failure>>()?;
+    let mut cubins = cubins.collect::<Result<Vec<_>, Failure>>()?;
+    // Beside what the device linker made, a program may keep what it was made of: that is never loaded.
+    let is_linked = |cubin: &Embedded| {
+        let elf = Elf::parse(&cubin.bytes);
+        elf.is_ok_and(|elf| !elf.is_relocatable())
+    };
+    if cubins.iter().any(is_linked) {
+        cubins.retain(is_linked);
+    }
     Ok(DeviceCode {
         fat: Some(fat),
         cubins,
