@@ -116,8 +116,8 @@ pub fn spill_to_shared(
     launch.enforce(&mut elf, kernel)?;
     let bytes = elf.write()?;
     let new = Elf::parse(&bytes)?;
-    without_hazards(&new, kernel)?;
     prove(&original, &new, kernel, &launch, setting)?;
+    without_hazards(&new, kernel)?;
     Ok(bytes)
 }
 
