@@ -10,7 +10,7 @@ use crate::build::Built;
 use crate::candidate::{Candidate, Resources};
 use crate::choose::{Choice, choose};
 use crate::context::{Context, PassError, request};
-use crate::demote::{Extent, spill_to_shared};
+use crate::demote::{CAUTION, Extent, TRIED, spill_to_shared};
 use crate::kernel::{Block, BlockSource};
 use crate::opt::{KernelOutcome, KernelReport};
 use crate::recipe::{Decision, Recipe};
@@ -265,7 +265,13 @@ fn moved(
 ) -> Result<Built, PassError> {
     let recipe = Recipe::default().with(decision);
     match spill_to_shared(cubin, name, setting, Extent::All) {
-        Ok(moved) => built(moved, name, setting, recipe),
+        Ok(moved) => {
+            let mut built = built(moved, name, setting, recipe)?;
+            if !TRIED.contains(&setting.gpu.arch.sm) {
+                built.candidate.caution = Some(CAUTION.into());
+            }
+            Ok(built)
+        }
         Err(why) => Ok(Built {
             candidate: Candidate {
                 rejected: Some(why.to_string()),

@@ -22,6 +22,13 @@ use warpwright_target::{Resources, most_shared_memory, occupancy};
 
 use crate::rewrite::Setting;
 
+/// Why a build is chosen only once measured, on an architecture where none has run.
+pub const CAUTION: &str =
+    "spill-to-shared is proved here, but has run on sm_90 only; chosen only once measured";
+
+/// The architectures where it has run.
+pub const TRIED: [u32; 1] = [90];
+
 /// Why a kernel's spills stay in local memory.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoteError {

@@ -10,6 +10,7 @@ use crate::build::{Built, Workshop, mark_duplicates, read_back};
 use crate::candidate::{Candidate, Resources};
 use crate::choose::{Choice, choose};
 use crate::crat::{ResourceUsage, choice, resource_usage};
+use crate::demote;
 use crate::explain::pressure_report;
 use crate::fusion::{CAUTION, is_rewritten, may_be_fused};
 use crate::kernel::{shared_spilling_obstacle, uses_dynamic_shared};
@@ -242,6 +243,9 @@ impl Exploration<'_> {
         } = self.setting;
         for mut b in built {
             occupy(gpu, &block, dynamic_smem, &mut b.candidate);
+            if moves_slots(&b.candidate.recipe) && !demote::TRIED.contains(&gpu.arch.sm) {
+                b.candidate.caution = Some(demote::CAUTION.into());
+            }
             if self.may_be_fused && is_rewritten(&b.candidate.recipe) {
                 b.candidate.caution = Some(CAUTION.into());
             }
@@ -338,4 +342,14 @@ fn passed_through(module: &Module, function: &Function, opaque: &[Inst]) -> Stri
         .zip(opaque.first())
         .map_or("?", |(body, &inst)| &module.opcode(&body.insts[inst]).text);
     format!("passed through unchanged: `{first}` is not known to Warpwright's opcode table")
+}
+
+fn moves_slots(recipe: &Recipe) -> bool {
+    let moves = |d: &Decision| {
+        matches!(
+            d,
+            Decision::SpillToShared | Decision::SpillHottestToShared { .. }
+        )
+    };
+    recipe.0.iter().any(moves)
 }

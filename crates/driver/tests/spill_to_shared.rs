@@ -427,8 +427,8 @@ fn what_cannot_move_is_refused_by_name() {
     assert!(error.to_string().contains("does not spill"), "{error}");
 }
 
-/// Outside sm_90 all is proved but the schedule, as long as nothing is known of the distances; and more than
-/// launches everywhere is never taken.
+/// Outside sm_90 all is proved, the schedule only if the distances are known; and more than launches
+/// everywhere is never taken.
 #[test]
 fn other_architectures_are_not_claimed_without_a_table_of_distances() {
     let test = "other_architectures_are_not_claimed_without_a_table_of_distances";
