@@ -4,8 +4,11 @@
 //! Layouts were read off cuobjdump's printing and held against the corpus (ptxas 13.0 and 13.5): every
 //! word taken for an offset names an instruction of the kind that the attribute is about.
 
+use std::collections::BTreeSet;
+
 use super::{Moves, Undo};
 use crate::elf::info::{Attribute, Info, Record, Value};
+use crate::elf::kernel::INSTRUCTION;
 use crate::elf::{Elf, ElfError, KernelSections, refused};
 
 /// Attributes that are lists of records: words in a record, and which of them are offsets.
@@ -76,6 +79,43 @@ pub(super) fn follow(
         move_record(record, moves).map_err(|why| refused(format!("{name}: {why}")))?;
     }
     undo.replace(elf, section, info.write()?);
+    Ok(())
+}
+
+/// Attributes that name registers of the instructions that they list.
+const NAMING: [Attribute; 4] = [
+    Attribute::COOP_GROUP_INSTR_OFFSETS,
+    Attribute::ATOM16_EMUL_INSTR_REG_MAP,
+    Attribute::INSTR_REG_MAP,
+    Attribute::MBARRIER_INSTR_OFFSETS,
+];
+
+/// Refuses other registers in instructions whose registers an attribute names.
+pub(super) fn allow_renaming(
+    elf: &Elf,
+    kernel: &KernelSections,
+    renamed: &BTreeSet<usize>,
+) -> Result<(), ElfError> {
+    let Some(section) = kernel.info.filter(|_| !renamed.is_empty()) else {
+        return Ok(());
+    };
+    let info = Info::parse(&elf.sections[section].data)?;
+    for record in info
+        .records
+        .iter()
+        .filter(|r| NAMING.contains(&r.attribute))
+    {
+        let layout = LAYOUTS.iter().find(|layout| layout.0 == record.attribute);
+        let words = record.words();
+        let mut listed = words.chunks(layout.map_or(1, |layout| layout.1));
+        if listed.any(|r| renamed.contains(&(r[0] as usize / INSTRUCTION))) {
+            let name = record.attribute.name().unwrap_or_default();
+            return Err(refused(format!(
+                "{}: EIATTR_{name} names the registers of a renamed instruction",
+                kernel.name
+            )));
+        }
+    }
     Ok(())
 }
 

@@ -25,6 +25,7 @@ mod facts;
 mod frames;
 mod lines;
 mod moves;
+mod rename;
 mod returns;
 mod tables;
 mod trace;
@@ -34,12 +35,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::elf::kernel::INSTRUCTION;
 use crate::elf::{Elf, ElfError, KernelSections, refused};
 use crate::inst::Instruction;
+use crate::roles::Span;
 
 use returns::Returns;
 use tables::Table;
 use trace::Section;
 
 pub use moves::Moves;
+pub use rename::RenameError;
 
 /// Changes of one function's code, by the index of the instruction in its section.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub struct Edit {
     before: BTreeMap<usize, Vec<Instruction>>,
     after: BTreeMap<usize, Vec<Instruction>>,
     replaced: BTreeMap<usize, Instruction>,
+    /// Those of the replaced ones that have other registers.
+    renamed: BTreeSet<usize>,
     deleted: BTreeSet<usize>,
 }
 
@@ -73,6 +78,25 @@ impl Edit {
         self.replaced.insert(at, instruction);
     }
 
+    /// Gives instruction `at`, which is `instruction`, other registers: `name` says which one each
+    /// operand begins with. Refused by [`Edit::apply`] where `.nv.info` names the registers, too.
+    ///
+    /// # Errors
+    /// See [`RenameError`]; nothing is renamed then.
+    pub fn rename(
+        &mut self,
+        at: usize,
+        instruction: Instruction,
+        name: impl Fn(Span) -> u16,
+    ) -> Result<(), RenameError> {
+        let renamed = instruction.renamed(name)?;
+        if renamed != instruction {
+            self.renamed.insert(at);
+            self.replace(at, renamed);
+        }
+        Ok(())
+    }
+
     /// Deletes instruction `at`; jumps to it land on what follows.
     pub fn delete(&mut self, at: usize) {
         self.deleted.insert(at);
@@ -94,6 +118,7 @@ impl Edit {
                 "the code of a cubin with full debug information (-G) cannot be moved",
             ));
         }
+        facts::allow_renaming(elf, &kernel, &self.renamed)?;
         let old = elf.instructions(&kernel)?;
         let relocated = code::relocated_targets(elf, kernel.text)?;
         let named = |why| refused(format!("{name}: {why}"));
