@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use warpwright_corpus::build::{Entry, Index, build};
@@ -60,9 +61,12 @@ enum Command {
         /// A CUDA toolkit to use, besides those found by themselves; may be given twice.
         #[arg(long = "toolkit")]
         toolkits: Vec<PathBuf>,
-        /// Also compare liveness with nvdisasm's, in cubins of up to so many KiB; it takes most of the time.
-        #[arg(long, value_name = "KIB")]
-        liveness: Option<u64>,
+        /// Also compare liveness with nvdisasm's; it takes most of the time.
+        #[arg(long)]
+        liveness: bool,
+        /// nvdisasm's time for one cubin; what takes longer is left out, by name.
+        #[arg(long, value_name = "SECONDS", default_value_t = 240)]
+        limit: u64,
         /// Also write the figures to this file.
         #[arg(long)]
         result: Option<PathBuf>,
@@ -115,9 +119,11 @@ fn main() -> ExitCode {
             check_only,
             toolkits,
             liveness,
+            limit,
             result,
             summary,
         } => {
+            let liveness = liveness.then(|| Duration::from_secs(limit));
             let present = toolkits_of(toolkits);
             let outputs = (result.as_deref(), summary.as_deref());
             run_sass(&dir, check_only, liveness, &present, outputs)
@@ -207,7 +213,7 @@ fn toolkits_of(toolkits: Vec<PathBuf>) -> Vec<Producer> {
 fn run_sass(
     dir: &Path,
     check_only: bool,
-    liveness: Option<u64>,
+    liveness: Option<Duration>,
     present: &[Producer],
     (result, summary): (Option<&Path>, Option<&Path>),
 ) -> Result<ExitCode, Error> {
@@ -224,13 +230,15 @@ fn run_sass(
     let known = Known::load()?;
     // The newest nvdisasm reads the cubins of older toolkits too.
     let mut nvdisasms = present.iter().filter_map(|producer| match &producer.tool {
-        Tool::Nvcc(toolkit) if liveness.is_some() => toolkit.nvdisasm().ok(),
+        Tool::Nvcc(toolkit) => toolkit.nvdisasm().ok(),
         _ => None,
     });
-    let oracle = nvdisasms.next().map(|nvdisasm| Oracle {
-        nvdisasm,
-        known: &known,
-        largest: liveness.unwrap_or_default() << 10,
+    let oracle = liveness.and_then(|limit| {
+        Some(Oracle {
+            nvdisasm: nvdisasms.next()?,
+            known: &known,
+            limit,
+        })
     });
     if liveness.is_some() && oracle.is_none() {
         eprintln!("MISSING nvdisasm");

@@ -1,6 +1,8 @@
 //! Our liveness of machine code against nvdisasm's life ranges (`-plr`): the same registers, by name,
 //! at every instruction. Roles, control flow and liveness are tested together.
 
+use std::time::Duration;
+
 use warpwright_sass::Elf;
 use warpwright_sass::elf::{ElfError, KernelSections};
 use warpwright_sass::function::compare::{self, COUNTED, Row, compare};
@@ -25,11 +27,11 @@ pub struct Difference {
 /// What the comparison of one function came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every register agrees at every instruction; `contradictions` counts those where nvdisasm disagrees
-    /// with itself ([`compare`]).
+    /// Every register agrees at every instruction, or differs as nvdisasm's rule for guarded writes says
+    /// ([`warpwright_sass::function::Hyperblocks`]).
     Agrees {
-        /// Registers times instructions.
-        contradictions: usize,
+        /// Registers times instructions for which that rule is needed.
+        by_rule: usize,
     },
     /// These do not.
     Differs(Vec<Difference>),
@@ -44,8 +46,10 @@ pub enum Outcome {
 pub struct Compared {
     /// Its name.
     pub name: String,
-    /// Its instructions.
+    /// Its instructions that nvdisasm shows: not the padding, nor what it takes for dead.
     pub instructions: usize,
+    /// Those that it does not show.
+    pub not_shown: usize,
     /// What came of it.
     pub outcome: Outcome,
 }
@@ -69,27 +73,31 @@ pub enum LifeRangeError {
 
 /// Compares every function of a cubin.
 ///
+/// nvdisasm must be done within `limit`.
+///
 /// # Errors
 /// See [`LifeRangeError`].
 pub fn compare_cubin(
     nvdisasm: Nvdisasm<'_>,
     cubin: &[u8],
+    limit: Duration,
 ) -> Result<Vec<Compared>, LifeRangeError> {
     let elf = Elf::parse(cubin)?;
     let sm = elf.target().sm;
     if roles::Table::for_sm(sm).is_none() {
         return Err(LifeRangeError::NoTable(sm));
     }
-    let sections = nvdisasm.life_ranges(cubin)?;
+    let sections = nvdisasm.life_ranges_within(cubin, limit)?;
     let kernels = elf.kernels()?;
     let compared = kernels.iter().map(|kernel| {
         let name = format!(".text.{}", kernel.name);
         let section = sections.iter().find(|section| section.name == name);
         let section = section.ok_or_else(|| LifeRangeError::NotShown(kernel.name.clone()))?;
-        let instructions = elf.instructions(kernel)?.len();
+        let all = elf.instructions(kernel)?.len();
         Ok(Compared {
             name: kernel.name.clone(),
-            instructions,
+            instructions: section.rows.len(),
+            not_shown: all.saturating_sub(section.rows.len()),
             outcome: compare_function(&elf, kernel, section),
         })
     });
@@ -97,10 +105,6 @@ pub fn compare_cubin(
 }
 
 fn compare_function(elf: &Elf, kernel: &KernelSections, section: &Section) -> Outcome {
-    if kernel.parameters.is_none() {
-        // nvdisasm counts results as used there, ours are not known (docs/sass-liveness.md).
-        return Outcome::LeftOut("a device function with a section of its own".into());
-    }
     let code = match Code::new(elf, kernel, Calls::AsNvdisasm) {
         Ok(code) => code,
         Err(error) => return Outcome::LeftOut(error.to_string()),
@@ -113,11 +117,11 @@ fn compare_function(elf: &Elf, kernel: &KernelSections, section: &Section) -> Ou
         let offsets = code.opaque().iter().map(|inst| u64::from(inst.0) * 16);
         return Outcome::Opaque(offsets.map(|offset| (offset, text(offset))).collect());
     }
-    let (rows, shown) = rows(section);
+    let (rows, shown) = rows(section, code.instructions().len());
     let found = compare(&code, &rows, &shown);
     if found.differences.is_empty() {
         return Outcome::Agrees {
-            contradictions: found.contradictions,
+            by_rule: found.by_rule,
         };
     }
     let differences = found.differences.iter().map(|difference| {
@@ -146,12 +150,16 @@ fn register_name(difference: &compare::Difference) -> String {
     format!("{prefix}{number}")
 }
 
-/// What nvdisasm says of each instruction, and how many registers of each file it shows.
-fn rows(section: &Section) -> (Vec<Row>, [u16; COUNTED.len()]) {
+/// What nvdisasm says of each of `count` instructions, and how many registers of each file it shows.
+fn rows(section: &Section, count: usize) -> (Vec<Option<Row>>, [u16; COUNTED.len()]) {
     let mut shown = [0; COUNTED.len()];
-    let rows = section.rows.iter().map(|row| {
-        let mut said = Row::default();
-        for &(file, number, mark) in &row.marks {
+    let mut rows = vec![None; count];
+    for row in &section.rows {
+        let mut said = Row {
+            labelled: row.labelled,
+            occupied: Vec::with_capacity(row.marks.len()),
+        };
+        for &(file, number, _) in &row.marks {
             let file = match file {
                 File::Gpr => roles::File::Gpr,
                 File::Pred => roles::File::Pred,
@@ -161,15 +169,11 @@ fn rows(section: &Section) -> (Vec<Row>, [u16; COUNTED.len()]) {
             if let Some(place) = COUNTED.iter().position(|&known| known == file) {
                 shown[place] = shown[place].max(number + 1);
             }
-            let Some(value) = value_of(file, number) else {
-                continue;
-            };
-            said.occupied.insert(value);
-            if mark.defines() && !mark.uses() {
-                said.written.insert(value);
-            }
+            said.occupied.extend(value_of(file, number));
         }
-        said
-    });
-    (rows.collect(), shown)
+        if let Some(place) = rows.get_mut((row.offset / 16) as usize) {
+            *place = Some(said);
+        }
+    }
+    (rows, shown)
 }

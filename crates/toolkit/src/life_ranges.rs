@@ -3,7 +3,8 @@
 //!
 //! Each row of the disassembly ends in `// |` and one cell per register file; a cell holds the
 //! number of occupied registers and one character per register, at the position that the table's
-//! heading (`# 0123…`) gives. Seen in the output of nvdisasm 13.0 and 13.5.
+//! heading (`# 0123…`) gives. The number is what `-lrm count` prints alone; a row whose number is not that
+//! of its characters is refused. Seen in the output of nvdisasm 13.0 and 13.5.
 
 /// A register file, in the order of the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +61,8 @@ pub struct Row {
     pub offset: u64,
     /// The instruction as nvdisasm writes it.
     pub text: String,
+    /// Does a label stand before it? One that nothing branches to may, named by `.nv.info`.
+    pub labelled: bool,
     /// Marked registers: file, number, mark; files in column order, numbers ascending.
     pub marks: Vec<(File, u16, Mark)>,
 }
@@ -83,6 +86,8 @@ pub struct Section {
 /// Where a file's cell stands in a row, relative to the `// ` that begins the table.
 struct Column {
     file: File,
+    /// Behind the bar that begins the cell.
+    start: usize,
     /// Of register 0.
     first: usize,
     /// Of the bar that ends the cell.
@@ -90,11 +95,12 @@ struct Column {
 }
 
 /// Parses the text; `None` if it does not have the expected form (life ranges are missing when
-/// nvdisasm could not analyse the code).
+/// nvdisasm could not analyse the code), or if its numbers contradict its marks.
 pub fn parse(text: &str) -> Option<Vec<Section>> {
     let mut sections: Vec<Section> = Vec::new();
     let mut columns: Vec<Column> = Vec::new();
     let mut files: Vec<File> = Vec::new();
+    let mut labelled = false;
     for line in text.lines() {
         let body = line.trim_start();
         // Not `.sectioninfo`, which follows it before sm_90.
@@ -103,6 +109,7 @@ pub fn parse(text: &str) -> Option<Vec<Section>> {
             let rows = Vec::new();
             sections.push(Section { name, rows });
             columns.clear();
+            labelled = false;
             continue;
         }
         let Some(at) = line.rfind("// ") else {
@@ -122,9 +129,13 @@ pub fn parse(text: &str) -> Option<Vec<Section>> {
             let row = Row {
                 offset,
                 text,
+                labelled,
                 marks,
             };
+            labelled = false;
             sections.last_mut()?.rows.push(row);
+        } else {
+            labelled |= line[..at].trim_end().ends_with(':');
         }
     }
     sections.retain(|section| !section.rows.is_empty());
@@ -162,7 +173,12 @@ fn positions(table: &[u8], files: &[File]) -> Option<Vec<Column>> {
         let end = at + 1 + table[at + 1..].iter().position(|&c| c == b'|')?;
         let sharp = at + table[at..end].iter().position(|&c| c == b'#')?;
         let first = sharp + 2;
-        columns.push(Column { file, first, end });
+        columns.push(Column {
+            file,
+            start: at + 1,
+            first,
+            end,
+        });
         at = end;
     }
     Some(columns)
@@ -180,10 +196,19 @@ fn marks(table: &[u8], columns: &[Column]) -> Option<Vec<(File, u16, Mark)>> {
     let mut marks = Vec::new();
     for column in columns {
         let cell = table.get(column.first..column.end)?;
+        let before = marks.len();
         for (number, &char) in cell.iter().enumerate() {
             if let Some(mark) = Mark::of(char) {
                 marks.push((column.file, u16::try_from(number).ok()?, mark));
             }
+        }
+        let number = std::str::from_utf8(table.get(column.start..column.first)?).ok()?;
+        let number = match number.trim() {
+            "" => 0,
+            digits => digits.parse().ok()?,
+        };
+        if number != marks.len() - before {
+            return None;
         }
     }
     (!columns.is_empty()).then_some(marks)
@@ -204,8 +229,9 @@ mod tests {
         .global         k     // |             |            |               |         |
 k:                            // |             |            |               |         |
         /*0000*/        MOV ; // |  2  :^      |            |  1     ^      |         |
-        /*0010*/   @!P0 FOO ; // | 10 x:v     ^| 1 v        |               |  1 v    |
+        /*0010*/   @!P0 FOO ; // |  4 x:v     ^| 1 v        |               |  1 v    |
 .L_x_1:                       // +.............+............+...............+.........+
+        /*0020*/        BAR ; // |             |            |               |         |
 ";
 
     #[test]
@@ -226,7 +252,14 @@ k:                            // |             |            |               |   
             ]
         );
         assert_eq!(rows[1].count(File::Gpr), 4);
+        let labelled: Vec<bool> = rows.iter().map(|row| row.labelled).collect();
+        assert_eq!(labelled, [true, false, true]);
         assert!(rows[1].marks.contains(&(File::UniformPred, 0, Mark::Used)));
+    }
+
+    #[test]
+    fn a_number_that_is_not_that_of_the_marks_is_refused() {
+        assert_eq!(parse(&SAMPLE.replace("|  4 x:v", "|  5 x:v")), None);
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl<'a> Nvdisasm<'a> {
     /// # Errors
     /// [`ToolError::Rejected`] when it cannot read the cubin.
     pub fn disassemble(&self, cubin: &[u8], options: &[&str]) -> Result<String, ToolError> {
-        let bytes = self.run(cubin, options)?;
+        let bytes = self.run(cubin, options, LIMIT)?;
         String::from_utf8(bytes).map_err(|_| garbage("its text is not UTF-8"))
     }
 
@@ -51,8 +51,22 @@ impl<'a> Nvdisasm<'a> {
     /// [`ToolError::Rejected`] when it cannot read the cubin, [`ToolError::Garbage`] when it prints no life
     /// ranges.
     pub fn life_ranges(&self, cubin: &[u8]) -> Result<Vec<life_ranges::Section>, ToolError> {
-        let text = self.disassemble(cubin, &["-c", "-plr", "-lrm", "narrow"])?;
-        life_ranges::parse(&text).ok_or_else(|| garbage("there are no life ranges"))
+        self.life_ranges_within(cubin, LIMIT)
+    }
+
+    /// The same with a time limit of the caller's.
+    ///
+    /// # Errors
+    /// As [`Nvdisasm::life_ranges`]; [`ToolError::Timeout`] past the limit.
+    pub fn life_ranges_within(
+        &self,
+        cubin: &[u8],
+        limit: Duration,
+    ) -> Result<Vec<life_ranges::Section>, ToolError> {
+        let bytes = self.run(cubin, &["-c", "-plr", "-lrm", "narrow"], limit)?;
+        let text = std::str::from_utf8(&bytes).map_err(|_| garbage("its text is not UTF-8"))?;
+        life_ranges::parse(text)
+            .ok_or_else(|| garbage("its life ranges are missing or contradict their numbers"))
     }
 
     /// Opcodes and operands as data (`-json`).
@@ -61,17 +75,22 @@ impl<'a> Nvdisasm<'a> {
     /// [`ToolError::Rejected`] when it cannot read the cubin, [`ToolError::Garbage`] when what it prints is
     /// not JSON.
     pub fn json(&self, cubin: &[u8]) -> Result<serde_json::Value, ToolError> {
-        let bytes = self.run(cubin, &["-json"])?;
+        let bytes = self.run(cubin, &["-json"], LIMIT)?;
         serde_json::from_slice(&bytes)
             .map_err(|e| garbage(&format!("its JSON does not parse: {e}")))
     }
 
-    fn run(&self, cubin: &[u8], options: &[&str]) -> Result<Vec<u8>, ToolError> {
+    fn run(
+        &self,
+        cubin: &[u8],
+        options: &[&str],
+        limit: Duration,
+    ) -> Result<Vec<u8>, ToolError> {
         let scratch = Scratch::new()?;
         let input = scratch.write("in.cubin", cubin)?;
         let name = ToolKind::Nvdisasm.name();
         let options = options.iter().map(OsString::from);
-        let out = Invocation::new(name, &self.tool.path, LIMIT)
+        let out = Invocation::new(name, &self.tool.path, limit)
             .args(options)
             .arg(&input)
             .env("TMPDIR", scratch.dir())

@@ -1,5 +1,7 @@
 //! `warpwright sass`: machine code as text, and checks of the binary level on a file.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use warpwright_driver::life_ranges::{Compared, LifeRangeError, Outcome, compare_cubin};
 use warpwright_sass::function::{Calls, Code};
@@ -16,6 +18,9 @@ use crate::device_code;
 use crate::failure::Failure;
 use crate::input::{Input, Level};
 use crate::session;
+
+/// nvdisasm's time for one cubin.
+const NVDISASM_LIMIT: Duration = Duration::from_secs(600);
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &SassArgs) -> Result<(), Failure> {
@@ -311,17 +316,18 @@ fn roundtrip(_: &Cli, name: &str, bytes: &[u8]) -> Result<Findings, Failure> {
 
 fn liveness(cli: &Cli, name: &str, bytes: &[u8]) -> Result<Findings, Failure> {
     let toolkit = session::toolkit(cli)?;
-    let compared = compare_cubin(toolkit.nvdisasm()?, bytes).map_err(|error| match error {
-        LifeRangeError::Tool(error) => error.into(),
-        other => Failure::input(format!("`{name}`: {other}")),
-    })?;
+    let compared =
+        compare_cubin(toolkit.nvdisasm()?, bytes, NVDISASM_LIMIT).map_err(|error| match error {
+            LifeRangeError::Tool(error) => error.into(),
+            other => Failure::input(format!("`{name}`: {other}")),
+        })?;
     let mut findings = Findings::default();
     for function in compared {
         findings.1.extend(disagreements(&function));
         let (state, note) = match function.outcome {
-            Outcome::Agrees { contradictions: 0 } => ("holds", String::new()),
-            Outcome::Agrees { contradictions } => {
-                let note = format!(", nvdisasm contradicts itself for {contradictions} registers");
+            Outcome::Agrees { by_rule: 0 } => ("holds", String::new()),
+            Outcome::Agrees { by_rule } => {
+                let note = format!(", at {by_rule} places by nvdisasm's rule for guarded writes");
                 ("holds", note)
             }
             Outcome::Differs(_) => ("broken", String::new()),

@@ -5,16 +5,19 @@
 //!   back the bytes; or the edit layer refuses, by name.
 //! * Liveness: the same registers as in nvdisasm's life ranges, at every instruction of every function
 //!   whose instructions all have roles. A difference that [`Known`] explains is counted, any other fails.
+//!   A cubin for which nvdisasm takes too long is left out, and said to be.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use warpwright_driver::life_ranges::{LifeRangeError, Outcome, compare_cubin};
+use warpwright_driver::life_ranges::{Compared, LifeRangeError, Outcome, compare_cubin};
 use warpwright_sass::{Edit, Elf, Instruction, roundtrip};
 use warpwright_toolkit::{Nvdisasm, ToolError};
 
 use super::known::Known;
-use super::results::{Results, Row};
+use super::results::{Results, Row, Share};
 use crate::Error;
 
 const NOP: u128 = 0x000f_e200_0000_0000_0000_0000_0000_7918;
@@ -26,11 +29,11 @@ pub struct Oracle<'a> {
     pub nvdisasm: Nvdisasm<'a>,
     /// Differences that are explained.
     pub known: &'a Known,
-    /// Larger cubins are not compared; bytes.
-    pub largest: u64,
+    /// nvdisasm's time for one cubin.
+    pub limit: Duration,
 }
 
-/// Checks all `.cubin` files below a directory.
+/// Checks all `.cubin` files below a directory, the largest first, as many at once as there are processors.
 ///
 /// # Errors
 /// A file cannot be read, or there is none.
@@ -39,20 +42,84 @@ pub fn check_dir(dir: &Path, oracle: Option<Oracle<'_>>) -> Result<Results, Erro
     if files.is_empty() {
         return Err(Error::Empty(dir.to_path_buf()));
     }
-    let checked = files.par_iter().map(|path| {
+    let progress = Mutex::new(Progress::new(&files)?);
+    // The last file to be done shall be a small one.
+    let checked = by_size(&files)?.into_iter().par_bridge().map(|at| {
+        let path = &files[at];
         let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
         let name = path.strip_prefix(dir).unwrap_or(path).display().to_string();
-        Ok(check(&name, &bytes, oracle))
+        let row = check(&name, &bytes, oracle);
+        if let Ok(mut progress) = progress.lock() {
+            progress.add(bytes.len() as u64);
+        }
+        Ok((at, row))
     });
+    let mut checked = checked.collect::<Result<Vec<(usize, Row)>, Error>>()?;
+    checked.sort_unstable_by_key(|(at, _)| *at);
     let mut results = Results::default();
-    for row in checked.collect::<Vec<Result<Row, Error>>>() {
-        results.add(row?);
-    }
+    checked.into_iter().for_each(|(_, row)| results.add(row));
     if let Some(oracle) = oracle {
         let version = oracle.nvdisasm.tool().version();
         results.nvdisasm = version.map(ToString::to_string).unwrap_or_default();
     }
     Ok(results)
+}
+
+fn size(path: &PathBuf) -> Result<u64, Error> {
+    let found = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
+    Ok(found.len())
+}
+
+/// Which file is the largest, the next, and so on.
+fn by_size(files: &[PathBuf]) -> Result<Vec<usize>, Error> {
+    let mut sizes = Vec::new();
+    for (at, path) in files.iter().enumerate() {
+        sizes.push((std::cmp::Reverse(size(path)?), at));
+    }
+    sizes.sort_unstable();
+    Ok(sizes.into_iter().map(|(_, at)| at).collect())
+}
+
+/// Says now and then on stderr how far the check is.
+struct Progress {
+    files: usize,
+    bytes: u64,
+    done: (usize, u64),
+    start: Instant,
+    told: Instant,
+}
+
+impl Progress {
+    const PAUSE: Duration = Duration::from_secs(5);
+
+    fn new(files: &[PathBuf]) -> Result<Progress, Error> {
+        let now = Instant::now();
+        Ok(Progress {
+            files: files.len(),
+            bytes: files.iter().map(size).sum::<Result<u64, Error>>()?,
+            done: (0, 0),
+            start: now,
+            told: now,
+        })
+    }
+
+    fn add(&mut self, bytes: u64) {
+        self.done.0 += 1;
+        self.done.1 += bytes;
+        let all = self.done.0 == self.files;
+        if all || self.told.elapsed() >= Self::PAUSE {
+            self.told = Instant::now();
+            let (files, bytes) = self.done;
+            let mega = |bytes: u64| bytes as f64 / 1e6;
+            eprintln!(
+                "{files} of {} cubins, {:.1} of {:.1} MB, {:.0} s",
+                self.files,
+                mega(bytes),
+                mega(self.bytes),
+                self.start.elapsed().as_secs_f64()
+            );
+        }
+    }
 }
 
 /// Checks one cubin; what fails is in the row.
@@ -62,7 +129,7 @@ pub fn check(name: &str, bytes: &[u8], oracle: Option<Oracle<'_>>) -> Row {
         ..Row::default()
     };
     let mut errors = Vec::new();
-    if let Err(error) = check_into(&mut row, &mut errors, bytes, oracle) {
+    if let Err(error) = check_into(&mut row, &mut errors, (name, bytes), oracle) {
         errors.push(error);
     }
     let failures = errors.into_iter().map(|error| format!("{name}: {error}"));
@@ -73,7 +140,7 @@ pub fn check(name: &str, bytes: &[u8], oracle: Option<Oracle<'_>>) -> Row {
 fn check_into(
     row: &mut Row,
     errors: &mut Vec<String>,
-    bytes: &[u8],
+    (name, bytes): (&str, &[u8]),
     oracle: Option<Oracle<'_>>,
 ) -> Result<(), String> {
     let text = |e: warpwright_sass::ElfError| e.to_string();
@@ -100,10 +167,8 @@ fn check_into(
         .iter()
         .filter(|s| s.is_kernel())
         .count() as u64;
-    if let Some(oracle) = oracle
-        && bytes.len() as u64 <= oracle.largest
-    {
-        check_liveness(row, errors, bytes, oracle)?;
+    if let Some(oracle) = oracle {
+        check_liveness(row, errors, (name, bytes), oracle)?;
     }
     Ok(())
 }
@@ -111,59 +176,76 @@ fn check_into(
 fn check_liveness(
     row: &mut Row,
     errors: &mut Vec<String>,
-    bytes: &[u8],
+    (name, bytes): (&str, &[u8]),
     oracle: Oracle<'_>,
 ) -> Result<(), String> {
-    let mut leave_out = |why: String| {
-        let functions = row.functions;
-        *row.liveness.left_out.entry(why).or_default() += functions;
+    let all = Share {
+        functions: row.functions,
+        instructions: row.instructions,
     };
-    let compared = match compare_cubin(oracle.nvdisasm, bytes) {
+    let compared = match compare_cubin(oracle.nvdisasm, bytes, oracle.limit) {
         Ok(compared) => compared,
         Err(error @ LifeRangeError::NoTable(_)) => {
-            leave_out(error.to_string());
+            row.liveness.leave_out(error.to_string(), all);
+            return Ok(());
+        }
+        Err(LifeRangeError::Tool(ToolError::Timeout { .. })) => {
+            let limit = oracle.limit.as_secs();
+            let why = format!("{name}: nvdisasm took longer than {limit} seconds");
+            row.liveness.leave_out(why, all);
             return Ok(());
         }
         // It contradicts the tools' own product: not our business.
         Err(LifeRangeError::Tool(ToolError::Rejected { diagnostics, .. })) => {
             let why = diagnostics.first().map_or("", |d| d.message.as_str());
-            leave_out(format!("nvdisasm refuses ptxas's file: {why}"));
+            let why = format!("nvdisasm refuses ptxas's file: {why}");
+            row.liveness.leave_out(why, all);
             return Ok(());
         }
         Err(error) => return Err(error.to_string()),
     };
     for function in compared {
-        let live = &mut row.liveness;
-        match function.outcome {
-            Outcome::Agrees { contradictions } => {
-                live.functions += 1;
-                live.instructions += function.instructions as u64;
-                live.contradictions += contradictions as u64;
-            }
-            Outcome::Opaque(instructions) => {
-                live.opaque += 1;
-                for (_, text) in instructions {
-                    *live.unknown.entry(mnemonic(&text)).or_default() += 1;
-                }
-            }
-            Outcome::LeftOut(why) => *live.left_out.entry(class(&why)).or_default() += 1,
-            Outcome::Differs(differences) => {
-                match oracle.known.explains(row.sm, &function.name, &differences) {
-                    Some(why) => *live.explained.entry(why.to_owned()).or_default() += 1,
-                    None => {
-                        live.differing += 1;
-                        let first = differences.first();
-                        errors.push(format!(
-                            "{}: {} differences in liveness, first: {first:?}",
-                            function.name,
-                            differences.len()
-                        ));
-                    }
-                }
-            }
-        }
+        count(row, errors, function, oracle.known);
     }
     Ok(())
+}
+
+/// Adds what came of one function.
+fn count(row: &mut Row, errors: &mut Vec<String>, function: Compared, known: &Known) {
+    let live = &mut row.liveness;
+    let one = Share {
+        functions: 1,
+        instructions: function.instructions as u64,
+    };
+    live.not_shown += function.not_shown as u64;
+    match function.outcome {
+        Outcome::Agrees { by_rule } => {
+            live.agreeing.add(one);
+            live.by_rule += by_rule as u64;
+            live.functions_by_rule += u64::from(by_rule > 0);
+        }
+        Outcome::Opaque(instructions) => {
+            live.opaque.add(one);
+            for (_, text) in instructions {
+                *live.unknown.entry(mnemonic(&text)).or_default() += 1;
+            }
+        }
+        Outcome::LeftOut(why) => live.leave_out(class(&why), one),
+        Outcome::Differs(differences) => {
+            if let Some(why) = known.explains(row.sm, &function.name, &differences) {
+                live.explained.add(one);
+                *live.reasons.entry(why.to_owned()).or_default() += 1;
+                return;
+            }
+            live.differing.add(one);
+            let first = differences.first();
+            errors.push(format!(
+                "{}: {} differences in liveness, first: {first:?}",
+                function.name,
+                differences.len()
+            ));
+        }
+    }
 }
 
 /// The mnemonic with its first modifier.

@@ -11,7 +11,7 @@ use crate::table::grouped;
 
 /// Where the tables stand in the page: between these two lines.
 const MARKS: [&str; 2] = ["<!-- corpus -->", "<!-- /corpus -->"];
-const SCHEMA: &str = "warpwright.sass-corpus/1";
+const SCHEMA: &str = "warpwright.sass-corpus/2";
 
 /// Reasons by number of functions.
 type Counts = BTreeMap<String, u64>;
@@ -57,25 +57,70 @@ pub struct Row {
     pub failures: Vec<String>,
 }
 
-/// What the comparison of liveness came to, in functions unless said otherwise.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Liveness {
-    /// That agree at every instruction.
+/// A part of the functions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Functions.
     pub functions: u64,
     /// Their instructions.
     pub instructions: u64,
-    /// Registers (times instructions) for which nvdisasm contradicts itself.
-    pub contradictions: u64,
-    /// With instructions whose roles are not known.
-    pub opaque: u64,
+}
+
+impl Share {
+    /// Adds another one.
+    pub fn add(&mut self, other: Share) {
+        self.functions += other.functions;
+        self.instructions += other.instructions;
+    }
+}
+
+/// What the comparison of liveness came to. Each function is in one share.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Liveness {
+    /// Agree at every instruction, nvdisasm's rule for guarded writes granted.
+    pub agreeing: Share,
+    /// Functions among them that need that rule.
+    pub functions_by_rule: u64,
+    /// Registers (times instructions) for which they need it.
+    pub by_rule: u64,
+    /// Differ, for a reason that is known.
+    pub explained: Share,
+    /// Functions by that reason.
+    pub reasons: Counts,
+    /// Differ otherwise.
+    pub differing: Share,
+    /// Have instructions whose roles are not known.
+    pub opaque: Share,
     /// Those instructions, by mnemonic.
     pub unknown: Counts,
-    /// That differ for a reason that is known.
-    pub explained: Counts,
-    /// That differ otherwise.
-    pub differing: u64,
-    /// That were not compared.
-    pub left_out: Counts,
+    /// Were not compared.
+    pub left_out: Share,
+    /// Functions by the reason for that.
+    pub why_left_out: Counts,
+    /// Instructions that nvdisasm does not show: padding, and what it takes for dead.
+    pub not_shown: u64,
+}
+
+impl Liveness {
+    /// Notes that some functions are not compared.
+    pub fn leave_out(&mut self, why: String, share: Share) {
+        self.left_out.add(share);
+        *self.why_left_out.entry(why).or_default() += share.functions;
+    }
+
+    fn add(&mut self, other: &Liveness) {
+        self.agreeing.add(other.agreeing);
+        self.functions_by_rule += other.functions_by_rule;
+        self.by_rule += other.by_rule;
+        self.explained.add(other.explained);
+        self.differing.add(other.differing);
+        self.opaque.add(other.opaque);
+        self.left_out.add(other.left_out);
+        self.not_shown += other.not_shown;
+        add_counts(&mut self.reasons, &other.reasons);
+        add_counts(&mut self.unknown, &other.unknown);
+        add_counts(&mut self.why_left_out, &other.why_left_out);
+    }
 }
 
 impl Default for Results {
@@ -105,15 +150,7 @@ impl Row {
         self.identical += other.identical;
         self.edited += other.edited;
         add_counts(&mut self.refused, &other.refused);
-        let (live, more) = (&mut self.liveness, &other.liveness);
-        live.functions += more.functions;
-        live.instructions += more.instructions;
-        live.contradictions += more.contradictions;
-        live.opaque += more.opaque;
-        live.differing += more.differing;
-        add_counts(&mut live.unknown, &more.unknown);
-        add_counts(&mut live.explained, &more.explained);
-        add_counts(&mut live.left_out, &more.left_out);
+        self.liveness.add(&other.liveness);
         self.failures.extend(other.failures.iter().cloned());
     }
 }
@@ -203,21 +240,28 @@ impl Results {
     fn liveness(&self, text: &mut String, all: &Row) {
         let _ = write!(
             text,
-            "\nLiveness against nvdisasm {}, in functions:\n\n\
-             | ptxas | architecture | agree | their instructions | explained | differ | with unknown instructions | left out | nvdisasm contradicts itself |\n\
-             |---|---|---:|---:|---:|---:|---:|---:|---:|\n",
+            "\nLiveness against nvdisasm {}, functions (their instructions):\n\n\
+             | ptxas | architecture | agree | of them by the rule for guarded writes | explained | differ | with unknown instructions | left out |\n\
+             |---|---|---:|---:|---:|---:|---:|---:|\n",
             self.nvdisasm
         );
         for row in &self.rows {
             row_of_liveness(text, &row.ptxas, &format!("sm_{}", row.sm), &row.liveness);
         }
         row_of_liveness(text, "**all**", "", &all.liveness);
+        let _ = write!(
+            text,
+            "\nThe rule for guarded writes decides about {} pairs of register and instruction. {} \
+             instructions are padding or dead code, which nvdisasm does not show.\n",
+            grouped(all.liveness.by_rule),
+            grouped(all.liveness.not_shown)
+        );
         list(
             text,
             "Explained (`crates/corpus/sass-differences.txt`)",
-            &all.liveness.explained,
+            &all.liveness.reasons,
         );
-        list(text, "Left out", &all.liveness.left_out);
+        list(text, "Left out", &all.liveness.why_left_out);
         list(text, "Instructions without roles", &all.liveness.unknown);
     }
 }
@@ -241,20 +285,19 @@ fn row_of_code(text: &mut String, ptxas: &str, sm: &str, row: &Row) {
 }
 
 fn row_of_liveness(text: &mut String, ptxas: &str, sm: &str, live: &Liveness) {
-    let numbers = [
-        live.functions,
-        live.instructions,
-        live.explained.values().sum(),
-        live.differing,
-        live.opaque,
-        live.left_out.values().sum(),
-        live.contradictions,
+    let share = |share: Share| match share.functions {
+        0 => "0".to_owned(),
+        functions => format!("{} ({})", grouped(functions), grouped(share.instructions)),
+    };
+    let cells = [
+        share(live.agreeing),
+        grouped(live.functions_by_rule),
+        share(live.explained),
+        share(live.differing),
+        share(live.opaque),
+        share(live.left_out),
     ];
-    let _ = writeln!(
-        text,
-        "| {ptxas} | {sm} | {} |",
-        numbers.map(grouped).join(" | ")
-    );
+    let _ = writeln!(text, "| {ptxas} | {sm} | {} |", cells.join(" | "));
 }
 
 /// The most frequent first.

@@ -1,15 +1,13 @@
 //! Our liveness against another program's: nvdisasm's life ranges, instruction by instruction.
 //!
-//! One kind of difference is nvdisasm's own contradiction and is left out: it shows a register live into an
-//! instruction that control reaches by falling through from the one before, and not live at that one.
-//! (It happens where `.nv.info` puts a label between the two.) The register counts as understood there and
-//! on all ways that lead there without writing it.
+//! Where the two differ, nvdisasm's rule for guarded writes ([`Hyperblocks`]) must say exactly what nvdisasm
+//! says, at every instruction of the section; such differences are counted, all others are reported.
 
-use std::collections::BTreeSet;
+use warpwright_flow::{EntityRef, Inst, Value};
 
-use warpwright_flow::{Cfg, EntityRef, Function, Inst, Transfer, Value};
-
-use super::{Code, for_each_occupied};
+use super::hyperblock::Hyperblocks;
+use super::occupied::for_each_occupied;
+use super::{Code, register_of};
 use crate::roles::File;
 
 /// A register that only one side takes for occupied.
@@ -23,37 +21,16 @@ pub struct Difference {
     pub ours: bool,
 }
 
-/// Numbers of occupied registers at one instruction, in the order of [`COUNTED`].
-pub type Counts = [u32; COUNTED.len()];
-
 /// The files that are compared. nvdisasm shows no convergence barriers.
 pub const COUNTED: [File; 4] = [File::Gpr, File::Pred, File::Uniform, File::UniformPred];
-
-/// The numbers of occupied registers at every instruction.
-pub fn counts(code: &Code) -> Vec<Counts> {
-    let mut counts = vec![Counts::default(); code.instructions().len()];
-    for_each_occupied(code, |inst, occupied| {
-        for value in occupied {
-            if let Some(place) = counted(*value) {
-                counts[inst.index()][place] += 1;
-            }
-        }
-    });
-    counts
-}
-
-fn counted(value: Value) -> Option<usize> {
-    let (file, _) = super::register_of(value)?;
-    COUNTED.iter().position(|&known| known == file)
-}
 
 /// What another program says of one instruction.
 #[derive(Debug, Clone, Default)]
 pub struct Row {
-    /// Registers that are live before it or written by it.
-    pub occupied: BTreeSet<Value>,
-    /// Those of them that it writes without reading them.
-    pub written: BTreeSet<Value>,
+    /// Registers that are live before it or written by it, ascending.
+    pub occupied: Vec<Value>,
+    /// Is there a label before it?
+    pub labelled: bool,
 }
 
 /// What the comparison finds.
@@ -61,98 +38,77 @@ pub struct Row {
 pub struct Comparison {
     /// Differences without an explanation, in program order.
     pub differences: Vec<Difference>,
-    /// Registers and instructions at which the other program contradicts itself.
-    pub contradictions: usize,
+    /// Registers and instructions at which the two differ by the rule for guarded writes.
+    pub by_rule: usize,
 }
 
-/// Compares with what another program says of every instruction. `shown` is the number of registers of each
+/// Compares with what another program says of every instruction; of some (code that it takes for dead) it may
+/// say nothing. `shown` is the number of registers of each
 /// file that the other program shows, by [`COUNTED`]; others are not compared.
-pub fn compare(code: &Code, theirs: &[Row], shown: &[u16; COUNTED.len()]) -> Comparison {
-    let contradicted = contradictions(code, theirs);
-    let mut found = Comparison::default();
+pub fn compare(code: &Code, theirs: &[Option<Row>], shown: &[u16; COUNTED.len()]) -> Comparison {
+    let mut plain = Vec::new();
     for_each_occupied(code, |inst, ours| {
-        let Some(theirs) = theirs.get(inst.index()) else {
-            return;
-        };
-        let is_shown = |value: &&Value| {
-            let place = counted(**value);
-            let number = super::register_of(**value).map_or(0, |register| register.1);
-            place.is_some_and(|place| number < shown[place])
-        };
-        for &value in ours.iter().filter(is_shown) {
-            if theirs.occupied.contains(&value) {
+        differences(inst, ours, theirs, shown, &mut plain);
+    });
+    if plain.is_empty() {
+        return Comparison::default();
+    }
+    let row = |inst: Inst| theirs.get(inst.index()).and_then(Option::as_ref);
+    let labelled = |inst: Inst| row(inst).is_some_and(|row| row.labelled);
+    let mut left = Vec::new();
+    Hyperblocks::new(code, labelled).for_each_occupied(|inst, ours| {
+        differences(inst, ours, theirs, shown, &mut left);
+    });
+    left.sort_unstable();
+    Comparison {
+        by_rule: if left.is_empty() { plain.len() } else { 0 },
+        differences: left,
+    }
+}
+
+/// Adds what only one of two ascending lists has.
+fn differences(
+    inst: Inst,
+    ours: &[Value],
+    theirs: &[Option<Row>],
+    shown: &[u16; COUNTED.len()],
+    found: &mut Vec<Difference>,
+) {
+    let Some(Some(row)) = theirs.get(inst.index()) else {
+        return;
+    };
+    let mut theirs = row.occupied.iter().copied().peekable();
+    let mut ours = ours.iter().copied().filter(|&v| is_shown(v, shown));
+    let mut mine = ours.next();
+    loop {
+        let (value, is_ours) = match (mine, theirs.peek().copied()) {
+            (None, None) => break,
+            (Some(a), Some(b)) if a == b => {
+                mine = ours.next();
+                theirs.next();
                 continue;
             }
-            if contradicted.contains(&(inst, value)) {
-                found.contradictions += 1;
-            } else {
-                found.differences.push(Difference {
-                    inst,
-                    value,
-                    ours: true,
-                });
-            }
-        }
-        for &value in theirs.occupied.iter().filter(|value| !ours.contains(value)) {
-            found.differences.push(Difference {
-                inst,
-                value,
-                ours: false,
-            });
-        }
-    });
-    found.differences.sort_unstable();
-    found
-}
-
-/// Where a register must be live by the other program's own rows, and is not.
-fn contradictions(code: &Code, theirs: &[Row]) -> BTreeSet<(Inst, Value)> {
-    let before = live_before(code, theirs);
-    let cfg = Cfg::new(code);
-    let mut found = BTreeSet::new();
-    let mut work = Vec::new();
-    for (at, pair) in before.windows(2).enumerate() {
-        let inst = Inst::new(at);
-        if code.transfer(inst) != Transfer::Next {
-            continue;
-        }
-        let missing = pair[1]
-            .iter()
-            .filter(|value| !theirs[at].occupied.contains(value));
-        work.extend(missing.map(|&value| (inst, value)));
-    }
-    while let Some((inst, value)) = work.pop() {
-        let absent = theirs
-            .get(inst.index())
-            .is_some_and(|row| !row.occupied.contains(&value));
-        if !absent || !found.insert((inst, value)) {
-            continue;
-        }
-        let block = cfg.block_of(inst);
-        if inst == cfg.first_inst(block) {
-            work.extend(
-                cfg.preds(block)
-                    .iter()
-                    .map(|&pred| (cfg.last_inst(pred), value)),
-            );
+            (Some(a), other) if other.is_none_or(|b| a < b) => (a, true),
+            (_, Some(b)) => (b, false),
+            (Some(a), None) => (a, true),
+        };
+        if is_ours {
+            mine = ours.next();
         } else {
-            work.push((Inst::new(inst.index() - 1), value));
+            theirs.next();
         }
+        found.push(Difference {
+            inst,
+            value,
+            ours: is_ours,
+        });
     }
-    found
 }
 
-/// What is live before each instruction according to the rows: occupied and not just written. A guarded write
-/// leaves alive what is live behind it.
-fn live_before(code: &Code, theirs: &[Row]) -> Vec<BTreeSet<Value>> {
-    let mut before = vec![BTreeSet::new(); theirs.len()];
-    for at in (0..theirs.len()).rev() {
-        let row = &theirs[at];
-        let guarded = code.is_predicated(Inst::new(at));
-        let after = before.get(at + 1).cloned().unwrap_or_default();
-        let live =
-            |value: &&Value| !row.written.contains(*value) || guarded && after.contains(*value);
-        before[at] = row.occupied.iter().filter(live).copied().collect();
-    }
-    before
+fn is_shown(value: Value, shown: &[u16; COUNTED.len()]) -> bool {
+    let Some((file, number)) = register_of(value) else {
+        return false;
+    };
+    let place = COUNTED.iter().position(|&known| known == file);
+    place.is_some_and(|place| number < shown[place])
 }

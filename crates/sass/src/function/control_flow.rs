@@ -33,8 +33,9 @@ pub enum ControlFlow {
 /// The second predicate of control instructions, PT if there is none.
 const SECOND: (u32, u128) = (87, 7);
 const PT: u128 = 7;
-/// BRA: .DIV (bit 91), and the modifiers .U, .CONV, .ANY (bits 82 to 86).
-const BRA_MODIFIERS: u128 = 1 << 91 | 0x1f << 82;
+/// BRA: .U and .DIV (bits 32 and 33), .INC and .DEC (85, 86), and with a uniform register (91) other forms of
+/// them.
+const BRA_MODIFIERS: u128 = 3 << 32 | 0x1f << 82 | 1 << 91;
 const COLLECTIVE: u128 = 1 << 86;
 
 impl ControlFlow {
@@ -75,5 +76,34 @@ impl ControlFlow {
             ControlFlow::Call(_) | ControlFlow::Return | ControlFlow::Exit | ControlFlow::Table
         );
         transfers && Self::second(inst.bits()) != PT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(sm: u32, bits: u128) -> ControlFlow {
+        ControlFlow::of(Instruction::new(sm, bits))
+    }
+
+    /// BRA to 0x200 bytes behind itself, in all forms that nvdisasm 13.5 knows.
+    #[test]
+    fn a_branch_with_a_condition_in_its_modifiers_may_fall_through() {
+        let bra = 0x000f_ea00_0380_0000_0000_0200_0000_7947;
+        assert_eq!(of(75, bra), ControlFlow::Jump(0x200));
+        for (name, bit) in [("U", 32), ("DIV", 33), ("INC", 85), ("DEC", 86)] {
+            let found = of(75, bra ^ 1 << bit);
+            assert_eq!(found, ControlFlow::Branch(0x200), "BRA.{name}");
+        }
+        let second = of(75, bra ^ 1 << 87);
+        assert_eq!(second, ControlFlow::Branch(0x200), "BRA P6");
+    }
+
+    #[test]
+    fn warpsync_has_a_target_from_sm_90_on() {
+        let warpsync = 0x000f_ea00_03c0_0000_0000_0200_0000_7348;
+        assert_eq!(of(89, warpsync), ControlFlow::Next);
+        assert!(matches!(of(90, warpsync), ControlFlow::Collective(_)));
     }
 }

@@ -12,6 +12,7 @@
 pub mod abi;
 pub mod compare;
 mod control_flow;
+mod hyperblock;
 mod occupied;
 mod section;
 
@@ -22,6 +23,7 @@ use crate::inst::Instruction;
 use crate::roles::{File, Role, Roles, Span};
 
 pub use control_flow::ControlFlow;
+pub use hyperblock::Hyperblocks;
 pub use occupied::for_each_occupied;
 pub use section::CodeError;
 

@@ -5,21 +5,19 @@
 
 use warpwright_flow::{Cfg, Function, Inst, LiveSet, Liveness, Value};
 
-use super::Code;
-
 /// Visits every instruction (block by block, each backwards) with its occupied registers in
 /// ascending order.
-pub fn for_each_occupied(code: &Code, mut visit: impl FnMut(Inst, &[Value])) {
-    let cfg = Cfg::new(code);
-    let liveness = Liveness::new(code, &cfg);
-    let mut live = LiveSet::new(code.value_count());
+pub fn for_each_occupied(func: &impl Function, mut visit: impl FnMut(Inst, &[Value])) {
+    let cfg = Cfg::new(func);
+    let liveness = Liveness::new(func, &cfg);
+    let mut live = LiveSet::new(func.value_count());
     let mut occupied = Vec::new();
     for block in cfg.blocks() {
-        let mut walk = liveness.walk(code, &cfg, block, &mut live);
+        let mut walk = liveness.walk(func, &cfg, block, &mut live);
         while let Some(inst) = walk.step() {
             occupied.clear();
             occupied.extend_from_slice(walk.live().members());
-            code.for_each_def(inst, |value| occupied.push(value));
+            func.for_each_def(inst, |value| occupied.push(value));
             occupied.sort_unstable();
             occupied.dedup();
             visit(inst, &occupied);
