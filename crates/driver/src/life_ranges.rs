@@ -110,8 +110,8 @@ fn compare_function(elf: &Elf, kernel: &KernelSections, section: &Section) -> Ou
         Err(error) => return Outcome::LeftOut(error.to_string()),
     };
     let text = |offset: u64| {
-        let row = section.rows.iter().find(|row| row.offset == offset);
-        row.map_or_else(String::new, |row| row.text.clone())
+        let row = section.rows.binary_search_by_key(&offset, |row| row.offset);
+        row.map_or_else(|_| String::new(), |at| section.rows[at].text.clone())
     };
     if !code.opaque().is_empty() {
         let offsets = code.opaque().iter().map(|inst| u64::from(inst.0) * 16);

@@ -1,10 +1,9 @@
 //! Differences between our liveness and nvdisasm's that are understood, from `sass-differences.txt`.
 //!
-//! A line of that file: an architecture or `*`, a part of function names or `*`, a part of the text of the
+//! A line of that file: `rule`, the name of a rule of nvdisasm's that the comparison computes, and behind a
+//! colon what it says; or an architecture or `*`, a part of function names or `*`, a part of the text of the
 //! first differing instruction or `*`, and behind a colon the explanation. One that begins with `open:` only
 //! says what was seen: such a difference still counts as a failure.
-
-use std::path::{Path, PathBuf};
 
 use warpwright_driver::life_ranges::Difference;
 
@@ -13,8 +12,12 @@ use crate::Error;
 /// The file's lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Known {
+    rules: Vec<(String, String)>,
     lines: Vec<Line>,
 }
+
+/// The rule for guarded writes ([`warpwright_sass::function::Hyperblocks`]).
+pub const GUARDED_WRITES: &str = "guarded-writes";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
@@ -25,20 +28,14 @@ struct Line {
 }
 
 impl Known {
-    /// The file of this crate.
-    pub fn path() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("sass-differences.txt")
-    }
-
-    /// Reads the file of this crate.
+    /// The file of this crate, as it was when the program was built.
     ///
     /// # Errors
-    /// It cannot be read, or has a line of another form.
+    /// A line has another form.
     pub fn load() -> Result<Known, Error> {
-        let path = Known::path();
-        let text = std::fs::read_to_string(&path).map_err(|e| Error::io(&path, e))?;
-        Known::parse(&text).map_err(|line| Error::Directive {
-            file: path.display().to_string(),
+        let text = include_str!("../../sass-differences.txt");
+        Known::parse(text).map_err(|line| Error::Directive {
+            file: "sass-differences.txt".to_owned(),
             line,
         })
     }
@@ -50,10 +47,30 @@ impl Known {
     pub fn parse(text: &str) -> Result<Known, String> {
         let lines = text.lines().map(str::trim);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let lines = lines.map(|line| parse_line(line).ok_or_else(|| line.to_owned()));
-        Ok(Known {
-            lines: lines.collect::<Result<_, _>>()?,
-        })
+        let mut known = Known::default();
+        for line in lines {
+            let fail = || line.to_owned();
+            if let Some(rule) = line.strip_prefix("rule ") {
+                let (name, what) = rule.split_once(" : ").ok_or_else(fail)?;
+                if name != GUARDED_WRITES {
+                    return Err(fail());
+                }
+                known.rules.push((name.to_owned(), what.trim().to_owned()));
+            } else {
+                known.lines.push(parse_line(line).ok_or_else(fail)?);
+            }
+        }
+        Ok(known)
+    }
+
+    /// The rules of nvdisasm's: names, and what they say.
+    pub fn rules(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.rules.iter().map(|(name, what)| (&**name, &**what))
+    }
+
+    /// The explanations of single functions, `open:` ones included.
+    pub fn reasons(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().map(|line| &*line.why)
     }
 
     /// The explanation of a function's differences, if there is one.
@@ -116,7 +133,8 @@ mod tests {
 
     #[test]
     fn other_lines_are_errors() {
-        for line in ["sm_80 a b", "sm_x a b : c", "sm_80 a : c", "* a b d : c"] {
+        let lines = ["sm_80 a b", "sm_x a b : c", "sm_80 a : c", "* a b d : c"];
+        for line in lines.into_iter().chain(["rule a", "rule other : c"]) {
             assert_eq!(Known::parse(line), Err(line.to_owned()));
         }
     }
