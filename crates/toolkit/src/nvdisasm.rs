@@ -12,6 +12,8 @@ use crate::scratch::Scratch;
 use crate::tool::{Tool, ToolKind};
 
 const LIMIT: Duration = Duration::from_secs(600);
+/// Life ranges take up to a hundred times the bytes of the cubin: 1.2 GB in the corpus.
+const OUTPUT_LIMIT: u64 = 1 << 32;
 
 /// The disassembler.
 #[derive(Debug, Clone, Copy)]
@@ -80,17 +82,14 @@ impl<'a> Nvdisasm<'a> {
             .map_err(|e| garbage(&format!("its JSON does not parse: {e}")))
     }
 
-    fn run(
-        &self,
-        cubin: &[u8],
-        options: &[&str],
-        limit: Duration,
-    ) -> Result<Vec<u8>, ToolError> {
+    fn run(&self, cubin: &[u8], options: &[&str], limit: Duration) -> Result<Vec<u8>, ToolError> {
         let scratch = Scratch::new()?;
         let input = scratch.write("in.cubin", cubin)?;
         let name = ToolKind::Nvdisasm.name();
         let options = options.iter().map(OsString::from);
-        let out = Invocation::new(name, &self.tool.path, limit)
+        let mut nvdisasm = Invocation::new(name, &self.tool.path, limit);
+        nvdisasm.output_limit = OUTPUT_LIMIT;
+        let out = nvdisasm
             .args(options)
             .arg(&input)
             .env("TMPDIR", scratch.dir())

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::error::ToolError;
 use crate::scratch::{Counted, alive};
 
-/// What one process may print to each of its streams; past it, the process gets a broken pipe.
+/// What one process may print to each of its streams, if nothing else is said.
 const OUTPUT_LIMIT: u64 = 1 << 30;
 /// Attempts to start a program whose file somebody still holds open for writing.
 const BUSY_RETRIES: u32 = 20;
@@ -54,6 +54,8 @@ pub struct Invocation {
     pub directory: Option<PathBuf>,
     /// After this, the program and all that it started is killed.
     pub timeout: Duration,
+    /// What it may print to each of its streams, in bytes; past it, it gets a broken pipe.
+    pub output_limit: u64,
 }
 
 /// What a process left: its status and both streams.
@@ -86,6 +88,7 @@ impl Invocation {
             env: Vec::new(),
             directory: None,
             timeout,
+            output_limit: OUTPUT_LIMIT,
         }
     }
 
@@ -120,8 +123,8 @@ impl Invocation {
         }
         let _counted = Counted::new();
         let mut child = self.spawn()?;
-        let stdout = collect(child.stdout.take());
-        let stderr = collect(child.stderr.take());
+        let stdout = collect(child.stdout.take(), self.output_limit);
+        let stderr = collect(child.stderr.take(), self.output_limit);
         let waited = self.wait(&mut child);
         // Whatever happened, nothing of the group survives; only then can the readers end.
         kill_group(&child);
@@ -220,12 +223,12 @@ fn kill_group(child: &Child) {
     }
 }
 
-fn collect(stream: Option<impl Read + Send + 'static>) -> JoinHandle<Vec<u8>> {
+fn collect(stream: Option<impl Read + Send + 'static>, limit: u64) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(stream) = stream {
             // A stream that breaks off ends the text; the exit status tells the rest.
-            let _ = stream.take(OUTPUT_LIMIT).read_to_end(&mut bytes);
+            let _ = stream.take(limit).read_to_end(&mut bytes);
         }
         bytes
     })

@@ -1,4 +1,4 @@
-//! nvdisasm's rule for guarded writes, which is not ours.
+//! nvdisasm's rule for guarded writes, and for the stack pointer, which are not ours.
 //!
 //! Within a run of code that is entered at its top alone, nvdisasm keeps a register alive over a guarded
 //! write, as we do. But it computes what is live between such runs from a summary of each, and in the summary
@@ -7,6 +7,9 @@
 //! calls and barriers do not end it. So a register that is written under a guard and read in a later run is
 //! live at the top of the first run, and not at the end of what leads there. For whoever changes code that
 //! would be wrong; here it is needed to tell the rule from a mistake of ours.
+//!
+//! A write under a uniform predicate ends a life even within the run. And R1 counts as read wherever control
+//! leaves a run, also where it is overwritten before anything reads it.
 //!
 //! Found with patched kernels: docs/sass-liveness.md, tests/hyperblocks.rs.
 //!
@@ -17,8 +20,12 @@
 
 use warpwright_flow::{Class, ClassInfo, EntityRef, Function, Inst, LiveSet, Transfer, Value};
 
-use super::Code;
 use super::occupied::for_each_occupied;
+use super::{Code, value_of};
+use crate::roles::File;
+
+/// The bit where the guard of every instruction stands.
+const GUARD: u8 = 12;
 
 /// One instruction of the view.
 #[derive(Debug, Clone, Copy)]
@@ -92,6 +99,15 @@ impl<'a> Hyperblocks<'a> {
         self.places[at.index()]
     }
 
+    /// Does control leave the run there?
+    fn leaves(&self, at: Inst) -> bool {
+        match self.place(at) {
+            Place::Code(inst) | Place::Summary(inst) => self.is_exit(inst),
+            Place::Next(run) => run < self.summary.len(),
+            Place::Reads(_) => false,
+        }
+    }
+
     /// Does a transfer of control stand there, which the summary keeps instead of writes?
     fn is_exit(&self, inst: Inst) -> bool {
         !matches!(self.code.transfer(inst), Transfer::Next | Transfer::Call)
@@ -115,6 +131,12 @@ fn starts(code: &Code, labelled: impl Fn(Inst) -> bool) -> Vec<usize> {
     (0..count).filter(|&at| is_start[at]).collect()
 }
 
+/// Is it guarded, and not by a uniform predicate?
+fn may_leave_alive(code: &Code, inst: Inst) -> bool {
+    let mut guards = code.roles(inst).uses().filter(|span| span.bit == GUARD);
+    code.is_predicated(inst) && guards.all(|span| span.file != File::UniformPred)
+}
+
 /// What `insts` read before any unguarded write.
 fn reads(code: &Code, insts: impl Iterator<Item = Inst>, written: &mut LiveSet) -> Vec<Value> {
     let mut reads = Vec::new();
@@ -125,7 +147,7 @@ fn reads(code: &Code, insts: impl Iterator<Item = Inst>, written: &mut LiveSet) 
                 reads.push(value);
             }
         });
-        if !code.is_predicated(inst) {
+        if !may_leave_alive(code, inst) {
             code.for_each_def(inst, |value| {
                 written.insert(value);
             });
@@ -153,11 +175,14 @@ impl Function for Hyperblocks<'_> {
         self.code.class(value)
     }
 
-    fn for_each_use(&self, at: Inst, visit: impl FnMut(Value)) {
+    fn for_each_use(&self, at: Inst, mut visit: impl FnMut(Value)) {
         match self.place(at) {
-            Place::Reads(run) => self.reads[run].iter().copied().for_each(visit),
-            Place::Code(inst) => self.code.for_each_use(inst, visit),
+            Place::Reads(run) => self.reads[run].iter().copied().for_each(&mut visit),
+            Place::Code(inst) => self.code.for_each_use(inst, &mut visit),
             Place::Summary(_) | Place::Next(_) => {}
+        }
+        if self.leaves(at) {
+            value_of(File::Gpr, 1).into_iter().for_each(visit);
         }
     }
 
@@ -171,6 +196,7 @@ impl Function for Hyperblocks<'_> {
 
     fn is_predicated(&self, at: Inst) -> bool {
         match self.place(at) {
+            Place::Code(inst) if !self.is_exit(inst) => may_leave_alive(self.code, inst),
             Place::Code(inst) => self.code.is_predicated(inst),
             Place::Summary(inst) => self.is_exit(inst) && self.code.is_predicated(inst),
             Place::Reads(_) | Place::Next(_) => false,
