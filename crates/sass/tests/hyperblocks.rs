@@ -1,7 +1,8 @@
 //! nvdisasm's rule for guarded writes ([`Hyperblocks`]): small programs, what we and what nvdisasm say of one
 //! register in them, and nvdisasm itself asked about them in a patched cubin.
 //!
-//! Before each instruction: `*` R5 is occupied, `o` for us alone, `.` it is not.
+//! Before each instruction: `*` the register is occupied, `o` for us alone, `n` for
+//! nvdisasm alone, `.` it is not.
 
 #![allow(clippy::unwrap_used)]
 
@@ -86,16 +87,49 @@ const PAST_THE_WRITE: &str = "
 . BRA .L_9
 ";
 
-const CASES: [&str; 4] = [LABEL, EXIT, BEHIND_A_BRANCH, PAST_THE_WRITE];
+/// A write under a uniform predicate ends a life at once.
+const UNIFORM: &str = "
+* UMOV UR5, 0x1
+o UISETP.NE.AND UP0, UPT, UR8, UR9, UPT
+* @UP0 UMOV UR5, 0x2
+* NOP
+* IMAD.U32 R9, RZ, RZ, UR5
+. EXIT
+.L_9:
+. BRA .L_9
+";
+
+/// The stack pointer counts as read wherever a run is left.
+const STACK: &str = "
+* MOV R3, R1
+* MOV R1, R5
+n BRA .L_1
+.L_1:
+. NOP
+* MOV R1, R3
+* EXIT
+.L_9:
+* BRA .L_9
+";
+
+const CASES: [(&str, File, u16); 6] = [
+    (LABEL, File::Gpr, 5),
+    (EXIT, File::Gpr, 5),
+    (BEHIND_A_BRANCH, File::Gpr, 5),
+    (PAST_THE_WRITE, File::Gpr, 5),
+    (UNIFORM, File::Uniform, 5),
+    (STACK, File::Gpr, 1),
+];
 
 struct Case {
+    register: (File, u16),
     code: Vec<Instruction>,
     marks: Vec<char>,
     labelled: Vec<bool>,
 }
 
 impl Case {
-    fn new(source: &str) -> Case {
+    fn new((source, file, number): (&str, File, u16)) -> Case {
         let mut program = format!(".sm {SM}\n.function case\n");
         let (mut marks, mut labelled) = (Vec::new(), Vec::new());
         let mut label = false;
@@ -112,6 +146,7 @@ impl Case {
         }
         let (_, mut functions) = text::parse(&program).unwrap();
         Case {
+            register: (file, number),
             code: functions.remove(0).code,
             marks,
             labelled,
@@ -125,21 +160,20 @@ impl Case {
 
 #[test]
 fn the_rule_says_what_nvdisasm_says_and_liveness_what_is_true() {
-    let r5 = value_of(File::Gpr, 5).unwrap();
-    for source in CASES {
-        let case = Case::new(source);
+    for case in CASES.map(Case::new) {
+        let register = value_of(case.register.0, case.register.1).unwrap();
         let code = Code::of_instructions("case", case.code.clone()).unwrap();
         let mut ours = vec![false; case.code.len()];
         for_each_occupied(&code, |inst, occupied| {
-            ours[inst.index()] = occupied.contains(&r5);
+            ours[inst.index()] = occupied.contains(&register);
         });
-        assert_eq!(ours, case.with_mark("*o"), "ours: {source}");
+        assert_eq!(ours, case.with_mark("*o"), "ours: {:?}", case.register);
         let mut theirs = vec![false; case.code.len()];
         let labelled = |inst: Inst| case.labelled[inst.index()];
         Hyperblocks::new(&code, labelled).for_each_occupied(|inst, occupied| {
-            theirs[inst.index()] = occupied.contains(&r5);
+            theirs[inst.index()] = occupied.contains(&register);
         });
-        assert_eq!(theirs, case.with_mark("*"), "theirs: {source}");
+        assert_eq!(theirs, case.with_mark("*n"), "theirs: {:?}", case.register);
     }
 }
 
@@ -174,8 +208,7 @@ fn nvdisasm_says_so() {
     let pad = text::parse_instruction(SM, "BRA 0x0", 0).unwrap();
     let pad = pad.with_control(CONTROL.parse().unwrap()).unwrap();
     let mut placed: BTreeMap<String, Case> = BTreeMap::new();
-    for (source, room) in CASES.iter().zip(&rooms) {
-        let case = Case::new(source);
+    for (case, room) in CASES.map(Case::new).into_iter().zip(&rooms) {
         let kernel = elf.kernel(room).unwrap();
         let mut code = case.code.clone();
         code.resize(elf.instructions(&kernel).unwrap().len(), pad);
@@ -191,10 +224,14 @@ fn nvdisasm_says_so() {
         let theirs: Vec<bool> = rows()
             .map(|row| {
                 let mut marks = row.marks.iter();
-                marks.any(|mark| (mark.0, mark.1) == (life_ranges::File::Gpr, 5))
+                let file = match case.register.0 {
+                    File::Uniform => life_ranges::File::Uniform,
+                    _ => life_ranges::File::Gpr,
+                };
+                marks.any(|mark| (mark.0, mark.1) == (file, case.register.1))
             })
             .collect();
-        assert_eq!(theirs, case.with_mark("*"), "{:?}", section.rows);
+        assert_eq!(theirs, case.with_mark("*n"), "{:?}", section.rows);
     }
     assert!(placed.is_empty());
 }
