@@ -30,7 +30,7 @@ fn spread(sm: u32, form: &Form) -> Instruction {
     let mut taken: BTreeMap<form::File, u64> = BTreeMap::new();
     for piece in &form.pieces {
         if let Piece::Number(number) = piece
-            && let Kind::Register(file) = number.kind
+            && let Kind::Register(file) | Kind::Complement(file) = number.kind
         {
             let next = taken.entry(file).or_default();
             *next += 1;

@@ -131,6 +131,10 @@ impl File {
 pub enum Kind {
     /// A register's name.
     Register(File),
+    /// A register whose number the field holds inverted (the scale predicate of wgmma).
+    Complement(File),
+    /// The register behind the one that the field names (the descriptor of a tensor core's instruction).
+    Next(File),
     /// Hexadecimal, without sign.
     Unsigned,
     /// Hexadecimal, two's complement.

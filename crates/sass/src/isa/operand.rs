@@ -103,12 +103,17 @@ impl Walk {
                 let width = form.fields[n.field].width();
                 let field = &form.fields[n.field];
                 super::print::number(n, field, self.bits, self.address, &mut self.text);
-                if let Kind::Register(file) = n.kind {
-                    let highest = raw == super::form::ones(width as u8);
+                if let Kind::Register(file) | Kind::Complement(file) | Kind::Next(file) = n.kind {
+                    let highest = super::form::ones(width as u8);
+                    let index = match n.kind {
+                        Kind::Complement(_) => highest - raw,
+                        Kind::Next(_) => (raw + 1).min(highest),
+                        _ => raw,
+                    };
                     self.registers.push(Register {
                         file,
-                        index: raw as u32,
-                        constant: highest && file.constant().is_some(),
+                        index: index as u32,
+                        constant: index == highest && file.constant().is_some(),
                         field: Some(n.field),
                     });
                     return;

@@ -128,16 +128,21 @@ impl Matcher<'_> {
 /// The encoded value at the start of a text, and what follows.
 fn read<'t>(number: &Number, field: &Field, text: &'t str, address: u64) -> Option<(u64, &'t str)> {
     let width = field.width() as u8;
-    if let Kind::Register(file) = number.kind {
+    if let Kind::Register(file) | Kind::Complement(file) | Kind::Next(file) = number.kind {
         let end = text
             .find(|c: char| !c.is_ascii_alphanumeric())
             .unwrap_or(text.len());
         let (name, rest) = text.split_at(end);
-        if file.constant() == Some(name) {
-            return Some((ones(width), rest));
-        }
-        let index: u64 = name.strip_prefix(file.prefix())?.parse().ok()?;
-        return (index <= ones(width)).then_some((index, rest));
+        let index = match file.constant() == Some(name) {
+            true => ones(width),
+            false => name.strip_prefix(file.prefix())?.parse().ok()?,
+        };
+        let raw = match number.kind {
+            Kind::Complement(_) => ones(width).checked_sub(index)?,
+            Kind::Next(_) => index.checked_sub(1)?,
+            _ => index,
+        };
+        return (index <= ones(width)).then_some((raw, rest));
     }
     if let Kind::Float(float) = number.kind {
         let end = text.find([',', ' ', ']']).unwrap_or(text.len());

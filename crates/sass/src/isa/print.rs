@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::form::{Field, Form, Guard, Kind, Number, Piece, ones};
+use super::form::{Field, File, Form, Guard, Kind, Number, Piece, ones};
 
 /// Appends the text of `bits`, which `form` matches, at byte `address` of its section.
 pub fn operation(form: &Form, bits: u128, address: u64, out: &mut String) {
@@ -51,13 +51,9 @@ pub(super) fn number(number: &Number, field: &Field, bits: u128, address: u64, o
         out.push('+');
     }
     match number.kind {
-        Kind::Register(file) => match file.constant().filter(|_| raw == ones(width)) {
-            Some(name) => out.push_str(name),
-            None => {
-                out.push_str(file.prefix());
-                decimal(raw, out);
-            }
-        },
+        Kind::Register(file) => register(file, raw, width, out),
+        Kind::Complement(file) => register(file, ones(width) - raw, width, out),
+        Kind::Next(file) => register(file, (raw + 1).min(ones(width)), width, out),
         Kind::Unsigned => hex(raw << number.scale, out),
         Kind::Signed => {
             let value = signed(raw, width) << number.scale;
@@ -75,6 +71,16 @@ pub(super) fn number(number: &Number, field: &Field, bits: u128, address: u64, o
             hex(target.unsigned_abs(), out);
         }
         Kind::Float(float) => float.print(raw, out),
+    }
+}
+
+fn register(file: File, index: u64, width: u8, out: &mut String) {
+    match file.constant().filter(|_| index == ones(width)) {
+        Some(name) => out.push_str(name),
+        None => {
+            out.push_str(file.prefix());
+            decimal(index, out);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! One line per form: opcode, confirmed instances, guard (`P`, `UP` or `-`), fixed bits, hidden bits,
 //! template. In a template `{R@16:8}` is a number over bits 16 to 23 (`R`, `UR`, `P`, `UP`, `B`,
-//! `SB`, `u` unsigned, `s` signed, `rel`, `f16`, `bf16`, `f32`, `f64`; `*4` a factor; `+16:8+34:48`
+//! `SB`; `~UP` where the field holds the number's complement, `UR+` for the register behind the field's; `u` unsigned, `s` signed, `rel`, `f16`, `bf16`, `f32`, `f64`; `*4` a factor; `+16:8+34:48`
 //! further bits; a leading `+` a summand that is left out when zero) and `{@78:2 0= 1=.RM}` a choice.
 //! `{{` is a brace.
 
@@ -177,11 +177,13 @@ fn print_field(field: &Field, out: &mut String) {
     }
 }
 
-const KINDS: [(&str, Kind); 13] = [
+const KINDS: [(&str, Kind); 15] = [
     ("R", Kind::Register(File::General)),
     ("UR", Kind::Register(File::Uniform)),
     ("P", Kind::Register(File::Predicate)),
     ("UP", Kind::Register(File::UniformPredicate)),
+    ("~UP", Kind::Complement(File::UniformPredicate)),
+    ("UR+", Kind::Next(File::Uniform)),
     ("B", Kind::Register(File::Barrier)),
     ("SB", Kind::Register(File::Scoreboard)),
     ("u", Kind::Unsigned),

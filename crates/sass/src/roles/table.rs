@@ -7,7 +7,7 @@
 //!
 //! An opcode (bits 0 to 11) with its name, the file of its guard, and the bits that decide about
 //! its operands, lowest first; then for each value of those bits the operands: file, lowest bit of
-//! the field, `^` (written) or `v` (read), number of registers; at the end the number of corpus
+//! the field (`~` before it: the field holds the number inverted), `^` (written) or `v` (read), number of registers; at the end the number of corpus
 //! instructions that confirmed the row.
 
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub struct Slot {
     pub role: Role,
     /// Number of registers.
     pub count: u16,
+    /// Does the field hold the number inverted? Written `~UP87v1`.
+    pub complement: bool,
 }
 
 /// The operands under one value of the key bits.
@@ -202,6 +204,7 @@ impl Table {
             file,
             role: Role::Use,
             count: 1,
+            complement: false,
         });
         match guard {
             Some(slot) => Some(operands.chain(self.span(slot, bits)).collect()),
@@ -221,10 +224,20 @@ impl Table {
         Field(u32::from(slot.bit), width)
     }
 
+    /// The number of the first register that a slot names in `bits`.
+    pub fn number(&self, slot: Slot, bits: u128) -> u16 {
+        let field = self.field(slot);
+        let value = field.get(bits);
+        match slot.complement {
+            true => (1 << field.1) - 1 - value,
+            false => value,
+        }
+    }
+
     /// The registers that a slot names, unless it names the zero register or the true predicate.
     fn span(&self, slot: Slot, bits: u128) -> Option<Span> {
         let field = self.field(slot);
-        let first = field.get(bits);
+        let first = self.number(slot, bits);
         let nothing = slot.file != File::Barrier && first == (1 << field.1) - 1;
         (!nothing).then_some(Span {
             role: slot.role,
@@ -303,6 +316,8 @@ impl FromStr for Slot {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Slot, &'static str> {
+        let inverted = text.strip_prefix('~');
+        let (text, complement) = (inverted.unwrap_or(text), inverted.is_some());
         let digits = text.find(|c: char| c.is_ascii_digit());
         let (file, rest) = text.split_at(digits.ok_or("an operand without a bit")?);
         let file = FILES.iter().find(|known| known.1 == file);
@@ -320,6 +335,7 @@ impl FromStr for Slot {
             file: file.ok_or("an unknown register file")?.0,
             role,
             count: u16::try_from(number(&rest[at + 1..])?).map_err(|_| "too many registers")?,
+            complement,
         })
     }
 }
@@ -329,7 +345,8 @@ impl fmt::Display for Slot {
         let file = FILES.iter().find(|known| known.0 == self.file);
         let file = file.map_or("?", |known| known.1);
         let role = if self.role == Role::Def { '^' } else { 'v' };
-        write!(f, "{file}{}{role}{}", self.bit, self.count)
+        let sign = if self.complement { "~" } else { "" };
+        write!(f, "{sign}{file}{}{role}{}", self.bit, self.count)
     }
 }
 

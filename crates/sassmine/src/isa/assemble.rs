@@ -100,7 +100,7 @@ fn is_term(parsed: &Parsed, at: usize) -> bool {
 
 fn push_mark(seed: &Seed, parsed: &Parsed, at: usize, atom: &Atom, form: &mut Form) {
     let term = is_term(parsed, at);
-    if let Some(rule) = rule(seed, at) {
+    if let Some(rule) = rule_or_twin(seed, at) {
         let field = intern(form, &rule.bits);
         form.pieces.push(Piece::Number(Number {
             field,
@@ -124,6 +124,20 @@ fn push_mark(seed: &Seed, parsed: &Parsed, at: usize, atom: &Atom, form: &mut Fo
         Mark::Float(text) => push(form, text),
         Mark::End => {}
     }
+}
+
+/// The rule of the mark, or that of an earlier one whose field it shows as well.
+fn rule_or_twin(seed: &Seed, at: usize) -> Option<Rule> {
+    let Some((first, behind)) = seed.twin(at) else {
+        return rule(seed, at);
+    };
+    let mut rule = rule(seed, first)?;
+    rule.kind = match (rule.kind, behind) {
+        (kind, 0) => kind,
+        (Kind::Register(File::Uniform), 1) => Kind::Next(File::Uniform),
+        _ => return None,
+    };
+    Some(rule)
 }
 
 fn rule(seed: &Seed, at: usize) -> Option<Rule> {
@@ -154,11 +168,19 @@ fn register_rule(seed: &Seed, at: usize, file: File, bits: &[u8]) -> Option<Rule
     let named = named?;
     // The constant register has all bits set; how many, the other values tell.
     let constants = [7, 15, 31, 63, 127, 255];
-    let weights = constants.into_iter().find_map(|constant| {
-        let value = |v: Option<i128>| v.unwrap_or(constant);
-        let steps = named.iter().map(|&(b, v)| (b, value(v) - value(original)));
-        weights(seed, steps).filter(|w| !w.1)
-    })?;
+    let find = |sign: i128| {
+        constants.into_iter().find_map(|constant| {
+            let value = |v: Option<i128>| sign * v.unwrap_or(constant);
+            let steps = named.iter().map(|&(b, v)| (b, value(v) - value(original)));
+            weights(seed, steps).filter(|w| !w.1)
+        })
+    };
+    // Or the field holds the number inverted.
+    let inverted = |w: &Weights| w.0.len() == 3 && file == File::UniformPredicate;
+    let (weights, kind) = match find(1) {
+        Some(weights) => (weights, Kind::Register(file)),
+        None => (find(-1).filter(inverted)?, Kind::Complement(file)),
+    };
     let mut bits = complete(seed, &weights.0)?;
     // Even registers only: the lowest bit is part of the number all the same.
     let mut lowest = weights.0.first()?.1;
@@ -170,7 +192,7 @@ fn register_rule(seed: &Seed, at: usize, file: File, bits: &[u8]) -> Option<Rule
     }
     Some(Rule {
         bits,
-        kind: Kind::Register(file),
+        kind,
         scale: 0,
     })
 }
@@ -221,14 +243,16 @@ fn weights(seed: &Seed, steps: impl Iterator<Item = (u8, i128)>) -> Option<Weigh
     }
 }
 
-/// The bits by weight, without gaps: an illegal bit between its neighbours fills one.
+/// The bits by weight, without gaps: one between its neighbours that is illegal, or that takes the
+/// operand away (because the number becomes zero), fills one.
 fn complete(seed: &Seed, weights: &[(u8, u128)]) -> Option<Vec<u8>> {
     let mut bits = Vec::new();
     let mut expected = weights.first()?.1;
     for &(bit, weight) in weights {
         while expected < weight {
             let next = bits.last()? + 1;
-            (seed.effects.get(&next) == Some(&Effect::Illegal)).then_some(())?;
+            let effect = seed.effects.get(&next);
+            matches!(effect, Some(Effect::Illegal | Effect::Fixed)).then_some(())?;
             bits.push(next);
             expected = expected.checked_mul(2)?;
         }

@@ -1,6 +1,6 @@
 //! The distinct instructions of all cubins of an architecture, with nvdisasm's text for each.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use warpwright_sass::isa::form::OPERATION;
 
@@ -25,6 +25,13 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// How many registers that are always zero or true it names.
+    pub fn constants(&self) -> usize {
+        let words = self.text.split(|c: char| !c.is_ascii_alphanumeric());
+        let constant = |word: &&str| matches!(*word, "RZ" | "URZ" | "PT" | "UPT");
+        words.filter(constant).count()
+    }
+
     /// Mnemonic and its modifiers, without the guard.
     pub fn name(&self) -> &str {
         let words = self.text.split(' ');
@@ -49,9 +56,9 @@ pub struct Corpus {
 const REUSE: u128 = 0xf << 122;
 
 impl Corpus {
-    /// Reads all cubins below `folder` that are for architecture `sm`.
-    pub fn load(folder: &Path, sm: u32, oracle: &mut Oracle<'_>) -> Result<Self, Error> {
-        let Words { words, .. } = Words::read(&[folder.to_owned()], sm, OPERATION | REUSE)?;
+    /// Reads all cubins below the folders that are for architecture `sm`.
+    pub fn load(folders: &[PathBuf], sm: u32, oracle: &mut Oracle<'_>) -> Result<Self, Error> {
+        let Words { words, .. } = Words::read(folders, sm, OPERATION | REUSE)?;
         if words.is_empty() {
             return Err(Error::Empty(sm));
         }

@@ -33,9 +33,9 @@ pub struct Options {
     /// The architecture, for example 90.
     #[arg(long)]
     sm: u32,
-    /// The folder with cubins (searched with its subfolders).
-    #[arg(long)]
-    corpus: PathBuf,
+    /// Folders with cubins (searched with their subfolders); those for other architectures are passed over.
+    #[arg(long, required = true, num_args = 1..)]
+    corpus: Vec<PathBuf>,
     /// The table to write.
     #[arg(long)]
     out: PathBuf,
@@ -76,8 +76,10 @@ pub fn run(options: &Options) -> Result<String, Error> {
         corpus.refused,
     );
     let mut work = split(&corpus, options.instances);
-    for form in known(options.extend.as_deref())? {
-        work.entry(form.opcode).or_default().forms.push(form);
+    let known = known(options.extend.as_deref())?;
+    for form in &known {
+        let work = work.entry(form.opcode).or_default();
+        work.forms.push(form.clone());
     }
     for round in 0..options.rounds {
         let limit = if round == 0 { 1 } else { 6 };
@@ -102,9 +104,13 @@ pub fn run(options: &Options) -> Result<String, Error> {
             oracle.asked
         );
     }
+    refill(&mut work, &corpus);
+    work.par_iter_mut().for_each(|(_, work)| {
+        prune(work);
+        thin(work, &known);
+    });
     let forms = work.into_values().flat_map(|w| w.forms).collect();
-    let keep = options.extend.is_some();
-    let table = confirm(Table::new(forms), &corpus, options.show, keep);
+    let table = confirm(Table::new(forms), &corpus, options.show, &known);
     let text = heading(options.sm, &corpus) + &table.print();
     std::fs::write(&options.out, text).map_err(|e| Error::File(options.out.clone(), e))?;
     Ok(format!("{} forms", table.forms().len()))
@@ -180,6 +186,9 @@ fn split(corpus: &Corpus, limit: usize) -> BTreeMap<u16, Work<'_>> {
 
 /// Looks at all instances again, not only at those of the selection.
 fn refill<'a>(work: &mut BTreeMap<u16, Work<'a>>, corpus: &'a Corpus) {
+    for work in work.values_mut() {
+        work.instances.clear();
+    }
     for instance in &corpus.instances {
         if let Some(work) = work.get_mut(&((instance.bits & 0xfff) as u16)) {
             work.instances.push(instance);
@@ -195,9 +204,10 @@ fn choose_seeds(work: &mut BTreeMap<u16, Work<'_>>, limit: usize) -> Vec<Seed> {
         let table = Table::new(work.forms.clone());
         work.instances.retain(|i| !explains(&table, i));
         let mut styles: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-        // A NaN's text says little about its bits.
+        // A NaN's text says little about its bits, and a register that is always zero or true may be left
+        // out when one of them changes.
         let mut order = work.instances.clone();
-        order.sort_by_key(|i| i.text.contains("NAN"));
+        order.sort_by_key(|i| (i.text.contains("NAN"), i.constants()));
         for instance in order {
             if work.tried.contains(&instance.bits) {
                 continue;
@@ -263,9 +273,63 @@ fn derive(mut seeds: Vec<Seed>, oracle: &mut Oracle<'_>) -> Result<Vec<Form>, Er
     }
 }
 
-/// Counts for each form the instances that it explains; forms without any are dropped unless they are
-/// to be kept.
-fn confirm(table: Table, corpus: &Corpus, show: usize, keep: bool) -> Table {
+/// Takes out forms that are tried before others and get more instances wrong than they explain.
+fn prune(work: &mut Work<'_>) {
+    loop {
+        let table = Table::new(work.forms.clone());
+        let right = |table: &Table| work.instances.iter().filter(|i| explains(table, i)).count();
+        let wrong = work.instances.iter().filter(|i| !explains(&table, i));
+        let blamed: BTreeSet<(u128, u128)> = wrong
+            .filter_map(|i| table.find(i.bits).map(|form| (form.value, form.mask())))
+            .collect();
+        let before = right(&table);
+        let without = blamed.into_iter().map(|blamed| {
+            let others = table.forms().iter();
+            let others = others.filter(|f| (f.value, f.mask()) != blamed).cloned();
+            Table::new(others.collect())
+        });
+        let better = without.map(|table| (right(&table), table));
+        match better.max_by_key(|(right, _)| *right) {
+            Some((right, table)) if right > before => work.forms = table.forms().to_vec(),
+            _ => return,
+        }
+    }
+}
+
+/// Takes out new forms without which their instances are explained as well, those of few instances first.
+fn thin(work: &mut Work<'_>, known: &[Form]) {
+    let id = |f: &Form| (f.value, f.mask());
+    let mut table = Table::new(std::mem::take(&mut work.forms));
+    let mut users: BTreeMap<(u128, u128), Vec<&Instance>> = BTreeMap::new();
+    for &instance in &work.instances {
+        if let Some(form) = table.find(instance.bits) {
+            users.entry(id(form)).or_default().push(instance);
+        }
+    }
+    let is_known: BTreeSet<(u128, u128)> = known.iter().map(id).collect();
+    let new = users.iter().filter(|u| !is_known.contains(u.0));
+    let mut order: Vec<_> = new.map(|(&form, users)| (users.len(), form)).collect();
+    order.sort_unstable();
+    for (_, form) in order {
+        let own = users.remove(&form).unwrap_or_default();
+        let others = table.forms().iter().filter(|f| id(f) != form);
+        let without = Table::new(others.cloned().collect());
+        let same = |i: &&Instance| explains(&without, i) || !explains(&table, i);
+        if own.iter().all(same) {
+            for instance in own {
+                if let Some(form) = without.find(instance.bits) {
+                    users.entry(id(form)).or_default().push(instance);
+                }
+            }
+            table = without;
+        }
+    }
+    work.forms = table.forms().to_vec();
+}
+
+/// Counts for each form the instances that it explains; forms without any are dropped unless they were
+/// known before.
+fn confirm(table: Table, corpus: &Corpus, show: usize, known: &[Form]) -> Table {
     let mut counts: BTreeMap<(u128, u128), u64> = BTreeMap::new();
     let mut failures: BTreeMap<(u128, &str), Failure> = BTreeMap::new();
     for instance in &corpus.instances {
@@ -296,7 +360,8 @@ fn confirm(table: Table, corpus: &Corpus, show: usize, keep: bool) -> Table {
     let forms = table.forms().iter().cloned().filter_map(|mut form| {
         let count = counts.remove(&(form.value, form.mask()));
         form.confirmed = count.unwrap_or(0);
-        (keep || count.is_some()).then_some(form)
+        let is_known = |f: &Form| (f.value, f.mask()) == (form.value, form.mask());
+        (count.is_some() || known.iter().any(is_known)).then_some(form)
     });
     Table::new(forms.collect())
 }

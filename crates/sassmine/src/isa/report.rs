@@ -16,9 +16,9 @@ use crate::Error;
 /// What to measure.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// The folder with cubins (searched with its subfolders).
-    #[arg(long)]
-    corpus: PathBuf,
+    /// Folders with cubins (searched with their subfolders); those for other architectures are passed over.
+    #[arg(long, required = true, num_args = 1..)]
+    corpus: Vec<PathBuf>,
     /// The architectures.
     #[arg(long, value_delimiter = ',', default_values_t = [75, 80, 86, 89, 90, 100, 120])]
     sm: Vec<u32>,

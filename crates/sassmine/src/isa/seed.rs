@@ -273,8 +273,16 @@ impl Seed {
                 Mark::Integer(_) => self.integer(seed, at) == self.integer(sample, at),
                 _ => a.mark == b.mark,
             };
-            if !same && number.replace(at).is_some() {
-                return Effect::Fixed;
+            // One field may be written twice (BAR.SYNC R4, R4).
+            let twin = |first: usize| {
+                let before = distance(&original.atoms[first].mark, &a.mark);
+                before.is_some() && before == distance(&parsed.atoms[first].mark, &b.mark)
+            };
+            match number {
+                _ if same => {}
+                None => number = Some(at),
+                Some(first) if twin(first) => {}
+                Some(_) => return Effect::Fixed,
             }
         }
         match (number, modified) {
@@ -548,9 +556,41 @@ impl Seed {
         silent.fold(0, |m, (&b, _)| m | 1u128 << b) & self.varying_in_shape & !used
     }
 
+    /// The mark whose field this one shows too, and how far behind that register it is (0 or 1): an earlier
+    /// one with the same distance in every answer in which the field changes.
+    pub fn twin(&self, at: usize) -> Option<(usize, u64)> {
+        let apart = |parsed: &Parsed, first: usize| {
+            distance(&parsed.atoms[first].mark, &parsed.atoms[at].mark)
+        };
+        let seed = self.parsed.as_ref()?;
+        (0..at).find_map(|first| {
+            let behind = apart(seed, first)?;
+            let numbered = self
+                .effects
+                .iter()
+                .filter(|e| *e.1 == Effect::Number(first));
+            let flipped = numbered.filter_map(|e| self.flipped(1 << e.0)?.parsed.as_ref());
+            let mut apart = flipped.map(|parsed| apart(parsed, first)).peekable();
+            apart.peek()?;
+            apart.all(|a| a == Some(behind)).then_some((first, behind))
+        })
+    }
+
     /// The text with another guard.
     pub fn guard_flipped(&self) -> Option<Parsed> {
         Parsed::new(&self.flipped(1 << GUARD_BIT)?.text)
+    }
+}
+
+/// Is the second mark the same register as the first, or the one behind it?
+fn distance(first: &Mark, second: &Mark) -> Option<u64> {
+    match (first, second) {
+        (Mark::Register(a, x), Mark::Register(b, y)) if a == b => match (x, y) {
+            (Some(x), Some(y)) => y.checked_sub(*x).filter(|&apart| apart <= 1),
+            (None, None) => Some(0),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

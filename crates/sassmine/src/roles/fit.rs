@@ -20,6 +20,8 @@ use crate::bench::{Bench, Reading};
 
 /// The lowest bits of the register fields.
 const FIELDS: [u32; 5] = [16, 24, 32, 40, 64];
+/// The same with one more, which few instructions have.
+const MORE_FIELDS: [u32; 6] = [16, 24, 32, 40, 48, 64];
 /// Where the field under test points.
 const HIGH: u16 = 48;
 
@@ -45,7 +47,9 @@ fn spread(bits: u128, fields: &[u32], field: u32) -> u128 {
             low
         };
         let whole = Field(at, 8);
+        // Where there are more fields, all are eight bits wide, and nvdisasm shows no register beyond 62.
         let upper = match whole.get(bits) {
+            _ if fields.len() > FIELDS.len() => 0,
             255 => 0,
             other => other & 0xc0,
         };
@@ -100,18 +104,41 @@ pub fn fit(
     let named: Vec<bool> = named.collect();
     let mut fitted: Vec<Result<Fitted, String>> =
         insts.iter().map(|_| Err(String::new())).collect();
-    for (fields, registers) in [
-        (&FIELDS[..], true),
-        (&FIELDS[..FIELDS.len() - 1], true),
-        (&[], false),
+    let fewer = &FIELDS[..FIELDS.len() - 1];
+    let mut wide = BTreeSet::new();
+    for (fields, registers, strict) in [
+        (&FIELDS[..], true, true),
+        (fewer, true, true),
+        (&FIELDS[..], true, false),
+        (fewer, true, false),
+        (&MORE_FIELDS[..], true, true),
+        (&[], false, true),
     ] {
         let open = (0..insts.len()).filter(|&at| named[at] == registers && fitted[at].is_err());
         let open: Vec<usize> = open.collect();
         let some: Vec<u128> = open.iter().map(|&at| insts[at]).collect();
-        for (at, better) in open.into_iter().zip(fit_fields(bench, sm, &some, fields)?) {
+        for (at, better) in open
+            .into_iter()
+            .zip(fit_fields(bench, sm, &some, fields, strict)?)
+        {
+            if better.is_ok() && fields.len() > FIELDS.len() {
+                wide.insert(sass::OPCODE.get(insts[at]));
+            }
             if better.is_ok() || fitted[at] == Err(String::new()) {
                 fitted[at] = better;
             }
+        }
+    }
+    // Where one instruction of an opcode needs the further field, in the others it holds URZ.
+    let has_more = |&at: &usize| wide.contains(&sass::OPCODE.get(insts[at]));
+    let again: Vec<usize> = (0..insts.len()).filter(has_more).collect();
+    let some: Vec<u128> = again.iter().map(|&at| insts[at]).collect();
+    for (at, better) in again
+        .into_iter()
+        .zip(fit_fields(bench, sm, &some, &MORE_FIELDS, true)?)
+    {
+        if better.is_ok() {
+            fitted[at] = better;
         }
     }
     Ok(fitted)
@@ -127,12 +154,14 @@ fn names_registers(text: &str) -> bool {
     })
 }
 
-/// The same by moving these register fields.
+/// The same by moving these register fields; strictly, what reaches up to the register under test from below
+/// does not begin there.
 fn fit_fields(
     bench: &Bench<'_>,
     sm: u32,
     insts: &[u128],
     fields: &[u32],
+    strict: bool,
 ) -> Result<Vec<Result<Fitted, String>>, ToolError> {
     let spreads = insts.iter().flat_map(|&bits| {
         let spreads = fields.iter().map(move |&field| spread(bits, fields, field));
@@ -150,7 +179,7 @@ fn fit_fields(
     let predicates = predicates::find(bench, &bases)?;
     let parts = insts.par_iter().zip(readings).zip(predicates);
     let explained = parts.map(|((&bits, readings), predicates)| {
-        let fitted = explain(sm, bits, fields, readings, &predicates)?;
+        let fitted = explain(sm, bits, fields, strict, readings, &predicates)?;
         let plain = readings.first().and_then(Option::as_ref);
         match plain.is_none_or(|plain| says(sm, bits, &fitted.slots) == said(plain)) {
             true => Ok(fitted),
@@ -203,6 +232,7 @@ fn explain(
     sm: u32,
     bits: u128,
     fields: &[u32],
+    strict: bool,
     readings: &[Option<Reading>],
     predicates: &Predicates,
 ) -> Result<Fitted, String> {
@@ -221,7 +251,7 @@ fn explain(
     for (&at, reading) in fields.iter().zip(spreads) {
         if let Some(reading) = reading {
             let value = Field(at, 8).get(spread(bits, fields, at));
-            slots.extend(slots_at(sm, at, value, &reading.marks));
+            slots.extend(slots_at(sm, at, value, strict, &reading.marks));
         }
     }
     let slots: Vec<Slot> = slots.into_iter().collect();
@@ -253,7 +283,7 @@ fn name(text: &str) -> String {
 }
 
 /// What is marked from the register that the field `at` names upwards.
-fn slots_at(sm: u32, at: u32, value: u16, marks: &[(File, u16, Mark)]) -> Vec<Slot> {
+fn slots_at(sm: u32, at: u32, value: u16, strict: bool, marks: &[(File, u16, Mark)]) -> Vec<Slot> {
     let mut slots = Vec::new();
     let uniform = if sm < 100 { value & 63 } else { value };
     for (file, first) in [(File::Gpr, value), (File::Uniform, uniform)] {
@@ -264,12 +294,14 @@ fn slots_at(sm: u32, at: u32, value: u16, marks: &[(File, u16, Mark)]) -> Vec<Sl
                     .any(|&(f, r, mark)| f == file && r == register && plays(mark, role))
             };
             let count = (first..).take_while(|&register| has(register)).count() as u16;
-            if count > 0 {
+            let begins = !strict || first == 0 || !has(first - 1);
+            if count > 0 && begins {
                 slots.push(Slot {
                     bit: at as u8,
                     file: sass_file(file),
                     role,
                     count,
+                    complement: false,
                 });
             }
         }
@@ -290,7 +322,7 @@ fn unexplained(sm: u32, bits: u128, slots: &[Slot], reading: &Reading) -> Result
     for &(file, register, mark) in &reading.marks {
         for role in [Role::Def, Role::Use] {
             let explained = slots.iter().any(|slot| {
-                let first = table.field(*slot).get(bits);
+                let first = table.number(*slot, bits);
                 file_of(slot.file) == Some(file)
                     && slot.role == role
                     && (first..first + slot.count).contains(&register)

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use rayon::prelude::*;
 use warpwright_sass::isa::form::OPERATION;
-use warpwright_sass::roles::{CONTROL, Entry, Field, OPCODE, Row, Table};
+use warpwright_sass::roles::{self as sass, CONTROL, Entry, Field, OPCODE, Row, Table};
 use warpwright_toolkit::Toolkit;
 use warpwright_toolkit::life_ranges::{File, Mark};
 
@@ -181,7 +181,7 @@ impl Miner<'_> {
             .par_iter()
             .map(|(opcode, fits)| {
                 let key = keys.bits.get(opcode).into_iter().flatten().copied();
-                (*opcode, entry(fits, key.collect()))
+                (*opcode, entry(self.sm, fits, &key.collect::<Vec<u8>>()))
             })
             .collect();
         for (opcode, made) in made {
@@ -316,13 +316,19 @@ fn shape(marks: &[(File, u16, Mark)]) -> BTreeMap<(File, bool), u32> {
 
 /// The rows of one opcode: by the key that flips showed, as far as the samples need it, or by one made
 /// from nothing if that is shorter.
-fn entry(fits: &[(u128, Fitted)], known: Vec<u8>) -> Result<Entry, String> {
-    let by_flips = key(fits, known).map(|key| shortened(fits, key));
-    let by_samples = key(fits, Vec::new()).map(|key| shortened(fits, key));
-    let key = match (by_flips, by_samples) {
-        (Ok(a), Ok(b)) if b.len() < a.len() => b,
-        (Ok(a), _) => a,
-        (Err(_), other) => other?,
+fn entry(sm: u32, fits: &[(u128, Fitted)], known: &[u8]) -> Result<Entry, String> {
+    let taken = registers(sm, fits);
+    let free = known.iter().copied().filter(|&bit| taken >> bit & 1 == 0);
+    let find = |known: Vec<u8>, taken: u128| {
+        let key = key(fits, known, taken)?;
+        Ok::<_, String>(shortened(fits, key))
+    };
+    // A register's number decides nothing, unless nothing else tells the forms apart.
+    let keys = [find(free.collect(), taken), find(Vec::new(), taken)];
+    let shortest = keys.into_iter().flatten().min_by_key(Vec::len);
+    let key = match shortest {
+        Some(key) => key,
+        None => find(known.to_vec(), 0).or_else(|_| find(Vec::new(), 0))?,
     };
     let mut entry = Entry {
         key,
@@ -342,7 +348,7 @@ fn entry(fits: &[(u128, Fitted)], known: Vec<u8>) -> Result<Entry, String> {
 
 /// The key made longer: where samples of one key differ, the bit that settles most of the differences
 /// joins it.
-fn key(fits: &[(u128, Fitted)], mut key: Vec<u8>) -> Result<Vec<u8>, String> {
+fn key(fits: &[(u128, Fitted)], mut key: Vec<u8>, taken: u128) -> Result<Vec<u8>, String> {
     loop {
         key.sort_unstable();
         let conflicts = conflicts(fits, &key);
@@ -350,7 +356,8 @@ fn key(fits: &[(u128, Fitted)], mut key: Vec<u8>) -> Result<Vec<u8>, String> {
             return Ok(key);
         }
         let better = |bits: &mut dyn Iterator<Item = u32>| {
-            let more = bits.map(|bit| bit as u8).filter(|bit| !key.contains(bit));
+            let more = bits.map(|bit| bit as u8);
+            let more = more.filter(|bit| !key.contains(bit) && taken >> bit & 1 == 0);
             let best = more.map(|bit| (self::conflicts(fits, &[&key[..], &[bit]].concat()), bit));
             best.min().filter(|(fewer, _)| *fewer < conflicts)
         };
@@ -366,6 +373,14 @@ fn key(fits: &[(u128, Fitted)], mut key: Vec<u8>) -> Result<Vec<u8>, String> {
             _ => return Err(format!("no key tells its forms apart (so far {key:?})")),
         }
     }
+}
+
+/// The bits that name general and uniform registers in some sample.
+fn registers(sm: u32, fits: &[(u128, Fitted)]) -> u128 {
+    let table = Table::new(sm);
+    let slots = fits.iter().flat_map(|(_, fitted)| &fitted.slots);
+    let wide = slots.filter(|s| matches!(s.file, sass::File::Gpr | sass::File::Uniform));
+    wide.fold(0, |bits, slot| table.field(*slot).set(bits, u16::MAX))
 }
 
 /// The key without what the samples do not need: flips of predicate numbers look like modifiers now and

@@ -11,7 +11,8 @@ use crate::bench::{Bench, Reading};
 /// Where a predicate field may begin.
 pub const PLACES: std::ops::Range<u32> = 66..92;
 const GUARD: Field = Field(12, 3);
-/// Pairs of predicates whose numbers differ in every bit.
+/// Pairs of predicates whose numbers differ in every bit: a field that holds them inverted shows the other
+/// one of the pair.
 const PAIRS: [(u16, u16); 3] = [(2, 5), (1, 6), (3, 4)];
 
 /// The predicates of one instruction.
@@ -21,6 +22,13 @@ pub struct Predicates {
     pub guard: Option<sass::File>,
     /// The operands.
     pub slots: Vec<Slot>,
+}
+
+/// What a field was found to name.
+struct Operand {
+    file: sass::File,
+    roles: Vec<Role>,
+    complement: bool,
 }
 
 /// One place of one instruction that is still looked at.
@@ -59,8 +67,8 @@ pub fn find(
         let mut left = Vec::new();
         for (mut place, pair) in open.into_iter().zip(readings.chunks(2)) {
             let base = bases[place.inst].map_or(&[][..], |base| &base.1.marks);
-            if let Some((file, roles)) = predicate(base, place.pairs[0], pair) {
-                found[place.inst].add(place.field, file, roles);
+            if let Some(operand) = predicate(base, place.pairs[0], pair) {
+                found[place.inst].add(place.field, operand);
                 continue;
             }
             let (one, other) = place.pairs.remove(0);
@@ -75,7 +83,12 @@ pub fn find(
 }
 
 impl Predicates {
-    fn add(&mut self, field: Field, file: sass::File, roles: Vec<Role>) {
+    fn add(&mut self, field: Field, found: Operand) {
+        let Operand {
+            file,
+            roles,
+            complement,
+        } = found;
         if field == GUARD {
             self.guard = Some(file);
             return;
@@ -85,6 +98,7 @@ impl Predicates {
             file,
             role,
             count: 1,
+            complement,
         }));
     }
 }
@@ -102,11 +116,7 @@ fn pairs(marks: &Marks) -> Vec<(u16, u16)> {
 }
 
 /// Does setting the field to two predicates make both appear?
-fn predicate(
-    base: &Marks,
-    (one, other): (u16, u16),
-    pair: &[Option<Reading>],
-) -> Option<(sass::File, Vec<Role>)> {
+fn predicate(base: &Marks, (one, other): (u16, u16), pair: &[Option<Reading>]) -> Option<Operand> {
     let [Some(first), Some(second)] = pair else {
         return None;
     };
@@ -118,14 +128,20 @@ fn predicate(
         if mark(base, one).is_some() || mark(base, other).is_some() {
             continue;
         }
-        let (Some(a), Some(b)) = (mark(&first.marks, one), mark(&second.marks, other)) else {
-            continue;
-        };
-        let alone = mark(&first.marks, other).is_none() && mark(&second.marks, one).is_none();
-        if a == b && alone {
-            let roles = [Role::Def, Role::Use].into_iter();
-            let roles = roles.filter(|&role| plays(a, role));
-            return Some((sass_file(file), roles.collect()));
+        for (here, there, complement) in [(one, other, false), (other, one, true)] {
+            let both = (mark(&first.marks, here), mark(&second.marks, there));
+            let alone = mark(&first.marks, there).is_none() && mark(&second.marks, here).is_none();
+            if let (Some(a), Some(b)) = both
+                && a == b
+                && alone
+            {
+                let roles = [Role::Def, Role::Use].into_iter();
+                return Some(Operand {
+                    file: sass_file(file),
+                    roles: roles.filter(|&role| plays(a, role)).collect(),
+                    complement,
+                });
+            }
         }
     }
     None
