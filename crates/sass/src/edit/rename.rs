@@ -40,13 +40,20 @@ impl Instruction {
         let mut expected = Vec::new();
         for &span in roles.spans() {
             let first = name(span);
-            let slot = Slot {
+            let mut slot = Slot {
                 bit: span.bit,
                 file: span.file,
                 role: span.role,
                 count: span.count,
+                complement: false,
             };
-            bits = checked(table.field(slot), span, first)?.set(bits, first);
+            slot.complement = table.number(slot, self.bits()) != span.first;
+            let field = checked(table.field(slot), span, first)?;
+            let value = match slot.complement {
+                true => (1 << field.1) - 1 - first,
+                false => first,
+            };
+            bits = field.set(bits, value);
             expected.push(Span { first, ..span });
         }
         let renamed = self.with_bits(bits);
