@@ -5,8 +5,8 @@ use std::fmt::Debug;
 
 use thiserror::Error;
 
+use crate::Span;
 use crate::ir::{Body, Function, Init, Item, Module, TopItem};
-use crate::span::Span;
 
 /// What a check found.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

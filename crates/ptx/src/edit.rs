@@ -7,10 +7,10 @@
 
 use thiserror::Error;
 
+use crate::Span;
 use crate::ir::{
     Base, Body, Directive, DirectiveKind, FuncId, Inst, Item, Module, Operand, OperandId, Reg,
 };
-use crate::span::Span;
 use crate::syntax::Kind;
 use crate::types::Type;
 

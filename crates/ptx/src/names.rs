@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::Span;
 use crate::ir::{BranchTable, CallTable, FuncId, Label, Prototype, Reg, VarId};
-use crate::span::Span;
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,10 @@
 
 use warpwright_flow::Repetition;
 
+use crate::Span;
 use crate::edit::places_in;
 use crate::ir::{Address, Base, Body, FunctionKind, Inst, Operand, Reg, Symbol, VarId};
 use crate::opcode::LatencyClass;
-use crate::span::Span;
 use crate::types::Space;
 use crate::view::View;
 

@@ -6,7 +6,7 @@
 
 use thiserror::Error;
 
-use crate::span::Span;
+use crate::Span;
 
 /// What a tile is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -20,13 +20,13 @@ use std::rc::Rc;
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 
-use crate::diag::Diagnostic;
+use crate::Diagnostic;
+use crate::Span;
 use crate::ir::{
     Base, Body, Call, FuncId, Function, FunctionKind, Imm, Inst, Module, OpcodeId, Operand,
     OperandId, Param, Reg, Symbol,
 };
 use crate::opcode::{Control, Expected, Family, Lanes, Op, Opcode, Role, Shape};
-use crate::span::Span;
 use crate::special::SpecialReg;
 use crate::types::{Space, Type, TypeKind};
 

@@ -6,7 +6,7 @@ use cranelift_entity::PrimaryMap;
 use cranelift_entity::packed_option::PackedOption;
 
 use super::*;
-use crate::span::Span;
+use crate::Span;
 use crate::types::Type;
 
 /// The body of a function.

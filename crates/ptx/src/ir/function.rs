@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{Attribute, Body, Inst, Item, Linkage, Name, Reg, VarId};
-use crate::span::Span;
+use crate::Span;
 
 /// Kernel or device function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -21,8 +21,8 @@ pub use function::*;
 pub use operand::*;
 pub use variable::*;
 
+use crate::Span;
 use crate::opcode::Opcode;
-use crate::span::Span;
 use crate::syntax::{Syntax, TileError};
 
 macro_rules! ids {
@@ -89,6 +89,16 @@ pub struct Module {
     pub items: Vec<TopItem>,
     /// Number of errors that parsing reported; such a module is for inspection alone.
     pub errors: usize,
+}
+
+impl warpwright_diag::SourceText for Module {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn text(&self) -> &Arc<str> {
+        &self.source
+    }
 }
 
 impl Module {

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::{FuncId, Linkage, Name, Symbol};
-use crate::span::Span;
+use crate::Span;
 use crate::types::{Space, Type};
 
 /// A variable or parameter.

@@ -7,12 +7,12 @@ use cranelift_entity::packed_option::PackedOption;
 use super::decl::Specifiers;
 use super::resolve::{Deferred, Place};
 use super::{Failed, MAX_NESTING, Parse, Parser};
+use crate::Span;
 use crate::ir::{
     Body, BranchTableData, CallTableData, FuncId, Inlined, Item, LabelData, Loc, LocId, Operand,
     OperandId, PrototypeData, RegData, RegDecl, Scope, ScopeData,
 };
 use crate::names::Entity;
-use crate::span::Span;
 use crate::syntax::Kind;
 use crate::types::Space;
 
@@ -398,8 +398,7 @@ impl<'s> Parser<'s> {
         let span = self.span();
         let message = format!("unknown directive `{}`", super::shorten(self.text()));
         self.report(
-            crate::diag::Diagnostic::warning("ptx::directive", message)
-                .label(span, "kept as it is"),
+            crate::Diagnostic::warning("ptx::directive", message).label(span, "kept as it is"),
         );
         self.skip_unknown_directive();
         self.keep(start)

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::{Parse, Parser};
-use crate::diag::Diagnostic;
+use crate::Diagnostic;
+use crate::Span;
 use crate::ir::{Attribute, FuncId, Linkage, PtrAttr, VarId, Variable};
 use crate::names::Entity;
-use crate::span::Span;
 use crate::syntax::Kind;
 use crate::types::{Space, Type};
 

@@ -5,8 +5,8 @@
 //! exact bits of a single (`0f…`), which take part in no arithmetic but a sign.
 
 use super::{Failed, Parse, Parser};
+use crate::Span;
 use crate::ir::Imm;
-use crate::span::Span;
 use crate::syntax::Kind;
 
 /// Lanes of a warp: the value of `WARP_SZ`.

@@ -4,13 +4,13 @@ use smallvec::SmallVec;
 
 use super::decl::Specifiers;
 use super::{Failed, Parse, Parser};
-use crate::diag::Diagnostic;
+use crate::Diagnostic;
+use crate::Span;
 use crate::ir::{
     Dims, Directive, DirectiveKind, FuncId, Function, FunctionKind, Linkage, Param, RegData,
     RegDecl, Scope, TopItem,
 };
 use crate::names::Entity;
-use crate::span::Span;
 use crate::syntax::Kind;
 use crate::types::Space;
 

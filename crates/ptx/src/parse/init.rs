@@ -3,9 +3,9 @@
 use smallvec::SmallVec;
 
 use super::{Parse, Parser};
+use crate::Span;
 use crate::ir::{Imm, Init, InitData, InitRef, Symbol, VarId};
 use crate::names::Entity;
-use crate::span::Span;
 use crate::syntax::Kind;
 use crate::types::Type;
 

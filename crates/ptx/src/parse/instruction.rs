@@ -1,9 +1,9 @@
 //! Instructions: guard, opcode, operands.
 
 use super::{Parse, Parser};
+use crate::Span;
 use crate::ir::{Guard, InstData, Item};
 use crate::names::Entity;
-use crate::span::Span;
 use crate::syntax::Kind;
 use crate::types::Type;
 

@@ -18,11 +18,11 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::Diagnostic;
+use crate::Diagnostic;
+use crate::Span;
 use crate::ir::{FuncId, Header, Module, OpcodeId, TopItem};
 use crate::names::Names;
 use crate::opcode::Opcode;
-use crate::span::Span;
 use crate::syntax::{Kind, Syntax, Tile, scan};
 
 /// Deepest nesting of scopes, operands, initialisers and expressions.

@@ -2,9 +2,9 @@
 
 use super::resolve::operand_of;
 use super::{Parse, Parser};
+use crate::Span;
 use crate::ir::{Address, Base, OpcodeId, Operand, Part, Symbol};
 use crate::names::Entity;
-use crate::span::Span;
 use crate::special::SpecialReg;
 use crate::syntax::Kind;
 

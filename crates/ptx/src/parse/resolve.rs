@@ -3,9 +3,9 @@
 use std::mem;
 
 use super::{Failed, Parse, Parser};
+use crate::Span;
 use crate::ir::{Base, Body, BranchTable, CallTable, FuncId, Operand, OperandId, Symbol};
 use crate::names::Entity;
-use crate::span::Span;
 
 /// An operand or table entry whose name is not declared yet: labels may come later.
 pub(super) struct Deferred {

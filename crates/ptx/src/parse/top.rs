@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::decl::Specifiers;
 use super::{Failed, Parse, Parser};
-use crate::diag::Diagnostic;
+use crate::Diagnostic;
+use crate::Span;
 use crate::ir::{File, FunctionKind, TopItem};
 use crate::names::Entity;
-use crate::span::Span;
 use crate::syntax::Kind;
 use crate::types::Space;
 
@@ -360,7 +360,7 @@ impl<'s> Parser<'s> {
     ) {
         let message = format!("`{}` is not declared", super::shorten(name));
         let mut diagnostic = Diagnostic::error("ptx::name", message).label(span, "unknown name");
-        if let Some(near) = crate::diag::nearest(name, visible) {
+        if let Some(near) = warpwright_diag::nearest(name, visible) {
             diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
         }
         self.report(diagnostic);

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::ops::Range;
 
-/// A half-open range of bytes `start..end` in a module's source text.
+/// A half-open range of bytes `start..end` in a source text.
 ///
-/// Sources are limited to 2 GiB; the parser refuses larger ones.
+/// Offsets beyond 4 GiB count as 4 GiB; the parser of PTX refuses sources beyond 2 GiB.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
     /// First byte.
@@ -57,6 +57,13 @@ impl Span {
     /// character).
     pub fn text(self, source: &str) -> &str {
         source.get(self.range()).unwrap_or("")
+    }
+}
+
+impl From<Range<usize>> for Span {
+    fn from(range: Range<usize>) -> Span {
+        let offset = |at| u32::try_from(at).unwrap_or(u32::MAX);
+        Span::new(offset(range.start), offset(range.end))
     }
 }
 
