@@ -24,6 +24,7 @@ use crate::recipe::{Decision, Recipe};
 use crate::residency::{occupy, stairs};
 use crate::rewrite::{Setting, Site};
 use crate::score::score_all;
+use crate::slice::slice;
 
 /// Explores one kernel: all candidates, scored, and the choice. `default` is the build of the
 /// untouched module.
@@ -37,21 +38,26 @@ pub fn explore(
     done: &(dyn Fn(&Candidate) + Sync),
 ) -> Result<KernelOutcome, OptError> {
     let setting = setting(function, request)?;
+    let slice = slice(module, &function.name);
     let mut exploration = Exploration {
         workshop,
-        module,
+        module: slice.as_ref().unwrap_or(module),
+        is_alone: module.kernels().count() == 1,
         name: &function.name,
         setting,
         known,
         done,
-        may_be_fused: may_be_fused(module),
+        may_be_fused: may_be_fused(slice.as_ref().unwrap_or(module)),
         usage: None,
         built: Vec::new(),
     };
     let mut notes = notes(module, function, &setting, request);
     exploration.begin(default)?;
-    match (function.opaque(), module.function(&function.name)) {
-        (None, Some(id)) => exploration.rounds(id, function, request)?,
+    match (
+        function.opaque(),
+        exploration.module.function(&function.name),
+    ) {
+        (None, Some(id)) => exploration.rounds(id, request)?,
         (opaque, _) => notes.push(passed_through(module, function, opaque.unwrap_or_default())),
     }
     exploration.score();
@@ -61,7 +67,10 @@ pub fn explore(
 
 struct Exploration<'a> {
     workshop: &'a Workshop<'a>,
+    /// The kernel and what it needs, or the whole module where they cannot be parted.
     module: &'a Module,
+    /// Is it the only kernel of the user's module?
+    is_alone: bool,
     name: &'a str,
     setting: Setting<'a>,
     known: &'a Known,
@@ -84,12 +93,8 @@ impl Exploration<'_> {
         Ok(())
     }
 
-    fn rounds(
-        &mut self,
-        id: FuncId,
-        function: &Function,
-        request: &Request,
-    ) -> Result<(), OptError> {
+    fn rounds(&mut self, id: FuncId, request: &Request) -> Result<(), OptError> {
+        let function = &self.module.functions[id];
         let Setting {
             gpu,
             block,
@@ -105,7 +110,7 @@ impl Exploration<'_> {
             natural: resources.registers,
             stairs: &tops,
             promised_block: block.is_given().then(|| block.threads()),
-            module_options: self.module.kernels().count() == 1,
+            module_options: self.is_alone,
             shared_spilling: shared_spilling_obstacle(self.module, function, dynamic_smem)
                 .is_none(),
             spill_to_shared: spill_to_shared_obstacle(self.module, function, request).is_none(),

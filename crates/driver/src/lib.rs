@@ -1,7 +1,8 @@
 //! The pipeline: Recipe, Candidate, choice; the only room that knows every level.
 //!
 //! * [`recipe`], [`candidate`]: the decisions about a kernel, and what came of them.
-//! * [`kernel`]: what the PTX says about a kernel before any build.
+//! * [`kernel`]: what the PTX says about a kernel before any build; [`slice`](mod@slice): the kernel without the
+//!   others of its module.
 //! * [`propose`] -> [`realise`] -> [`build`] -> [`residency`], [`score`] -> [`choose`]: the steps,
 //!   put together by [`explore`] and [`opt`].
 //! * [`rewrite`], [`finish`]: our own passes within a recipe, before and after ptxas. [`throttle`] has
@@ -44,6 +45,7 @@ pub mod remat;
 pub mod residency;
 pub mod rewrite;
 pub mod score;
+pub mod slice;
 pub mod spare;
 pub mod spill;
 mod spill_code;
