@@ -125,7 +125,21 @@ pub fn spill_to_shared(
     let new = Elf::parse(&bytes)?;
     prove(&original, &new, kernel, &launch, setting)?;
     without_hazards(&new, kernel)?;
+    without_second_copy(&new)?;
     Ok(bytes)
+}
+
+/// From sm_100 on a cubin holds its program twice. The intermediate copy, from which a driver can make code for
+/// another GPU of the family, would still use the stack that is gone.
+fn without_second_copy(elf: &Elf) -> Result<(), DemoteError> {
+    let is_copy = |name: &str| name.starts_with(".nv.capmerc") || name.starts_with(".nv.merc");
+    match elf.sections.iter().find(|section| is_copy(&section.name)) {
+        None => Ok(()),
+        Some(copy) => Err(other(format!(
+            "the cubin holds an intermediate copy of the program ({}), which would stay the old one",
+            copy.name
+        ))),
+    }
 }
 
 /// The moved accesses keep their control fields, but a load from shared memory is no load from local
