@@ -309,6 +309,7 @@ impl Reader<'_, '_> {
             file: span.file,
             role: span.role,
             count: span.count,
+            complement: false,
         };
         let field = self.function.table.field(slot);
         ((1u128 << field.1) - 1) << field.0
