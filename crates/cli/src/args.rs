@@ -243,8 +243,8 @@ pub struct CheckArgs {
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_block)]
     pub block: Option<[u32; 3]>,
     /// The most dynamic shared memory of a launch in bytes per block, for cubins
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
-    pub dynamic_smem: u32,
+    #[arg(long, value_name = "BYTES")]
+    pub dynamic_smem: Option<u32>,
     #[command(flatten)]
     pub setup: RunSetup,
     /// Print one JSON document on stdout and nothing else there

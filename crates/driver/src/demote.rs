@@ -229,7 +229,7 @@ fn prove(
 ) -> Result<(), DemoteError> {
     let options = CubinOptions {
         block: launch.is_promise.then_some(setting.block.dims),
-        dynamic_smem: setting.dynamic_smem,
+        dynamic_smem: Some(setting.dynamic_smem),
     };
     match check_kernels(original, new, kernel, &options) {
         verdict if verdict.is_proved() => Ok(()),

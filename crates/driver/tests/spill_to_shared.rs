@@ -274,7 +274,7 @@ fn slots_stand_behind_static_and_dynamic_memory_whatever_a_launch_has() {
     assert_eq!(first, (OWN + DYNAMIC).next_multiple_of(16));
     assert_eq!(good.shared_bytes(&kernel), u64::from(ends.max().unwrap()));
     let options = CubinOptions {
-        dynamic_smem: DYNAMIC,
+        dynamic_smem: Some(DYNAMIC),
         ..CubinOptions::default()
     };
     for less in [4, DYNAMIC] {

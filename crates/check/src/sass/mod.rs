@@ -5,14 +5,16 @@
 //! (docs/checker.md, 'Spill slots'); everything else must be done by both, access by access.
 
 mod bits;
+mod dynamic;
 mod function;
 mod returns;
 mod step;
+mod surroundings;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use warpwright_sass::elf::info::{Attribute, Value};
+use warpwright_sass::elf::info::Attribute;
 use warpwright_sass::elf::{Elf, ElfError, Info, KernelSections};
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::roles::{File, Table};
@@ -26,13 +28,17 @@ use function::{Memory, SassFunction};
 /// Registers at the end of those that a cubin states which code must not name (docs/checker.md).
 const RESERVED: u32 = 2;
 
+const NOT_STATED: &str = "launches of the original may have dynamic shared memory where the rewritten \
+    version has memory of its own: state the most with --dynamic-smem BYTES, or 0 if there is none";
+
 /// What is known about launches.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CubinOptions {
     /// The block that all launches will have.
     pub block: Option<[u32; 3]>,
-    /// The most dynamic shared memory that a launch will have, in bytes.
-    pub dynamic_smem: u32,
+    /// The most dynamic shared memory that a launch will have, in bytes. Unless it is given, kernels that
+    /// may use any are undecided where the rewritten version has shared memory of its own.
+    pub dynamic_smem: Option<u32>,
 }
 
 /// All kernels of `original`, by name, with the verdict on the kernel of that name in `new`.
@@ -78,7 +84,10 @@ fn try_check(elves: [&Elf; 2], name: &str, options: &CubinOptions) -> Result<Ver
     if original.elf.target() != new.elf.target() {
         return Err("they are for different architectures".to_owned());
     }
-    different_surroundings(&original, &new)?;
+    surroundings::different(&original, &new)?;
+    if surroundings::is_identical(&original, &new)? {
+        return Ok(Verdict::Proved);
+    }
     let threads = threads(&original, &new, options)?;
     new.check_registers()?;
     let table = Table::for_sm(new.elf.target().sm).ok_or("the architecture is not known")?;
@@ -86,8 +95,11 @@ fn try_check(elves: [&Elf; 2], name: &str, options: &CubinOptions) -> Result<Ver
         return Err("it states less shared memory than the original".to_owned());
     }
     // Launches may have less dynamic shared memory, or none: then only the section is there.
-    let end = original.shared_end(options.dynamic_smem)?;
+    let end = original.shared_end(options.dynamic_smem.unwrap_or(0))?;
     let area = end..new.shared_end(0)?.max(end);
+    if !area.is_empty() && options.dynamic_smem.is_none() && original.may_use_dynamic(table) {
+        return Err(NOT_STATED.to_owned());
+    }
     let mut first = original.function("original", end..end, table);
     let mut second = new.function("rewritten", area, table);
     let is_aligned = first.skeleton() == second.skeleton();
@@ -103,7 +115,7 @@ impl<'e> Side<'e> {
         let code = code.map_err(|e: CodeError| e.to_string())?;
         let info = elf.info(&format!(".nv.info.{name}")).map_err(text)?;
         Ok(Side {
-            relocations: relocations(elf, name).map_err(text)?,
+            relocations: surroundings::relocations(elf, name).map_err(text)?,
             registers: elf.registers(&sections).map_err(text)?.unwrap_or(0),
             info: info.unwrap_or_default(),
             sections,
@@ -142,6 +154,14 @@ impl<'e> Side<'e> {
             .and_then(|end| end.checked_next_multiple_of(16))
             .filter(|&end| end < 1 << 23)
             .ok_or_else(|| "its shared memory is too large".to_owned())
+    }
+
+    /// May it use shared memory behind its section?
+    fn may_use_dynamic(&self, table: &Table) -> bool {
+        let section = self.elf.shared_bytes(&self.sections);
+        dynamic::may_be_used(&self.code, table, section, |at| {
+            self.relocations.contains_key(&at)
+        })
     }
 
     /// Does the register count cover every register that is named?
@@ -188,79 +208,6 @@ fn threads(original: &Side, new: &Side, options: &CubinOptions) -> Result<Thread
 
 fn count(block: [u32; 3]) -> u32 {
     block.iter().fold(1, |all, &n| all.saturating_mul(n))
-}
-
-/// Attributes that say where something stands, how much memory or how many registers there are, or
-/// which blocks are taken: looked at elsewhere, or following from the code.
-const FREE: &[Attribute] = &[
-    Attribute::EXIT_INSTR_OFFSETS,
-    Attribute::S2RCTAID_INSTR_OFFSETS,
-    Attribute::LD_CACHEMOD_INSTR_OFFSETS,
-    Attribute::COOP_GROUP_INSTR_OFFSETS,
-    Attribute::INT_WARP_WIDE_INSTR_OFFSETS,
-    Attribute::ATOM_SYS_INSTR_OFFSETS,
-    Attribute::MBARRIER_INSTR_OFFSETS,
-    Attribute::INDIRECT_BRANCH_TARGETS,
-    Attribute::ANNOTATIONS,
-    Attribute::INSTR_OFFSETS,
-    Attribute::MAX_THREADS,
-    Attribute::REQNTID,
-    Attribute::MAXREG_COUNT,
-];
-
-/// Everything of the module beside this kernel's code must be as it was.
-fn different_surroundings(original: &Side, new: &Side) -> Result<(), String> {
-    let facts = |side: &Side| -> Vec<(u8, Value)> {
-        let records = side.info.records.iter();
-        let kept = records.filter(|record| !FREE.contains(&record.attribute));
-        kept.map(|record| (record.attribute.0, record.value.clone()))
-            .collect()
-    };
-    if facts(original) != facts(new) {
-        return Err("its .nv.info says other things about launches".to_owned());
-    }
-    let name = &new.sections.name;
-    let data = |side: &Side| -> BTreeMap<String, (u64, Vec<u8>)> {
-        let sections = side.elf.sections.iter();
-        let kept = sections.filter(|section| is_data(&section.name, name));
-        kept.map(|s| (s.name.clone(), (s.size(), s.data.clone())))
-            .collect()
-    };
-    if data(original) != data(new) {
-        return Err("constants or variables of the module differ".to_owned());
-    }
-    Ok(())
-}
-
-/// Is it a section with variables or constants, this kernel's shared memory left out?
-fn is_data(section: &str, kernel: &str) -> bool {
-    let is_memory = [".nv.constant", ".nv.global", ".nv.shared", ".nv.local"]
-        .iter()
-        .any(|prefix| section.starts_with(prefix));
-    is_memory && section != format!(".nv.shared.{kernel}")
-}
-
-/// What relocations put into instructions, by index.
-fn relocations(elf: &Elf, name: &str) -> Result<BTreeMap<u32, String>, ElfError> {
-    let symbols = elf.symbols()?;
-    let mut texts: BTreeMap<u32, String> = BTreeMap::new();
-    for kind in [".rel.text.", ".rela.text."] {
-        let Some(index) = elf.section_index(&format!("{kind}{name}")) else {
-            continue;
-        };
-        for relocation in elf.relocations(index)? {
-            let symbol = symbols.get(relocation.symbol as usize);
-            let symbol = symbol.map_or("?", |symbol| symbol.name.as_str());
-            let (at, kind) = (relocation.offset % 16, relocation.kind);
-            let addend = relocation.addend.unwrap_or(0);
-            let text = format!(" {symbol}+{addend} as {kind} at {at}");
-            texts
-                .entry((relocation.offset / 16) as u32)
-                .or_default()
-                .push_str(&text);
-        }
-    }
-    Ok(texts)
 }
 
 /// The word of constant bank 0 with the initial stack pointer, as ptxas reads it.

@@ -22,7 +22,7 @@ type Result<T> = std::result::Result<T, Unsupported>;
 
 /// Operations whose results depend on their operands alone. `LDC` and its like read memory that
 /// does not change while the kernel runs.
-const PURE: &[&str] = &[
+pub(super) const PURE: &[&str] = &[
     "BMSK",
     "BREV",
     "DADD",
