@@ -24,7 +24,7 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Resources, occupancy staircase, register pressure by instruction and source line
+    /// Resources, occupancy staircase; of CUDA C and PTX register pressure by instruction and source line
     Explain(ExplainArgs),
     /// Propose variants, build, predict, choose, write; no GPU needed
     Opt(OptArgs),

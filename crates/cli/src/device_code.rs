@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use warpwright_sass::Cubin;
 use warpwright_sass::elf::Elf;
 use warpwright_sass::fatbin::{Fatbin, FatbinError, Kind};
 use warpwright_target::Gpu;
@@ -23,6 +24,13 @@ pub struct Embedded {
     entry: usize,
     /// The cubin.
     pub bytes: Vec<u8>,
+}
+
+impl Embedded {
+    /// Does it have kernels? What cannot be read may have some: whoever reads it next says what is wrong.
+    pub fn has_kernels(&self) -> bool {
+        Cubin::parse(&self.bytes).map_or(true, |cubin| cubin.kernels.iter().any(|k| k.is_entry))
+    }
 }
 
 /// The cubins of a file for a GPU; without one, those of the only architecture that it has.
@@ -94,6 +102,7 @@ impl DeviceCode {
         let Some(function) = function else {
             return Ok(self);
         };
+        let names = self.functions();
         if self.fat.is_some() {
             self.cubins.retain(|cubin| {
                 let elf = Elf::parse(&cubin.bytes);
@@ -102,11 +111,22 @@ impl DeviceCode {
         }
         match self.cubins.is_empty() {
             true => Err(Failure::input(format!(
-                "`{}` has no function `{function}`",
-                self.name
+                "`{}` has no function `{function}`; it has {}",
+                self.name,
+                some_names(&names)
             ))),
             false => Ok(self),
         }
+    }
+
+    /// The functions that its cubins have.
+    pub fn functions(&self) -> Vec<String> {
+        let cubins = self.cubins.iter();
+        let parsed = cubins.filter_map(|cubin| Cubin::parse(&cubin.bytes).ok());
+        parsed
+            .flat_map(|cubin| cubin.kernels)
+            .map(|kernel| kernel.name)
+            .collect()
     }
 
     /// The file with these cubins in the place of its own.
@@ -131,5 +151,15 @@ impl DeviceCode {
             }
         }
         Ok(fat.into_bytes())
+    }
+}
+
+/// The first few names of a list, for a message.
+pub fn some_names(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    match names.len() {
+        0 => "none".to_owned(),
+        1..=SHOWN => names.join(", "),
+        all => format!("{}, … ({all} in all)", names[..SHOWN].join(", ")),
     }
 }

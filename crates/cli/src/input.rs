@@ -63,6 +63,11 @@ impl Input {
         if bytes.is_empty() {
             return Err(Failure::input(format!("`{name}` is empty")));
         }
+        if bytes.starts_with(b"!<arch>\n") {
+            return Err(Failure::input(format!(
+                "`{name}` is an archive: extract its objects with `ar x` and name one of them"
+            )));
+        }
         let level = detect(path, &bytes).ok_or_else(|| {
             Failure::input(format!(
                 "`{name}` is neither CUDA C (.cu), nor PTX (no `.version` directive), nor a cubin, nor a file \

@@ -48,7 +48,11 @@ fn main() -> ExitCode {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(),
         Err(panic) => match panic_text(&*panic) {
-            // `println!` panics when nobody reads on, or the disk is full.
+            // `println!` panics when nobody reads on, or the disk is full. A reader that has seen enough
+            // (`| head`) needs no message.
+            text if text.starts_with("failed printing to std") && text.contains("Broken pipe") => {
+                Failure::Quiet(1).report()
+            }
             text if text.starts_with("failed printing to std") => Failure::input(text).report(),
             text => Failure::Internal(text).report(),
         },

@@ -92,12 +92,14 @@ pub fn module(
             parse(&input.name, input.text()?)
         }
         Level::Cuda => {
+            refuse_ptxas_options(nvcc)?;
             let target = gpu.map_or_else(|| DEFAULT_GPU.to_string(), Gpu::target);
             let ptx = compile(cli, Path::new(&input.name), &target, nvcc, lineinfo)?;
             parse(&input.name, &ptx)
         }
         Level::Cubin => Err(Failure::input(format!(
-            "`{}` is a cubin, but CUDA C or PTX is needed here (`warpwright explain` reads cubins)",
+            "`{}` is a cubin, but CUDA C or PTX is needed here (`warpwright explain`, `opt`, `sass`, passes over \
+             machine code, and `check` of two cubins read them)",
             input.name
         ))),
         Level::Stencil => Err(Failure::input(format!(
@@ -105,9 +107,27 @@ pub fn module(
             input.name
         ))),
         Level::Fat => Err(Failure::input(format!(
-            "`{}` is a host file or fat binary, but CUDA C or PTX is needed here (`warpwright explain`, `sass` \
-             and passes over machine code read the cubins in it)",
+            "`{}` is a host file or fat binary, which is not read here: extract a cubin with \
+             `cuobjdump -xelf all {0}` and name that (`warpwright explain`, `sass` and passes over machine code \
+             read the cubins in such files as they are)",
             input.name
+        ))),
+    }
+}
+
+/// nvcc makes PTX here, and candidates are assembled with limits of their own: what is meant for ptxas would
+/// be dropped without a word.
+fn refuse_ptxas_options(nvcc: &[String]) -> Result<(), Failure> {
+    let is_for_ptxas = |word: &&String| {
+        let name = word.trim_start_matches('-');
+        let name = name.split_once('=').map_or(name, |(name, _)| name);
+        word.starts_with('-') && ["maxrregcount", "Xptxas", "ptxas-options"].contains(&name)
+    };
+    match nvcc.iter().find(is_for_ptxas) {
+        None => Ok(()),
+        Some(word) => Err(Failure::Usage(format!(
+            "`{word}` after `--` is for ptxas, but nvcc only makes PTX here: it would have no effect (state \
+             register limits in the source with __maxnreg__ or __launch_bounds__, or give a cubin built with it)"
         ))),
     }
 }

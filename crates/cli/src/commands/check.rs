@@ -44,6 +44,12 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         (false, None) if a.level == Level::Cubin && b.level == Level::Cubin => {
             ("symbolically", cubins(args, &a, &b)?)
         }
+        (false, None) if (a.level == Level::Cubin) != (b.level == Level::Cubin) => {
+            return Err(Failure::input(format!(
+                "`{}` and `{}` are of different kinds: two cubins are compared, or two of CUDA C and PTX",
+                a.name, b.name
+            )));
+        }
         (false, None) => {
             let modules = (load(cli, &a)?, load(cli, &b)?);
             ("symbolically", symbolically(args, &modules)?)

@@ -126,7 +126,9 @@ fn of_cubins(
 ) -> Result<(Gpu, Vec<Explanation>), Failure> {
     let mut all = Vec::new();
     let mut target = named;
-    for cubin in device_code::of(input, named.as_ref())?.cubins {
+    let code = device_code::of(input, named.as_ref())?;
+    let names = code.functions();
+    for cubin in code.cubins {
         let cubin = Cubin::parse(&cubin.bytes);
         let cubin = cubin.map_err(|e| Failure::input(format!("`{}`: {e}", input.name)))?;
         let (gpu, explanations) = of_cubin(args, &cubin, target)?;
@@ -135,10 +137,14 @@ fn of_cubins(
     }
     match target {
         Some(gpu) if !all.is_empty() => Ok((gpu, all)),
-        _ => Err(Failure::input(format!(
-            "`{}` holds no such kernel",
-            input.name
-        ))),
+        _ => Err(Failure::input(match &args.kernel.kernel {
+            Some(kernel) => format!(
+                "`{}` has no kernel `{kernel}`; it has {}",
+                input.name,
+                device_code::some_names(&names)
+            ),
+            None => format!("`{}` has no kernel", input.name),
+        })),
     }
 }
 

@@ -10,7 +10,7 @@ use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{
     self, DEFAULT_MARGIN, KernelOutcome, KernelReport, Known, OptError, Request,
 };
-use warpwright_driver::{Peers, explore::explore};
+use warpwright_driver::{Peers, Resources, explore::explore};
 use warpwright_ptx::Module;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
@@ -209,7 +209,7 @@ pub fn explore_all(
 }
 
 /// Saves every candidate's cubin as KERNEL.CANDIDATE.cubin.
-fn keep(folder: &Path, outcomes: &[KernelOutcome]) -> Result<(), Failure> {
+pub fn keep(folder: &Path, outcomes: &[KernelOutcome]) -> Result<(), Failure> {
     std::fs::create_dir_all(folder)
         .map_err(|e| Failure::input(format!("cannot make `{}`: {e}", folder.display())))?;
     for outcome in outcomes {
@@ -288,7 +288,11 @@ pub fn print_kernel(report: &KernelReport) {
     ]);
     for (i, c) in report.candidates.iter().enumerate() {
         let mark = if i == report.chosen { "*" } else { "" };
-        let resources = c.resources.clone().unwrap_or_default();
+        // What was never built has no figures.
+        let figure = |f: fn(&Resources) -> u32| {
+            let resources = c.resources.as_ref();
+            resources.map_or_else(|| "–".to_owned(), |r| f(r).to_string())
+        };
         let residency = |f: fn(&warpwright_driver::Residency) -> String| {
             c.residency.as_ref().map(f).unwrap_or_default()
         };
@@ -305,9 +309,9 @@ pub fn print_kernel(report: &KernelReport) {
         table.row(vec![
             mark.into(),
             c.name(),
-            resources.registers.to_string(),
-            (resources.spill_store_bytes + resources.spill_load_bytes).to_string(),
-            resources.shared_bytes.to_string(),
+            figure(|r| r.registers),
+            figure(|r| r.spill_store_bytes + r.spill_load_bytes),
+            figure(|r| r.shared_bytes),
             residency(|r| r.blocks.to_string()),
             residency(|r| r.warps.to_string()),
             residency(|r| format!("{:.0}%", r.percent)),

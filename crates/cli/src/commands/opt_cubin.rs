@@ -4,7 +4,7 @@ use warpwright_driver::context::Context;
 use warpwright_driver::cubin;
 use warpwright_driver::opt::DEFAULT_MARGIN;
 
-use super::opt::{Document, finish};
+use super::opt::{Document, finish, keep};
 use crate::args::{Emit, OptArgs};
 use crate::failure::Failure;
 use crate::input::Input;
@@ -27,11 +27,23 @@ pub fn run(args: &OptArgs, input: &Input) -> Result<(), Failure> {
         ..Context::default()
     };
     let gpu = cubin::gpu(&input.bytes, context.gpu)?;
+    if args
+        .output
+        .extension()
+        .is_some_and(|ending| ending == "ptx")
+    {
+        return Err(Failure::Usage(
+            "FILE is a cubin, and so is the result: OUT is not to end in .ptx".into(),
+        ));
+    }
     let mut bytes = input.bytes.clone();
     let mut reports = Vec::new();
     for name in cubin::kernels(&bytes, context.kernel)? {
         let outcome = cubin::explore(&bytes, &name, &gpu, &context, DEFAULT_MARGIN)?;
         bytes.clone_from(&outcome.built[outcome.report.chosen].cubin);
+        if let Some(folder) = &args.keep {
+            keep(folder, std::slice::from_ref(&outcome))?;
+        }
         reports.push(outcome.report);
     }
     let document = Document {

@@ -85,6 +85,11 @@ fn on_cubin(args: &PassArgs, pass: &CubinPass, file: &Path) -> Result<(), Failur
     let code = device_code::of(&input, context.gpu.as_ref())?.with_function(context.kernel)?;
     let mut edited = Vec::new();
     for cubin in &code.cubins {
+        // nvcc links stubs without kernels into programs and libraries.
+        if code.cubins.len() > 1 && !cubin.has_kernels() {
+            edited.push(cubin.bytes.clone());
+            continue;
+        }
         let made = pass.run(&cubin.bytes, &context)?;
         for note in &made.notes {
             eprintln!("{note}");

@@ -10,6 +10,7 @@ use warpwright_sass::isa::decode;
 use warpwright_sass::roundtrip::{self, Broken};
 use warpwright_sass::text::{self, Function};
 use warpwright_sass::{Elf, ElfError, Instruction};
+use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, PtxasJob};
 
 use super::print_json;
@@ -41,11 +42,14 @@ fn cubins(cli: &Cli, args: &SassInput) -> Result<(String, Vec<Vec<u8>>), Failure
     let gpu = session::named_gpu(args.gpu.as_deref())?;
     if matches!(input.level, Level::Cubin | Level::Fat) {
         let is_cubin = input.level == Level::Cubin;
-        if is_cubin && gpu.is_some() || !args.nvcc.is_empty() {
-            let text = "FILE is machine code: there is nothing to compile or to choose";
+        if !args.nvcc.is_empty() {
+            let text = "FILE is machine code: there is nothing to compile";
             return Err(Failure::Usage(text.into()));
         }
         let code = device_code::of(&input, gpu.as_ref())?;
+        if let (true, Some(gpu), Some(cubin)) = (is_cubin, &gpu, code.cubins.first()) {
+            runs_on(&input.name, &cubin.bytes, gpu)?;
+        }
         let code = code.with_function(args.kernel.as_deref().filter(|_| !is_cubin))?;
         let cubins = code.cubins.into_iter().map(|cubin| cubin.bytes).collect();
         return Ok((input.name, cubins));
@@ -56,6 +60,18 @@ fn cubins(cli: &Cli, args: &SassInput) -> Result<(String, Vec<Vec<u8>>), Failure
     let job = PtxasJob::new(&module.source, &target);
     let built = BuildCache::standard().ptxas(&toolkit.ptxas()?, &job)?;
     Ok((input.name, vec![built.cubin]))
+}
+
+/// A GPU that is named beside a cubin must be one that runs it.
+fn runs_on(name: &str, cubin: &[u8], gpu: &Gpu) -> Result<(), Failure> {
+    let elf = Elf::parse(cubin).map_err(|e| Failure::input(format!("`{name}`: {e}")))?;
+    let (sm, wanted) = (elf.target().sm, gpu.arch.sm);
+    match sm / 10 == wanted / 10 && sm <= wanted {
+        true => Ok(()),
+        false => Err(Failure::input(format!(
+            "`{name}` is a cubin for sm_{sm}, which does not run on {gpu}"
+        ))),
+    }
 }
 
 /// Functions with a section of their own, or the one that was asked for.

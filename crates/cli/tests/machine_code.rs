@@ -1,0 +1,106 @@
+//! Machine code on the command line: what nvcc links into libraries, and requests that cannot be met.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use warpwright_toolkit::testing::require_toolkit;
+
+/// Two kernels that spill under 32 registers.
+const KERNELS: &str = "
+#define BODY(N) \\
+  float x[N]; \\
+  _Pragma(\"unroll\") for (int i = 0; i < N; i++) x[i] = p[threadIdx.x + 64 * i]; \\
+  _Pragma(\"unroll\") for (int i = 0; i < N; i++) x[i] = x[i] * x[N - 1 - i] + sqrtf(x[(i * 7 + 3) % N]); \\
+  _Pragma(\"unroll\") for (int i = 0; i < N; i++) p[threadIdx.x + 64 * i] = x[i] + x[(i * 5 + 1) % N];
+extern \"C\" __global__ void first(float *p) { BODY(48) }
+extern \"C\" __global__ void second(float *p) { BODY(56) }
+";
+
+fn warpwright(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+    let cache = folder.join("cache");
+    command.current_dir(folder).env("WARPWRIGHT_CACHE", cache);
+    let toolkit = require_toolkit("warpwright on machine code").unwrap();
+    let ptxas = toolkit.ptxas().unwrap().tool().path.clone();
+    let root = ptxas.parent().and_then(Path::parent).unwrap();
+    command.env("WARPWRIGHT_TOOLKIT", root);
+    command.args(args).output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    // The report breaks lines where the terminal ends.
+    let text = String::from_utf8_lossy(&output.stderr).replace('│', " ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A folder with the kernels as source, and as nvcc makes `out` of them.
+fn folder(test: &str, more: &[&str], out: &str) -> Option<tempfile::TempDir> {
+    let toolkit = require_toolkit(test)?;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), KERNELS).unwrap();
+    let nvcc = toolkit.nvcc().unwrap().tool().path.clone();
+    let mut command = Command::new(nvcc);
+    command.args(["-arch=sm_90", "-maxrregcount=32", "k.cu", "-o", out]);
+    let status = command.args(more).current_dir(folder.path()).status();
+    assert!(status.unwrap().success());
+    Some(folder)
+}
+
+#[test]
+fn stubs_without_kernels_are_passed_over() {
+    let library = ["-shared", "-Xcompiler", "-fPIC"];
+    let Some(folder) = folder("stubs_without_kernels_are_passed_over", &library, "k.so") else {
+        return;
+    };
+    let args = ["--gpu", "sm_90", "--block", "64", "-o", "new.so"];
+    let pass = [&["pass", "spill-to-shared", "k.so"], &args[..]].concat();
+    let done = warpwright(folder.path(), &pass);
+    let said = stderr(&done);
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    for kernel in ["first", "second"] {
+        assert!(said.contains(&format!("{kernel}: spills moved")), "{said}");
+    }
+    let explained = warpwright(folder.path(), &["explain", "new.so"]);
+    let text = String::from_utf8_lossy(&explained.stdout).into_owned();
+    assert_eq!(text.matches(" 0 bytes stack").count(), 2, "{text}");
+}
+
+#[test]
+fn requests_that_cannot_be_met_are_refused_by_name() {
+    let test = "requests_that_cannot_be_met_are_refused_by_name";
+    let Some(folder) = folder(test, &["-cubin"], "k.cubin") else {
+        return;
+    };
+    std::fs::write(folder.path().join("k.a"), b"!<arch>\n").unwrap();
+    let cases: [(&[&str], i32, &str); 7] = [
+        (
+            &["opt", "k.cu", "-o", "x.cubin", "--", "-maxrregcount=32"],
+            2,
+            "`-maxrregcount=32`",
+        ),
+        (&["explain", "k.cu", "--", "-Xptxas", "-O1"], 2, "`-Xptxas`"),
+        (&["opt", "k.cubin", "-o", "x.ptx"], 2, "not to end in .ptx"),
+        (&["check", "k.cu", "k.cubin"], 1, "of different kinds"),
+        (
+            &["sass", "k.cubin", "--gpu", "a100"],
+            1,
+            "a cubin for sm_90, which does not run on",
+        ),
+        (
+            &["explain", "k.cubin", "--kernel", "third"],
+            1,
+            "has no kernel `third`; it has",
+        ),
+        (&["sass", "k.a"], 1, "is an archive"),
+    ];
+    for (args, code, what) in cases {
+        let output = warpwright(folder.path(), args);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(what), "{args:?}: {said}");
+    }
+    let named = warpwright(folder.path(), &["sass", "k.cubin", "--gpu", "h200"]);
+    assert_eq!(named.status.code(), Some(0));
+}
