@@ -104,3 +104,32 @@ fn requests_that_cannot_be_met_are_refused_by_name() {
     let named = warpwright(folder.path(), &["sass", "k.cubin", "--gpu", "h200"]);
     assert_eq!(named.status.code(), Some(0));
 }
+
+/// Moved slots hold for some launches only, and launch bounds forbid others: both are said.
+#[test]
+fn what_launches_must_keep_to() {
+    let Some(folder) = folder("what_launches_must_keep_to", &["-cubin"], "k.cubin") else {
+        return;
+    };
+    let opt = |file: &str, out: &str, block: &str| {
+        let args = [
+            "opt", file, "-o", out, "--block", block, "--kernel", "second", "--gpu", "h200",
+        ];
+        let output = warpwright(folder.path(), &args);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = opt("k.cubin", "new.cubin", "64");
+    let promise = "it promises blocks of at most 64 threads; a larger launch fails";
+    assert!(text.contains(promise), "{text}");
+    let args = ["pass", "spill-to-shared", "k.cubin", "-o", "pass.cubin"];
+    let pass = warpwright(folder.path(), &[&args[..], &["--block", "64"]].concat());
+    let said = stderr(&pass);
+    assert!(said.contains(&format!("second: {promise}")), "{said}");
+    // The result is bounded now.
+    let text = opt("new.cubin", "again.cubin", "128");
+    assert!(text.contains("launch bounds allow"), "{text}");
+    let text = opt("k.cubin", "large.cubin", "2048");
+    assert!(text.contains("2048 threads is larger"), "{text}");
+}

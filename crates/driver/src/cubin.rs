@@ -94,14 +94,51 @@ fn move_spills(cubin: &[u8], context: &Context) -> Result<Edited, PassError> {
         });
         match moved {
             Ok(cubin) => {
-                edited.cubin = cubin;
                 edited.notes.push(format!("{name}: spills moved, proved"));
+                let contract = contract(&edited.cubin, &cubin, &name, context)?;
+                let notes = contract.iter().map(|note| format!("{name}: {note}"));
+                edited.notes.extend(notes);
+                edited.cubin = cubin;
             }
             Err(why) if context.kernel.is_some() => return Err(request(format!("{name}: {why}"))),
             Err(why) => edited.notes.push(format!("{name}: left as it is: {why}")),
         }
     }
     Ok(edited)
+}
+
+/// What launches of a kernel must keep to since its spills moved.
+fn contract(
+    old: &[u8],
+    new: &[u8],
+    name: &str,
+    context: &Context,
+) -> Result<Vec<String>, PassError> {
+    let kernel = |cubin: &[u8]| Cubin::parse(cubin).map(|cubin| cubin.kernel(name).cloned());
+    let (Some(old), Some(new)) = (kernel(old).map_err(request)?, kernel(new).map_err(request)?)
+    else {
+        return Ok(Vec::new());
+    };
+    let mut notes = Vec::new();
+    if let Some(bound) = new
+        .max_threads
+        .filter(|_| new.max_threads != old.max_threads)
+    {
+        let threads: u32 = bound.iter().product();
+        notes.push(format!(
+            "it promises blocks of at most {threads} threads; a larger launch fails"
+        ));
+    }
+    if touches_shared(&old) {
+        let launch = context.launch.filter(|launch| launch.kernel == name);
+        let stated = context.dynamic_smem.or(launch.map(|l| l.dynamic_smem));
+        notes.push(format!(
+            "it holds for launches with at most {} bytes of dynamic shared memory; more would overwrite the \
+             slots, and nothing notices",
+            stated.unwrap_or(0)
+        ));
+    }
+    Ok(notes)
 }
 
 /// The GPU: the one named, which must be of the cubin's architecture, else any of that.
@@ -162,11 +199,35 @@ pub fn setting<'a>(
         }
         stated => stated.unwrap_or(0),
     };
-    Ok(Setting {
-        gpu,
-        block: block(&info, context.block, launch),
-        dynamic_smem,
-    })
+    let block = block(&info, context.block, launch);
+    match too_large(kernel, &block, gpu) {
+        Some(why) => Err(why),
+        None => Ok(Setting {
+            gpu,
+            block,
+            dynamic_smem,
+        }),
+    }
+}
+
+/// Why the driver refuses to launch such a block.
+fn too_large(kernel: &Kernel, block: &Block, gpu: &Gpu) -> Option<String> {
+    let product = |dims: [u32; 3]| {
+        dims.iter()
+            .fold(1u64, |all, &n| all.saturating_mul(n.into()))
+    };
+    let threads = product(block.dims);
+    let most = u64::from(gpu.arch.threads.per_block);
+    let bound = kernel.max_threads.map(product);
+    match bound {
+        _ if threads > most => Some(format!(
+            "a block of {threads} threads is larger than the {most} that the device allows"
+        )),
+        Some(bound) if threads > bound && block.source != BlockSource::Assumed => Some(format!(
+            "a block of {threads} threads is larger than the {bound} that the kernel's launch bounds allow"
+        )),
+        _ => None,
+    }
 }
 
 fn info(cubin: &[u8], name: &str) -> Result<Info, String> {
@@ -225,9 +286,11 @@ pub fn explore(
     let setting = setting(cubin, name, gpu, context);
     let known = setting.clone().unwrap_or_else(|why| {
         notes.push(format!("spill-to-shared is not offered: {why}"));
+        let launch = context.launch.filter(|launch| launch.kernel == name);
+        let info = info(cubin, name).unwrap_or_default();
         Setting {
             gpu,
-            block: block(&Info::default(), context.block, None),
+            block: block(&info, context.block, launch),
             dynamic_smem: 0,
         }
     });
@@ -238,10 +301,18 @@ pub fn explore(
     }
     for b in &mut built {
         occupy(gpu, &known.block, known.dynamic_smem, &mut b.candidate);
+        let refused = b.kernel.as_ref();
+        if let Some(why) = refused.and_then(|kernel| too_large(kernel, &known.block, gpu)) {
+            b.candidate.residency = None;
+            b.candidate.rejected = Some(why);
+        }
     }
     score_all(&known, None, &mut built);
     let candidates: Vec<Candidate> = built.iter().map(|b| b.candidate.clone()).collect();
     let Choice { index, reason } = choose(&candidates, margin);
+    if index > 0 {
+        notes.extend(contract(cubin, &built[index].cubin, name, context)?);
+    }
     let report = KernelReport {
         name: name.to_owned(),
         block: known.block.dims,
