@@ -25,6 +25,8 @@ pub(crate) enum Finding {
         node: usize,
         terms: [Term; 2],
         deeds: [Option<Deed>; 2],
+        /// Is it more than another form or order of the same?
+        is_certain: bool,
     },
     /// Two decisions differ.
     Decision { node: usize, deeds: [Deed; 2] },
@@ -116,10 +118,41 @@ impl<S: Semantics> Prover<'_, S> {
             } = *finding
                 && let Some((node, deeds)) = self.first_difference(node, memory, &states, &logs)
             {
-                *finding = Finding::Deeds { node, terms, deeds };
+                let is_certain = self.is_certain(&deeds, &logs);
+                *finding = Finding::Deeds {
+                    node,
+                    terms,
+                    deeds,
+                    is_certain,
+                };
             }
         }
         Err(findings)
+    }
+
+    /// Can two deeds that differ not be one in other forms, or moved? Nothing that the other function
+    /// does anywhere may be the same, and constants differ, or it does such things less often.
+    fn is_certain(&self, deeds: &[Option<Deed>; 2], logs: &[Log]) -> bool {
+        let terms = &self.machine.terms;
+        let all = |side: usize| logs.iter().flat_map(move |log| &log.deeds[side]);
+        let is_elsewhere = |deed: &Deed, side: usize| {
+            all(side).any(|other| other.op == deed.op && other.content == deed.content)
+        };
+        let kind = |deed: &Deed| terms.text(deed.op).split(' ').next().unwrap_or_default();
+        let is_missing = |deed: &Deed, from: usize| {
+            let count = |side| all(side).filter(|other| kind(other) == kind(deed)).count();
+            !is_elsewhere(deed, from) && count(from) < count(1 - from)
+        };
+        match deeds {
+            [Some(a), Some(b)] => {
+                let mut pairs = a.content.iter().zip(&b.content);
+                let is_moved = is_elsewhere(a, 1) || is_elsewhere(b, 0);
+                a.op == b.op && !is_moved && pairs.any(|(&a, &b)| constants_differ(terms, [a, b]))
+            }
+            [Some(deed), None] => is_missing(deed, 1),
+            [None, Some(deed)] => is_missing(deed, 0),
+            [None, None] => false,
+        }
     }
 
     /// Walks back from `node` to where both saw the same memory, and returns the first deeds that
@@ -174,6 +207,20 @@ impl<S: Semantics> Prover<'_, S> {
             (!same).then_some((node, deeds))
         })
     }
+}
+
+/// Do two values always differ, because they are the same but for a constant that is added?
+pub(crate) fn constants_differ(terms: &Terms, values: [Term; 2]) -> bool {
+    let split = |value: Term| match (terms.head(value), terms.args(value)) {
+        (Head::Const(constant), _) => (None, constant),
+        (Head::Add(_), &[base, constant]) => match terms.as_const(constant) {
+            Some(constant) => (Some(base), constant),
+            None => (Some(value), 0),
+        },
+        _ => (Some(value), 0),
+    };
+    let [(a, first), (b, second)] = values.map(split);
+    a == b && first != second
 }
 
 /// Loads of the rewritten function that the original does not execute here, and whose value it

@@ -2,7 +2,7 @@
 
 use warpwright_flow::Value;
 
-use crate::compare::Finding;
+use crate::compare::{Finding, constants_differ};
 use crate::machine::{Deed, Function};
 use crate::product::{Place, Run};
 use crate::prove::{Prover, show_place};
@@ -140,9 +140,9 @@ impl<S: Semantics> Prover<'_, S> {
                     self.refuted(
                         "an access to the spill area is wrong",
                         places,
-                        *node,
-                        &[],
+                        (*node, &[]),
                         [own, text.clone()],
+                        true,
                     )
                 }
             },
@@ -177,6 +177,7 @@ impl<S: Semantics> Prover<'_, S> {
         places: [Option<String>; 2],
         deeds: [Option<&Deed>; 2],
     ) -> Verdict {
+        let is_certain = self.is_certain_finding(finding);
         if let Some((node, what, mismatch)) = self.mismatch(finding) {
             let heads = mismatch.terms.map(|term| self.machine.terms.head(term));
             // What the original's unset registers are taken to hold has the other side's name.
@@ -199,7 +200,7 @@ impl<S: Semantics> Prover<'_, S> {
                 return undecided(text.to_owned(), places);
             }
             let values = mismatch.terms.map(|term| self.show(term));
-            return self.refuted(&what, places, node, &mismatch.edges, values);
+            return self.refuted(&what, places, (node, &mismatch.edges), values, is_certain);
         }
         let what = match deeds {
             [Some(_), None] => "the rewritten function does not do this",
@@ -210,7 +211,22 @@ impl<S: Semantics> Prover<'_, S> {
             Some(deed) => self.show_deed(deed),
             None => "nothing".to_owned(),
         });
-        self.refuted(what, places, node, &[], shown)
+        self.refuted(what, places, (node, &[]), shown, is_certain)
+    }
+
+    fn is_certain_finding(&self, finding: &Finding) -> bool {
+        let terms = &self.machine.terms;
+        match finding {
+            Finding::Deeds { is_certain, .. } => *is_certain,
+            Finding::Decision { deeds: [a, b], .. } if a.op == b.op => {
+                let mut pairs = a.content.iter().zip(&b.content);
+                pairs.any(|(&a, &b)| {
+                    let is_known = terms.as_const(a).is_some() && terms.as_const(b).is_some();
+                    is_known && constants_differ(terms, [a, b])
+                })
+            }
+            _ => false,
+        }
     }
 
     fn places(&self, finding: &Finding) -> [Option<String>; 2] {
@@ -241,9 +257,9 @@ impl<S: Semantics> Prover<'_, S> {
         &self,
         what: &str,
         [original_place, rewritten_place]: [Option<String>; 2],
-        node: usize,
-        edges: &[(u32, u32)],
+        (node, edges): (usize, &[(u32, u32)]),
         [original, rewritten]: [String; 2],
+        is_certain: bool,
     ) -> Verdict {
         let path = self.tracer().path(node as u32, edges);
         let functions = &self.machine.functions;
@@ -261,6 +277,7 @@ impl<S: Semantics> Prover<'_, S> {
             path: path.iter().map(show).collect(),
             original,
             rewritten,
+            is_certain,
         }))
     }
 

@@ -32,6 +32,8 @@ pub struct Refutation {
     pub original: String,
     /// The rewritten function's value.
     pub rewritten: String,
+    /// Is it more than a difference in form? Constants differ, something is missing, or a thread is named.
+    pub is_certain: bool,
 }
 
 /// Why there is no answer.

@@ -111,3 +111,42 @@ fn a_kernel_outside_the_model_is_a_version_of_itself_and_of_no_other() {
         Verdict::Proved
     );
 }
+
+/// One store, of `value`, at byte `offset` of the data.
+fn storing(stores: &[(u32, u32)]) -> String {
+    let mut text = String::from(
+        ".visible .entry storing(.param .u64 data)\n{\n.reg .b64 %d;\n.reg .b32 %t, %v;\n\
+         ld.param.u64 %d, [data];\nmov.u32 %t, %tid.x;\n",
+    );
+    for (add, offset) in stores {
+        text += &format!("add.u32 %v, %t, {add};\nst.volatile.global.u32 [%d+{offset}], %v;\n");
+    }
+    text + "ret;\n}\n"
+}
+
+#[test]
+fn only_what_is_certainly_wrong_is_refuted() {
+    let test = "only_what_is_certainly_wrong_is_refuted";
+    let two = [(5, 0), (7, 64)];
+    let Some(original) = build(test, &[&storing(&two)]) else {
+        return;
+    };
+    let against = |stores: &[(u32, u32)]| {
+        let new = build(test, &[&storing(stores)]).expect("the toolkit that built the first");
+        check_kernels(&original, &new, "storing", &CubinOptions::default())
+    };
+    assert_eq!(against(&two), Verdict::Proved);
+    for wrong in [
+        &[(5, 0), (8, 64)][..],
+        &two[..1],
+        &[(5, 0), (7, 64), (9, 128)],
+    ] {
+        let verdict = against(wrong);
+        assert_eq!(verdict.word(), "refuted", "{wrong:?}: {verdict}");
+    }
+    // Another offset may belong to another base, and another order is not looked into.
+    for unclear in [[(5, 0), (7, 68)], [(7, 64), (5, 0)]] {
+        let verdict = against(&unclear);
+        assert_eq!(verdict.word(), "undecided", "{unclear:?}: {verdict}");
+    }
+}
