@@ -128,6 +128,13 @@ fn what_launches_must_keep_to() {
     let said = stderr(&pass);
     assert!(said.contains(&format!("second: {promise}")), "{said}");
     // The result is bounded now.
+    let args = ["explain", "new.cubin", "--kernel", "second"];
+    let explain = warpwright(folder.path(), &[&args[..], &["--block", "128"]].concat());
+    let shown = String::from_utf8_lossy(&explain.stdout).into_owned();
+    assert!(shown.contains("cannot be launched"), "{shown}");
+    let explain = warpwright(folder.path(), &["explain", "k.cubin"]);
+    let shown = String::from_utf8_lossy(&explain.stdout).into_owned();
+    assert!(!shown.contains(" 0 + 0 bytes spilled"), "{shown}");
     let text = opt("new.cubin", "again.cubin", "128");
     assert!(text.contains("launch bounds allow"), "{text}");
     let text = opt("k.cubin", "large.cubin", "2048");

@@ -3,7 +3,7 @@
 
 use warpwright_launch::Launch;
 use warpwright_sass::elf::info::{Attribute, Info};
-use warpwright_sass::{Cubin, Elf, Kernel, Unit};
+use warpwright_sass::{Cubin, Elf, Instruction, Kernel, Unit};
 use warpwright_target::{Gpu, lookup};
 
 use crate::build::Built;
@@ -211,7 +211,7 @@ pub fn setting<'a>(
 }
 
 /// Why the driver refuses to launch such a block.
-fn too_large(kernel: &Kernel, block: &Block, gpu: &Gpu) -> Option<String> {
+pub fn too_large(kernel: &Kernel, block: &Block, gpu: &Gpu) -> Option<String> {
     let product = |dims: [u32; 3]| {
         dims.iter()
             .fold(1u64, |all, &n| all.saturating_mul(n.into()))
@@ -362,25 +362,32 @@ fn built(
 ) -> Result<Built, PassError> {
     let kernel = Cubin::parse(&cubin).map_err(request)?.kernel(name).cloned();
     let kernel = kernel.ok_or_else(|| request(format!("the cubin has no kernel `{name}`")))?;
+    Ok(Built {
+        candidate: Candidate {
+            resources: Some(resources(&kernel, setting.gpu)),
+            ..Candidate::new(recipe)
+        },
+        cubin,
+        kernel: Some(kernel),
+    })
+}
+
+/// What a kernel of a cubin takes. Spills are counted as accesses at fixed places of the frame, like ptxas
+/// does, so parts of local arrays with constant indices are among them.
+pub fn resources(kernel: &Kernel, gpu: &Gpu) -> Resources {
+    // The frame's start is in R1, or in a uniform register, with RZ beside it.
+    let is_fixed = |inst: &&Instruction| matches!(inst.bits() >> 24 & 0xff, 0x01 | 0xff);
     let bytes = |unit| -> u32 {
         let those = kernel.code.iter().filter(|inst| inst.unit() == unit);
-        those.map(|inst| inst.access_bytes()).sum()
+        those.filter(is_fixed).map(|inst| inst.access_bytes()).sum()
     };
-    let first = setting.gpu.arch.first_shared_address();
-    let resources = Resources {
+    let first = gpu.arch.first_shared_address();
+    Resources {
         registers: kernel.registers,
         stack_bytes: kernel.frame_bytes,
         spill_store_bytes: bytes(Unit::LocalStore),
         spill_load_bytes: bytes(Unit::LocalLoad),
         shared_bytes: kernel.shared_bytes.saturating_sub(first),
         barriers: 0,
-    };
-    Ok(Built {
-        candidate: Candidate {
-            resources: Some(resources),
-            ..Candidate::new(recipe)
-        },
-        cubin,
-        kernel: Some(kernel),
-    })
+    }
 }

@@ -1,8 +1,8 @@
 //! `warpwright explain`: resources, staircase, register pressure; the numbers of stencils.
 
 use serde::Serialize;
-use warpwright_driver::Resources;
 use warpwright_driver::crat::ResourceUsage;
+use warpwright_driver::cubin;
 use warpwright_driver::explain::{Explanation, explain, from_resources};
 use warpwright_driver::kernel::{Block, BlockSource, block_of};
 use warpwright_driver::opt::kernels;
@@ -175,22 +175,15 @@ fn of_cubin(
             (None, Some(dims)) => (dims, BlockSource::Bound),
             (None, None) => ([256, 1, 1], BlockSource::Assumed),
         };
-        let resources = Resources {
-            registers: kernel.registers,
-            stack_bytes: kernel.frame_bytes,
-            shared_bytes: kernel.shared_bytes.saturating_sub(gpu.arch.shared.reserved),
-            ..Resources::default()
-        };
+        let resources = cubin::resources(kernel, &gpu);
         let dynamic = args.kernel.dynamic_smem.unwrap_or_default();
         let block = Block { dims, source };
-        explanations.push(from_resources(
-            &kernel.name,
-            &gpu,
-            &block,
-            dynamic,
-            resources,
-            false,
-        ));
+        let mut found = from_resources(&kernel.name, &gpu, &block, dynamic, resources, false);
+        if let Some(why) = cubin::too_large(kernel, &block, &gpu) {
+            found.residency = None;
+            found.cannot_launch = Some(why);
+        }
+        explanations.push(found);
     }
     Ok((gpu, explanations))
 }
