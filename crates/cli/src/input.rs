@@ -2,7 +2,7 @@
 
 use miette::{LabeledSpan, NamedSource, miette};
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use warpwright_sass::elf::header::EM_CUDA;
 
 use crate::failure::Failure;
@@ -129,17 +129,23 @@ fn detect(path: &Path, bytes: &[u8]) -> Option<Level> {
         .then_some(Level::Ptx)
 }
 
-/// A file that is written, but not yet in its place: dropped, it leaves nothing behind.
-pub struct Staged<'a> {
-    file: tempfile::NamedTempFile,
-    path: &'a Path,
+/// What is to be written, not yet in its place: dropped, it leaves nothing behind.
+pub enum Staged {
+    /// A file beside the place where it belongs.
+    File(tempfile::NamedTempFile, PathBuf),
+    /// For a device or pipe, which nothing may take the place of.
+    Stream(Vec<u8>, PathBuf),
 }
 
-/// Writes a file beside the place where it belongs. [`Staged::commit`] puts it there.
-pub fn stage<'a>(path: &'a Path, bytes: &[u8]) -> Result<Staged<'a>, Failure> {
+/// Writes a file beside the place where it belongs (behind symbolic links). [`Staged::commit`] puts it there.
+pub fn stage(path: &Path, bytes: &[u8]) -> Result<Staged, Failure> {
     let fail = |e: std::io::Error| cannot_write(path, &e);
     if path.is_dir() {
         return Err(Failure::input(format!("`{}` is a folder", path.display())));
+    }
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+        return Ok(Staged::Stream(bytes.to_vec(), path));
     }
     let folder = path
         .parent()
@@ -153,15 +159,23 @@ pub fn stage<'a>(path: &'a Path, bytes: &[u8]) -> Result<Staged<'a>, Failure> {
         let permissions = std::fs::Permissions::from_mode(0o644);
         std::fs::set_permissions(file.path(), permissions).map_err(fail)?;
     }
-    Ok(Staged { file, path })
+    Ok(Staged::File(file, path))
 }
 
-impl Staged<'_> {
+impl Staged {
     /// Puts the file in its place, whole.
     pub fn commit(self) -> Result<(), Failure> {
-        let path = self.path;
-        let placed = self.file.persist(path);
-        placed.map_err(|e| cannot_write(path, &e.error))?;
+        match self {
+            Staged::File(file, path) => {
+                let placed = file.persist(&path);
+                placed.map_err(|e| cannot_write(&path, &e.error))?;
+            }
+            Staged::Stream(bytes, path) => {
+                let stream = std::fs::OpenOptions::new().write(true).open(&path);
+                let written = stream.and_then(|mut stream| stream.write_all(&bytes));
+                written.map_err(|e| cannot_write(&path, &e))?;
+            }
+        }
         Ok(())
     }
 }

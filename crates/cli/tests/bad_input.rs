@@ -289,3 +289,23 @@ fn stencils() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("\"unique_per_thread\": 10"), "{said}");
 }
+
+/// The result goes where a link leads, and nothing takes the place of a device.
+#[cfg(unix)]
+#[test]
+fn links_and_devices_stay_what_they_are() {
+    let bench = Bench::new();
+    bench.file("k.ptx", KERNEL);
+    bench.file("old.ptx", "old");
+    for (link, target) in [("file", "old.ptx"), ("device", "/dev/null")] {
+        std::os::unix::fs::symlink(target, bench.path(link)).expect("a link");
+        let output = bench.run(&["pass", "print", "k.ptx", "-o", link]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{link}: {said}");
+        let kept = std::fs::read_link(bench.path(link)).expect("still a link");
+        assert_eq!(kept, Path::new(target));
+    }
+    let written = std::fs::read_to_string(bench.path("old.ptx")).expect("a file");
+    assert!(written.contains(".entry k"), "{written}");
+    bench.holds_only(&["device", "file", "k.ptx", "old.ptx"]);
+}

@@ -30,8 +30,8 @@ pub enum ControlFlow {
     Exit,
 }
 
-/// The second predicate of control instructions, PT if there is none.
-const SECOND: (u32, u128) = (87, 7);
+/// The second predicate of control instructions with its negation, PT if there is none.
+const SECOND: (u32, u128) = (87, 0xf);
 const PT: u128 = 7;
 /// BRA: .U and .DIV (bits 32 and 33), .INC and .DEC (85, 86), and with a uniform register (91) other forms of
 /// them.
@@ -96,8 +96,10 @@ mod tests {
             let found = of(75, bra ^ 1 << bit);
             assert_eq!(found, ControlFlow::Branch(0x200), "BRA.{name}");
         }
-        let second = of(75, bra ^ 1 << 87);
-        assert_eq!(second, ControlFlow::Branch(0x200), "BRA P6");
+        for (name, bit) in [("P6", 87), ("!PT", 90)] {
+            let second = of(75, bra ^ 1 << bit);
+            assert_eq!(second, ControlFlow::Branch(0x200), "BRA {name}");
+        }
     }
 
     #[test]
