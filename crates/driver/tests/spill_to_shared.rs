@@ -425,6 +425,12 @@ fn what_cannot_move_is_refused_by_name() {
     let error =
         spill_to_shared(&cubin, "spilling", &setting(&gpu, [64, 1, 1]), Extent::All).unwrap_err();
     assert!(error.to_string().contains("does not spill"), "{error}");
+    let barrier = "barrier.cluster.arrive;\nbarrier.cluster.wait;\nret;";
+    let clusters = module(48, 32, "").replacen("ret;", barrier, 1);
+    let cubin = build("what_cannot_move_is_refused_by_name", &clusters).expect("a toolkit");
+    let error =
+        spill_to_shared(&cubin, "spilling", &setting(&gpu, [64, 1, 1]), Extent::All).unwrap_err();
+    assert!(error.to_string().contains("cluster"), "{error}");
 }
 
 /// Outside sm_90 all is proved; more than launches everywhere is never taken, and from sm_100 on a second

@@ -65,6 +65,9 @@ impl Frame {
         let words: Vec<(usize, LocalWord)> = plain_accesses(code)?;
         let &(first, _) = words.first().ok_or(Refusal::NoSpills)?;
         let (load, adjust, bytes) = set_up(code, first)?;
+        if let Some(at) = code.iter().position(|&inst| word::is_cluster_barrier(inst)) {
+            return Err(Refusal::Cluster { at });
+        }
         if let Some(at) = code.iter().position(|&inst| word::counts_scoreboard(inst)) {
             return Err(Refusal::CountedWait { at });
         }

@@ -72,6 +72,12 @@ pub enum Refusal {
         /// Index of the instruction.
         at: usize,
     },
+    /// A barrier of clusters: ptxas puts a block's rank into shared addresses, ours go without.
+    #[error("instruction {at} waits for other blocks of a cluster")]
+    Cluster {
+        /// Index of the instruction.
+        at: usize,
+    },
     /// An instruction whose registers are not known.
     #[error("instruction {at} is not known")]
     Opaque {

@@ -150,6 +150,11 @@ pub(super) fn is_never_executed(inst: Instruction) -> bool {
     GUARD.get(inst.bits()) == NEVER
 }
 
+/// Is it UCGABAR_ARV or UCGABAR_WAIT (sm_90 and later; nothing before has these opcodes)?
+pub(super) fn is_cluster_barrier(inst: Instruction) -> bool {
+    matches!(OPCODE.get(inst.bits()), 0x9c7 | 0xdc7)
+}
+
 /// Does `inst` wait for all but some of the operations under a scoreboard (`DEPBAR`)? That relies on the
 /// order in which they end, and shared memory is another pipeline.
 pub(super) fn counts_scoreboard(inst: Instruction) -> bool {
