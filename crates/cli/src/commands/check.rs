@@ -72,13 +72,24 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
     } else {
         println!("checked {how}: {worst}");
         for f in &document.functions {
-            println!("{}: {}", f.name, f.text);
+            for line in format!("{}: {}", f.name, f.text).lines() {
+                println!("{}", cut(line));
+            }
         }
     }
     match worst {
         "proved" => Ok(()),
         "refuted" => Err(Failure::Quiet(1)),
         _ => Err(Failure::Quiet(5)),
+    }
+}
+
+/// What fits on a line; `--json` has all of it.
+fn cut(line: &str) -> String {
+    const COLUMNS: usize = 160;
+    match line.char_indices().nth(COLUMNS) {
+        Some(_) => line.chars().take(COLUMNS - 1).chain(['…']).collect(),
+        None => line.to_owned(),
     }
 }
 
@@ -219,5 +230,18 @@ fn compared(launch: &Launch, first: &[Vec<u8>], second: &[Vec<u8>]) -> FunctionV
             "the outputs are equal bit for bit at size `{}`; that is no proof",
             launch.size
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn long_lines_are_cut_at_characters() {
+        let fits = "é".repeat(160);
+        assert_eq!(cut(&fits), fits);
+        let long = "é".repeat(161);
+        assert_eq!(cut(&long), "é".repeat(159) + "…");
     }
 }
