@@ -88,8 +88,9 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
 fn cut(line: &str) -> String {
     const COLUMNS: usize = 160;
     match line.char_indices().nth(COLUMNS) {
-        Some(_) => line.chars().take(COLUMNS - 1).chain(['…']).collect(),
-        None => line.to_owned(),
+        // The first line is a sentence; those below it have instructions and values.
+        Some(_) if line.starts_with(' ') => line.chars().take(COLUMNS - 1).chain(['…']).collect(),
+        _ => line.to_owned(),
     }
 }
 
@@ -239,9 +240,10 @@ mod tests {
 
     #[test]
     fn long_lines_are_cut_at_characters() {
-        let fits = "é".repeat(160);
+        let fits = format!(" {}", "é".repeat(159));
         assert_eq!(cut(&fits), fits);
-        let long = "é".repeat(161);
-        assert_eq!(cut(&long), "é".repeat(159) + "…");
+        let long = format!(" {}", "é".repeat(160));
+        assert_eq!(cut(&long), format!(" {}…", "é".repeat(158)));
+        assert_eq!(cut(&"é".repeat(161)), "é".repeat(161));
     }
 }
