@@ -11,13 +11,14 @@ held_out=$held_out,kmeans,mesh_flux,set_overlap,spmv_csr,stream_cost,topic_gibbs
 first=bench/results/h200-2026-11-21.json
 again=bench/results/h200-2026-11-21-again.json
 registers=bench/results/h200-2026-11-22-registers.json
+suite=bench/results/h200-2026-11-22-suite.json
 spills=bench/results/h200-2026-11-22-spills.json
 dynamic=bench/results/h200-2026-11-22-spills-dynamic.json
 stencils=bench/results/h200-2026-11-22-stencils.json
 
 report() { cargo run --quiet --locked --package warpwright-cli --bin warpwright -- report "$@"; }
 report "$first" --held-out "$held_out" --markdown docs/benchmarks.md --plots docs
-report "$registers" --held-out "$held_out" --markdown README.md --summary
+report "$suite" --held-out "$held_out" --markdown README.md --summary
 report "$registers" --crat --markdown docs/crat.md
 report "$registers" --one-block-more --markdown docs/crat.md
 report --spills "$spills" "$dynamic" --markdown docs/spill-to-shared.md
