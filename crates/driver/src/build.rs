@@ -29,7 +29,8 @@ pub struct Workshop<'a> {
 pub struct Built {
     /// What is reported.
     pub candidate: Candidate,
-    /// The cubin (of the whole module, with only this kernel changed).
+    /// The cubin: of the whole module with only this kernel changed, or of the kernel without the others
+    /// ([`slice`](mod@crate::slice)).
     pub cubin: Vec<u8>,
     /// The kernel's machine code.
     pub kernel: Option<warpwright_sass::Kernel>,
