@@ -158,20 +158,19 @@ pub fn shared_spilling_obstacle(
     if dynamic_smem > 0 || uses_dynamic_shared(module, function) {
         return Some("the kernel uses dynamic shared memory");
     }
-    let body = function.body.as_ref()?;
-    let opcodes = |word: &str| {
-        body.insts.values().any(|i| {
-            let text = &module.opcode(i).text;
-            text.split('.').next() == Some(word)
-        })
-    };
-    if opcodes("setmaxnreg") {
+    if has_operation(module, function, "setmaxnreg") {
         return Some("the kernel uses setmaxnreg");
     }
-    if opcodes("call") {
+    if has_operation(module, function, "call") {
         return Some("the kernel calls functions");
     }
     None
+}
+
+/// Has `function` an instruction whose opcode begins with `word`?
+pub fn has_operation(module: &Module, function: &Function, word: &str) -> bool {
+    let mut insts = function.body.iter().flat_map(|body| body.insts.values());
+    insts.any(|inst| module.opcode(inst).text.split('.').next() == Some(word))
 }
 
 /// Does the kernel already ask for spilling to shared memory?

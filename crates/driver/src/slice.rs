@@ -8,6 +8,8 @@
 use warpwright_ptx::ir::{FunctionKind, Module, TopItem};
 use warpwright_ptx::{Edits, Function};
 
+use crate::kernel::has_operation;
+
 /// The module without the kernels that neither `kernel` nor anything else that is left mentions.
 /// `None` if there is no such kernel, if debug information ties them together, or if the kernel calls
 /// functions: what ptxas makes of an indirect call depends on the whole module.
@@ -16,7 +18,7 @@ pub fn slice(module: &Module, kernel: &str) -> Option<Module> {
         return None;
     }
     let own = &module.functions[module.function(kernel)?];
-    if has_calls(own) {
+    if has_operation(module, own, "call") {
         return None;
     }
     let is_other = |f: &Function| f.kind == FunctionKind::Entry && f.name != own.name;
@@ -40,11 +42,6 @@ pub fn slice(module: &Module, kernel: &str) -> Option<Module> {
     let (slice, diagnostics) = Module::parse(&module.name, &text);
     let is_whole = slice.function(kernel).is_some() && !diagnostics.iter().any(|d| d.is_error());
     is_whole.then_some(slice)
-}
-
-fn has_calls(function: &Function) -> bool {
-    let mut bodies = function.body.iter();
-    bodies.any(|body| body.insts.keys().any(|inst| body.call(inst).is_some()))
 }
 
 /// DWARF names the code of every function; the strings of `-lineinfo` name none.
