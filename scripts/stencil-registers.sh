@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 tables=$(mktemp -d)
 trap 'rm -rf "$tables"' EXIT
-cargo build -q --release -p warpwright-cuda --example stencil_registers
+cargo build -q --release -p warpwright-stencil --example stencil_registers
 target/release/examples/stencil_registers examples/stencils > "$tables/registers"
 target/release/examples/stencil_registers examples/stencils limits > "$tables/spills"
 python3 - "$tables" <<'PYTHON'

@@ -54,7 +54,7 @@ def one(a):
     la=subprocess.run(cmd+['--launch'],capture_output=True,text=True).stdout
     r=subprocess.run([NVCC,'-arch=sm_90','-cubin',f'src/{n}.cu','-o',f'obj/{n}.cubin'],capture_output=True,text=True)
     return (s,n,la if r.returncode==0 else None,r.stderr)
-subprocess.run(['cargo','build','-q','--release','-p','warpwright-cuda','--example','schedule_stencil'],cwd=ROOT,check=True)
+subprocess.run(['cargo','build','-q','--release','-p','warpwright-stencil','--example','schedule_stencil'],cwd=ROOT,check=True)
 HERE=os.path.dirname(os.path.abspath(__file__))
 os.makedirs(sys.argv[1],exist_ok=True)
 for f in ['runner.cu','run.sh']: shutil.copy(os.path.join(HERE,f),sys.argv[1])

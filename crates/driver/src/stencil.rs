@@ -6,10 +6,10 @@
 //! (Rawat et al., PPoPP 2018), and kernels that stream through the domain (docs/stencil-codegen.md).
 
 use serde::{Deserialize, Serialize};
-use warpwright_cuda::stencil::emit;
-use warpwright_cuda::stencil::evaluate::{Data, SizeError, Sizes, evaluate};
-use warpwright_cuda::stencil::ir::{Element, Stencil};
-use warpwright_cuda::stencil::stream::search;
+use warpwright_stencil::emit;
+use warpwright_stencil::evaluate::{Data, SizeError, Sizes, evaluate};
+use warpwright_stencil::ir::{Element, Stencil};
+use warpwright_stencil::stream::search;
 use warpwright_target::Gpu;
 
 /// How a version was made.
@@ -322,7 +322,7 @@ pub fn distance(stencil: &Stencil, reference: &Data, bytes: &[u8]) -> Option<f64
 /// How far a correct version may be from the reference: sums of some hundred terms in another order,
 /// with fused operations.
 pub fn tolerance(stencil: &Stencil) -> f64 {
-    let single = |array: &warpwright_cuda::stencil::ir::Array| array.element == Element::F32;
+    let single = |array: &warpwright_stencil::ir::Array| array.element == Element::F32;
     match stencil.arrays.values().any(single) {
         true => 1e-5,
         false => 1e-13,
@@ -332,7 +332,7 @@ pub fn tolerance(stencil: &Stencil) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warpwright_cuda::stencil::dsl;
+    use warpwright_stencil::dsl;
 
     const TEXT: &str = "function f (out, in) {\n  out[j][i] = in[j-1][i] + in[j][i+2];\n}\n\
                         parameter M, N;\niterator j, i;\ndouble in[M][N], out[M][N];\n\

@@ -194,7 +194,7 @@ fn jump_tables_follow() {
     };
     let mut tables = 0;
     for gpu in sample::ARCHITECTURES {
-        let control = "crates/corpus/cuda/control.cu";
+        let control = "lab/corpus/cuda/control.cu";
         let cubin = build(&toolkit, control, "sm_75", gpu, Variant::Lines).cubin;
         let original = Elf::parse(&cubin).unwrap();
         for name in ["_Z10jump_tableILi1EEvPfPKi", "_Z10jump_tableILi2EEvPfPKi"] {
@@ -262,7 +262,7 @@ fn relocatable_files_link_to_the_same_program() {
         std::fs::read(&to).unwrap()
     };
     for gpu in ["sm_75", "sm_90"] {
-        let control = "crates/corpus/cuda/control.cu";
+        let control = "lab/corpus/cuda/control.cu";
         let cubin = build(&toolkit, control, "sm_75", gpu, Variant::Relocatable).cubin;
         let mut elf = Elf::parse(&cubin).unwrap();
         let mut refusals = Vec::new();
@@ -294,7 +294,7 @@ fn a_table_that_is_not_the_list_is_refused() {
     let Some(toolkit) = require_toolkit("wrong jump tables") else {
         return;
     };
-    let control = "crates/corpus/cuda/control.cu";
+    let control = "lab/corpus/cuda/control.cu";
     let name = "_Z10jump_tableILi1EEvPfPKi";
     let cubin = build(&toolkit, control, "sm_75", "sm_75", Variant::Lines).cubin;
     let mut elf = Elf::parse(&cubin).unwrap();
@@ -309,7 +309,7 @@ fn what_cannot_follow_is_refused() {
     let Some(toolkit) = require_toolkit("refused edits") else {
         return;
     };
-    let control = "crates/corpus/cuda/control.cu";
+    let control = "lab/corpus/cuda/control.cu";
     let pointers = "function_pointers";
     let cases = [
         ("sm_90", Variant::Debug, "limited", "full debug information"),

@@ -200,7 +200,7 @@ fn nvdisasm_says_so() {
         return;
     };
     let nvdisasm = toolkit.nvdisasm().unwrap();
-    let source = "crates/corpus/cuda/atomics.cu";
+    let source = "lab/corpus/cuda/atomics.cu";
     let base = sample::build(&toolkit, source, "sm_75", "sm_80", sample::Variant::Default);
     let mut elf = Elf::parse(&base.cubin).unwrap();
     let rooms = rooms(&elf, &nvdisasm.life_ranges(&base.cubin).unwrap());

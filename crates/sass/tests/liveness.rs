@@ -35,7 +35,7 @@ fn rows(section: &Section, count: usize) -> (Vec<Option<Row>>, [u16; COUNTED.len
 /// What is compared: the sample of this crate, and device functions with sections of their own.
 fn samples(toolkit: &Toolkit, test: &str) -> Vec<Sample> {
     let mut samples = sample::cubins(test).unwrap_or_default();
-    let control = "crates/corpus/cuda/control.cu";
+    let control = "lab/corpus/cuda/control.cu";
     for (gpu, variant) in [
         ("sm_75", Variant::Relocatable),
         ("sm_80", Variant::Debug),
@@ -89,7 +89,7 @@ fn the_numbers_are_those_of_the_registers() {
         return;
     };
     let nvdisasm = toolkit.nvdisasm().unwrap();
-    let control = "crates/corpus/cuda/control.cu";
+    let control = "lab/corpus/cuda/control.cu";
     let sample = sample::build(&toolkit, control, "sm_75", "sm_90", Variant::Lines);
     let options = ["-c", "-plr", "-lrm", "count"];
     let text = nvdisasm.disassemble(&sample.cubin, &options).unwrap();

@@ -2,11 +2,11 @@
 //! 2018).
 
 use serde::Serialize;
-use warpwright_cuda::diag::{Diagnostic, Source, render_all};
-use warpwright_cuda::stencil::ir::{Dim, Extent, Stencil};
-use warpwright_cuda::stencil::statistics::statistics;
-use warpwright_cuda::stencil::{dsl, extract};
-use warpwright_cuda::syntax::File;
+use warpwright_cudac::File;
+use warpwright_cudac::diag::{Diagnostic, Source, render_all};
+use warpwright_stencil::ir::{Dim, Extent, Stencil};
+use warpwright_stencil::statistics::statistics;
+use warpwright_stencil::{dsl, extract};
 
 use crate::failure::Failure;
 use crate::input::{Input, Level};

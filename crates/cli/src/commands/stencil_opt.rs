@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use serde::Serialize;
-use warpwright_cuda::diag::{Source, render_all};
-use warpwright_cuda::stencil::evaluate::Sizes;
-use warpwright_cuda::stencil::ir::Stencil;
-use warpwright_cuda::stencil::{dsl, extract};
-use warpwright_cuda::syntax::File;
+use warpwright_cudac::File;
+use warpwright_cudac::diag::{Source, render_all};
 use warpwright_driver::stencil::{Family, Measured, StencilResult, versions};
+use warpwright_stencil::evaluate::Sizes;
+use warpwright_stencil::ir::Stencil;
+use warpwright_stencil::{dsl, extract};
 use warpwright_target::{Gpu, lookup};
 
 use crate::args::{Floating, OptArgs, StencilArgs};

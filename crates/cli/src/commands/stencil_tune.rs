@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::Deserialize;
-use warpwright_cuda::stencil::evaluate::{Data, Sizes};
-use warpwright_cuda::stencil::harness;
-use warpwright_cuda::stencil::ir::Stencil;
 use warpwright_driver::stencil::{
     Measured, SCHEMA, StencilResult, Version, distance, odd_sizes, reference, tolerance, versions,
 };
 use warpwright_gpu::{DeviceInfo, devices, utc_now};
+use warpwright_stencil::evaluate::{Data, Sizes};
+use warpwright_stencil::harness;
+use warpwright_stencil::ir::Stencil;
 use warpwright_toolkit::{Program, ToolError};
 
 use super::stencil_opt::{

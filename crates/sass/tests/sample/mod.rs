@@ -86,14 +86,14 @@ pub fn build(
 pub fn cubins(test: &str) -> Option<Vec<Sample>> {
     let toolkit = require_toolkit(test)?;
     let mut samples = Vec::new();
-    let control = "crates/corpus/cuda/control.cu";
+    let control = "lab/corpus/cuda/control.cu";
     for gpu in ARCHITECTURES {
         samples.push(build(&toolkit, control, "sm_75", gpu, Variant::Lines));
     }
     for (source, gpu, variant) in [
         (control, "sm_90", Variant::Debug),
         (control, "sm_90", Variant::Relocatable),
-        ("crates/corpus/cuda/atomics.cu", "sm_90", Variant::Default),
+        ("lab/corpus/cuda/atomics.cu", "sm_90", Variant::Default),
         (
             "examples/sgemm_tile/sgemm_tile.cu",
             "sm_75",
@@ -120,7 +120,7 @@ pub fn unoptimized(test: &str) -> Option<Vec<Sample>> {
     let toolkit = require_toolkit(test)?;
     let mut samples = Vec::new();
     for source in ["control", "memory"] {
-        let source = format!("crates/corpus/cuda/{source}.cu");
+        let source = format!("lab/corpus/cuda/{source}.cu");
         for gpu in ARCHITECTURES {
             samples.push(build(&toolkit, &source, "sm_75", gpu, Variant::Debug));
         }

@@ -1,0 +1,181 @@
+use super::*;
+use crate::ast::ExprKind;
+use crate::macros::Expanded;
+
+const KERNEL: &str = r#"#include <cstdio>
+#define N 512
+#define A(y, x) a[(y)*N + (x)] /* row-major */
+
+// Computes something.
+extern "C" __global__ void __launch_bounds__(256, 2)
+f(const double *__restrict__ a, double (*out)[N], double w[3][N], float c, int n) {
+  __shared__ double s[32];
+  double (*in)[8196] = (double (*)[8196]) a;
+
+  // The point.
+  const int i = blockIdx.x * blockDim.x + (int)threadIdx.x, z = 3;
+  if (i >= 2 && i <= n - 3) {
+    double t = 0.5e-3, q[2] = {1.0, 2.0}; // two things
+    t += -in[i - 1][0] * (2.0f);
+#pragma unroll
+    for (int k = 1; k < n; ++k) out[k][i] = A(k, i) > 0 ? t : fmin(t, c);
+    /* before */
+    i++;
+    /* the end */
+  } else if (n) __syncthreads(); else { return; }
+  out[0][i] = a[i - 4] * 0.0035 + a[i - 3] * 0.038 + a[i - 2] * 0.2 + a[i - 1] * 0.8 - (a[i + 10] - -a[i]);
+}
+int main() { f<<<1, 1>>>(0, 0, 0, 0, 0); }
+"#;
+
+const PRINTED: &str = r#"__global__ void __launch_bounds__(256, 2)
+f(const double *__restrict__ a, double (*out)[N], double w[3][N], float c, int n) {
+    __shared__ double s[32];
+    double (*in)[8196] = (double (*)[8196])a;
+
+    // The point.
+    const int i = blockIdx.x * blockDim.x + (int)threadIdx.x, z = 3;
+    if (i >= 2 && i <= n - 3) {
+        double t = 0.5e-3, q[2] = {1.0, 2.0}; // two things
+        t += -in[i - 1][0] * (2.0f);
+#pragma unroll
+        for (int k = 1; k < n; ++k) {
+            out[k][i] = A(k, i) > 0 ? t : fmin(t, c);
+        }
+        /* before */
+        i++;
+        /* the end */
+    } else if (n) {
+        __syncthreads();
+    } else {
+        return;
+    }
+    out[0][i] =
+        a[i - 4] * 0.0035 + a[i - 3] * 0.038 + a[i - 2] * 0.2 + a[i - 1] * 0.8 -
+        (a[i + 10] - -a[i]);
+}
+"#;
+
+fn file(text: &str) -> File {
+    File::parse(Source::new("test.cu", text)).unwrap()
+}
+
+fn only_kernel(file: &File) -> ast::Function {
+    file.kernel(&file.kernels[0])
+        .unwrap_or_else(|problem| panic!("{}", problem.render(&file.source)))
+}
+
+#[test]
+fn a_kernel_is_printed_as_a_person_would_keep_it() {
+    let file = file(KERNEL);
+    let printed = print::function(&only_kernel(&file));
+    assert_eq!(printed, PRINTED);
+    let whole = file.replace(vec![(file.kernels[0].span.clone(), printed.clone())]);
+    let again = File::parse(Source::new("again.cu", whole.clone())).unwrap();
+    assert_eq!(print::function(&only_kernel(&again)), printed);
+    // Around the kernel, nothing has changed.
+    assert!(whole.starts_with("#include <cstdio>\n#define N 512\n"));
+    assert!(whole.contains("// Computes something.\nextern \"C\" __global__"));
+    assert!(whole.ends_with("int main() { f<<<1, 1>>>(0, 0, 0, 0, 0); }\n"));
+}
+
+#[test]
+fn a_file_without_edits_is_itself() {
+    assert_eq!(file(KERNEL).replace(Vec::new()), KERNEL);
+}
+
+#[test]
+fn macros_are_expanded_as_text() {
+    let text = "#define W 10\n#define AT(y, x) p[(y)*W + x]\n__global__ void f(double *p) {\n\
+                AT(i - 1, j + W) = AT;\n}\n#undef W\n";
+    let file = file(text);
+    let function = only_kernel(&file);
+    let ast::StmtKind::Expr(statement) = &function.body.statements[0].kind else {
+        panic!("{function:?}");
+    };
+    let ExprKind::Assign(_, left, right) = &statement.kind else {
+        panic!("{statement:?}");
+    };
+    let Expanded::Expr(expanded) = file.expand(left) else {
+        panic!("not expanded");
+    };
+    assert_eq!(print::expr(&expanded), "p[(i - 1) * W + j + W]");
+    assert_eq!(expanded.span, left.span);
+    assert!(matches!(file.expand(right), Expanded::NoMacro));
+    assert!(file.macros.get("W", 200).is_none());
+    assert!(file.macros.get("W", 50).is_some());
+}
+
+#[test]
+fn types_are_printed_as_declared() {
+    let text = "__global__ void f(int n) {\n\
+                const double *const __restrict__ a = p, (*b)[3][N] = q, *c[4];\n\
+                unsigned  long long d = static_cast<unsigned long long>(n);\n\
+                double *e = (double *)(const float (*)[2])p;\n}\n";
+    let file = file(text);
+    let printed = print::function(&only_kernel(&file));
+    let lines: Vec<&str> = printed.lines().map(str::trim).collect();
+    assert_eq!(
+        lines[1..4],
+        [
+            "const double *const __restrict__ a = p, (*b)[3][N] = q, *c[4];",
+            "unsigned long long d = static_cast<unsigned long long>(n);",
+            "double *e = (double *)(const float (*)[2])p;",
+        ]
+    );
+}
+
+#[test]
+fn what_is_outside_the_subset_is_named() {
+    for (body, expected) in [
+        ("switch (n) { default: break; }", "switch statement"),
+        ("auto f = [](int x) { return x; };", "lambda expression"),
+        ("printf(\"%d\", n);", "string literal"),
+        ("n = sizeof(int);", "sizeof expression"),
+        ("do n--; while (n);", "do statement"),
+        ("#if N\nn = 1;\n#endif\n", "several kernels"),
+        ("n = ;", "no CUDA C"),
+        ("int a[2] = {1, 2;", "`}` is missing"),
+    ] {
+        let text = format!("__global__ void f(int n) {{\n{body}\n}}\n");
+        let file = file(&text);
+        let problem = match file.kernels.first() {
+            Some(header) => file.kernel(header).unwrap_err(),
+            None => panic!("{body}: no kernel"),
+        };
+        let rendered = problem.render(&file.source);
+        assert!(rendered.contains(expected), "{body}:\n{rendered}");
+    }
+}
+
+#[test]
+fn deep_nesting_is_an_error_and_no_crash() {
+    for (open, close) in [("(", ")"), ("-(", ")"), ("a[", "]"), ("1+(", ")")] {
+        let text = format!(
+            "__global__ void f(int *a) {{ a[0] = {}1{}; }}\n",
+            open.repeat(20_000),
+            close.repeat(20_000)
+        );
+        let file = file(&text);
+        for header in &file.kernels {
+            assert!(file.kernel(header).is_err());
+        }
+    }
+    let sum = " + 1".repeat(50_000);
+    let text = format!("__global__ void f(int *a) {{ a[0] = 1{sum}; }}\n");
+    let file = file(&text);
+    assert!(
+        file.kernels
+            .iter()
+            .all(|header| file.kernel(header).is_err())
+    );
+    let text = format!("__global__ void f(int *a) {{ {} }}\n", "{".repeat(30_000));
+    File::parse(Source::new("deep.cu", text)).unwrap();
+    let blocks = format!("{}{}", "{".repeat(5_000), "}".repeat(5_000));
+    let file = self::file(&format!("__global__ void f(int *a) {{ {blocks} }}\n"));
+    assert!(
+        file.kernels
+            .iter()
+            .all(|header| file.kernel(header).is_err())
+    );
+}

@@ -1,0 +1,230 @@
+//! A [`Stencil`] as text that parses back to it.
+
+use std::fmt::{self, Write};
+
+use cranelift_entity::EntityRef;
+
+use crate::ir::{
+    Access, BinaryOp, Element, Expr, ExprId, Extent, Statement, Stencil, Target, TempId,
+};
+use crate::rules::points_to_name;
+
+/// The text of a stencil.
+pub fn print(stencil: &Stencil) -> String {
+    let mut out = String::new();
+    let printer = Printer { stencil };
+    match printer.file(&mut out) {
+        Ok(()) => out,
+        // Writing to a string does not fail.
+        Err(fmt::Error) => String::new(),
+    }
+}
+
+/// One expression, as in [`print`].
+pub fn print_expr(stencil: &Stencil, expr: ExprId) -> String {
+    let mut out = String::new();
+    match (Printer { stencil }).expr(&mut out, expr, 0) {
+        Ok(()) => out,
+        Err(fmt::Error) => String::new(),
+    }
+}
+
+/// The text of a literal in C.
+pub fn literal(value: f64, element: Element) -> String {
+    match element {
+        Element::F64 => format!("{value:?}"),
+        Element::F32 => format!("{:?}f", value as f32),
+    }
+}
+
+struct Printer<'a> {
+    stencil: &'a Stencil,
+}
+
+/// How tightly the parts of a sum, of a product and a sign bind.
+const SUM: u8 = 1;
+const PRODUCT: u8 = 2;
+const SIGN: u8 = 3;
+
+impl Printer<'_> {
+    fn file(&self, out: &mut String) -> fmt::Result {
+        let s = self.stencil;
+        let arguments: Vec<&str> = self.arguments().collect();
+        let arguments = arguments.join(", ");
+        writeln!(out, "function {} ({arguments}) {{", s.name)?;
+        let mut assigned = vec![false; s.temps.len()];
+        for statement in &s.statements {
+            out.push_str("  ");
+            self.statement(out, statement, &mut assigned)?;
+        }
+        writeln!(out, "}}")?;
+        if !s.parameters.is_empty() {
+            let names: Vec<&str> = s.parameters.values().map(|n| &**n).collect();
+            writeln!(out, "parameter {};", names.join(", "))?;
+        }
+        let iterators: Vec<&str> = s.dims.values().map(|d| &*d.name).collect();
+        writeln!(out, "iterator {};", iterators.join(", "))?;
+        self.declarations(out)?;
+        let points: Vec<String> = points_to_name(s)
+            .into_iter()
+            .map(|(dim, (low, end))| format!("{} = {low} : {}", s.dims[dim].name, self.extent(end)))
+            .collect();
+        if !points.is_empty() {
+            writeln!(out, "points {};", points.join(", "))?;
+        }
+        let unrolls: Vec<String> = s
+            .dims
+            .values()
+            .filter_map(|d| Some(format!("{}={}", d.name, d.unroll?)))
+            .collect();
+        if !unrolls.is_empty() {
+            writeln!(out, "unroll {};", unrolls.join(", "))?;
+        }
+        if s.reassociate {
+            writeln!(out, "reassociate;")?;
+        }
+        writeln!(out, "{} ({arguments});", s.name)?;
+        let written: Vec<&str> = s
+            .arrays
+            .values()
+            .filter(|a| a.written)
+            .map(|a| &*a.name)
+            .collect();
+        writeln!(out, "return {};", written.join(", "))
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = &str> {
+        let arrays = self.stencil.arrays.values().map(|a| &*a.name);
+        arrays.chain(self.stencil.scalars.values().map(|s| &*s.name))
+    }
+
+    fn declarations(&self, out: &mut String) -> fmt::Result {
+        for element in [Element::F64, Element::F32] {
+            let mut all = Vec::new();
+            for array in self.stencil.arrays.values() {
+                if array.element == element {
+                    let sizes = array
+                        .extents
+                        .iter()
+                        .map(|e| format!("[{}]", self.extent(*e)));
+                    all.push(format!("{}{}", array.name, sizes.collect::<String>()));
+                }
+            }
+            let scalars = self.stencil.scalars.values();
+            let scalars = scalars.filter(|s| s.element == element);
+            all.extend(scalars.map(|s| s.name.clone()));
+            if !all.is_empty() {
+                writeln!(out, "{} {};", word(element), all.join(", "))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn extent(&self, extent: Extent) -> String {
+        match extent.parameter {
+            None => extent.add.to_string(),
+            Some(parameter) => sum(&self.stencil.parameters[parameter], extent.add),
+        }
+    }
+
+    fn statement(
+        &self,
+        out: &mut String,
+        statement: &Statement,
+        assigned: &mut [bool],
+    ) -> fmt::Result {
+        match &statement.target {
+            Target::Store(access) => self.access(out, access)?,
+            Target::Temp(temp) => self.temp(out, *temp, assigned)?,
+        }
+        let (op, value) = match (&self.stencil.exprs[statement.value], statement.accumulate) {
+            (Expr::Neg(inner), true) => ("-=", *inner),
+            (_, true) => ("+=", statement.value),
+            (_, false) => ("=", statement.value),
+        };
+        write!(out, " {op} ")?;
+        self.expr(out, value, 0)?;
+        writeln!(out, ";")
+    }
+
+    /// A temporary as a target; its type stands before its first assignment.
+    fn temp(&self, out: &mut String, temp: TempId, assigned: &mut [bool]) -> fmt::Result {
+        let described = &self.stencil.temps[temp];
+        if let Some(assigned) = assigned.get_mut(temp.index()) {
+            if !*assigned {
+                write!(out, "{} ", word(described.element))?;
+            }
+            *assigned = true;
+        }
+        out.write_str(&described.name)
+    }
+
+    fn access(&self, out: &mut String, access: &Access) -> fmt::Result {
+        out.write_str(&self.stencil.arrays[access.array].name)?;
+        for subscript in &access.subscripts {
+            let text = match subscript.dim {
+                None => subscript.offset.to_string(),
+                Some(dim) => sum(&self.stencil.dims[dim].name, subscript.offset),
+            };
+            write!(out, "[{text}]")?;
+        }
+        Ok(())
+    }
+
+    /// An expression inside an operator that binds as tightly as `around`.
+    fn expr(&self, out: &mut String, expr: ExprId, around: u8) -> fmt::Result {
+        match &self.stencil.exprs[expr] {
+            Expr::Constant(value, element) => out.write_str(&literal(*value, *element)),
+            Expr::Scalar(scalar) => out.write_str(&self.stencil.scalars[*scalar].name),
+            Expr::Temp(temp) => out.write_str(&self.stencil.temps[*temp].name),
+            Expr::Load(access) => self.access(out, access),
+            Expr::Neg(inner) => {
+                out.write_char('-')?;
+                self.expr(out, *inner, SIGN)
+            }
+            Expr::Binary(op, a, b) => {
+                let level = match op {
+                    BinaryOp::Add | BinaryOp::Sub => SUM,
+                    BinaryOp::Mul | BinaryOp::Div => PRODUCT,
+                };
+                let open = level < around;
+                if open {
+                    out.write_char('(')?;
+                }
+                self.expr(out, *a, level)?;
+                write!(out, " {} ", op.symbol())?;
+                // Operators group to the left, so an equal one on the right needs parentheses.
+                self.expr(out, *b, level + 1)?;
+                if open {
+                    out.write_char(')')?;
+                }
+                Ok(())
+            }
+            Expr::Call(function, arguments) => {
+                write!(out, "{}(", function.name())?;
+                for (n, argument) in arguments.iter().enumerate() {
+                    if n > 0 {
+                        out.write_str(", ")?;
+                    }
+                    self.expr(out, *argument, 0)?;
+                }
+                out.write_char(')')
+            }
+        }
+    }
+}
+
+/// `name+2`, `name-1` or `name`.
+fn sum(name: &str, add: i64) -> String {
+    match add {
+        0 => name.to_owned(),
+        _ => format!("{name}{add:+}"),
+    }
+}
+
+fn word(element: Element) -> &'static str {
+    match element {
+        Element::F32 => "float",
+        Element::F64 => "double",
+    }
+}

@@ -1,0 +1,410 @@
+//! The values of a stencil on the host, point by point: the reference for everything else.
+//!
+//! Arithmetic is that of C without contraction: each operation in the type of its operands, `float`
+//! results rounded to `float`. Kernels compiled by nvcc fuse multiplications and additions, so they
+//! agree up to a tolerance, not to the last bit.
+//!
+//! # Conventions, also for generated host programs
+//!
+//! - An array is row-major without padding: the element `[a][b][c]` of extents `A, B, C` stands at
+//!   `(a * B + b) * C + c`. It has `A * B * C` elements.
+//! - [`Data::sample`] fills every array, outputs included, with [`sample`]: element `n` of the array
+//!   number `a` (in the order of the arguments, from 0) is `sample(a, n)`, and the scalar number `s`
+//!   is `sample(arrays + s, 0)`. All values are in `[0.5, 1.5)`, multiples of 2^-23, the same in
+//!   `float` and `double`.
+//! - Elements that no point writes keep their value.
+
+use std::fmt;
+
+use cranelift_entity::PrimaryMap;
+
+use super::ir::{
+    Access, ArrayId, Dim, Element, Expr, ExprId, Extent, Function, ParameterId, ScalarId, Stencil,
+    Target,
+};
+
+/// Most elements of an array, and of all arrays together.
+const MOST_ELEMENTS: i64 = 1 << 31;
+
+/// Sizes: a value for each parameter.
+pub type Sizes = PrimaryMap<ParameterId, i64>;
+
+/// The arguments of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Data {
+    /// The elements of each array.
+    pub arrays: PrimaryMap<ArrayId, Vec<f64>>,
+    /// The scalar arguments.
+    pub scalars: PrimaryMap<ScalarId, f64>,
+}
+
+/// Why a stencil has no values for some sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SizeError(String);
+
+impl fmt::Display for SizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for SizeError {}
+
+/// Element `index` of the argument number `argument`, the same on every machine.
+///
+/// In C: `h = n * 2654435761u + (a + 1) * 2654435769u; h ^= h >> 15; h *= 739982445u;
+/// h ^= h >> 12; value = 0.5 + (h >> 9) / 8388608.0` with `uint32_t h, n, a`.
+pub fn sample(argument: u32, index: u32) -> f64 {
+    let mut h = index
+        .wrapping_mul(2_654_435_761)
+        .wrapping_add(argument.wrapping_add(1).wrapping_mul(2_654_435_769));
+    h ^= h >> 15;
+    h = h.wrapping_mul(739_982_445);
+    h ^= h >> 12;
+    0.5 + f64::from(h >> 9) / 8_388_608.0
+}
+
+impl Data {
+    /// Arguments for a stencil, as the conventions say.
+    pub fn sample(stencil: &Stencil, sizes: &Sizes) -> Result<Data, SizeError> {
+        let mut arrays = PrimaryMap::new();
+        let mut total = 0;
+        for array in stencil.arrays.values() {
+            let number = arrays.len() as u32;
+            let count = elements(&array.name, &array.extents, sizes)?;
+            total += count;
+            if total > MOST_ELEMENTS {
+                return Err(SizeError("the arrays are too large".to_owned()));
+            }
+            let values = (0..count as u32).map(|n| sample(number, n));
+            arrays.push(values.collect());
+        }
+        let first = arrays.len() as u32;
+        let mut scalars = PrimaryMap::new();
+        for number in 0..stencil.scalars.len() as u32 {
+            scalars.push(sample(first + number, 0));
+        }
+        Ok(Data { arrays, scalars })
+    }
+}
+
+/// The number of cells that a size stands for.
+pub fn extent(extent: Extent, sizes: &Sizes) -> i64 {
+    let parameter = extent.parameter.map_or(0, |p| sizes[p]);
+    parameter.saturating_add(extent.add)
+}
+
+/// The computed indices of a dimension: from, and up to but not including.
+pub fn range(dim: &Dim, sizes: &Sizes) -> (i64, i64) {
+    (dim.low, extent(dim.extent, sizes) - dim.high)
+}
+
+/// The number of elements of an array.
+pub fn elements(name: &str, extents: &[Extent], sizes: &Sizes) -> Result<i64, SizeError> {
+    let mut count: i64 = 1;
+    for size in extents {
+        let size = extent(*size, sizes);
+        count = count.saturating_mul(size.max(0));
+        if size < 1 || count > MOST_ELEMENTS {
+            return Err(SizeError(format!(
+                "`{name}` has a dimension of {size} elements"
+            )));
+        }
+    }
+    Ok(count)
+}
+
+/// Runs one sweep: every point of the domain, in order.
+pub fn evaluate(stencil: &Stencil, sizes: &Sizes, data: &mut Data) -> Result<(), SizeError> {
+    let mut sweep = Sweep::new(stencil, sizes)?;
+    sweep.check(data)?;
+    let ranges: Vec<(i64, i64)> = stencil.dims.values().map(|d| range(d, sizes)).collect();
+    if ranges.iter().any(|(from, to)| from >= to) {
+        return Ok(());
+    }
+    let mut point: Vec<i64> = ranges.iter().map(|r| r.0).collect();
+    loop {
+        sweep.point(&point, data);
+        // The next point: the last dimension runs fastest.
+        let mut dim = point.len();
+        loop {
+            let Some(before) = dim.checked_sub(1) else {
+                return Ok(());
+            };
+            dim = before;
+            point[dim] += 1;
+            if point[dim] < ranges[dim].1 {
+                break;
+            }
+            point[dim] = ranges[dim].0;
+        }
+    }
+}
+
+struct Sweep<'a> {
+    stencil: &'a Stencil,
+    types: PrimaryMap<ExprId, Element>,
+    /// By array: elements, and the distance in elements of neighbours along each dimension.
+    strides: PrimaryMap<ArrayId, (i64, Vec<i64>)>,
+    /// By statement: its expressions, operands first.
+    orders: Vec<Vec<ExprId>>,
+    values: Vec<f64>,
+    temps: Vec<f64>,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(stencil: &'a Stencil, sizes: &Sizes) -> Result<Self, SizeError> {
+        let mut strides = PrimaryMap::new();
+        for array in stencil.arrays.values() {
+            let count = elements(&array.name, &array.extents, sizes)?;
+            let mut stride = 1;
+            let mut all = Vec::new();
+            for size in array.extents.iter().rev() {
+                all.push(stride);
+                stride *= extent(*size, sizes);
+            }
+            all.reverse();
+            strides.push((count, all));
+        }
+        Ok(Sweep {
+            stencil,
+            types: stencil.types(),
+            strides,
+            orders: stencil
+                .statements
+                .iter()
+                .map(|s| stencil.reachable(s.value))
+                .collect(),
+            values: vec![0.0; stencil.exprs.len()],
+            temps: vec![0.0; stencil.temps.len()],
+        })
+    }
+
+    /// The data have the shape of the arrays.
+    fn check(&self, data: &Data) -> Result<(), SizeError> {
+        for (array, (count, _)) in &self.strides {
+            if data.arrays[array].len() as i64 != *count {
+                let name = &self.stencil.arrays[array].name;
+                return Err(SizeError(format!("`{name}` should have {count} elements")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of an element in its array.
+    fn place(&self, access: &Access, point: &[i64]) -> usize {
+        let (_, strides) = &self.strides[access.array];
+        let mut at = 0;
+        for (subscript, stride) in access.subscripts.iter().zip(strides) {
+            let base = subscript.dim.map_or(0, |d| point[index(d)]);
+            at += (base + subscript.offset) * stride;
+        }
+        // The rules keep all accesses of a stencil inside; a stencil made otherwise reads nothing.
+        usize::try_from(at).unwrap_or(usize::MAX)
+    }
+
+    fn point(&mut self, point: &[i64], data: &mut Data) {
+        for (n, statement) in self.stencil.statements.iter().enumerate() {
+            for &expr in &self.orders[n] {
+                self.values[index(expr)] = self.value(expr, point, data);
+            }
+            let value = self.values[index(statement.value)];
+            let (slot, element) = match &statement.target {
+                Target::Temp(temp) => (
+                    self.temps.get_mut(index(*temp)),
+                    self.stencil.temps[*temp].element,
+                ),
+                Target::Store(access) => {
+                    let at = self.place(access, point);
+                    let element = self.stencil.arrays[access.array].element;
+                    (data.arrays[access.array].get_mut(at), element)
+                }
+            };
+            if let Some(slot) = slot {
+                let new = if statement.accumulate {
+                    *slot + value
+                } else {
+                    value
+                };
+                *slot = element.round(new);
+            }
+        }
+    }
+
+    fn value(&self, expr: ExprId, point: &[i64], data: &Data) -> f64 {
+        let at = |e: &ExprId| self.values[index(*e)];
+        let exact = match &self.stencil.exprs[expr] {
+            Expr::Constant(value, _) => *value,
+            Expr::Scalar(scalar) => data.scalars[*scalar],
+            Expr::Temp(temp) => self.temps[index(*temp)],
+            Expr::Load(access) => {
+                let elements = &data.arrays[access.array];
+                let value = elements.get(self.place(access, point));
+                value.copied().unwrap_or(f64::NAN)
+            }
+            Expr::Neg(a) => -at(a),
+            Expr::Binary(op, a, b) => op.apply(at(a), at(b)),
+            Expr::Call(function, arguments) => {
+                let mut values = [0.0; 3];
+                for (value, argument) in values.iter_mut().zip(arguments) {
+                    *value = at(argument);
+                }
+                function.apply(values)
+            }
+        };
+        // Operations on two floats in double, rounded once, are correctly rounded in float.
+        self.types[expr].round(exact)
+    }
+}
+
+fn index(id: impl cranelift_entity::EntityRef) -> usize {
+    id.index()
+}
+
+impl Element {
+    /// A value as the type holds it.
+    pub fn round(self, value: f64) -> f64 {
+        match self {
+            Element::F32 => f64::from(value as f32),
+            Element::F64 => value,
+        }
+    }
+
+    /// The type of an operation on values of both types.
+    #[must_use]
+    pub fn wider(self, other: Element) -> Element {
+        match (self, other) {
+            (Element::F32, Element::F32) => Element::F32,
+            _ => Element::F64,
+        }
+    }
+}
+
+impl Function {
+    /// Its value; arguments that it does not take are ignored.
+    pub fn apply(self, [a, b, c]: [f64; 3]) -> f64 {
+        match self {
+            Function::Sqrt => a.sqrt(),
+            Function::Abs => a.abs(),
+            Function::Min => a.min(b),
+            Function::Max => a.max(b),
+            Function::Fma => a.mul_add(b, c),
+            Function::Exp => a.exp(),
+            Function::Log => a.ln(),
+            Function::Pow => a.powf(b),
+        }
+    }
+}
+
+impl Stencil {
+    /// The type that each expression has in C.
+    pub fn types(&self) -> PrimaryMap<ExprId, Element> {
+        let mut types: PrimaryMap<ExprId, Element> = PrimaryMap::new();
+        for expr in self.exprs.values() {
+            let element = match expr {
+                Expr::Constant(_, element) => *element,
+                Expr::Scalar(scalar) => self.scalars[*scalar].element,
+                Expr::Temp(temp) => self.temps[*temp].element,
+                Expr::Load(access) => self.arrays[access.array].element,
+                Expr::Neg(_) | Expr::Binary(..) | Expr::Call(..) => {
+                    let operands = expr.operands();
+                    let known = operands.iter().filter_map(|o| types.get(*o));
+                    known.fold(Element::F32, |a, b| a.wider(*b))
+                }
+            };
+            types.push(element);
+        }
+        types
+    }
+
+    /// An expression and all that it computes from, operands first.
+    pub fn reachable(&self, root: ExprId) -> Vec<ExprId> {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut stack = vec![root];
+        while let Some(expr) = stack.pop() {
+            if seen.insert(expr) {
+                stack.extend(self.exprs[expr].operands());
+            }
+        }
+        seen.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dsl;
+
+    fn run(text: &str, size: i64) -> Data {
+        let stencil = dsl::parse(text).unwrap();
+        let sizes: Sizes = stencil.parameters.values().map(|_| size).collect();
+        let mut data = Data::sample(&stencil, &sizes).unwrap();
+        evaluate(&stencil, &sizes, &mut data).unwrap();
+        data
+    }
+
+    #[test]
+    fn samples_never_change() {
+        // Generated programs contain the same formula in C.
+        let values = [(0, 0), (3, 1_000_000), (12, u32::MAX)].map(|(a, n)| sample(a, n));
+        assert_eq!(
+            values,
+            [0.9028521776199341, 1.4196958541870117, 1.3258378505706787]
+        );
+        for n in 0..10_000 {
+            let value = sample(1, n);
+            assert!((0.5..1.5).contains(&value));
+            assert_eq!(f64::from(value as f32), value);
+        }
+    }
+
+    #[test]
+    fn points_read_their_neighbours_and_edges_keep_their_value() {
+        let data = run(
+            "function f (o, v, c) { double t = v[j-1][i] + v[j][i+1]; t += c; o[j][i] += t; }\n\
+             parameter N; iterator j, i; double o[N][4], v[N][4], c; f (o, v, c); return o;",
+            3,
+        );
+        let (o, v) = (
+            &data.arrays[ArrayId::from_u32(0)],
+            &data.arrays[ArrayId::from_u32(1)],
+        );
+        let c = data.scalars[ScalarId::from_u32(0)];
+        for n in 0..12u32 {
+            let (j, i) = (n as usize / 4, n as usize % 4);
+            let old = sample(0, n);
+            let new = if j >= 1 && i <= 2 {
+                old + (v[(j - 1) * 4 + i] + v[j * 4 + i + 1] + c)
+            } else {
+                old
+            };
+            assert_eq!(o[n as usize], new, "{j} {i}");
+        }
+    }
+
+    #[test]
+    fn floats_are_rounded_at_each_operation() {
+        let data = run(
+            "function f (o, v) { o[i] = v[i] * 0.1f + 1; } parameter N; iterator i;\n\
+             float o[N], v[N]; f (o, v); return o;",
+            5,
+        );
+        for (n, &value) in data.arrays[ArrayId::from_u32(0)].iter().enumerate() {
+            let v = sample(1, n as u32) as f32;
+            assert_eq!(value as f32, v * 0.1f32 + 1.0f32);
+        }
+    }
+
+    #[test]
+    fn sizes_that_make_no_sense_are_errors() {
+        let stencil = dsl::parse(
+            "function f (o, v) { o[i] = v[i]; } parameter N; iterator i;\n\
+             double o[N], v[N]; f (o, v); return o;",
+        )
+        .unwrap();
+        for size in [0, -5, i64::MAX] {
+            let sizes: Sizes = [size].into_iter().collect();
+            assert!(Data::sample(&stencil, &sizes).is_err(), "{size}");
+        }
+    }
+}

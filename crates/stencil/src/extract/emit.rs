@@ -1,0 +1,392 @@
+//! What was found, as a [`Stencil`].
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::execute::{Action, Trace};
+use super::guard::Bounds;
+use super::poly::Symbol;
+use super::pragma::Pragma;
+use super::shape::{Length, Shape};
+use super::value::{Node, NodeKind, Operand};
+use crate::build::{Builder, Value};
+use crate::ir::{
+    Access, ArrayId, DimId, Element, ExprId, Extent, ParameterId, ScalarId, Stencil, Subscript,
+};
+use crate::names::reserved;
+use crate::rules::needed_extent;
+use warpwright_cudac::ast::Function;
+use warpwright_cudac::diag::{Diagnostic, Span};
+
+type Built<T> = Result<T, Diagnostic>;
+
+/// Builds the stencil.
+pub(super) fn build(
+    function: &Function,
+    trace: &Trace,
+    shape: &Shape,
+    pragma: Option<&Pragma>,
+) -> Result<Stencil, Vec<Diagnostic>> {
+    let one = |problem| vec![problem];
+    let mut emit = Emit {
+        builder: Builder::new(&function.name.text),
+        trace,
+        shape,
+        sizes: BTreeMap::new(),
+        dims: BTreeMap::new(),
+        arrays: BTreeMap::new(),
+        scalars: BTreeMap::new(),
+    };
+    emit.declare().map_err(one)?;
+    if let Some(pragma) = pragma {
+        emit.pragma(pragma).map_err(one)?;
+    }
+    for action in &trace.actions {
+        emit.action(action).map_err(one)?;
+    }
+    emit.builder.finish()
+}
+
+struct Emit<'a> {
+    builder: Builder,
+    trace: &'a Trace,
+    shape: &'a Shape,
+    sizes: BTreeMap<usize, ParameterId>,
+    dims: BTreeMap<Symbol, DimId>,
+    arrays: BTreeMap<usize, ArrayId>,
+    scalars: BTreeMap<usize, ScalarId>,
+}
+
+impl Emit<'_> {
+    /// Sizes, dimensions, arrays and scalars, those that are used, in the order of the arguments.
+    fn declare(&mut self) -> Built<()> {
+        let domain = self.domain()?;
+        let lengths = self.shape.lengths.iter().flatten().flatten();
+        let ends = domain.iter().map(|d| d.extent.0);
+        let used: BTreeSet<usize> = lengths.map(|l| l.0).chain(ends).flatten().collect();
+        for size in used {
+            let id = self.builder.parameter(&self.trace.sizes[size]);
+            self.sizes.insert(size, id);
+        }
+        for (&(point, _), known) in self.shape.dims.iter().zip(&domain) {
+            let id = self.builder.dim(&known.name);
+            self.dims.insert(point, id);
+            let extent = self.extent(known.extent);
+            let dim = self.builder.dim_mut(id);
+            (dim.extent, dim.low, dim.high) = (extent, known.low, known.high);
+        }
+        for (number, array) in self.trace.arrays.iter().enumerate() {
+            let Some(lengths) = &self.shape.lengths[number] else {
+                continue;
+            };
+            let first = self.first_length(number, &domain);
+            let mut extents = vec![self.extent(first)];
+            extents.extend(lengths.iter().map(|l| self.extent(*l)));
+            let id = self.builder.array(&array.name, array.element, extents);
+            self.arrays.insert(number, id);
+        }
+        for scalar in self.used_scalars() {
+            let (name, element) = &self.trace.scalars[scalar];
+            let id = self.builder.scalar(name, *element);
+            self.scalars.insert(scalar, id);
+        }
+        Ok(())
+    }
+
+    fn extent(&self, (size, add): Length) -> Extent {
+        let parameter = size.and_then(|s| self.sizes.get(&s).copied());
+        Extent { parameter, add }
+    }
+
+    /// The length of an array's first dimension, which no pointer tells: that of the points, or as
+    /// many components as there are.
+    fn first_length(&self, array: usize, domain: &[Range]) -> Length {
+        let own = self.trace.accesses.iter().zip(&self.shape.accesses);
+        let firsts = own.filter(|(raw, _)| raw.array == array);
+        let firsts: Vec<_> = firsts.filter_map(|(_, a)| a.first().copied()).collect();
+        let point = firsts.iter().find_map(|(point, _)| *point);
+        let dims = self.shape.dims.iter().position(|(p, _)| Some(*p) == point);
+        match dims {
+            Some(dim) => domain[dim].extent,
+            None => (
+                None,
+                firsts.iter().map(|f| f.1).max().unwrap_or(0).max(0) + 1,
+            ),
+        }
+    }
+
+    fn used_scalars(&self) -> BTreeSet<usize> {
+        let mut used = BTreeSet::new();
+        let mut stack: Vec<&Operand> = Vec::new();
+        for action in &self.trace.actions {
+            match action {
+                Action::Declare(_, _, Some(value), _)
+                | Action::Assign(_, value, _)
+                | Action::Accumulate(_, value, _)
+                | Action::Store(_, _, value, _) => stack.push(value),
+                Action::Declare(_, _, None, _) | Action::Forget(_) => {}
+            }
+        }
+        while let Some(operand) = stack.pop() {
+            let Operand::Node(node) = operand else {
+                continue;
+            };
+            match &node.kind {
+                NodeKind::Scalar(scalar) => {
+                    used.insert(*scalar);
+                }
+                NodeKind::Neg(a) => stack.push(a),
+                NodeKind::Binary(_, a, b) => stack.extend([&**a, &**b]),
+                NodeKind::Call(_, arguments) => stack.extend(arguments),
+                NodeKind::Number(_) | NodeKind::Local(_) | NodeKind::Load(_) => {}
+            }
+        }
+        used
+    }
+
+    /// The points along each dimension.
+    fn domain(&self) -> Built<Vec<Range>> {
+        let mut out = Vec::new();
+        let mut names = BTreeSet::new();
+        for (position, &(point, shift)) in self.shape.dims.iter().enumerate() {
+            let fallback = ["z", "y", "x"];
+            let name = self.trace.names.get(&point).map(|(name, _)| name.clone());
+            let name = name.filter(|n| !reserved(n) && !names.contains(n));
+            let name = name.unwrap_or_else(|| {
+                let from_end = self.shape.dims.len() - position;
+                let letter = fallback.len().checked_sub(from_end).map(|n| fallback[n]);
+                format!("{}{position}", letter.unwrap_or("d"))
+            });
+            names.insert(name.clone());
+            let none = Bounds::default();
+            let bounds = self.trace.domain.get(&point).unwrap_or(&none);
+            let (end, span) = self.end(&name, bounds)?;
+            let end = (end.0, end.1 + shift);
+            let low = bounds.low + shift;
+            out.push(self.range(name, point, shift, low, end, &span)?);
+        }
+        Ok(out)
+    }
+
+    /// One past the last point.
+    fn end(&self, name: &str, bounds: &Bounds) -> Built<(Length, Span)> {
+        let mut ends = bounds.ends.iter();
+        let Some((first, span)) = ends.next() else {
+            let what = format!("nothing bounds `{name}` from above");
+            let store = self.trace.actions.iter().find_map(|action| match action {
+                Action::Store(access, ..) => Some(self.trace.accesses[*access].span.clone()),
+                _ => None,
+            });
+            return Err(Diagnostic::error("stencil::guard", what)
+                .label(store.unwrap_or(0..0), "stored without a bounds test")
+                .help("test the place of the point against the sizes: `if (i < N) …`"));
+        };
+        let mut least = first.as_extent().unwrap_or((None, 0));
+        for (end, other) in ends {
+            let end = end.as_extent().unwrap_or((None, 0));
+            if end.0 != least.0 {
+                let what = format!("`{name}` has two upper bounds");
+                return Err(Diagnostic::error("stencil::guard", what)
+                    .label(other.clone(), "which is smaller is not known")
+                    .label(span.clone(), "the other one"));
+            }
+            least.1 = least.1.min(end.1);
+        }
+        Ok((least, span.clone()))
+    }
+
+    /// The size of a dimension, with the cells at its far end that are not computed.
+    ///
+    /// Rows have the length that the pointers say; the first dimension of an array is as long as
+    /// its accesses need, and as long as the size in the bound.
+    fn range(
+        &self,
+        name: String,
+        point: Symbol,
+        shift: i64,
+        low: i64,
+        end: Length,
+        span: &Span,
+    ) -> Built<Range> {
+        let along = self.shape.accesses.iter().flatten();
+        let offsets = along
+            .filter(|(p, _)| *p == Some(point))
+            .map(|(_, o)| o - shift);
+        let needed = offsets.max().unwrap_or(0).max(0);
+        let row = self.row_length(point).filter(|l| l.0 == end.0);
+        // The same rule as for points that a text names, so that printed text parses back.
+        let extent = row.unwrap_or_else(|| {
+            let stand_in = end.0.map(|size| ParameterId::from_u32(size as u32));
+            let end = Extent {
+                parameter: stand_in,
+                add: end.1,
+            };
+            (
+                end.parameter.map(|p| p.as_u32() as usize),
+                needed_extent(end, needed).add,
+            )
+        });
+        let high = extent.1 - end.1;
+        if high < 0 {
+            let what = format!("`{name}` runs beyond the rows of the arrays");
+            return Err(Diagnostic::error("stencil::bounds", what)
+                .label(span.clone(), "this bound")
+                .help("the last point of a row is followed by the first one of the next"));
+        }
+        Ok(Range {
+            name,
+            extent,
+            low,
+            high,
+        })
+    }
+
+    /// The length of the rows along a dimension, if some stored array says it.
+    fn row_length(&self, point: Symbol) -> Option<Length> {
+        let stores = self.trace.actions.iter().filter_map(|action| match action {
+            Action::Store(access, ..) => Some(*access),
+            _ => None,
+        });
+        let mut lengths = stores.filter_map(|store| {
+            let subscripts = &self.shape.accesses[store];
+            let at = subscripts.iter().position(|s| s.0 == Some(point))?;
+            let lengths = self.shape.lengths[self.trace.accesses[store].array].as_ref()?;
+            lengths.get(at.checked_sub(1)?).copied()
+        });
+        lengths.next()
+    }
+
+    fn pragma(&mut self, pragma: &Pragma) -> Built<()> {
+        for (name, factor) in &pragma.unroll {
+            let dims = &self.builder.stencil().dims;
+            let Some(dim) = dims.iter().find(|(_, d)| d.name == *name).map(|(d, _)| d) else {
+                let names: Vec<&str> = dims.values().map(|d| &*d.name).collect();
+                let what = format!("the stencil has no iterator `{name}`");
+                return Err(Diagnostic::error("stencil::pragma", what)
+                    .label(pragma.span.clone(), "in this pragma")
+                    .help(format!("it has {}", names.join(", "))));
+            };
+            self.builder.dim_mut(dim).unroll = Some(*factor);
+        }
+        if pragma.reassociate {
+            self.builder.reassociate();
+        }
+        Ok(())
+    }
+
+    fn action(&mut self, action: &Action) -> Built<()> {
+        match action {
+            Action::Declare(name, element, value, span) => {
+                let value = match value {
+                    None => None,
+                    Some(value) => Some(self.real(value, *element)?),
+                };
+                self.builder.declare(name, *element, value, span.clone())
+            }
+            Action::Assign(name, value, span) => {
+                let value = self.real(value, self.builder.local_element(name))?;
+                self.builder.assign(name, value, span.clone())
+            }
+            Action::Accumulate(name, value, span) => {
+                let value = self.real(value, self.builder.local_element(name))?;
+                self.builder.accumulate(name, value, span.clone())
+            }
+            Action::Store(access, accumulate, value, span) => {
+                let place = self.trace.accesses[*access].span.clone();
+                let access = self.access(*access)?;
+                let element = self.builder.stencil().arrays[access.array].element;
+                let value = self.real(value, element)?;
+                self.builder
+                    .store(access, *accumulate, value, (place, span.clone()))
+            }
+            Action::Forget(name) => {
+                self.builder.forget(name);
+                Ok(())
+            }
+        }
+    }
+
+    fn access(&self, number: usize) -> Built<Access> {
+        let raw = &self.trace.accesses[number];
+        let mut subscripts = Vec::new();
+        for &(point, offset) in &self.shape.accesses[number] {
+            let Some(point) = point else {
+                subscripts.push(Subscript { dim: None, offset });
+                continue;
+            };
+            let shift = self.shape.dims.iter().find(|(p, _)| *p == point);
+            let (Some((_, shift)), Some(&dim)) = (shift, self.dims.get(&point)) else {
+                let what = "this place is bounded by no test and stored by nobody";
+                return Err(Diagnostic::error("stencil::race", what)
+                    .label(raw.span.clone(), "no dimension of the stencil"));
+            };
+            subscripts.push(Subscript {
+                dim: Some(dim),
+                offset: offset - shift,
+            });
+        }
+        let Some(&array) = self.arrays.get(&raw.array) else {
+            let what = "this array is not understood";
+            return Err(
+                Diagnostic::error("stencil::shape", what).label(raw.span.clone(), "in this access")
+            );
+        };
+        Ok(Access { array, subscripts })
+    }
+
+    fn real(&mut self, operand: &Operand, element: Element) -> Built<ExprId> {
+        let value = self.value(operand)?;
+        Ok(self.builder.real(value, element))
+    }
+
+    fn value(&mut self, operand: &Operand) -> Built<Value> {
+        match operand {
+            Operand::Integer(value) => Ok(Value::Integer(*value)),
+            Operand::Node(node) => crate::with_stack(|| self.node(node)),
+        }
+    }
+
+    fn node(&mut self, node: &Node) -> Built<Value> {
+        Ok(Value::Real(match &node.kind {
+            NodeKind::Number(value) => self.builder.constant(*value, node.element),
+            NodeKind::Scalar(scalar) => match self.scalars.get(scalar) {
+                Some(&scalar) => self.builder.scalar_value(scalar),
+                None => self.builder.constant(0.0, node.element),
+            },
+            NodeKind::Local(name) => match self.builder.local(name, &node.span) {
+                Some(value) => value?,
+                None => {
+                    let what = format!("`{name}` is not known here");
+                    return Err(Diagnostic::error("stencil::name", what)
+                        .label(node.span.clone(), "no value"));
+                }
+            },
+            NodeKind::Load(access) => {
+                let access = self.access(*access)?;
+                self.builder.load(access, node.span.clone())
+            }
+            NodeKind::Neg(inner) => {
+                let inner = self.value(inner)?;
+                return Ok(self.builder.negative(inner));
+            }
+            NodeKind::Binary(op, a, b) => {
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                return self.builder.arithmetic(*op, a, b, &node.span);
+            }
+            NodeKind::Call(name, arguments) => {
+                let mut values = Vec::new();
+                for argument in arguments {
+                    values.push(self.value(argument)?);
+                }
+                self.builder.call_named(&name.text, &name.span, values)?
+            }
+        }))
+    }
+}
+
+/// The points along one dimension.
+struct Range {
+    name: String,
+    extent: Length,
+    low: i64,
+    high: i64,
+}

@@ -1,0 +1,187 @@
+//! Small functions of the same file, put in the place of their calls: those that are one `return`,
+//! after integers and pointers with names.
+
+use std::collections::BTreeMap;
+
+use super::execute::{Action, Machine, Var};
+use super::value::{Node, NodeKind, Operand, Val, not_understood, operand};
+use crate::ir::Element;
+use warpwright_cudac::ast::{Function, Ident, Parameter, Stmt, StmtKind, Type};
+use warpwright_cudac::diag::{Diagnostic, Span};
+
+/// Most calls inside calls.
+const DEEPEST: usize = 16;
+
+impl Machine<'_> {
+    /// The value of a call of a function of the file.
+    pub(super) fn inlined(
+        &mut self,
+        name: &Ident,
+        arguments: Vec<Val>,
+        span: &Span,
+    ) -> Result<Val, Diagnostic> {
+        let function = self.callee(name)?;
+        if function.parameters.len() != arguments.len() {
+            let (wanted, given) = (function.parameters.len(), arguments.len());
+            let what = format!("`{}` takes {wanted} arguments, not {given}", name.text);
+            return Err(Diagnostic::error("stencil::call", what)
+                .label(name.span.clone(), "called here")
+                .label(function.name.span.clone(), "defined here"));
+        }
+        let mut scope = BTreeMap::new();
+        for (parameter, argument) in function.parameters.iter().zip(arguments) {
+            let var = self.argument(parameter, argument, span)?;
+            scope.insert(parameter.name.text.clone(), var);
+        }
+        // The function sees its arguments, and nothing of its caller.
+        let caller = std::mem::replace(&mut self.scopes, vec![scope]);
+        self.calls += 1;
+        let value = self.returned(&function);
+        self.calls -= 1;
+        self.scopes = caller;
+        self.result(&function.result, value?, span)
+    }
+
+    /// The function that a name means.
+    fn callee(&self, name: &Ident) -> Result<Function, Diagnostic> {
+        let named = self.file.functions.iter();
+        let mut named = named.filter(|f| f.name.text == name.text);
+        let (first, second) = (named.next(), named.next());
+        let refuse = |what: &str, at: &Span| {
+            let what = format!("the function `{}` {what}", name.text);
+            Diagnostic::error("stencil::call", what)
+                .label(name.span.clone(), "called here")
+                .label(at.clone(), "defined here")
+        };
+        let Some(header) = first else {
+            return Err(not_understood("this call", &name.span));
+        };
+        let at = &header.name.span;
+        if let Some(second) = second {
+            return Err(refuse("is overloaded", &second.name.span));
+        }
+        if header.nested {
+            return Err(refuse("is a template or a member", at));
+        }
+        if self.calls >= DEEPEST {
+            return Err(refuse("calls itself, or is nested too deep", at));
+        }
+        self.file.kernel(header)
+    }
+
+    /// What a parameter stands for.
+    fn argument(
+        &mut self,
+        parameter: &Parameter,
+        argument: Val,
+        span: &Span,
+    ) -> Result<Var, Diagnostic> {
+        let ty = self.resolved(&parameter.ty);
+        match (&ty, argument) {
+            (ty, Val::Int(value)) if ty.is_integer() => Ok(Var::Int(value)),
+            (Type::Pointer(to, _), Val::Pointer(pointer)) => {
+                match self.pointer_cast(to, pointer, span)? {
+                    Val::Pointer(pointer) => Ok(Var::Pointer(pointer)),
+                    _ => Err(not_understood("this argument", span)),
+                }
+            }
+            (ty, value) => {
+                let Some(element) = self.element(ty) else {
+                    return Err(not_understood("an argument of this type", span));
+                };
+                let value = operand(value, span)?;
+                Ok(Var::Leaf(self.leaf(parameter, value, element, span)))
+            }
+        }
+    }
+
+    /// A value that may be written down several times: a leaf, or a variable that holds it.
+    fn leaf(
+        &mut self,
+        parameter: &Parameter,
+        value: Operand,
+        element: Element,
+        span: &Span,
+    ) -> Node {
+        let leaf = |kind| Node {
+            kind,
+            element,
+            span: span.clone(),
+        };
+        match value {
+            Operand::Integer(value) => leaf(NodeKind::Number(value as f64)),
+            Operand::Node(node)
+                if node.element == element
+                    && matches!(
+                        node.kind,
+                        NodeKind::Number(_)
+                            | NodeKind::Scalar(_)
+                            | NodeKind::Local(_)
+                            | NodeKind::Load(_)
+                    ) =>
+            {
+                node
+            }
+            value => {
+                // No variable of the source has a dot in its name.
+                let key = format!("{}.{}", parameter.name.text, self.trace.actions.len());
+                let action = Action::Declare(key.clone(), element, Some(value), span.clone());
+                self.trace.actions.push(action);
+                leaf(NodeKind::Local(key))
+            }
+        }
+    }
+
+    /// Executes the body.
+    fn returned(&mut self, function: &Function) -> Result<Val, Diagnostic> {
+        let strange = |at: &Stmt| {
+            let what = format!(
+                "the function `{}` is more than a `return`",
+                function.name.text
+            );
+            Diagnostic::error("stencil::call", what)
+                .label(at.span.clone(), "this statement")
+                .help("only integers and pointers may be declared before it")
+        };
+        for statement in &function.body.statements {
+            match &statement.kind {
+                StmtKind::Declare(declaration) => {
+                    let plain = declaration.variables.iter().all(|variable| {
+                        let ty = self.resolved(&variable.ty);
+                        ty.is_integer() || matches!(ty, Type::Pointer(..))
+                    });
+                    if !plain {
+                        return Err(strange(statement));
+                    }
+                    self.declare(declaration, &statement.span)?;
+                }
+                StmtKind::Return(Some(value)) => return self.value(value),
+                _ => return Err(strange(statement)),
+            }
+        }
+        Err(not_understood(
+            "a function without a value",
+            &function.name.span,
+        ))
+    }
+
+    /// The value in the function's own type.
+    fn result(&mut self, ty: &Type, value: Val, span: &Span) -> Result<Val, Diagnostic> {
+        match (self.element(ty), value) {
+            (None, Val::Int(value)) if self.resolved(ty).is_integer() => Ok(Val::Int(value)),
+            (Some(element), Val::Real(node)) if node.element == element => Ok(Val::Real(node)),
+            (Some(element), Val::Int(value)) => match operand(Val::Int(value), span)? {
+                Operand::Integer(value) => Ok(Val::Real(Node {
+                    kind: NodeKind::Number(value as f64),
+                    element,
+                    span: span.clone(),
+                })),
+                Operand::Node(node) => Ok(Val::Real(node)),
+            },
+            _ => Err(not_understood(
+                "a function that changes the type of its value",
+                span,
+            )),
+        }
+    }
+}

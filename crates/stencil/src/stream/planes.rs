@@ -1,0 +1,397 @@
+//! How planes come and go: queues in registers, copies into the ring, the loop, and the stores.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use cranelift_entity::EntityRef;
+
+use super::graph::SourceId;
+use super::layout::Layout;
+use super::names::{c_type, extent_text, name, pair_type, queue, window};
+use super::writer::Writer;
+use crate::ir::{Dim, Element, Stencil};
+
+impl Writer<'_> {
+    /// Arrays that a thread reads from global memory itself.
+    pub(super) fn direct(&self, of: &[(SourceId, usize)]) -> Vec<(SourceId, usize, [i32; 2])> {
+        of.iter()
+            .filter_map(|(source, shape)| {
+                let home = self.layout.homes.get(source)?;
+                let queue = home.queue.filter(|_| home.ring.is_none())?;
+                Some((*source, *shape, queue))
+            })
+            .collect()
+    }
+
+    /// Sources with queues that the ring fills.
+    pub(super) fn fed(&self, of: &[(SourceId, usize)]) -> Vec<(SourceId, usize, [i32; 2])> {
+        of.iter()
+            .filter_map(|(source, shape)| {
+                let home = self.layout.homes.get(source)?;
+                home.ring?;
+                Some((*source, *shape, home.queue?))
+            })
+            .collect()
+    }
+
+    /// Register queues and partial sums, and what stands in them before the first step.
+    pub(super) fn queues(&mut self, element: &str, of: &[(SourceId, usize)]) {
+        let [low, high] = self.span;
+        let begin = format!("first - {}", -low);
+        self.line(format!("    const int begin = {begin};"));
+        let mut all: Vec<(SourceId, usize, [i32; 2], bool)> = Vec::new();
+        all.extend(self.direct(of).into_iter().map(|(s, n, q)| (s, n, q, true)));
+        all.extend(self.fed(of).into_iter().map(|(s, n, q)| (s, n, q, false)));
+        let mut offsets: BTreeSet<(usize, [i32; 2])> = BTreeSet::new();
+        let points = self.points.clone();
+        for (source, shape, [from, to], direct) in all {
+            for point in &points {
+                if offsets.insert((shape, *point)) {
+                    let [_, rows, columns] = self.extents(source);
+                    let [py, px] = *point;
+                    self.line(format!(
+                        "    const int e{shape}_{py}_{px} = inside(y + {py}, {rows}) * {columns} + \
+                         inside(x + {px}, {columns});"
+                    ));
+                }
+                for plane in from..=to {
+                    let name = queue(source, *point, plane - from);
+                    // The last one comes with the step.
+                    let initial = if plane == to {
+                        "0".to_owned()
+                    } else {
+                        self.global(source, shape, *point, &format!("begin + {plane}"))
+                    };
+                    self.line(format!("    {element} {name} = {initial};"));
+                }
+                if direct {
+                    let value = self.global(source, shape, *point, &format!("begin + {to}"));
+                    self.line(format!(
+                        "    {element} {}n = {value};",
+                        queue(source, *point, to - from)
+                    ));
+                }
+            }
+        }
+        for output in 0..self.graph.outputs.len() {
+            for point in &points {
+                for k in 0..=(high - low) {
+                    if high != low {
+                        self.line(format!(
+                            "    {element} {}_{k} = 0;",
+                            name("a", output, *point)
+                        ));
+                    }
+                }
+            }
+        }
+    }
+
+    /// An own element of a plane, read from global memory.
+    pub(super) fn global(
+        &self,
+        source: SourceId,
+        shape: usize,
+        [y, x]: [i32; 2],
+        plane: &str,
+    ) -> String {
+        let [planes, ..] = self.extents(source);
+        format!(
+            "b{}[inside({plane}, {planes}) * p{shape} + e{shape}_{y}_{x}]",
+            source.index()
+        )
+    }
+
+    /// The ring's arrays.
+    pub(super) fn rings(&self, of: &[(SourceId, usize)]) -> Vec<(SourceId, usize)> {
+        let home = |s: &SourceId| self.layout.homes.get(s).and_then(|h| h.ring);
+        of.iter()
+            .copied()
+            .filter(|(s, _)| home(s).is_some())
+            .collect()
+    }
+
+    /// Which pairs of elements each thread copies, and how.
+    pub(super) fn copies(&mut self, shapes: &[[String; 3]], of: &[(SourceId, usize)]) {
+        let rings = self.rings(of);
+        if rings.is_empty() {
+            return;
+        }
+        let layout = self.layout;
+        let threads = self.plan.threads() as i32;
+        let pairs = layout.plane_elements() / 2;
+        let each = (pairs + threads - 1) / threads;
+        let element = c_type(self.graph.element);
+        let size = if self.graph.element == Element::F64 {
+            8
+        } else {
+            4
+        };
+        let half = layout.plane[1] / 2;
+        let [py, px] = layout.points;
+        self.line("    // The pairs of elements that this thread copies of each plane.");
+        self.line(format!(
+            "    const int left = x - tx * {px} - {}, top = y - ty * {py} - {};",
+            layout.reach.columns[0] + layout.pad,
+            layout.reach.rows[0]
+        ));
+        self.line("    const unsigned base = (unsigned)__cvta_generic_to_shared(shared);");
+        let used: BTreeSet<usize> = rings.iter().map(|r| r.1).collect();
+        for k in 0..each {
+            self.line(format!(
+                "    const int g{k} = tid + {}, row{k} = g{k} / {half}, col{k} = g{k} % {half} * 2;",
+                k * threads
+            ));
+            self.line(format!(
+                "    const bool mid{k} = row{k} >= {} && row{k} < {}, own{k} = col{k} + 1 >= {} && \
+                 col{k} < {};",
+                layout.reach.rows[0],
+                layout.reach.rows[0] + layout.region[0],
+                layout.reach.columns[0] + layout.pad,
+                layout.reach.columns[0] + layout.pad + layout.region[1]
+            ));
+            self.line(format!("    (void)mid{k}; (void)own{k};"));
+            for shape in &used {
+                let [_, rows, columns] = &shapes[*shape];
+                self.line(format!(
+                    "    const bool in{k}_{shape} = g{k} < {pairs} && top + row{k} >= 0 && \
+                     top + row{k} < {rows};"
+                ));
+                self.line(format!(
+                    "    const bool lo{k}_{shape} = in{k}_{shape} && left + col{k} >= 0 && \
+                     left + col{k} < {columns};"
+                ));
+                self.line(format!(
+                    "    const bool hi{k}_{shape} = in{k}_{shape} && left + col{k} + 1 >= 0 && \
+                     left + col{k} + 1 < {columns};"
+                ));
+                self.line(format!(
+                    "    const int from{k}_{shape} = (top + row{k}) * {columns} + left + col{k};"
+                ));
+            }
+        }
+        self.line("    auto fetch = [&](int plane, int slot) {");
+        self.line(format!(
+            "        const unsigned to = base + (unsigned)slot * {}u;",
+            layout.rings * layout.plane_elements() * size
+        ));
+        for (source, shape) in &rings {
+            let home = &layout.homes[source];
+            let [planes, ..] = &shapes[*shape];
+            let number = source.index();
+            let offset = home.ring.unwrap_or(0) as i32 * layout.plane_elements() * size;
+            self.line(format!(
+                "        {{ const int from = inside(plane, {planes}) * p{shape};"
+            ));
+            for k in 0..each {
+                let needed = needed(home.sides, layout, k);
+                self.line(format!(
+                    "          copy_pair<WIDE, {element}>(to + {offset}u + (unsigned)g{k} * {}u, \
+                     b{number} + (from + from{k}_{shape}), lo{k}_{shape}{needed}, \
+                     hi{k}_{shape}{needed});",
+                    2 * size
+                ));
+            }
+            self.line("        }");
+        }
+        self.line("        copy_commit();");
+        self.line("    };");
+        let [from, to] = layout.window;
+        self.line(format!(
+            "    for (int j = 0; j < {}; ++j) fetch(begin + {from} + j, j);",
+            to - from + self.plan.ahead as i32
+        ));
+        self.line(format!(
+            "    int slot = {};  // of the plane that is computed",
+            -from
+        ));
+    }
+
+    pub(super) fn loop_head(&mut self, of: &[(SourceId, usize)]) {
+        let layout = self.layout;
+        let [low, high] = self.span;
+        self.line(format!("    #pragma unroll {}", self.plan.unroll));
+        self.line(format!(
+            "    for (int c = begin; c < last + {high}; ++c) {{"
+        ));
+        let _ = low;
+        let rings = self.rings(of);
+        let element = c_type(self.graph.element);
+        if !rings.is_empty() {
+            let [from, to] = layout.window;
+            let stride = layout.rings * layout.plane_elements();
+            let [rows, columns] = layout.points;
+            let own = format!(
+                "(ty * {rows} + {}) * {} + tx * {columns} + {}",
+                layout.reach.rows[0],
+                layout.plane[1],
+                layout.reach.columns[0] + layout.pad
+            );
+            self.line(format!("        copy_wait<{}>();", self.plan.ahead - 1));
+            self.line("        __syncthreads();");
+            self.line(format!(
+                "        fetch(c + {}, ring<{}>(slot + {}));",
+                to + self.plan.ahead as i32,
+                layout.slots,
+                (to + self.plan.ahead as i32).rem_euclid(layout.slots)
+            ));
+            for plane in from..=to {
+                self.line(format!(
+                    "        const {element}* const {} = shared + ring<{}>(slot + {}) * {stride} + \
+                     {own};",
+                    window(plane),
+                    layout.slots,
+                    plane.rem_euclid(layout.slots)
+                ));
+                self.line(format!("        (void){};", window(plane)));
+            }
+            self.line(format!("        slot = ring<{}>(slot + 1);", layout.slots));
+        } else if layout.staged > 0 {
+            self.line("        __syncthreads();");
+        }
+        let points = self.points.clone();
+        for (source, _, [from, to]) in self.fed(of) {
+            let base = layout.homes[&source].ring.unwrap_or(0) as i32 * layout.plane_elements();
+            for [y, x] in &points {
+                self.line(format!(
+                    "        {} = {}[{}];",
+                    queue(source, [*y, *x], to - from),
+                    window(to),
+                    base + y * layout.plane[1] + x
+                ));
+            }
+        }
+        for (source, shape, [from, to]) in self.direct(of) {
+            for point in &points {
+                let last = queue(source, *point, to - from);
+                let next = self.global(source, shape, *point, &format!("c + {}", to + 1));
+                self.line(format!("        {last} = {last}n;"));
+                self.line(format!("        {last}n = {next};"));
+            }
+        }
+    }
+
+    pub(super) fn loop_tail(&mut self, of: &[(SourceId, usize)]) {
+        self.stores(of);
+        let points = self.points.clone();
+        let mut all = self.direct(of);
+        all.extend(self.fed(of));
+        for (source, _, [from, to]) in all {
+            for point in &points {
+                for plane in from..to {
+                    self.line(format!(
+                        "        {} = {};",
+                        queue(source, *point, plane - from),
+                        queue(source, *point, plane - from + 1)
+                    ));
+                }
+            }
+        }
+        self.line("    }");
+        self.line("}\n");
+    }
+
+    /// Stores the finished outputs of this step.
+    pub(super) fn stores(&mut self, of: &[(SourceId, usize)]) {
+        let [_, high] = self.span;
+        let halo = self.layout.halo;
+        let [_, columns] = self.layout.points;
+        let region = self.layout.region;
+        let outputs = self.graph.outputs.clone();
+        let points = self.points.clone();
+        let bound = |dim: &Dim, at: &str, n: i32, stencil: &Stencil| {
+            let size = extent_text(stencil, dim.extent);
+            format!(
+                "{at} + {n} >= {} && {at} + {n} < {size} - {}",
+                dim.low, dim.high
+            )
+        };
+        self.line(format!("        if (c - {high} >= first) {{"));
+        for [py, px] in &points {
+            let mut valid = vec![bound(self.contiguous(), "x", *px, self.stencil)];
+            if self.graph.dims == 3 {
+                valid.push(bound(self.dim(1), "y", *py, self.stencil));
+            }
+            for (edge, at, count, size) in [
+                (
+                    halo.columns,
+                    format!("tx * {columns} + {px}"),
+                    columns,
+                    region[1],
+                ),
+                (
+                    halo.rows,
+                    format!("ty * {} + {py}", self.layout.points[0]),
+                    1,
+                    region[0],
+                ),
+            ] {
+                let _ = count;
+                if edge != [0, 0] {
+                    valid.push(format!("{at} >= {} && {at} < {}", edge[0], size - edge[1]));
+                }
+            }
+            self.line(format!(
+                "            const bool r{py}_{px} = {};",
+                valid.join(" && ")
+            ));
+        }
+        for (number, (source, _)) in outputs.iter().enumerate() {
+            let shape = of.iter().find(|(s, _)| s == source).map_or(0, |s| s.1);
+            let [_, _, pitch] = self.extents(*source);
+            let to = format!("b{}", source.index());
+            self.line(format!(
+                "            {{ auto* const to = {to} + ((c - {high}) * p{shape} + y * {pitch} + x);"
+            ));
+            for [py, px] in &points {
+                let value = name("o", number, [*py, *px]);
+                let row = if *py == 0 {
+                    String::new()
+                } else {
+                    format!("{py} * {pitch} + ")
+                };
+                let single = format!("if (r{py}_{px}) to[{row}{px}] = {value};");
+                let pairs = columns % 2 == 0;
+                if pairs && px % 2 == 0 {
+                    let next = name("o", number, [*py, px + 1]);
+                    let kind = pair_type(self.graph.element);
+                    self.line(format!(
+                        "              if (WIDE && r{py}_{px} && r{py}_{}) \
+                         *reinterpret_cast<{kind}*>(to + {row}{px}) = make_{kind}({value}, {next});",
+                        px + 1
+                    ));
+                    self.line(format!(
+                        "              else {{ {single} if (r{py}_{0}) to[{row}{0}] = {next}; }}",
+                        px + 1
+                    ));
+                } else if !pairs {
+                    self.line(format!("              {single}"));
+                }
+            }
+            self.line("            }");
+        }
+        self.line("        }");
+    }
+}
+
+/// The part of the plane that an array of the ring needs.
+fn needed(sides: [bool; 3], layout: &Layout, k: i32) -> String {
+    let [rows, columns, corners] = sides;
+    let has_rows = layout.reach.rows != [0, 0];
+    let has_columns = layout.reach.columns != [0, 0];
+    let mut conditions = Vec::new();
+    if has_rows && !rows {
+        conditions.push(format!("mid{k}"));
+    }
+    if has_columns && !columns {
+        conditions.push(format!("own{k}"));
+    }
+    if has_rows && has_columns && rows && columns && !corners {
+        conditions.push(format!("(mid{k} || own{k})"));
+    }
+    let mut text = String::new();
+    for condition in conditions {
+        let _ = write!(text, " && {condition}");
+    }
+    text
+}
