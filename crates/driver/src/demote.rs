@@ -314,7 +314,7 @@ fn limit(setting: &Setting, extent: Extent) -> u32 {
         Extent::Beside(blocks) => blocks,
     };
     let most = most_shared_memory(setting.gpu, blocks).unwrap_or(0);
-    // Only on sm_90 is it known that a larger section launches without an opt-in (FACTS, section 2).
+    // Only on sm_90 is it known that a larger section launches without an opt-in (docs/facts.md).
     let most = match arch.sm {
         90 => most,
         _ => most.min(arch.shared.per_block),

@@ -15,8 +15,7 @@ use crate::recipe::{Decision, Recipe};
 use crate::residency::{occupy, stairs};
 
 /// Registers that ptxas takes beyond the values that are live: addresses it splits, constants it
-/// hoists, the stack pointer. Of 20 doubles to 63 doubles live, 12 to 58 more were taken (FACTS,
-/// section 3); small kernels take a handful. Registers come in eights.
+/// hoists, the stack pointer. Of 20 doubles to 63 doubles live, 12 to 58 more were taken (docs/facts.md); small kernels take a handful. Registers come in eights.
 pub fn registers(peak_units: u32) -> u32 {
     let scheduling = peak_units / 8;
     (peak_units + scheduling + 6)

@@ -146,7 +146,7 @@ fn used_variables(function: &Function) -> std::collections::BTreeSet<warpwright_
 }
 
 /// Why ptxas would reject or ignore `.pragma "enable_smem_spilling"` for this kernel, if so
-/// (FACTS, section 1: dynamic shared memory, setmaxnreg, ABI calls).
+/// (docs/facts.md: dynamic shared memory, setmaxnreg, ABI calls).
 pub fn shared_spilling_obstacle(
     module: &Module,
     function: &Function,

@@ -3,7 +3,7 @@
 //! One register limit per occupancy stair (CRAT, section 4.2: of all points with the same number
 //! of resident blocks only the one with the most registers matters), on both sides of what the
 //! default build takes: fewer registers for more blocks, and more registers at fewer blocks,
-//! because ptxas schedules differently when it may use more (FACTS, section 1: both directions
+//! because ptxas schedules differently when it may use more (docs/facts.md: both directions
 //! win). Where a limit makes ptxas spill, a second round offers spilling to shared memory. Fewer
 //! blocks at unchanged code (throttling) are offered where the static OptTLP says so.
 //!

@@ -1,7 +1,7 @@
 //! One 128-bit instruction of sm_75 and later: the control field, the guard, the resource it
 //! occupies, and where it branches to.
 //!
-//! Bit positions as FACTS (section 2) and `nvdisasm -hex` show them: opcode in bits 0 to 11 (the
+//! Bit positions as docs/facts.md and `nvdisasm -hex` show them: opcode in bits 0 to 11 (the
 //! low nine name the operation, the upper three its operand form), guard in 12 to 15, control
 //! field in 105 to 125.
 

@@ -77,7 +77,7 @@ impl Elf {
     }
 
     /// Bytes of static shared memory per block as the section header states them: on sm_90 and
-    /// later with the 1,024 reserved ones (FACTS, section 2).
+    /// later with the 1,024 reserved ones (docs/facts.md).
     pub fn shared_bytes(&self, kernel: &KernelSections) -> u64 {
         kernel.shared.map_or(0, |i| self.sections[i].size())
     }

@@ -1,6 +1,6 @@
 //! The instruction words that spilling is made of, on bits.
 //!
-//! Positions from FACTS (section 2); the address scale in bits 78 and 79 and the special register
+//! Positions from docs/facts.md; the address scale in bits 78 and 79 and the special register
 //! in bits 72 to 79 as nvdisasm prints them, the same on every architecture from sm_75 to sm_120.
 
 use crate::control::Control;

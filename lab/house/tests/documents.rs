@@ -1,0 +1,76 @@
+//! What documents and comments may say: links lead somewhere, and what is cited is public or in
+//! the repository.
+
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All files below a folder whose name ends so.
+fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.is_symlink() {
+            if path.file_name().is_none_or(|name| name != "target") {
+                files(&path, endings, found);
+            }
+        } else if endings
+            .iter()
+            .any(|ending| path.extension().is_some_and(|e| e == *ending))
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+}
+
+fn pages() -> Vec<PathBuf> {
+    let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
+    files(&root().join("docs"), &["md"], &mut pages);
+    pages
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut dead = Vec::new();
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1) {
+            let link = link.split(')').next().unwrap();
+            let path = link.split('#').next().unwrap();
+            let is_local = !link.contains("://") && !path.is_empty() && !link.contains(' ');
+            if is_local && !page.parent().unwrap().join(path).exists() {
+                dead.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(dead.is_empty(), "{}", dead.join("\n"));
+}
+
+#[test]
+fn only_what_a_reader_can_have_is_cited() {
+    let mut sources = pages();
+    for folder in ["crates", "lab", "examples", "bench", "filetests"] {
+        let endings = ["rs", "toml", "sh", "py", "cu", "ptx", "sass", "txt"];
+        files(&root().join(folder), &endings, &mut sources);
+    }
+    // Put together here, so that this file is not among its own findings.
+    let forbidden = [
+        ["FACTS,", " section"].concat(),
+        ["FACTS", " (section"].concat(),
+        ["../sh", "ared/"].concat(),
+    ];
+    let mut found = Vec::new();
+    for path in sources {
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            continue;
+        };
+        for (number, line) in text.lines().enumerate() {
+            if forbidden.iter().any(|word| line.contains(word)) {
+                found.push(format!("{}:{}: {line}", path.display(), number + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}

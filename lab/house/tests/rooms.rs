@@ -1,0 +1,118 @@
+//! Arrows point downwards: a room uses only rooms below it in the table of docs/architecture.md,
+//! and the product never links the lab.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The rooms in the order of the table: the first fenced block of the page, one a line.
+fn table() -> Vec<String> {
+    let page = std::fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let block = page.split("```").nth(1).unwrap();
+    let names = block.lines().filter(|line| !line.starts_with(' '));
+    names
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
+}
+
+struct Room {
+    is_product: bool,
+    /// Of the workspace, without those for tests alone.
+    uses: Vec<String>,
+}
+
+fn rooms() -> BTreeMap<String, Room> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let output = Command::new(cargo)
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let short = |name: &str| name.strip_prefix("warpwright-").map(str::to_owned);
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    packages
+        .filter_map(|package| {
+            let manifest = package["manifest_path"].as_str().unwrap();
+            let uses = package["dependencies"].as_array().unwrap().iter();
+            let uses = uses
+                .filter(|d| d["kind"].as_str() != Some("dev"))
+                .filter_map(|d| short(d["name"].as_str().unwrap()))
+                .collect();
+            let room = Room {
+                is_product: manifest.contains("/crates/"),
+                uses,
+            };
+            Some((short(package["name"].as_str().unwrap())?, room))
+        })
+        .collect()
+}
+
+#[test]
+fn every_room_of_the_product_is_in_the_table() {
+    let table = table();
+    let rooms = rooms();
+    let product: Vec<&String> = rooms
+        .iter()
+        .filter(|(_, room)| room.is_product)
+        .map(|(name, _)| name)
+        .collect();
+    for name in &product {
+        let times = table.iter().filter(|room| room == name).count();
+        assert_eq!(times, 1, "`{name}` in the table of docs/architecture.md");
+    }
+    for name in &table {
+        assert!(
+            product.contains(&name),
+            "the table names `{name}`, which is no room"
+        );
+    }
+}
+
+#[test]
+fn arrows_point_downwards() {
+    let table = table();
+    let rooms = rooms();
+    let height = |name: &str| table.iter().position(|room| room == name);
+    let mut wrong = Vec::new();
+    for (name, room) in rooms.iter().filter(|(_, room)| room.is_product) {
+        for used in &room.uses {
+            match (height(name), height(used)) {
+                (Some(upper), Some(lower)) if upper < lower => {}
+                _ => wrong.push(format!("`{name}` uses `{used}`")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_oracle_and_the_proof_are_independent() {
+    let rooms = rooms();
+    let passes = ["pass", "regs", "driver", "stencil", "naive"];
+    for (room, other) in [("check", "emu"), ("emu", "check")] {
+        let uses = &rooms[room].uses;
+        let forbidden = uses
+            .iter()
+            .find(|used| *used == other || passes.contains(&used.as_str()));
+        assert_eq!(forbidden, None, "what `{room}` may not use");
+    }
+}
