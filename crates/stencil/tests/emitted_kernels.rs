@@ -81,7 +81,7 @@ fn launch(part: &Stencil, kernel: &str, options: &Options, sizes: &Sizes, data: 
     let grid = grid(part, options, sizes).unwrap();
     let mut text = format!(
         "source = \"stencil.cu\"\nkernel = \"{kernel}\"\n[sizes.small]\nunused = 1\n[launch]\ngrid = {grid:?}\nblock = {:?}\n",
-        options.block
+        options.block(part)
     );
     for array in part.arrays.values() {
         let shape: Vec<i64> = array.extents.iter().map(|&e| extent(e, sizes)).collect();
@@ -181,7 +181,10 @@ const PLAIN: Case = Case {
 };
 
 fn check(toolkit: &Toolkit, case: Case) {
-    let mut stencil = benchmark(case.name);
+    check_stencil(toolkit, case, benchmark(case.name));
+}
+
+fn check_stencil(toolkit: &Toolkit, case: Case, mut stencil: Stencil) {
     stencil.reassociate = case.reassociate;
     let dims = stencil.dims.len();
     let sizes: Sizes = case.sizes[3 - dims..].iter().copied().collect();
@@ -281,6 +284,27 @@ fn unrolled_in_space() {
             },
         ],
     );
+}
+
+#[test]
+fn one_dimension_in_place() {
+    let Some(toolkit) = require_toolkit("one_dimension_in_place") else {
+        return;
+    };
+    let line = dsl::parse(
+        "function f (y, x) { y[i] += 3.0 * (x[i-1] + x[i+1]); } parameter N; iterator i;\n\
+         double y[N], x[N]; f (y, x); return y;",
+    );
+    for factor in [1, 4] {
+        let case = Case {
+            name: "line",
+            factors: [1, 1, factor],
+            sizes: [1, 1, 77],
+            reassociate: false,
+            ..PLAIN
+        };
+        check_stencil(&toolkit, case, line.clone().unwrap());
+    }
 }
 
 #[test]

@@ -275,6 +275,37 @@ fn fields_are_given_to_neighbours() {
     }
 }
 
+/// A stencil of the planes `low..=high` around the point, each read to the side as well.
+fn planes(low: i64, high: i64) -> Stencil {
+    let terms = (low..=high).map(|k| format!("{}.5 * v[k{k:+}][i+{}]", k.abs(), k.rem_euclid(3)));
+    let sum = terms.collect::<Vec<_>>().join(" + ");
+    let text = format!(
+        "function f (o, v) {{ o[k][i] = {sum}; }} parameter M, N; iterator k, i;\n\
+         double o[M][N], v[M][N]; f (o, v); return o;"
+    );
+    dsl::parse(&text).expect("a stencil")
+}
+
+#[test]
+fn planes_that_do_not_surround_the_point() {
+    for (low, high) in [(0, 8), (3, 5), (-8, -3), (-1, 0), (7, 7)] {
+        for ahead in [1, 3] {
+            let plan = Plan { ahead, ..SIMPLE };
+            let exact = planes(low, high);
+            check(&exact, &[21, 41], &plan, false);
+            let free = Stencil {
+                reassociate: true,
+                ..exact
+            };
+            let plan = Plan {
+                reassociate: true,
+                ..plan
+            };
+            check(&free, &[21, 41], &plan, false);
+        }
+    }
+}
+
 #[test]
 fn floats_factors_and_scalars() {
     let text = "function f (o, v, w, a, b) {\n\

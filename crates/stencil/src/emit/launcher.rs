@@ -49,7 +49,7 @@ pub fn launcher(parts: &[Stencil], kernels: &[&str], options: &Options) -> Strin
             enough.push(format!("cells_{name} >= {factor}"));
         }
     }
-    let [x, y, z] = options.block;
+    let [x, y, z] = options.block(stencil);
     let _ = writeln!(text, "  const dim3 block({x}, {y}, {z});");
     if unrolled {
         let _ = writeln!(text, "  if ({}) {{", enough.join(" && "));
@@ -88,7 +88,7 @@ fn calls(
     suffix: &str,
 ) {
     let mut grid = Vec::new();
-    for ((id, dim), threads) in stencil.dims.iter().rev().zip(options.block) {
+    for ((id, dim), threads) in stencil.dims.iter().rev().zip(options.block(stencil)) {
         let points = threads * factor(options, id.as_u32() as usize);
         grid.push(format!("(cells_{} + {}) / {points}", dim.name, points - 1));
     }

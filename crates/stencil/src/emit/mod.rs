@@ -100,6 +100,19 @@ impl std::fmt::Display for EmitError {
 
 impl std::error::Error for EmitError {}
 
+impl Options {
+    /// The block of a stencil's kernels. A domain of fewer dimensions has no use for threads along the
+    /// others: each of them would compute the same points again.
+    pub fn block(&self, stencil: &Stencil) -> [u32; 3] {
+        let [x, y, z] = self.block;
+        match stencil.dims.len() {
+            1 => [x * y * z, 1, 1],
+            2 => [x, y * z, 1],
+            _ => [x, y, z],
+        }
+    }
+}
+
 /// Points that one thread may compute.
 const MOST_POINTS: u64 = 64;
 
@@ -143,6 +156,7 @@ pub fn kernel(stencil: &Stencil, name: &str, options: &Options) -> Result<Kernel
 /// takes the plain kernels).
 pub fn grid(stencil: &Stencil, options: &Options, sizes: &Sizes) -> Option<[u64; 3]> {
     let mut grid = [1; 3];
+    let block = options.block(stencil);
     for (at, (id, dim)) in stencil.dims.iter().rev().enumerate().take(3) {
         let (low, end) = range(dim, sizes);
         let factor = options
@@ -155,7 +169,7 @@ pub fn grid(stencil: &Stencil, options: &Options, sizes: &Sizes) -> Option<[u64;
         if cells < u64::from(factor) {
             return None;
         }
-        grid[at] = cells.div_ceil(u64::from(options.block[at]) * u64::from(factor));
+        grid[at] = cells.div_ceil(u64::from(block[at]) * u64::from(factor));
     }
     Some(grid)
 }

@@ -203,7 +203,7 @@ impl Writer<'_> {
         ));
         self.line(format!(
             "    int slot = {};  // of the plane that is computed",
-            -from
+            (-from).rem_euclid(layout.slots)
         ));
     }
 
