@@ -118,7 +118,7 @@ fn shared(site: &Site, point: &Point) -> Result<(Shared, Bound), String> {
 }
 
 fn too_few(view: &View<'_>, point: &Point, error: AllocateError) -> String {
-    let AllocateError::TooFew(at) = error;
+    let (AllocateError::TooFew(at) | AllocateError::Contradiction(at)) = error;
     let at = at.map_or(String::new(), |inst| {
         format!(" at `{}`", view.inst_text(inst))
     });

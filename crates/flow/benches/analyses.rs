@@ -2,15 +2,12 @@
 //!
 //! `cargo bench -p warpwright-flow`
 
-#[path = "../tests/toy/mod.rs"]
-mod toy;
-
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
-use toy::{Toy, ToyInst};
 use warpwright_flow::{
     Cfg, DefUse, Dominators, Inst, LiveRanges, Liveness, Loops, Pressure, Transfer, Value, Webs,
 };
+use warpwright_toy::{Toy, ToyInst};
 
 /// Fifty loops of a thousand instructions in blocks of twenty, of which every other one may be
 /// skipped. Every instruction has a result of its own, used up to 200 instructions later; 150 values

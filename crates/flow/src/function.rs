@@ -144,6 +144,21 @@ pub trait Function {
         None
     }
 
+    /// Visits the operands of `inst` that take several values at once (a register pair, the four
+    /// registers of a 128-bit load): the values lie in consecutive registers in this order, the
+    /// first at a multiple of the number given, a power of two. Operands of one value have none.
+    fn for_each_tuple(&self, _inst: Inst, _visit: impl FnMut(&[Value], u32)) {}
+
+    /// Visits the operands of `inst` that are read and written at one place (accumulators): the
+    /// value written and the value read must lie in one register.
+    fn for_each_tied(&self, _inst: Inst, _visit: impl FnMut(Value, Value)) {}
+
+    /// The register that a value must lie in, if the instruction set or a calling convention says
+    /// so (the stack pointer, arguments of a call).
+    fn fixed(&self, _value: Value) -> Option<u32> {
+        None
+    }
+
     /// Can `inst` be executed once more elsewhere? Only asked of unguarded instructions that write
     /// one value.
     fn repetition(&self, _inst: Inst) -> Repetition {

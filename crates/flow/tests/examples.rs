@@ -1,12 +1,10 @@
 //! The analyses on small functions whose answers are worked out by hand.
 
-mod toy;
-
-use toy::Toy;
 use warpwright_flow::{
     Block, Cfg, Class, DefUse, Dominators, Function, Inst, LiveRanges, Liveness, Loops, Point,
     Pressure, Source, Webs,
 };
+use warpwright_toy::Toy;
 
 struct All {
     func: Toy,

@@ -1,15 +1,13 @@
 //! The analyses against brute force on small random functions.
 
-mod toy;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use toy::{Toy, ToyInst};
 use warpwright_flow::{
     Block, Cfg, DefUse, Dominators, Function, Inst, LiveRanges, Liveness, Loop, Loops, Point,
     Pressure, Source, Transfer, Value, Webs,
 };
+use warpwright_toy::{Toy, ToyInst};
 
 const VALUES: u32 = 5;
 

@@ -12,6 +12,8 @@
 //!   Tsai's Algorithm 2), and everywhere only if that does not help.
 //! - Predicates have a file of their own, which is not limited: they take no general register.
 //! - Slots that are never needed at the same time share memory.
+//! - Values that operands take together (pairs, fours), or that must lie in a given register, are
+//!   coloured as one node ([`crate::groups`]) and not coalesced.
 //!
 //! Requires nothing of the function; preserves what every thread computes. Values in flight under
 //! asynchronous operations, possibly unset ones and values wider than 64 bits get registers and are
@@ -24,6 +26,7 @@ use crate::color::{File, colour};
 use crate::draft::{Code, Draft, Origin, Role};
 use crate::evict::{Away, Facts, evict, pinned, reloads};
 use crate::frame::Frame;
+use crate::groups::Contradiction;
 use crate::interference::Graph;
 use crate::substacks::{Shared, distribute};
 use crate::webs::split;
@@ -47,6 +50,9 @@ pub enum AllocateError {
     /// The registers do not suffice for what must be in registers at once; an instruction of the
     /// function where that is so.
     TooFew(Option<Inst>),
+    /// Operands ask for what cannot be at once (a value first and second of a pair, a fixed register
+    /// taken twice); an instruction that does, if it is one alone.
+    Contradiction(Option<Inst>),
 }
 
 /// A function whose values have registers.
@@ -135,13 +141,14 @@ fn color_with(
         bases: Vec::new(),
         may_spill,
     };
-    while coalesce(&mut rounds.draft, file) {}
+    while coalesce(&mut rounds.draft, file).map_err(|found| rounds.contradiction(found))? {}
     rounds.add_bases(bases, limits);
     loop {
         let facts = Facts::new(&rounds.draft);
         let graph = Graph::new(&rounds.draft, &facts);
         let cost = rounds.costs(&facts);
-        let found = colour(&rounds.draft, &graph, file, &cost);
+        let found = colour(&rounds.draft, &graph, file, &cost)
+            .map_err(|found| rounds.contradiction(found))?;
         if found.uncoloured.is_empty() {
             return Ok(distribute(rounds.draft, found.register, limits, bases));
         }
@@ -245,6 +252,15 @@ impl<M: Fn(Value) -> bool> Rounds<'_, M> {
             .iter()
             .find(|(size, _)| [0, bytes].contains(size));
         base.map(|&(_, base)| base)
+    }
+
+    /// In terms of the function's own instructions.
+    fn contradiction(&self, found: Contradiction) -> AllocateError {
+        let own = found.0.and_then(|inst| match self.draft.origin(inst) {
+            Origin::Own(inst) => Some(inst),
+            _ => None,
+        });
+        AllocateError::Contradiction(own)
     }
 
     /// An instruction of the function that accesses a value.

@@ -11,13 +11,15 @@ use warpwright_flow::{EntityRef, Function, Value};
 use crate::color::{File, blocked};
 use crate::draft::{Draft, Role};
 use crate::evict::Facts;
+use crate::groups::{Contradiction, Groups};
 use crate::interference::Graph;
 use crate::union::Union;
 
 /// Merges what it can and removes the copies; says whether there were any.
-pub(crate) fn coalesce(draft: &mut Draft, file: File) -> bool {
+pub(crate) fn coalesce(draft: &mut Draft, file: File) -> Result<bool, Contradiction> {
     let facts = Facts::new(draft);
     let mut graph = Graph::new(draft, &facts);
+    let groups = Groups::new(draft)?;
     let mut union = Union::new(draft.value_count());
     let mut dead = vec![false; draft.inst_count()];
     for inst in draft.insts() {
@@ -28,6 +30,9 @@ pub(crate) fn coalesce(draft: &mut Draft, file: File) -> bool {
             Value::new(union.find(to.index())),
             Value::new(union.find(from.index())),
         );
+        if groups.is_constrained(to) || groups.is_constrained(from) {
+            continue;
+        }
         if to != from {
             if !may_merge(draft, &graph, file, to, from) {
                 continue;
@@ -38,7 +43,7 @@ pub(crate) fn coalesce(draft: &mut Draft, file: File) -> bool {
         dead[inst.index()] = true;
     }
     if !dead.contains(&true) {
-        return false;
+        return Ok(false);
     }
     let root: Vec<Value> = (0..draft.value_count())
         .map(|value| Value::new(union.find(value)))
@@ -47,7 +52,7 @@ pub(crate) fn coalesce(draft: &mut Draft, file: File) -> bool {
         code.rename(|value| root[value.index()]);
     }
     draft.remove(|inst| dead[inst.index()]);
-    true
+    Ok(true)
 }
 
 fn may_merge(draft: &Draft, graph: &Graph, file: File, a: Value, b: Value) -> bool {

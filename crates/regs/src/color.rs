@@ -3,15 +3,17 @@
 //! Paper: Briggs 1992 (optimistic colouring: what seems to find no register is tried all the same),
 //! with the generalised degree of Smith, Ramsey and Holloway (PLDI 2004) for values of several
 //! sizes: all classes share one register file, a value of n registers begins at a multiple of n, and
-//! a node is surely colourable if its neighbours cannot block all its places.
+//! a node is surely colourable if its neighbours cannot block all its places. A node is a group of
+//! values ([`crate::groups`]): register pairs and fours move as one.
 //!
 //! Ties go to the lower value, so that the result depends on nothing but the graph.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_flow::{EntityRef, Function, Value};
 
-use crate::draft::{Draft, Role};
+use crate::draft::Draft;
+use crate::groups::{Bank, Contradiction, Group, Groups};
 use crate::interference::Graph;
 
 /// The register file: how many 32-bit registers a thread may have.
@@ -26,12 +28,37 @@ impl File {
     pub(crate) fn places(self, units: u32) -> u32 {
         self.registers.checked_div(units).unwrap_or(u32::MAX)
     }
+
+    /// Places where a group can begin.
+    fn places_of(self, group: &Group) -> u32 {
+        match (group.bank, group.fixed) {
+            (Bank::Class(_), _) => u32::MAX,
+            (Bank::General, Some(_)) => 1,
+            (Bank::General, None) => {
+                let last = self.registers.checked_sub(group.span + group.residue);
+                last.map_or(0, |last| last / group.align + 1)
+            }
+        }
+    }
 }
 
 /// Places of `value` that one neighbour blocks at most.
 pub(crate) fn blocked(draft: &Draft, value: Value, neighbour: Value) -> u32 {
     let units = draft.units(neighbour).checked_div(draft.units(value));
     units.unwrap_or(1).max(1)
+}
+
+/// Places of `group` that `other` blocks at most, wherever it lies: of the forbidden distances those
+/// that both alignments allow.
+fn blocked_by(group: &Group, other: &Group, distances: &[i64]) -> u32 {
+    let (align, common) = (i64::from(group.align), group.align.min(other.align).into());
+    let apart = i64::from(group.residue) - i64::from(other.residue);
+    let classes = (0..align).filter(|class| (class - apart).rem_euclid(common) == 0);
+    let counts = classes.map(|class| {
+        let those = distances.iter().filter(|d| d.rem_euclid(align) == class);
+        those.count() as u32
+    });
+    counts.max().unwrap_or(0)
 }
 
 /// What colouring found.
@@ -44,90 +71,133 @@ pub(crate) struct Colouring {
 
 /// Colours all registers of the draft. `cost` is what spilling a value costs; infinite for those
 /// that cannot be spilled.
-pub(crate) fn colour(draft: &Draft, graph: &Graph, file: File, cost: &[f64]) -> Colouring {
-    let mut register = vec![None; draft.value_count()];
-    let mut uncoloured = Vec::new();
-    for value in simplify(draft, graph, file, cost).into_iter().rev() {
-        match free_place(draft, graph, file, &register, value) {
-            Some(place) => register[value.index()] = Some(place),
-            None => uncoloured.push(value),
-        }
-    }
-    uncoloured.sort_unstable();
-    Colouring {
-        register,
-        uncoloured,
-    }
-}
-
-/// The order in which nodes leave the graph.
-fn simplify(draft: &Draft, graph: &Graph, file: File, cost: &[f64]) -> Vec<Value> {
-    let is_register = |value: &Value| !matches!(draft.role(*value), Role::Slot(_));
-    let nodes: Vec<Value> = draft.values().filter(is_register).collect();
-    let mut squeeze: Vec<u32> = vec![0; draft.value_count()];
-    for &value in &nodes {
-        let neighbours = graph.of(value).iter();
-        squeeze[value.index()] = neighbours.map(|&n| blocked(draft, value, n)).sum();
-    }
-    let is_low =
-        |squeeze: &[u32], value: Value| squeeze[value.index()] < file.places(draft.units(value));
-    let (mut low, mut high): (BTreeSet<Value>, BTreeSet<Value>) =
-        nodes.iter().partition(|&&value| is_low(&squeeze, value));
-    let mut stack = Vec::with_capacity(nodes.len());
-    let mut gone = vec![false; draft.value_count()];
-    loop {
-        let next = low.pop_first().or_else(|| {
-            let cheapest = cheapest(&high, cost, &squeeze)?;
-            high.remove(&cheapest);
-            Some(cheapest)
-        });
-        let Some(value) = next else { break };
-        gone[value.index()] = true;
-        stack.push(value);
-        for &other in graph.of(value) {
-            if gone[other.index()] {
-                continue;
-            }
-            squeeze[other.index()] -= blocked(draft, other, value);
-            if is_low(&squeeze, other) && high.remove(&other) {
-                low.insert(other);
-            }
-        }
-    }
-    stack
-}
-
-/// The value whose spilling costs least for each neighbour that it frees (Chaitin's rule).
-fn cheapest(high: &BTreeSet<Value>, cost: &[f64], squeeze: &[u32]) -> Option<Value> {
-    let merit = |value: &Value| cost[value.index()] / f64::from(squeeze[value.index()].max(1));
-    let all = high.iter().copied();
-    all.min_by(|a, b| merit(a).total_cmp(&merit(b)).then(a.cmp(b)))
-}
-
-/// The lowest place that no coloured neighbour overlaps.
-fn free_place(
+pub(crate) fn colour(
     draft: &Draft,
     graph: &Graph,
     file: File,
-    register: &[Option<u32>],
-    value: Value,
-) -> Option<u32> {
-    let size = draft.units(value).max(1);
-    let mut taken: Vec<(u32, u32)> = graph
-        .of(value)
-        .iter()
-        .filter_map(|&other| {
-            let first = register[other.index()]?;
-            Some((first, first + draft.units(other).max(1)))
-        })
-        .collect();
-    taken.sort_unstable();
-    let mut place = 0;
-    for (first, end) in taken {
-        if first < place + size && place < end {
-            place = end.next_multiple_of(size);
+    cost: &[f64],
+) -> Result<Colouring, Contradiction> {
+    let groups = Groups::new(draft)?;
+    let colouring = Colour {
+        conflicts: groups.conflicts(draft, graph)?,
+        groups: &groups,
+        file,
+    };
+    let mut place: Vec<Option<u32>> = vec![None; groups.list.len()];
+    let mut uncoloured = Vec::new();
+    // Given registers come first: others must do without them.
+    let fixed = (0..groups.list.len()).filter(|&g| groups.list[g].fixed.is_some());
+    let order = fixed.chain(colouring.simplify(cost).into_iter().rev());
+    for group in order {
+        place[group] = colouring.free_place(&place, group);
+        if place[group].is_none() {
+            uncoloured.extend(groups.list[group].members.iter().map(|&(value, _)| value));
         }
     }
-    let fits = draft.units(value) == 0 || place + size <= file.registers;
-    fits.then_some(place)
+    let mut register = vec![None; draft.value_count()];
+    for (group, place) in groups.list.iter().zip(place) {
+        for &(value, at) in &group.members {
+            register[value.index()] = place.map(|place| place + at);
+        }
+    }
+    uncoloured.sort_unstable();
+    Ok(Colouring {
+        register,
+        uncoloured,
+    })
+}
+
+struct Colour<'a> {
+    groups: &'a Groups,
+    conflicts: Vec<BTreeMap<usize, Vec<i64>>>,
+    file: File,
+}
+
+impl Colour<'_> {
+    fn group(&self, index: usize) -> &Group {
+        &self.groups.list[index]
+    }
+
+    /// The order in which nodes leave the graph; fixed ones stay.
+    fn simplify(&self, cost: &[f64]) -> Vec<usize> {
+        let nodes = 0..self.groups.list.len();
+        let mut squeeze: Vec<u32> = nodes
+            .clone()
+            .map(|node| {
+                let neighbours = self.conflicts[node].iter();
+                let blocked = neighbours.map(|(&other, distances)| {
+                    blocked_by(self.group(node), self.group(other), distances)
+                });
+                blocked.sum()
+            })
+            .collect();
+        let cost: Vec<f64> = nodes
+            .clone()
+            .map(|node| {
+                let members = self.group(node).members.iter();
+                members.map(|&(value, _)| cost[value.index()]).sum()
+            })
+            .collect();
+        let is_low =
+            |squeeze: &[u32], node: usize| squeeze[node] < self.file.places_of(self.group(node));
+        let is_free = |node: &usize| self.group(*node).fixed.is_none();
+        let (mut low, mut high): (BTreeSet<usize>, BTreeSet<usize>) = nodes
+            .filter(is_free)
+            .partition(|&node| is_low(&squeeze, node));
+        let mut stack = Vec::with_capacity(low.len() + high.len());
+        let mut gone = vec![false; self.groups.list.len()];
+        loop {
+            let next = low.pop_first().or_else(|| {
+                let cheapest = cheapest(&high, &cost, &squeeze)?;
+                high.remove(&cheapest);
+                Some(cheapest)
+            });
+            let Some(node) = next else { break };
+            gone[node] = true;
+            stack.push(node);
+            for &other in self.conflicts[node].keys() {
+                if gone[other] {
+                    continue;
+                }
+                let distances = &self.conflicts[other][&node];
+                squeeze[other] -= blocked_by(self.group(other), self.group(node), distances);
+                if is_low(&squeeze, other) && high.remove(&other) {
+                    low.insert(other);
+                }
+            }
+        }
+        stack
+    }
+
+    /// The lowest place that overlaps with no coloured neighbour.
+    fn free_place(&self, place: &[Option<u32>], index: usize) -> Option<u32> {
+        let group = self.group(index);
+        let mut taken: Vec<i64> = Vec::new();
+        for (&other, distances) in &self.conflicts[index] {
+            if let Some(other) = place[other] {
+                taken.extend(distances.iter().map(|d| i64::from(other) + d));
+            }
+        }
+        taken.sort_unstable();
+        let is_free = |place: u32| taken.binary_search(&i64::from(place)).is_err();
+        let limit = match group.bank {
+            Bank::General => self.file.registers,
+            // Each place that is taken is one: some place up to their number is free.
+            Bank::Class(_) => taken.len() as u32 * group.align + group.residue + group.span + 1,
+        };
+        let end = (limit + 1).saturating_sub(group.span);
+        match group.fixed {
+            Some(place) => (place < end && is_free(place)).then_some(place),
+            None => (group.residue..end)
+                .step_by(group.align as usize)
+                .find(|&place| is_free(place)),
+        }
+    }
+}
+
+/// The node whose spilling costs least for each neighbour that it frees (Chaitin's rule).
+fn cheapest(high: &BTreeSet<usize>, cost: &[f64], squeeze: &[u32]) -> Option<usize> {
+    let merit = |node: &usize| cost[*node] / f64::from(squeeze[*node].max(1));
+    let all = high.iter().copied();
+    all.min_by(|a, b| merit(a).total_cmp(&merit(b)).then(a.cmp(b)))
 }

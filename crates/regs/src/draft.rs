@@ -44,6 +44,8 @@ pub(crate) struct Code {
     held: SmallVec<[(Queue, Value); 0]>,
     waits: Queues,
     is_copy: bool,
+    tuples: SmallVec<[(SmallVec<[Value; 4]>, u32); 0]>,
+    tied: SmallVec<[(Value, Value); 0]>,
 }
 
 impl Code {
@@ -59,6 +61,8 @@ impl Code {
             held: SmallVec::new(),
             waits: Queues::NONE,
             is_copy: false,
+            tuples: SmallVec::new(),
+            tied: SmallVec::new(),
         }
     }
 
@@ -74,13 +78,20 @@ impl Code {
         func.for_each_def(inst, |value| code.defs.push(value));
         func.for_each_target(inst, |target| code.targets.push(target));
         func.for_each_held(inst, |queue, value| code.held.push((queue, value)));
+        func.for_each_tuple(inst, |values, align| {
+            code.tuples.push((SmallVec::from_slice(values), align));
+        });
+        func.for_each_tied(inst, |def, used| code.tied.push((def, used)));
         code
     }
 
     /// Renames what it reads and writes.
     pub(crate) fn rename(&mut self, mut rename: impl FnMut(Value) -> Value) {
         let held = self.held.iter_mut().map(|(_, value)| value);
-        for value in self.uses.iter_mut().chain(&mut self.defs).chain(held) {
+        let tuples = self.tuples.iter_mut().flat_map(|(values, _)| values);
+        let tied = self.tied.iter_mut().flat_map(|(def, used)| [def, used]);
+        let operands = self.uses.iter_mut().chain(&mut self.defs);
+        for value in operands.chain(held).chain(tuples).chain(tied) {
             *value = rename(*value);
         }
     }
@@ -103,6 +114,8 @@ pub enum Role {
 pub(crate) struct Data {
     pub(crate) role: Role,
     pub(crate) class: Class,
+    /// The register that it must lie in.
+    fixed: Option<u32>,
     /// For a register: its slot, once it has one.
     pub(crate) slot: Option<Value>,
     /// It lives no longer than an access needs it: spilling it again gains nothing.
@@ -141,6 +154,7 @@ impl Draft {
                 .map(|value| Data {
                     role: Role::Register(value),
                     class: func.class(value),
+                    fixed: func.fixed(value),
                     slot: None,
                     is_short: false,
                 })
@@ -187,6 +201,7 @@ impl Draft {
         self.values.push(Data {
             role,
             class,
+            fixed: None,
             slot: None,
             is_short: false,
         });
@@ -312,6 +327,22 @@ impl Function for Draft {
         let code = &self.code[inst.index()];
         let copy = (*code.defs.first()?, *code.uses.first()?);
         code.is_copy.then_some(copy)
+    }
+
+    fn for_each_tuple(&self, inst: Inst, mut visit: impl FnMut(&[Value], u32)) {
+        for (values, align) in &self.code[inst.index()].tuples {
+            visit(values, *align);
+        }
+    }
+
+    fn for_each_tied(&self, inst: Inst, mut visit: impl FnMut(Value, Value)) {
+        for &(def, used) in &self.code[inst.index()].tied {
+            visit(def, used);
+        }
+    }
+
+    fn fixed(&self, value: Value) -> Option<u32> {
+        self.values[value.index()].fixed
     }
 
     fn value_name(&self, value: Value) -> String {

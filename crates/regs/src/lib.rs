@@ -11,6 +11,7 @@ mod color;
 pub mod draft;
 mod evict;
 pub mod frame;
+mod groups;
 mod interference;
 pub mod knapsack;
 pub mod remat;

@@ -1,7 +1,7 @@
-//! A toy instruction set with a text form, for tests and benches.
+//! A toy instruction set with a text form, for the tests and benches of rooms that know none.
 //!
 //! One statement a line or after `;`, labels `name:` anywhere. Values are named: `p…` is a
-//! predicate, `d…` takes 64 bits, all others 32.
+//! predicate, `d…` takes 64 bits, all others 32; `fN…` must lie in register N.
 //!
 //! ```text
 //! v1, v2 = op v3, v4      ordinary          jmp b1            goes to b1
@@ -9,15 +9,20 @@
 //! @p jmp b1               predicated jump   switch v b1 b2    to one of them
 //! ret v1   exit   trap    leave             call v1           comes back
 //! hold0 v1, v2            reads v1 and v2 asynchronously under queue 0
-//! wait0                   awaits queue 0
+//! wait0                   awaits queue 0          v1 = mov v2       copies
+//! (v1 v2) = op (v3 v4)    tuples: consecutive registers, aligned to their number
+//! v1 = tied v1            an accumulator: reads and writes one register
 //! ```
 
-#![allow(dead_code)] // Each test binary uses its own part.
+pub mod generate;
 
 use std::collections::HashMap;
 
-use warpwright_flow::{Class, ClassInfo, Function, Inst, Queue, Queues, Transfer, Value};
+use warpwright_flow::{
+    Class, ClassInfo, EntityRef, Function, Inst, Queue, Queues, Transfer, Value,
+};
 
+/// Predicates, one and two 32-bit registers.
 pub const CLASSES: &[ClassInfo] = &[
     ClassInfo {
         name: "pred",
@@ -33,18 +38,33 @@ pub const CLASSES: &[ClassInfo] = &[
     },
 ];
 
+/// An instruction, with what [`Function`] asks of it.
 #[derive(Clone, Debug)]
 pub struct ToyInst {
+    /// What it writes.
     pub defs: Vec<Value>,
+    /// What it reads.
     pub uses: Vec<Value>,
+    /// Has it a guard?
     pub predicated: bool,
+    /// Where control goes.
     pub transfer: Transfer,
+    /// The targets.
     pub targets: Vec<Inst>,
+    /// The queue that holds its uses.
     pub held: Option<Queue>,
+    /// The queues that it awaits.
     pub waits: Queues,
+    /// Operands of several values.
+    pub tuples: Vec<Vec<Value>>,
+    /// Is its first definition its last use, too?
+    pub tied: bool,
+    /// Does it copy?
+    pub copies: bool,
 }
 
 impl ToyInst {
+    /// An instruction without operands.
     pub fn new(transfer: Transfer) -> ToyInst {
         ToyInst {
             defs: Vec::new(),
@@ -54,18 +74,29 @@ impl ToyInst {
             targets: Vec::new(),
             held: None,
             waits: Queues::NONE,
+            tuples: Vec::new(),
+            tied: false,
+            copies: false,
         }
     }
 }
 
+/// A function.
 #[derive(Clone, Debug, Default)]
 pub struct Toy {
+    /// Its instructions.
     pub insts: Vec<ToyInst>,
+    /// The names of its values.
     pub names: Vec<String>,
+    /// The values by name.
     pub by_name: HashMap<String, Value>,
 }
 
 impl Toy {
+    /// Reads the text form.
+    ///
+    /// # Panics
+    /// If the text is wrong: tests write it.
     pub fn parse(text: &str) -> Toy {
         let mut toy = Toy::default();
         let mut labels = HashMap::new();
@@ -98,14 +129,20 @@ impl Toy {
             rest = after;
         }
         if let Some((defs, after)) = rest.split_once('=') {
-            inst.defs = defs
-                .split(',')
-                .map(|name| self.value(name.trim()))
-                .collect();
+            for operand in defs.split(',') {
+                let values = self.operand(operand, &mut inst.tuples);
+                inst.defs.extend(values);
+            }
             rest = after;
         }
-        let mut words = rest.split([' ', ',']).filter(|word| !word.is_empty());
-        let op = words.next().expect("an opcode");
+        let rest = rest.trim();
+        let (op, operands) = rest.split_once(' ').unwrap_or((rest, ""));
+        let mut open = false;
+        let words = operands.split(|c: char| {
+            open = c == '(' || open && c != ')';
+            c == ',' || c == ' ' && !open
+        });
+        let words = words.map(str::trim).filter(|word| !word.is_empty());
         inst.transfer = match op {
             "jmp" => Transfer::Jump,
             "br" => Transfer::Branch,
@@ -126,14 +163,28 @@ impl Toy {
             match labels.get(word) {
                 Some(&target) => inst.targets.push(target),
                 None => {
-                    let value = self.value(word);
-                    inst.uses.push(value);
+                    let values = self.operand(word, &mut inst.tuples);
+                    inst.uses.extend(values);
                 }
             }
         }
+        inst.copies = op == "mov" && !inst.predicated;
+        inst.tied = op == "tied";
         inst
     }
 
+    /// The values of an operand: a name, or several in parentheses.
+    fn operand(&mut self, text: &str, tuples: &mut Vec<Vec<Value>>) -> Vec<Value> {
+        let text = text.trim();
+        let inner = text.trim_start_matches('(').trim_end_matches(')');
+        let values: Vec<Value> = inner.split_whitespace().map(|n| self.value(n)).collect();
+        if inner.len() < text.len() {
+            tuples.push(values.clone());
+        }
+        values
+    }
+
+    /// The value of a name; a new one if there is none.
     pub fn value(&mut self, name: &str) -> Value {
         let next = Value(self.names.len() as u32);
         *self.by_name.entry(name.to_string()).or_insert_with(|| {
@@ -216,6 +267,30 @@ impl Function for Toy {
 
     fn waits(&self, inst: Inst) -> Queues {
         self.insts[inst.0 as usize].waits
+    }
+
+    fn copy_of(&self, inst: Inst) -> Option<(Value, Value)> {
+        let inst = &self.insts[inst.index()];
+        inst.copies.then(|| (inst.defs[0], inst.uses[0]))
+    }
+
+    fn for_each_tuple(&self, inst: Inst, mut visit: impl FnMut(&[Value], u32)) {
+        for tuple in &self.insts[inst.index()].tuples {
+            visit(tuple, tuple.len().next_power_of_two() as u32);
+        }
+    }
+
+    fn for_each_tied(&self, inst: Inst, mut visit: impl FnMut(Value, Value)) {
+        let inst = &self.insts[inst.index()];
+        if let (true, Some(&def), Some(&used)) = (inst.tied, inst.defs.first(), inst.uses.last()) {
+            visit(def, used);
+        }
+    }
+
+    fn fixed(&self, value: Value) -> Option<u32> {
+        let digits = self.names[value.index()].strip_prefix('f')?;
+        let digits = digits.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok()
     }
 
     fn value_name(&self, value: Value) -> String {
