@@ -1,0 +1,181 @@
+//! The driver's own functions, for calls that we make ourselves.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::abi::{Code, Handle, NOT_FOUND, Out, SUCCESS, Text};
+use crate::door::real_dlsym;
+
+/// The driver's library, if the program has loaded it.
+fn library() -> *mut c_void {
+    static LIBRARY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+    let known = LIBRARY.load(Ordering::Acquire);
+    if !known.is_null() {
+        return known;
+    }
+    // SAFETY: the name is a C string; nothing is loaded that is not there.
+    let found = unsafe {
+        libc::dlopen(
+            c"libcuda.so.1".as_ptr(),
+            libc::RTLD_NOLOAD | libc::RTLD_LAZY,
+        )
+    };
+    LIBRARY.store(found, Ordering::Release);
+    found
+}
+
+/// A function of the driver by its exported name, or null.
+pub fn symbol(name: &CStr) -> *mut c_void {
+    let library = library();
+    if library.is_null() {
+        // Linked into the program, perhaps under another name; ours come before it.
+        // SAFETY: a C string; RTLD_NEXT searches behind this library.
+        return unsafe { real_dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    }
+    // SAFETY: a handle of dlopen and a C string.
+    unsafe { real_dlsym(library, name.as_ptr()) }
+}
+
+macro_rules! driver {
+    ($($(#[$meta:meta])* $name:ident = $symbol:literal ($($arg:ident: $ty:ty),*);)*) => {
+        $(
+            $(#[$meta])*
+            ///
+            /// # Safety
+            /// As the driver's documentation asks for.
+            #[allow(clippy::too_many_arguments)]
+            pub unsafe fn $name($($arg: $ty),*) -> Code {
+                static FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+                let mut function = FUNCTION.load(Ordering::Relaxed);
+                if function.is_null() {
+                    function = symbol($symbol);
+                    if function.is_null() {
+                        return NOT_FOUND;
+                    }
+                    FUNCTION.store(function, Ordering::Relaxed);
+                }
+                // SAFETY: the driver's function of that name has this signature.
+                let function: unsafe extern "C" fn($($ty),*) -> Code =
+                    unsafe { std::mem::transmute(function) };
+                unsafe { function($($arg),*) }
+            }
+        )*
+    };
+}
+
+driver! {
+    /// Version of the driver, 13000 for 13.0.
+    driver_version = c"cuDriverGetVersion" (version: *mut c_int);
+    /// Number of devices.
+    device_count = c"cuDeviceGetCount" (count: *mut c_int);
+    /// Name of a device.
+    device_name = c"cuDeviceGetName" (name: *mut c_char, size: c_int, device: c_int);
+    /// A number about a device.
+    device_attribute = c"cuDeviceGetAttribute" (value: *mut c_int, attribute: c_int, device: c_int);
+    /// The calling thread's context.
+    context = c"cuCtxGetCurrent" (context: Out);
+    /// Its device.
+    context_device = c"cuCtxGetDevice" (device: *mut c_int);
+    /// How the calling thread's calls meet captures.
+    exchange_capture_mode = c"cuThreadExchangeStreamCaptureMode" (mode: *mut u32);
+    /// Is a stream being captured?
+    stream_is_capturing = c"cuStreamIsCapturing" (stream: Handle, status: *mut u32);
+    /// An event.
+    event_create = c"cuEventCreate" (event: Out, flags: u32);
+    /// Marks a place in a stream.
+    event_record = c"cuEventRecord" (event: Handle, stream: Handle);
+    /// Has it been reached?
+    event_query = c"cuEventQuery" (event: Handle);
+    /// Time between two places, in milliseconds.
+    event_elapsed = c"cuEventElapsedTime" (milliseconds: *mut f32, begin: Handle, end: Handle);
+    /// A module that is not bound to a context.
+    library_load = c"cuLibraryLoadData" (library: Out, image: *const c_void, options: *mut c_void,
+        values: *mut c_void, count: u32, library_options: *mut c_void, library_values: *mut c_void,
+        library_count: u32);
+    /// A kernel of it.
+    library_kernel = c"cuLibraryGetKernel" (kernel: Out, library: Handle, name: Text);
+    /// Name of a function.
+    function_name = c"cuFuncGetName" (name: *mut Text, function: Handle);
+    /// Module of a function.
+    function_module = c"cuFuncGetModule" (module: Out, function: Handle);
+    /// Name of a kernel.
+    kernel_name = c"cuKernelGetName" (name: *mut Text, kernel: Handle);
+    /// Library of a kernel.
+    kernel_library = c"cuKernelGetLibrary" (library: Out, kernel: Handle);
+    /// The function of a kernel in the current context.
+    kernel_function = c"cuKernelGetFunction" (function: Out, kernel: Handle);
+    /// A number about a function.
+    function_attribute = c"cuFuncGetAttribute" (value: *mut c_int, attribute: c_int, function: Handle);
+    /// A number about a kernel on a device.
+    kernel_attribute = c"cuKernelGetAttribute" (value: *mut c_int, attribute: c_int, kernel: Handle,
+        device: c_int);
+    /// Sets one.
+    set_kernel_attribute = c"cuKernelSetAttribute" (attribute: c_int, value: c_int, kernel: Handle,
+        device: c_int);
+    /// Blocks per SM.
+    occupancy = c"cuOccupancyMaxActiveBlocksPerMultiprocessor" (blocks: *mut c_int, function: Handle,
+        threads: c_int, shared: usize);
+    /// Nodes of a graph.
+    graph_nodes = c"cuGraphGetNodes" (graph: Handle, nodes: Out, count: *mut usize);
+    /// Kind of a node.
+    node_type = c"cuGraphNodeGetType" (node: Handle, kind: *mut u32);
+    /// The graph in a node.
+    node_graph = c"cuGraphChildGraphNodeGetGraph" (node: Handle, graph: Out);
+    /// The launch in a node.
+    node_kernel = c"cuGraphKernelNodeGetParams_v2" (node: Handle, params: *mut crate::abi::KernelNode);
+}
+
+/// While it lives, what the calling thread does disturbs no capture: neither its own nor one of another thread.
+pub struct Relaxed(Option<u32>);
+
+impl Relaxed {
+    pub fn new() -> Self {
+        let mut mode = crate::abi::CAPTURE_RELAXED;
+        // SAFETY: the mode is exchanged in place.
+        let done = unsafe { exchange_capture_mode(&raw mut mode) } == SUCCESS;
+        Relaxed(done.then_some(mode))
+    }
+}
+
+impl Drop for Relaxed {
+    fn drop(&mut self) {
+        if let Some(mut mode) = self.0 {
+            // SAFETY: as above, with the mode that was there.
+            unsafe { exchange_capture_mode(&raw mut mode) };
+        }
+    }
+}
+
+/// A text of the driver.
+pub fn text(pointer: Text) -> Option<String> {
+    if pointer.is_null() {
+        return None;
+    }
+    // SAFETY: the driver's texts end in a zero.
+    Some(
+        unsafe { CStr::from_ptr(pointer) }
+            .to_string_lossy()
+            .into_owned(),
+    )
+}
+
+/// May work be put between the program's calls on this stream?
+pub fn is_capturing(stream: Handle) -> bool {
+    let mut status = 0;
+    // SAFETY: the stream is the program's.
+    let code = unsafe { stream_is_capturing(stream, &raw mut status) };
+    // The legacy stream answers with an error while another one is captured.
+    code != SUCCESS || status != 0
+}
+
+/// A handle that a call writes, if it succeeds.
+pub fn handle(call: impl FnOnce(Out) -> Code) -> Option<Handle> {
+    let mut handle: Handle = std::ptr::null_mut();
+    (call(&raw mut handle) == SUCCESS && !handle.is_null()).then_some(handle)
+}
+
+/// A number that a call writes, if it succeeds.
+pub fn number(call: impl FnOnce(*mut c_int) -> Code) -> Option<c_int> {
+    let mut number = 0;
+    (call(&raw mut number) == SUCCESS).then_some(number)
+}

@@ -1,0 +1,453 @@
+//! Functions: which kernel a handle stands for, and what is launched instead.
+//!
+//! A launch looks its handle up in a table that is read without a lock. A handle that is not in it is
+//! identified once: by what `cuModuleGetFunction` and `cuLibraryGetKernel` returned it for, or by asking the
+//! driver for its name and module.
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use warpwright_winners::{LaunchClass, Winner};
+
+use crate::abi::{Code, FUNCTION_REGISTERS, Handle, Out, SETTABLE, SUCCESS, Text};
+use crate::driver;
+use crate::modules::Module;
+use crate::notes::say;
+use crate::state::{Mode, State, guarded, mode, state};
+
+/// Is the handle a kernel of a library, or a function of a context?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `CUfunction`
+    Function,
+    /// `CUkernel`
+    Kernel,
+}
+
+/// What a handle stands for.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// Which kind of handle it is.
+    pub kind: Kind,
+    /// Symbol.
+    pub name: String,
+    /// Its module, if the code is known.
+    pub module: Option<Arc<Module>>,
+}
+
+impl Known {
+    /// Digest of the kernel's code.
+    pub fn digest(&self) -> Option<&str> {
+        let kernel = self.module.as_ref()?.kernels.get(&self.name)?;
+        Some(&kernel.digest)
+    }
+}
+
+/// Handles that the program was given.
+#[derive(Default)]
+pub struct Functions {
+    known: BTreeMap<usize, Known>,
+}
+
+impl Functions {
+    /// Forgets all of them; they are identified again when they are launched.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+}
+
+/// What a handle stands for; the driver is asked where the program was not seen to get it.
+pub fn identify(handle: Handle) -> Option<Known> {
+    if let Some(known) = state().functions.known.get(&(handle as usize)) {
+        return Some(known.clone());
+    }
+    let mut name: Text = std::ptr::null();
+    // SAFETY: the handle is one that the program launches; the outputs have the right types.
+    let (kind, owner) = unsafe {
+        if driver::function_name(&raw mut name, handle) == SUCCESS {
+            (
+                Kind::Function,
+                driver::handle(|out| driver::function_module(out, handle)),
+            )
+        } else if driver::kernel_name(&raw mut name, handle) == SUCCESS {
+            (
+                Kind::Kernel,
+                driver::handle(|out| driver::kernel_library(out, handle)),
+            )
+        } else {
+            return None;
+        }
+    };
+    let mut state = state();
+    let known = Known {
+        kind,
+        name: driver::text(name)?,
+        module: owner.and_then(|owner| state.modules.get(owner)),
+    };
+    state.functions.known.insert(handle as usize, known.clone());
+    Some(known)
+}
+
+fn learn(handle: Out, kind: Kind, name: Text, owner: Handle) {
+    if mode() == Mode::Off || handle.is_null() {
+        return;
+    }
+    guarded(|| {
+        let Some(name) = driver::text(name) else {
+            return;
+        };
+        let mut state = state();
+        let module = state.modules.get(owner);
+        // SAFETY: the driver has just written it.
+        let handle = unsafe { *handle } as usize;
+        state
+            .functions
+            .known
+            .insert(handle, Known { kind, name, module });
+    });
+}
+
+/// `cuModuleGetFunction`
+pub unsafe fn get_function(
+    _: bool,
+    real: unsafe extern "C" fn(Out, Handle, Text) -> Code,
+    function: Out,
+    module: Handle,
+    name: Text,
+) -> Code {
+    // SAFETY: the program's call.
+    let code = unsafe { real(function, module, name) };
+    if code == SUCCESS {
+        learn(function, Kind::Function, name, module);
+    }
+    code
+}
+
+/// `cuLibraryGetKernel`
+pub unsafe fn get_kernel(
+    _: bool,
+    real: unsafe extern "C" fn(Out, Handle, Text) -> Code,
+    kernel: Out,
+    library: Handle,
+    name: Text,
+) -> Code {
+    // SAFETY: the program's call.
+    let code = unsafe { real(kernel, library, name) };
+    if code == SUCCESS {
+        learn(kernel, Kind::Kernel, name, library);
+    }
+    code
+}
+
+/// `cuKernelGetFunction`: the same kernel under another handle.
+pub unsafe fn of_kernel(
+    _: bool,
+    real: unsafe extern "C" fn(Out, Handle) -> Code,
+    function: Out,
+    kernel: Handle,
+) -> Code {
+    // SAFETY: the program's call.
+    let code = unsafe { real(function, kernel) };
+    if code == SUCCESS && mode() != Mode::Off {
+        guarded(|| {
+            let known = state().functions.known.get(&(kernel as usize)).cloned();
+            if let Some(known) = known {
+                // SAFETY: the driver has just written it.
+                let function = unsafe { *function } as usize;
+                let kind = Kind::Function;
+                state()
+                    .functions
+                    .known
+                    .insert(function, Known { kind, ..known });
+            }
+        });
+    }
+    code
+}
+
+/// `cuFuncSetAttribute`: what the program allows its kernel, the winner must be allowed, too.
+pub unsafe fn set_attribute(
+    _: bool,
+    real: unsafe extern "C" fn(Handle, c_int, c_int) -> Code,
+    function: Handle,
+    attribute: c_int,
+    value: c_int,
+) -> Code {
+    changed(function);
+    // SAFETY: the program's call.
+    let code = unsafe { real(function, attribute, value) };
+    changed(function);
+    code
+}
+
+/// `cuKernelSetAttribute`
+pub unsafe fn set_kernel_attribute(
+    _: bool,
+    real: unsafe extern "C" fn(c_int, c_int, Handle, c_int) -> Code,
+    attribute: c_int,
+    value: c_int,
+    kernel: Handle,
+    device: c_int,
+) -> Code {
+    // SAFETY: the program's call.
+    let code = unsafe { real(attribute, value, kernel, device) };
+    changed(kernel);
+    code
+}
+
+fn changed(handle: Handle) {
+    if let Some(entry) = table().and_then(|table| table.get(handle as usize)) {
+        entry.agrees_on.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A winner, loaded.
+#[derive(Debug)]
+pub struct Replacement {
+    /// The launches that it is for.
+    pub class: LaunchClass,
+    kernel: usize,
+    name: String,
+    recipe: String,
+    failures: AtomicU32,
+    said: AtomicBool,
+}
+
+/// A winner that is refused so often is given up.
+const MOST_FAILURES: u32 = 3;
+
+impl Replacement {
+    /// A winner whose kernel (`CUkernel`) is loaded, in the place of `name`.
+    pub fn new(winner: &Winner, name: &str, kernel: Handle) -> Self {
+        Replacement {
+            class: winner.class,
+            kernel: kernel as usize,
+            name: name.to_owned(),
+            recipe: winner.recipe.clone(),
+            failures: AtomicU32::new(0),
+            said: AtomicBool::new(false),
+        }
+    }
+
+    /// `CUkernel`, which the driver launches as it does a `CUfunction`.
+    pub fn kernel(&self) -> Handle {
+        self.kernel as Handle
+    }
+
+    /// The driver accepted it; that is said once.
+    pub fn launched(&self) {
+        if !self.said.load(Ordering::Relaxed) && !self.said.swap(true, Ordering::Relaxed) {
+            guarded(|| {
+                say(&format!(
+                    "`{}` is replaced: {} ({})",
+                    self.name, self.recipe, self.class
+                ))
+            });
+        }
+    }
+
+    /// The driver refused it and took the original.
+    pub fn refused(&self, code: Code) {
+        let before = self.failures.fetch_add(1, Ordering::Relaxed);
+        guarded(|| {
+            say(&format!(
+                "`{}`: the driver refuses a launch of the winner (error {code})",
+                self.name
+            ));
+            if before + 1 == MOST_FAILURES {
+                say(&format!("`{}` is not replaced any more", self.name));
+            }
+        });
+    }
+}
+
+/// What is launched for a handle.
+pub struct Entry {
+    winners: Arc<[Replacement]>,
+    kind: Kind,
+    /// Devices on which the winners have the attributes that the program set on the original.
+    agrees_on: AtomicU64,
+}
+
+/// The table's size: a power of two. What does not fit is not replaced.
+const PLACES: usize = 1 << 14;
+/// Places that are looked at for one handle.
+const REACH: usize = 16;
+
+struct Table {
+    keys: [AtomicUsize; PLACES],
+    entries: [AtomicPtr<Entry>; PLACES],
+}
+
+static TABLE: AtomicPtr<Table> = AtomicPtr::new(std::ptr::null_mut());
+static ANY: AtomicBool = AtomicBool::new(false);
+
+fn table() -> Option<&'static Table> {
+    // SAFETY: null, or a table that is never freed.
+    unsafe { TABLE.load(Ordering::Acquire).as_ref() }
+}
+
+/// From now on launches look handles up.
+pub fn expect_replacements() {
+    ANY.store(true, Ordering::Release);
+}
+
+/// Handles may mean something else from now on. The old table is left to those who read it.
+pub fn forget_all() {
+    TABLE.store(std::ptr::null_mut(), Ordering::Release);
+}
+
+impl Table {
+    fn places(handle: usize) -> impl Iterator<Item = usize> {
+        // Handles are addresses: their low bits say nothing.
+        let start = (handle >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - 14);
+        (0..REACH).map(move |i| (start + i) % PLACES)
+    }
+
+    fn get(&self, handle: usize) -> Option<&Entry> {
+        for place in Table::places(handle) {
+            match self.keys[place].load(Ordering::Acquire) {
+                0 => return None,
+                key if key == handle => {
+                    // SAFETY: entries are never freed, and written before their key.
+                    return unsafe { self.entries[place].load(Ordering::Acquire).as_ref() };
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Called with the state's lock held.
+    fn insert(&self, handle: usize, entry: Entry) {
+        let free = Table::places(handle).find(|&p| self.keys[p].load(Ordering::Acquire) == 0);
+        if let Some(place) = free {
+            self.entries[place].store(Box::into_raw(Box::new(entry)), Ordering::Release);
+            self.keys[place].store(handle, Ordering::Release);
+        }
+    }
+}
+
+/// The winner for a launch, if there is one.
+#[inline]
+pub fn replacement(
+    handle: Handle,
+    class: impl FnOnce() -> Option<LaunchClass>,
+) -> Option<&'static Replacement> {
+    if !ANY.load(Ordering::Relaxed) {
+        return None;
+    }
+    let entry = match table().and_then(|table| table.get(handle as usize)) {
+        Some(entry) => entry,
+        None => guarded(|| find(handle))??,
+    };
+    if entry.winners.is_empty() {
+        return None;
+    }
+    let class = class()?;
+    let found = entry.winners.iter().find(|w| w.class == class)?;
+    if found.failures.load(Ordering::Relaxed) >= MOST_FAILURES {
+        return None;
+    }
+    // SAFETY: an output of the right type.
+    let device = driver::number(|n| unsafe { driver::context_device(n) })?;
+    let bit = 1u64.checked_shl(device as u32)?;
+    if entry.agrees_on.load(Ordering::Relaxed) & bit == 0 {
+        guarded(|| agree(handle, entry, device));
+        entry.agrees_on.fetch_or(bit, Ordering::Relaxed);
+    }
+    Some(found)
+}
+
+/// Identifies a handle and remembers the result.
+fn find(handle: Handle) -> Option<&'static Entry> {
+    let known = identify(handle);
+    let winners = known.as_ref().and_then(|known| {
+        let winners = state().modules.winners(known.digest()?)?;
+        is_what_it_seems(handle, known).then_some(winners)
+    });
+    let entry = Entry {
+        winners: winners.unwrap_or_default(),
+        kind: known.map_or(Kind::Function, |known| known.kind),
+        agrees_on: AtomicU64::new(0),
+    };
+    let _lock = state();
+    let mut table = TABLE.load(Ordering::Acquire);
+    if table.is_null() {
+        // SAFETY: zeros are a table without entries.
+        table = Box::into_raw(unsafe { Box::<Table>::new_zeroed().assume_init() });
+        TABLE.store(table, Ordering::Release);
+    }
+    // SAFETY: tables are never freed.
+    let table = unsafe { &*table };
+    table.insert(handle as usize, entry);
+    table.get(handle as usize)
+}
+
+/// Does the driver's function agree with the cubin that we took for its code?
+fn is_what_it_seems(handle: Handle, known: &Known) -> bool {
+    let expected = known
+        .module
+        .as_ref()
+        .and_then(|m| m.kernels.get(&known.name)?.registers);
+    let found = attribute(handle, known.kind, FUNCTION_REGISTERS, 0);
+    let agrees = expected.is_none() || found.is_none() || expected.map(|n| n as c_int) == found;
+    if !agrees {
+        say(&format!(
+            "`{}` is left alone: the driver loaded other code than was seen",
+            known.name
+        ));
+    }
+    agrees
+}
+
+fn attribute(handle: Handle, kind: Kind, attribute: c_int, device: c_int) -> Option<c_int> {
+    // SAFETY: the handle is of that kind; the output has the right type.
+    driver::number(|n| unsafe {
+        match kind {
+            Kind::Function => driver::function_attribute(n, attribute, handle),
+            Kind::Kernel => driver::kernel_attribute(n, attribute, handle, device),
+        }
+    })
+}
+
+/// Gives the winners what the program set on the original.
+fn agree(handle: Handle, entry: &Entry, device: c_int) {
+    for number in SETTABLE {
+        let Some(wanted) = attribute(handle, entry.kind, number, device) else {
+            continue;
+        };
+        for winner in entry.winners.iter() {
+            if attribute(winner.kernel(), Kind::Kernel, number, device) != Some(wanted) {
+                // A refusal shows in the launch, which then takes the original.
+                // SAFETY: a kernel that we loaded.
+                unsafe { driver::set_kernel_attribute(number, wanted, winner.kernel(), device) };
+            }
+        }
+    }
+}
+
+/// The handle under which the program knows the kernel whose winner this is.
+pub fn original(replacing: Handle) -> Option<Handle> {
+    let state = state();
+    let State {
+        functions, modules, ..
+    } = &*state;
+    let is_winner_of = |known: &Known| {
+        let winners = known.digest().and_then(|digest| modules.winners(digest));
+        winners.is_some_and(|winners| {
+            winners.iter().any(|w| {
+                // SAFETY: a kernel that we loaded.
+                let function =
+                    driver::handle(|out| unsafe { driver::kernel_function(out, w.kernel()) });
+                w.kernel() == replacing || function == Some(replacing)
+            })
+        })
+    };
+    let mut known = functions.known.iter();
+    known
+        .find(|(_, known)| is_winner_of(known))
+        .map(|(handle, _)| *handle as Handle)
+}

@@ -1,0 +1,29 @@
+//! The library that a CUDA program loads (`LD_PRELOAD`) to have its kernels seen, replaced or tuned.
+//!
+//! Every CUDA program reaches the driver through functions that it asks `dlsym` or `cuGetProcAddress` for;
+//! [`door`] hands out our own in their place, [`wrapped`] lists them. What each does depends on `WARPWRIGHT`:
+//!
+//! * `with`: [`modules`] compares each loaded kernel's digest with the store of winners; [`launch`] launches the
+//!   winner where block, dynamic shared memory, cluster and size of the grid are those of its proof.
+//! * `trace`: [`trace`] counts launches and times them with events.
+//! * `try`: [`trial`] runs candidates beside the original on the program's own data, compares all device memory
+//!   and puts it back.
+//!
+//! The program's own modules stay loaded, whatever happens: a winner is a second module beside them and only
+//! the handle in the launch differs. On any doubt the call goes through untouched and the reason is written
+//! once to `WARPWRIGHT_LOG` ([`notes`]).
+//!
+//! Unsafe code is allowed in this room: all of it calls C or is called from C.
+#![allow(unsafe_code)]
+
+mod abi;
+mod door;
+mod driver;
+mod functions;
+mod graph;
+mod launch;
+mod modules;
+mod notes;
+mod state;
+mod trace;
+mod wrapped;

@@ -1,0 +1,518 @@
+//! Modules: what a program loads, the kernels in it, and the winners for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::sync::Arc;
+
+use warpwright_winners::image::{self, CONTAINER, ImageError};
+use warpwright_winners::lines::Note;
+use warpwright_winners::store::{default_folder, key};
+use warpwright_winners::{Store, Winner, digest, sha256};
+
+use crate::abi::{CAPABILITY, Code, Handle, Out, SUCCESS};
+use crate::driver::{self, Relaxed};
+use crate::functions::{self, Replacement};
+use crate::notes::{folder, note, say};
+use crate::state::{Mode, State, guarded, mode, state};
+
+/// A module whose code is known.
+#[derive(Debug)]
+pub struct Module {
+    /// Digest of its cubin.
+    pub digest: String,
+    /// Its kernels by symbol.
+    pub kernels: BTreeMap<String, digest::Identity>,
+}
+
+/// The GPUs of this process, all of one kind.
+#[derive(Debug, Clone)]
+pub struct Gpu {
+    /// As the driver has it.
+    pub name: String,
+    /// 90 for sm_90.
+    pub sm: u32,
+}
+
+struct Loaded {
+    code: Arc<Module>,
+    /// Does it outlive contexts?
+    library: bool,
+}
+
+/// What is known of modules.
+#[derive(Default)]
+pub struct Modules {
+    /// By handle of a module or library.
+    loaded: BTreeMap<usize, Loaded>,
+    gpu: Option<Result<Gpu, &'static str>>,
+    /// The store and the starts of the digests that it has winners for.
+    store: Option<(Store, BTreeSet<String>)>,
+    /// Winners that are loaded, by the original's digest.
+    winners: BTreeMap<String, Arc<[Replacement]>>,
+}
+
+impl Modules {
+    /// The module or library of this handle.
+    pub fn get(&self, handle: Handle) -> Option<Arc<Module>> {
+        self.loaded
+            .get(&(handle as usize))
+            .map(|loaded| loaded.code.clone())
+    }
+
+    /// The winners for a kernel.
+    pub fn winners(&self, digest: &str) -> Option<Arc<[Replacement]>> {
+        self.winners.get(digest).cloned()
+    }
+
+    /// The GPUs.
+    pub fn gpu(&mut self) -> Result<&Gpu, &'static str> {
+        self.gpu
+            .get_or_insert_with(find_gpu)
+            .as_ref()
+            .map_err(|why| *why)
+    }
+
+    fn store(&mut self) -> &(Store, BTreeSet<String>) {
+        self.store.get_or_insert_with(|| {
+            let store =
+                Store::at(default_folder(|name| std::env::var_os(name)).unwrap_or_default());
+            let keys = store.keys().unwrap_or_else(|e| {
+                say(&format!("the store cannot be read: {e}"));
+                BTreeSet::new()
+            });
+            (store, keys)
+        })
+    }
+}
+
+/// Winners are looked up by the GPU's name: with GPUs of several kinds one would have to know on which one
+/// a launch will run.
+fn find_gpu() -> Result<Gpu, &'static str> {
+    let unknown = "the driver does not say which GPUs there are";
+    // SAFETY: outputs of the right types.
+    let count = driver::number(|n| unsafe { driver::device_count(n) }).ok_or(unknown)?;
+    let mut found: Option<Gpu> = None;
+    for device in 0..count {
+        let mut name = [0 as c_char; 256];
+        // SAFETY: the buffer has that many bytes.
+        let code = unsafe { driver::device_name(name.as_mut_ptr(), 255, device) };
+        let [major, minor] = CAPABILITY.map(|attribute| {
+            // SAFETY: an output of the right type.
+            driver::number(|n| unsafe { driver::device_attribute(n, attribute, device) })
+        });
+        let (Some(major), Some(minor), SUCCESS) = (major, minor, code) else {
+            return Err(unknown);
+        };
+        let gpu = Gpu {
+            name: driver::text(name.as_ptr()).unwrap_or_default(),
+            sm: (major * 10 + minor) as u32,
+        };
+        match &found {
+            Some(first) if first.name != gpu.name || first.sm != gpu.sm => {
+                return Err("there are GPUs of several kinds");
+            }
+            _ => found = Some(gpu),
+        }
+    }
+    found.ok_or("there is no GPU")
+}
+
+/// Bytes that the driver has just read as a module image.
+///
+/// # Safety
+/// The driver accepted `image`.
+unsafe fn bytes<'a>(image: *const c_void) -> Result<&'a [u8], &'static str> {
+    const WRAPPER: u32 = 0x4662_43b1;
+    let slice = |at: *const u8, size: usize| unsafe { std::slice::from_raw_parts(at, size) };
+    let mut at = image.cast::<u8>();
+    let magic = |at: *const u8| unsafe { at.cast::<u32>().read_unaligned() };
+    if magic(at) == WRAPPER {
+        // Magic, version, data, and for device-linked code a list of further images.
+        let version = unsafe { at.add(4).cast::<u32>().read_unaligned() };
+        if version != 1 {
+            return Err("it is a wrapper of device-linked code");
+        }
+        at = unsafe { at.add(8).cast::<*const u8>().read_unaligned() };
+    }
+    if magic(at).to_le_bytes() == CONTAINER {
+        let header = unsafe { at.add(6).cast::<u16>().read_unaligned() };
+        let size = unsafe { at.add(8).cast::<u64>().read_unaligned() };
+        return Ok(slice(at, usize::from(header) + size as usize));
+    }
+    if magic(at).to_le_bytes() == *b"\x7fELF" {
+        let mut header = [0; 64];
+        header.copy_from_slice(slice(at, 64));
+        let extent = image::header_extent(&header).map_err(|_| "its ELF header is unusual")?;
+        let headers = slice(
+            at.wrapping_add(extent.sections as usize),
+            extent.count as usize * 64,
+        );
+        return Ok(slice(at, extent.end_of_file(headers) as usize));
+    }
+    if unsafe { !at.read().is_ascii_graphic() && !at.read().is_ascii_whitespace() } {
+        return Err("it is of an unknown kind");
+    }
+    // Text that ends in a zero.
+    Ok(unsafe { CStr::from_ptr(at.cast()) }.to_bytes())
+}
+
+/// Looks at a module that the driver has loaded.
+fn look(handle: Handle, image: Result<&[u8], &'static str>, library: bool) {
+    guarded(|| {
+        // What had this handle before is gone.
+        state().modules.loaded.remove(&(handle as usize));
+        if mode() == Mode::With && state().modules.store().1.is_empty() {
+            return;
+        }
+        let gpu = state().modules.gpu().cloned();
+        let (image, gpu) = match (image, gpu) {
+            (Ok(image), Ok(gpu)) => (image, gpu),
+            (Err(why), _) | (_, Err(why)) => return unknown(why),
+        };
+        if std::env::var_os("CUDA_FORCE_PTX_JIT").is_some_and(|v| v == "1") {
+            return unknown("the driver was told to compile PTX (CUDA_FORCE_PTX_JIT)");
+        }
+        let code = match image::code(image, gpu.sm) {
+            Ok(code) => code,
+            Err(ImageError::Fatbin(e)) => return unknown(&e.to_string()),
+            Err(e) => return unknown(&e.to_string()),
+        };
+        let identities = match digest::identities(&code.cubin) {
+            Ok(identities) => identities,
+            Err(e) => return unknown(&e.to_string()),
+        };
+        if mode() == Mode::Trace {
+            keep(&code);
+        }
+        let kernels = identities.into_iter().map(|k| (k.name.clone(), k));
+        let module = Module {
+            digest: sha256(&code.cubin),
+            kernels: kernels.collect(),
+        };
+        if mode() == Mode::With {
+            bring_winners(&module, &gpu);
+        }
+        let code = Arc::new(module);
+        state()
+            .modules
+            .loaded
+            .insert(handle as usize, Loaded { code, library });
+    });
+}
+
+fn unknown(why: &str) {
+    say(&format!("a module is left alone: {why}"));
+    if mode() == Mode::Trace {
+        note("modules", &[Note::Unknown(why.to_owned())]);
+    }
+}
+
+/// Keeps a module's cubin (and PTX) in the folder of the trace.
+fn keep(code: &image::Code) {
+    let Some(folder) = folder() else { return };
+    let digest = sha256(&code.cubin);
+    let path = folder.join(format!("{digest}.cubin"));
+    if !path.exists() {
+        let write = |path: &std::path::Path, bytes: &[u8]| {
+            if let Err(e) = warpwright_winners::store::write_whole(path, bytes) {
+                say(&format!("`{}` cannot be written: {e}", path.display()));
+            }
+        };
+        if let Some(ptx) = &code.ptx {
+            write(&path.with_extension("ptx"), ptx.as_bytes());
+        }
+        write(&path, &code.cubin);
+    }
+    note("modules", &[Note::Module(digest)]);
+}
+
+/// Loads the winners for a module's kernels. They are libraries: those belong to no context.
+fn bring_winners(module: &Module, gpu: &Gpu) {
+    for (name, kernel) in &module.kernels {
+        let (store, keys) = state().modules.store().clone();
+        let known = state().modules.winners.contains_key(&kernel.digest);
+        if known || !keys.contains(key(&kernel.digest)) {
+            continue;
+        }
+        let winners = store
+            .of_kernel(&kernel.digest, &gpu.name)
+            .unwrap_or_else(|e| {
+                say(&format!("the store cannot be read: {e}"));
+                Vec::new()
+            });
+        if winners.is_empty() {
+            say(&format!(
+                "`{name}`: what the store has is for another GPU, damaged, or of a later version"
+            ));
+        }
+        let loaded: Vec<Replacement> = winners.iter().filter_map(|w| bring(w, name)).collect();
+        if !loaded.is_empty() {
+            functions::expect_replacements();
+        }
+        state()
+            .modules
+            .winners
+            .insert(kernel.digest.clone(), loaded.into());
+    }
+}
+
+fn bring(winner: &Winner, name: &str) -> Option<Replacement> {
+    if !image::is_cubin(&winner.cubin) {
+        say(&format!("`{name}`: the winner is no cubin"));
+        return None;
+    }
+    let _relaxed = Relaxed::new();
+    let kernel = load_kernel(&winner.cubin, &winner.symbol);
+    let kernel = kernel.inspect_err(|(what, code)| {
+        say(&format!(
+            "`{name}`: the driver refuses the winner ({what}: error {code})"
+        ));
+    });
+    Some(Replacement::new(winner, name, kernel.ok()?))
+}
+
+/// Loads a cubin as a library and takes a kernel from it.
+pub fn load_kernel(cubin: &[u8], symbol: &str) -> Result<Handle, (&'static str, Code)> {
+    let (mut library, mut kernel): (Handle, Handle) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let null = std::ptr::null_mut;
+    let symbol = CString::new(symbol).unwrap_or_default();
+    // The driver may go on reading an image for as long as the library lives.
+    let image: &'static [u8] = Box::leak(cubin.to_vec().into_boxed_slice());
+    // SAFETY: the image is a cubin that lives on, the outputs have the right types.
+    let code = unsafe {
+        driver::library_load(
+            &raw mut library,
+            image.as_ptr().cast(),
+            null(),
+            null(),
+            0,
+            null(),
+            null(),
+            0,
+        )
+    };
+    if code != SUCCESS {
+        return Err(("cuLibraryLoadData", code));
+    }
+    // SAFETY: the library was just loaded.
+    match unsafe { driver::library_kernel(&raw mut kernel, library, symbol.as_ptr()) } {
+        SUCCESS => Ok(kernel),
+        code => Err(("cuLibraryGetKernel", code)),
+    }
+}
+
+/// Finishes a load: looks at the image if the driver took it.
+unsafe fn loaded(code: Code, handle: Out, image: *const c_void, library: bool) -> Code {
+    if code == SUCCESS && mode() != Mode::Off && !handle.is_null() && !image.is_null() {
+        // SAFETY: the driver has read the image and written the handle.
+        unsafe { look(*handle, bytes(image), library) };
+    }
+    code
+}
+
+unsafe fn loaded_file(code: Code, handle: Out, file: *const c_char, library: bool) -> Code {
+    if code == SUCCESS && mode() != Mode::Off && !handle.is_null() {
+        guarded(|| {
+            // SAFETY: the driver has read the name and written the handle.
+            let (file, handle) = unsafe { (driver::text(file).unwrap_or_default(), *handle) };
+            match std::fs::read(file) {
+                Ok(bytes) => look(handle, Ok(&bytes), library),
+                Err(_) => look(handle, Err("its file cannot be read"), library),
+            }
+        });
+    }
+    code
+}
+
+/// `cuModuleLoad`
+pub unsafe fn load_file(
+    _: bool,
+    real: unsafe extern "C" fn(Out, *const c_char) -> Code,
+    module: Out,
+    file: *const c_char,
+) -> Code {
+    // SAFETY: the program's call.
+    unsafe { loaded_file(real(module, file), module, file, false) }
+}
+
+/// `cuModuleLoadData` and `cuModuleLoadFatBinary`
+pub unsafe fn load_data(
+    _: bool,
+    real: unsafe extern "C" fn(Out, *const c_void) -> Code,
+    module: Out,
+    image: *const c_void,
+) -> Code {
+    // SAFETY: the program's call.
+    unsafe { loaded(real(module, image), module, image, false) }
+}
+
+/// `cuModuleLoadDataEx`
+pub unsafe fn load_data_ex(
+    _: bool,
+    real: unsafe extern "C" fn(Out, *const c_void, c_uint, *mut c_void, *mut *mut c_void) -> Code,
+    module: Out,
+    image: *const c_void,
+    count: c_uint,
+    options: *mut c_void,
+    values: *mut *mut c_void,
+) -> Code {
+    // SAFETY: the program's call.
+    unsafe {
+        loaded(
+            real(module, image, count, options, values),
+            module,
+            image,
+            false,
+        )
+    }
+}
+
+type LoadLibrary<T> = unsafe extern "C" fn(
+    Out,
+    *const T,
+    *mut c_void,
+    *mut *mut c_void,
+    c_uint,
+    *mut c_void,
+    *mut *mut c_void,
+    c_uint,
+) -> Code;
+
+/// `cuLibraryLoadData`
+#[expect(clippy::too_many_arguments, reason = "the driver's signature")]
+pub unsafe fn load_library(
+    _: bool,
+    real: LoadLibrary<c_void>,
+    library: Out,
+    image: *const c_void,
+    options: *mut c_void,
+    values: *mut *mut c_void,
+    count: c_uint,
+    library_options: *mut c_void,
+    library_values: *mut *mut c_void,
+    library_count: c_uint,
+) -> Code {
+    // SAFETY: the program's call.
+    unsafe {
+        let code = real(
+            library,
+            image,
+            options,
+            values,
+            count,
+            library_options,
+            library_values,
+            library_count,
+        );
+        loaded(code, library, image, true)
+    }
+}
+
+/// `cuLibraryLoadFromFile`
+#[expect(clippy::too_many_arguments, reason = "the driver's signature")]
+pub unsafe fn load_library_file(
+    _: bool,
+    real: LoadLibrary<c_char>,
+    library: Out,
+    file: *const c_char,
+    options: *mut c_void,
+    values: *mut *mut c_void,
+    count: c_uint,
+    library_options: *mut c_void,
+    library_values: *mut *mut c_void,
+    library_count: c_uint,
+) -> Code {
+    // SAFETY: the program's call.
+    unsafe {
+        let code = real(
+            library,
+            file,
+            options,
+            values,
+            count,
+            library_options,
+            library_values,
+            library_count,
+        );
+        loaded_file(code, library, file, true)
+    }
+}
+
+/// `cuModuleUnload` and `cuLibraryUnload`: handles may be given out again, so all that is known by them goes.
+pub unsafe fn unload(_: bool, real: unsafe extern "C" fn(Handle) -> Code, handle: Handle) -> Code {
+    forget(|modules| {
+        if let Some(gone) = modules.get(handle) {
+            modules
+                .loaded
+                .retain(|_, loaded| !Arc::ptr_eq(&loaded.code, &gone));
+        }
+    });
+    // SAFETY: the program's call.
+    unsafe { real(handle) }
+}
+
+/// `cuCtxDestroy`: its modules go with it. Libraries stay.
+pub unsafe fn destroy_context(
+    _: bool,
+    real: unsafe extern "C" fn(Handle) -> Code,
+    context: Handle,
+) -> Code {
+    forget(|modules| modules.loaded.retain(|_, loaded| loaded.library));
+    // SAFETY: the program's call.
+    unsafe { real(context) }
+}
+
+/// `cuDevicePrimaryCtxReset` and `cuDevicePrimaryCtxRelease`
+pub unsafe fn reset_device(
+    _: bool,
+    real: unsafe extern "C" fn(c_int) -> Code,
+    device: c_int,
+) -> Code {
+    forget(|modules| modules.loaded.retain(|_, loaded| loaded.library));
+    // SAFETY: the program's call.
+    unsafe { real(device) }
+}
+
+fn forget(which: impl FnOnce(&mut Modules)) {
+    if mode() == Mode::Off {
+        return;
+    }
+    guarded(|| {
+        let mut state = state();
+        let State {
+            modules,
+            functions,
+            trace,
+        } = &mut *state;
+        trace.close();
+        which(modules);
+        functions.forget();
+        crate::functions::forget_all();
+    });
+}
+
+/// `cuLibraryGetModule`: the same code under another handle.
+pub unsafe fn of_library(
+    _: bool,
+    real: unsafe extern "C" fn(Out, Handle) -> Code,
+    module: Out,
+    library: Handle,
+) -> Code {
+    // SAFETY: the program's call.
+    let code = unsafe { real(module, library) };
+    if code == SUCCESS && mode() != Mode::Off {
+        guarded(|| {
+            let mut state = state();
+            if let Some(known) = state.modules.get(library) {
+                // SAFETY: the driver has written it.
+                let module = unsafe { *module } as usize;
+                let loaded = Loaded {
+                    code: known,
+                    library: false,
+                };
+                state.modules.loaded.insert(module, loaded);
+            }
+        });
+    }
+    code
+}

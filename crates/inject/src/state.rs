@@ -1,0 +1,131 @@
+//! What the library knows in this process, and what it is to do.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::functions::Functions;
+use crate::modules::Modules;
+use crate::notes::say;
+use crate::trace::Trace;
+
+/// What `WARPWRIGHT` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mode {
+    /// Nothing: the program's calls go straight to the driver.
+    Off = 1,
+    /// Winners are put in place.
+    With = 2,
+    /// Launches are counted and timed.
+    Trace = 4,
+}
+
+const UNKNOWN: u8 = 0;
+static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+/// What is to be done in this process.
+pub fn mode() -> Mode {
+    match MODE.load(Ordering::Relaxed) {
+        2 => Mode::With,
+        4 => Mode::Trace,
+        UNKNOWN => begin(),
+        _ => Mode::Off,
+    }
+}
+
+fn begin() -> Mode {
+    let mode = match std::env::var("WARPWRIGHT").as_deref() {
+        Ok("with") => Mode::With,
+        Ok("trace") if crate::notes::folder().is_some() => Mode::Trace,
+        _ => Mode::Off,
+    };
+    MODE.store(mode as u8, Ordering::Relaxed);
+    if mode != Mode::Off {
+        static ONCE: AtomicBool = AtomicBool::new(false);
+        if !ONCE.swap(true, Ordering::Relaxed) {
+            // The hook of our own copy of the standard library: nothing is printed into the program's output.
+            std::panic::set_hook(Box::new(|_| {}));
+            // SAFETY: the handlers take no arguments and live as long as this library, which is never unloaded.
+            unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+            if mode == Mode::Trace {
+                // SAFETY: as above. It runs before what was registered earlier: the driver still answers.
+                unsafe { libc::atexit(at_exit) };
+            }
+        }
+    }
+    mode
+}
+
+/// From now on this process's calls go through untouched: something here went wrong.
+pub fn stand_aside(why: &str) {
+    MODE.store(Mode::Off as u8, Ordering::Relaxed);
+    say(&format!("stands aside from now on: {why}"));
+}
+
+/// Everything that changes, behind one lock. It is never held while one of the program's calls runs.
+#[derive(Default)]
+pub struct State {
+    pub modules: Modules,
+    pub functions: Functions,
+    pub trace: Trace,
+}
+
+static STATE: AtomicPtr<Mutex<State>> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The state of this process.
+pub fn state() -> MutexGuard<'static, State> {
+    let mut known = STATE.load(Ordering::Acquire);
+    if known.is_null() {
+        let new = Box::into_raw(Box::default());
+        let set = STATE.compare_exchange(
+            std::ptr::null_mut(),
+            new,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        );
+        known = match set {
+            Ok(_) => new,
+            Err(other) => {
+                // SAFETY: it was made above and nobody else has seen it.
+                drop(unsafe { Box::from_raw(new) });
+                other
+            }
+        };
+    }
+    // SAFETY: states are never freed.
+    let lock = unsafe { &*known };
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A forked child begins anew. What it inherited may be half changed, and its locks held by threads that it
+/// does not have; the driver's handles mean nothing there either.
+extern "C" fn in_child() {
+    STATE.store(std::ptr::null_mut(), Ordering::Release);
+    crate::functions::forget_all();
+    if MODE.load(Ordering::Relaxed) != Mode::Off as u8 {
+        MODE.store(UNKNOWN, Ordering::Relaxed);
+    }
+}
+
+extern "C" fn at_exit() {
+    guarded(crate::trace::finish);
+}
+
+/// Runs our own work; if it panics, the library stands aside and the program goes on.
+pub fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(value) => Some(value),
+        Err(panic) => {
+            stand_aside(panic_text(&*panic));
+            None
+        }
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic")
+}

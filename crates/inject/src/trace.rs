@@ -1,0 +1,353 @@
+//! The trace: how often each kernel is launched in which way, and how long it takes on the GPU.
+//!
+//! A launch is put between two events; what they say is read when they are through, never waited for while the
+//! program runs. Launches that are being captured are not timed: the graph that they go into is, as a whole, and
+//! its time is divided among its kernels by their number.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use warpwright_winners::LaunchClass;
+use warpwright_winners::lines::{Launches, Note};
+
+use crate::abi::{Code, Handle, KernelNode, NOT_READY, SUCCESS};
+use crate::driver::{self, Relaxed};
+use crate::functions::identify;
+use crate::launch::Launch;
+use crate::notes::rewrite;
+use crate::state::{State, guarded, state};
+
+/// Events that wait to be read, at most. Launches beyond are counted, not timed.
+const PENDING: usize = 4096;
+/// Kinds of launches that are kept apart, at most.
+const KINDS: usize = 16_384;
+/// How often the notes are written while the program runs.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// How long the end of the program waits for work that is still running.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What was seen so far.
+#[derive(Default)]
+pub struct Trace {
+    launches: Vec<Launches>,
+    /// Place in `launches` by module, kernel and class; by handle, for the launch path.
+    known: BTreeMap<(String, String, LaunchClass), usize>,
+    by_handle: BTreeMap<(usize, LaunchClass), usize>,
+    /// Events of no use at present, by context.
+    free: BTreeMap<usize, Vec<[usize; 2]>>,
+    pending: VecDeque<Pending>,
+    /// Places in `launches`, by executable graph.
+    graphs: BTreeMap<usize, Vec<usize>>,
+    written: Option<Instant>,
+    /// What an empty pair of events says, in nanoseconds.
+    overhead_ns: Option<f32>,
+}
+
+struct Pending {
+    context: usize,
+    events: [usize; 2],
+    of: Timed,
+}
+
+enum Timed {
+    Launch(usize),
+    Graph(Vec<usize>),
+}
+
+impl Trace {
+    fn place(
+        &mut self,
+        launch: &Launch,
+        class: LaunchClass,
+        state_of: impl FnOnce() -> (String, String, u32),
+    ) -> Option<usize> {
+        let handle = (launch.function as usize, class);
+        if let Some(&place) = self.by_handle.get(&handle) {
+            return Some(place);
+        }
+        let (module, kernel, resident) = state_of();
+        let key = (module, kernel, class);
+        let place = match self.known.get(&key) {
+            Some(&place) => place,
+            None if self.launches.len() >= KINDS => return None,
+            None => {
+                self.launches.push(Launches {
+                    module: key.0.clone(),
+                    class,
+                    grid: launch.grid,
+                    count: 0,
+                    in_graphs: 0,
+                    timed: 0,
+                    total_ns: 0,
+                    graph_ns: 0,
+                    cooperative: launch.cooperative,
+                    resident,
+                    kernel: key.1.clone(),
+                });
+                self.known.insert(key, self.launches.len() - 1);
+                self.launches.len() - 1
+            }
+        };
+        self.by_handle.insert(handle, place);
+        Some(place)
+    }
+
+    /// Takes a pair of events of the current context.
+    fn events(&mut self) -> Option<(usize, [usize; 2])> {
+        // SAFETY: an output of the right type.
+        let context = driver::handle(|out| unsafe { driver::context(out) })? as usize;
+        if self.pending.len() >= PENDING {
+            self.read();
+            if self.pending.len() >= PENDING {
+                return None;
+            }
+        }
+        if let Some(pair) = self.free.get_mut(&context).and_then(Vec::pop) {
+            return Some((context, pair));
+        }
+        // SAFETY: outputs of the right types.
+        let event = || driver::handle(|out| unsafe { driver::event_create(out, 0) });
+        Some((context, [event()? as usize, event()? as usize]))
+    }
+
+    /// Reads what is through.
+    fn read(&mut self) {
+        while let Some(first) = self.pending.front() {
+            let [begin, end] = first.events.map(|event| event as Handle);
+            // SAFETY: events that were recorded.
+            let code = unsafe { driver::event_query(end) };
+            if code == NOT_READY {
+                break;
+            }
+            let Some(done) = self.pending.pop_front() else {
+                break;
+            };
+            let mut milliseconds = 0f32;
+            // SAFETY: as above.
+            let known = code == SUCCESS
+                && unsafe { driver::event_elapsed(&raw mut milliseconds, begin, end) } == SUCCESS;
+            if known {
+                let ns = (milliseconds * 1e6 - self.overhead_ns.unwrap_or(0.0)).max(0.0) as u64;
+                self.add(done.of, ns);
+                self.free.entry(done.context).or_default().push(done.events);
+            }
+        }
+    }
+
+    fn add(&mut self, what: Timed, ns: u64) {
+        match what {
+            Timed::Launch(place) => {
+                self.launches[place].timed += 1;
+                self.launches[place].total_ns += ns;
+            }
+            Timed::Graph(places) => {
+                let each = ns / places.len().max(1) as u64;
+                for place in places {
+                    self.launches[place].graph_ns += each;
+                }
+            }
+        }
+    }
+
+    /// Handles are about to lose their meaning.
+    pub fn close(&mut self) {
+        self.by_handle.clear();
+    }
+
+    /// An executable graph is gone.
+    pub fn forget_graph(&mut self, exec: Handle) {
+        self.graphs.remove(&(exec as usize));
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        self.launches.iter().cloned().map(Note::Launches).collect()
+    }
+}
+
+/// Symbol and module of a function, and how many blocks of this launch an SM holds.
+fn describe(launch: &Launch) -> (String, String, u32) {
+    let known = identify(launch.function);
+    let module = known.as_ref().and_then(|k| k.module.as_ref());
+    let threads = launch.block.iter().product::<u32>() as i32;
+    // SAFETY: an output of the right type; a kernel may stand for a function here.
+    let resident = driver::number(|n| unsafe {
+        driver::occupancy(n, launch.function, threads, launch.shared as usize)
+    });
+    (
+        module.map_or("-".to_owned(), |m| m.digest.clone()),
+        known.as_ref().map_or("?".to_owned(), |k| k.name.clone()),
+        resident.unwrap_or(0) as u32,
+    )
+}
+
+fn place(launch: &Launch) -> Option<usize> {
+    let class = launch.class()?;
+    let known = state()
+        .trace
+        .by_handle
+        .get(&(launch.function as usize, class))
+        .copied();
+    known.or_else(|| {
+        // The driver is asked without the lock.
+        let described = describe(launch);
+        state().trace.place(launch, class, || described)
+    })
+}
+
+/// Times a call on a stream. The lock is not held while it runs: it may wait for other threads' work.
+fn timed(stream: Handle, call: impl FnOnce() -> Code, of: Option<Timed>) -> Code {
+    let begun = of.and_then(|of| {
+        guarded(|| {
+            let _relaxed = Relaxed::new();
+            calibrate(stream);
+            let (context, events) = state().trace.events()?;
+            // SAFETY: the event is ours, the stream the program's.
+            let code = unsafe { driver::event_record(events[0] as Handle, stream) };
+            (code == SUCCESS).then_some((context, events, of))
+        })?
+    });
+    let code = call();
+    if let Some((context, events, of)) = begun {
+        guarded(|| {
+            let _relaxed = Relaxed::new();
+            // SAFETY: as above.
+            let recorded = unsafe { driver::event_record(events[1] as Handle, stream) };
+            let mut state = state();
+            if code == SUCCESS && recorded == SUCCESS {
+                state.trace.pending.push_back(Pending {
+                    context,
+                    events,
+                    of,
+                });
+            }
+            let due = state.trace.written.is_none_or(|at| at.elapsed() > INTERVAL);
+            if due {
+                write(&mut state);
+            }
+        });
+    }
+    code
+}
+
+/// Two events with nothing between them are some time apart, too.
+fn calibrate(stream: Handle) {
+    if state().trace.overhead_ns.is_some() {
+        return;
+    }
+    const PAIRS: usize = 8;
+    let mut least = f32::MAX;
+    for _ in 0..PAIRS {
+        let Some((context, events)) = state().trace.events() else {
+            return;
+        };
+        let [begin, end] = events.map(|event| event as Handle);
+        // SAFETY: events of ours, the program's stream.
+        let recorded = unsafe {
+            driver::event_record(begin, stream) == SUCCESS
+                && driver::event_record(end, stream) == SUCCESS
+        };
+        let started = Instant::now();
+        let mut milliseconds = 0f32;
+        // SAFETY: as above.
+        while recorded && unsafe { driver::event_query(end) } == NOT_READY {
+            if started.elapsed() > Duration::from_millis(5) {
+                // The stream is busy: what is left over is read by nobody.
+                state().trace.overhead_ns = Some(0.0);
+                return;
+            }
+        }
+        // SAFETY: as above.
+        if recorded
+            && unsafe { driver::event_elapsed(&raw mut milliseconds, begin, end) } == SUCCESS
+        {
+            least = least.min(milliseconds * 1e6);
+        }
+        state().trace.free.entry(context).or_default().push(events);
+    }
+    state().trace.overhead_ns = Some(if least == f32::MAX { 0.0 } else { least });
+}
+
+/// A launch of the program.
+pub fn launch(launch: &Launch, call: impl Fn(Handle) -> Code) -> Code {
+    let place = guarded(|| {
+        let capturing = driver::is_capturing(launch.stream);
+        let place = place(launch)?;
+        if !capturing {
+            state().trace.launches[place].count += 1;
+        }
+        (!capturing).then_some(Timed::Launch(place))
+    });
+    timed(launch.stream, || call(launch.function), place.flatten())
+}
+
+/// A graph became executable.
+pub fn graph(exec: Handle, nodes: &[KernelNode]) {
+    let places = nodes.iter().filter_map(|node| {
+        let function = node.node.function;
+        place(&Launch {
+            function: if function.is_null() {
+                node.kernel
+            } else {
+                function
+            },
+            grid: node.node.grid,
+            block: node.node.block,
+            shared: node.node.shared,
+            cluster: [0; 3],
+            cooperative: false,
+            stream: std::ptr::null_mut(),
+        })
+    });
+    let places = places.collect();
+    state().trace.graphs.insert(exec as usize, places);
+}
+
+/// A launch of a graph.
+pub fn graph_launch(exec: Handle, stream: Handle, call: impl FnOnce() -> Code) -> Code {
+    let of = guarded(|| {
+        if driver::is_capturing(stream) {
+            return None;
+        }
+        let mut state = state();
+        let places = state.trace.graphs.get(&(exec as usize))?.clone();
+        for &place in &places {
+            state.trace.launches[place].in_graphs += 1;
+        }
+        Some(Timed::Graph(places))
+    });
+    timed(stream, call, of.flatten())
+}
+
+fn write(state: &mut State) {
+    state.trace.read();
+    state.trace.written = Some(Instant::now());
+    let mut notes = Vec::new();
+    if let Ok(gpu) = state.modules.gpu() {
+        // SAFETY: an output of the right type.
+        let version = driver::number(|n| unsafe { driver::driver_version(n) });
+        notes.push(Note::Gpu(
+            gpu.sm,
+            version.unwrap_or(0) as u32,
+            gpu.name.clone(),
+        ));
+    }
+    notes.extend(state.trace.notes());
+    rewrite("launches", &notes);
+}
+
+/// The program ends: what is left is read, for a while.
+pub fn finish() {
+    if state().trace.launches.is_empty() {
+        return;
+    }
+    let started = Instant::now();
+    loop {
+        let mut state = state();
+        state.trace.read();
+        if state.trace.pending.is_empty() || started.elapsed() > PATIENCE {
+            return write(&mut state);
+        }
+        drop(state);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}

@@ -1,0 +1,155 @@
+//! The functions that we stand in for: exported name, name for `cuGetProcAddress` and the version from which
+//! that means this signature, flavour, modes, what is done, and the signature.
+
+use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::sync::atomic::AtomicPtr;
+
+use crate::abi::{Code, Handle, LaunchConfig, NOT_FOUND, Out, Text};
+use crate::door::{self, Slot};
+use crate::state::Mode;
+use crate::{functions, graph, launch, modules};
+
+const ALL: u8 = Mode::With as u8 | Mode::Trace as u8;
+const TRACE: u8 = Mode::Trace as u8;
+const LEGACY: bool = false;
+const THREAD: bool = true;
+
+macro_rules! wrapped {
+    ($($name:ident $base:literal $version:literal $flavour:ident $modes:ident $body:path,
+       ($($arg:ident: $ty:ty),*);)*) => {
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy)]
+        enum Index { $($name),* }
+
+        /// All of them.
+        pub static SLOTS: [Slot; [$(stringify!($name)),*].len()] = [$(Slot {
+            // SAFETY: the zero is at the end.
+            name: unsafe { std::ffi::CStr::from_bytes_with_nul_unchecked(
+                concat!(stringify!($name), "\0").as_bytes()) },
+            base: $base,
+            version: $version,
+            per_thread: $flavour,
+            modes: $modes,
+            ours: $name as *const c_void,
+            real: AtomicPtr::new(std::ptr::null_mut()),
+        }),*];
+
+        $(
+            /// Stands in for the driver's function of that name.
+            ///
+            /// # Safety
+            /// As the driver's documentation asks for.
+            #[allow(non_snake_case)]
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($arg: $ty),*) -> Code {
+                let real = SLOTS[Index::$name as usize].real();
+                if real.is_null() {
+                    return NOT_FOUND;
+                }
+                // SAFETY: the driver's function of that name has this signature.
+                let real: unsafe extern "C" fn($($ty),*) -> Code = unsafe { std::mem::transmute(real) };
+                unsafe { $body($flavour, real, $($arg),*) }
+            }
+        )*
+    };
+}
+
+wrapped! {
+    cuGetProcAddress c"cuGetProcAddress" 11030 LEGACY ALL door::get_proc_address,
+        (name: *const c_char, found: *mut *mut c_void, version: c_int, flags: c_ulonglong);
+    cuGetProcAddress_v2 c"cuGetProcAddress" 12000 LEGACY ALL door::get_proc_address_v2,
+        (name: *const c_char, found: *mut *mut c_void, version: c_int, flags: c_ulonglong, status: *mut c_int);
+
+    cuModuleLoad c"cuModuleLoad" 2000 LEGACY ALL modules::load_file,
+        (module: Out, file: *const c_char);
+    cuModuleLoadData c"cuModuleLoadData" 2000 LEGACY ALL modules::load_data,
+        (module: Out, image: *const c_void);
+    cuModuleLoadDataEx c"cuModuleLoadDataEx" 2010 LEGACY ALL modules::load_data_ex,
+        (module: Out, image: *const c_void, count: c_uint, options: *mut c_void, values: *mut *mut c_void);
+    cuModuleLoadFatBinary c"cuModuleLoadFatBinary" 2000 LEGACY ALL modules::load_data,
+        (module: Out, image: *const c_void);
+    cuModuleUnload c"cuModuleUnload" 2000 LEGACY ALL modules::unload,
+        (module: Handle);
+    cuLibraryLoadData c"cuLibraryLoadData" 12000 LEGACY ALL modules::load_library,
+        (library: Out, image: *const c_void, options: *mut c_void, values: *mut *mut c_void, count: c_uint,
+         library_options: *mut c_void, library_values: *mut *mut c_void, library_count: c_uint);
+    cuLibraryLoadFromFile c"cuLibraryLoadFromFile" 12000 LEGACY ALL modules::load_library_file,
+        (library: Out, file: *const c_char, options: *mut c_void, values: *mut *mut c_void, count: c_uint,
+         library_options: *mut c_void, library_values: *mut *mut c_void, library_count: c_uint);
+    cuLibraryUnload c"cuLibraryUnload" 12000 LEGACY ALL modules::unload,
+        (library: Handle);
+    cuLibraryGetModule c"cuLibraryGetModule" 12000 LEGACY ALL modules::of_library,
+        (module: Out, library: Handle);
+
+    cuCtxDestroy_v2 c"cuCtxDestroy" 4000 LEGACY ALL modules::destroy_context,
+        (context: Handle);
+    cuDevicePrimaryCtxReset_v2 c"cuDevicePrimaryCtxReset" 11000 LEGACY ALL modules::reset_device,
+        (device: c_int);
+    cuDevicePrimaryCtxRelease_v2 c"cuDevicePrimaryCtxRelease" 11000 LEGACY ALL modules::reset_device,
+        (device: c_int);
+
+    cuModuleGetFunction c"cuModuleGetFunction" 2000 LEGACY ALL functions::get_function,
+        (function: Out, module: Handle, name: Text);
+    cuLibraryGetKernel c"cuLibraryGetKernel" 12000 LEGACY ALL functions::get_kernel,
+        (kernel: Out, library: Handle, name: Text);
+    cuKernelGetFunction c"cuKernelGetFunction" 12000 LEGACY ALL functions::of_kernel,
+        (function: Out, kernel: Handle);
+    cuFuncSetAttribute c"cuFuncSetAttribute" 9000 LEGACY ALL functions::set_attribute,
+        (function: Handle, attribute: c_int, value: c_int);
+    cuKernelSetAttribute c"cuKernelSetAttribute" 12000 LEGACY ALL functions::set_kernel_attribute,
+        (attribute: c_int, value: c_int, kernel: Handle, device: c_int);
+
+    cuLaunchKernel c"cuLaunchKernel" 4000 LEGACY ALL launch::kernel,
+        (function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint,
+         shared: c_uint, stream: Handle, params: *mut *mut c_void, extra: *mut *mut c_void);
+    cuLaunchKernel_ptsz c"cuLaunchKernel" 7000 THREAD ALL launch::kernel,
+        (function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint,
+         shared: c_uint, stream: Handle, params: *mut *mut c_void, extra: *mut *mut c_void);
+    cuLaunchKernelEx c"cuLaunchKernelEx" 11060 LEGACY ALL launch::kernel_ex,
+        (config: *const LaunchConfig, function: Handle, params: *mut *mut c_void, extra: *mut *mut c_void);
+    cuLaunchKernelEx_ptsz c"cuLaunchKernelEx" 11060 THREAD ALL launch::kernel_ex,
+        (config: *const LaunchConfig, function: Handle, params: *mut *mut c_void, extra: *mut *mut c_void);
+    cuLaunchCooperativeKernel c"cuLaunchCooperativeKernel" 9000 LEGACY ALL launch::cooperative,
+        (function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint,
+         shared: c_uint, stream: Handle, params: *mut *mut c_void);
+    cuLaunchCooperativeKernel_ptsz c"cuLaunchCooperativeKernel" 9000 THREAD ALL launch::cooperative,
+        (function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint,
+         shared: c_uint, stream: Handle, params: *mut *mut c_void);
+
+    cuGraphAddKernelNode c"cuGraphAddKernelNode" 10000 LEGACY ALL graph::add_v1,
+        (node: Out, graph: Handle, after: *const Handle, count: usize, params: *const crate::abi::KernelNodeV1);
+    cuGraphAddKernelNode_v2 c"cuGraphAddKernelNode" 12000 LEGACY ALL graph::add,
+        (node: Out, graph: Handle, after: *const Handle, count: usize, params: *const crate::abi::KernelNode);
+    cuGraphAddNode c"cuGraphAddNode" 12020 LEGACY ALL graph::add_node,
+        (node: Out, graph: Handle, after: *const Handle, count: usize, params: *mut crate::abi::GraphNode);
+    cuGraphAddNode_v2 c"cuGraphAddNode" 12030 LEGACY ALL graph::add_node_v2,
+        (node: Out, graph: Handle, after: *const Handle, edges: *const c_void, count: usize,
+         params: *mut crate::abi::GraphNode);
+    cuGraphKernelNodeSetParams c"cuGraphKernelNodeSetParams" 10000 LEGACY ALL graph::set_v1,
+        (node: Handle, params: *const crate::abi::KernelNodeV1);
+    cuGraphKernelNodeSetParams_v2 c"cuGraphKernelNodeSetParams" 12000 LEGACY ALL graph::set,
+        (node: Handle, params: *const crate::abi::KernelNode);
+    cuGraphExecKernelNodeSetParams c"cuGraphExecKernelNodeSetParams" 10010 LEGACY ALL graph::set_exec_v1,
+        (exec: Handle, node: Handle, params: *const crate::abi::KernelNodeV1);
+    cuGraphExecKernelNodeSetParams_v2 c"cuGraphExecKernelNodeSetParams" 12000 LEGACY ALL graph::set_exec,
+        (exec: Handle, node: Handle, params: *const crate::abi::KernelNode);
+    cuGraphKernelNodeGetParams c"cuGraphKernelNodeGetParams" 10000 LEGACY ALL graph::get_v1,
+        (node: Handle, params: *mut crate::abi::KernelNodeV1);
+    cuGraphKernelNodeGetParams_v2 c"cuGraphKernelNodeGetParams" 12000 LEGACY ALL graph::get,
+        (node: Handle, params: *mut crate::abi::KernelNode);
+
+    cuGraphInstantiate_v2 c"cuGraphInstantiate" 11000 LEGACY TRACE graph::instantiate_v2,
+        (exec: Out, graph: Handle, node: Out, log: *mut c_char, size: usize);
+    cuGraphInstantiateWithFlags c"cuGraphInstantiate" 12000 LEGACY TRACE graph::instantiate,
+        (exec: Out, graph: Handle, flags: c_ulonglong);
+    cuGraphInstantiateWithParams c"cuGraphInstantiateWithParams" 12000 LEGACY TRACE graph::instantiate_with,
+        (exec: Out, graph: Handle, params: *mut c_void);
+    cuGraphInstantiateWithParams_ptsz c"cuGraphInstantiateWithParams" 12000 THREAD TRACE graph::instantiate_with,
+        (exec: Out, graph: Handle, params: *mut c_void);
+    cuGraphLaunch c"cuGraphLaunch" 10000 LEGACY TRACE graph::launch,
+        (exec: Handle, stream: Handle);
+    cuGraphLaunch_ptsz c"cuGraphLaunch" 10000 THREAD TRACE graph::launch,
+        (exec: Handle, stream: Handle);
+    cuGraphExecDestroy c"cuGraphExecDestroy" 10000 LEGACY TRACE graph::destroy,
+        (exec: Handle);
+}

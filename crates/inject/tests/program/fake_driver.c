@@ -1,0 +1,310 @@
+/* A CUDA driver that computes on the host, for testing the library that programs load.
+ *
+ * Modules are real cubins: the names of their kernels are taken from the symbol table. A kernel is not executed:
+ * it does what its name says ("scale": p[i] = 2 p[i] + 1 for n floats). How an image behaves beyond that is
+ * decided by names that occur in it: fake_wrong (other results), fake_faults (every later call fails),
+ * fake_refused (launches are refused), fake_hangs.
+ *
+ * FAKE_LOG=FILE: a line for each launch, with the size of the image that it came from.
+ * FAKE_DEVICES=N, FAKE_SECOND=NAME (name of all devices but the first), FAKE_REGISTERS=N (what functions
+ * report), FAKE_VERSION_2=1 (cuLaunchKernel has a later, unknown version), FAKE_MEMORY=BYTES.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef unsigned Code;
+typedef uint64_t Pointer;
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
+
+struct function { struct module *module; char name[64]; int attributes[16]; int is_kernel; };
+struct module { char *image; size_t size; unsigned count; struct function functions[16], kernels[16]; };
+struct node { struct function *function; unsigned grid[3], block[3], shared; void *params[2]; uint64_t values[2]; };
+struct graph { unsigned count; struct node nodes[16]; };
+struct stream { struct graph *captures; };
+struct config { unsigned grid[3], block[3], shared; void *stream, *attributes; unsigned count; };
+struct node_params { void *function; unsigned grid[3], block[3], shared; void **params, **extra; void *kernel, *context; };
+
+static Code sticky;
+static int hung;
+static double nanoseconds;
+static size_t used;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static long setting(const char *name, long otherwise) {
+    const char *text = getenv(name);
+    return text ? atol(text) : otherwise;
+}
+
+static void note(const char *what, struct function *f, unsigned gx, unsigned bx, unsigned shared, const char *flavour) {
+    const char *path = getenv("FAKE_LOG");
+    if (!path) return;
+    char line[256];
+    int n = snprintf(line, sizeof line, "%s %s image %zu grid %u block %u shared %u %s most %d\n", what, f->name,
+                     f->module->size, gx, bx, shared, flavour, f->attributes[8]);
+    FILE *file = fopen(path, "a");
+    fwrite(line, 1, n, file);
+    fclose(file);
+}
+
+Code cuInit(unsigned flags) { return 0; }
+Code cuDriverGetVersion(int *version) { *version = 13000; return 0; }
+Code cuDeviceGetCount(int *count) { *count = setting("FAKE_DEVICES", 1); return 0; }
+Code cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
+Code cuDeviceGetName(char *text, int size, int device) {
+    const char *second = getenv("FAKE_SECOND");
+    snprintf(text, size, "%s", device && second ? second : "Fake GPU");
+    return 0;
+}
+Code cuDeviceGetAttribute(int *value, int attribute, int device) {
+    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 1024;
+    return 0;
+}
+Code cuCtxGetCurrent(void **context) { *context = &sticky; return sticky; }
+Code cuCtxGetDevice(int *device) { *device = 0; return sticky; }
+Code cuCtxDestroy_v2(void *context) { return sticky; }
+Code cuDevicePrimaryCtxRetain(void **context, int device) { *context = &sticky; return 0; }
+Code cuDevicePrimaryCtxRelease_v2(int device) { return sticky; }
+Code cuDevicePrimaryCtxReset_v2(int device) { return sticky; }
+Code cuCtxSynchronize(void) { return sticky; }
+Code cuThreadExchangeStreamCaptureMode(unsigned *mode) { static unsigned was; unsigned m = *mode; *mode = was; was = m; return 0; }
+
+/* Modules. */
+static struct module *parse(const char *image) {
+    const Elf64_Ehdr *header = (const void *)image;
+    if (memcmp(image, ELFMAG, 4)) return NULL;
+    const Elf64_Shdr *sections = (const void *)(image + header->e_shoff);
+    struct module *module = calloc(1, sizeof *module);
+    size_t end = header->e_shoff + header->e_shnum * sizeof *sections;
+    if (header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > end) end = header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr);
+    for (unsigned i = 0; i < header->e_shnum; i++) {
+        if (sections[i].sh_type != SHT_SYMTAB) continue;
+        const Elf64_Sym *symbols = (const void *)(image + sections[i].sh_offset);
+        const char *names = image + sections[sections[i].sh_link].sh_offset;
+        for (unsigned s = 0; s < sections[i].sh_size / sizeof *symbols; s++)
+            if (ELF64_ST_TYPE(symbols[s].st_info) == STT_FUNC && symbols[s].st_other & 0x10 && module->count < 16) {
+                struct function *f = &module->functions[module->count], *k = &module->kernels[module->count++];
+                f->module = k->module = module;
+                snprintf(f->name, 64, "%s", names + symbols[s].st_name);
+                memcpy(k->name, f->name, 64);
+                k->is_kernel = 1;
+            }
+    }
+    module->size = end;
+    module->image = malloc(end);
+    memcpy(module->image, image, end);
+    return module;
+}
+static int says(struct module *module, const char *what) { return memmem(module->image, module->size, what, strlen(what)) != NULL; }
+
+static Code load(struct module **out, const char *image) {
+    if (sticky) return sticky;
+    if (*(const unsigned *)image == 0x466243b1) image = *(const char *const *)(image + 8);
+    if (*(const unsigned *)image == 0xba55ed50) image += 16 + 64; /* the first entry of the container, not compressed */
+    struct module *module = parse(image);
+    if (!module) { *out = calloc(1, sizeof **out); (*out)->image = strdup("ptx"); return 0; }
+    *out = module;
+    return 0;
+}
+Code cuModuleLoadData(struct module **out, const char *image) { return load(out, image); }
+Code cuModuleLoadDataEx(struct module **out, const char *image, unsigned n, void *o, void **v) { return load(out, image); }
+Code cuModuleLoadFatBinary(struct module **out, const char *image) { return load(out, image); }
+static Code load_file(struct module **out, const char *path) {
+    FILE *file = fopen(path, "rb");
+    static char bytes[1 << 22];
+    if (!file) return INVALID_VALUE;
+    fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    return load(out, bytes);
+}
+Code cuModuleLoad(struct module **out, const char *path) { return load_file(out, path); }
+Code cuLibraryLoadData(struct module **out, const char *image, void *o, void **v, unsigned n, void *lo, void **lv, unsigned ln) { return load(out, image); }
+Code cuLibraryLoadFromFile(struct module **out, const char *path, void *o, void **v, unsigned n, void *lo, void **lv, unsigned ln) { return load_file(out, path); }
+static struct module *kept;
+Code cuModuleUnload(struct module *module) { memset(module->functions, 0, sizeof module->functions); kept = module; return sticky; }
+Code cuLibraryUnload(struct module *module) { return cuModuleUnload(module); }
+Code cuLibraryGetModule(struct module **out, struct module *library) { *out = library; return 0; }
+static Code get(struct function **out, struct function *all, unsigned count, const char *name) {
+    for (unsigned i = 0; i < count; i++) if (!strcmp(all[i].name, name)) { *out = &all[i]; return sticky; }
+    return NOT_FOUND;
+}
+Code cuModuleGetFunction(struct function **out, struct module *m, const char *name) { return get(out, m->functions, m->count, name); }
+Code cuLibraryGetKernel(struct function **out, struct module *m, const char *name) { return get(out, m->kernels, m->count, name); }
+Code cuModuleEnumerateFunctions(struct function **out, unsigned count, struct module *m) { for (unsigned i = 0; i < count; i++) out[i] = &m->functions[i]; return 0; }
+Code cuKernelGetFunction(struct function **out, struct function *k) { *out = &k->module->functions[k - k->module->kernels]; return 0; }
+Code cuFuncGetName(const char **name, struct function *f) { if (f->is_kernel) return INVALID_VALUE; *name = f->name; return 0; }
+Code cuFuncGetModule(struct module **out, struct function *f) { if (f->is_kernel) return INVALID_VALUE; *out = f->module; return 0; }
+Code cuKernelGetName(const char **name, struct function *k) { *name = k->name; return 0; }
+Code cuKernelGetLibrary(struct module **out, struct function *k) { *out = k->module; return 0; }
+Code cuFuncGetAttribute(int *value, int attribute, struct function *f) {
+    if (attribute == 4) { *value = setting("FAKE_REGISTERS", -1); return *value < 0 ? INVALID_VALUE : 0; }
+    *value = f->attributes[attribute];
+    return 0;
+}
+Code cuFuncSetAttribute(struct function *f, int attribute, int value) { f->attributes[attribute] = value; return 0; }
+Code cuKernelGetAttribute(int *value, int attribute, struct function *k, int device) { return cuFuncGetAttribute(value, attribute, k); }
+Code cuKernelSetAttribute(int attribute, int value, struct function *k, int device) { k->attributes[attribute] = value; return 0; }
+Code cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct function *f, int threads, size_t shared) { *blocks = 2048 / threads; return 0; }
+Code cuFuncGetParamInfo(struct function *f, size_t index, size_t *offset, size_t *size) {
+    if (index > 1) return INVALID_VALUE;
+    *offset = 8 * index;
+    *size = index ? 4 : 8;
+    return 0;
+}
+Code cuKernelGetParamInfo(struct function *f, size_t index, size_t *offset, size_t *size) { return cuFuncGetParamInfo(f, index, offset, size); }
+
+/* Streams, events. Everything is done at once. */
+Code cuStreamCreate(struct stream **stream, unsigned flags) { *stream = calloc(1, sizeof **stream); return sticky; }
+static struct graph *capture(void *stream) { return (uintptr_t)stream > 2 ? ((struct stream *)stream)->captures : NULL; }
+Code cuStreamIsCapturing(void *stream, unsigned *status) { *status = capture(stream) != NULL; return sticky; }
+Code cuStreamBeginCapture_v2(struct stream *stream, unsigned mode) { stream->captures = calloc(1, sizeof(struct graph)); return sticky; }
+Code cuStreamEndCapture(struct stream *stream, struct graph **graph) { *graph = stream->captures; stream->captures = NULL; return sticky; }
+Code cuStreamSynchronize(void *stream) { return sticky; }
+Code cuStreamQuery(void *stream) { return hung ? NOT_READY : sticky; }
+Code cuEventCreate(void **event, unsigned flags) { *event = calloc(1, sizeof(double)); return sticky; }
+Code cuEventDestroy_v2(void *event) { free(event); return sticky; }
+Code cuEventRecord(void *event, void *stream) { *(double *)event = nanoseconds; return sticky; }
+Code cuEventQuery(void *event) { return hung ? NOT_READY : sticky; }
+Code cuEventSynchronize(void *event) { return sticky; }
+Code cuEventElapsedTime(float *ms, void *begin, void *end) { *ms = (*(double *)end - *(double *)begin) * 1e-6; return sticky; }
+
+/* Memory. */
+Code cuMemAlloc_v2(Pointer *address, size_t bytes) {
+    used += bytes;
+    if ((long)used > setting("FAKE_MEMORY", 1l << 30)) { used -= bytes; return OUT_OF_MEMORY; }
+    *address = (Pointer)aligned_alloc(512, (bytes + 511) / 512 * 512);
+    return *address ? sticky : OUT_OF_MEMORY;
+}
+Code cuMemAllocAsync(Pointer *address, size_t bytes, void *stream) { return cuMemAlloc_v2(address, bytes); }
+Code cuMemAllocManaged(Pointer *address, size_t bytes, unsigned flags) { return cuMemAlloc_v2(address, bytes); }
+Code cuMemFree_v2(Pointer address) { return sticky; }
+Code cuMemFreeAsync(Pointer address, void *stream) { return sticky; }
+Code cuMemGetInfo_v2(size_t *unused, size_t *total) { *total = setting("FAKE_MEMORY", 1l << 30); *unused = *total - used; return sticky; }
+Code cuMemcpyHtoD_v2(Pointer to, const void *from, size_t bytes) { memcpy((void *)to, from, bytes); return sticky; }
+Code cuMemcpyDtoH_v2(void *to, Pointer from, size_t bytes) { memcpy(to, (void *)from, bytes); return sticky; }
+Code cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, size_t bytes, void *stream) { memcpy((void *)to, (void *)from, bytes); return sticky; }
+Code cuMemsetD8Async(Pointer to, unsigned char byte, size_t bytes, void *stream) { memset((void *)to, byte, bytes); return sticky; }
+
+/* Launches. */
+static Code run(struct function *f, void **params) {
+    struct module *module = f->module;
+    if (says(module, "fake_refused")) return INVALID_VALUE;
+    if (!strcmp(f->name, "ww_diff")) {
+        const unsigned char *a = *(void **)params[0], *b = *(void **)params[1];
+        uint64_t *result = *(void **)params[3];
+        for (uint64_t i = *(uint64_t *)params[2]; i-- > 0;) if (a[i] != b[i]) { result[0]++; result[1] = i; }
+        return 0;
+    }
+    if (!strncmp(f->name, "scale", 5)) {
+        float *p = *(float **)params[0];
+        unsigned n = *(unsigned *)params[1];
+        pthread_mutex_lock(&lock);
+        for (unsigned i = 0; i < n; i++) p[i] = 2 * p[i] + 1;
+        if (says(module, "fake_wrong")) p[n / 2] += 1;
+        pthread_mutex_unlock(&lock);
+    }
+    if (says(module, "fake_faults")) sticky = ILLEGAL_ADDRESS;
+    if (says(module, "fake_hangs")) hung = 1;
+    nanoseconds += says(module, "fake_fast") ? 50e3 : says(module, "fake_slow") ? 200e3 : 100e3;
+    return 0;
+}
+static Code launch(const char *flavour, struct function *f, const unsigned *grid, const unsigned *block, unsigned shared, void *stream, void **params) {
+    if (sticky) return sticky;
+    if (grid[0] == 0) return INVALID_VALUE;
+    struct graph *graph = capture(stream);
+    if (!f->is_kernel && !f->module) return INVALID_VALUE;
+    if (graph) {
+        struct node *node = &graph->nodes[graph->count++];
+        struct function *function = f;
+        if (f->is_kernel) cuKernelGetFunction(&function, f);
+        *node = (struct node){function, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared};
+        node->values[0] = *(uint64_t *)params[0];
+        node->values[1] = *(unsigned *)params[1];
+        note("captured", f, grid[0], block[0], shared, flavour);
+        return 0;
+    }
+    Code code = run(f, params);
+    if (!code) note("launch", f, grid[0], block[0], shared, flavour);
+    return code;
+}
+#define THREE(a, b, c) (unsigned[]){a, b, c}
+Code cuLaunchKernel(struct function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
+    return launch("legacy", f, THREE(gx, gy, gz), THREE(bx, by, bz), shared, stream, params);
+}
+Code cuLaunchKernel_ptsz(struct function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params, void **extra) {
+    return launch("thread", f, THREE(gx, gy, gz), THREE(bx, by, bz), shared, stream, params);
+}
+static Code later_launch(void) { return 999; }
+Code cuLaunchKernelEx(struct config *c, struct function *f, void **params, void **extra) { return launch("legacy-ex", f, c->grid, c->block, c->shared, c->stream, params); }
+Code cuLaunchKernelEx_ptsz(struct config *c, struct function *f, void **params, void **extra) { return launch("thread-ex", f, c->grid, c->block, c->shared, c->stream, params); }
+Code cuLaunchCooperativeKernel(struct function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream, void **params) {
+    return launch("cooperative", f, THREE(gx, gy, gz), THREE(bx, by, bz), shared, stream, params);
+}
+
+/* Graphs: nodes run in their order. */
+Code cuGraphCreate(struct graph **graph, unsigned flags) { *graph = calloc(1, sizeof **graph); return sticky; }
+Code cuGraphAddKernelNode_v2(struct node **out, struct graph *graph, void *after, size_t count, struct node_params *p) {
+    struct node *node = &graph->nodes[graph->count++];
+    *node = (struct node){p->function ? p->function : p->kernel, {p->grid[0], p->grid[1], p->grid[2]}, {p->block[0], p->block[1], p->block[2]}, p->shared};
+    node->values[0] = *(uint64_t *)p->params[0];
+    node->values[1] = *(unsigned *)p->params[1];
+    note("node", node->function, p->grid[0], p->block[0], p->shared, "graph");
+    *out = node;
+    return sticky;
+}
+Code cuGraphKernelNodeGetParams_v2(struct node *node, struct node_params *p) {
+    node->params[0] = &node->values[0];
+    node->params[1] = &node->values[1];
+    *p = (struct node_params){node->function, {node->grid[0], node->grid[1], node->grid[2]}, {node->block[0], node->block[1], node->block[2]}, node->shared, node->params};
+    return sticky;
+}
+Code cuGraphGetNodes(struct graph *graph, struct node **nodes, size_t *count) {
+    if (nodes) for (unsigned i = 0; i < graph->count; i++) nodes[i] = &graph->nodes[i];
+    *count = graph->count;
+    return sticky;
+}
+Code cuGraphNodeGetType(struct node *node, unsigned *type) { *type = 0; return sticky; }
+Code cuGraphInstantiateWithFlags(struct graph **exec, struct graph *graph, unsigned long long flags) {
+    *exec = malloc(sizeof **exec);
+    **exec = *graph;
+    return sticky;
+}
+Code cuGraphLaunch(struct graph *exec, void *stream) {
+    for (unsigned i = 0; i < exec->count; i++) {
+        struct node *node = &exec->nodes[i];
+        void *params[2] = {&node->values[0], &node->values[1]};
+        Code code = run(node->function, params);
+        if (code) return code;
+        note("graph-launch", node->function, node->grid[0], node->block[0], node->shared, "graph");
+    }
+    return sticky;
+}
+Code cuGraphExecDestroy(struct graph *exec) { free(exec); return sticky; }
+
+/* The other door. */
+Code cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status);
+Code cuGetProcAddress(const char *name, void **found, int version, uint64_t flags) {
+    static const char *const versioned[] = {"cuMemAlloc", "cuMemFree", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemGetInfo", "cuCtxDestroy", "cuEventDestroy",
+        "cuGraphAddKernelNode", "cuGraphKernelNodeGetParams", "cuStreamBeginCapture", "cuDevicePrimaryCtxRelease"};
+    char symbol[128];
+    snprintf(symbol, sizeof symbol, "%s", name);
+    if (!strcmp(name, "cuLaunchKernel") && version >= 13000 && setting("FAKE_VERSION_2", 0)) { *found = later_launch; return 0; }
+    for (unsigned i = 0; i < sizeof versioned / sizeof *versioned; i++) if (!strcmp(name, versioned[i])) strcat(symbol, "_v2");
+    if (!strcmp(name, "cuGraphInstantiate")) strcat(symbol, "WithFlags");
+    if (!strcmp(name, "cuGetProcAddress") && version >= 12000) strcat(symbol, "_v2");
+    void *self = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+    *found = NULL;
+    if (flags == 2) { char own[140]; snprintf(own, sizeof own, "%s_ptsz", symbol); *found = dlsym(self, own); }
+    if (!*found) *found = dlsym(self, symbol);
+    return *found ? 0 : NOT_FOUND;
+}
+Code cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status) {
+    if (status) *status = 0;
+    return cuGetProcAddress(name, found, version, flags);
+}

@@ -1,0 +1,218 @@
+/* A program that uses the driver through one of its doors, for testing the library that programs load.
+ *
+ * host DOOR SCENARIO CUBIN: doors are dlsym, proc1, proc2, thread (proc2 with per-thread streams), linked (if
+ * it was compiled with -DLINKED). Prints its results; exit code 0 unless a call fails.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef unsigned Code;
+typedef void *H;
+struct config { unsigned grid[3], block[3], shared; void *stream, *attributes; unsigned count; };
+struct node_params { void *function; unsigned grid[3], block[3], shared; void **params, **extra; void *kernel, *context; };
+
+#define FUNCTIONS(F) \
+    F(cuInit, (unsigned)) F(cuDeviceGetCount, (int *)) F(cuModuleLoadData, (H *, const void *)) F(cuModuleLoad, (H *, const char *)) \
+    F(cuModuleUnload, (H)) F(cuModuleGetFunction, (H *, H, const char *)) \
+    F(cuLibraryLoadData, (H *, const void *, void *, void *, unsigned, void *, void *, unsigned)) F(cuLibraryGetKernel, (H *, H, const char *)) \
+    F(cuKernelGetFunction, (H *, H)) F(cuFuncSetAttribute, (H, int, int)) F(cuModuleEnumerateFunctions, (H *, unsigned, H)) \
+    F(cuLaunchKernel, (H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **, void **)) \
+    F(cuLaunchKernelEx, (struct config *, H, void **, void **)) \
+    F(cuStreamCreate, (H *, unsigned)) F(cuStreamEndCapture, (H, H *)) F(cuCtxSynchronize, (void)) \
+    F(cuGraphCreate, (H *, unsigned)) F(cuGraphLaunch, (H, H)) F(cuGraphInstantiateWithFlags, (H *, H, unsigned long long)) \
+    F(cuMemAlloc_v2, (uint64_t *, size_t)) F(cuMemFree_v2, (uint64_t)) F(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t)) F(cuMemcpyDtoH_v2, (void *, uint64_t, size_t)) \
+    F(cuStreamBeginCapture_v2, (H, unsigned)) F(cuGraphAddKernelNode_v2, (H *, H, void *, size_t, struct node_params *)) \
+    F(cuGraphKernelNodeGetParams_v2, (H, struct node_params *))
+#ifdef LINKED
+#define DECLARE(name, args) extern Code name args;
+FUNCTIONS(DECLARE)
+#else
+#define DECLARE(name, args) static Code (*name) args;
+FUNCTIONS(DECLARE)
+#endif
+
+static void fail(const char *what, Code code) { printf("%s: error %u\n", what, code); exit(1); }
+#define DO(name, ...) do { Code code_ = name(__VA_ARGS__); if (code_) fail(#name, code_); } while (0)
+
+#ifdef LINKED
+static void find(const char *door) {}
+#else
+static void *library;
+static void *by_name(const char *door, const char *name) {
+    if (!strcmp(door, "dlsym")) return dlsym(library, name);
+    char base[128];
+    snprintf(base, sizeof base, "%s", name);
+    char *version = strstr(base, "_v2");
+    if (version) *version = 0;
+    char *flags = strstr(base, "WithFlags");
+    if (flags) *flags = 0;
+    void *found = NULL;
+    int want = getenv("HOST_CUDA") ? atoi(getenv("HOST_CUDA")) : 12080;
+    if (!strcmp(door, "proc1")) {
+        Code (*ask)(const char *, void **, int, uint64_t) = dlsym(library, "cuGetProcAddress");
+        ask(base, &found, want, 0);
+    } else {
+        Code (*first)(const char *, void **, int, uint64_t) = dlsym(library, "cuGetProcAddress");
+        Code (*ask)(const char *, void **, int, uint64_t, int *) = NULL;
+        /* As the runtime does: the second version is asked for through the first. */
+        first("cuGetProcAddress", (void **)&ask, 12000, 0);
+        ask(base, &found, want, !strcmp(door, "thread") ? 2 : 0, NULL);
+    }
+    return found;
+}
+static void find(const char *door) {
+    library = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!library) { puts(dlerror()); exit(1); }
+#define FIND(name, args) name = by_name(door, #name);
+    FUNCTIONS(FIND)
+}
+#endif
+
+static H function;
+static uint64_t memory;
+static unsigned n = 1000;
+
+static Code launch(H f, unsigned grid, unsigned block, unsigned shared, H stream) {
+    void *params[] = {&memory, &n};
+    return cuLaunchKernel(f, grid, 1, 1, block, 1, 1, shared, stream, params, NULL);
+}
+
+static void print(void) {
+    float values[1000];
+    DO(cuCtxSynchronize);
+    DO(cuMemcpyDtoH_v2, values, memory, sizeof values);
+    double sum = 0;
+    for (unsigned i = 0; i < n; i++) sum += values[i];
+    printf("sum %.0f\n", sum);
+}
+
+static void *thread(void *arg) {
+    for (int i = 0; i < 50; i++) if (launch(function, 4, 256, 0, NULL)) return (void *)1;
+    return NULL;
+}
+
+static char image[1 << 22];
+
+int main(int argc, char **argv) {
+    const char *door = argv[1], *scenario = argv[2], *path = argv[3];
+    find(door);
+    FILE *file = fopen(path, "rb");
+    if (!file) { perror(path); return 1; }
+    fread(image, 1, sizeof image, file);
+    fclose(file);
+#define IS(name) (!strcmp(scenario, name))
+    if (IS("fork-first") && !fork()) { /* before the driver is used: the child is a program like any other */
+        scenario = "plain";
+    } else if (IS("fork-first")) {
+        int status;
+        wait(&status);
+        printf("child %d\n", status);
+    }
+    H module, other, kernel;
+    DO(cuInit, 0);
+    DO(cuMemAlloc_v2, &memory, n * 4);
+    float zeros[1000] = {0};
+    DO(cuMemcpyHtoD_v2, memory, zeros, sizeof zeros);
+    if (IS("library")) {
+        DO(cuLibraryLoadData, &module, image, 0, 0, 0, 0, 0, 0);
+        DO(cuLibraryGetKernel, &function, module, "scale");
+    } else if (IS("file")) {
+        DO(cuModuleLoad, &module, path);
+        DO(cuModuleGetFunction, &function, module, "scale");
+    } else if (IS("ptx")) {
+        DO(cuModuleLoadData, &module, ".version 9.0\n");
+        puts("loaded");
+        return 0;
+    } else {
+        DO(cuModuleLoadData, &module, image);
+        DO(cuModuleGetFunction, &function, module, "scale");
+    }
+    if (IS("enumerate")) {
+        H functions[1];
+        DO(cuModuleEnumerateFunctions, functions, 1, module);
+        function = functions[0];
+    }
+    if (IS("attributes")) {
+        DO(launch, function, 4, 256, 0, NULL);
+        DO(cuFuncSetAttribute, function, 8, 70000);
+        DO(launch, function, 4, 256, 0, NULL);
+        DO(cuFuncSetAttribute, function, 8, 90000);
+    }
+    if (IS("unload")) {
+        for (int i = 0; i < 3; i++) {
+            DO(launch, function, 4, 256, 0, NULL);
+            DO(cuModuleUnload, module);
+            if (launch(function, 4, 256, 0, NULL) == 0) fail("a stale handle works", 0);
+            DO(cuModuleLoadData, &module, image);
+            DO(cuModuleGetFunction, &function, module, "scale");
+        }
+    }
+    if (IS("graph") || IS("capture")) {
+        H graph, exec, node, stream;
+        void *params[] = {&memory, &n};
+        DO(cuStreamCreate, &stream, 0);
+        if (IS("graph")) {
+            struct node_params p = {function, {4, 1, 1}, {256, 1, 1}, 0, params}, seen;
+            DO(cuGraphCreate, &graph, 0);
+            DO(cuGraphAddKernelNode_v2, &node, graph, NULL, 0, &p);
+            DO(cuGraphKernelNodeGetParams_v2, node, &seen);
+            printf("the node's function is %s\n", seen.function == function ? "mine" : "another");
+        } else {
+            DO(cuStreamBeginCapture_v2, stream, 0);
+            DO(launch, function, 4, 256, 0, stream);
+            DO(launch, function, 4, 256, 0, stream);
+            DO(cuStreamEndCapture, stream, &graph);
+        }
+        DO(cuGraphInstantiateWithFlags, &exec, graph, 0);
+        for (int i = 0; i < 5; i++) DO(cuGraphLaunch, exec, stream);
+        print();
+        return 0;
+    }
+    if (IS("threads")) {
+        pthread_t threads[4];
+        n = 1;
+        for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, thread, NULL);
+        void *bad, *any = NULL;
+        for (int i = 0; i < 4; i++) { pthread_join(threads[i], &bad); if (bad) any = bad; }
+        printf("threads %s\n", any ? "failed" : "done");
+        return 0;
+    }
+    if (IS("fork-later")) { /* the child may not use the driver; it must end all the same */
+        DO(launch, function, 4, 256, 0, NULL);
+        pid_t child = fork();
+        if (!child) { launch(function, 4, 256, 0, NULL); exit(0); }
+        int status;
+        waitpid(child, &status, 0);
+        printf("child %d\n", status);
+    }
+    if (IS("benchmark")) {
+        long count = atol(argv[4]);
+        n = 0;
+        struct timespec a, b;
+        clock_gettime(CLOCK_MONOTONIC, &a);
+        for (long i = 0; i < count; i++) DO(launch, function, 4, 256, 0, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &b);
+        printf("%.1f ns\n", ((b.tv_sec - a.tv_sec) * 1e9 + (b.tv_nsec - a.tv_nsec)) / count);
+        return 0;
+    }
+    int repeat = getenv("HOST_REPEAT") ? atoi(getenv("HOST_REPEAT")) : 1;
+    for (int i = 0; i < repeat; i++) {
+        DO(launch, function, 4, 256, 0, NULL);
+        DO(launch, function, 4, 128, 0, NULL); /* another class */
+        struct config config = {{4, 1, 1}, {256, 1, 1}, 0, NULL, NULL, 0};
+        void *params[] = {&memory, &n};
+        DO(cuLaunchKernelEx, &config, function, params, NULL);
+    }
+    Code empty = launch(function, 0, 1, 0, NULL);
+    printf("an empty grid is error %u\n", empty);
+    print();
+    return 0;
+}

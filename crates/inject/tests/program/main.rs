@@ -1,0 +1,613 @@
+//! The library in programs, with a driver of our own that computes on the host (`fake_driver.c`) and a program
+//! that reaches it through every door (`host.c`).
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use warpwright_toolkit::{BuildCache, PtxasJob, Toolkit};
+use warpwright_winners::lines::{Launches, Note, parse};
+use warpwright_winners::{LaunchClass, Store, Winner, identities};
+
+/// Programs, driver and cubins, made once.
+struct Workshop {
+    dir: tempfile::TempDir,
+    original: Vec<u8>,
+}
+
+const PTX: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
+const SCALE: &str = ".visible .entry scale(.param .u64 p, .param .u32 n) {
+    .reg .b64 %d<2>; .reg .f32 %f<3>;
+    ld.param.u64 %d0, [p]; ld.global.f32 %f0, [%d0]; fma.rn.f32 %f0, %f0, 0f40000000, 0f3F800000;
+    st.global.f32 [%d0], %f0; ret;
+}\n";
+
+fn compile(ptx: &str) -> Option<Vec<u8>> {
+    let toolkit = Toolkit::find(&Default::default()).ok()?;
+    let job = PtxasJob::new(ptx, "sm_90");
+    let build = BuildCache::standard().ptxas(&toolkit.ptxas().ok()?, &job);
+    Some(build.expect("ptxas takes it").cubin.to_vec())
+}
+
+/// A cubin of the kernel with a name in it that the driver minds.
+fn variant(name: &str) -> Vec<u8> {
+    compile(&format!("{PTX}.visible .global .u32 {name} = 1;\n{SCALE}")).expect("a toolkit")
+}
+
+fn workshop() -> Option<&'static Workshop> {
+    static WORKSHOP: OnceLock<Option<Workshop>> = OnceLock::new();
+    WORKSHOP
+        .get_or_init(|| {
+            let original = compile(&format!("{PTX}{SCALE}"))?;
+            let dir = tempfile::tempdir().expect("folder");
+            let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program");
+            let cc = |args: &[&str], out: &str| {
+                let status = Command::new("cc")
+                    .args(["-w", "-O1", "-o"])
+                    .arg(dir.path().join(out))
+                    .current_dir(&sources)
+                    .args(args)
+                    .status();
+                assert!(status.expect("cc").success());
+            };
+            cc(
+                &[
+                    "-shared",
+                    "-fPIC",
+                    "-Wl,-soname,libcuda.so.1",
+                    "fake_driver.c",
+                    "-ldl",
+                    "-lpthread",
+                ],
+                "libcuda.so.1",
+            );
+            cc(&["host.c", "-ldl", "-lpthread"], "host");
+            let linked = dir.path().join("libcuda.so.1");
+            cc(
+                &[
+                    "-DLINKED",
+                    "host.c",
+                    &linked.display().to_string(),
+                    "-ldl",
+                    "-lpthread",
+                ],
+                "host-linked",
+            );
+            std::fs::write(dir.path().join("scale.cubin"), &original).expect("written");
+            Some(Workshop { dir, original })
+        })
+        .as_ref()
+}
+
+/// The library as cargo builds it beside this test program.
+fn library() -> PathBuf {
+    let own = std::env::current_exe().expect("own path");
+    let folder = own.ancestors().nth(2).expect("target folder");
+    let found = folder.join("libwarpwright_inject.so");
+    assert!(found.exists(), "{} is missing", found.display());
+    found
+}
+
+/// One run of the program.
+struct Run {
+    output: Output,
+    launches: String,
+    log: String,
+    folder: tempfile::TempDir,
+}
+
+impl Run {
+    fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
+    }
+
+    /// Launches of images of this size.
+    fn of_size(&self, size: usize) -> usize {
+        let word = format!(" image {size} ");
+        self.launches
+            .lines()
+            .filter(|line| line.contains(&word))
+            .count()
+    }
+
+    fn notes(&self, kind: &str) -> Vec<Note> {
+        let files = std::fs::read_dir(self.folder.path()).expect("folder");
+        let mut all = Vec::new();
+        for file in files {
+            let path = file.expect("file").path();
+            if path
+                .file_name()
+                .is_some_and(|n| n.to_string_lossy().starts_with(kind))
+            {
+                let text = std::fs::read_to_string(path).expect("text");
+                all.extend(parse(&text).expect("notes"));
+            }
+        }
+        all
+    }
+
+    fn launched(&self) -> Vec<Launches> {
+        let notes = self.notes("launches").into_iter();
+        let found = notes.filter_map(|note| match note {
+            Note::Launches(l) => Some(l),
+            _ => None,
+        });
+        found.collect()
+    }
+}
+
+struct Setup<'a> {
+    mode: &'a str,
+    door: &'a str,
+    scenario: &'a str,
+    store: Option<&'a Path>,
+    cubin: Option<&'a Path>,
+    variables: &'a [(&'a str, &'a str)],
+    more: &'a [&'a str],
+}
+
+impl Default for Setup<'_> {
+    fn default() -> Self {
+        Setup {
+            mode: "",
+            door: "dlsym",
+            scenario: "plain",
+            store: None,
+            cubin: None,
+            variables: &[],
+            more: &[],
+        }
+    }
+}
+
+fn run(setup: &Setup) -> Run {
+    let workshop = workshop().expect("a toolkit");
+    let folder = tempfile::tempdir().expect("folder");
+    let host = if setup.door == "linked" {
+        "host-linked"
+    } else {
+        "host"
+    };
+    let (launches, log) = (folder.path().join("fake.log"), folder.path().join("log"));
+    let original = workshop.dir.path().join("scale.cubin");
+    let mut command = Command::new(workshop.dir.path().join(host));
+    command
+        .args([setup.door, setup.scenario])
+        .arg(setup.cubin.unwrap_or(&original))
+        .args(setup.more)
+        .env("LD_LIBRARY_PATH", workshop.dir.path())
+        .env("FAKE_LOG", &launches)
+        .envs(setup.variables.iter().copied());
+    if !setup.mode.is_empty() {
+        command
+            .env("LD_PRELOAD", library())
+            .env("WARPWRIGHT", setup.mode)
+            .env("WARPWRIGHT_DIR", folder.path())
+            .env("WARPWRIGHT_LOG", &log)
+            .env("WARPWRIGHT_DB", setup.store.unwrap_or(folder.path()));
+    }
+    let output = command.output().expect("starts");
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    Run {
+        output,
+        launches: read(launches),
+        log: read(log),
+        folder,
+    }
+}
+
+fn winner(cubin: &[u8]) -> Winner {
+    let workshop = workshop().expect("a toolkit");
+    let kernel = identities(&workshop.original).expect("a cubin").remove(0);
+    Winner {
+        kernel: kernel.digest,
+        gpu: "Fake GPU".into(),
+        class: LaunchClass::new([4, 1, 1], [256, 1, 1], 0, [0; 3]).expect("a grid"),
+        symbol: "scale".into(),
+        recipe: "by-hand".into(),
+        proof: "none".into(),
+        original_ns: 2,
+        winner_ns: 1,
+        driver: "0".into(),
+        date: "2026-11-22".into(),
+        cubin: cubin.to_vec(),
+    }
+}
+
+/// A store with one winner, and the size of its cubin.
+fn store(cubin: &[u8]) -> (tempfile::TempDir, usize) {
+    let folder = tempfile::tempdir().expect("folder");
+    Store::at(folder.path())
+        .put(&winner(cubin))
+        .expect("written");
+    (folder, cubin.len())
+}
+
+const DOORS: [&str; 5] = ["dlsym", "proc1", "proc2", "thread", "linked"];
+
+fn winners_are_launched_through_every_door() {
+    let (store, size) = store(&variant("fake_fast"));
+    for door in DOORS {
+        let plain = run(&Setup {
+            door,
+            ..Setup::default()
+        });
+        assert!(plain.output.status.success(), "{door}: {}", plain.stdout());
+        let with = run(&Setup {
+            mode: "with",
+            door,
+            store: Some(store.path()),
+            ..Setup::default()
+        });
+        assert_eq!(plain.stdout(), with.stdout(), "{door}");
+        assert_eq!(
+            with.of_size(size),
+            2,
+            "{door}: {}\n{}",
+            with.launches,
+            with.log
+        );
+        assert_eq!(plain.of_size(size), 0);
+        let flavours = |run: &Run| -> Vec<String> {
+            let lines = run.launches.lines();
+            lines
+                .filter_map(|l| Some(l.split(" shared ").nth(1)?.to_owned()))
+                .collect()
+        };
+        assert_eq!(flavours(&plain), flavours(&with), "{door}");
+        assert!(with.log.contains("is replaced: by-hand"), "{}", with.log);
+    }
+}
+
+fn winners_are_launched_in_every_way() {
+    let (store, size) = store(&variant("fake_fast"));
+    let cases = [
+        ("library", 2),
+        ("file", 2),
+        ("enumerate", 2),
+        ("attributes", 4),
+        ("unload", 5),
+        ("graph", 6),
+        ("capture", 12),
+        ("threads", 200),
+    ];
+    for (scenario, launches) in cases {
+        for door in ["dlsym", "proc2"] {
+            let plain = run(&Setup {
+                door,
+                scenario,
+                ..Setup::default()
+            });
+            let with = run(&Setup {
+                mode: "with",
+                door,
+                scenario,
+                store: Some(store.path()),
+                ..Setup::default()
+            });
+            assert!(
+                plain.output.status.success(),
+                "{scenario}: {}",
+                plain.stdout()
+            );
+            assert_eq!(plain.stdout(), with.stdout(), "{scenario}: {}", with.log);
+            assert_eq!(
+                with.of_size(size),
+                launches,
+                "{scenario}: {}\n{}",
+                with.launches,
+                with.log
+            );
+        }
+    }
+}
+
+/// What the program sets on its function, the winner has at the next launch.
+fn attributes_follow() {
+    let (store, size) = store(&variant("fake_fast"));
+    let with = run(&Setup {
+        mode: "with",
+        scenario: "attributes",
+        store: Some(store.path()),
+        ..Setup::default()
+    });
+    let most: Vec<&str> = with
+        .launches
+        .lines()
+        .filter(|l| l.contains(&format!(" image {size} ")))
+        .filter_map(|l| l.split(" most ").nth(1))
+        .collect();
+    assert_eq!(most, ["0", "70000", "90000", "90000"]);
+}
+
+fn forks_are_survived() {
+    let (store, size) = store(&variant("fake_fast"));
+    for mode in ["with", "trace"] {
+        for scenario in ["fork-first", "fork-later"] {
+            let plain = run(&Setup {
+                scenario,
+                ..Setup::default()
+            });
+            let with = run(&Setup {
+                mode,
+                scenario,
+                store: Some(store.path()),
+                ..Setup::default()
+            });
+            assert!(
+                plain.stdout().contains("child 0"),
+                "{scenario}: {}",
+                plain.stdout()
+            );
+            assert_eq!(
+                plain.stdout(),
+                with.stdout(),
+                "{mode} {scenario}: {}",
+                with.log
+            );
+            if mode == "with" && scenario == "fork-first" {
+                assert_eq!(with.of_size(size), 4);
+            }
+        }
+    }
+}
+
+/// On any doubt the original runs, and the log says why.
+fn doubts_pass_through() {
+    let (refused, size) = store(&variant("fake_refused"));
+    let with = run(&Setup {
+        mode: "with",
+        store: Some(refused.path()),
+        variables: &[("HOST_REPEAT", "5")],
+        ..Setup::default()
+    });
+    let plain = run(&Setup {
+        variables: &[("HOST_REPEAT", "5")],
+        ..Setup::default()
+    });
+    assert_eq!(plain.stdout(), with.stdout());
+    assert_eq!(with.of_size(size), 0);
+    assert!(
+        with.log.contains("is not replaced any more"),
+        "{}",
+        with.log
+    );
+
+    let (good, size) = store(&variant("fake_fast"));
+    let another = tempfile::tempdir().expect("folder");
+    let mut other = winner(&variant("fake_fast"));
+    other.gpu = "Another GPU".into();
+    Store::at(another.path()).put(&other).expect("written");
+    let damaged = tempfile::tempdir().expect("folder");
+    let path = Store::at(damaged.path())
+        .put(&winner(&variant("fake_fast")))
+        .expect("written");
+    let bytes = std::fs::read(&path).expect("read");
+    std::fs::write(&path, &bytes[..bytes.len() - 100]).expect("written");
+    let no_cubin = store(b"\x7fELF, but that is all");
+    let no_kernel =
+        store(&compile(&format!("{PTX}.visible .entry other() {{ ret; }}")).expect("a toolkit"));
+    let missing = another.path().join("missing");
+    type Variables = &'static [(&'static str, &'static str)];
+    let none: Variables = &[];
+    let cases: [(&Path, Variables, &str); 8] = [
+        (another.path(), none, "for another GPU"),
+        (damaged.path(), none, "damaged"),
+        (no_cubin.0.path(), none, "is no cubin"),
+        (no_kernel.0.path(), none, "refuses the winner"),
+        (&missing, none, ""),
+        (
+            good.path(),
+            &[("FAKE_DEVICES", "2"), ("FAKE_SECOND", "Other")],
+            "several kinds",
+        ),
+        (
+            good.path(),
+            &[("FAKE_REGISTERS", "200")],
+            "other code than was seen",
+        ),
+        (
+            good.path(),
+            &[("CUDA_FORCE_PTX_JIT", "1")],
+            "CUDA_FORCE_PTX_JIT",
+        ),
+    ];
+    let plain = run(&Setup::default());
+    for (store, variables, reason) in cases {
+        let with = run(&Setup {
+            mode: "with",
+            store: Some(store),
+            variables,
+            ..Setup::default()
+        });
+        assert_eq!(plain.stdout(), with.stdout(), "{reason}");
+        assert_eq!(with.of_size(size), 0, "{reason}: {}", with.log);
+        assert!(with.log.contains(reason), "{reason}: {}", with.log);
+    }
+}
+
+/// A driver in which a name means a signature that we do not know: it is not touched.
+fn later_signatures_are_not_touched() {
+    let (store, _) = store(&variant("fake_fast"));
+    let variables = [("FAKE_VERSION_2", "1"), ("HOST_CUDA", "13010")];
+    let setup = |mode| Setup {
+        mode,
+        door: "proc2",
+        store: Some(store.path()),
+        variables: &variables,
+        ..Setup::default()
+    };
+    let (plain, with) = (run(&setup("")), run(&setup("with")));
+    assert!(plain.stdout().contains("error 999"), "{}", plain.stdout());
+    assert_eq!(plain.stdout(), with.stdout());
+}
+
+fn other_images_are_let_through() {
+    for mode in ["with", "trace"] {
+        let (store, _) = store(&variant("fake_fast"));
+        let with = run(&Setup {
+            mode,
+            scenario: "ptx",
+            store: Some(store.path()),
+            ..Setup::default()
+        });
+        assert_eq!(with.stdout(), "loaded\n");
+        assert!(with.log.contains("compiles itself"), "{}", with.log);
+    }
+}
+
+fn fat_binaries_are_read() {
+    let workshop = workshop().expect("a toolkit");
+    let padded = workshop.original.len().next_multiple_of(8);
+    let mut file = 0xba55_ed50u32.to_le_bytes().to_vec();
+    file.extend([1, 0, 16, 0]);
+    file.extend((64 + padded as u64).to_le_bytes());
+    let mut header = [0u8; 64];
+    header[0] = 2;
+    header[2..4].copy_from_slice(&0x101u16.to_le_bytes());
+    header[4] = 64;
+    header[8..16].copy_from_slice(&(padded as u64).to_le_bytes());
+    header[28] = 90;
+    header[40] = 0x11;
+    file.extend(header);
+    file.extend(&workshop.original);
+    file.resize(16 + 64 + padded, 0);
+    let path = workshop.dir.path().join("scale.fatbin");
+    std::fs::write(&path, file).expect("written");
+    let (store, size) = store(&variant("fake_fast"));
+    let with = run(&Setup {
+        mode: "with",
+        store: Some(store.path()),
+        cubin: Some(&path),
+        ..Setup::default()
+    });
+    assert!(with.output.status.success(), "{}", with.stdout());
+    assert_eq!(with.of_size(size), 2, "{}", with.log);
+}
+
+fn launches_are_counted_and_timed() {
+    for door in DOORS {
+        let variables = [("HOST_REPEAT", "10")];
+        let plain = run(&Setup {
+            door,
+            variables: &variables,
+            ..Setup::default()
+        });
+        let trace = run(&Setup {
+            mode: "trace",
+            door,
+            variables: &variables,
+            ..Setup::default()
+        });
+        assert_eq!(plain.stdout(), trace.stdout(), "{door}");
+        assert_eq!(plain.launches, trace.launches, "{door}");
+        let found = trace.launched();
+        let of = |threads: u32| {
+            found
+                .iter()
+                .find(|l| l.class.block[0] == threads)
+                .expect("launched")
+        };
+        let (large, small) = (of(256), of(128));
+        assert_eq!(
+            (large.count, large.timed, large.total_ns),
+            (20, 20, 2_000_000),
+            "{door}"
+        );
+        assert_eq!(
+            (small.count, small.total_ns, small.resident),
+            (10, 1_000_000, 16),
+            "{door}"
+        );
+        assert_eq!(large.kernel, "scale");
+        let kept = std::fs::read(trace.folder.path().join(format!("{}.cubin", large.module)));
+        assert_eq!(kept.expect("kept"), workshop().expect("a toolkit").original);
+        let has_gpu = |n: &Note| *n == Note::Gpu(90, 13000, "Fake GPU".into());
+        assert!(trace.notes("launches").iter().any(has_gpu));
+    }
+}
+
+fn graphs_are_counted_and_timed() {
+    for (scenario, kernels) in [("graph", 1), ("capture", 2)] {
+        let plain = run(&Setup {
+            scenario,
+            ..Setup::default()
+        });
+        let trace = run(&Setup {
+            mode: "trace",
+            scenario,
+            ..Setup::default()
+        });
+        assert_eq!(plain.stdout(), trace.stdout());
+        let found = trace.launched();
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            (found[0].count, found[0].in_graphs),
+            (0, 5 * kernels),
+            "{scenario}"
+        );
+        assert_eq!(found[0].graph_ns, 500_000 * kernels, "{scenario}");
+    }
+}
+
+fn programs_without_the_driver_see_nothing() {
+    for mode in ["with", "trace"] {
+        let output = Command::new("sh")
+            .args(["-c", "echo here; exit 3"])
+            .env("LD_PRELOAD", library())
+            .env("WARPWRIGHT", mode)
+            .env("WARPWRIGHT_DIR", "/nonexistent")
+            .output()
+            .expect("starts");
+        assert_eq!(output.status.code(), Some(3));
+        assert_eq!(
+            (&output.stdout[..], &output.stderr[..]),
+            (&b"here\n"[..], &b""[..])
+        );
+    }
+}
+
+fn main() {
+    let tests: [(&str, fn()); 11] = [
+        (
+            "winners_are_launched_through_every_door",
+            winners_are_launched_through_every_door,
+        ),
+        (
+            "winners_are_launched_in_every_way",
+            winners_are_launched_in_every_way,
+        ),
+        ("attributes_follow", attributes_follow),
+        ("forks_are_survived", forks_are_survived),
+        ("doubts_pass_through", doubts_pass_through),
+        (
+            "later_signatures_are_not_touched",
+            later_signatures_are_not_touched,
+        ),
+        ("other_images_are_let_through", other_images_are_let_through),
+        ("fat_binaries_are_read", fat_binaries_are_read),
+        (
+            "launches_are_counted_and_timed",
+            launches_are_counted_and_timed,
+        ),
+        ("graphs_are_counted_and_timed", graphs_are_counted_and_timed),
+        (
+            "programs_without_the_driver_see_nothing",
+            programs_without_the_driver_see_nothing,
+        ),
+    ];
+    let required = std::env::var_os("WARPWRIGHT_REQUIRE_TOOLKIT").is_some_and(|v| v == "1");
+    let trials = tests.into_iter().map(|(name, test)| {
+        Trial::test(name, move || {
+            if workshop().is_none() {
+                assert!(!required, "there is no toolkit");
+                println!("SKIPPED {name}: there is no toolkit");
+                return Ok(());
+            }
+            test();
+            Ok::<(), Failed>(())
+        })
+    });
+    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit();
+}

@@ -1,0 +1,169 @@
+//! Module images: what a program hands to the driver, and which cubin of it the driver takes.
+
+use warpwright_sass::fatbin::{Fatbin, Kind};
+use warpwright_sass::{Elf, elf::ElfError};
+
+/// Why it is not known which code the driver takes from an image.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    /// PTX that the driver compiles.
+    #[error("it is PTX, which the driver compiles itself")]
+    Ptx,
+    /// No cubin for the device.
+    #[error("it has no cubin for sm_{0}")]
+    NoCubin(u32),
+    /// Several cubins for the device.
+    #[error("it has several cubins for sm_{0}")]
+    Several(u32),
+    /// Neither a cubin, nor a fat binary, nor PTX.
+    #[error("it is of an unknown kind")]
+    Unknown,
+    /// A fat binary that cannot be read.
+    #[error("{0}")]
+    Fatbin(#[from] warpwright_sass::fatbin::FatbinError),
+}
+
+/// The code of an image for one architecture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    /// The cubin that the driver takes.
+    pub cubin: Vec<u8>,
+    /// The PTX beside it for the same architecture, if the image has exactly one.
+    pub ptx: Option<String>,
+}
+
+/// What the driver takes from an image (cubin or fat binary) on a device of architecture `sm` (90 for sm_90):
+/// machine code of the same generation, the latest that is not later than the device's.
+///
+/// # Errors
+/// The driver would compile PTX, or the choice is not known.
+pub fn code(image: &[u8], sm: u32) -> Result<Code, ImageError> {
+    if image.starts_with(b"\x7fELF") {
+        let cubin = image.to_vec();
+        return Ok(Code { cubin, ptx: None });
+    }
+    if is_ptx(image) {
+        return Err(ImageError::Ptx);
+    }
+    if !image.starts_with(&CONTAINER) {
+        return Err(ImageError::Unknown);
+    }
+    let fat = Fatbin::parse(image)?;
+    let runs = |found: u32| found / 10 == sm / 10 && found <= sm;
+    let entries = fat.entries().iter().enumerate();
+    let cubins = entries.filter(|(_, e)| e.kind == Kind::Cubin && runs(e.sm));
+    let cubins: Vec<_> = cubins.collect();
+    let best = cubins.iter().map(|(_, e)| e.sm).max();
+    let best = best.ok_or(ImageError::NoCubin(sm))?;
+    let of_best = |kind: Kind| {
+        let entries = fat.entries().iter().enumerate();
+        entries
+            .filter(move |(_, e)| e.kind == kind && e.sm == best)
+            .map(|(i, _)| i)
+            .collect::<Vec<usize>>()
+    };
+    let [cubin] = of_best(Kind::Cubin)[..] else {
+        return Err(ImageError::Several(best));
+    };
+    let ptx = match of_best(Kind::Ptx)[..] {
+        [ptx] => fat.contents(ptx).ok().and_then(text),
+        _ => None,
+    };
+    Ok(Code {
+        cubin: fat.contents(cubin)?,
+        ptx,
+    })
+}
+
+/// How the container of a fat binary begins.
+pub const CONTAINER: [u8; 4] = 0xba55_ed50u32.to_le_bytes();
+
+fn is_ptx(image: &[u8]) -> bool {
+    image.trim_ascii_start().starts_with(b".version") || image.trim_ascii_start().starts_with(b"//")
+}
+
+/// PTX in fat binaries ends in zeros.
+fn text(mut bytes: Vec<u8>) -> Option<String> {
+    while bytes.last() == Some(&0) {
+        bytes.pop();
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Bytes of a cubin in memory whose first 64 (its ELF header) are given: the end of its last table or section.
+///
+/// # Errors
+/// It is not a 64-bit little-endian ELF file.
+pub fn header_extent(header: &[u8; 64]) -> Result<Extent, ElfError> {
+    let half = |at: usize| u64::from(u16::from_le_bytes([header[at], header[at + 1]]));
+    let long = |at: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&header[at..at + 8]);
+        u64::from_le_bytes(bytes)
+    };
+    let is_elf = header.starts_with(b"\x7fELF\x02\x01");
+    let (sections, size, count) = (long(40), half(58), half(60));
+    let (segments, segment_size, segment_count) = (long(32), half(54), half(56));
+    let small = sections < 1 << 32 && segments < 1 << 32;
+    if !is_elf || !small || size != 64 {
+        return Err(ElfError::NotElf("no ELF header of the usual kind".into()));
+    }
+    Ok(Extent {
+        sections,
+        count,
+        end: (sections + size * count).max(segments + segment_size * segment_count),
+    })
+}
+
+/// Where the tables of an ELF file stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Offset of the section headers (64 bytes each).
+    pub sections: u64,
+    /// Their number.
+    pub count: u64,
+    /// End of the tables; sections may reach beyond it.
+    pub end: u64,
+}
+
+impl Extent {
+    /// The end of the file, with the section headers at hand (`count` times 64 bytes).
+    pub fn end_of_file(&self, headers: &[u8]) -> u64 {
+        const NOBITS: [u32; 4] = [8, 0x7000_0007, 0x7000_000a, 0x7000_0015];
+        let ends = headers.chunks_exact(64).filter_map(|header| {
+            let kind = u32::from_le_bytes(header[4..8].try_into().ok()?);
+            let offset = u64::from_le_bytes(header[24..32].try_into().ok()?);
+            let size = u64::from_le_bytes(header[32..40].try_into().ok()?);
+            (!NOBITS.contains(&kind)).then(|| offset.saturating_add(size))
+        });
+        ends.fold(self.end, u64::max)
+    }
+}
+
+/// Is this the whole of a cubin that can be read?
+pub fn is_cubin(bytes: &[u8]) -> bool {
+    Elf::parse(bytes).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_told_apart() {
+        assert_eq!(code(b"  .version 9.0", 90), Err(ImageError::Ptx));
+        assert_eq!(code(b"// by hand\n.version 9.0", 90), Err(ImageError::Ptx));
+        assert_eq!(code(b"hello", 90), Err(ImageError::Unknown));
+        assert_eq!(code(b"", 90), Err(ImageError::Unknown));
+        assert!(code(&CONTAINER, 90).is_err());
+        assert_eq!(code(b"\x7fELF", 90).unwrap().cubin, b"\x7fELF");
+    }
+
+    #[test]
+    fn damaged_headers_are_refused() {
+        assert!(header_extent(&[0; 64]).is_err());
+        let mut header = [0xff; 64];
+        header[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        assert!(header_extent(&header).is_err());
+    }
+}

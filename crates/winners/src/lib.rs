@@ -1,0 +1,36 @@
+//! What identifies a kernel inside a running program, and the store of faster versions of it.
+//!
+//! The command line and the library that programs load (`inject`) share this and nothing else:
+//!
+//! * [`digest`]: a kernel's machine code as a number, without what does not matter.
+//! * [`image`]: which cubin of a module image the driver takes.
+//! * [`class`]: launches that count as the same.
+//! * [`record`]: a winner as bytes; [`store`]: a folder of them.
+//! * [`lines`]: the notes that the library writes for the command line, line by line.
+//!
+//! The store is a folder with one file for each winner, not a table in SQLite: the library reads it inside
+//! other people's programs, where a lookup must be an `open` and nothing may lock, and a file that is written
+//! aside and renamed needs no more to survive concurrent writers, a full disk or a crash.
+
+pub mod class;
+pub mod digest;
+pub mod image;
+pub mod lines;
+pub mod record;
+pub mod store;
+
+pub use class::LaunchClass;
+pub use digest::{Identity, identities};
+pub use record::{RecordError, Winner};
+pub use store::{Store, StoreError};
+
+use sha2::{Digest, Sha256};
+
+/// SHA-256 in lower-case hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}

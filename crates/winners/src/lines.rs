@@ -1,0 +1,322 @@
+//! The notes that the library writes for the command line: lines of words, the last of which may hold spaces.
+//!
+//! A process may die at any time, so a line counts only with its line end, and what cannot be read is passed
+//! over. Both sides are of one version: they are built together, and the first line says so.
+
+use crate::class::{LaunchClass, triple};
+
+/// The first line of a file of notes.
+pub const HEAD: &str = concat!("warpwright-notes ", env!("CARGO_PKG_VERSION"));
+
+/// One note.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Note {
+    /// The process: number and command.
+    Process(u32, String),
+    /// The GPU: architecture (90 for sm_90), driver version, name.
+    Gpu(u32, u32, String),
+    /// A module was loaded: digest of its cubin, under which it is kept.
+    Module(String),
+    /// A module that is not kept, and why.
+    Unknown(String),
+    /// How often a kernel was launched in one way so far.
+    Launches(Launches),
+    /// A candidate was tried.
+    Trial(Trial),
+    /// A kernel was not tried: digest, reason.
+    Refused(String, String),
+    /// A kernel is being replaced: digest, recipe, name.
+    Replaced(String, String, String),
+}
+
+/// Launches of one kernel in one class.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Launches {
+    /// Digest of the kernel's module; `-` if it is not known.
+    pub module: String,
+    /// The class.
+    pub class: LaunchClass,
+    /// Grid of the first launch.
+    pub grid: [u32; 3],
+    /// Launches on streams.
+    pub count: u64,
+    /// Launches within graphs.
+    pub in_graphs: u64,
+    /// Launches whose time is known.
+    pub timed: u64,
+    /// Their time.
+    pub total_ns: u64,
+    /// Time of graph launches, divided among their kernels.
+    pub graph_ns: u64,
+    /// Was it launched cooperatively?
+    pub cooperative: bool,
+    /// Blocks per SM as the driver's calculator has it for this launch; 0 if it is not known.
+    pub resident: u32,
+    /// Symbol.
+    pub kernel: String,
+}
+
+/// What came of one candidate in one set of turns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// Digest of the kernel.
+    pub kernel: String,
+    /// The class.
+    pub class: LaunchClass,
+    /// Candidate, as the plan names it; `original` for the kernel itself.
+    pub candidate: String,
+    /// 1 or 2.
+    pub set: u32,
+    /// What was found.
+    pub outcome: Outcome,
+}
+
+/// What a candidate did.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// The same bytes in all memory; times in nanoseconds.
+    Same(Vec<u64>),
+    /// Other bytes: how many.
+    Differs(u64),
+    /// The driver refused it, or it failed: the driver's number.
+    Failed(u32),
+}
+
+impl Note {
+    /// The line, with its end.
+    pub fn line(&self) -> String {
+        let text = match self {
+            Note::Process(id, command) => format!("process {id} {command}"),
+            Note::Gpu(sm, driver, name) => format!("gpu {sm} {driver} {name}"),
+            Note::Module(digest) => format!("module {digest}"),
+            Note::Unknown(why) => format!("unknown {why}"),
+            Note::Launches(l) => {
+                let [x, y, z] = l.grid;
+                format!(
+                    "launches {} {x},{y},{z} {} {} {} {} {} {} {} {} {}",
+                    l.module,
+                    l.count,
+                    l.in_graphs,
+                    l.timed,
+                    l.total_ns,
+                    l.graph_ns,
+                    u8::from(l.cooperative),
+                    l.resident,
+                    l.class,
+                    l.kernel
+                )
+            }
+            Note::Trial(t) => {
+                let outcome = match &t.outcome {
+                    Outcome::Same(times) => {
+                        let times: Vec<String> = times.iter().map(u64::to_string).collect();
+                        format!("same {}", times.join(","))
+                    }
+                    Outcome::Differs(bytes) => format!("differs {bytes}"),
+                    Outcome::Failed(code) => format!("failed {code}"),
+                };
+                format!(
+                    "trial {} {} {outcome} {} {}",
+                    t.kernel, t.set, t.class, t.candidate
+                )
+            }
+            Note::Refused(kernel, why) => format!("refused {kernel} {why}"),
+            Note::Replaced(kernel, recipe, name) => format!("replaced {kernel} {recipe} {name}"),
+        };
+        format!("{}\n", text.replace(['\n', '\r'], " "))
+    }
+
+    fn parse(line: &str) -> Option<Note> {
+        let mut words = Words(line);
+        Some(match words.next()? {
+            "process" => Note::Process(words.number()?, words.rest()),
+            "gpu" => Note::Gpu(words.number()?, words.number()?, words.rest()),
+            "module" => Note::Module(words.next()?.to_owned()),
+            "unknown" => Note::Unknown(words.rest()),
+            "launches" => Note::Launches(Launches {
+                module: words.next()?.to_owned(),
+                grid: triple(words.next()?)?,
+                count: words.number()?,
+                in_graphs: words.number()?,
+                timed: words.number()?,
+                total_ns: words.number()?,
+                graph_ns: words.number()?,
+                cooperative: words.number::<u8>()? == 1,
+                resident: words.number()?,
+                class: words.class()?,
+                kernel: words.rest(),
+            }),
+            "trial" => {
+                let (kernel, set) = (words.next()?.to_owned(), words.number()?);
+                let (kind, value) = (words.next()?, words.next()?);
+                let outcome = match kind {
+                    "same" => {
+                        let times = value.split(',').map(|t| t.parse().ok());
+                        Outcome::Same(times.collect::<Option<_>>()?)
+                    }
+                    "differs" => Outcome::Differs(value.parse().ok()?),
+                    "failed" => Outcome::Failed(value.parse().ok()?),
+                    _ => return None,
+                };
+                Note::Trial(Trial {
+                    kernel,
+                    set,
+                    outcome,
+                    class: words.class()?,
+                    candidate: words.rest(),
+                })
+            }
+            "refused" => Note::Refused(words.next()?.to_owned(), words.rest()),
+            "replaced" => {
+                let (kernel, recipe) = (words.next()?.to_owned(), words.next()?.to_owned());
+                Note::Replaced(kernel, recipe, words.rest())
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// The notes of a file; `None` if it was not written by this version.
+pub fn parse(text: &str) -> Option<Vec<Note>> {
+    let rest = text.strip_prefix(HEAD)?.strip_prefix('\n')?;
+    let whole = rest.rfind('\n').map_or("", |end| &rest[..end]);
+    Some(whole.lines().filter_map(Note::parse).collect())
+}
+
+struct Words<'a>(&'a str);
+
+impl<'a> Words<'a> {
+    fn next(&mut self) -> Option<&'a str> {
+        let (word, rest) = self.0.split_once(' ').unwrap_or((self.0, ""));
+        self.0 = rest;
+        (!word.is_empty()).then_some(word)
+    }
+
+    fn number<N: std::str::FromStr>(&mut self) -> Option<N> {
+        self.next()?.parse().ok()
+    }
+
+    /// A class is seven words.
+    fn class(&mut self) -> Option<LaunchClass> {
+        let words: Vec<&str> = (0..7).map(|_| self.next()).collect::<Option<_>>()?;
+        words.join(" ").parse().ok()
+    }
+
+    fn rest(&mut self) -> String {
+        std::mem::take(&mut self.0).to_owned()
+    }
+}
+
+/// A candidate that the library is to try, as a line of the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// Digest of the kernel.
+    pub kernel: String,
+    /// The class.
+    pub class: LaunchClass,
+    /// Which of the class's launches are tried, counted from 0: for the first and the second set of turns.
+    pub at: [u64; 2],
+    /// Name of the candidate.
+    pub candidate: String,
+    /// Its cubin: a file name in the plan's folder.
+    pub file: String,
+    /// The kernel's symbol in it.
+    pub symbol: String,
+}
+
+impl Planned {
+    /// The line, with its end.
+    pub fn line(&self) -> String {
+        let [a, b] = self.at;
+        let Planned {
+            kernel,
+            class,
+            candidate,
+            file,
+            symbol,
+            ..
+        } = self;
+        format!("try {kernel} {a} {b} {class} {file} {candidate} {symbol}\n")
+    }
+
+    fn parse(line: &str) -> Option<Planned> {
+        let mut words = Words(line);
+        (words.next()? == "try").then_some(())?;
+        Some(Planned {
+            kernel: words.next()?.to_owned(),
+            at: [words.number()?, words.number()?],
+            class: words.class()?,
+            file: words.next()?.to_owned(),
+            candidate: words.next()?.to_owned(),
+            symbol: words.rest(),
+        })
+    }
+}
+
+/// The lines of a plan.
+pub fn parse_plan(text: &str) -> Vec<Planned> {
+    text.lines().filter_map(Planned::parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_come_back() {
+        let class = LaunchClass::new([9, 9, 1], [32, 2, 1], 7, [2, 1, 1]).unwrap();
+        let trial = |outcome| {
+            Note::Trial(Trial {
+                kernel: "ab".into(),
+                class,
+                candidate: "maxnreg-64+smem".into(),
+                set: 2,
+                outcome,
+            })
+        };
+        let notes = vec![
+            Note::Process(7, "python train.py".into()),
+            Note::Gpu(90, 13000, "NVIDIA H200".into()),
+            Note::Module("cd".into()),
+            Note::Unknown("it is PTX".into()),
+            Note::Launches(Launches {
+                module: "cd".into(),
+                class,
+                grid: [9, 9, 1],
+                count: 4,
+                in_graphs: 1,
+                timed: 3,
+                total_ns: 5000,
+                graph_ns: 10,
+                cooperative: true,
+                resident: 3,
+                kernel: "void f<int, 3>(int *)".into(),
+            }),
+            trial(Outcome::Same(vec![5, 6])),
+            trial(Outcome::Differs(3)),
+            trial(Outcome::Failed(700)),
+            Note::Refused("ab".into(), "no memory".into()),
+            Note::Replaced("ab".into(), "smem".into(), "k".into()),
+        ];
+        let text: String = notes.iter().map(Note::line).collect();
+        assert_eq!(parse(&format!("{HEAD}\n{text}trial ab")), Some(notes));
+        assert_eq!(parse("warpwright-notes 0.0\nmodule x\n"), None);
+    }
+
+    #[test]
+    fn plans_come_back() {
+        let class = LaunchClass::new([9, 9, 1], [32, 2, 1], 7, [0; 3]).unwrap();
+        let planned = Planned {
+            kernel: "ab".into(),
+            class,
+            at: [1, 5],
+            candidate: "maxnreg-64".into(),
+            file: "3.cubin".into(),
+            symbol: "k".into(),
+        };
+        assert_eq!(
+            parse_plan(&format!("{}try ab\n", planned.line())),
+            [planned]
+        );
+    }
+}
