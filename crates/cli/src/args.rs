@@ -397,36 +397,18 @@ pub enum ToolkitAction {
 /// `warpwright report`
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Result files written by the benchmark suite
-    #[arg(required = true)]
+    /// Result files written by the benchmark suite, of which one table is printed
+    #[arg(required_unless_present = "plan", conflicts_with = "plan")]
     pub results: Vec<PathBuf>,
-    /// Rewrite the tables between the markers of this Markdown file
-    #[arg(long, value_name = "MD")]
-    pub markdown: Vec<PathBuf>,
-    /// Compare the first two result files: do they agree within their intervals?
-    #[arg(long)]
-    pub agree: bool,
-    /// Write the geometric means (between `summary` markers) instead of the whole table
-    #[arg(long)]
-    pub summary: bool,
-    /// Write CRAT against thread throttling alone (between `crat` markers)
-    #[arg(long, conflicts_with = "summary")]
-    pub crat: bool,
-    /// Write You & Tsai on kernels one block short of a step (between `one-block-more` markers)
-    #[arg(long, conflicts_with_all = ["summary", "crat"])]
-    pub one_block_more: bool,
-    /// Compare the ways to spill (between `spills` markers; `tune --peers spills` builds them)
-    #[arg(long, conflicts_with_all = ["summary", "crat", "one_block_more"])]
-    pub spills: bool,
-    /// Write the table of stencils (between `stencils` markers), beside the goals of this JSON file
-    #[arg(long, value_name = "GOALS", conflicts_with_all = ["summary", "crat", "one_block_more"])]
-    pub stencils: Option<PathBuf>,
-    /// Kernels that the model was not fitted to; they are marked in the tables
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub held_out: Vec<String>,
-    /// Write the plots (SVG) into this folder
-    #[arg(long, value_name = "DIR")]
-    pub plots: Option<PathBuf>,
+    /// The table: suite, summary, agreement (of two runs), crat, one-block-more, spills, stencils, figure (SVG)
+    #[arg(long, value_name = "KIND", default_value = "suite")]
+    pub table: String,
+    /// Times and floors of stencils from elsewhere, for `--table stencils`
+    #[arg(long, value_name = "JSON")]
+    pub goals: Option<PathBuf>,
+    /// Rewrite all tables of the documentation that this file lists (bench/tables.json)
+    #[arg(long, value_name = "JSON")]
+    pub plan: Option<PathBuf>,
 }
 
 /// `warpwright gpu-selftest`

@@ -4,6 +4,7 @@
 //! * [`crat`]: CRAT and You & Tsai on a result file, beside the papers' claims.
 //! * [`spills`]: the ways to spill, at the same register limit.
 //! * [`suite`]: the benchmark suite's result files as Markdown tables and figures.
+//! * [`tables`]: which tables stand where, and which kernels had a part in which decision.
 //! * [`svg`]: the two kinds of plot, as SVG text without scripts or outside references.
 //!
 //! Everything is text in, text out; the command line writes the files.
@@ -14,6 +15,7 @@ pub mod spills;
 pub mod stencils;
 pub mod suite;
 pub mod svg;
+pub mod tables;
 
 pub use page::page;
 
@@ -29,4 +31,33 @@ pub enum ReportError {
     /// A Markdown file lacks the markers between which a table belongs.
     #[error("the file has no `<!-- {0} -->` … `<!-- /{0} -->` markers")]
     NoMarkers(String),
+    /// A file cannot be read.
+    #[error("cannot read `{file}`: {source}")]
+    Read {
+        /// Its name.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is not in the form of what it should be.
+    #[error("`{file}`: {source}")]
+    Json {
+        /// Its name.
+        file: String,
+        /// Where and why.
+        source: serde_json::Error,
+    },
+    /// A document of another schema.
+    #[error("`{file}`: schema `{found}`, wanted `{wanted}`")]
+    Schema {
+        /// Its name.
+        file: String,
+        /// Its schema.
+        found: String,
+        /// The one that is read.
+        wanted: &'static str,
+    },
+    /// A table is made of nothing.
+    #[error("too few result files (two to compare, else one)")]
+    NoResults,
 }

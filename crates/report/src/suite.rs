@@ -6,8 +6,8 @@
 use warpwright_driver::recipe::{Decision, Recipe, Stage};
 use warpwright_driver::tune::{KernelResult, Suite};
 
-use crate::ReportError;
 use crate::svg::{Series, bars};
+use crate::tables::{Decided, Seen, is_fitted};
 
 /// What people can do today, as sets of recipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,22 @@ impl Peer {
                 .fold(1.0, f64::min),
         )
     }
+}
+
+/// The best median of all that ptxas makes when told by directives and options alone, noise or not; at
+/// most 1.
+fn best_of_ptxas(result: &KernelResult) -> f64 {
+    let by_ptxas = |r: &Recipe| {
+        let stages = r.0.iter().map(|d| d.stage());
+        stages
+            .into_iter()
+            .all(|s| matches!(s, Stage::Directive | Stage::Assembler))
+    };
+    let candidates = result.report.candidates.iter().enumerate();
+    let plain = candidates.filter(|(_, c)| by_ptxas(&c.recipe) && c.rejected.is_none());
+    plain
+        .filter_map(|(i, _)| result.ratio_of(i))
+        .fold(1.0, f64::min)
 }
 
 /// Geometric mean; `None` of nothing.
@@ -104,9 +120,9 @@ pub fn environment(suite: &Suite) -> String {
     )
 }
 
-/// The table of a suite: one row per kernel, geometric means below. `held_out` names the kernels
-/// that the model's parameters were not fitted to (marked with †).
-pub fn table(suite: &Suite, held_out: &[&str]) -> String {
+/// The table of a suite: one row per kernel, geometric means below. Kernels that no fit was made on are
+/// marked with †.
+pub fn table(suite: &Suite, decisions: &[Decided]) -> String {
     let rows = rows(suite);
     let number = |x: Option<f64>| x.map_or_else(|| "–".into(), |x| format!("{x:.3}"));
     let mut out = format!("{}.\n\n", environment(suite));
@@ -122,10 +138,9 @@ pub fn table(suite: &Suite, held_out: &[&str]) -> String {
             .measurements
             .get(&row.result.measurements.baseline);
         let microseconds = default.and_then(|d| d.time_ns).map(|t| t.median / 1000.0);
-        let mark = if held_out.contains(&report.name.as_str()) {
-            " †"
-        } else {
-            ""
+        let mark = match is_fitted(decisions, &report.name) {
+            true => "",
+            false => " †",
         };
         out.push_str(&format!(
             "| {}{mark} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
@@ -164,24 +179,44 @@ pub fn table(suite: &Suite, held_out: &[&str]) -> String {
 /// A column of the table.
 type Figure = fn(&Row) -> Option<f64>;
 
-/// The geometric means of a suite as a small table, for the front page.
-pub fn summary(suite: &Suite, held_out: &[&str]) -> String {
+/// The geometric means of a suite as a small table, for the front page, and which kernels had a part in
+/// which decision.
+pub fn summary(suite: &Suite, decisions: &[Decided]) -> String {
     let rows = rows(suite);
-    let mean = |f: Figure, only: Option<bool>| {
-        let wanted = |r: &&Row| {
-            only.is_none_or(|held| held_out.contains(&r.result.report.name.as_str()) == held)
-        };
-        let values: Vec<f64> = rows.iter().filter(wanted).filter_map(f).collect();
-        geometric_mean(values).map_or_else(|| "–".into(), |x| format!("{x:.3}"))
+    let name = |r: &Row| r.result.report.name.clone();
+    // Which kernels stand in a column: all, those that a decision did not see, those that none saw.
+    let mut columns: Vec<(String, Vec<&Row>)> = vec![("all".into(), rows.iter().collect())];
+    for decision in decisions {
+        if let (Some(short), Seen::Some(seen)) = (&decision.short, &decision.kernels) {
+            let left = rows.iter().filter(|r| !seen.contains(&name(r)));
+            columns.push((format!("without {short}"), left.collect()));
+        }
+    }
+    if !decisions.is_empty() {
+        let left = rows.iter().filter(|r| !is_fitted(decisions, &name(r)));
+        columns.push(("no parameter fitted on them".into(), left.collect()));
+    }
+    let means = |f: Figure| -> Vec<String> {
+        let mean = |rows: &Vec<&Row>| geometric_mean(rows.iter().filter_map(|r| f(r)));
+        let means = columns.iter().map(|(_, rows)| mean(rows));
+        means
+            .map(|x| x.map_or_else(|| "–".into(), |x| format!("{x:.3}")))
+            .collect()
     };
-    let slower = |f: Figure| rows.iter().filter_map(f).fold(1.0f64, f64::max);
+    let slowest = |f: Figure| rows.iter().filter_map(f).fold(1.0f64, f64::max);
+    let heads: Vec<String> = columns
+        .iter()
+        .map(|(head, rows)| format!("{head} ({})", rows.len()))
+        .collect();
     let mut out = format!(
         "{} kernels, {}. Time over the time of nvcc's default build, geometric mean, less is \
-         faster:\n\n| | all | fitted | held out | slowest kernel |\n|---|--:|--:|--:|--:|\n",
+         faster:\n\n| | {} | slowest kernel |\n|---|{}--:|\n",
         rows.len(),
-        environment(suite)
+        environment(suite),
+        heads.join(" | "),
+        "--:|".repeat(columns.len()),
     );
-    let lines: [(&str, Figure); 5] = [
+    let lines: [(&str, Figure); 6] = [
         ("`warpwright opt` (no GPU, no measurement)", |r| r.choice),
         ("`warpwright tune`", |r| r.best),
         ("`-maxrregcount` sweep, measured", |r| r.sweep),
@@ -189,23 +224,45 @@ pub fn summary(suite: &Suite, held_out: &[&str]) -> String {
         ("`enable_smem_spilling`, measured", |r| {
             r.shared.or(Some(1.0))
         }),
+        (
+            "the best of ptxas, whatever its options (best median, noise or not)",
+            |r| Some(best_of_ptxas(r.result)),
+        ),
     ];
     for (name, f) in lines {
-        out.push_str(&format!(
-            "| {name} | {} | {} | {} | {:.3} |\n",
-            mean(f, None),
-            mean(f, Some(false)),
-            mean(f, Some(true)),
-            slower(f)
-        ));
+        let means = means(f).join(" | ");
+        out.push_str(&format!("| {name} | {means} | {:.3} |\n", slowest(f)));
     }
     out.push_str(&format!(
-        "\nRegret of `opt` (its choice over the best measured one): {} (fitted {}, held out {}).\n",
-        mean(|r| r.regret, None),
-        mean(|r| r.regret, Some(false)),
-        mean(|r| r.regret, Some(true))
+        "| regret of `opt` (its choice over the best measured one) | {} | {:.3} |\n",
+        means(|r| r.regret).join(" | "),
+        slowest(|r| r.regret)
     ));
+    out.push_str(&provenance(suite, decisions));
     out
+}
+
+/// Which decisions were made by looking at kernels of the suite.
+fn provenance(suite: &Suite, decisions: &[Decided]) -> String {
+    let of = |kernels: &Seen| match kernels {
+        Seen::Some(kernels) => format!("{} of them", kernels.len()),
+        Seen::All(_) => format!("all {}", suite.kernels.len()),
+    };
+    let made = decisions.iter();
+    let made: Vec<String> = made
+        .map(|d| format!("{} (on {})", d.what, of(&d.kernels)))
+        .collect();
+    if made.is_empty() {
+        return String::new();
+    }
+    let strictly = match decisions.iter().any(|d| matches!(d.kernels, Seen::All(_))) {
+        true => " Something was chosen on every one of them, so none is held out.",
+        false => "",
+    };
+    format!(
+        "\nDecided by looking at these kernels: {}.{strictly}\n",
+        made.join("; ")
+    )
 }
 
 /// Do two runs agree within their stated intervals? A Markdown paragraph, and a line for each
@@ -285,20 +342,6 @@ pub fn figure(suite: &Suite) -> String {
     )
 }
 
-/// Replaces what stands between `<!-- NAME -->` and `<!-- /NAME -->` in a Markdown text.
-pub fn replace_between(markdown: &str, name: &str, content: &str) -> Result<String, ReportError> {
-    let (open, close) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
-    let missing = || ReportError::NoMarkers(name.into());
-    let start = markdown.find(&open).ok_or_else(missing)? + open.len();
-    let end = start + markdown[start..].find(&close).ok_or_else(missing)?;
-    Ok(format!(
-        "{}\n{}\n{}",
-        &markdown[..start],
-        content.trim_end(),
-        &markdown[end..]
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,19 +350,6 @@ mod tests {
     fn means_are_geometric() {
         assert_eq!(geometric_mean([]), None);
         assert!((geometric_mean([0.5, 2.0]).unwrap() - 1.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn a_table_goes_between_its_markers() {
-        let text = "a\n<!-- suite -->\nold\n<!-- /suite -->\nb\n";
-        let new = replace_between(text, "suite", "| new |\n").unwrap();
-        assert_eq!(new, "a\n<!-- suite -->\n| new |\n<!-- /suite -->\nb\n");
-        assert_eq!(
-            replace_between(&new, "suite", "| new |").unwrap(),
-            new,
-            "repeatable"
-        );
-        assert!(replace_between("nothing", "suite", "").is_err());
     }
 
     #[test]
