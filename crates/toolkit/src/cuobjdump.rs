@@ -1,16 +1,14 @@
 //! cuobjdump: what a fat binary (an object file, an executable, a shared library) holds for the device.
 
 use std::path::Path;
-use std::time::Duration;
 
 use crate::diagnostic;
+use crate::dirs::read_regular;
 use crate::error::ToolError;
 use crate::find::Toolkit;
 use crate::process::{Invocation, Output};
 use crate::scratch::Scratch;
-use crate::tool::{Tool, ToolKind};
-
-const LIMIT: Duration = Duration::from_secs(600);
+use crate::tool::{Tool, ToolKind, patience};
 
 /// A cubin or PTX module taken out of a fat binary.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +93,7 @@ impl<'a> Cuobjdump<'a> {
         for entry in std::fs::read_dir(scratch.dir()).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let bytes = std::fs::read(entry.path()).map_err(failed)?;
+            let bytes = read_regular(&entry.path()).map_err(failed)?;
             files.push(EmbeddedFile { name, bytes });
         }
         files.sort_by(|a, b| a.name.cmp(&b.name));
@@ -105,7 +103,7 @@ impl<'a> Cuobjdump<'a> {
     fn run(&self, file: &Path, options: &[&str], scratch: &Scratch) -> Result<Output, ToolError> {
         let name = ToolKind::Cuobjdump.name();
         let file = std::path::absolute(file).map_err(|e| ToolError::io(file, e))?;
-        let mut call = Invocation::new(name, &self.tool.path, LIMIT)
+        let mut call = Invocation::new(name, &self.tool.path, patience())
             .args(options)
             .arg(&file);
         call.directory = Some(scratch.dir().to_path_buf());

@@ -12,8 +12,10 @@ pub mod life_ranges;
 pub mod resources;
 
 mod cache;
+mod cubin;
 mod cuobjdump;
 mod dirs;
+mod environment;
 mod error;
 mod find;
 mod install;
@@ -40,7 +42,7 @@ pub use process::{Invocation, Output, cancel_all, shut_down};
 pub use program::Program;
 pub use ptxas::{Build, Ptxas, PtxasJob};
 pub use resources::{FunctionKind, KernelResources, ModuleResources};
-pub use tool::{Origin, Tool, ToolKind, Version};
+pub use tool::{Origin, PATIENCE_VARIABLE, Tool, ToolKind, Version, patience};
 
 /// Lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -10,7 +10,7 @@ use crate::find::Toolkit;
 use crate::process::{Invocation, Output};
 use crate::ptxas::{Build, check_gpu};
 use crate::scratch::Scratch;
-use crate::tool::{Tool, ToolKind};
+use crate::tool::{Tool, ToolKind, patience};
 
 /// One source file to compile. Start from [`NvccJob::new`] and set what differs.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub struct NvccJob<'a> {
 }
 
 impl<'a> NvccJob<'a> {
-    /// With line numbers, ten minutes at most.
+    /// With line numbers, [`patience`] at most.
     pub fn new(source: &'a Path, gpu: &'a str) -> Self {
         NvccJob {
             source,
@@ -38,7 +38,7 @@ impl<'a> NvccJob<'a> {
             include_dirs: Vec::new(),
             lineinfo: true,
             extra: Vec::new(),
-            timeout: Duration::from_secs(600),
+            timeout: patience(),
         }
     }
 
@@ -86,6 +86,24 @@ impl<'a> Nvcc<'a> {
     /// The program itself.
     pub fn tool(&self) -> &'a Tool {
         self.tool
+    }
+
+    /// The files of the toolkit that decide what it makes: nvcc, its profile, and what it starts and links.
+    /// A link to nvcc with a profile beside it is a toolkit of its own, so both folders count.
+    pub(crate) fn parts(&self) -> Vec<PathBuf> {
+        const PARTS: [&str; 6] = [
+            "nvcc",
+            "nvcc.profile",
+            "cudafe++",
+            "cicc",
+            "../nvvm/bin/cicc",
+            "../nvvm/libdevice/libdevice.10.bc",
+        ];
+        let real = std::fs::canonicalize(&self.tool.path).ok();
+        let programs = [Some(self.tool.path.clone()), real].into_iter().flatten();
+        let folders = programs.filter_map(|p| Some(p.parent()?.to_path_buf()));
+        let files = folders.flat_map(|folder| PARTS.map(|part| folder.join(part)));
+        files.filter(|file| file.is_file()).collect()
     }
 
     /// Compiles the device code of a source file to PTX.

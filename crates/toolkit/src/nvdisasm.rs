@@ -9,9 +9,8 @@ use crate::find::Toolkit;
 use crate::life_ranges;
 use crate::process::Invocation;
 use crate::scratch::Scratch;
-use crate::tool::{Tool, ToolKind};
+use crate::tool::{Tool, ToolKind, patience};
 
-const LIMIT: Duration = Duration::from_secs(600);
 /// Life ranges take up to a hundred times the bytes of the cubin: 1.2 GB in the corpus.
 const OUTPUT_LIMIT: u64 = 1 << 32;
 
@@ -43,7 +42,7 @@ impl<'a> Nvdisasm<'a> {
     /// # Errors
     /// [`ToolError::Rejected`] when it cannot read the cubin.
     pub fn disassemble(&self, cubin: &[u8], options: &[&str]) -> Result<String, ToolError> {
-        let bytes = self.run(cubin, options, LIMIT)?;
+        let bytes = self.run(cubin, options, patience())?;
         String::from_utf8(bytes).map_err(|_| garbage("its text is not UTF-8"))
     }
 
@@ -53,7 +52,7 @@ impl<'a> Nvdisasm<'a> {
     /// [`ToolError::Rejected`] when it cannot read the cubin, [`ToolError::Garbage`] when it prints no life
     /// ranges.
     pub fn life_ranges(&self, cubin: &[u8]) -> Result<Vec<life_ranges::Section>, ToolError> {
-        self.life_ranges_within(cubin, LIMIT)
+        self.life_ranges_within(cubin, patience())
     }
 
     /// The same with a time limit of the caller's.
@@ -77,7 +76,7 @@ impl<'a> Nvdisasm<'a> {
     /// [`ToolError::Rejected`] when it cannot read the cubin, [`ToolError::Garbage`] when what it prints is
     /// not JSON.
     pub fn json(&self, cubin: &[u8]) -> Result<serde_json::Value, ToolError> {
-        let bytes = self.run(cubin, &["-json"], LIMIT)?;
+        let bytes = self.run(cubin, &["-json"], patience())?;
         serde_json::from_slice(&bytes)
             .map_err(|e| garbage(&format!("its JSON does not parse: {e}")))
     }

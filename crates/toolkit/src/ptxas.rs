@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::cubin;
 use crate::diagnostic::{self, Diagnostic};
 use crate::error::ToolError;
 use crate::find::Toolkit;
 use crate::process::Invocation;
 use crate::resources::{self, ModuleResources};
 use crate::scratch::Scratch;
-use crate::tool::{Tool, ToolKind};
+use crate::tool::{Tool, ToolKind, patience};
 
 /// One module to assemble. Start from [`PtxasJob::new`] and set what differs.
 #[derive(Debug, Clone)]
@@ -35,7 +36,7 @@ pub struct PtxasJob<'a> {
 }
 
 impl<'a> PtxasJob<'a> {
-    /// Default options, ten minutes at most.
+    /// Default options, [`patience`] at most.
     pub fn new(ptx: &'a str, gpu: &'a str) -> Self {
         PtxasJob {
             ptx,
@@ -45,7 +46,7 @@ impl<'a> PtxasJob<'a> {
             opt_level: None,
             lineinfo: false,
             extra: Vec::new(),
-            timeout: Duration::from_secs(600),
+            timeout: patience(),
         }
     }
 
@@ -69,6 +70,18 @@ impl<'a> PtxasJob<'a> {
         }
         args.extend(self.extra.iter().cloned());
         args
+    }
+
+    /// The kernels that the cubin must hold.
+    pub(crate) fn wanted(&self) -> Vec<&'a str> {
+        let names_some = |arg: &OsString| {
+            let arg = arg.to_string_lossy();
+            arg == "-e" || arg.starts_with("--entry") || arg.starts_with("-e=")
+        };
+        match self.extra.iter().any(names_some) {
+            true => Vec::new(),
+            false => cubin::entries(self.ptx),
+        }
     }
 }
 
@@ -97,10 +110,11 @@ impl Build {
         printed: &str,
         elapsed: Duration,
     ) -> Result<Build, ToolError> {
-        check_cubin(&cubin).map_err(|reason| ToolError::Garbage {
+        let garbage = |reason| ToolError::Garbage {
             tool: tool.to_owned(),
             reason,
-        })?;
+        };
+        cubin::functions(&cubin).map_err(garbage)?;
         let lines = printed
             .lines()
             .filter(|line| !line.contains("info    : Compile time = "));
@@ -114,25 +128,30 @@ impl Build {
         })
     }
 
+    /// Does the cubin hold every kernel of the module that it was made of, and the report say what each
+    /// needs? With `--entry` ptxas compiles fewer: [`PtxasJob::wanted`].
+    ///
+    /// # Errors
+    /// The cubin lacks one, or is not whole.
+    pub(crate) fn holds(&self, kernels: &[&str]) -> Result<bool, ToolError> {
+        let garbage = |reason| ToolError::Garbage {
+            tool: ToolKind::Ptxas.to_string(),
+            reason,
+        };
+        let functions = cubin::functions(&self.cubin).map_err(garbage)?;
+        if let Some(missing) = kernels.iter().find(|name| !functions.contains(**name)) {
+            return Err(garbage(format!("its cubin has no kernel `{missing}`")));
+        }
+        let is_told = |name: &str| {
+            let found = self.resources.kernel(name);
+            found.is_some_and(|kernel| kernel.registers.is_some())
+        };
+        Ok(kernels.iter().copied().all(is_told))
+    }
+
     /// Warnings and notes, without the resource report.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.resources.messages
-    }
-}
-
-/// `e_machine` of a device ELF file (EM_CUDA in the ELF registry of machine numbers).
-const EM_CUDA: u16 = 190;
-
-/// Whether the bytes are an ELF file for an NVIDIA GPU.
-fn check_cubin(bytes: &[u8]) -> Result<(), String> {
-    let machine = bytes.get(18..20).map(|b| u16::from_le_bytes([b[0], b[1]]));
-    match machine {
-        _ if bytes.is_empty() => Err("it wrote no cubin".to_owned()),
-        Some(EM_CUDA) if bytes.starts_with(b"\x7fELF") => Ok(()),
-        _ => Err(format!(
-            "the {} bytes that it wrote are no cubin",
-            bytes.len()
-        )),
     }
 }
 
@@ -209,6 +228,7 @@ impl<'a> Ptxas<'a> {
             });
         }
         let mut build = Build::new(name, scratch.read_if_there(&output)?, &printed, elapsed)?;
+        build.holds(&job.wanted())?;
         build
             .resources
             .messages

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::dirs::read_regular;
 use crate::error::ToolError;
 
 pub(crate) struct Scratch {
@@ -62,7 +63,7 @@ impl Scratch {
 
     /// The file's bytes; none where the tool wrote no file.
     pub fn read_if_there(&self, path: &Path) -> Result<Vec<u8>, ToolError> {
-        match std::fs::read(path) {
+        match read_regular(path) {
             Ok(bytes) => Ok(bytes),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             Err(e) => Err(ToolError::io(path, e)),

@@ -1,14 +1,17 @@
 //! One program of the toolkit: where it is, who said so, and which version it is.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::dirs::{cache_dir, write_atomically};
+use crate::dirs::{cache_dir, read_regular, write_atomically};
 use crate::error::ToolError;
+use crate::install::sha256_of;
 use crate::process::Invocation;
 
 /// A program of the CUDA toolkit that Warpwright uses.
@@ -150,10 +153,11 @@ pub struct Tool {
     /// Which of the searched places held it.
     pub origin: Origin,
     version: OnceLock<Version>,
+    digest: OnceLock<String>,
 }
 
 /// `--version` answers at once; a program that does not is not the tool.
-const VERSION_LIMIT: Duration = Duration::from_secs(20);
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
 
 impl Tool {
     pub(crate) fn new(kind: ToolKind, path: PathBuf, origin: Origin) -> Self {
@@ -162,11 +166,12 @@ impl Tool {
             path,
             origin,
             version: OnceLock::new(),
+            digest: OnceLock::new(),
         }
     }
 
     /// Its version. The first call ever runs `TOOL --version`; the answer is kept in the cache, by path,
-    /// size and modification time, so that later calls cost the reading of one small file.
+    /// size and times of change, so that later calls cost the reading of one small file.
     ///
     /// # Errors
     /// The program cannot be run, or does not answer as the tool does.
@@ -174,19 +179,20 @@ impl Tool {
         if let Some(version) = self.version.get() {
             return Ok(version);
         }
-        let stamp = Stamp::of(&self.path).map_err(|e| ToolError::io(&self.path, e))?;
-        let file = cache_dir().map(|dir| dir.join("versions").join(stamp.file_name()));
-        let version = match file.as_deref().and_then(|file| stamp.recall(file)) {
-            Some(version) => version,
-            None => {
-                let version = self.ask()?;
-                if let Some(file) = file {
-                    stamp.remember(&file, &version);
-                }
-                version
-            }
-        };
+        let version = remembered("versions", &self.path, || self.ask())?;
         Ok(self.version.get_or_init(|| version))
+    }
+
+    /// SHA-256 of the program's file: what tells apart two programs that call themselves the same version.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn digest(&self) -> Result<&str, ToolError> {
+        if let Some(digest) = self.digest.get() {
+            return Ok(digest);
+        }
+        let digest = digest_of(&self.path)?;
+        Ok(self.digest.get_or_init(|| digest))
     }
 
     pub(crate) fn ask(&self) -> Result<Version, ToolError> {
@@ -199,30 +205,56 @@ impl Tool {
     }
 }
 
-/// What identifies a program file without reading it.
+/// SHA-256 of a file that seldom changes, kept by path, size and times of change.
+pub(crate) fn digest_of(path: &Path) -> Result<String, ToolError> {
+    remembered("digests", path, || {
+        sha256_of(path).map_err(|e| ToolError::io(path, e))
+    })
+}
+
+/// What was found out about a file, from the cache while the file is unchanged.
+fn remembered<T: Serialize + DeserializeOwned>(
+    what: &str,
+    path: &Path,
+    find_out: impl FnOnce() -> Result<T, ToolError>,
+) -> Result<T, ToolError> {
+    let stamp = Stamp::of(path).map_err(|e| ToolError::io(path, e))?;
+    let file = cache_dir().map(|dir| dir.join(what).join(stamp.file_name()));
+    if let Some(known) = file.as_deref().and_then(|file| stamp.recall(file)) {
+        return Ok(known);
+    }
+    let found = find_out()?;
+    if let Some(file) = file {
+        stamp.remember(&file, &found);
+    }
+    Ok(found)
+}
+
+/// What identifies a file without reading it.
 #[derive(PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     path: PathBuf,
-    modified_ns: u128,
+    /// Device and number of the file, and when its contents and its state last changed, in nanoseconds.
+    file: (u64, u64),
+    modified_ns: (i64, i64),
+    changed_ns: (i64, i64),
     bytes: u64,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Remembered {
+struct Remembered<T> {
     stamp: Stamp,
-    version: Version,
+    found: T,
 }
 
 impl Stamp {
     fn of(path: &Path) -> std::io::Result<Stamp> {
         let data = std::fs::metadata(path)?;
-        let modified = data
-            .modified()?
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
         Ok(Stamp {
             path: path.to_path_buf(),
-            modified_ns: modified.as_nanos(),
+            file: (data.dev(), data.ino()),
+            modified_ns: (data.mtime(), data.mtime_nsec()),
+            changed_ns: (data.ctime(), data.ctime_nsec()),
             bytes: data.len(),
         })
     }
@@ -232,19 +264,29 @@ impl Stamp {
         format!("{}.json", crate::hex(&digest[..12]))
     }
 
-    fn recall(&self, file: &Path) -> Option<Version> {
-        let kept: Remembered = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
-        (kept.stamp == *self).then_some(kept.version)
+    fn recall<T: DeserializeOwned>(&self, file: &Path) -> Option<T> {
+        let kept: Remembered<T> = serde_json::from_slice(&read_regular(file).ok()?).ok()?;
+        (kept.stamp == *self).then_some(kept.found)
     }
 
     /// Best effort: a cache that cannot be written only costs time.
-    fn remember(self, file: &Path, version: &Version) {
-        let kept = Remembered {
-            stamp: self,
-            version: version.clone(),
-        };
+    fn remember<T: Serialize>(self, file: &Path, found: &T) {
+        let kept = Remembered { stamp: self, found };
         if let Ok(bytes) = serde_json::to_vec(&kept) {
             let _ = write_atomically(file, &bytes);
         }
     }
 }
+
+/// The limit of a run that nobody gave another one: [`PATIENCE_VARIABLE`], else five minutes. ptxas needs
+/// a second for nearly every kernel; one that hangs must not hold up its caller for hours.
+pub fn patience() -> Duration {
+    const DEFAULT: Duration = Duration::from_secs(300);
+    let given = std::env::var(PATIENCE_VARIABLE).ok();
+    let seconds = given.and_then(|text| text.parse::<f64>().ok());
+    let limit = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    limit.filter(|limit| !limit.is_zero()).unwrap_or(DEFAULT)
+}
+
+/// Seconds after which a tool is given up.
+pub const PATIENCE_VARIABLE: &str = "WARPWRIGHT_TOOL_SECONDS";

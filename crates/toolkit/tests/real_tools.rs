@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use warpwright_toolkit::testing::require_toolkit;
-use warpwright_toolkit::{BuildCache, NvccJob, PtxasJob, Severity, ToolError};
+use warpwright_toolkit::{
+    BuildCache, FindOptions, NvccJob, PtxasJob, Severity, ToolError, Toolkit,
+};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -193,7 +195,7 @@ fn builds_are_kept_checked_and_evicted() {
         "other text, other entry"
     );
 
-    for damage in [&b""[..], b"WWBUILD2", &[7; 5000]] {
+    for damage in [&b""[..], b"WWBUILD3", &[7; 5000]] {
         files(dir.path())
             .iter()
             .for_each(|file| fs::write(file, damage).unwrap());
@@ -280,4 +282,92 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     shards
         .flat_map(|s| fs::read_dir(s).unwrap().map(|e| e.unwrap().path()))
         .collect()
+}
+
+/// A toolkit whose ptxas is a script around the real one.
+fn wrapped(body: &str) -> Option<(tempfile::TempDir, Toolkit)> {
+    use std::os::unix::fs::PermissionsExt;
+    let real = require_toolkit("a wrapped ptxas")?;
+    let real = real.ptxas().unwrap().tool().path.clone();
+    let dir = tempfile::tempdir().unwrap();
+    let script = dir.path().join("ptxas");
+    fs::write(
+        &script,
+        format!("#!/bin/sh\nreal='{}'\n{body}\n", real.display()),
+    )
+    .unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let explicit_dir = Some(dir.path().to_path_buf());
+    let toolkit = Toolkit::find(&FindOptions { explicit_dir }).unwrap();
+    Some((dir, toolkit))
+}
+
+const KERNEL: &str =
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+
+#[test]
+fn a_build_without_its_report_is_not_kept_and_another_program_has_entries_of_its_own() {
+    let Some((_mute_dir, mute)) = wrapped("exec \"$real\" \"$@\" >/dev/null 2>&1") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let cache = BuildCache::open(dir.path().to_path_buf(), 1 << 20);
+    let job = PtxasJob::new(KERNEL, "sm_90");
+    for _ in 0..2 {
+        let build = cache.ptxas(&mute.ptxas().unwrap(), &job).unwrap();
+        assert!(!build.cached && build.resources.kernel("k").is_none());
+    }
+    let (_dir, plain) = wrapped("exec \"$real\" \"$@\"").unwrap();
+    let build = cache.ptxas(&plain.ptxas().unwrap(), &job).unwrap();
+    assert!(!build.cached && build.resources.kernel("k").is_some());
+    assert!(cache.ptxas(&plain.ptxas().unwrap(), &job).unwrap().cached);
+    // The same version, but not the same program.
+    let (_dir, other) = wrapped("exec \"$real\" \"$@\" # other").unwrap();
+    assert!(!cache.ptxas(&other.ptxas().unwrap(), &job).unwrap().cached);
+}
+
+#[test]
+fn a_cubin_that_is_cut_or_of_another_module_is_an_error_each_time() {
+    let cut = "\"$real\" \"$@\" || exit 1; for last; do :; done; head -c 100 \"$last\" > \"$last.cut\"; \
+               mv \"$last.cut\" \"$last\"";
+    let other = "for file; do case \"$file\" in *.ptx) sed -i s/k/other/ \"$file\";; esac; done; exec \"$real\" \"$@\"";
+    for (body, reason) in [(cut, "not whole"), (other, "has no kernel `k`")] {
+        let Some((_dir, toolkit)) = wrapped(body) else {
+            return;
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let cache = BuildCache::open(dir.path().to_path_buf(), 1 << 20);
+        for _ in 0..2 {
+            let job = PtxasJob::new(KERNEL, "sm_90");
+            let error = cache.ptxas(&toolkit.ptxas().unwrap(), &job).unwrap_err();
+            assert!(matches!(error, ToolError::Garbage { .. }), "{error:?}");
+            assert!(error.to_string().contains(reason), "{error}");
+        }
+        assert!(
+            fs::read_dir(dir.path()).unwrap().next().is_none(),
+            "nothing is kept"
+        );
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_an_entry_is_no_entry() {
+    let Some(toolkit) = require_toolkit("a_pipe_in_the_place_of_an_entry_is_no_entry") else {
+        return;
+    };
+    let ptxas = toolkit.ptxas().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let cache = BuildCache::open(dir.path().to_path_buf(), 1 << 20);
+    let job = PtxasJob::new(KERNEL, "sm_90");
+    cache.ptxas(&ptxas, &job).unwrap();
+    for file in files(dir.path()) {
+        fs::remove_file(&file).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+    }
+    assert!(!cache.ptxas(&ptxas, &job).unwrap().cached);
+    assert!(
+        cache.ptxas(&ptxas, &job).unwrap().cached,
+        "it took the pipe's place"
+    );
 }

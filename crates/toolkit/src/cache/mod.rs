@@ -1,7 +1,8 @@
 //! Builds, kept by content.
 //!
-//! An entry's name is the SHA-256 of all that decides the result: the full `--version` text of the tool, the
-//! arguments, the contents of files that the arguments name, and the input. An entry carries a digest of
+//! An entry's name is the SHA-256 of all that decides the result: the digests of the programs, the
+//! arguments, the contents of files that the arguments name, and the input; for nvcc also the environment and
+//! the working folder. A build whose report is incomplete is not kept. An entry carries a digest of
 //! itself; one that does not match is thrown away and built again. Entries appear by renaming, so that
 //! several processes can share the directory. The oldest-used entries go when the directory outgrows its
 //! limit.
@@ -12,24 +13,23 @@
 
 mod store;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use self::store::{Key, Store};
 use crate::diagnostic::Diagnostic;
-use crate::dirs::cache_dir;
+use crate::dirs::{cache_dir, read_regular};
+use crate::environment::{self, host_compilers};
 use crate::error::ToolError;
 use crate::install::sha256_of;
 use crate::nvcc::{Nvcc, NvccJob, NvccOutput};
 use crate::ptxas::{Build, Ptxas, PtxasJob};
+use crate::tool::digest_of;
 
 /// Default limit, in bytes.
 const DEFAULT_LIMIT: u64 = 2 << 30;
-
-/// Variables that add to the arguments of nvcc.
-const NVCC_VARIABLES: [&str; 2] = ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"];
 
 /// Keeps what ptxas and nvcc made. Cheap to share between threads.
 #[derive(Debug)]
@@ -75,19 +75,20 @@ impl BuildCache {
         let Some(store) = &self.store else {
             return ptxas.run(job);
         };
-        let mut key = Key::new("ptxas").with(ptxas.tool().version()?.text.as_bytes());
-        for arg in job.arguments() {
-            key = key
-                .with(arg.as_encoded_bytes())
-                .with(&named_file(&arg).unwrap_or_default());
-        }
+        let key = Key::new("ptxas").with(ptxas.tool().digest()?.as_bytes());
+        let key = with_arguments(key, &job.arguments());
         let name = key.with(job.ptx.as_bytes()).name();
+        let wanted = job.wanted();
         if let Some((mut build, cubin)) = store.load::<Build>(&name) {
             (build.cubin, build.cached) = (cubin, true);
-            return Ok(build);
+            if matches!(build.holds(&wanted), Ok(true)) {
+                return Ok(build);
+            }
         }
         let build = ptxas.run(job)?;
-        store.save(&name, &build, &build.cubin);
+        if build.holds(&wanted)? {
+            store.save(&name, &build, &build.cubin);
+        }
         Ok(build)
     }
 
@@ -99,14 +100,19 @@ impl BuildCache {
         let Some(store) = &self.store else {
             return nvcc.to_ptx(job);
         };
-        let mut key = Key::new("nvcc").with(nvcc.tool().version()?.text.as_bytes());
-        for arg in job.arguments() {
-            key = key.with(arg.as_encoded_bytes());
+        let mut key = with_arguments(Key::new("nvcc"), &job.arguments());
+        for part in nvcc.parts().into_iter().chain(host_compilers()) {
+            key = key
+                .with(part.as_os_str().as_encoded_bytes())
+                .with(digest_of(&part)?.as_bytes());
         }
-        for name in NVCC_VARIABLES {
-            let value = std::env::var_os(name).unwrap_or_default();
-            key = key.with(value.as_encoded_bytes());
+        for (name, value) in environment::relevant() {
+            key = key
+                .with(name.as_encoded_bytes())
+                .with(value.as_encoded_bytes());
         }
+        let folder = std::env::current_dir().unwrap_or_default();
+        key = key.with(folder.as_os_str().as_encoded_bytes());
         let source = std::path::absolute(job.source).map_err(|e| ToolError::io(job.source, e))?;
         let name = key.with(source.as_os_str().as_encoded_bytes()).name();
         if let Some((report, ptx)) = store.load::<NvccReport>(&name)
@@ -143,11 +149,17 @@ fn unchanged(path: &Path, digest: &str) -> bool {
     sha256_of(path).is_ok_and(|found| found == digest)
 }
 
+/// Arguments, and the contents of the files that they name.
+fn with_arguments(key: Key, arguments: &[OsString]) -> Key {
+    arguments.iter().fold(key, |key, arg| {
+        key.with(arg.as_encoded_bytes())
+            .with(&named_file(arg).unwrap_or_default())
+    })
+}
+
 /// The contents of the file that an argument (`FILE` or `--option=FILE`) names, if it does.
 fn named_file(arg: &OsStr) -> Option<Vec<u8>> {
     let text = arg.to_string_lossy();
     let value = text.split_once('=').map_or(&*text, |(_, value)| value);
-    let path = Path::new(value);
-    std::fs::metadata(path).ok().filter(|m| m.is_file())?;
-    std::fs::read(path).ok()
+    read_regular(Path::new(value)).ok()
 }

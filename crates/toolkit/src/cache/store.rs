@@ -9,10 +9,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use crate::dirs::write_atomically;
+use crate::dirs::{read_regular, write_atomically};
 
 /// First bytes of an entry; the number changes with the format.
-const MAGIC: &[u8; 8] = b"WWBUILD2";
+const MAGIC: &[u8; 8] = b"WWBUILD3";
 /// Length of a SHA-256 digest in bytes.
 const DIGEST: usize = 32;
 
@@ -63,7 +63,7 @@ impl Store {
     /// The report and the file of an entry. A damaged one is thrown away.
     pub fn load<T: DeserializeOwned>(&self, name: &str) -> Option<(T, Vec<u8>)> {
         let path = self.path(name);
-        let bytes = fs::read(&path).ok()?;
+        let bytes = read_regular(&path).ok()?;
         let Some(entry) = decode(&bytes) else {
             let _ = fs::remove_file(&path);
             return None;

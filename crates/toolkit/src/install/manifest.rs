@@ -1,11 +1,12 @@
 //! What an installation consists of, file by file: written last, checked by the next run.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+
+use crate::dirs::open_regular;
 
 /// Its name in the toolkit's directory. Where it is missing, there is no installation.
 pub(crate) const NAME: &str = "installed.json";
@@ -80,7 +81,7 @@ impl Manifest {
 
 /// SHA-256 of a file, in hexadecimal.
 pub(crate) fn sha256_of(path: &Path) -> std::io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
