@@ -54,6 +54,16 @@ pub enum FatbinError {
         /// Bytes of the old payload, padding included.
         room: usize,
     },
+    /// Far more would come out than went in.
+    #[error(
+        "its fat binary says that {bytes} bytes come out of it; for a file of its size, {limit} are read"
+    )]
+    TooMuch {
+        /// Bytes when not compressed, of what was asked for so far.
+        bytes: u64,
+        /// What is decompressed of this file in all.
+        limit: u64,
+    },
     /// The entry is not a cubin, or there is none of that number.
     #[error("entry {0} of its fat binary is no cubin")]
     NoCubin(usize),
@@ -121,12 +131,45 @@ impl Fatbin {
         self.bytes
     }
 
+    /// The contents of some entries, decompressed, with their numbers. What a damaged or hostile file says of
+    /// its sizes does not fill the memory: 64 times the file's own size may come out, and 64 MiB more.
+    ///
+    /// # Errors
+    /// One cannot be decompressed, or too much would come out.
+    pub fn extract(
+        &self,
+        wanted: impl Fn(&Entry) -> bool,
+    ) -> Result<Vec<(usize, Vec<u8>)>, FatbinError> {
+        let limit = self.limit();
+        let mut bytes = 0u64;
+        let mut found = Vec::new();
+        for (index, entry) in self.entries.iter().enumerate() {
+            if wanted(entry) {
+                bytes = bytes.saturating_add(entry.size as u64);
+                if bytes > limit {
+                    return Err(FatbinError::TooMuch { bytes, limit });
+                }
+                found.push((index, self.contents(index)?));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Bytes that may come out of this file.
+    fn limit(&self) -> u64 {
+        (self.bytes.len() as u64).saturating_mul(64) + (64 << 20)
+    }
+
     /// The contents of an entry, decompressed.
     ///
     /// # Errors
     /// There is no such entry, or it cannot be decompressed.
     pub fn contents(&self, index: usize) -> Result<Vec<u8>, FatbinError> {
         let entry = self.entries.get(index).ok_or(FatbinError::NoCubin(index))?;
+        let (bytes, limit) = (entry.size as u64, self.limit());
+        if bytes > limit {
+            return Err(FatbinError::TooMuch { bytes, limit });
+        }
         let stored = &self.bytes[entry.payload.start..entry.payload.start + entry.stored];
         payload::unpack(index, entry, stored)
     }
@@ -245,6 +288,23 @@ mod tests {
             assert_eq!(read.contents(1), Ok(other.clone()));
         }
         assert_eq!(fat.replace(0, &old), Ok(file));
+    }
+
+    /// Entries that are small in the file and large outside of it.
+    #[test]
+    fn a_bomb_is_not_set_off() {
+        let zeros = payload::pack(&vec![0; 1 << 20]);
+        let entries: Vec<_> = (0..200)
+            .map(|_| (2, 90, 0x8011, &zeros[..], 1 << 20))
+            .collect();
+        let file = container(&entries);
+        let fat = Fatbin::parse(&file).expect("the headers are fine");
+        assert!(file.len() < 1 << 20 && fat.contents(0).is_ok());
+        let error = fat.extract(|_| true);
+        assert!(matches!(error, Err(FatbinError::TooMuch { .. })));
+        let file = container(&[(2, 90, 0x8011, &zeros, 1 << 30)]);
+        let fat = Fatbin::parse(&file).expect("the headers are fine");
+        assert!(matches!(fat.contents(0), Err(FatbinError::TooMuch { .. })));
     }
 
     #[test]

@@ -91,6 +91,10 @@ fn container(
     while at < range.end {
         let entry = entry(&bytes[..range.end], at, section)?;
         at = entry.payload.end;
+        // Sections that lie over each other would name the same entries again and again.
+        if found.len() > bytes.len() / ENTRY {
+            return Err(damaged("it has more entries than there is room for"));
+        }
         found.push(entry);
     }
     Ok(())
