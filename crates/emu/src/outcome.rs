@@ -16,6 +16,8 @@ pub struct Options {
     pub races: bool,
     /// Warp instructions that one block may execute.
     pub budget: u64,
+    /// Warp instructions that all blocks of a launch may execute together; beginning a block counts as some.
+    pub total: u64,
     /// Run the blocks one after the other even where they could run in parallel.
     pub sequential: bool,
     /// Bytes of the heap behind `malloc`.
@@ -28,6 +30,7 @@ impl Default for Options {
             uninitialised: false,
             races: false,
             budget: 1 << 30,
+            total: 1 << 34,
             sequential: false,
             heap: 8 << 20,
         }

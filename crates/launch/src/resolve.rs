@@ -25,6 +25,9 @@ const MAX_PARAMETER_BYTES: usize = 32764;
 const MAX_VALUE_ALIGN: i128 = 256;
 const MAX_BUFFER_ALIGN: i128 = 1 << 30;
 
+/// Most bytes of a name: with an ending it is still a file's name.
+const MAX_NAME_BYTES: usize = 200;
+
 /// Most bytes of a buffer: more than any device's memory, and far from overflowing an address.
 const MAX_BUFFER_BYTES: u64 = 1 << 48;
 
@@ -430,6 +433,15 @@ impl<'a> Resolver<'a> {
         let tables = self.document.args.iter().chain(&self.document.symbols);
         let mut seen = std::collections::BTreeSet::new();
         for (name, table) in names.zip(tables) {
+            // A name becomes a file's (`run --save`), so it is not to lead anywhere else.
+            let is_plain = !name.is_empty()
+                && name.len() <= MAX_NAME_BYTES
+                && !name.starts_with('.')
+                && !name.contains(|c: char| c == '/' || c == '\\' || c.is_control());
+            if !is_plain {
+                let message = "a name is not empty, begins with no dot and has no slash and no control character";
+                return Err(self.error(table.get_ref().name.span(), message));
+            }
             if !seen.insert(name) {
                 let message = format!("there are two arguments `{name}`");
                 return Err(self.error(table.get_ref().name.span(), message));

@@ -29,6 +29,8 @@ pub(crate) struct Block<'a> {
     pub counts: Counts,
     /// Warp instructions executed; `%clock`.
     pub clock: u64,
+    /// At this clock the launch has spent all that it may.
+    pub left: u64,
 }
 
 /// Extents of the launch.
@@ -119,6 +121,7 @@ impl<'a> BlockRun<'a> {
                 counts: Counts::new(program.sites.len()),
                 printed: String::new(),
                 clock: 0,
+                left: u64::MAX,
                 program,
                 memory,
                 options,
@@ -149,7 +152,7 @@ impl<'a> BlockRun<'a> {
                         return Err(self.fault(index, *trouble, &strand));
                     }
                 }
-                if self.block.clock > self.block.options.budget {
+                if self.block.clock > self.block.options.budget.min(self.block.left) {
                     return Err(self.out_of_budget());
                 }
             }
@@ -191,10 +194,16 @@ impl<'a> BlockRun<'a> {
 
     fn out_of_budget(&self) -> Box<Fault> {
         let (warp, strand) = self.any_strand(|s| s.wait == Wait::Ready);
-        let message = format!(
-            "the block has executed {} warp instructions without coming to its end",
-            self.block.clock
-        );
+        let message = match self.block.clock > self.block.options.budget {
+            true => format!(
+                "the block has executed {} warp instructions without coming to its end",
+                self.block.clock
+            ),
+            false => format!(
+                "the launch has executed {} warp instructions without coming to its end",
+                self.block.options.total
+            ),
+        };
         let trouble = Trouble::new(FaultKind::Budget, Warp::first(strand.mask), message);
         self.fault(warp, *trouble, &strand)
     }

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use warpwright_launch::{Arg, Buffer, Launch};
 
 use super::block::{BlockRun, Grid, Progress};
+use super::host::print;
 use crate::fault::{EmuError, Fault};
 use crate::memory::{Allocation, Memory, slot_address};
 use crate::outcome::{Counts, Options, Outcome, Results};
@@ -26,8 +27,48 @@ const MAX_SHARED: u64 = 16 << 20;
 /// Warp instructions of a block before those that wait get a turn.
 const BLOCK_SLICE: u64 = 1 << 20;
 
-/// Counts and output of finished blocks.
-type Finished = (Counts, String);
+/// Blocks between two looks at what the launch has spent. A fixed number, so that the block at which a launch
+/// runs out does not depend on the number of processors.
+const WAVE: u64 = 1 << 12;
+
+/// What it costs to begin a block, in warp instructions: an empty grid of two thousand million blocks takes
+/// hours as well.
+const BLOCK_START: u64 = 128;
+
+/// What the blocks of a launch may print together, in bytes.
+const MAX_PRINTED: usize = 16 << 20;
+
+/// What finished blocks leave.
+struct Finished {
+    counts: Counts,
+    printed: String,
+    /// Warp instructions.
+    spent: u64,
+}
+
+impl Finished {
+    fn new(program: &Program) -> Finished {
+        Finished {
+            counts: Counts::new(program.sites.len()),
+            printed: String::new(),
+            spent: 0,
+        }
+    }
+
+    fn of(block: BlockRun<'_>) -> Finished {
+        Finished {
+            counts: block.block.counts,
+            printed: block.block.printed,
+            spent: block.block.clock + BLOCK_START,
+        }
+    }
+
+    fn add(&mut self, more: &Finished) {
+        self.counts.merge(&more.counts);
+        self.spent += more.spent;
+        print(&mut self.printed, &more.printed, MAX_PRINTED);
+    }
+}
 
 impl Program {
     /// Runs the kernel. `inputs` are the initial contents of the launch's buffers, in the order of
@@ -48,7 +89,9 @@ impl Program {
             true => self.run_in_order(&setup, options, blocks),
             false => self.run_in_parallel(&setup, options, blocks),
         };
-        let (counts, printed) = match finished {
+        let Finished {
+            counts, printed, ..
+        } = match finished {
             Ok(finished) => finished,
             Err(fault) => return Ok(Outcome::Faulted(fault)),
         };
@@ -70,16 +113,19 @@ impl Program {
         setup: &'a Setup,
         options: &'a Options,
         number: u64,
+        left: u64,
     ) -> Option<BlockRun<'a>> {
         let index = Grid::unravel(setup.grid.grid, number);
-        BlockRun::new(
+        let mut block = BlockRun::new(
             self,
             &setup.memory,
             options,
             &setup.params,
             setup.grid,
             index,
-        )
+        )?;
+        block.block.left = left;
+        Some(block)
     }
 
     fn run_in_parallel(
@@ -88,18 +134,33 @@ impl Program {
         options: &Options,
         blocks: u64,
     ) -> Result<Finished, Box<Fault>> {
+        let mut all = Finished::new(self);
+        for start in (0..blocks).step_by(WAVE as usize) {
+            let left = options.total.saturating_sub(all.spent);
+            let wave = start..(start + WAVE).min(blocks);
+            all.add(&self.run_wave(setup, options, wave, left)?);
+        }
+        Ok(all)
+    }
+
+    /// Runs some blocks; together they may be the first to exceed what is left for the launch, none may alone.
+    fn run_wave(
+        &self,
+        setup: &Setup,
+        options: &Options,
+        wave: std::ops::Range<u64>,
+        left: u64,
+    ) -> Result<Finished, Box<Fault>> {
         // Blocks behind a fault need not run; those before it still decide which fault is reported.
         let faulted = AtomicU64::new(u64::MAX);
         let run = |number: u64| -> Option<Result<Finished, (u64, Box<Fault>)>> {
             if number > faulted.load(Relaxed) {
                 return None;
             }
-            let mut block = self.block(setup, options, number)?;
+            let mut block = self.block(setup, options, number, left)?;
             loop {
                 match block.run(BLOCK_SLICE) {
-                    Ok(Progress::Finished) => {
-                        return Some(Ok((block.block.counts, block.block.printed)));
-                    }
+                    Ok(Progress::Finished) => return Some(Ok(Finished::of(block))),
                     Ok(Progress::Unfinished) if number > faulted.load(Relaxed) => return None,
                     Ok(Progress::Unfinished) => {}
                     Err(fault) => {
@@ -110,33 +171,27 @@ impl Program {
             }
         };
         // Chunks keep the counts of finished blocks few.
+        let blocks = wave.end - wave.start;
         let chunk = (blocks / (8 * rayon::current_num_threads() as u64)).clamp(1, 64);
         let chunks: Vec<_> = (0..blocks.div_ceil(chunk))
             .into_par_iter()
             .map(|c| {
-                let mut counts = Counts::new(self.sites.len());
-                let mut printed = String::new();
+                let mut all = Finished::new(self);
                 for number in c * chunk..((c + 1) * chunk).min(blocks) {
-                    match run(number) {
-                        Some(Ok((more, text))) => {
-                            counts.merge(&more);
-                            printed.push_str(&text);
-                        }
+                    match run(wave.start + number) {
+                        Some(Ok(more)) => all.add(&more),
                         Some(Err(fault)) => return Err(fault),
                         None => {}
                     }
                 }
-                Ok((counts, printed))
+                Ok(all)
             })
             .collect();
-        let mut total = (Counts::new(self.sites.len()), String::new());
+        let mut total = Finished::new(self);
         let mut first: Option<(u64, Box<Fault>)> = None;
         for chunk in chunks {
             match chunk {
-                Ok((counts, printed)) => {
-                    total.0.merge(&counts);
-                    total.1.push_str(&printed);
-                }
+                Ok(more) => total.add(&more),
                 Err(fault) if first.as_ref().is_none_or(|f| fault.0 < f.0) => first = Some(fault),
                 Err(_) => {}
             }
@@ -153,13 +208,17 @@ impl Program {
         options: &Options,
         blocks: u64,
     ) -> Result<Finished, Box<Fault>> {
-        let mut counts = Counts::new(self.sites.len());
+        let mut all = Finished::new(self);
         let mut printed: Vec<(u64, String)> = Vec::new();
         let mut waiting: Vec<(u64, BlockRun<'_>)> = Vec::new();
         let mut next = 0;
         while next < blocks || !waiting.is_empty() {
             let begun = match next < blocks {
-                true => self.block(setup, options, next).map(|block| (next, block)),
+                true => {
+                    all.spent += BLOCK_START;
+                    let block = self.block(setup, options, next, u64::MAX);
+                    block.map(|block| (next, block))
+                }
                 false => None,
             };
             next += 1;
@@ -168,10 +227,14 @@ impl Program {
                 .chain(begun)
                 .collect();
             for (number, mut block) in turn {
-                match block.run(BLOCK_SLICE)? {
+                let before = block.block.clock;
+                block.block.left = before + options.total.saturating_sub(all.spent);
+                let progress = block.run(BLOCK_SLICE)?;
+                all.spent += block.block.clock - before;
+                match progress {
                     Progress::Unfinished => waiting.push((number, block)),
                     Progress::Finished => {
-                        counts.merge(&block.block.counts);
+                        all.counts.merge(&block.block.counts);
                         if !block.block.printed.is_empty() {
                             printed.push((number, block.block.printed));
                         }
@@ -180,7 +243,10 @@ impl Program {
             }
         }
         printed.sort_by_key(|(number, _)| *number);
-        Ok((counts, printed.into_iter().map(|(_, text)| text).collect()))
+        for (_, text) in &printed {
+            print(&mut all.printed, text, MAX_PRINTED);
+        }
+        Ok(all)
     }
 }
 

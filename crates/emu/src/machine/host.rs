@@ -13,6 +13,19 @@ use crate::program::{Access, AccessSpace, Arg, HostFunction, Src};
 /// Longest string read from device memory.
 const MAX_STRING: u64 = 1 << 16;
 
+/// What a block may print, in bytes: as much as the device's buffer holds for a whole launch by default.
+const MAX_PRINTED: usize = 1 << 20;
+
+/// Adds to what was printed, as long as it fits; what does not is said once.
+pub(super) fn print(printed: &mut String, text: &str, limit: usize) {
+    const MORE: &str = "\n… more was printed than is kept\n";
+    if printed.len() + text.len() <= limit {
+        printed.push_str(text);
+    } else if !printed.ends_with(MORE) {
+        printed.push_str(MORE);
+    }
+}
+
 impl Warp {
     /// Calls a host function for each lane.
     pub fn host_call(
@@ -42,7 +55,7 @@ impl Warp {
                 HostFunction::Printf => {
                     let (format, list) = (arg(self, block, 0), arg(self, block, 1));
                     let text = self.format(block, frame, lane, format, list)?;
-                    block.printed.push_str(&text);
+                    print(&mut block.printed, &text, MAX_PRINTED);
                     text.len() as u64
                 }
                 HostFunction::AssertFail => {
