@@ -3,6 +3,8 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+use crate::input::Places;
+
 /// Decides what each thread of a CUDA kernel keeps in registers, and writes a faster kernel.
 #[derive(Debug, Parser)]
 #[command(name = "warpwright", version, max_term_width = 100)]
@@ -48,6 +50,65 @@ pub enum Command {
     GpuWorker,
     #[command(hide = true)]
     GpuSelftest(SelftestArgs),
+}
+
+impl Command {
+    /// What it reads and writes.
+    pub fn places(&self) -> Places<'_> {
+        let mut all = Places::default();
+        let kernel = match self {
+            Command::Explain(args) => {
+                all.reads.push(&args.file);
+                all.writes.extend(args.output.report.as_deref());
+                Some(&args.kernel)
+            }
+            Command::Opt(args) => {
+                all.reads.push(&args.file);
+                all.writes.push(&args.output);
+                all.writes.extend(args.show.report.as_deref());
+                all.folders.extend(args.keep.as_deref());
+                Some(&args.kernel)
+            }
+            Command::Tune(args) => {
+                all.reads.extend(args.file.as_deref());
+                all.reads.extend(args.import.as_deref());
+                all.writes.extend(args.output.as_deref());
+                all.writes.extend(args.export.as_deref());
+                all.writes.extend(args.show.report.as_deref());
+                all.folders.extend(args.build_only.as_deref());
+                Some(&args.kernel)
+            }
+            Command::Check(args) => {
+                all.reads.extend([args.a.as_path(), &args.b]);
+                None
+            }
+            Command::Run(args) => {
+                all.reads.push(&args.file);
+                all.reads.extend(args.setup.launch.as_deref());
+                all.folders.extend(args.save.as_deref());
+                None
+            }
+            Command::Pass(args) => {
+                all.reads.extend(args.file.as_deref());
+                all.writes.extend(args.output.as_deref());
+                Some(&args.kernel)
+            }
+            Command::Report(args) => {
+                all.reads.extend(args.results.iter().map(PathBuf::as_path));
+                all.reads.extend(args.goals.as_deref());
+                None
+            }
+            Command::GpuSelftest(args) => {
+                all.writes.push(&args.output);
+                None
+            }
+            Command::Sass(_) | Command::Occupancy(_) | Command::Toolkit(_) | Command::GpuWorker => {
+                None
+            }
+        };
+        all.reads.extend(kernel.and_then(|k| k.launch.as_deref()));
+        all
+    }
 }
 
 /// Which kernel, for which GPU, launched how.
@@ -268,7 +329,7 @@ pub struct RunArgs {
     /// Report shared-memory races
     #[arg(long)]
     pub races: bool,
-    /// Stop after this many instructions per thread
+    /// Stop once the launch has executed this many warp instructions [default: 16 Gi, a block 1 Gi]
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,
     /// Print one JSON document on stdout and nothing else there

@@ -47,13 +47,11 @@ pub fn of(input: &Input, gpu: Option<&Gpu>) -> Result<DeviceCode, Failure> {
     let fail = |e: FatbinError| Failure::input(format!("`{name}`: {e}"));
     let fat = Fatbin::parse(&input.bytes).map_err(fail)?;
     let sm = architecture(&name, &fat, gpu)?;
-    let entries = fat.entries().iter().enumerate();
-    let entries = entries.filter(|(_, e)| e.kind == Kind::Cubin && e.sm == sm);
-    let cubins = entries.map(|(entry, _)| {
-        let bytes = fat.contents(entry).map_err(fail)?;
-        Ok(Embedded { entry, bytes })
-    });
-    let mut cubins = cubins.collect::<Result<Vec<_>, Failure>>()?;
+    let cubins = fat.extract(|e| e.kind == Kind::Cubin && e.sm == sm);
+    let cubins = cubins.map_err(fail)?.into_iter();
+    let mut cubins: Vec<Embedded> = cubins
+        .map(|(entry, bytes)| Embedded { entry, bytes })
+        .collect();
     // Beside what the device linker made, a program may keep what it was made of: that is never loaded.
     let is_linked = |cubin: &Embedded| {
         let elf = Elf::parse(&cubin.bytes);

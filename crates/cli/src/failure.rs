@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::terminal::printable;
+
 /// Why a command stopped.
 #[derive(Debug)]
 pub enum Failure {
@@ -25,10 +27,23 @@ pub enum Failure {
     Quiet(u8),
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Input(report) => write!(f, "{report}"),
+            Failure::Rendered(text) | Failure::Usage(text) | Failure::Internal(text) => {
+                f.write_str(text)
+            }
+            Failure::Missing { what, .. } => f.write_str(what),
+            Failure::Quiet(code) => write!(f, "exit code {code}"),
+        }
+    }
+}
+
 impl Failure {
     /// Wrong input, described by one sentence without a place in a file.
     pub fn input(message: impl fmt::Display + fmt::Debug + Send + Sync + 'static) -> Self {
-        Failure::Input(miette::Report::msg(message))
+        Failure::Input(miette::Report::msg(printable(&message.to_string())))
     }
 
     /// The exit code of the contract.
@@ -46,7 +61,8 @@ impl Failure {
     pub fn report(self) -> ExitCode {
         let code = self.code();
         match self {
-            Failure::Input(report) => eprintln!("{report:?}"),
+            // Its text was made printable when it was made; the colours are miette's.
+            Failure::Input(report) => std::eprintln!("{report:?}"),
             Failure::Rendered(text) => eprintln!("{}", text.trim_end()),
             Failure::Usage(message) => eprintln!("error: {message}\n\nsee `warpwright --help`"),
             Failure::Missing {

@@ -1,11 +1,16 @@
 //! Reading what the user names, and writing results without ever leaving half a file.
 
 use miette::{LabeledSpan, NamedSource, miette};
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 use warpwright_sass::elf::header::EM_CUDA;
 
 use crate::failure::Failure;
+use crate::terminal::printable;
 
 /// What a FILE is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +33,10 @@ const FATBIN: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
 /// A file's bytes and level.
 #[derive(Debug)]
 pub struct Input {
-    /// As the user wrote it.
+    /// As the user wrote it, for people: a name need not be text.
     pub name: String,
+    /// Where it is.
+    pub path: PathBuf,
     /// What it is.
     pub level: Level,
     /// The contents.
@@ -38,28 +45,105 @@ pub struct Input {
 
 /// Larger files are refused: no compiler makes such PTX, and spans are 32 bits wide.
 const LARGEST_INPUT: u64 = 1 << 30;
+/// The same for devices and pipes, which do not say how much they hold.
+const LARGEST_STREAM: u64 = 1 << 28;
+/// How long a pipe that nobody writes to, and one whose writer is silent, is waited for.
+const NO_WRITER: Duration = Duration::from_secs(1);
+const SILENT_WRITER: Duration = Duration::from_secs(60);
+
+/// Device and number of every file that was read: none of them is ever written.
+static READ: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let data = std::fs::metadata(path).ok()?;
+    Some((data.dev(), data.ino()))
+}
+
+fn was_read(path: &Path) -> bool {
+    let read = READ
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    identity(path).is_some_and(|file| read.contains(&file))
+}
+
+/// The bytes of a file that the user names, which becomes an input: nothing can be written over it.
+pub fn contents(path: &Path) -> Result<Vec<u8>, Failure> {
+    contents_within(path, LARGEST_INPUT)
+}
+
+/// The same, with a limit in bytes.
+pub fn contents_within(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
+    let name = path.display();
+    let fail = |e: std::io::Error| Failure::input(format!("cannot read `{name}`: {e}"));
+    // A pipe without a writer would block the opening for ever.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = File::options().read(true).custom_flags(flags).open(path);
+    let file = file.map_err(fail)?;
+    let data = file.metadata().map_err(fail)?;
+    if data.is_dir() {
+        return Err(Failure::input(format!("`{name}` is a folder")));
+    }
+    let limit = match data.is_file() {
+        true => {
+            let mut read = READ
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            read.push((data.dev(), data.ino()));
+            limit
+        }
+        false => limit.min(LARGEST_STREAM),
+    };
+    let too_large = || Failure::input(format!("`{name}` is larger than {} MiB", limit >> 20));
+    if data.len() > limit {
+        return Err(too_large());
+    }
+    let bytes = drain(file.take(limit + 1), data.file_type().is_fifo()).map_err(fail)?;
+    match bytes.len() as u64 > limit {
+        true => Err(too_large()),
+        false => Ok(bytes),
+    }
+}
+
+/// Reads to the end, and no longer than a writer may take.
+fn drain(mut file: impl Read, is_pipe: bool) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; 1 << 16];
+    let mut last = Instant::now();
+    loop {
+        let pause = match file.read(&mut buffer) {
+            Ok(0) => is_pipe && bytes.is_empty() && last.elapsed() < NO_WRITER,
+            Ok(n) => {
+                bytes.extend_from_slice(&buffer[..n]);
+                last = Instant::now();
+                continue;
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+            Err(e) if e.kind() == ErrorKind::WouldBlock && last.elapsed() < SILENT_WRITER => true,
+            Err(e) => return Err(e),
+        };
+        if !pause {
+            return Ok(bytes);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The same as text.
+pub fn text(path: &Path) -> Result<String, Failure> {
+    String::from_utf8(contents(path)?).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Failure::input(format!(
+            "`{}` is not text: byte {at} is not UTF-8",
+            path.display()
+        ))
+    })
+}
 
 impl Input {
     /// Reads FILE and detects its level, by content first and by ending where that says nothing.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let name = path.display().to_string();
-        let fail = |e: std::io::Error| Failure::input(format!("cannot read `{name}`: {e}"));
-        let meta = std::fs::metadata(path).map_err(fail)?;
-        if meta.is_dir() {
-            return Err(Failure::input(format!("`{name}` is a folder")));
-        }
-        if meta.len() > LARGEST_INPUT {
-            return Err(Failure::input(format!("`{name}` is larger than 1 GiB")));
-        }
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(path).map_err(fail)?;
-        // A device or a pipe does not say how much it holds.
-        file.take(LARGEST_INPUT + 1)
-            .read_to_end(&mut bytes)
-            .map_err(fail)?;
-        if bytes.len() as u64 > LARGEST_INPUT {
-            return Err(Failure::input(format!("`{name}` is larger than 1 GiB")));
-        }
+        let name = printable(&path.display().to_string());
+        let bytes = contents(path)?;
         if bytes.is_empty() {
             return Err(Failure::input(format!("`{name}` is empty")));
         }
@@ -74,7 +158,12 @@ impl Input {
                  with cubins in it"
             ))
         })?;
-        Ok(Input { name, level, bytes })
+        Ok(Input {
+            name,
+            path: path.to_owned(),
+            level,
+            bytes,
+        })
     }
 
     /// The contents as text; invalid UTF-8 is an error with its place.
@@ -87,6 +176,9 @@ impl Input {
                 return Failure::input(text);
             }
             let lossy = String::from_utf8_lossy(&self.bytes[..at]).into_owned();
+            // One byte for one byte: the label counts them.
+            let is_shown = |c: char| !c.is_ascii_control() || c == '\n' || c == '\t';
+            let lossy = lossy.replace(|c| !is_shown(c), "?");
             let label = LabeledSpan::at(at.saturating_sub(1)..at, "ends here");
             Failure::Input(
                 miette!(
@@ -143,22 +235,16 @@ pub fn stage(path: &Path, bytes: &[u8]) -> Result<Staged, Failure> {
     if path.is_dir() {
         return Err(Failure::input(format!("`{}` is a folder", path.display())));
     }
+    if was_read(path) {
+        return Err(is_an_input(path));
+    }
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if std::fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
         return Ok(Staged::Stream(bytes.to_vec(), path));
     }
-    let folder = path
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder_of(&path)).map_err(fail)?;
     file.write_all(bytes).map_err(fail)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let permissions = std::fs::Permissions::from_mode(0o644);
-        std::fs::set_permissions(file.path(), permissions).map_err(fail)?;
-    }
+    readable_by_all(&file).map_err(fail)?;
     Ok(Staged::File(file, path))
 }
 
@@ -171,8 +257,7 @@ impl Staged {
                 placed.map_err(|e| cannot_write(&path, &e.error))?;
             }
             Staged::Stream(bytes, path) => {
-                let stream = std::fs::OpenOptions::new().write(true).open(&path);
-                let written = stream.and_then(|mut stream| stream.write_all(&bytes));
+                let written = open_stream(&path).and_then(|mut stream| stream.write_all(&bytes));
                 written.map_err(|e| cannot_write(&path, &e))?;
             }
         }
@@ -191,16 +276,129 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     stage(path, bytes)?.commit()
 }
 
-/// Refuses to write over what was read: a kernel's source is not to be lost to a slip.
-pub fn refuse_overwriting(input: &Path, output: &Path) -> Result<(), Failure> {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    match (real(input), real(output)) {
-        (Some(a), Some(b)) if a == b => Err(Failure::input(format!(
-            "`{}` is the input; the result needs a file of its own",
-            output.display()
-        ))),
-        _ => Ok(()),
+/// Opens a device or pipe for writing; a pipe that nobody reads from is no place to write to.
+fn open_stream(path: &Path) -> std::io::Result<File> {
+    let nonblocking = rustix::fs::OFlags::NONBLOCK;
+    let flags = nonblocking.bits() as i32;
+    let file = File::options().write(true).custom_flags(flags).open(path)?;
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags.difference(nonblocking))?;
+    Ok(file)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+fn is_an_input(path: &Path) -> Failure {
+    Failure::input(format!(
+        "`{}` is an input; the result needs a file of its own",
+        path.display()
+    ))
+}
+
+/// What a command reads and writes, as its arguments say.
+#[derive(Debug, Default)]
+pub struct Places<'a> {
+    /// Files that it reads.
+    pub reads: Vec<&'a Path>,
+    /// Files that it writes.
+    pub writes: Vec<&'a Path>,
+    /// Folders that it writes into, and makes if they are not there.
+    pub folders: Vec<&'a Path>,
+}
+
+impl Places<'_> {
+    /// Before any work: can everything be written where it is to go, and is nothing of it an input, under
+    /// whatever name?
+    pub fn check(&self) -> Result<(), Failure> {
+        for (number, path) in self.writes.iter().enumerate() {
+            if path.is_dir() {
+                return Err(Failure::input(format!("`{}` is a folder", path.display())));
+            }
+            let file = identity(path);
+            let is_same = |other: &&Path| match (file, identity(other)) {
+                (Some(a), Some(b)) => a == b,
+                (None, None) => place(path) == place(other),
+                _ => false,
+            };
+            let is_stream = std::fs::metadata(path).is_ok_and(|data| !data.is_file());
+            if is_stream {
+                continue;
+            }
+            if self.reads.iter().any(is_same) {
+                return Err(is_an_input(path));
+            }
+            if self.writes[..number].iter().any(is_same) {
+                let text = format!("`{}` is to be written twice", path.display());
+                return Err(Failure::input(text));
+            }
+            let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+            tempfile::NamedTempFile::new_in(folder_of(&real))
+                .map_err(|e| cannot_write(path, &e))?;
+        }
+        for folder in &self.folders {
+            // The first part of the path that is there.
+            let there = folder.ancestors().find(|part| part.exists());
+            let there = there.unwrap_or(Path::new("."));
+            tempfile::NamedTempFile::new_in(there).map_err(|e| cannot_write(folder, &e))?;
+        }
+        Ok(())
     }
+}
+
+/// Where a file would come to be.
+fn place(path: &Path) -> Option<PathBuf> {
+    Some(
+        std::fs::canonicalize(folder_of(path))
+            .ok()?
+            .join(path.file_name()?),
+    )
+}
+
+/// Makes a folder for results.
+pub fn make_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)
+        .map_err(|e| Failure::input(format!("cannot make `{}`: {e}", folder.display())))
+}
+
+/// Writes a file into a folder and nowhere else: a link of that name is replaced, not followed.
+pub fn write_into(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    let path = folder.join(file_name(name));
+    if was_read(&path) {
+        return Err(is_an_input(&path));
+    }
+    let fail = |e: std::io::Error| cannot_write(&path, &e);
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
+    file.write_all(bytes).map_err(fail)?;
+    readable_by_all(&file).map_err(fail)?;
+    file.persist(&path).map_err(|e| fail(e.error))?;
+    Ok(())
+}
+
+/// A name that leads nowhere and that every file system takes; a kernel's can be anything.
+pub fn file_name(name: &str) -> String {
+    const LONGEST: usize = 200;
+    let is_plain = |c: char| !(c == '/' || c == '\\' || c.is_control());
+    if !name.is_empty()
+        && name.len() <= LONGEST
+        && !name.starts_with('.')
+        && name.chars().all(is_plain)
+    {
+        return name.to_owned();
+    }
+    let digest = warpwright_driver::database::hash(&[name.as_bytes()]);
+    let plain = name.trim_start_matches('.').replace(|c| !is_plain(c), "_");
+    // The end says what it is.
+    let keep = plain.char_indices().rev().take(80).last();
+    let end = keep.map_or("", |(at, _)| &plain[at..]);
+    format!("{}-{end}", &digest[..16])
+}
+
+fn readable_by_all(file: &tempfile::NamedTempFile) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o644))
 }
 
 #[cfg(test)]

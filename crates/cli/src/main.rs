@@ -3,7 +3,10 @@
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
 //! * [`device_code`]: the cubins of a file.
-//! * [`input`], [`failure`], [`table`], [`progress`]: files, exit codes and what people see.
+//! * [`input`], [`failure`], [`table`], [`progress`], [`terminal`]: files, exit codes and what people see.
+
+#[macro_use]
+mod terminal;
 
 mod args;
 mod commands;
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<(), Failure> {
+    cli.command.places().check()?;
     match &cli.command {
         Command::Check(args) => commands::check::run(cli, args),
         Command::Explain(args) => commands::explain::run(cli, args),

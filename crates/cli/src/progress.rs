@@ -3,6 +3,8 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 
+use crate::terminal::printable;
+
 /// A bar that counts to `length`, or a spinner if that is unknown.
 pub fn bar(length: Option<u64>, message: &str) -> ProgressBar {
     let bar = match length {
@@ -21,6 +23,6 @@ pub fn bar(length: Option<u64>, message: &str) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
-    bar.set_message(message.to_string());
+    bar.set_message(printable(message));
     bar
 }

@@ -9,7 +9,7 @@ use warpwright_toolkit::{BuildCache, FindOptions, NotFound, NvccJob, REMEDY, Too
 
 use crate::args::{Cli, KernelArgs};
 use crate::failure::Failure;
-use crate::input::{Input, Level};
+use crate::input::{self, Input, Level};
 
 /// The GPU that is assumed for CUDA C when nobody names one.
 const DEFAULT_GPU: &str = "sm_90";
@@ -94,7 +94,7 @@ pub fn module(
         Level::Cuda => {
             refuse_ptxas_options(nvcc)?;
             let target = gpu.map_or_else(|| DEFAULT_GPU.to_string(), Gpu::target);
-            let ptx = compile(cli, Path::new(&input.name), &target, nvcc, lineinfo)?;
+            let ptx = compile(cli, &input.path, &target, nvcc, lineinfo)?;
             parse(&input.name, &ptx)
         }
         Level::Cubin => Err(Failure::input(format!(
@@ -201,8 +201,7 @@ pub fn launch(
     fallback: &str,
     set: &[String],
 ) -> Result<Launch, Failure> {
-    let input = std::fs::read_to_string(path)
-        .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", path.display())))?;
+    let input = input::text(path)?;
     let show = |e: warpwright_launch::LaunchError| Failure::input(e.to_string());
     let file = LaunchFile::parse(&input, &path.display().to_string()).map_err(show)?;
     let sizes: Vec<&str> = file.sizes().collect();
@@ -239,8 +238,7 @@ pub fn described_nvcc(input: &Input, launch: Option<&Path>) -> Result<Vec<String
     let (Level::Cuda, Some(path)) = (input.level, launch) else {
         return Ok(Vec::new());
     };
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", path.display())))?;
+    let text = input::text(path)?;
     let file = LaunchFile::parse(&text, &path.display().to_string())
         .map_err(|e| Failure::input(e.to_string()))?;
     Ok(file.nvcc().to_vec())

@@ -23,6 +23,6 @@ use crate::failure::Failure;
 pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(document)
         .map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))?;
-    println!("{text}");
+    crate::terminal::json(&text);
     Ok(())
 }

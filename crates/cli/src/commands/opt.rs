@@ -18,7 +18,7 @@ use warpwright_toolkit::{BuildCache, Toolkit};
 use super::print_json;
 use crate::args::{Cli, Emit, OptArgs};
 use crate::failure::Failure;
-use crate::input::{Input, Level, refuse_overwriting, stage, write_atomically};
+use crate::input::{Input, Level, make_folder, stage, write_atomically, write_into};
 use crate::progress;
 use crate::session;
 use crate::table::Table;
@@ -64,7 +64,6 @@ impl From<OptError> for Failure {
 /// Runs the command.
 pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     let input = Input::read(&args.file)?;
-    refuse_overwriting(&args.file, &args.output)?;
     if input.level == Level::Cubin {
         return super::opt_cubin::run(args, &input);
     }
@@ -210,12 +209,11 @@ pub fn explore_all(
 
 /// Saves every candidate's cubin as KERNEL.CANDIDATE.cubin.
 pub fn keep(folder: &Path, outcomes: &[KernelOutcome]) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|e| Failure::input(format!("cannot make `{}`: {e}", folder.display())))?;
+    make_folder(folder)?;
     for outcome in outcomes {
         for built in outcome.built.iter().filter(|b| !b.cubin.is_empty()) {
             let name = format!("{}.{}.cubin", outcome.report.name, built.candidate.name());
-            write_atomically(&folder.join(name), &built.cubin)?;
+            write_into(folder, &name, &built.cubin)?;
         }
     }
     Ok(())

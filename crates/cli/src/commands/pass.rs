@@ -9,9 +9,10 @@ use warpwright_driver::passes::{PASSES, find};
 use crate::args::{Cli, PassArgs};
 use crate::device_code;
 use crate::failure::Failure;
-use crate::input::{Input, Level, refuse_overwriting, write_atomically};
+use crate::input::{Input, Level, write_atomically};
 use crate::session;
 use crate::table::Table;
+use crate::terminal::document;
 
 /// Runs the command: the result goes to stdout or OUT, what the pass has to say about it to stderr.
 pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
@@ -53,7 +54,7 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     match &args.output {
         Some(path) => write_atomically(path, output.text.as_bytes()),
         None => {
-            print!("{}", output.text);
+            document(&output.text);
             Ok(())
         }
     }
@@ -101,7 +102,6 @@ fn on_cubin(args: &PassArgs, pass: &CubinPass, file: &Path) -> Result<(), Failur
 
 /// Writes OUT with the permissions of FILE: an executable stays one.
 fn write_like(file: &Path, output: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    refuse_overwriting(file, output)?;
     write_atomically(output, bytes)?;
     let copied =
         std::fs::metadata(file).and_then(|m| std::fs::set_permissions(output, m.permissions()));

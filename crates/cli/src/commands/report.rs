@@ -7,7 +7,8 @@ use warpwright_report::tables::{Kind, Plan, Table};
 
 use crate::args::ReportArgs;
 use crate::failure::Failure;
-use crate::input::write_atomically;
+use crate::input::{self, write_atomically};
+use crate::terminal::document;
 
 impl From<ReportError> for Failure {
     fn from(e: ReportError) -> Self {
@@ -32,21 +33,35 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
         into: String::new(),
         goals: args.goals.as_ref().map(name),
     };
-    println!("{}", table.text(&[], &read)?.trim_end());
+    // A name need not be text: the file is found by what its name looks like.
+    let files: Vec<&PathBuf> = args.results.iter().chain(&args.goals).collect();
+    let read = |shown: &str| {
+        let file = files.iter().find(|file| name(file) == shown);
+        read(file.map_or(Path::new(shown), |file| file))
+    };
+    document(&format!("{}\n", table.text(&[], &read)?.trim_end()));
     Ok(())
 }
 
 /// Every table of a plan, each in its file; the names in a plan are relative to the working folder.
 fn write_all(plan: &Path) -> Result<(), Failure> {
     let name = plan.display().to_string();
-    let text = std::fs::read_to_string(plan)
-        .map_err(|e| Failure::input(format!("cannot read `{name}`: {e}")))?;
-    for (file, text) in Plan::parse(&name, &text)?.files(&read)? {
+    let plan = Plan::parse(&name, &input::text(plan)?)?;
+    // A page is read and written; everything else is only read.
+    let is_page = |name: &str| {
+        let tables = &mut plan.tables.iter();
+        tables.any(|t| t.into == name && t.kind != Kind::Figure)
+    };
+    let read = |name: &str| match is_page(name) {
+        true => std::fs::read_to_string(name),
+        false => read(Path::new(name)),
+    };
+    for (file, text) in plan.files(&read)? {
         write_atomically(Path::new(&file), text.as_bytes())?;
     }
     Ok(())
 }
 
-fn read(name: &str) -> std::io::Result<String> {
-    std::fs::read_to_string(name)
+fn read(path: &Path) -> std::io::Result<String> {
+    input::text(path).map_err(|e| std::io::Error::other(e.to_string()))
 }

@@ -9,7 +9,7 @@ use warpwright_launch::{Launch, write_npy};
 use super::print_json;
 use crate::args::{Cli, RunArgs, RunSetup};
 use crate::failure::Failure;
-use crate::input::{Input, Level, write_atomically};
+use crate::input::{Input, Level, contents, make_folder, write_into};
 use crate::session;
 
 /// A buffer after the run.
@@ -86,15 +86,24 @@ pub fn described(setup: &RunSetup) -> Result<Launch, Failure> {
     }
 }
 
+/// What the buffers of a launch may take together: the host holds them several times over.
+const MOST_BYTES: u64 = 4 << 30;
+
 /// Initial contents of all buffers; files are looked for beside the description.
 pub fn materialize(launch: &Launch, path: Option<&Path>) -> Result<Vec<Vec<u8>>, Failure> {
     let folder = path
         .and_then(Path::parent)
         .map(Path::to_path_buf)
         .unwrap_or_default();
-    let files = |name: &str| {
-        std::fs::read(folder.join(name)).map_err(|e| format!("cannot read `{name}`: {e}"))
-    };
+    let files = |name: &str| contents(&folder.join(name)).map_err(|e| e.to_string());
+    let bytes = launch.buffers().map(|b| b.size() as u64);
+    let total = bytes.fold(0, u64::saturating_add);
+    if total > MOST_BYTES {
+        return Err(Failure::input(format!(
+            "the buffers of `{}` at size `{}` take {total} bytes; `run` and `check` take {MOST_BYTES} at most",
+            launch.kernel, launch.size
+        )));
+    }
     launch
         .buffers()
         .map(|b| {
@@ -119,7 +128,7 @@ fn in_emulator(
         ..Options::default()
     };
     if let Some(fuel) = args.fuel {
-        options.budget = fuel;
+        (options.budget, options.total) = (fuel, fuel);
     }
     match program.run(launch, inputs, &options)? {
         Outcome::Finished(results) => finished(args, launch, results),
@@ -221,14 +230,13 @@ fn report(
     save: Option<&Path>,
 ) -> Result<Vec<BufferReport>, Failure> {
     if let Some(folder) = save {
-        std::fs::create_dir_all(folder)
-            .map_err(|e| Failure::input(format!("cannot make `{}`: {e}", folder.display())))?;
+        make_folder(folder)?;
     }
     let mut reports = Vec::new();
     for (buffer, bytes) in launch.buffers().zip(contents) {
         if let Some(folder) = save {
             let npy = write_npy(buffer.ty, &buffer.shape, bytes);
-            write_atomically(&folder.join(format!("{}.npy", buffer.name)), &npy)?;
+            write_into(folder, &format!("{}.npy", buffer.name), &npy)?;
         }
         let elements = bytes.chunks_exact(buffer.ty.size()).take(6);
         reports.push(BufferReport {

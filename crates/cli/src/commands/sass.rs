@@ -19,6 +19,7 @@ use crate::device_code;
 use crate::failure::Failure;
 use crate::input::{Input, Level};
 use crate::session;
+use crate::terminal::document;
 
 /// nvdisasm's time for one cubin.
 const NVDISASM_LIMIT: Duration = Duration::from_secs(600);
@@ -150,7 +151,7 @@ fn disassemble(cli: &Cli, args: &SassInput) -> Result<(), Failure> {
     if functions.is_empty() {
         return Err(no_such(&name, args));
     }
-    print!("{}", text::print(sm, &functions));
+    document(&text::print(sm, &functions));
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //! host's reference at odd sizes, those that agree take turns at the full sizes, and the fastest is
 //! written.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rayon::prelude::*;
@@ -21,7 +21,7 @@ use super::stencil_opt::{
 };
 use crate::args::{Cli, TuneArgs};
 use crate::failure::Failure;
-use crate::input::{Input, refuse_overwriting, write_atomically};
+use crate::input::{Input, write_atomically};
 use crate::progress;
 use crate::session;
 
@@ -33,11 +33,10 @@ const FAVOURITES: [usize; 2] = [16, 8];
 const MOST_ROUNDS: u32 = 101;
 
 /// Runs the command.
-pub fn run(cli: &Cli, args: &TuneArgs, input: &Input, file: &Path) -> Result<(), Failure> {
+pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
     let output = args.output.as_deref();
     let output = output.ok_or_else(|| Failure::Usage("-o OUT.cu is wanted".into()))?;
     refuse_other_levels(output)?;
-    refuse_overwriting(file, output)?;
     let stencil = read_stencil(input, args.kernel.kernel.as_deref(), &args.stencil)?;
     let device = devices()?.into_iter().next();
     let device = device.ok_or_else(|| Failure::Missing {

@@ -24,7 +24,7 @@ use super::opt::{explore_all, ptxas_version};
 use super::print_json;
 use crate::args::{Cli, SweptPeers, TuneArgs};
 use crate::failure::Failure;
-use crate::input::{Input, refuse_overwriting, write_atomically};
+use crate::input::{Input, contents, make_folder, text as read, write_atomically, write_into};
 use crate::progress;
 use crate::session;
 use crate::table::Table;
@@ -74,7 +74,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     };
     let input = Input::read(file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
-        return super::stencil_tune::run(cli, args, &input, file);
+        return super::stencil_tune::run(cli, args, &input);
     }
     if let Some(folder) = &args.build_only {
         build(cli, args, &input, folder)?;
@@ -84,7 +84,6 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     let Some(output) = &args.output else {
         return Err(Failure::Usage("-o OUT is wanted".into()));
     };
-    refuse_overwriting(file, output)?;
     devices()?;
     let folder = work_folder(args, file)?;
     build(cli, args, &input, &folder)?;
@@ -140,11 +139,6 @@ fn from_database(args: &TuneArgs, folder: &Path) -> Result<Option<KernelReport>,
     Ok(Some(report))
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
-        .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", path.display())))
-}
-
 /// The user's database of measurements.
 pub fn database() -> Result<Database, Failure> {
     let Some(folder) = cache_dir() else {
@@ -153,8 +147,7 @@ pub fn database() -> Result<Database, Failure> {
             mend: Some("set WARPWRIGHT_CACHE".into()),
         });
     };
-    std::fs::create_dir_all(&folder)
-        .map_err(|e| Failure::input(format!("cannot make `{}`: {e}", folder.display())))?;
+    make_folder(&folder)?;
     Database::open(&folder.join("measurements.sqlite")).map_err(|e| Failure::input(e.to_string()))
 }
 
@@ -163,8 +156,7 @@ fn work_folder(args: &TuneArgs, file: &Path) -> Result<PathBuf, Failure> {
     let Some(cache) = cache_dir() else {
         return Err(Failure::input("there is no cache folder (HOME is not set)"));
     };
-    let source =
-        std::fs::read(file).map_err(|e| Failure::input(format!("{}: {e}", file.display())))?;
+    let source = contents(file)?;
     let peers = wanted_peers(args);
     let request = format!("{:?} {:?} {peers:?}", args.kernel, args.nvcc);
     let name = hash(&[&source, request.as_bytes()]);
@@ -212,8 +204,7 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
     };
     let outcomes = explore_all(cli, &workshop, &module, &request, &|_| Known::new())?;
     let ptxas = ptxas_version(&toolkit).unwrap_or_default();
-    std::fs::create_dir_all(folder)
-        .map_err(|e| Failure::input(format!("cannot make `{}`: {e}", folder.display())))?;
+    make_folder(folder)?;
     for outcome in &outcomes {
         let content = kernel_hash(&module.source, &outcome.report.name);
         let launch = (launch_text.as_str(), launch.size.as_str());
@@ -226,7 +217,7 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
             launch,
         );
         for (name, bytes) in files {
-            write_atomically(&folder.join(name), bytes)?;
+            write_into(folder, &name, bytes)?;
         }
         let text = serde_json::to_string_pretty(&manifest)
             .map_err(|e| Failure::Internal(e.to_string()))?;

@@ -1,0 +1,93 @@
+//! What people see: no byte of a name, a message or a tool's output reaches a terminal as a control character.
+//!
+//! The macros take the place of the standard ones in this crate, so that no command can forget it.
+
+use std::fmt;
+use std::io::{IsTerminal, Write};
+
+/// `println!`, control characters escaped.
+macro_rules! println {
+    () => { $crate::terminal::out(format_args!("\n")) };
+    ($($text:tt)*) => { $crate::terminal::out(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// `print!`, control characters escaped.
+macro_rules! print {
+    ($($text:tt)*) => { $crate::terminal::out(format_args!($($text)*)) };
+}
+
+/// `eprintln!`, control characters escaped.
+macro_rules! eprintln {
+    ($($text:tt)*) => { $crate::terminal::err(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// Would a terminal take this character for a command, or show what follows in another order?
+fn is_control(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}
+
+/// The text with such characters escaped (`\u{1b}`).
+pub fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_control(c) {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// Behind `println!` and `print!`.
+pub fn out(text: fmt::Arguments<'_>) {
+    write(printable(&text.to_string()).as_bytes());
+}
+
+/// Behind `eprintln!`.
+pub fn err(text: fmt::Arguments<'_>) {
+    let _ = std::io::stderr().write_all(printable(&text.to_string()).as_bytes());
+}
+
+/// A whole document on stdout, such as PTX: as it is, unless stdout is a terminal.
+pub fn document(text: &str) {
+    match std::io::stdout().is_terminal() {
+        true => out(format_args!("{text}")),
+        false => write(text.as_bytes()),
+    }
+}
+
+/// A JSON document on stdout: what serde leaves as it is and a terminal does not is escaped as JSON does.
+pub fn json(text: &str) {
+    let mut shown = String::with_capacity(text.len() + 1);
+    for c in text.chars() {
+        match is_control(c) {
+            true => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => shown.push(c),
+        }
+    }
+    shown.push('\n');
+    write(shown.as_bytes());
+}
+
+/// A reader that has seen enough, or a full disk, ends the command as it does with the standard macros: `main`
+/// knows this panic.
+fn write(bytes: &[u8]) {
+    let mut stdout = std::io::stdout().lock();
+    if let Err(e) = stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        panic!("failed printing to stdout: {e}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn escapes_are_shown_and_not_sent() {
+        assert_eq!(
+            printable("a\tb\né…\u{1b}[2J\u{9b}\r\u{202e}"),
+            "a\tb\né…\\u{1b}[2J\\u{9b}\\u{d}\\u{202e}"
+        );
+    }
+}
