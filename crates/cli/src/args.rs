@@ -202,7 +202,7 @@ pub enum Emit {
 /// `warpwright opt`
 #[derive(Debug, Args)]
 pub struct OptArgs {
-    /// A .cu, .ptx, .cubin or .stencil file
+    /// A .cu, .ptx, .cubin or .stencil file, or a host file with cubins in it, which are replaced
     pub file: PathBuf,
     /// Where the chosen kernel goes; for OUT.cu, a stencil goes from source to source
     #[arg(short, long, value_name = "OUT")]

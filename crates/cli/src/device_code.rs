@@ -134,21 +134,15 @@ impl DeviceCode {
                 Failure::Internal("a cubin was taken apart and nothing came back".into())
             });
         };
-        let fail = |e: FatbinError| {
-            Failure::input(format!(
-                "`{}`: {e}; the file is unchanged (extract the cubin with `cuobjdump -xelf`, or build with \
-                 `-Xfatbin -compress=false`)",
-                self.name
-            ))
-        };
-        let mut fat = fat.clone();
-        for (old, new) in self.cubins.iter().zip(new) {
-            if old.bytes != *new {
-                let bytes = fat.replace(old.entry, new).map_err(fail)?;
-                fat = Fatbin::parse(&bytes).map_err(fail)?;
-            }
-        }
-        Ok(fat.into_bytes())
+        let changed = self
+            .cubins
+            .iter()
+            .zip(new)
+            .filter(|(old, new)| old.bytes != **new);
+        let changed: Vec<(usize, &[u8])> =
+            changed.map(|(old, new)| (old.entry, &new[..])).collect();
+        let bytes = fat.replace(&changed);
+        bytes.map_err(|e| Failure::input(format!("`{}`: {e}; nothing is written", self.name)))
     }
 }
 

@@ -43,7 +43,14 @@ impl fmt::Display for Failure {
 impl Failure {
     /// Wrong input, described by one sentence without a place in a file.
     pub fn input(message: impl fmt::Display + fmt::Debug + Send + Sync + 'static) -> Self {
-        Failure::Input(miette::Report::msg(printable(&message.to_string())))
+        // A message may quote its input, which may be one long line.
+        const LONGEST: usize = 2000;
+        let mut text = printable(&message.to_string());
+        if let Some((at, _)) = text.char_indices().nth(LONGEST) {
+            text.truncate(at);
+            text.push('…');
+        }
+        Failure::Input(miette::Report::msg(text))
     }
 
     /// The exit code of the contract.

@@ -249,6 +249,16 @@ pub fn stage(path: &Path, bytes: &[u8]) -> Result<Staged, Failure> {
 }
 
 impl Staged {
+    /// Gives it the permissions of another file: an executable stays one.
+    pub fn like(&self, file: &Path) -> Result<(), Failure> {
+        let Staged::File(staged, path) = self else {
+            return Ok(());
+        };
+        let copied = std::fs::metadata(file)
+            .and_then(|data| std::fs::set_permissions(staged.path(), data.permissions()));
+        copied.map_err(|e| cannot_write(path, &e))
+    }
+
     /// Puts the file in its place, whole.
     pub fn commit(self) -> Result<(), Failure> {
         match self {

@@ -108,8 +108,8 @@ pub fn module(
         ))),
         Level::Fat => Err(Failure::input(format!(
             "`{}` is a host file or fat binary, which is not read here: extract a cubin with \
-             `cuobjdump -xelf all {0}` and name that (`warpwright explain`, `sass` and passes over machine code \
-             read the cubins in such files as they are)",
+             `cuobjdump -xelf all {0}` and name that (`warpwright explain`, `opt`, `sass` and passes over machine \
+             code read the cubins in such files as they are)",
             input.name
         ))),
     }

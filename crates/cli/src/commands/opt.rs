@@ -38,7 +38,7 @@ pub struct Document {
     pub kernels: Vec<KernelReport>,
     /// What was written.
     pub output: String,
-    /// `cubin` or `ptx`.
+    /// `cubin` or `ptx`, or `file` for a host file with its cubins replaced.
     pub emitted: &'static str,
 }
 
@@ -64,7 +64,7 @@ impl From<OptError> for Failure {
 /// Runs the command.
 pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     let input = Input::read(&args.file)?;
-    if input.level == Level::Cubin {
+    if matches!(input.level, Level::Cubin | Level::Fat) {
         return super::opt_cubin::run(args, &input);
     }
     if super::stencil_opt::is_wanted(&input, Some(&args.output)) {
@@ -242,6 +242,9 @@ pub fn annotated(text: &str, reports: &[KernelReport]) -> String {
 /// Writes OUT and the HTML page, both or neither, and prints the result the way that was asked for.
 pub fn finish(args: &OptArgs, document: &Document, output: &[u8]) -> Result<(), Failure> {
     let output = stage(&args.output, output)?;
+    if document.emitted == "file" {
+        output.like(&args.file)?;
+    }
     if let Some(path) = &args.show.report {
         let json = serde_json::to_value(document)
             .map_err(|e| Failure::Internal(format!("a report that is no JSON: {e}")))?;
@@ -254,7 +257,7 @@ pub fn finish(args: &OptArgs, document: &Document, output: &[u8]) -> Result<(), 
     }
     let ptxas = match &document.ptxas {
         Some(version) => format!("ptxas {version}"),
-        None if document.emitted == "cubin" => "machine code as it is".into(),
+        None if document.emitted != "ptx" => "machine code as it is".into(),
         None => "no ptxas: resources are estimated from the PTX".into(),
     };
     println!("{} for {}, {ptxas}\n", document.input, document.gpu);

@@ -9,7 +9,7 @@ use warpwright_driver::passes::{PASSES, find};
 use crate::args::{Cli, PassArgs};
 use crate::device_code;
 use crate::failure::Failure;
-use crate::input::{Input, Level, write_atomically};
+use crate::input::{Input, Level, stage, write_atomically};
 use crate::session;
 use crate::table::Table;
 use crate::terminal::document;
@@ -102,10 +102,9 @@ fn on_cubin(args: &PassArgs, pass: &CubinPass, file: &Path) -> Result<(), Failur
 
 /// Writes OUT with the permissions of FILE: an executable stays one.
 fn write_like(file: &Path, output: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    write_atomically(output, bytes)?;
-    let copied =
-        std::fs::metadata(file).and_then(|m| std::fs::set_permissions(output, m.permissions()));
-    copied.map_err(|e| Failure::input(format!("`{}`: {e}", output.display())))
+    let staged = stage(output, bytes)?;
+    staged.like(file)?;
+    staged.commit()
 }
 
 fn list() -> Result<(), Failure> {

@@ -15,12 +15,14 @@
 //! | 40 | flags, 64 bits: bit 13 LZ4, bit 15 Zstandard |
 //! | 56 | bytes when not compressed, 64 bits, 0 if it is not compressed |
 //!
-//! Other fields are kept. A cubin is replaced in its place ([`Fatbin::replace`]): the file's layout does
-//! not change, so the new one must not need more bytes than the old one has, compressed if need be.
+//! Other fields are kept. A cubin is replaced in its place where it fits, compressed if need be: then the
+//! file's layout does not change. Else its container grows ([`Fatbin::replace`], [`host`]).
 
+mod host;
 mod payload;
 mod read;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub use payload::Compression;
@@ -40,20 +42,9 @@ pub enum FatbinError {
     /// A payload cannot be decompressed.
     #[error("entry {0} of its fat binary cannot be decompressed: {1}")]
     Decompression(usize, String),
-    /// The new cubin needs more bytes than the old one has.
-    #[error(
-        "the new cubin of entry {entry} needs {needed} bytes (compressed, {compressed}), but there is room for {room} only"
-    )]
-    TooLarge {
-        /// Which entry.
-        entry: usize,
-        /// Bytes of the new cubin.
-        needed: usize,
-        /// The same, compressed.
-        compressed: usize,
-        /// Bytes of the old payload, padding included.
-        room: usize,
-    },
+    /// The new cubin needs more room than the old one has, and the host file cannot be made longer.
+    #[error("its section of device code cannot be made longer: {0}")]
+    Host(String),
     /// Far more would come out than went in.
     #[error(
         "its fat binary says that {bytes} bytes come out of it; for a file of its size, {limit} are read"
@@ -91,6 +82,8 @@ pub struct Entry {
     pub section: String,
     /// How it is stored.
     pub compression: Compression,
+    /// Where its container begins in the file.
+    container: usize,
     /// Where its header stands in the file.
     header: Range<usize>,
     /// Where its payload stands in the file, padding included.
@@ -174,41 +167,103 @@ impl Fatbin {
         payload::unpack(index, entry, stored)
     }
 
-    /// The file with another cubin in the place of an entry; everything else stays. If it does not fit as
-    /// it is, it is compressed (Zstandard).
+    /// The file with other cubins in the places of entries; every other entry stays. What does not fit is
+    /// compressed (Zstandard); where that is too little, the containers grow, and with them the file.
     ///
     /// # Errors
-    /// The entry is no cubin, or the new one does not fit.
-    pub fn replace(&self, index: usize, cubin: &[u8]) -> Result<Vec<u8>, FatbinError> {
-        let entry = self.entries.get(index).filter(|e| e.kind == Kind::Cubin);
-        let entry = entry.ok_or(FatbinError::NoCubin(index))?;
-        let room = entry.payload.len();
-        let packed;
-        let (stored, compression) = if cubin.len() <= room {
-            (cubin, Compression::None)
-        } else {
-            packed = payload::pack(cubin);
-            (&packed[..], Compression::Zstd)
-        };
-        if stored.len() > room {
-            return Err(FatbinError::TooLarge {
-                entry: index,
-                needed: cubin.len(),
-                compressed: stored.len(),
-                room,
-            });
-        }
+    /// An entry is no cubin, or the host file cannot be made longer.
+    pub fn replace(&self, new: &[(usize, &[u8])]) -> Result<Vec<u8>, FatbinError> {
         let mut bytes = self.bytes.clone();
-        let place = &mut bytes[entry.payload.clone()];
-        place.fill(0);
-        place[..stored.len()].copy_from_slice(stored);
-        let sizes = match compression {
-            Compression::None => (0, 0),
-            _ => (stored.len(), cubin.len()),
-        };
-        read::describe(&mut bytes[entry.header.clone()], compression, sizes);
-        Ok(bytes)
+        let mut large = BTreeMap::new();
+        for &(index, cubin) in new {
+            let entry = self.entries.get(index).filter(|e| e.kind == Kind::Cubin);
+            let entry = entry.ok_or(FatbinError::NoCubin(index))?;
+            let room = entry.payload.len();
+            let (stored, compression) = match cubin.len() <= room {
+                true => (cubin.to_vec(), Compression::None),
+                false => (payload::pack(cubin), Compression::Zstd),
+            };
+            if stored.len() > room {
+                large.insert(index, cubin);
+                continue;
+            }
+            let place = &mut bytes[entry.payload.clone()];
+            place.fill(0);
+            place[..stored.len()].copy_from_slice(&stored);
+            describe(
+                &mut bytes[entry.header.clone()],
+                compression,
+                &stored,
+                cubin,
+            );
+        }
+        match large.is_empty() {
+            true => Ok(bytes),
+            false => self.grown(bytes, &large),
+        }
     }
+
+    /// The file with containers that are longer.
+    fn grown(
+        &self,
+        bytes: Vec<u8>,
+        large: &BTreeMap<usize, &[u8]>,
+    ) -> Result<Vec<u8>, FatbinError> {
+        let mut sections: Vec<&str> = large.keys().map(|&i| &*self.entries[i].section).collect();
+        sections.dedup();
+        let [section] = sections[..] else {
+            return Err(FatbinError::Host("several sections would grow".into()));
+        };
+        let start = match section.is_empty() {
+            true => 0,
+            false => read::section(&bytes, section)?.start,
+        };
+        let (mut contents, mut moved) = (Vec::new(), BTreeMap::new());
+        let entries = self.entries.iter().enumerate();
+        let entries: Vec<_> = entries.filter(|(_, e)| e.section == section).collect();
+        for container in entries.chunk_by(|a, b| a.1.container == b.1.container) {
+            let mut body = Vec::new();
+            for (index, entry) in container {
+                let mut header = bytes[entry.header.clone()].to_vec();
+                match large.get(index) {
+                    None => {
+                        body.extend(header);
+                        body.extend_from_slice(&bytes[entry.payload.clone()]);
+                    }
+                    Some(cubin) => {
+                        let (stored, compression) = match entry.compression {
+                            Compression::None => (cubin.to_vec(), Compression::None),
+                            _ => (payload::pack(cubin), Compression::Zstd),
+                        };
+                        let padded = stored.len().next_multiple_of(8);
+                        header[8..16].copy_from_slice(&(padded as u64).to_le_bytes());
+                        describe(&mut header, compression, &stored, cubin);
+                        body.extend(header);
+                        body.extend(&stored);
+                        body.resize(body.len() + padded - stored.len(), 0);
+                    }
+                }
+            }
+            let Some((_, first)) = container.first() else {
+                continue;
+            };
+            moved.insert((first.container - start) as u64, contents.len() as u64);
+            contents.extend(read::contain(&bytes, first.container, &body)?);
+            contents.resize(contents.len().next_multiple_of(8), 0);
+        }
+        match section.is_empty() {
+            true => Ok(contents),
+            false => host::with_section(&bytes, section, &contents, &moved),
+        }
+    }
+}
+
+fn describe(header: &mut [u8], compression: Compression, stored: &[u8], cubin: &[u8]) {
+    let sizes = match compression {
+        Compression::None => (0, 0),
+        _ => (stored.len(), cubin.len()),
+    };
+    read::describe(header, compression, sizes);
 }
 
 #[cfg(test)]
@@ -279,7 +334,7 @@ mod tests {
         let fat = Fatbin::parse(&file).expect("it is a fat binary");
         for size in [600, 1000, 1500] {
             let new = cubin(size);
-            let written = fat.replace(0, &new).expect("it fits");
+            let written = fat.replace(&[(0, &new)]).expect("it fits");
             assert_eq!(written.len(), file.len());
             let read = Fatbin::parse(&written).expect("still a fat binary");
             let found = read.contents(0).expect("it comes out");
@@ -287,7 +342,7 @@ mod tests {
             assert!(found[size..].iter().all(|&b| b == 0));
             assert_eq!(read.contents(1), Ok(other.clone()));
         }
-        assert_eq!(fat.replace(0, &old), Ok(file));
+        assert_eq!(fat.replace(&[(0, &old)]), Ok(file));
     }
 
     /// Entries that are small in the file and large outside of it.
@@ -308,19 +363,22 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
-        let file = container(&[(2, 90, 0x11, &cubin(100), 0), (1, 90, 0x11, b"ptx", 0)]);
+    fn what_does_not_fit_grows() {
+        let (old, other, large) = (cubin(100), cubin(400), cubin(10_000));
+        let packed = payload::pack(&other);
+        let file = container(&[
+            (2, 90, 0x11, &old, 0),
+            (1, 90, 0x11, b"ptx", 0),
+            (2, 75, 0x8011, &packed, other.len()),
+        ]);
         let fat = Fatbin::parse(&file).expect("it is a fat binary");
-        let error = fat.replace(0, &cubin(10_000));
-        assert!(matches!(
-            error,
-            Err(FatbinError::TooLarge {
-                entry: 0,
-                room: 104,
-                ..
-            })
-        ));
-        assert_eq!(fat.replace(1, b"x"), Err(FatbinError::NoCubin(1)));
+        let written = fat.replace(&[(0, &large), (2, &large)]).expect("it grows");
+        let read = Fatbin::parse(&written).expect("still a fat binary");
+        assert_eq!(read.contents(0), Ok(large.clone()));
+        assert_eq!(&read.contents(1).expect("it comes out")[..3], b"ptx");
+        assert_eq!(read.contents(2), Ok(large));
+        assert_eq!(read.entries()[2].compression, Compression::Zstd);
+        assert_eq!(fat.replace(&[(1, b"x")]), Err(FatbinError::NoCubin(1)));
     }
 
     #[test]

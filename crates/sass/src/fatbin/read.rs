@@ -75,7 +75,7 @@ fn containers(
         if header < CONTAINER || end > range.end as u64 {
             return Err(damaged("a container reaches beyond its section"));
         }
-        container(bytes, start..end as usize, section, found)?;
+        container(bytes, at, start..end as usize, section, found)?;
         at = (end as usize).next_multiple_of(8);
     }
     Ok(())
@@ -83,13 +83,14 @@ fn containers(
 
 fn container(
     bytes: &[u8],
+    container: usize,
     range: std::ops::Range<usize>,
     section: &str,
     found: &mut Vec<Entry>,
 ) -> Result<(), FatbinError> {
     let mut at = range.start;
     while at < range.end {
-        let entry = entry(&bytes[..range.end], at, section)?;
+        let entry = entry(&bytes[..range.end], container, at, section)?;
         at = entry.payload.end;
         // Sections that lie over each other would name the same entries again and again.
         if found.len() > bytes.len() / ENTRY {
@@ -100,7 +101,7 @@ fn container(
     Ok(())
 }
 
-fn entry(bytes: &[u8], at: usize, section: &str) -> Result<Entry, FatbinError> {
+fn entry(bytes: &[u8], container: usize, at: usize, section: &str) -> Result<Entry, FatbinError> {
     let field = |offset, size| word(bytes, at + offset, size);
     let (header, padded) = (field(4, 4)? as usize, field(8, 8)?);
     let payload = at + header;
@@ -126,11 +127,32 @@ fn entry(bytes: &[u8], at: usize, section: &str) -> Result<Entry, FatbinError> {
         sm: field(28, 4)? as u32,
         section: section.to_owned(),
         compression,
+        container,
         header: at..payload,
         payload: payload..end as usize,
         stored: stored as usize,
         size: size as usize,
     })
+}
+
+/// A container like the one at `at`, with these entries (header and payload one behind the other).
+pub fn contain(bytes: &[u8], at: usize, entries: &[u8]) -> Result<Vec<u8>, FatbinError> {
+    let header = word(bytes, at + 6, 2)? as usize;
+    let header = bytes
+        .get(at..at + header)
+        .ok_or_else(|| damaged("it is cut short"))?;
+    let mut container = header.to_vec();
+    container[8..16].copy_from_slice(&(entries.len() as u64).to_le_bytes());
+    container.extend_from_slice(entries);
+    Ok(container)
+}
+
+/// The range of a section in a host file.
+pub fn section(bytes: &[u8], name: &str) -> Result<std::ops::Range<usize>, FatbinError> {
+    let host = object::File::parse(bytes).map_err(|_| FatbinError::None)?;
+    let section = host.section_by_name(name).ok_or(FatbinError::None)?;
+    let (at, size) = section.file_range().ok_or(FatbinError::None)?;
+    Ok(at as usize..(at + size) as usize)
 }
 
 /// Says in an entry's header how its payload is stored: bytes stored and bytes when not compressed, zeros
