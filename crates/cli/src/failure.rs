@@ -27,6 +27,17 @@ pub enum Failure {
     Quiet(u8),
 }
 
+/// Characters of a message, which may quote its input, which may be one long line; and of all that was rendered.
+const LONGEST_MESSAGE: usize = 2000;
+const LONGEST_TEXT: usize = 16_000;
+
+fn cut(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -43,14 +54,8 @@ impl fmt::Display for Failure {
 impl Failure {
     /// Wrong input, described by one sentence without a place in a file.
     pub fn input(message: impl fmt::Display + fmt::Debug + Send + Sync + 'static) -> Self {
-        // A message may quote its input, which may be one long line.
-        const LONGEST: usize = 2000;
-        let mut text = printable(&message.to_string());
-        if let Some((at, _)) = text.char_indices().nth(LONGEST) {
-            text.truncate(at);
-            text.push('…');
-        }
-        Failure::Input(miette::Report::msg(text))
+        let text = cut(&message.to_string(), LONGEST_MESSAGE);
+        Failure::Input(miette::Report::msg(printable(&text)))
     }
 
     /// The exit code of the contract.
@@ -70,7 +75,7 @@ impl Failure {
         match self {
             // Its text was made printable when it was made; the colours are miette's.
             Failure::Input(report) => std::eprintln!("{report:?}"),
-            Failure::Rendered(text) => eprintln!("{}", text.trim_end()),
+            Failure::Rendered(text) => eprintln!("{}", cut(text.trim_end(), LONGEST_TEXT)),
             Failure::Usage(message) => eprintln!("error: {message}\n\nsee `warpwright --help`"),
             Failure::Missing {
                 what,

@@ -20,9 +20,13 @@ mod table;
 use clap::Parser;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use args::{Cli, Command};
 use failure::Failure;
+
+/// Where the last panic began, for the report of it.
+static PANICKED: Mutex<Option<String>> = Mutex::new(None);
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args_os()
@@ -38,7 +42,12 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse();
     // A panic is our own mistake: it is reported as such, not as a Rust backtrace.
-    std::panic::set_hook(Box::new(|_| {}));
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic
+            .location()
+            .map(|l| format!("{}:{}", l.file(), l.line()));
+        *PANICKED.lock().unwrap_or_else(PoisonError::into_inner) = place;
+    }));
     // `tune` ends by itself when it is interrupted; everything else stops at once, but leaves neither
     // compilers running nor temporary files.
     if !matches!(cli.command, Command::Tune(_)) {
@@ -57,7 +66,11 @@ fn main() -> ExitCode {
                 Failure::Quiet(1).report()
             }
             text if text.starts_with("failed printing to std") => Failure::input(text).report(),
-            text => Failure::Internal(text).report(),
+            text => {
+                let place = PANICKED.lock().unwrap_or_else(PoisonError::into_inner);
+                let place = place.clone().unwrap_or_default();
+                Failure::Internal(format!("{text} ({place})")).report()
+            }
         },
     }
 }

@@ -222,6 +222,7 @@ struct Bench {
     folder: tempfile::TempDir,
     kind: &'static str,
     ran: usize,
+    failures: Vec<String>,
 }
 
 impl Bench {
@@ -231,6 +232,7 @@ impl Bench {
             folder,
             kind,
             ran: 0,
+            failures: Vec::new(),
         };
         for (name, bytes) in [
             ("good.ptx", PTX.as_bytes()),
@@ -307,11 +309,11 @@ impl Bench {
             for name in self.listing() {
                 let _ = std::fs::copy(self.path(&name), kept.join(&name));
             }
-            panic!(
+            self.failures.push(format!(
                 "{} {number}: {args:?}: {why}\n(the files are in {})",
                 self.kind,
                 kept.display()
-            );
+            ));
         }
         for name in self.listing() {
             if !before.contains(&name) {
@@ -419,6 +421,9 @@ fn drive(kind: &'static str, file: &str, goods: &[&[u8]], is_text: bool, command
     assert!(made.expect("mkfifo").success());
     bench.hold("a pipe", true, commands[0]);
     assert!(bench.ran > commands.len() * 10);
+    let count = bench.failures.len();
+    bench.failures.truncate(20);
+    assert_eq!(count, 0, "{}", bench.failures.join("\n\n"));
 }
 
 #[test]

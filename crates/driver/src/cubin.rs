@@ -124,7 +124,7 @@ fn contract(
         .max_threads
         .filter(|_| new.max_threads != old.max_threads)
     {
-        let threads: u32 = bound.iter().product();
+        let threads = bound.iter().fold(1u32, |all, &n| all.saturating_mul(n));
         notes.push(format!(
             "it promises blocks of at most {threads} threads; a larger launch fails"
         ));

@@ -35,9 +35,10 @@ pub struct Block {
 const ASSUMED_BLOCK: u32 = 256;
 
 impl Block {
-    /// Threads per block.
+    /// Threads per block. What a damaged cubin says of them may not be a number of threads.
     pub fn threads(&self) -> u32 {
-        self.dims.iter().product()
+        let all = self.dims.iter();
+        all.fold(1, |all, &n| all.saturating_mul(n))
     }
 
     /// May a bound on the block size be written into the kernel?

@@ -65,6 +65,30 @@ pub(super) fn check(stencil: &Stencil, uses: &[Use]) -> Vec<Diagnostic> {
     problems
 }
 
+/// Largest number in offsets and extents: sums of several stay far from the end of 64 bits.
+const LARGEST: u64 = 1 << 40;
+
+fn too_large(stencil: &Stencil, uses: &[Use], points: &Points) -> Option<Diagnostic> {
+    let offsets = uses
+        .iter()
+        .flat_map(|u| u.access.subscripts.iter().map(|s| s.offset));
+    let points = points.values().flat_map(|(low, end)| [*low, end.add]);
+    let arrays = stencil
+        .arrays
+        .values()
+        .flat_map(|a| a.extents.iter().map(|e| e.add));
+    let mut all = offsets.chain(points).chain(arrays);
+    let large = all.find(|n| n.unsigned_abs() > LARGEST)?;
+    let what = format!(
+        "`{}` has the number {large} in an index or an extent",
+        stencil.name
+    );
+    Some(
+        Diagnostic::error("stencil::number", what)
+            .help("such an array does not fit into any memory"),
+    )
+}
+
 /// Most mistakes that are shown.
 const MOST_PROBLEMS: usize = 5;
 
@@ -242,6 +266,9 @@ pub(super) fn derive_domain(
     uses: &[Use],
     points: &Points,
 ) -> Result<(), Vec<Diagnostic>> {
+    if let Some(problem) = too_large(stencil, uses, points) {
+        return Err(vec![problem]);
+    }
     let mut problems = Vec::new();
     for dim in stencil.dims.keys() {
         let found = match points.get(&dim) {

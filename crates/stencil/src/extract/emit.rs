@@ -160,8 +160,8 @@ impl Emit<'_> {
             let none = Bounds::default();
             let bounds = self.trace.domain.get(&point).unwrap_or(&none);
             let (end, span) = self.end(&name, bounds)?;
-            let end = (end.0, end.1 + shift);
-            let low = bounds.low + shift;
+            let end = (end.0, end.1.saturating_add(shift));
+            let low = bounds.low.saturating_add(shift);
             out.push(self.range(name, point, shift, low, end, &span)?);
         }
         Ok(out)
