@@ -64,6 +64,28 @@ const HARMLESS: [Attribute; 20] = [
 /// The kind of annotation that is followed by one instruction offset.
 const OFFSET_ANNOTATION: u32 = 1;
 
+/// Which words of a record are offsets of instructions, as far as its layout is known.
+pub(crate) fn offsets(record: &Record) -> Vec<usize> {
+    let words = record.words();
+    if record.attribute == Attribute::INDIRECT_BRANCH_TARGETS {
+        let entries = super::tables::entries(&words).unwrap_or_default();
+        let places = entries.into_iter();
+        return places
+            .flat_map(|e| std::iter::once(e.branch).chain(e.targets))
+            .collect();
+    }
+    let layout = LAYOUTS.iter().find(|layout| layout.0 == record.attribute);
+    let Some(&(_, size, inside)) = layout.filter(|layout| words.len() % layout.1 == 0) else {
+        return Vec::new();
+    };
+    let is_offset =
+        |at: usize| record.attribute != Attribute::ANNOTATIONS || words[at] == OFFSET_ANNOTATION;
+    let records = (0..words.len()).step_by(size).filter(|&at| is_offset(at));
+    records
+        .flat_map(|at| inside.iter().map(move |place| at + place))
+        .collect()
+}
+
 pub(super) fn follow(
     elf: &mut Elf,
     kernel: &KernelSections,

@@ -21,7 +21,7 @@
 //! code (.nv.merc.*, .nv.capmerc.*) is left alone: it stays the original program's.
 
 mod code;
-mod facts;
+pub(crate) mod facts;
 mod frames;
 mod lines;
 mod moves;

@@ -24,6 +24,14 @@ macro_rules! attributes {
                     _ => None,
                 }
             }
+
+            /// The attribute of a name without `EIATTR_`.
+            pub fn named(name: &str) -> Option<Attribute> {
+                match name {
+                    $($text => Some(Attribute($number)),)*
+                    _ => None,
+                }
+            }
         }
     };
 }
@@ -165,10 +173,10 @@ pub struct Info {
     pub records: Vec<Record>,
 }
 
-const FORMAT_FLAG: u8 = 1;
-const FORMAT_BYTE: u8 = 2;
-const FORMAT_HALF: u8 = 3;
-const FORMAT_SIZED: u8 = 4;
+pub(crate) const FORMAT_FLAG: u8 = 1;
+pub(crate) const FORMAT_BYTE: u8 = 2;
+pub(crate) const FORMAT_HALF: u8 = 3;
+pub(crate) const FORMAT_SIZED: u8 = 4;
 
 impl Info {
     /// Reads the contents of a section.

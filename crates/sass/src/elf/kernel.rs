@@ -17,7 +17,7 @@ pub const RESERVED_REGISTERS: u32 = 2;
 
 /// From this architecture on the register count stands in `.nv.info` alone; before, the top byte of
 /// the text section's sh_info repeats it (ptxas 13.0 and 13.5).
-const REGISTERS_ONLY_IN_INFO: u32 = 90;
+pub(crate) const REGISTERS_ONLY_IN_INFO: u32 = 90;
 
 /// Sections and symbol of one function.
 #[derive(Debug, Clone, PartialEq, Eq)]
