@@ -374,9 +374,12 @@ pub struct SassArgs {
     pub action: Option<SassAction>,
     #[command(flatten)]
     pub input: SassInput,
+    /// Print all that the file holds, not only the code: the text assembles to the same file
+    #[arg(long, conflicts_with_all = ["kernel", "json"])]
+    pub whole: bool,
 }
 
-/// What `sass` checks.
+/// What `sass` checks, and the way back from text.
 #[derive(Debug, Subcommand)]
 pub enum SassAction {
     /// Is the file read and written without loss: container, instructions, text form?
@@ -385,6 +388,18 @@ pub enum SassAction {
     Liveness(SassInput),
     /// Is every register access protected by stall counts and scoreboards?
     Hazards(SassInput),
+    /// Make a cubin of the text that `sass --whole` prints
+    Assemble(AssembleArgs),
+}
+
+/// `warpwright sass assemble`
+#[derive(Debug, Clone, Args)]
+pub struct AssembleArgs {
+    /// The text
+    pub file: PathBuf,
+    /// Where the cubin goes
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
 }
 
 /// The file that `sass` looks at.

@@ -21,7 +21,7 @@ pub enum Level {
     Cuda,
     /// PTX text.
     Ptx,
-    /// A cubin.
+    /// A cubin, or the text of one (.sass), which is assembled as it is read.
     Cubin,
     /// A file with cubins in it: fat binary, host object, executable, library.
     Fat,
@@ -152,10 +152,18 @@ impl Input {
                 "`{name}` is an archive: extract its objects with `ar x` and name one of them"
             )));
         }
+        if path.extension().is_some_and(|ending| ending == "sass") {
+            return Input {
+                name,
+                level: Level::Cubin,
+                bytes,
+            }
+            .assembled();
+        }
         let level = detect(path, &bytes).ok_or_else(|| {
             Failure::input(format!(
-                "`{name}` is neither CUDA C (.cu), nor PTX (no `.version` directive), nor a cubin, nor a file \
-                 with cubins in it"
+                "`{name}` is neither CUDA C (.cu), nor PTX (no `.version` directive), nor a cubin or the text of \
+                 one (.sass), nor a file with cubins in it"
             ))
         })?;
         Ok(Input {
@@ -163,6 +171,20 @@ impl Input {
             path: path.to_owned(),
             level,
             bytes,
+        })
+    }
+
+    /// The cubin of a text in the form of `sass`.
+    fn assembled(self) -> Result<Self, Failure> {
+        let source = self.text()?;
+        let assembled = warpwright_sass::text::assemble(source).map_err(|error| {
+            let label = LabeledSpan::at(error.span(source), "here");
+            let report = miette!(labels = vec![label], "{}", error.kind);
+            Failure::Input(report.with_source_code(NamedSource::new(&self.name, source.to_owned())))
+        });
+        Ok(Input {
+            bytes: assembled?,
+            ..self
         })
     }
 

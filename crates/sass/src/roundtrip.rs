@@ -1,8 +1,9 @@
 //! Is a cubin read and written without loss?
 //!
-//! Four promises, checked on a file: the container is written back byte for byte; so are symbols,
+//! Five promises, checked on a file: the container is written back byte for byte; so are symbols,
 //! relocations, `.nv.info` records and instructions when they go through their views; every instruction
-//! is the same after decoding and encoding; and the text form of every function parses back to its bits.
+//! is the same after decoding and encoding; the text form of every function parses back to its bits; and
+//! the text of the whole file assembles to the same bytes.
 //! An opaque instruction keeps them all: it is counted, not an error.
 
 use crate::elf::{Elf, ElfError, Info, KernelSections};
@@ -60,6 +61,16 @@ pub fn check(bytes: &[u8]) -> Result<Roundtrip, ElfError> {
     }
     if through_views(&elf)?.write()? != bytes {
         found.broken.push(file("a view changes it"));
+    }
+    match text::assemble(&text::whole(&elf)?) {
+        Ok(again) if again == bytes => {}
+        Ok(_) => found
+            .broken
+            .push(file("the text of the whole file reads back differently")),
+        Err(error) => {
+            let reason = format!("the text of the whole file does not parse: {error}");
+            found.broken.push(file(&reason));
+        }
     }
     for kernel in elf.kernels()? {
         check_function(&elf, kernel, &mut found)?;

@@ -25,7 +25,8 @@ pub struct Command {
 /// All commands, by name.
 #[derive(Clone, Default)]
 pub struct Registry {
-    commands: BTreeMap<&'static str, Command>,
+    /// By the ending of the files that they are for, empty for all others, and by name.
+    commands: BTreeMap<(&'static str, &'static str), Command>,
 }
 
 impl Registry {
@@ -36,7 +37,13 @@ impl Registry {
 
     /// Adds commands. A name that is there already is replaced.
     pub fn add(&mut self, commands: &[Command]) {
-        self.commands.extend(commands.iter().map(|c| (c.name, *c)));
+        self.add_for("", commands);
+    }
+
+    /// Adds the commands of files with an ending; they have no others.
+    pub fn add_for(&mut self, ending: &'static str, commands: &[Command]) {
+        let commands = commands.iter().map(|c| ((ending, c.name), *c));
+        self.commands.extend(commands);
     }
 
     /// All commands, by name.
@@ -45,8 +52,12 @@ impl Registry {
     }
 
     fn run(&self, case: &Case, test: &Test) -> Result<String, String> {
-        let Some(command) = self.commands.get(test.name.as_str()) else {
-            let known: Vec<&str> = self.commands.keys().copied().collect();
+        let ending = case.path.extension().and_then(|e| e.to_str()).unwrap_or("");
+        let own = self.commands.keys().find(|key| key.0 == ending);
+        let ending = own.map_or("", |key| key.0);
+        let mut of_kind = self.commands.iter().filter(|(key, _)| key.0 == ending);
+        let Some((_, command)) = of_kind.clone().find(|(key, _)| key.1 == test.name) else {
+            let known: Vec<&str> = of_kind.by_ref().map(|(key, _)| key.1).collect();
             return Err(format!(
                 "unknown test `{}`; known: {}",
                 test.name,

@@ -14,10 +14,10 @@ use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, PtxasJob};
 
 use super::print_json;
-use crate::args::{Cli, SassAction, SassArgs, SassInput};
+use crate::args::{AssembleArgs, Cli, SassAction, SassArgs, SassInput};
 use crate::device_code;
 use crate::failure::Failure;
-use crate::input::{Input, Level};
+use crate::input::{Input, Level, refuse_overwriting, write_atomically};
 use crate::session;
 use crate::terminal::document;
 
@@ -30,8 +30,38 @@ pub fn run(cli: &Cli, args: &SassArgs) -> Result<(), Failure> {
         (Some(SassAction::Roundtrip(input)), _) => check(cli, input, "roundtrip", roundtrip),
         (Some(SassAction::Liveness(input)), _) => check(cli, input, "liveness", liveness),
         (Some(SassAction::Hazards(input)), _) => check(cli, input, "hazards", hazards),
+        (Some(SassAction::Assemble(args)), _) => assemble(args),
+        (None, input) if args.whole => whole(cli, input),
         (None, input) => disassemble(cli, input),
     }
+}
+
+/// Everything that one cubin holds.
+fn whole(cli: &Cli, args: &SassInput) -> Result<(), Failure> {
+    let (name, cubins) = cubins(cli, args)?;
+    let [cubin] = &cubins[..] else {
+        let text = format!(
+            "`{name}` holds {} cubins, and --whole prints one: choose with --gpu",
+            cubins.len()
+        );
+        return Err(Failure::input(text));
+    };
+    let text = Elf::parse(cubin).and_then(|elf| text::whole(&elf));
+    print!(
+        "{}",
+        text.map_err(|e| Failure::input(format!("`{name}`: {e}")))?
+    );
+    Ok(())
+}
+
+fn assemble(args: &AssembleArgs) -> Result<(), Failure> {
+    if args.file.extension().is_none_or(|ending| ending != "sass") {
+        return Err(Failure::Usage(
+            "FILE is wanted with the ending .sass".into(),
+        ));
+    }
+    refuse_overwriting(&args.file, &args.output)?;
+    write_atomically(&args.output, &Input::read(&args.file)?.bytes)
 }
 
 /// The machine code to look at: cubins as they are, anything else as ptxas makes it.

@@ -75,7 +75,8 @@ pub(crate) fn offsets(record: &Record) -> Vec<usize> {
             .collect();
     }
     let layout = LAYOUTS.iter().find(|layout| layout.0 == record.attribute);
-    let Some(&(_, size, inside)) = layout.filter(|layout| words.len() % layout.1 == 0) else {
+    let Some(&(_, size, inside)) = layout.filter(|layout| words.len().is_multiple_of(layout.1))
+    else {
         return Vec::new();
     };
     let is_offset =

@@ -19,6 +19,16 @@ pub struct TextError {
     pub kind: TextErrorKind,
 }
 
+impl TextError {
+    /// The bytes of `text` that the error is about.
+    pub fn span(&self, text: &str) -> std::ops::Range<usize> {
+        let before = text.split_inclusive('\n').take(self.line.saturating_sub(1));
+        let start = before.map(str::len).sum::<usize>() + self.column - 1;
+        let start = start.min(text.len());
+        start..(start + self.length).min(text.len())
+    }
+}
+
 /// What is wrong with a text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TextErrorKind {

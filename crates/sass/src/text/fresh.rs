@@ -77,7 +77,7 @@ pub(super) fn fill_in<'t>(
     for (at, function) in functions.iter().enumerate() {
         let number = (inner + 1 + at) as u32;
         let code = &statements.sections[function.section];
-        let name = code.name.trim_start_matches(".text.").to_owned();
+        let name = code.function().to_owned();
         let index = function.section as u32 + 1;
         let end = function.inner.first().map_or(code.length, |inner| inner.1);
         table.push(symbol(code.at, &name, index, (0, end), STB_GLOBAL));

@@ -92,7 +92,7 @@ pub fn parse(text: &str) -> Result<(u32, Vec<Function>), TextError> {
     let functions = found.functions.iter().map(|function| {
         let draft = &found.sections[function.section];
         Ok(Function {
-            name: function.name.clone(),
+            name: draft.function().to_owned(),
             note: function.note.to_owned(),
             code: assemble::instructions(sm, draft)?,
         })

@@ -111,6 +111,11 @@ impl<'t> Draft<'t> {
         self.length += length;
     }
 
+    /// The name of the function whose code it is.
+    pub(super) fn function(&self) -> &str {
+        self.name.strip_prefix(".text.").unwrap_or(&self.name)
+    }
+
     fn label(&mut self, line: Line<'t>, label: &'t str) -> Result<(), TextError> {
         match self.labels.insert(label, self.length) {
             None => Ok(()),

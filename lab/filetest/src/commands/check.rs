@@ -1,6 +1,6 @@
 //! Commands of the checker.
 
-use warpwright_check::{Options, check_functions};
+use warpwright_check::{Options, Verdict, check_functions};
 use warpwright_ptx::{Diagnostic, FuncId, Module};
 
 use crate::case::Case;
@@ -25,7 +25,12 @@ fn check(case: &Case, args: &[String]) -> Result<String, String> {
         (&module, kernel(&module, "rewritten")?),
         &Options { block },
     );
-    // Blessing must not turn a wrong rewrite into a right one.
+    expected(case, &verdict)?;
+    Ok(verdict.to_string())
+}
+
+/// Does the file's name expect this verdict? Blessing must not turn a wrong rewrite into a right one.
+pub(super) fn expected(case: &Case, verdict: &Verdict) -> Result<(), String> {
     let expected = match case.file_name().split('-').next() {
         Some("right") => "proved",
         Some("wrong") => "refuted",
@@ -33,7 +38,7 @@ fn check(case: &Case, args: &[String]) -> Result<String, String> {
         _ => return Err("the file's name begins with neither right, wrong nor unclear".to_owned()),
     };
     match verdict.word() == expected {
-        true => Ok(verdict.to_string()),
+        true => Ok(()),
         false => Err(format!("it should be {expected}, but is {verdict}")),
     }
 }

@@ -4,6 +4,7 @@ mod check;
 mod pass;
 mod ptx;
 pub mod run;
+mod sass;
 
 use crate::harness::Registry;
 
@@ -14,5 +15,6 @@ pub fn all() -> Registry {
     registry.add(pass::COMMANDS);
     registry.add(ptx::COMMANDS);
     registry.add(run::COMMANDS);
+    registry.add_for("sass", sass::COMMANDS);
     registry
 }

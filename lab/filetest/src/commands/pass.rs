@@ -56,7 +56,7 @@ fn pass(case: &Case, args: &[String]) -> Result<String, String> {
 }
 
 /// The options of `warpwright pass`.
-fn context(args: &[String]) -> Result<Context<'_>, String> {
+pub(super) fn context(args: &[String]) -> Result<Context<'_>, String> {
     let mut context = Context::default();
     let mut args = args.iter();
     while let Some(name) = args.next() {
