@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use warpwright_target::{IssueDistance, IssueUnits, issue_distances};
+use warpwright_target::{IssueDistance, IssueUnit, IssueUnits, issue_distances};
 
 use super::pending::is_guard;
 use super::timing::Class;
@@ -62,6 +62,10 @@ const LATE: Side = Side {
     class: Class("late"),
     port: Port::Any,
 };
+
+/// The units of shared and of global memory.
+const SHARED: &str = "shared";
+const MEMORY: &str = "memory";
 
 /// Integer arithmetic.
 const ARITHMETIC: Side = Side {
@@ -132,6 +136,7 @@ impl Pair {
         if kind == Kind::Waw && dependence.later.timing.is_late {
             later = LATE;
         }
+        later = later.as_read(kind, dependence.later.timing.unit);
         Some(Pair {
             kind,
             file: match is_predicate && kind == Kind::War {
@@ -146,17 +151,32 @@ impl Pair {
     }
 }
 
+impl Side {
+    /// Loads and stores of shared memory get their operands the way that those of global memory do: where
+    /// enough pairs of both were seen, they have the same distances on every architecture.
+    fn as_read(self, kind: Kind, unit: &IssueUnit) -> Side {
+        let reads_alike = unit.name == SHARED && unit.sources.is_some();
+        match kind == Kind::Raw && reads_alike {
+            true => Side { class: Class(MEMORY), ..self },
+            false => self,
+        }
+    }
+}
+
 impl Pair {
     fn read(row: &IssueDistance, units: &'static IssueUnits) -> Option<Pair> {
         let side = |name| match name {
             ANY => Some(None),
             name => Side::read(name, units).map(Some),
         };
+        let kind = KINDS.iter().find(|k| k.1 == row.dependence)?.0;
+        let later = side(row.later)?;
+        let unit = later.and_then(|side| units.named(side.class.0));
         Some(Pair {
-            kind: KINDS.iter().find(|k| k.1 == row.dependence)?.0,
+            kind,
             file: FILES.iter().find(|f| f.1 == row.file)?.0,
             earlier: side(row.earlier)?,
-            later: side(row.later)?,
+            later: later.map(|side| unit.map_or(side, |unit| side.as_read(kind, unit))),
         })
     }
 }
@@ -249,7 +269,8 @@ impl Distances {
 
     /// Takes in what was seen of a pair.
     pub fn add(&mut self, pair: Pair, seen: Seen) {
-        self.pairs.insert(pair, seen);
+        let known = self.pairs.entry(pair);
+        known.and_modify(|known| known.join(seen)).or_insert(seen);
         let is_addend = |side: Side| matches!(side.port, Port::AddendLow | Port::AddendHigh);
         // Addends are read later than other sources: they say nothing about latencies.
         if pair.kind == Kind::Raw && seen.is_trusted() && !pair.later.is_some_and(is_addend) {
@@ -270,17 +291,14 @@ impl Distances {
     }
 
     /// The fewest cycles that correct code leaves. Where too few kernels come down to the smallest
-    /// distance of the pair, the smallest behind the same class counts, then the smallest of all;
-    /// where nothing like it was seen at all, no distance is enough.
+    /// distance of the pair, the smallest behind the same class counts; where nothing behind that class was
+    /// seen, the smallest of all; and where nothing like it was seen at all, no distance is enough.
     pub fn needed(&self, pair: Pair) -> u16 {
         let coarse = |side| self.coarse.get(&(pair.kind, pair.file, side));
-        let own = self.pairs.get(&pair);
-        let levels = [own, coarse(pair.earlier), coarse(None)];
-        let seen = levels.into_iter().flatten();
-        let trusted = seen.clone().find(|seen| seen.is_trusted());
-        let smallest = seen.map(|seen| seen.cycles).min();
-        let needed = trusted.map(|seen| seen.cycles).or(smallest);
-        needed.unwrap_or(u16::MAX).min(self.overtaking(pair))
+        let own = self.pairs.get(&pair).filter(|seen| seen.is_trusted());
+        let seen = own.or(coarse(pair.earlier)).or(coarse(None));
+        let needed = seen.map_or(u16::MAX, |seen| seen.cycles);
+        needed.min(self.overtaking(pair))
     }
 
     /// A result that comes later than another because it takes longer cannot be overwritten by it:
@@ -310,12 +328,12 @@ mod tests {
     #[test]
     fn every_row_of_the_table_is_understood() {
         for sm in ARCHITECTURES {
-            let Some(rows) = issue_distances(sm) else {
+            let (Some(rows), Some(units)) = (issue_distances(sm), IssueUnits::for_sm(sm)) else {
                 continue;
             };
-            let table = Distances::for_sm(sm).map_or(0, |table| table.pairs.len());
-            assert_eq!(table, rows.count(), "sm_{sm}");
-            assert!(table > 100, "sm_{sm}");
+            let pairs: Vec<_> = rows.map(|row| Pair::read(&row, units)).collect();
+            assert!(pairs.iter().all(Option::is_some), "sm_{sm}");
+            assert!(pairs.len() > 100, "sm_{sm}");
         }
     }
 

@@ -30,7 +30,7 @@ fn check(case: &Case, args: &[String]) -> Result<String, String> {
 }
 
 /// Does the file's name expect this verdict? Blessing must not turn a wrong rewrite into a right one.
-pub(super) fn expected(case: &Case, verdict: &Verdict) -> Result<(), String> {
+fn expected(case: &Case, verdict: &Verdict) -> Result<(), String> {
     let expected = match case.file_name().split('-').next() {
         Some("right") => "proved",
         Some("wrong") => "refuted",

@@ -39,7 +39,8 @@ pub struct Options {
     /// The table to write.
     #[arg(long)]
     out: PathBuf,
-    /// A table whose forms are kept: only what they do not explain is derived.
+    /// A table whose forms are kept: only what they do not explain is derived. Sightings add up, so the
+    /// corpus must be one that the table has not seen.
     #[arg(long)]
     extend: Option<PathBuf>,
     /// Rounds of seeds at most.
@@ -111,7 +112,7 @@ pub fn run(options: &Options) -> Result<String, Error> {
     });
     let forms = work.into_values().flat_map(|w| w.forms).collect();
     let table = confirm(Table::new(forms), &corpus, options.show, &known);
-    let text = heading(options.sm, &corpus) + &table.print();
+    let text = heading(options.sm) + &table.print();
     std::fs::write(&options.out, text).map_err(|e| Error::File(options.out.clone(), e))?;
     Ok(format!("{} forms", table.forms().len()))
 }
@@ -145,13 +146,10 @@ fn add(forms: &mut Vec<Form>, mut form: Form) {
     forms.push(form);
 }
 
-fn heading(sm: u32, corpus: &Corpus) -> String {
+fn heading(sm: u32) -> String {
     format!(
-        "# Forms of sm_{sm}, written by `warpwright-sassmine tables` (docs/sass-mining.md): do not edit.\n\
-         # {} corpus instances, {} of them distinct.\n\
-         # opcode, confirmed instances, guard, fixed bits, hidden bits, template\n",
-        corpus.total,
-        corpus.instances.len()
+        "# Forms of sm_{sm}, written by `warpwright-sassmine tables` (docs/sass.md): do not edit.\n\
+         # opcode, sightings, guard, fixed bits, hidden bits, template\n"
     )
 }
 
@@ -359,9 +357,10 @@ fn confirm(table: Table, corpus: &Corpus, show: usize, known: &[Form]) -> Table 
     }
     let forms = table.forms().iter().cloned().filter_map(|mut form| {
         let count = counts.remove(&(form.value, form.mask()));
-        form.confirmed = count.unwrap_or(0);
-        let is_known = |f: &Form| (f.value, f.mask()) == (form.value, form.mask());
-        (count.is_some() || known.iter().any(is_known)).then_some(form)
+        let is_same = |f: &&Form| (f.value, f.mask()) == (form.value, form.mask());
+        let before = known.iter().find(is_same);
+        form.confirmed = count.unwrap_or(0) + before.map_or(0, |known| known.confirmed);
+        (count.is_some() || before.is_some()).then_some(form)
     });
     Table::new(forms.collect())
 }

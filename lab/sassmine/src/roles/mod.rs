@@ -57,7 +57,8 @@ pub struct Options {
     /// Where the table goes.
     #[arg(short, long)]
     output: PathBuf,
-    /// A table whose opcodes are kept as far as the corpus does not contradict them.
+    /// A table whose opcodes are kept as far as the corpus does not contradict them. Sightings add up, so
+    /// the corpus must be one that the table has not seen.
     #[arg(long)]
     extend: Option<PathBuf>,
     /// Only these opcodes (hexadecimal); the rest of the table stays as it is.
@@ -83,6 +84,7 @@ pub fn run(toolkit: &Toolkit, options: &Options) -> Result<String, Error> {
         let known = Table::read(sm, &[&text]);
         table = known.map_err(|error| Error::Input(path.clone(), error.to_string()))?;
     }
+    let before = table.clone();
     let control = Table::read(sm, &[CONTROL])
         .map_err(|error| Error::Input("control.txt".into(), error.to_string()))?;
     let mut bench = Bench::new(nvdisasm, sm, &cubin);
@@ -93,6 +95,9 @@ pub fn run(toolkit: &Toolkit, options: &Options) -> Result<String, Error> {
     let miner = Miner { bench, sm };
     miner.derive(&corpus, &mut table)?;
     let checked = corpus.confirm(&mut table, options.only.is_empty());
+    if options.extend.is_some() {
+        carry(&before, &mut table, options.only.is_empty(), &corpus);
+    }
     let version = nvdisasm.tool().version()?;
     let text = format!(
         "# Roles of sm_{sm}, by `warpwright-sassmine roles` with nvdisasm {version}.\n{notes}{table}"
@@ -100,6 +105,39 @@ pub fn run(toolkit: &Toolkit, options: &Options) -> Result<String, Error> {
     let output = &options.output;
     std::fs::write(output, text).map_err(|error| Error::File(output.clone(), error))?;
     Ok(checked)
+}
+
+/// Adds the sightings of the table that was extended: those of each row to the one row that says the same of
+/// the same instructions.
+fn carry(before: &Table, table: &mut Table, all: bool, corpus: &Corpus) {
+    let counted = |opcode: &u16| all || corpus.seen().contains_key(opcode);
+    for (&opcode, old) in before
+        .entries()
+        .iter()
+        .filter(|(opcode, _)| counted(opcode))
+    {
+        let Some(mut entry) = table.entries().get(&opcode).cloned() else {
+            continue;
+        };
+        for (&key, row) in &old.rows {
+            let agrees = |other: u32| {
+                let mut shared = entry.key.iter().enumerate().filter_map(|(place, bit)| {
+                    let there = old.key.iter().position(|known| known == bit)?;
+                    Some((other >> place & 1, key >> there & 1))
+                });
+                shared.all(|(new, old)| new == old)
+            };
+            let same = entry.rows.iter();
+            let same = same.filter(|(other, new)| new.slots == row.slots && agrees(**other));
+            let same: Vec<u32> = same.map(|(other, _)| *other).collect();
+            if let (&[only], true) = (&same[..], row.confirmed > 0)
+                && let Some(new) = entry.rows.get_mut(&only)
+            {
+                new.confirmed += row.confirmed;
+            }
+        }
+        table.insert(opcode, entry);
+    }
 }
 
 struct Miner<'a> {
