@@ -157,7 +157,10 @@ impl Side {
     fn as_read(self, kind: Kind, unit: &IssueUnit) -> Side {
         let reads_alike = unit.name == SHARED && unit.sources.is_some();
         match kind == Kind::Raw && reads_alike {
-            true => Side { class: Class(MEMORY), ..self },
+            true => Side {
+                class: Class(MEMORY),
+                ..self
+            },
             false => self,
         }
     }
