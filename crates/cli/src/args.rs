@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use warpwright_driver::opt::DEFAULT_BUDGET;
 
 use crate::input::Places;
 
@@ -216,6 +217,15 @@ pub struct OptArgs {
     /// Decide from the static model alone, whatever the database of measurements knows
     #[arg(long)]
     pub no_database: bool,
+    /// Carry out this recipe instead of choosing one: `reduce(98); maxnreg(128)`
+    #[arg(long, value_name = "TEXT")]
+    pub recipe: Option<String>,
+    /// Work per kernel, in seconds as a reference machine takes them: the same result on every machine
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_BUDGET, conflicts_with = "recipe")]
+    pub budget: f64,
+    /// Stop after the N-th rewrite of the recipe, to find the guilty one
+    #[arg(long, value_name = "N", requires = "recipe")]
+    pub fuel: Option<u64>,
     #[command(flatten)]
     pub stencil: StencilArgs,
     #[command(flatten)]
@@ -343,10 +353,10 @@ pub struct RunArgs {
 /// `warpwright pass`
 #[derive(Debug, Args)]
 pub struct PassArgs {
-    /// The pass
+    /// The pass, or a recipe of several: `reduce(98); maxnreg(128)`
     #[arg(required_unless_present = "list")]
     pub name: Option<String>,
-    /// A .ptx file; for passes over machine code a .cubin, or a host file with cubins in it
+    /// A .cu or .ptx file; for passes over machine code a .cubin, or a host file with cubins in it
     #[arg(required_unless_present = "list")]
     pub file: Option<PathBuf>,
     /// Where the result goes [default: stdout]
@@ -358,6 +368,12 @@ pub struct PassArgs {
     /// The goal in registers per thread, for passes that lower register pressure
     #[arg(long, value_name = "R")]
     pub regs: Option<u32>,
+    /// Stop after the N-th rewrite, to find the guilty one
+    #[arg(long, value_name = "N")]
+    pub fuel: Option<u64>,
+    /// Write the result even if it is not proved
+    #[arg(long)]
+    pub unproved: bool,
     /// An option of the pass (`pass --list` names them); may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub set: Vec<(String, String)>,

@@ -23,6 +23,8 @@ pub enum Failure {
     },
     /// Our own mistake: exit code 4.
     Internal(String),
+    /// The checker does not decide, or nothing is proved: exit code 5.
+    Undecided(String),
     /// The result was printed already; only the exit code is left to say.
     Quiet(u8),
 }
@@ -42,9 +44,10 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Input(report) => write!(f, "{report}"),
-            Failure::Rendered(text) | Failure::Usage(text) | Failure::Internal(text) => {
-                f.write_str(text)
-            }
+            Failure::Rendered(text)
+            | Failure::Usage(text)
+            | Failure::Internal(text)
+            | Failure::Undecided(text) => f.write_str(text),
             Failure::Missing { what, .. } => f.write_str(what),
             Failure::Quiet(code) => write!(f, "exit code {code}"),
         }
@@ -65,6 +68,7 @@ impl Failure {
             Failure::Usage(_) => 2,
             Failure::Missing { .. } => 3,
             Failure::Internal(_) => 4,
+            Failure::Undecided(_) => 5,
             Failure::Quiet(code) => *code,
         }
     }
@@ -88,6 +92,7 @@ impl Failure {
                 "internal error: {message}\n\nThis is a bug in Warpwright; please report it with \
                  the input and the command line."
             ),
+            Failure::Undecided(message) => eprintln!("error: {message}"),
             Failure::Quiet(_) => {}
         }
         ExitCode::from(code)

@@ -2,13 +2,14 @@
 //!
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
-//! * [`device_code`]: the cubins of a file.
+//! * [`device_code`]: the cubins of a file. [`build`]: nvcc and ptxas for the executor of passes.
 //! * [`input`], [`failure`], [`table`], [`progress`], [`terminal`]: files, exit codes and what people see.
 
 #[macro_use]
 mod terminal;
 
 mod args;
+mod build;
 mod commands;
 mod device_code;
 mod failure;

@@ -10,12 +10,14 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use warpwright_driver::build::Built;
+use warpwright_driver::candidate::Standing;
 use warpwright_driver::choose::choose;
-use warpwright_driver::propose::{Situation, first_round, second_round};
+use warpwright_driver::proposal::{Situation, first_round, second_round};
 use warpwright_driver::score::predict_one;
 use warpwright_driver::tune::{KernelResult, Manifest, Suite};
-use warpwright_driver::{Candidate, Recipe, Score};
+use warpwright_driver::{Candidate, Score};
 use warpwright_model::Parameters;
+use warpwright_pass::Recipe;
 use warpwright_sass::Cubin;
 use warpwright_target::{Gpu, lookup, staircase};
 
@@ -69,10 +71,7 @@ fn load(folder: &Path, suite: &Suite) -> Result<Option<Kernel>, Box<dyn std::err
     let mut built = Vec::new();
     for (candidate, file) in result.report.candidates.iter().zip(&manifest.files) {
         // A candidate with the same code as another has no file of its own.
-        let twin = candidate
-            .same_code_as
-            .as_ref()
-            .map(|name| format!("{name}.cubin"));
+        let twin = candidate.same_code_as().map(|name| format!("{name}.cubin"));
         let path = file
             .as_ref()
             .or(twin.as_ref())
@@ -84,7 +83,7 @@ fn load(folder: &Path, suite: &Suite) -> Result<Option<Kernel>, Box<dyn std::err
         };
         built.push(Built {
             candidate: candidate.clone(),
-            cubin: Vec::new(),
+            run: None,
             kernel,
         });
     }
@@ -100,7 +99,10 @@ fn load(folder: &Path, suite: &Suite) -> Result<Option<Kernel>, Box<dyn std::err
 /// What `opt` itself would have built.
 fn proposed(gpu: &Gpu, result: &KernelResult) -> Result<Vec<Recipe>, Box<dyn std::error::Error>> {
     let report = &result.report;
-    let resources = report.candidates[0].resources.clone().unwrap_or_default();
+    let resources = report.candidates[0]
+        .resources()
+        .cloned()
+        .unwrap_or_default();
     let threads = report.block.iter().product();
     let stairs = staircase(gpu, threads, resources.shared_bytes, report.dynamic_smem)?;
     let tops: Vec<u32> = stairs.iter().map(|s| s.regs).collect();
@@ -140,12 +142,15 @@ fn scored(kernel: &Kernel, parameters: &Parameters) -> Vec<Candidate> {
             });
             // Only what `opt` itself proposes takes part; the peers are measured for comparison.
             let score = score.filter(|_| kernel.proposed.contains(&b.candidate.recipe));
-            Candidate {
-                score,
-                measured: None,
-                same_code_as: None,
-                ..b.candidate.clone()
+            let mut candidate = b.candidate.clone();
+            if let Some(figures) = candidate.figures_mut() {
+                figures.score = score;
+                figures.measured = None;
+                if let Standing::SameCode(_) = figures.standing {
+                    figures.standing = Standing::Open;
+                }
             }
+            candidate
         })
         .collect()
 }

@@ -1,15 +1,20 @@
-//! Builds candidates with ptxas, in parallel and through the cache, and reads their machine code.
+//! Builds candidates, in parallel and through the cache, and reads their machine code.
+
+use std::cell::RefCell;
+use std::sync::Arc;
 
 use rayon::prelude::*;
-use warpwright_ptx::ir::Module;
-use warpwright_sass::Cubin;
-use warpwright_toolkit::{Build, BuildCache, KernelResources, Ptxas, PtxasJob, ToolError, Toolkit};
+use warpwright_pass::executor::{BuildFailure, RunError};
+use warpwright_pass::{
+    Artifact, AssemblerOptions, Builders, Executor, Fuel, Level, Recipe, Run, Setting, Target,
+};
+use warpwright_sass::{Cubin, Kernel, Unit};
+use warpwright_target::Gpu;
+use warpwright_toolkit::{
+    Build, BuildCache, KernelResources, ModuleResources, Ptxas, PtxasJob, ToolError, Toolkit,
+};
 
-use crate::candidate::{Candidate, Resources};
-use crate::finish::finish;
-use crate::realise::{Plan, RealiseError, realise};
-use crate::recipe::{Recipe, Stage};
-use crate::rewrite::Setting;
+use crate::candidate::{Because, Candidate, Rejection, Resources, Standing};
 
 /// The tools of a run.
 #[derive(Debug, Clone, Copy)]
@@ -24,115 +29,162 @@ pub struct Workshop<'a> {
     pub lineinfo: bool,
 }
 
+impl Workshop<'_> {
+    /// Builds a module's text.
+    pub fn assemble(&self, ptx: &str, options: AssemblerOptions) -> Result<Build, ToolError> {
+        let ptxas: Ptxas = self.toolkit.ptxas()?;
+        let mut job = PtxasJob::new(ptx, self.arch);
+        job.register_usage_level = options.usage_level;
+        job.lineinfo = self.lineinfo;
+        self.cache.ptxas(&ptxas, &job)
+    }
+}
+
+/// A kernel, and where its candidates come from.
+#[derive(Debug, Clone, Copy)]
+pub struct Bench<'a> {
+    /// ptxas; none for machine code as it is.
+    pub workshop: Option<&'a Workshop<'a>>,
+    /// What the recipes are applied to.
+    pub start: &'a Artifact,
+    /// The kernel's name.
+    pub kernel: &'a str,
+    /// Where it will run.
+    pub setting: Setting<'a>,
+    /// Rewrites that may be made in each candidate.
+    pub fuel: Fuel,
+}
+
 /// A candidate with what its build left.
 #[derive(Debug, Clone)]
 pub struct Built {
     /// What is reported.
     pub candidate: Candidate,
-    /// The cubin: of the whole module with only this kernel changed, or of the kernel without the others
-    /// ([`slice`](mod@crate::slice)).
-    pub cubin: Vec<u8>,
+    /// The run: its result is a cubin of the whole module with only this kernel changed, or of the kernel
+    /// without the others. None where there is no code.
+    pub run: Option<Run>,
     /// The kernel's machine code.
-    pub kernel: Option<warpwright_sass::Kernel>,
+    pub kernel: Option<Kernel>,
 }
 
-/// Why a module could not be built at all.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// ptxas or the machine.
-    #[error(transparent)]
-    Tool(#[from] ToolError),
-    /// The recipe does not fit the kernel.
-    #[error(transparent)]
-    Realise(#[from] RealiseError),
-    /// The finished cubin cannot be edited as the recipe wants.
-    #[error("{0}")]
-    Finish(String),
-    /// ptxas wrote something that we cannot read back.
-    #[error("ptxas wrote a cubin that cannot be read: {0}")]
-    Cubin(#[from] warpwright_sass::CubinError),
+impl Built {
+    /// The cubin, which may not be proved yet.
+    pub fn cubin(&self) -> Option<&[u8]> {
+        let run = self.run.as_ref()?;
+        run.unproved().as_cubin().map(|bytes| &**bytes)
+    }
 }
 
-impl Workshop<'_> {
-    /// Builds a module's text as it is.
-    pub fn assemble(&self, ptx: &str, usage_level: Option<u8>) -> Result<Build, ToolError> {
-        let ptxas: Ptxas = self.toolkit.ptxas()?;
-        let mut job = PtxasJob::new(ptx, self.arch);
-        job.register_usage_level = usage_level;
-        job.lineinfo = self.lineinfo;
-        self.cache.ptxas(&ptxas, &job)
+/// What a run left, and what ptxas said of its last build.
+pub type Made = (Run, Option<ModuleResources>);
+
+impl<'a> Bench<'a> {
+    /// Goes on with a run, or begins one, as far as `until`.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn run(&self, from: Option<&Run>, recipe: &Recipe, until: Level) -> Result<Made, RunError> {
+        let said = RefCell::new(None);
+        let assemble = |text: &str, options: AssemblerOptions| {
+            let workshop = self.workshop.ok_or("there is no ptxas")?;
+            let build = workshop.assemble(text, options)?;
+            *said.borrow_mut() = Some(build.resources);
+            Ok::<Arc<[u8]>, BuildFailure>(build.cubin.into())
+        };
+        let mut executor = Executor::new(Builders {
+            assemble: Some(&assemble),
+            compile: None,
+        });
+        executor.fuel = self.fuel;
+        let target = Target {
+            kernel: Some(self.kernel),
+            setting: self.setting,
+        };
+        let run = match from {
+            Some(run) => executor.resume(run.clone(), &target, recipe, until),
+            None => executor.run(self.start, &target, recipe, until),
+        };
+        Ok((run?, said.into_inner()))
     }
 
-    /// Builds each recipe for one kernel of the module. Failures become rejected candidates; only
-    /// a missing tool ends the whole round.
+    /// Builds each recipe. `known` gives a run that a recipe may begin with. Failures become rejected
+    /// candidates; only a missing tool ends the whole round.
+    ///
+    /// # Errors
+    /// A tool is missing.
     pub fn build_all(
         &self,
-        module: &Module,
-        kernel: &str,
-        setting: &Setting,
         recipes: Vec<Recipe>,
+        known: &(dyn Fn(&Recipe) -> Option<&'a Run> + Sync),
         done: &(dyn Fn(&Candidate) + Sync),
     ) -> Result<Vec<Built>, ToolError> {
-        recipes
-            .into_par_iter()
-            .map(|recipe| {
-                let plan = Plan {
-                    kernel,
-                    recipe: &recipe,
-                    setting: *setting,
-                };
-                let built = match self.build(module, &plan) {
-                    Ok(built) => built,
-                    Err(BuildError::Tool(e)) if e.is_tool_missing() => return Err(e),
-                    Err(e) => rejected(recipe, e.to_string()),
-                };
-                done(&built.candidate);
-                Ok(built)
-            })
-            .collect()
+        let build = |recipe: Recipe| {
+            let built = match self.run(known(&recipe), &recipe, Level::MachineCode) {
+                Ok(made) => self.read_back(recipe, made),
+                Err(error) => rejected(recipe, missing_tool(error)?),
+            };
+            done(&built.candidate);
+            Ok(built)
+        };
+        recipes.into_par_iter().map(build).collect()
     }
 
-    fn build(&self, module: &Module, plan: &Plan) -> Result<Built, BuildError> {
-        let text = realise(module, &[*plan])?;
-        let build = self.assemble(&text, plan.recipe.usage_level())?;
-        read_back(plan, &build)
+    /// What became of the kernel.
+    pub fn read_back(&self, recipe: Recipe, (run, said): Made) -> Built {
+        let cubin = run
+            .unproved()
+            .as_cubin()
+            .and_then(|bytes| Cubin::parse(bytes).ok());
+        let Some(code) = cubin.and_then(|cubin| cubin.kernel(self.kernel).cloned()) else {
+            let why = Rejection::new(Because::Build, "ptxas wrote no such kernel");
+            return rejected(recipe, why);
+        };
+        let of_cubin = resources_of(&code, self.setting.gpu);
+        let said = said.as_ref().and_then(|said| said.kernel(self.kernel));
+        let resources = match said.map(resources) {
+            // What was edited differs from what ptxas reported.
+            Some(said) if recipe.at(Level::MachineCode).next().is_some() => Resources {
+                registers: of_cubin.registers,
+                shared_bytes: of_cubin.shared_bytes,
+                stack_bytes: of_cubin.stack_bytes,
+                ..said
+            },
+            Some(said) => said,
+            None => of_cubin,
+        };
+        let mut candidate = Candidate::built(recipe, resources);
+        let caution = run.cautions().into_iter().find(|c| c.wants_measurement());
+        if let (Some(caution), Some(figures)) = (caution, candidate.figures_mut()) {
+            figures.standing = Standing::UntilMeasured(caution);
+        }
+        Built {
+            candidate,
+            run: Some(run),
+            kernel: Some(code),
+        }
     }
 }
 
-/// Carries out the plan's cubin edits, and reads back what became of the kernel.
-pub fn read_back(plan: &Plan, build: &Build) -> Result<Built, BuildError> {
-    let cubin = finish(build.cubin.to_vec(), plan).map_err(BuildError::Finish)?;
-    let code = Cubin::parse(&cubin)?.kernel(plan.kernel).cloned();
-    let mut candidate = Candidate::new(plan.recipe.clone());
-    candidate.resources = build.resources.kernel(plan.kernel).map(resources);
-    match (&mut candidate.resources, &code) {
-        // What was edited differs from what ptxas reported.
-        (Some(resources), Some(code)) if plan.recipe.at(Stage::Finish).next().is_some() => {
-            let first = plan.setting.gpu.arch.first_shared_address();
-            resources.registers = code.registers;
-            resources.shared_bytes = code.shared_bytes.saturating_sub(first);
-            resources.stack_bytes = code.frame_bytes;
+/// Why there is no candidate, unless a tool is missing.
+fn missing_tool(error: RunError) -> Result<Rejection, ToolError> {
+    match error {
+        RunError::Build(failure) => match failure.downcast::<ToolError>() {
+            Ok(error) if error.is_tool_missing() => Err(*error),
+            Ok(error) => Ok(Rejection::new(Because::Build, error)),
+            Err(other) => Ok(Rejection::new(Because::Build, other)),
+        },
+        RunError::Refused { pass, refusal } => {
+            let text = format!("{}: {refusal}", pass.label());
+            Ok(Rejection::new(Because::Refused, text))
         }
-        (Some(_), _) => {}
-        (None, _) => {
-            candidate.rejected = Some("ptxas reported no resources for this kernel".into());
-        }
+        other => Ok(Rejection::new(Because::Build, other)),
     }
-    Ok(Built {
-        candidate,
-        cubin,
-        kernel: code,
-    })
 }
 
-fn rejected(recipe: Recipe, why: String) -> Built {
-    let candidate = Candidate {
-        rejected: Some(why),
-        ..Candidate::new(recipe)
-    };
+fn rejected(recipe: Recipe, why: Rejection) -> Built {
     Built {
-        candidate,
-        cubin: Vec::new(),
+        candidate: Candidate::not_built(recipe, why),
+        run: None,
         kernel: None,
     }
 }
@@ -143,8 +195,11 @@ pub fn mark_duplicates(built: &mut [Built]) {
         let (earlier, rest) = built.split_at_mut(later);
         let this = &mut rest[0];
         let Some(code) = &this.kernel else { continue };
+        if this.candidate.rejected().is_some() {
+            continue;
+        }
         let twin = earlier.iter().find(|b| {
-            b.candidate.same_code_as.is_none()
+            b.candidate.same_code_as().is_none()
                 && b.kernel.as_ref().is_some_and(|k| {
                     k.code == code.code
                         && k.registers == code.registers
@@ -152,7 +207,9 @@ pub fn mark_duplicates(built: &mut [Built]) {
                         && k.frame_bytes == code.frame_bytes
                 })
         });
-        this.candidate.same_code_as = twin.map(|b| b.candidate.name());
+        if let (Some(twin), Some(figures)) = (twin, this.candidate.figures_mut()) {
+            figures.standing = Standing::SameCode(twin.candidate.name());
+        }
     }
 }
 
@@ -165,5 +222,19 @@ pub fn resources(kernel: &KernelResources) -> Resources {
         spill_load_bytes: kernel.spill_loads,
         shared_bytes: kernel.shared,
         barriers: kernel.barriers,
+    }
+}
+
+/// What a kernel of a cubin takes. Spills are counted as accesses at fixed places of the frame, like ptxas
+/// does, so parts of local arrays with constant indices are among them.
+pub fn resources_of(kernel: &Kernel, gpu: &Gpu) -> Resources {
+    let first = gpu.arch.first_shared_address();
+    Resources {
+        registers: kernel.registers,
+        stack_bytes: kernel.frame_bytes,
+        spill_store_bytes: kernel.frame_traffic(Unit::LocalStore),
+        spill_load_bytes: kernel.frame_traffic(Unit::LocalLoad),
+        shared_bytes: kernel.shared_bytes.saturating_sub(first),
+        barriers: 0,
     }
 }

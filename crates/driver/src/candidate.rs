@@ -1,9 +1,9 @@
-//! A candidate: a recipe, what came of building it, and what is predicted or measured of it.
+//! A candidate: a recipe, and what came of it.
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use warpwright_model::Tpsc;
-
-use crate::recipe::Recipe;
+use warpwright_pass::{Caution, Recipe, Rung};
 
 /// Resources of one built kernel, as `ptxas -v` reports them (or as estimated).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,45 +73,295 @@ pub struct Measured {
     pub relative_time: f64,
 }
 
-/// One way to build a kernel.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Candidate {
-    /// The decisions.
-    pub recipe: Recipe,
-    /// Resources, if it was built.
-    pub resources: Option<Resources>,
-    /// Residency on the target, if it can be launched.
+/// Why a candidate is out of the race, by kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Because {
+    /// A pass refuses the kernel.
+    Refused,
+    /// It could not be built.
+    Build,
+    /// It cannot be launched.
+    Launch,
+    /// The checker does not prove it.
+    NotProved,
+    /// The budget was spent before it was tried.
+    Budget,
+    /// It was measured, and failed or computed something else.
+    Measured,
+    /// An older document says so.
+    Recorded,
+}
+
+/// Why a candidate is out of the race.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejection {
+    /// The kind.
+    pub because: Because,
+    /// In words.
+    pub text: String,
+}
+
+impl Rejection {
+    /// A rejection.
+    pub fn new(because: Because, text: impl ToString) -> Rejection {
+        Rejection {
+            because,
+            text: text.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.because {
+            Because::Measured => write!(f, "measured: {}", self.text),
+            _ => f.write_str(&self.text),
+        }
+    }
+}
+
+/// Where a built candidate stands.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Standing {
+    /// It may be chosen, once it is proved.
+    Open,
+    /// It may be chosen: this stands behind it.
+    Proved(Rung),
+    /// It may be chosen only where a measurement has compared its outputs.
+    UntilMeasured(Caution),
+    /// The earlier candidate of this name has exactly the same machine code.
+    SameCode(String),
+    /// It is out.
+    Rejected(Rejection),
+}
+
+/// What is known of a candidate's code.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// Its resources.
+    pub resources: Resources,
+    /// Its residency on the target; none where it cannot be launched.
     pub residency: Option<Residency>,
     /// The prediction.
     pub score: Option<Score>,
     /// The measurement, if the database or a tuning run has one.
     pub measured: Option<Measured>,
-    /// Why it is out of the race: a build error, or too large to launch.
-    pub rejected: Option<String>,
-    /// Why it may be chosen only once a measurement has compared its outputs, if so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub caution: Option<String>,
-    /// The name of an earlier candidate with exactly the same machine code.
-    pub same_code_as: Option<String>,
+    /// Where it stands.
+    pub standing: Standing,
+}
+
+/// How far a candidate has come.
+#[derive(Debug, Clone, PartialEq)]
+pub enum State {
+    /// There is no code for it.
+    NotBuilt(Rejection),
+    /// There is, or at least an estimate of it.
+    Built(Figures),
+}
+
+/// One way to build a kernel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Flat", into = "Flat")]
+pub struct Candidate {
+    /// The passes.
+    pub recipe: Recipe,
+    /// What came of it.
+    pub state: State,
 }
 
 impl Candidate {
-    /// A candidate that has not been built.
-    pub fn new(recipe: Recipe) -> Self {
-        Candidate {
-            recipe,
-            resources: None,
+    /// A candidate with code.
+    pub fn built(recipe: Recipe, resources: Resources) -> Self {
+        let figures = Figures {
+            resources,
             residency: None,
             score: None,
             measured: None,
-            rejected: None,
-            caution: None,
-            same_code_as: None,
+            standing: Standing::Open,
+        };
+        Candidate {
+            recipe,
+            state: State::Built(figures),
+        }
+    }
+
+    /// A candidate of which nothing is known but its recipe.
+    pub fn named(recipe: Recipe) -> Self {
+        let why = Rejection::new(Because::Recorded, "it was not rated");
+        Candidate::not_built(recipe, why)
+    }
+
+    /// A candidate without code.
+    pub fn not_built(recipe: Recipe, rejection: Rejection) -> Self {
+        Candidate {
+            recipe,
+            state: State::NotBuilt(rejection),
         }
     }
 
     /// Its name within the kernel.
     pub fn name(&self) -> String {
-        self.recipe.to_string()
+        self.recipe.label()
+    }
+
+    /// What is known of its code, if there is any.
+    pub fn figures(&self) -> Option<&Figures> {
+        match &self.state {
+            State::Built(figures) => Some(figures),
+            State::NotBuilt(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn figures_mut(&mut self) -> Option<&mut Figures> {
+        match &mut self.state {
+            State::Built(figures) => Some(figures),
+            State::NotBuilt(_) => None,
+        }
+    }
+
+    /// Its resources.
+    pub fn resources(&self) -> Option<&Resources> {
+        self.figures().map(|figures| &figures.resources)
+    }
+
+    /// Its residency.
+    pub fn residency(&self) -> Option<&Residency> {
+        self.figures()?.residency.as_ref()
+    }
+
+    /// The prediction.
+    pub fn score(&self) -> Option<&Score> {
+        self.figures()?.score.as_ref()
+    }
+
+    /// The measurement.
+    pub fn measured(&self) -> Option<&Measured> {
+        self.figures()?.measured.as_ref()
+    }
+
+    /// Why it is out of the race, if so.
+    pub fn rejected(&self) -> Option<&Rejection> {
+        match &self.state {
+            State::NotBuilt(rejection) => Some(rejection),
+            State::Built(figures) => match &figures.standing {
+                Standing::Rejected(rejection) => Some(rejection),
+                _ => None,
+            },
+        }
+    }
+
+    /// The earlier candidate with the same machine code, if there is one.
+    pub fn same_code_as(&self) -> Option<&str> {
+        match &self.figures()?.standing {
+            Standing::SameCode(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Why it waits for a measurement, if so.
+    pub fn caution(&self) -> Option<Caution> {
+        match self.figures()?.standing {
+            Standing::UntilMeasured(caution) => Some(caution),
+            _ => None,
+        }
+    }
+
+    /// May the model choose it?
+    pub fn is_open(&self) -> bool {
+        let standing = self.figures().map(|figures| &figures.standing);
+        matches!(standing, Some(Standing::Open | Standing::Proved(_)))
+    }
+
+    /// Takes it out of the race.
+    pub fn reject(&mut self, rejection: Rejection) {
+        match &mut self.state {
+            State::Built(figures) => figures.standing = Standing::Rejected(rejection),
+            State::NotBuilt(_) => {}
+        }
+    }
+}
+
+/// The form in documents, which is that of the first version.
+#[derive(Clone, Serialize, Deserialize)]
+struct Flat {
+    recipe: Recipe,
+    resources: Option<Resources>,
+    residency: Option<Residency>,
+    score: Option<Score>,
+    measured: Option<Measured>,
+    rejected: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    because: Option<Because>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    caution: Option<Stated>,
+    same_code_as: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    proof: Option<Rung>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Stated {
+    Typed(Caution),
+    /// The first documents hold the words; all that they knew want a measurement.
+    Words(String),
+}
+
+impl From<Candidate> for Flat {
+    fn from(candidate: Candidate) -> Flat {
+        let rejection = candidate.rejected().cloned();
+        let mut flat = Flat {
+            because: rejection.as_ref().map(|rejection| rejection.because),
+            rejected: rejection.map(|rejection| rejection.text),
+            caution: candidate.caution().map(Stated::Typed),
+            same_code_as: candidate.same_code_as().map(str::to_owned),
+            recipe: candidate.recipe,
+            resources: None,
+            residency: None,
+            score: None,
+            measured: None,
+            proof: None,
+        };
+        if let State::Built(figures) = candidate.state {
+            if let Standing::Proved(rung) = figures.standing {
+                flat.proof = Some(rung);
+            }
+            flat.resources = Some(figures.resources);
+            flat.residency = figures.residency;
+            flat.score = figures.score;
+            flat.measured = figures.measured;
+        }
+        flat
+    }
+}
+
+impl From<Flat> for Candidate {
+    fn from(flat: Flat) -> Candidate {
+        let because = flat.because.unwrap_or(Because::Recorded);
+        let rejection = flat.rejected.map(|text| Rejection { because, text });
+        let Some(resources) = flat.resources else {
+            let unknown = || Rejection::new(Because::Recorded, "it was not built");
+            return Candidate::not_built(flat.recipe, rejection.unwrap_or_else(unknown));
+        };
+        let standing = match (rejection, flat.same_code_as, flat.caution, flat.proof) {
+            (Some(rejection), ..) => Standing::Rejected(rejection),
+            (None, Some(twin), ..) => Standing::SameCode(twin),
+            (.., Some(Stated::Typed(caution)), _) => Standing::UntilMeasured(caution),
+            (.., Some(Stated::Words(_)), _) => Standing::UntilMeasured(Caution::Fusion),
+            (.., Some(rung)) => Standing::Proved(rung),
+            _ => Standing::Open,
+        };
+        Candidate {
+            recipe: flat.recipe,
+            state: State::Built(Figures {
+                resources,
+                residency: flat.residency,
+                score: flat.score,
+                measured: flat.measured,
+                standing,
+            }),
+        }
     }
 }

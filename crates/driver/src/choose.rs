@@ -2,7 +2,7 @@
 //! must promise more than the model's usual error.
 
 use crate::candidate::{Candidate, Score};
-use crate::recipe::Stage;
+use crate::proposal::{is_rewritten, is_throttle_only};
 
 /// A choice and its reason.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,9 +24,9 @@ const REWRITE_MARGIN: f64 = 0.15;
 /// The share of time that a candidate must promise to save.
 fn promise(candidate: &Candidate, margin: f64) -> f64 {
     let recipe = &candidate.recipe;
-    match recipe.0.is_empty() {
-        false if recipe.is_throttle_only() => margin.max(THROTTLE_MARGIN),
-        false if recipe.at(Stage::Rewrite).next().is_some() => margin.max(REWRITE_MARGIN),
+    match recipe.is_default() {
+        false if is_throttle_only(recipe) => margin.max(THROTTLE_MARGIN),
+        false if is_rewritten(recipe) => margin.max(REWRITE_MARGIN),
         _ => margin,
     }
 }
@@ -47,8 +47,8 @@ pub fn choose(candidates: &[Candidate], margin: f64) -> Choice {
     let best = candidates
         .iter()
         .enumerate()
-        .filter(|(_, c)| c.rejected.is_none() && c.caution.is_none() && c.same_code_as.is_none())
-        .filter_map(|(i, c)| c.score.as_ref().map(|s| (i, s)))
+        .filter(|(_, c)| c.is_open())
+        .filter_map(|(i, c)| c.score().map(|s| (i, s)))
         .filter(|&(i, s)| i == 0 || keeps(&candidates[i], s, margin))
         // `min_by` keeps the first of equals: earlier proposals are the smaller changes.
         .min_by(|(_, a), (_, b)| a.relative_time.total_cmp(&b.relative_time));
@@ -84,10 +84,10 @@ fn choose_measured(candidates: &[Candidate]) -> Option<Choice> {
     let (index, measured) = candidates
         .iter()
         .enumerate()
-        .filter(|(_, c)| c.rejected.is_none())
-        .filter_map(|(i, c)| c.measured.as_ref().map(|m| (i, m)))
+        .filter(|(_, c)| c.rejected().is_none())
+        .filter_map(|(i, c)| c.measured().map(|m| (i, m)))
         .min_by(|(_, a), (_, b)| a.relative_time.total_cmp(&b.relative_time))?;
-    let default = candidates.first()?.measured.as_ref()?;
+    let default = candidates.first()?.measured()?;
     let apart = measured.interval_ns.1 < default.interval_ns.0;
     Some(if index != 0 && apart {
         let reason = format!(
@@ -108,16 +108,16 @@ fn reason(default: &Candidate, chosen: &Candidate, relative: f64) -> String {
         "predicted {:.2} times the default's time",
         relative
     )];
-    if chosen.recipe.is_throttle_only() {
+    if is_throttle_only(&chosen.recipe) {
         parts.push("the same code, fewer blocks contend for the first-level cache".into());
     }
-    if let (Some(a), Some(b)) = (&default.residency, &chosen.residency)
+    if let (Some(a), Some(b)) = (default.residency(), chosen.residency())
         && a.warps != b.warps
     {
         parts.push(format!("{} instead of {} resident warps", b.warps, a.warps));
     }
-    if let (Some(a), Some(b)) = (&default.resources, &chosen.resources) {
-        let is_code = !chosen.recipe.is_throttle_only();
+    if let (Some(a), Some(b)) = (default.resources(), chosen.resources()) {
+        let is_code = !is_throttle_only(&chosen.recipe);
         if is_code && a.registers != b.registers {
             parts.push(format!(
                 "{} instead of {} registers",
@@ -140,24 +140,23 @@ fn reason(default: &Candidate, chosen: &Candidate, relative: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidate::Score;
-    use crate::recipe::{Decision, Recipe};
+    use crate::candidate::{Because, Rejection, Resources, Score};
+    use warpwright_pass::Recipe;
+    use warpwright_pass::passes::MaxNReg;
 
     fn scored(registers: u32, relative_time: f64) -> Candidate {
         let recipe = match registers {
             0 => Recipe::default(),
-            n => Recipe::default().with(Decision::MaxRegisters { registers: n }),
+            registers => Recipe::default().with(MaxNReg { registers }),
         };
-        let score = Score {
+        let mut candidate = Candidate::built(recipe, Resources::default());
+        candidate.figures_mut().unwrap().score = Some(Score {
             relative_time,
             bound: "latency".into(),
             contention: 1.0,
             tpsc: None,
-        };
-        Candidate {
-            score: Some(score),
-            ..Candidate::new(recipe)
-        }
+        });
+        candidate
     }
 
     #[test]
@@ -173,7 +172,7 @@ mod tests {
     #[test]
     fn rejected_candidates_are_never_chosen() {
         let mut broken = scored(64, 0.1);
-        broken.rejected = Some("ptxas failed".into());
+        broken.reject(Rejection::new(Because::Build, "ptxas failed"));
         assert_eq!(choose(&[scored(0, 1.0), broken], 0.05).index, 0);
     }
 }

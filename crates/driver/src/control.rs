@@ -13,51 +13,40 @@
 //!   tried. (The model still compares what is built with everything else.)
 //!
 //! Requires a deterministic build. Each round starts from the original text, so that the goal that
-//! worked replays through [`reduce()`] alone.
+//! worked replays as `reduce(GOAL)`.
+
+use std::collections::BTreeMap;
 
 use warpwright_flow::{Cfg, Loops};
-use warpwright_toolkit::ToolError;
+use warpwright_pass::executor::RunError;
+use warpwright_pass::passes::Reduce;
+use warpwright_pass::ptx::facts::kernel_pressure;
+use warpwright_pass::{Level, Recipe, Run};
+use warpwright_ptx::{FuncId, Module};
 
-use crate::build::Workshop;
-use crate::explain::pressure_report;
-use crate::reduce::{Reduced, reduce};
-use crate::rewrite::Site;
-
-/// What a build of the kernel needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Need {
-    /// Registers per thread.
-    pub registers: u32,
-    /// Bytes per thread that ptxas stores to local memory (its spill stores).
-    pub spilled: u64,
-}
+use crate::build::{Bench, Built};
+use crate::candidate::Resources;
 
 /// One round of the controller.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Round {
     /// The goal, in 32-bit registers live.
     pub goal: u32,
     /// The pressure reached.
     pub pressure: u32,
-    /// What its build needs.
-    pub need: Need,
+    /// Registers per thread that its build takes.
+    pub registers: u32,
 }
 
 /// What the controller found.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Controlled {
-    /// The text of the whole module: of the best round, or the original if none was better.
-    pub text: String,
-    /// The goal of that round, for [`reduce()`]; `None` for the original.
+    /// The goal of the best round; `None` for the original.
     pub goal: Option<u32>,
-    /// What its build needs.
-    pub need: Need,
-    /// Does it take no more registers than wanted, and spill no more than the original?
-    pub reached: bool,
     /// All rounds, in order.
     pub rounds: Vec<Round>,
-    /// What was done and why it ended, a sentence each.
-    pub notes: Vec<String>,
+    /// What each goal made of the PTX.
+    pub runs: BTreeMap<u32, Run>,
 }
 
 /// Rounds at most. Most kernels that can be helped are after two or three.
@@ -66,71 +55,61 @@ const ROUNDS: usize = 6;
 /// The share of the kernel's own loop-weighted instructions that recomputations may add.
 const MOST_COST: f64 = 0.25;
 
-/// Lowers the kernel's registers per thread to `registers`; `build` builds a text and reads what the
-/// kernel needs.
-///
-/// # Errors
-/// What [`reduce()`] refuses, or what the build of the untouched module says.
-pub fn control(
-    site: &Site,
-    registers: u32,
-    build: &dyn Fn(&str) -> Result<Need, String>,
-) -> Result<Controlled, String> {
-    let original = build(&site.module.source)?;
-    let mut best = Controlled {
-        text: site.module.source.to_string(),
-        goal: None,
-        need: original,
-        reached: original.registers <= registers,
-        rounds: Vec::new(),
-        notes: Vec::new(),
-    };
-    let pressure = pressure_report(site.module, site.kernel).peak_units;
-    let mut goal = pressure.saturating_sub(original.registers.saturating_sub(registers));
-    let most = MOST_COST * work(site);
-    let mut last = best.text.clone();
-    while !best.reached && best.rounds.len() < ROUNDS {
-        let reduced = reduce(site, goal)?;
-        if let Some(why) = reason_to_stop(&reduced, &last, most) {
-            best.notes.push(why);
-            break;
-        }
-        let need = build(&reduced.text)?;
-        best.rounds.push(Round {
-            goal,
-            pressure: reduced.pressure,
-            need,
-        });
-        last.clone_from(&reduced.text);
-        if need.registers < best.need.registers && need.spilled <= original.spilled {
-            best.reached = need.registers <= registers;
-            best.need = need;
-            best.goal = Some(goal);
-            best.text = reduced.text;
-            best.notes = reduced.notes;
-        }
-        let overshoot = need.registers.saturating_sub(registers).max(1);
-        goal = goal.min(reduced.pressure).saturating_sub(overshoot);
-    }
-    Ok(best)
+/// What the controller asks for.
+pub trait Assembly {
+    /// The PTX with `reduce(goal)` carried out.
+    fn reduce(&self, goal: u32) -> Option<Run>;
+
+    /// What its build takes.
+    fn build(&self, run: &Run) -> Option<Resources>;
 }
 
-/// Why another round makes no sense, if so.
-fn reason_to_stop(reduced: &Reduced, last: &str, most: f64) -> Option<String> {
-    if reduced.text == last {
-        return Some("nothing more can be recomputed".into());
+/// Lowers the registers per thread of the kernel, whose untouched build takes `original`, to `registers`.
+pub fn control(
+    (module, kernel): (&Module, FuncId),
+    original: &Resources,
+    registers: u32,
+    assembly: &dyn Assembly,
+) -> Controlled {
+    let mut found = Controlled::default();
+    let pressure = kernel_pressure(module, kernel);
+    let mut goal = pressure.saturating_sub(original.registers.saturating_sub(registers));
+    let most = MOST_COST * work(module, kernel);
+    let mut best = original.registers;
+    let mut last: Option<Vec<u8>> = None;
+    while best > registers && found.rounds.len() < ROUNDS {
+        let Some(run) = assembly.reduce(goal) else {
+            break;
+        };
+        let cost: f64 = run.steps.iter().map(|step| step.cost).sum();
+        if cost > most || last.as_deref() == Some(run.unproved().bytes()) {
+            break;
+        }
+        let Some(need) = assembly.build(&run) else {
+            break;
+        };
+        let reached = run.unproved().as_module();
+        let reached = reached.map_or(0, |module| kernel_pressure(module, kernel));
+        found.rounds.push(Round {
+            goal,
+            pressure: reached,
+            registers: need.registers,
+        });
+        last = Some(run.unproved().bytes().to_vec());
+        found.runs.insert(goal, run);
+        if need.registers < best && need.spill_store_bytes <= original.spill_store_bytes {
+            best = need.registers;
+            found.goal = Some(goal);
+        }
+        let overshoot = need.registers.saturating_sub(registers).max(1);
+        goal = goal.min(reached).saturating_sub(overshoot);
     }
-    (reduced.cost > most).then(|| {
-        format!(
-            "recomputing would add {:.0} instructions (loop-weighted), more than {most:.0}",
-            reduced.cost
-        )
-    })
+    found
 }
 
 /// The kernel's instructions, loop-weighted.
-fn work(site: &Site) -> f64 {
-    let Some(view) = site.module.view(site.kernel) else {
+fn work(module: &Module, kernel: FuncId) -> f64 {
+    let Some(view) = module.view(kernel) else {
         return 0.0;
     };
     let cfg = Cfg::new(&view);
@@ -141,93 +120,109 @@ fn work(site: &Site) -> f64 {
         .sum()
 }
 
-impl Workshop<'_> {
-    /// [`control`] with ptxas.
-    ///
-    /// # Errors
-    /// As there; a missing ptxas, too.
-    pub fn control(&self, site: &Site, registers: u32) -> Result<Controlled, String> {
-        let name = &*site.module.functions[site.kernel].name;
-        control(site, registers, &|text| {
-            let build = self.assemble(text, None);
-            let build = build.map_err(|e: ToolError| e.to_string())?;
-            let kernel = build.resources.kernel(name);
-            let kernel = kernel.ok_or("ptxas reported no resources for this kernel")?;
-            Ok(Need {
-                registers: kernel.registers.unwrap_or(0),
-                spilled: u64::from(kernel.spill_stores),
-            })
-        })
+impl Assembly for Bench<'_> {
+    fn reduce(&self, goal: u32) -> Option<Run> {
+        let reduced: Result<_, RunError> = self.run(None, &reduction(goal), Level::Ptx);
+        reduced.ok().map(|(run, _)| run)
     }
+
+    fn build(&self, run: &Run) -> Option<Resources> {
+        let goal = run.steps.first()?.pass.clone();
+        let recipe = Recipe::default().with(goal);
+        let made = self.run(Some(run), &recipe, Level::MachineCode).ok()?;
+        let Built { candidate, .. } = self.read_back(recipe, made);
+        candidate.resources().cloned()
+    }
+}
+
+fn reduction(goal: u32) -> Recipe {
+    Recipe::default().with(Reduce {
+        registers: Some(goal),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Block, BlockSource};
-    use crate::rewrite::Setting;
-    use warpwright_ptx::Module;
+    use warpwright_pass::{Artifact, Block, BlockSource, Executor, Setting, Target};
 
     const FIGURE: &str = include_str!("../../../filetests/pass/remat-figure-3.ptx");
 
-    /// Runs the controller with an assembler that takes `extra` registers more than are live.
-    fn run(registers: u32, extra: u32, spilled: u64) -> Controlled {
-        let (module, _) = Module::parse("figure-3.ptx", FIGURE);
-        let kernel = module.function("figure3").unwrap();
-        let gpu = warpwright_target::lookup("h200").unwrap();
-        let block = Block {
-            dims: [256, 1, 1],
-            source: BlockSource::Option,
-        };
-        let site = Site {
-            module: &module,
-            kernel,
-            setting: Setting {
-                gpu: &gpu,
-                block,
-                dynamic_smem: 0,
-            },
-        };
-        let result = control(&site, registers, &|text| {
-            let (now, _) = Module::parse("k.ptx", text);
-            let is_original = text == &*module.source;
-            Ok(Need {
-                registers: pressure_report(&now, kernel).peak_units + extra,
-                spilled: if is_original { 0 } else { spilled },
+    /// An assembler that takes `extra` registers more than are live.
+    struct Model {
+        start: Artifact,
+        extra: u32,
+        spilled: u32,
+    }
+
+    impl Assembly for Model {
+        fn reduce(&self, goal: u32) -> Option<Run> {
+            let gpu = warpwright_target::lookup("h200").unwrap();
+            let block = Block {
+                dims: [256, 1, 1],
+                source: BlockSource::Option,
+            };
+            let target = Target {
+                kernel: Some("figure3"),
+                setting: Setting {
+                    gpu: &gpu,
+                    block,
+                    dynamic_smem: Some(0),
+                },
+            };
+            let run = Executor::default().run(&self.start, &target, &reduction(goal), Level::Ptx);
+            run.ok()
+        }
+
+        fn build(&self, run: &Run) -> Option<Resources> {
+            let module = run.unproved().as_module()?;
+            Some(Resources {
+                registers: kernel_pressure(module, module.function("figure3")?) + self.extra,
+                spill_store_bytes: self.spilled,
+                ..Resources::default()
             })
-        });
-        result.unwrap()
+        }
+    }
+
+    fn run(registers: u32, extra: u32, spilled: u32) -> Controlled {
+        let start = Artifact::parse("figure-3.ptx", FIGURE).unwrap();
+        let module = start.as_module().unwrap();
+        let kernel = module.function("figure3").unwrap();
+        let original = Resources {
+            registers: kernel_pressure(module, kernel) + extra,
+            ..Resources::default()
+        };
+        let model = Model {
+            start: start.clone(),
+            extra,
+            spilled,
+        };
+        control((module, kernel), &original, registers, &model)
     }
 
     #[test]
     fn the_goal_is_what_the_assembler_leaves() {
-        let result = run(14, 10, 0);
-        assert!(result.reached, "{result:?}");
-        assert_eq!((result.goal, result.need.registers), (Some(4), 14));
-        assert_ne!(result.text, FIGURE);
+        let found = run(14, 10, 0);
+        assert_eq!(found.goal, Some(4));
+        assert_eq!(found.rounds.last().unwrap().registers, 14);
+        assert_ne!(found.runs[&4].unproved().bytes(), FIGURE.as_bytes());
     }
 
     #[test]
     fn what_fits_is_left_alone() {
-        let result = run(15, 10, 0);
-        assert!(result.reached && result.rounds.is_empty());
-        assert_eq!((result.goal, &*result.text), (None, FIGURE));
+        let found = run(15, 10, 0);
+        assert!(found.rounds.is_empty() && found.goal.is_none());
     }
 
     #[test]
     fn it_ends_where_nothing_more_can_be_done() {
-        let result = run(3, 10, 0);
-        assert!(
-            !result.reached && result.rounds.len() < ROUNDS,
-            "{result:?}"
-        );
-        assert_eq!(result.need.registers, 14);
+        let found = run(3, 10, 0);
+        assert!(found.rounds.len() < ROUNDS, "{found:?}");
+        assert!(found.rounds.iter().all(|round| round.registers > 3));
     }
 
     #[test]
     fn more_spills_are_no_success() {
-        let result = run(14, 10, 8);
-        assert!(!result.reached);
-        assert_eq!((result.goal, &*result.text), (None, FIGURE));
+        assert_eq!(run(14, 10, 8).goal, None);
     }
 }

@@ -3,12 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 use warpwright_model::{Launched, OptTlp, Tpsc, opt_tlp};
+use warpwright_pass::Setting;
 use warpwright_ptx::{FuncId, Module};
 use warpwright_target::{Stair, WARP_SIZE};
 
 use crate::candidate::{Candidate, Resources};
-use crate::residency::stairs;
-use crate::rewrite::Setting;
 
 /// Table 1: the parameters that CRAT collects.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,13 +49,8 @@ pub fn resource_usage(
     resources: &Resources,
 ) -> ResourceUsage {
     let arch = setting.gpu.arch;
-    let shm_size = resources.shared_bytes + setting.dynamic_smem;
-    let stairs = stairs(
-        setting.gpu,
-        &setting.block,
-        resources.shared_bytes,
-        setting.dynamic_smem,
-    );
+    let shm_size = resources.shared_bytes + setting.dynamic();
+    let stairs = setting.stairs(resources.shared_bytes);
     let max_tlp = stairs.map_or(0, |s| s.last().map_or(0, |s| s.blocks));
     let launched = Launched {
         block: setting.block.dims,
@@ -97,8 +91,8 @@ pub fn choice(candidates: &[Candidate], opt_tlp: u32) -> Option<usize> {
     let points: Vec<(usize, u32, Tpsc)> = candidates
         .iter()
         .enumerate()
-        .filter(|(_, c)| c.rejected.is_none() && c.same_code_as.is_none())
-        .filter_map(|(i, c)| Some((i, c.residency.as_ref()?.blocks, c.score.as_ref()?.tpsc?)))
+        .filter(|(_, c)| c.rejected().is_none() && c.same_code_as().is_none())
+        .filter_map(|(i, c)| Some((i, c.residency()?.blocks, c.score()?.tpsc?)))
         .collect();
     let fewest = points.iter().map(|(_, blocks, _)| *blocks).min()?;
     points

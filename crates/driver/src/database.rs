@@ -10,10 +10,10 @@ use sha2::{Digest, Sha256};
 use std::path::Path;
 
 use crate::candidate::Measured;
-use crate::recipe::Recipe;
+use warpwright_pass::Recipe;
 
-/// Version of the tables and of the export format.
-const SCHEMA: u32 = 1;
+/// Version of the tables and of the export format. The first one held recipes as lists of decisions.
+const SCHEMA: u32 = 2;
 
 /// Something is wrong with the database or an imported document.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +62,14 @@ pub struct Entry {
     pub failure: Option<String>,
     /// Date of the measurement (ISO 8601).
     pub date: String,
+}
+
+/// A recipe as a column holds it: its text, or what the first version wrote.
+fn stored_recipe(text: &str) -> Result<Recipe, serde_json::Error> {
+    match text.starts_with('[') {
+        true => serde_json::from_str(text),
+        false => serde_json::from_value(text.into()),
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -120,7 +128,18 @@ impl Database {
                 PRIMARY KEY (kernel, launch, gpu, driver, toolkit, recipe));
              PRAGMA user_version = {SCHEMA};"
         ))?;
-        Ok(Database { connection })
+        let database = Database { connection };
+        if found == 1 {
+            database.rewrite_recipes()?;
+        }
+        Ok(database)
+    }
+
+    /// Gives every stored recipe its text.
+    fn rewrite_recipes(&self) -> Result<(), DatabaseError> {
+        let all = self.all()?;
+        self.connection.execute("DELETE FROM measurement", [])?;
+        all.iter().try_for_each(|entry| self.put(entry))
     }
 
     /// Stores a measurement, replacing an older one of the same key and recipe.
@@ -138,7 +157,7 @@ impl Database {
                 entry.key.gpu,
                 entry.key.driver,
                 entry.key.toolkit,
-                serde_json::to_string(&entry.recipe)?,
+                entry.recipe.to_string(),
                 entry.name,
                 measured,
                 entry.failure,
@@ -162,7 +181,7 @@ impl Database {
                     key.gpu,
                     key.driver,
                     key.toolkit,
-                    serde_json::to_string(recipe)?
+                    recipe.to_string()
                 ],
                 |row| {
                     Ok((
@@ -235,7 +254,7 @@ impl Database {
             entries.push(Entry {
                 key,
                 name,
-                recipe: serde_json::from_str(&recipe)?,
+                recipe: stored_recipe(&recipe)?,
                 measured: measured.as_deref().map(serde_json::from_str).transpose()?,
                 failure,
                 date,
@@ -256,7 +275,7 @@ impl Database {
     /// Adds the measurements of an exported document, all or none; returns how many there were.
     pub fn import(&mut self, json: &str) -> Result<usize, DatabaseError> {
         let document: Export = serde_json::from_str(json)?;
-        if document.schema != SCHEMA {
+        if document.schema == 0 || document.schema > SCHEMA {
             return Err(DatabaseError::Schema {
                 found: document.schema,
             });
@@ -276,7 +295,7 @@ impl Database {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::Decision;
+    use warpwright_pass::passes::MaxNReg;
 
     fn entry(recipe: Recipe, median_ns: f64) -> Entry {
         let key = Key {
@@ -306,10 +325,7 @@ mod tests {
     fn what_was_put_comes_back_and_travels() {
         let database = Database::in_memory().unwrap();
         let a = entry(Recipe::default(), 10.0);
-        let b = entry(
-            Recipe::default().with(Decision::MaxRegisters { registers: 64 }),
-            8.0,
-        );
+        let b = entry(Recipe::default().with(MaxNReg { registers: 64 }), 8.0);
         database.put(&a).unwrap();
         database.put(&b).unwrap();
         database.put(&b).unwrap();
@@ -342,6 +358,23 @@ mod tests {
             Err(DatabaseError::Schema { found: 9 })
         ));
         assert!(database.all().unwrap().is_empty());
+    }
+
+    #[test]
+    fn recipes_of_the_first_version_are_rewritten() {
+        let connection = Connection::open_in_memory().unwrap();
+        let database = Database::prepare(connection).unwrap();
+        let limited = entry(Recipe::default().with(MaxNReg { registers: 64 }), 8.0);
+        database.put(&limited).unwrap();
+        let Database { connection } = database;
+        let old = r#"[{"decision":"max-registers","registers":64}]"#;
+        connection
+            .execute("UPDATE measurement SET recipe = ?1", [old])
+            .unwrap();
+        connection.execute_batch("PRAGMA user_version = 1").unwrap();
+        let database = Database::prepare(connection).unwrap();
+        let found = database.get(&limited.key, &limited.recipe).unwrap();
+        assert_eq!(found, Some(limited));
     }
 
     #[test]

@@ -5,17 +5,18 @@
 //! estimate was too low, so the tool stays cautious: the stair must be within reach of scheduling
 //! alone.
 
-use warpwright_ptx::{FuncId, Function, Module};
+use warpwright_pass::passes::MaxNReg;
+use warpwright_pass::ptx::facts::static_shared_bytes;
+use warpwright_pass::{Artifact, Recipe};
 
 use crate::candidate::{Candidate, Resources};
 use crate::explain::pressure_report;
-use crate::kernel::{block_of, static_shared_bytes};
-use crate::opt::{KernelReport, OptError, Request, kernels};
-use crate::recipe::{Decision, Recipe};
-use crate::residency::{occupy, stairs};
+use crate::opt::{KernelReport, OptError, Request};
+use crate::residency::occupy;
 
 /// Registers that ptxas takes beyond the values that are live: addresses it splits, constants it
-/// hoists, the stack pointer. Of 20 doubles to 63 doubles live, 12 to 58 more were taken (docs/facts.md); small kernels take a handful. Registers come in eights.
+/// hoists, the stack pointer. For 20 to 63 doubles live, 12 to 58 more were taken; small kernels take a
+/// handful (docs/facts.md). Counts are even.
 pub fn registers(peak_units: u32) -> u32 {
     let scheduling = peak_units / 8;
     (peak_units + scheduling + 6)
@@ -27,55 +28,55 @@ pub fn registers(peak_units: u32) -> u32 {
 const REACH: u32 = 8;
 
 /// Estimates each kernel and decides on directives.
-pub fn estimate(module: &Module, request: &Request) -> Result<Vec<KernelReport>, OptError> {
-    let wanted = kernels(module, request.kernel)?;
-    module
-        .kernels()
-        .filter(|(_, f)| wanted.iter().any(|w| w.name == f.name))
-        .map(|(id, function)| estimate_one(module, id, function, request))
-        .collect()
+///
+/// # Errors
+/// [`OptError::Scope`], [`OptError::Launch`].
+pub fn estimate(input: &Artifact, request: &Request) -> Result<Vec<KernelReport>, OptError> {
+    let kernels = request.scope.kernels(input)?;
+    let estimate = |kernel: &String| estimate_one(input, kernel, request);
+    kernels.iter().map(estimate).collect()
 }
 
 fn estimate_one(
-    module: &Module,
-    id: FuncId,
-    function: &Function,
+    input: &Artifact,
+    kernel: &str,
     request: &Request,
 ) -> Result<KernelReport, OptError> {
-    let name = &*function.name;
-    let launch = request.launch.filter(|l| l.kernel == name);
-    let block = block_of(function, request.block, launch).map_err(OptError::Request)?;
-    let dynamic_smem = request
-        .dynamic_smem
-        .or(launch.map(|l| l.dynamic_smem))
-        .unwrap_or_default();
-    let shared_bytes = static_shared_bytes(module, function);
-    let need = registers(pressure_report(module, id).peak_units);
-    let stairs = stairs(request.gpu, &block, shared_bytes, dynamic_smem)
-        .map_err(|e| OptError::Request(format!("kernel `{name}`: {e}")))?;
-
-    let resources = |registers| Resources {
-        registers,
-        shared_bytes,
-        ..Resources::default()
-    };
-    let mut candidates = vec![Candidate::new(Recipe::default())];
-    candidates[0].resources = Some(resources(need));
-    for stair in stairs
+    let setting = request.scope.setting(input, kernel, request.gpu)?;
+    let block = setting.block;
+    let function = input
+        .as_module()
+        .and_then(|module| Some((module, module.function(kernel)?)));
+    let peak = function.map_or(0, |(module, id)| pressure_report(module, id).peak_units);
+    let function = function.map(|(module, id)| (module, &module.functions[id]));
+    let shared_bytes = function.map_or(0, |(module, f)| static_shared_bytes(module, f));
+    let is_opaque = function.is_none_or(|(_, f)| f.opaque().is_some());
+    let need = registers(peak);
+    let stairs = setting
+        .stairs(shared_bytes)
+        .map_err(|error| OptError::Launch {
+            kernel: kernel.to_owned(),
+            error,
+        })?;
+    let close = |regs: u32| regs < need && regs + regs / REACH >= need;
+    let close = stairs
         .iter()
         .rev()
-        .filter(|s| s.regs < need && s.regs + s.regs / REACH >= need)
-    {
-        let decision = Decision::MaxRegisters {
-            registers: stair.regs,
+        .map(|stair| stair.regs)
+        .filter(|&regs| close(regs));
+    let limit = |registers| (Recipe::default().with(MaxNReg { registers }), registers);
+    let recipes = std::iter::once((Recipe::default(), need)).chain(close.map(limit));
+    let candidate = |(recipe, registers)| {
+        let resources = Resources {
+            registers,
+            shared_bytes,
+            ..Resources::default()
         };
-        let mut candidate = Candidate::new(Recipe::default().with(decision));
-        candidate.resources = Some(resources(stair.regs));
-        candidates.push(candidate);
-    }
-    for candidate in &mut candidates {
-        occupy(request.gpu, &block, dynamic_smem, candidate);
-    }
+        let mut candidate = Candidate::built(recipe, resources);
+        occupy(&setting, &mut candidate);
+        candidate
+    };
+    let candidates: Vec<Candidate> = recipes.map(candidate).collect();
     let mut notes = vec![
         "no ptxas: registers are estimated from the liveness of the PTX, nothing was built".into(),
     ];
@@ -85,13 +86,12 @@ fn estimate_one(
             block.threads()
         ));
     }
-    let opaque = function.opaque().is_some();
-    let (chosen, reason) = match (candidates.len(), opaque) {
-        (_, true) => (
+    let (chosen, reason) = match candidates.len() {
+        _ if is_opaque => (
             0,
             "passed through unchanged: it has instructions unknown to us".into(),
         ),
-        (1, _) => (
+        1 => (
             0,
             format!("about {need} registers are estimated, and no stair is close below"),
         ),
@@ -101,10 +101,11 @@ fn estimate_one(
         ),
     };
     Ok(KernelReport {
-        name: name.to_string(),
+        name: kernel.to_string(),
         block: block.dims,
-        block_source: format!("{:?}", block.source).to_lowercase(),
-        dynamic_smem,
+        block_source: block.source,
+        dynamic_smem: setting.dynamic(),
+        recipe_text: candidates[chosen].recipe.to_string(),
         candidates,
         chosen,
         reason,

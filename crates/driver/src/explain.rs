@@ -5,15 +5,14 @@ use serde::Serialize;
 use warpwright_flow::{
     Cfg, DefUse, Function as _, Inst, LiveRanges, Liveness, Loops, Pressure, Value,
 };
+use warpwright_pass::ptx::facts::static_shared_bytes;
+use warpwright_pass::{BlockSource, Recipe, Setting};
 use warpwright_ptx::{FuncId, Module};
-use warpwright_target::{Gpu, Stair, registers_for_one_more_block};
+use warpwright_target::{Stair, registers_for_one_more_block};
 
 use crate::candidate::{Candidate, Residency, Resources};
 use crate::crat::{DesignPoint, ResourceUsage, design_space, resource_usage};
-use crate::kernel::{Block, static_shared_bytes};
-use crate::recipe::Recipe;
-use crate::residency::{occupy, stairs};
-use crate::rewrite::Setting;
+use crate::residency::occupy;
 
 /// How many live ranges across the peak are listed.
 const LISTED_RANGES: usize = 10;
@@ -28,7 +27,7 @@ pub struct Explanation {
     /// Threads per block.
     pub block: [u32; 3],
     /// Where the block size comes from.
-    pub block_source: String,
+    pub block_source: BlockSource,
     /// Resources: of the default build, or estimated.
     pub resources: Resources,
     /// Are the resources an estimate (no ptxas)?
@@ -106,9 +105,7 @@ pub struct Range {
 pub fn explain(
     module: &Module,
     id: FuncId,
-    gpu: &Gpu,
-    block: &Block,
-    dynamic_smem: u32,
+    setting: &Setting,
     resources: Option<Resources>,
 ) -> Explanation {
     let pressure = pressure_report(module, id);
@@ -119,21 +116,9 @@ pub fn explain(
         shared_bytes: static_shared_bytes(module, function),
         ..Resources::default()
     });
-    let mut explanation = from_resources(
-        &function.name,
-        gpu,
-        block,
-        dynamic_smem,
-        resources,
-        estimated,
-    );
-    let setting = Setting {
-        gpu,
-        block: *block,
-        dynamic_smem,
-    };
+    let mut explanation = from_resources(&function.name, setting, resources, estimated);
     let resources = &explanation.resources;
-    let usage = resource_usage(module, id, &setting, pressure.peak_units, resources);
+    let usage = resource_usage(module, id, setting, pressure.peak_units, resources);
     explanation.design_space = design_space(&usage, &explanation.staircase);
     explanation.usage = Some(usage);
     explanation.pressure = Some(pressure);
@@ -143,34 +128,34 @@ pub fn explain(
 /// The part that needs no PTX: for cubins.
 pub fn from_resources(
     kernel: &str,
-    gpu: &Gpu,
-    block: &Block,
-    dynamic_smem: u32,
+    setting: &Setting,
     resources: Resources,
     estimated: bool,
 ) -> Explanation {
-    let mut candidate = Candidate::new(Recipe::default());
-    candidate.resources = Some(resources.clone());
-    occupy(gpu, block, dynamic_smem, &mut candidate);
+    let mut candidate = Candidate::built(Recipe::default(), resources.clone());
+    occupy(setting, &mut candidate);
+    let block = &setting.block;
     let need = warpwright_target::Resources {
         regs: resources.registers,
         block_threads: block.threads(),
         static_smem: resources.shared_bytes,
-        dynamic_smem,
+        dynamic_smem: setting.dynamic(),
         barriers: resources.barriers,
     };
-    let next = registers_for_one_more_block(gpu, &need).ok().flatten();
+    let next = registers_for_one_more_block(setting.gpu, &need)
+        .ok()
+        .flatten();
     Explanation {
         kernel: kernel.to_string(),
         block: block.dims,
-        block_source: format!("{:?}", block.source).to_lowercase(),
+        block_source: block.source,
         registers_to_save: next.map(|n| resources.registers.saturating_sub(n)),
         registers_for_one_more_block: next,
-        staircase: stairs(gpu, block, resources.shared_bytes, dynamic_smem).unwrap_or_default(),
+        staircase: setting.stairs(resources.shared_bytes).unwrap_or_default(),
         resources,
         estimated,
-        residency: candidate.residency,
-        cannot_launch: candidate.rejected,
+        residency: candidate.residency().cloned(),
+        cannot_launch: candidate.rejected().map(ToString::to_string),
         pressure: None,
         usage: None,
         design_space: Vec::new(),

@@ -1,166 +1,278 @@
-//! The exploration of one kernel: rounds of proposals, each built and scored before the next, and
-//! the choice at the end. docs/pipeline.md walks through it.
+//! The exploration of one kernel, whatever it comes as: rounds of proposals, each built and rated before
+//! the next, the choice, and the proof of what is about to be chosen. docs/pipeline.md walks through it.
 
+use std::collections::BTreeMap;
+
+use warpwright_pass::passes::{Reduce, SmemSpilling};
+use warpwright_pass::ptx::facts::uses_dynamic_shared;
+use warpwright_pass::ptx::{fusion, slice::slice};
+use warpwright_pass::scope::too_large;
+use warpwright_pass::{
+    Artifact, Budget, Caution, Fuel, Invocation, ProofError, Proved, Recipe, Run, Setting,
+};
 use warpwright_ptx::ir::{Function, Module};
 use warpwright_ptx::{FuncId, Inst};
-use warpwright_target::Stair;
-use warpwright_toolkit::{Build, ToolError};
 
-use crate::build::{Built, Workshop, mark_duplicates, read_back};
-use crate::candidate::{Candidate, Resources};
+use crate::build::{Bench, Built, Made, Workshop, mark_duplicates};
+use crate::candidate::{Because, Candidate, Rejection, Resources, Standing};
 use crate::choose::{Choice, choose};
-use crate::crat::{ResourceUsage, choice, resource_usage};
-use crate::demote;
+use crate::control::control;
+use crate::crat::{ResourceUsage, resource_usage};
 use crate::explain::pressure_report;
-use crate::fusion::{CAUTION, is_rewritten, may_be_fused};
-use crate::kernel::{shared_spilling_obstacle, uses_dynamic_shared};
-use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Request, setting};
-use crate::propose::{
-    Goal, Peers, Situation, Throttled, all_spilling, first_round, goals, peers, second_round,
-    third_round, throttles,
+use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Proofs, Request};
+use crate::proposal::{
+    Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals, peers,
+    second_round, third_round, throttles,
 };
-use crate::realise::Plan;
-use crate::recipe::{Decision, Recipe};
-use crate::residency::{occupy, stairs};
-use crate::rewrite::{Setting, Site};
+use crate::residency::occupy;
 use crate::score::score_all;
-use crate::slice::slice;
 
-/// Explores one kernel: all candidates, scored, and the choice. `default` is the build of the
-/// untouched module.
+/// What every kernel of an input is explored with.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    /// ptxas; none for machine code as it is.
+    pub workshop: Option<&'a Workshop<'a>>,
+    /// The module or cubin.
+    pub artifact: &'a Artifact,
+    /// The untouched build of it.
+    pub default: &'a Made,
+    /// What is asked for.
+    pub request: &'a Request<'a>,
+}
+
+/// Explores one kernel: all candidates, rated, and the choice, proved.
+///
+/// # Errors
+/// [`OptError`].
 pub fn explore(
-    workshop: &Workshop,
-    module: &Module,
-    function: &Function,
-    default: &Build,
-    request: &Request,
+    input: &Input<'_>,
+    kernel: &str,
     known: &Known,
     done: &(dyn Fn(&Candidate) + Sync),
 ) -> Result<KernelOutcome, OptError> {
-    let setting = setting(function, request)?;
-    let slice = slice(module, &function.name);
+    let request = input.request;
+    let setting = request.scope.setting(input.artifact, kernel, request.gpu)?;
+    let alone = input.artifact.as_module().and_then(|m| slice(m, kernel));
+    let alone = alone.and_then(|module| Artifact::ptx(module).ok());
+    let start = alone.as_ref().unwrap_or(input.artifact);
     let mut exploration = Exploration {
-        workshop,
-        module: slice.as_ref().unwrap_or(module),
-        is_alone: module.kernels().count() == 1,
-        name: &function.name,
-        setting,
+        bench: Bench {
+            workshop: input.workshop,
+            start,
+            kernel,
+            setting,
+            fuel: Fuel::default(),
+        },
+        request,
         known,
         done,
-        may_be_fused: may_be_fused(slice.as_ref().unwrap_or(module)),
+        budget: Budget::seconds(request.budget),
+        reduced: BTreeMap::new(),
         usage: None,
         built: Vec::new(),
+        proved: None,
+        notes: Vec::new(),
+        untried: 0,
     };
-    let mut notes = notes(module, function, &setting, request);
-    exploration.begin(default)?;
-    match (
-        function.opaque(),
-        exploration.module.function(&function.name),
-    ) {
-        (None, Some(id)) => exploration.rounds(id, request)?,
-        (opaque, _) => notes.push(passed_through(module, function, opaque.unwrap_or_default())),
+    let bench = exploration.bench;
+    let default = bench.read_back(Recipe::default(), input.default.clone());
+    exploration.take(vec![default]);
+    match input.artifact.as_module() {
+        Some(whole) => exploration.of_ptx(whole)?,
+        None => exploration.of_machine_code()?,
     }
     exploration.score();
-    notes.extend(exploration.cautions());
-    Ok(exploration.outcome(request, notes))
+    let choice = exploration.settle();
+    Ok(exploration.outcome(choice))
 }
 
 struct Exploration<'a> {
-    workshop: &'a Workshop<'a>,
-    /// The kernel and what it needs, or the whole module where they cannot be parted.
-    module: &'a Module,
-    /// Is it the only kernel of the user's module?
-    is_alone: bool,
-    name: &'a str,
-    setting: Setting<'a>,
+    bench: Bench<'a>,
+    request: &'a Request<'a>,
     known: &'a Known,
     done: &'a (dyn Fn(&Candidate) + Sync),
-    may_be_fused: bool,
+    budget: Budget,
+    /// What `reduce` made of the PTX, by its invocation.
+    reduced: BTreeMap<Invocation, Run>,
     usage: Option<ResourceUsage>,
     built: Vec<Built>,
+    proved: Option<Proved>,
+    notes: Vec<String>,
+    /// Recipes that the budget left out.
+    untried: usize,
 }
 
-impl Exploration<'_> {
-    /// The default build.
-    fn begin(&mut self, default: &Build) -> Result<(), OptError> {
-        let untouched = Plan {
-            kernel: self.name,
-            recipe: &Recipe::default(),
-            setting: self.setting,
+/// What building takes: nominal microseconds for each candidate, and for each of its instructions. (ptxas
+/// 13.5 takes about 40 ms for a small kernel and 0.1 ms an instruction where it spills.)
+const BUILD: u64 = 40_000;
+const BUILD_INSTRUCTION: u64 = 60;
+
+impl<'a> Exploration<'a> {
+    fn of_ptx(&mut self, whole: &Module) -> Result<(), OptError> {
+        let Some(module) = self.bench.start.as_module() else {
+            return Ok(());
         };
-        let built = read_back(&untouched, default)?;
-        self.take(vec![built]);
-        Ok(())
+        let (Some(id), Some(own)) = (
+            module.function(self.bench.kernel),
+            whole.function(self.bench.kernel),
+        ) else {
+            return Ok(());
+        };
+        self.remarks(whole, &whole.functions[own]);
+        if let Some(opaque) = module.functions[id].opaque() {
+            let text = passed_through(module, &module.functions[id], opaque);
+            self.notes.push(text);
+            return Ok(());
+        }
+        self.rounds(module, id, whole.kernels().count() == 1)
     }
 
-    fn rounds(&mut self, id: FuncId, request: &Request) -> Result<(), OptError> {
-        let function = &self.module.functions[id];
-        let Setting {
-            gpu,
-            block,
-            dynamic_smem,
-        } = self.setting;
+    fn rounds(&mut self, module: &Module, id: FuncId, is_alone: bool) -> Result<(), OptError> {
+        let function = &module.functions[id];
+        let (setting, request) = (self.bench.setting, self.request);
         let resources = self.default_resources();
-        let stairs = stairs(gpu, &block, resources.shared_bytes, dynamic_smem)
-            .map_err(|e| OptError::Request(format!("kernel `{}`: {e}", self.name)))?;
-        let max_reg = pressure_report(self.module, id).peak_units;
-        let usage = resource_usage(self.module, id, &self.setting, max_reg, &resources);
+        let stairs = setting.stairs(resources.shared_bytes);
+        let stairs = stairs.map_err(|error| OptError::Launch {
+            kernel: self.bench.kernel.to_owned(),
+            error,
+        })?;
+        let max_reg = pressure_report(module, id).peak_units;
+        let usage = resource_usage(module, id, &setting, max_reg, &resources);
         let tops: Vec<u32> = stairs.iter().map(|s| s.regs).collect();
+        let block = setting.block;
         let situation = Situation {
             natural: resources.registers,
             stairs: &tops,
             promised_block: block.is_given().then(|| block.threads()),
-            module_options: self.is_alone,
-            shared_spilling: shared_spilling_obstacle(self.module, function, dynamic_smem)
-                .is_none(),
-            spill_to_shared: spill_to_shared_obstacle(self.module, function, request).is_none(),
+            module_options: is_alone,
+            shared_spilling: SmemSpilling::obstacle(module, function, setting.dynamic()).is_none(),
+            spill_to_shared: !request.ptx_only && setting.dynamic_smem.is_some(),
         };
         let mut recipes = first_round(&situation);
         if request.peers == Peers::Spills {
-            recipes.retain(|recipe| recipe.usage_level().is_none());
+            recipes.retain(|recipe| recipe.assembler().usage_level.is_none());
             self.usage = Some(usage);
             self.build(recipes)?;
             self.score();
-            return Ok(self.build(all_spilling(&situation, &self.candidates()))?);
+            return self.build(all_spilling(&situation, &self.candidates()));
         }
-        recipes.extend(self.throttled(&usage, &resources, request));
-        recipes.extend(self.swept(&situation, &stairs, request.peers));
+        if block.is_given() {
+            let opt_tlp = usage.opt_tlp.as_ref().map(|o| o.blocks);
+            recipes.extend(throttles(
+                &self.throttled(&resources.clone().into_need(&setting), opt_tlp),
+                request.peers != Peers::None,
+            ));
+        }
+        let blocks: Vec<u32> = stairs.iter().map(|s| s.blocks).collect();
+        recipes.extend(peers(&situation, request.peers, &blocks, self.resident()));
         self.usage = Some(usage);
         self.build(recipes)?;
         self.score();
         self.build(second_round(&situation, &self.candidates()))?;
         self.score();
         let goals = goals(&situation, &self.candidates());
-        let mut recipes = third_round(&goals);
-        recipes.extend(self.reduced(id, &goals, max_reg, resources.registers));
-        self.build(recipes)?;
-        Ok(())
+        if self.may_rewrite(module) {
+            let mut recipes = third_round(&goals);
+            recipes.extend(self.reductions(module, id, &goals, max_reg, &resources));
+            return self.build(recipes);
+        }
+        // What was measured may be chosen all the same.
+        let known = third_round(&goals)
+            .into_iter()
+            .chain(self.known.keys().cloned());
+        let is_known = |recipe: &Recipe| self.known.contains_key(recipe);
+        let known = known.filter(is_known).filter(Recipe::fits_ptx).collect();
+        self.build(known)
+    }
+
+    /// Are builds that our own passes rewrite worth their time? Where ptxas may round differently they can be
+    /// chosen only once measured.
+    fn may_rewrite(&mut self, module: &Module) -> bool {
+        let is_free = !fusion::may_be_fused(module) || self.request.proofs == Proofs::All;
+        if !is_free {
+            let caution = Caution::Fusion;
+            self.notes
+                .push(format!("`reduce` and `allocate` are not tried: {caution}"));
+        }
+        is_free
     }
 
     /// You & Tsai's passes at each goal, with ptxas held to the limit. For one block more the
     /// controller finds the pressure at which ptxas keeps to it by itself; for the other goals the
     /// pressure has to fall by as much as the registers.
-    fn reduced(&self, kernel: FuncId, goals: &[Goal], pressure: u32, natural: u32) -> Vec<Recipe> {
-        let site = Site {
-            module: self.module,
-            kernel,
-            setting: self.setting,
-        };
+    fn reductions(
+        &mut self,
+        module: &Module,
+        id: FuncId,
+        goals: &[Goal],
+        pressure: u32,
+        natural: &Resources,
+    ) -> Vec<Recipe> {
         let mut recipes = Vec::new();
         for (at, goal) in goals.iter().enumerate() {
-            let limit = Decision::MaxRegisters {
+            let found = (at == 0).then(|| {
+                let found = control((module, id), natural, goal.registers, &self.bench);
+                let runs = found.runs.into_iter();
+                self.reduced
+                    .extend(runs.map(|(goal, run)| (reduce(goal), run)));
+                found.goal
+            });
+            let found = found.flatten();
+            let plain = pressure.saturating_sub(natural.registers.saturating_sub(goal.registers));
+            let reduced = Recipe::default().with(reduce(found.unwrap_or(plain)));
+            recipes.extend(found.map(|_| reduced.clone()));
+            let limit = warpwright_pass::passes::MaxNReg {
                 registers: goal.registers,
             };
-            let found = (at == 0)
-                .then(|| self.workshop.control(&site, goal.registers).ok()?.goal)
-                .flatten();
-            let plain = pressure.saturating_sub(natural.saturating_sub(goal.registers));
-            let registers = found.unwrap_or(plain);
-            let reduced = Recipe::default().with(Decision::Reduce { registers });
-            recipes.extend(found.map(|_| reduced.clone()));
             recipes.push(reduced.with(limit));
         }
         recipes
+    }
+
+    /// A finished cubin: its spills, and how many blocks reside.
+    fn of_machine_code(&mut self) -> Result<(), OptError> {
+        let setting = self.bench.setting;
+        let Some(default) = self.built.first_mut() else {
+            return Ok(());
+        };
+        let kernel = default.kernel.as_ref();
+        if let Some(why) = kernel.and_then(|k| too_large(k, &setting.block, setting.gpu)) {
+            if let Some(figures) = default.candidate.figures_mut() {
+                figures.residency = None;
+            }
+            self.notes.push(format!("no change is offered: {why}"));
+            default
+                .candidate
+                .reject(Rejection::new(Because::Launch, why));
+            return Ok(());
+        }
+        if !setting.block.is_given() {
+            self.assumed_block();
+        }
+        let need = self.default_resources().into_need(&setting);
+        let throttled = self.throttled(&need, None);
+        let candidates = self.candidates();
+        let Some(default) = candidates.first() else {
+            return Ok(());
+        };
+        self.build(for_machine_code(default, &throttled))
+    }
+
+    fn throttled<'n>(
+        &self,
+        need: &'n warpwright_target::Resources,
+        opt_tlp: Option<u32>,
+    ) -> Throttled<'n>
+    where
+        'a: 'n,
+    {
+        Throttled {
+            gpu: self.bench.setting.gpu,
+            need,
+            resident: self.resident(),
+            opt_tlp,
+            ptx_only: self.request.ptx_only,
+        }
     }
 
     fn candidates(&self) -> Vec<Candidate> {
@@ -170,95 +282,47 @@ impl Exploration<'_> {
     fn default_resources(&self) -> Resources {
         let default = self.built.first();
         default
-            .and_then(|b| b.candidate.resources.clone())
+            .and_then(|b| b.candidate.resources().cloned())
             .unwrap_or_default()
     }
 
     fn resident(&self) -> u32 {
         let default = self.built.first();
         default
-            .and_then(|b| b.candidate.residency.as_ref())
+            .and_then(|b| b.candidate.residency())
             .map_or(0, |r| r.blocks)
     }
 
-    fn throttled(
-        &self,
-        usage: &ResourceUsage,
-        resources: &Resources,
-        request: &Request,
-    ) -> Vec<Recipe> {
-        let need = warpwright_target::Resources {
-            regs: resources.registers,
-            block_threads: self.setting.block.threads(),
-            static_smem: resources.shared_bytes,
-            dynamic_smem: self.setting.dynamic_smem,
-            barriers: resources.barriers,
-        };
-        let kernel = Throttled {
-            gpu: self.setting.gpu,
-            need: &need,
-            resident: self.resident(),
-            opt_tlp: usage.opt_tlp.as_ref().map(|o| o.blocks),
-            ptx_only: request.ptx_only,
-        };
-        match self.setting.block.is_given() {
-            true => throttles(&kernel, request.peers != Peers::None),
-            false => Vec::new(),
-        }
-    }
-
-    fn swept(&self, situation: &Situation, stairs: &[Stair], wanted: Peers) -> Vec<Recipe> {
-        let blocks: Vec<u32> = stairs.iter().map(|s| s.blocks).collect();
-        peers(situation, wanted, &blocks, self.resident())
-    }
-
-    /// Builds the recipes that have not been built yet.
-    fn build(&mut self, recipes: Vec<Recipe>) -> Result<(), ToolError> {
+    /// Builds the recipes that have not been built yet, as far as the budget goes; half of it is kept for
+    /// proofs.
+    fn build(&mut self, recipes: Vec<Recipe>) -> Result<(), OptError> {
+        let code = self.built.first().and_then(|b| b.kernel.as_ref());
+        let work = BUILD + BUILD_INSTRUCTION * code.map_or(0, |k| k.code.len() as u64);
+        let reserve = Budget::seconds(self.request.budget / 2.0).left();
         let mut new: Vec<Recipe> = Vec::new();
         for recipe in recipes {
             let is_known = self.built.iter().any(|b| b.candidate.recipe == recipe);
-            if !is_known && !new.contains(&recipe) {
-                new.push(recipe);
+            if is_known || new.contains(&recipe) {
+                continue;
+            }
+            let is_enough = self.budget.left().saturating_sub(work) >= reserve;
+            match is_enough && self.budget.spend(work) {
+                true => new.push(recipe),
+                false => self.untried += 1,
             }
         }
-        let built =
-            self.workshop
-                .build_all(self.module, self.name, &self.setting, new, self.done)?;
+        let reduced = &self.reduced;
+        let first = |recipe: &Recipe| reduced.get(recipe.passes().first()?);
+        let built = self.bench.build_all(new, &first, self.done)?;
         self.take(built);
         Ok(())
     }
 
-    /// Why some of the candidates are chosen only once measured, each reason once.
-    fn cautions(&self) -> Vec<String> {
-        let candidates = self.built.iter().map(|b| &b.candidate);
-        let left = candidates.filter(|c| c.rejected.is_none());
-        let mut reasons: Vec<&String> = left.filter_map(|c| c.caution.as_ref()).collect();
-        reasons.sort_unstable();
-        reasons.dedup();
-        let note = |why| format!("some candidates: {why}");
-        reasons.into_iter().map(note).collect()
-    }
-
     /// Takes builds in, with their residency and what is known of them.
     fn take(&mut self, built: Vec<Built>) {
-        let Setting {
-            gpu,
-            block,
-            dynamic_smem,
-        } = self.setting;
         for mut b in built {
-            occupy(gpu, &block, dynamic_smem, &mut b.candidate);
-            if moves_slots(&b.candidate.recipe) && !demote::TRIED.contains(&gpu.arch.sm) {
-                b.candidate.caution = Some(demote::CAUTION.into());
-            }
-            if self.may_be_fused && is_rewritten(&b.candidate.recipe) {
-                b.candidate.caution = Some(CAUTION.into());
-            }
-            match self.known.get(&b.candidate.recipe) {
-                Some(Ok(measured)) => b.candidate.measured = Some(measured.clone()),
-                Some(Err(why)) => b.candidate.rejected = Some(format!("measured: {why}")),
-                None => {}
-            }
+            occupy(&self.bench.setting, &mut b.candidate);
+            remember(&mut b.candidate, self.known);
             self.built.push(b);
         }
     }
@@ -266,78 +330,188 @@ impl Exploration<'_> {
     fn score(&mut self) {
         mark_duplicates(&mut self.built);
         let opt_tlp = self.usage.as_ref().and_then(|u| u.opt_tlp.as_ref());
-        score_all(&self.setting, opt_tlp, &mut self.built);
+        score_all(&self.bench.setting, opt_tlp, &mut self.built);
     }
 
-    fn outcome(self, request: &Request, notes: Vec<String>) -> KernelOutcome {
-        let candidates = self.candidates();
-        let Choice { index, reason } = match request.peers {
-            Peers::Spills => Choice {
-                index: 0,
-                reason: "ways to spill are compared, nothing is chosen".into(),
-            },
-            _ => choose(&candidates, request.margin),
+    /// Chooses, and proves what is chosen; if that fails, the next best is chosen.
+    fn settle(&mut self) -> Choice {
+        if self.request.proofs == Proofs::All {
+            self.prove_all();
+        }
+        loop {
+            let choice = match self.request.peers {
+                Peers::Spills => Choice {
+                    index: 0,
+                    reason: "ways to spill are compared, nothing is chosen".into(),
+                },
+                _ => choose(&self.candidates(), self.request.margin),
+            };
+            match self.prove(choice.index) {
+                Some(proved) => {
+                    self.proved = Some(proved);
+                    return choice;
+                }
+                None if choice.index == 0 => return choice,
+                None => {}
+            }
+        }
+    }
+
+    /// Proves every candidate that could be measured, the most promising first.
+    fn prove_all(&mut self) {
+        let time = |b: &Built| {
+            b.candidate
+                .score()
+                .map_or(f64::INFINITY, |s| s.relative_time)
         };
+        let mut order: Vec<usize> = (0..self.built.len()).collect();
+        order.sort_by(|&a, &b| time(&self.built[a]).total_cmp(&time(&self.built[b])));
+        for index in order {
+            let candidate = &self.built[index].candidate;
+            if candidate.rejected().is_none() && candidate.same_code_as().is_none() {
+                let caution = candidate.caution();
+                let is_proved = self.prove(index).is_some();
+                // A measurement is wanted all the same.
+                let figures = self.built[index].candidate.figures_mut();
+                if let (Some(figures), Some(caution), true) = (figures, caution, is_proved) {
+                    figures.standing = Standing::UntilMeasured(caution);
+                }
+            }
+        }
+    }
+
+    /// Proves a candidate, or rejects it.
+    fn prove(&mut self, index: usize) -> Option<Proved> {
+        let Built { candidate, run, .. } = &mut self.built[index];
+        let found = run.as_ref()?.prove_within(&mut self.budget);
+        match found {
+            Ok(proved) => {
+                let rung = proved.rungs.iter().map(|(rung, _)| *rung).max();
+                if let (Some(figures), Some(rung)) = (candidate.figures_mut(), rung)
+                    && !matches!(figures.standing, Standing::Rejected(_))
+                {
+                    figures.standing = Standing::Proved(rung);
+                }
+                Some(proved)
+            }
+            Err(ProofError::NotProved(error)) => {
+                candidate.reject(Rejection::new(Because::NotProved, error));
+                None
+            }
+            Err(error @ ProofError::OverBudget) => {
+                candidate.reject(Rejection::new(Because::Budget, error));
+                None
+            }
+        }
+    }
+
+    fn outcome(mut self, choice: Choice) -> KernelOutcome {
+        let candidates = self.candidates();
+        if self.untried > 0 {
+            self.notes.push(format!(
+                "{} candidates were not tried: the budget of {} s was spent (--budget)",
+                self.untried, self.request.budget
+            ));
+        }
+        let mut waiting: Vec<Caution> = candidates.iter().filter_map(Candidate::caution).collect();
+        waiting.sort_unstable();
+        waiting.dedup();
+        let waiting = waiting
+            .iter()
+            .map(|caution| format!("some candidates: {caution}"));
+        self.notes.extend(waiting);
+        let chosen = &self.built[choice.index];
+        let kept = chosen.run.as_ref().map(Run::cautions).unwrap_or_default();
+        let kept = kept.iter().filter(|caution| !caution.wants_measurement());
+        self.notes.extend(kept.map(ToString::to_string));
         let crat = self.usage.map(|usage| Crat {
             choice: usage
                 .opt_tlp
                 .as_ref()
-                .and_then(|o| choice(&candidates, o.blocks)),
+                .and_then(|o| crate::crat::choice(&candidates, o.blocks)),
             usage,
         });
+        let setting = &self.bench.setting;
+        let recipe = &candidates[choice.index].recipe;
         let report = KernelReport {
-            name: self.name.to_string(),
-            block: self.setting.block.dims,
-            block_source: format!("{:?}", self.setting.block.source).to_lowercase(),
-            dynamic_smem: self.setting.dynamic_smem,
+            name: self.bench.kernel.to_string(),
+            block: setting.block.dims,
+            block_source: setting.block.source,
+            dynamic_smem: setting.dynamic(),
+            recipe_text: recipe.to_string(),
             candidates,
-            chosen: index,
-            reason,
-            notes,
+            chosen: choice.index,
+            reason: choice.reason,
+            notes: self.notes,
             crat,
         };
         KernelOutcome {
             report,
             built: self.built,
+            proved: self.proved,
         }
     }
-}
 
-/// What forbids moving spill slots in the cubin, as far as it can be known before any build.
-fn spill_to_shared_obstacle(
-    module: &Module,
-    function: &Function,
-    request: &Request,
-) -> Option<&'static str> {
-    if request.ptx_only {
-        return Some("PTX cannot hold an edit of the machine code");
+    /// What the user should know before anything is built.
+    fn remarks(&mut self, module: &Module, function: &Function) {
+        let setting = self.bench.setting;
+        if !setting.block.is_given() {
+            self.assumed_block();
+        }
+        if let Some(why) = SmemSpilling::obstacle(module, function, setting.dynamic()) {
+            self.notes
+                .push(format!("spilling to shared memory is not offered: {why}"));
+        }
+        let why = match setting.dynamic_smem {
+            _ if self.request.ptx_only => "PTX cannot hold an edit of the machine code",
+            None if uses_dynamic_shared(module, function) => {
+                "the size of dynamic shared memory is not known (--dynamic-smem states it)"
+            }
+            _ => return,
+        };
+        self.notes
+            .push(format!("spill-to-shared is not offered: {why}"));
     }
-    let is_described = request.launch.is_some_and(|l| l.kernel == *function.name);
-    let is_stated = request.dynamic_smem.is_some() || is_described;
-    let is_open = uses_dynamic_shared(module, function) && !is_stated;
-    is_open.then_some("the size of dynamic shared memory is not known (--dynamic-smem states it)")
-}
 
-fn notes(
-    module: &Module,
-    function: &Function,
-    setting: &Setting,
-    request: &Request,
-) -> Vec<String> {
-    let mut notes = Vec::new();
-    if !setting.block.is_given() {
-        notes.push(format!(
+    fn assumed_block(&mut self) {
+        self.notes.push(format!(
             "the block size is not known; {} threads are assumed (--block states it)",
-            setting.block.threads()
+            self.bench.setting.block.threads()
         ));
     }
-    if let Some(why) = shared_spilling_obstacle(module, function, setting.dynamic_smem) {
-        notes.push(format!("spilling to shared memory is not offered: {why}"));
+}
+
+/// Enters what was measured of a candidate before.
+pub fn remember(candidate: &mut Candidate, known: &Known) {
+    match known.get(&candidate.recipe) {
+        Some(Ok(measured)) => {
+            if let Some(figures) = candidate.figures_mut() {
+                figures.measured = Some(measured.clone());
+            }
+        }
+        Some(Err(why)) => candidate.reject(Rejection::new(Because::Measured, why)),
+        None => {}
     }
-    if let Some(why) = spill_to_shared_obstacle(module, function, request) {
-        notes.push(format!("spill-to-shared is not offered: {why}"));
+}
+
+fn reduce(goal: u32) -> Invocation {
+    Reduce {
+        registers: Some(goal),
     }
-    notes
+    .into()
+}
+
+impl Resources {
+    /// What the occupancy calculator asks for.
+    fn into_need(self, setting: &Setting) -> warpwright_target::Resources {
+        warpwright_target::Resources {
+            regs: self.registers,
+            block_threads: setting.block.threads(),
+            static_smem: self.shared_bytes,
+            dynamic_smem: setting.dynamic(),
+            barriers: self.barriers,
+        }
+    }
 }
 
 fn passed_through(module: &Module, function: &Function, opaque: &[Inst]) -> String {
@@ -347,14 +521,4 @@ fn passed_through(module: &Module, function: &Function, opaque: &[Inst]) -> Stri
         .zip(opaque.first())
         .map_or("?", |(body, &inst)| &module.opcode(&body.insts[inst]).text);
     format!("passed through unchanged: `{first}` is not known to Warpwright's opcode table")
-}
-
-fn moves_slots(recipe: &Recipe) -> bool {
-    let moves = |d: &Decision| {
-        matches!(
-            d,
-            Decision::SpillToShared | Decision::SpillHottestToShared { .. }
-        )
-    };
-    recipe.0.iter().any(moves)
 }

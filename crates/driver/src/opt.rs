@@ -1,36 +1,42 @@
-//! `opt`: what is asked for, what is reported, and the module with the chosen recipes in it. Between
+//! `opt`: what is asked for, what is reported, and the input with the chosen recipes carried out. Between
 //! them [`crate::explore`] works kernel by kernel.
 
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use warpwright_launch::Launch;
-use warpwright_ptx::ir::{Function, Module};
-use warpwright_target::Gpu;
-use warpwright_toolkit::{Build, ToolError};
+use std::sync::Arc;
 
-use crate::build::{BuildError, Built, Workshop, read_back};
+use serde::{Deserialize, Serialize};
+use warpwright_pass::executor::BuildFailure;
+use warpwright_pass::{
+    Artifact, AssemblerOptions, BlockSource, Builders, CarriedOut, CarryError, Demand, Executor,
+    Fuel, Level, NotProved, Plan, Proved, Recipe, Refusal, RunError, Scope, ScopeError, carry_out,
+};
+use warpwright_sass::Cubin;
+use warpwright_target::Gpu;
+use warpwright_toolkit::ToolError;
+
+use crate::build::{Built, Workshop};
 use crate::candidate::{Candidate, Measured};
 use crate::crat::ResourceUsage;
 use crate::database::Entry;
-use crate::kernel::block_of;
-use crate::propose::Peers;
-use crate::realise::{Plan, RealiseError, realise};
-use crate::recipe::Recipe;
-use crate::rewrite::Setting;
+use crate::proposal::Peers;
 
-/// What is asked for, apart from the module itself.
+/// Which candidates are proved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Proofs {
+    /// The one that is about to be chosen; if that fails the next.
+    #[default]
+    Choice,
+    /// All that could be measured.
+    All,
+}
+
+/// What is asked for, apart from the input itself.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The target.
     pub gpu: &'a Gpu,
-    /// Only this kernel.
-    pub kernel: Option<&'a str>,
-    /// `--block`.
-    pub block: Option<[u32; 3]>,
-    /// `--dynamic-smem`, bytes per block.
-    pub dynamic_smem: Option<u32>,
-    /// The launch description, for the kernel that it names.
-    pub launch: Option<&'a Launch>,
+    /// Which kernels, and how they are launched.
+    pub scope: Scope<'a>,
     /// What people sweep by hand, to be built too. With any of it, throttled builds are added from
     /// which OptTLP can be measured.
     pub peers: Peers,
@@ -38,24 +44,72 @@ pub struct Request<'a> {
     pub ptx_only: bool,
     /// Share of time that a change must promise to save.
     pub margin: f64,
+    /// Nominal seconds of work for each kernel.
+    pub budget: f64,
+    /// What is proved.
+    pub proofs: Proofs,
 }
 
 /// The share that a change must promise unless the caller says otherwise: see docs/model.md for
 /// the errors of the model that it covers.
 pub const DEFAULT_MARGIN: f64 = 0.05;
 
+/// The budget of a kernel unless the caller says otherwise, in nominal seconds.
+pub const DEFAULT_BUDGET: f64 = 20.0;
+
 /// Why `opt` could not be done at all.
 #[derive(Debug, thiserror::Error)]
 pub enum OptError {
-    /// The request contradicts the module.
-    #[error("{0}")]
-    Request(String),
+    /// What was stated contradicts the input.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    /// A kernel cannot be launched as was stated.
+    #[error("kernel `{kernel}`: {error}")]
+    Launch {
+        /// The kernel.
+        kernel: String,
+        /// Why.
+        error: Refusal,
+    },
     /// A tool failed, or refused the untouched module.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// What ptxas wrote makes no sense to us.
+    /// A pass of a recipe refuses a kernel.
+    #[error("kernel `{kernel}`: {pass}: {refusal}")]
+    Refused {
+        /// The kernel.
+        kernel: String,
+        /// The pass.
+        pass: String,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// PTX was asked for, and the recipe edits machine code.
+    #[error("kernel `{0}`: PTX cannot hold an edit of the machine code")]
+    NotInPtx(String),
+    /// Another mistake of a run.
     #[error(transparent)]
-    Build(#[from] BuildError),
+    Run(RunError),
+    /// What was rewritten is not proved, so nothing is written.
+    #[error("kernel `{kernel}`: {error}")]
+    NotProved {
+        /// The kernel.
+        kernel: String,
+        /// What the checker says.
+        error: NotProved,
+    },
+    /// A kernel takes other registers in the final module than in its own build.
+    #[error(
+        "kernel `{kernel}` takes {got} registers in the final module, not {promised} as built alone"
+    )]
+    Registers {
+        /// The kernel.
+        kernel: String,
+        /// Registers per thread in the final module.
+        got: u32,
+        /// In its own build.
+        promised: u32,
+    },
 }
 
 /// What was found for one kernel.
@@ -65,6 +119,8 @@ pub struct KernelOutcome {
     pub report: KernelReport,
     /// The builds, in the order of the report's candidates.
     pub built: Vec<Built>,
+    /// The chosen one, proved.
+    pub proved: Option<Proved>,
 }
 
 /// What is reported of one kernel.
@@ -75,9 +131,12 @@ pub struct KernelReport {
     /// Threads per block in x, y, z.
     pub block: [u32; 3],
     /// Where the block size comes from.
-    pub block_source: String,
+    pub block_source: BlockSource,
     /// Dynamic shared memory in bytes per block.
     pub dynamic_smem: u32,
+    /// The chosen recipe, for `opt --recipe`.
+    #[serde(default)]
+    pub recipe_text: String,
     /// All candidates; the first is the default build.
     pub candidates: Vec<Candidate>,
     /// Index of the chosen one.
@@ -117,92 +176,113 @@ pub fn known(entries: &[Entry]) -> Known {
     known
 }
 
-/// The kernels of a module that a request is about.
-pub fn kernels<'m>(module: &'m Module, only: Option<&str>) -> Result<Vec<&'m Function>, OptError> {
-    let all: Vec<&Function> = module.kernels().map(|(_, f)| f).collect();
-    if all.is_empty() {
-        return Err(OptError::Request(
-            "the module has no kernel (.entry)".into(),
-        ));
-    }
-    let Some(name) = only else { return Ok(all) };
-    let found: Vec<&Function> = all.iter().copied().filter(|f| &*f.name == name).collect();
-    if found.is_empty() {
-        let names: Vec<&str> = all.iter().map(|f| &*f.name).take(8).collect();
-        return Err(OptError::Request(format!(
-            "there is no kernel `{name}`; the module has {}",
-            names.join(", ")
-        )));
-    }
-    Ok(found)
+/// What each kernel is to become, and what its own build promised.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    /// The kernel and its recipe.
+    pub plan: Plan,
+    /// The registers that its own build takes, if that is known.
+    pub registers: Option<u32>,
 }
 
-/// Where a kernel will run, by the request and its own directives.
-pub fn setting<'a>(function: &Function, request: &Request<'a>) -> Result<Setting<'a>, OptError> {
-    let launch = request.launch.filter(|l| l.kernel == *function.name);
-    Ok(Setting {
-        gpu: request.gpu,
-        block: block_of(function, request.block, launch).map_err(OptError::Request)?,
-        dynamic_smem: request
-            .dynamic_smem
-            .or(launch.map(|l| l.dynamic_smem))
-            .unwrap_or_default(),
-    })
-}
-
-/// The plan of each report's choice.
-fn plans<'a>(
-    module: &Module,
-    reports: &'a [KernelReport],
-    request: &Request<'a>,
-) -> Result<Vec<Plan<'a>>, OptError> {
-    let plan = |report: &'a KernelReport| {
-        let kernel = module.kernels().find(|(_, f)| *f.name == *report.name);
-        let missing = || BuildError::from(RealiseError::NoKernel(report.name.clone()));
-        let (_, function) = kernel.ok_or_else(missing)?;
-        Ok(Plan {
-            kernel: &report.name,
-            recipe: &report.candidates[report.chosen].recipe,
-            setting: setting(function, request)?,
-        })
-    };
-    reports.iter().map(plan).collect()
-}
-
-/// The module's text with each kernel's chosen recipe in it.
-pub fn chosen_text(
-    module: &Module,
-    reports: &[KernelReport],
-    request: &Request,
-) -> Result<String, OptError> {
-    let plans = plans(module, reports, request)?;
-    realise(module, &plans).map_err(|e| OptError::Build(e.into()))
-}
-
-/// The chosen module (`text`) as a cubin. Its resources must be what each kernel's own build
-/// promised.
-pub fn chosen_build(
-    workshop: &Workshop,
-    module: &Module,
-    text: &str,
-    reports: &[KernelReport],
-    request: &Request,
-) -> Result<Build, OptError> {
-    let plans = plans(module, reports, request)?;
-    let level = plans.iter().find_map(|p| p.recipe.usage_level());
-    let mut build = workshop.assemble(text, level)?;
-    for (plan, report) in plans.iter().zip(reports) {
-        let promised = report.candidates[report.chosen].resources.as_ref();
-        let built = read_back(plan, &build)?;
-        let got = built.candidate.resources.map(|r| r.registers);
-        if promised.map(|r| r.registers) != got {
-            return Err(OptError::Request(format!(
-                "kernel `{}` takes {got:?} registers in the final module, not {:?} as built alone",
-                report.name,
-                promised.map(|r| r.registers)
-            )));
+impl Chosen {
+    /// What a report has chosen.
+    pub fn of(report: &KernelReport) -> Chosen {
+        let chosen = &report.candidates[report.chosen];
+        Chosen {
+            plan: Plan {
+                kernel: Some(report.name.clone()),
+                recipe: chosen.recipe.clone(),
+            },
+            registers: chosen.resources().map(|resources| resources.registers),
         }
-        build.cubin = built.cubin;
     }
-    Ok(build)
+}
+
+/// Carries out each kernel's recipe on the whole input and proves every step: what leaves here may be
+/// written.
+///
+/// # Errors
+/// [`OptError`].
+pub fn finish(
+    workshop: Option<&Workshop<'_>>,
+    input: &Artifact,
+    chosen: &[Chosen],
+    request: &Request<'_>,
+    (until, fuel): (Level, Fuel),
+) -> Result<CarriedOut, OptError> {
+    let edited = |c: &&Chosen| c.plan.recipe.at(Level::MachineCode).next().is_some();
+    if let Some(edited) = chosen.iter().find(edited).filter(|_| until == Level::Ptx) {
+        return Err(OptError::NotInPtx(name(&edited.plan.kernel)));
+    }
+    let assemble = |text: &str, options: AssemblerOptions| {
+        let workshop = workshop.ok_or("there is no ptxas")?;
+        let build = workshop.assemble(text, options)?;
+        Ok::<Arc<[u8]>, BuildFailure>(build.cubin.into())
+    };
+    let mut executor = Executor::new(Builders {
+        assemble: Some(&assemble),
+        compile: None,
+    });
+    executor.fuel = fuel;
+    let plans: Vec<Plan> = chosen.iter().map(|chosen| chosen.plan.clone()).collect();
+    let scope = (&request.scope, request.gpu);
+    let all = carry_out(&mut executor, input, scope, &plans, (until, Demand::Proved));
+    let all = all.map_err(|error| match error {
+        CarryError::Scope(error) => OptError::Scope(error),
+        CarryError::Run { error, .. } => failure(error),
+        CarryError::NotProved { kernel, error } => OptError::NotProved {
+            kernel: name(&kernel),
+            error,
+        },
+    })?;
+    for done in &all.kernels {
+        if let Some((pass, refusal)) = &done.refused {
+            return Err(OptError::Refused {
+                kernel: name(&done.kernel),
+                pass: pass.to_string(),
+                refusal: refusal.clone(),
+            });
+        }
+    }
+    keep_promises(&all.artifact, chosen)?;
+    Ok(all)
+}
+
+fn name(kernel: &Option<String>) -> String {
+    kernel.clone().unwrap_or_default()
+}
+
+/// An error of a run; a tool's is the tool's.
+pub fn failure(error: RunError) -> OptError {
+    match error {
+        RunError::Build(failure) => match failure.downcast::<ToolError>() {
+            Ok(error) => OptError::Tool(*error),
+            Err(other) => OptError::Run(RunError::Build(other)),
+        },
+        other => OptError::Run(other),
+    }
+}
+
+/// Each kernel must take the registers that its own build promised.
+fn keep_promises(artifact: &Artifact, chosen: &[Chosen]) -> Result<(), OptError> {
+    let cubin = artifact
+        .as_cubin()
+        .and_then(|bytes| Cubin::parse(bytes).ok());
+    for Chosen { plan, registers } in chosen {
+        let built = cubin
+            .as_ref()
+            .and_then(|cubin| cubin.kernel(plan.kernel.as_deref()?));
+        match (built.map(|kernel| kernel.registers), *registers) {
+            (Some(got), Some(promised)) if got != promised => {
+                return Err(OptError::Registers {
+                    kernel: name(&plan.kernel),
+                    got,
+                    promised,
+                });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }

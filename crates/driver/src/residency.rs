@@ -1,50 +1,32 @@
 //! Occupancy of candidates, through `target`'s calculator.
 
-use warpwright_target::{Gpu, LaunchError, Resources, Stair, occupancy, staircase};
+use warpwright_pass::Setting;
+use warpwright_target::{Resources, occupancy};
 
-use crate::candidate::{Candidate, Residency};
-use crate::kernel::Block;
-
-/// The occupancy staircase of a block with this much shared memory.
-pub fn stairs(
-    gpu: &Gpu,
-    block: &Block,
-    static_smem: u32,
-    dynamic_smem: u32,
-) -> Result<Vec<Stair>, LaunchError> {
-    staircase(gpu, block.threads(), static_smem, dynamic_smem)
-}
+use crate::candidate::{Because, Candidate, Rejection, Residency};
 
 /// Fills in a built candidate's residency, or rejects it when it cannot be launched.
-pub fn occupy(gpu: &Gpu, block: &Block, dynamic_smem: u32, candidate: &mut Candidate) {
-    let Some(resources) = &candidate.resources else {
+pub fn occupy(setting: &Setting, candidate: &mut Candidate) {
+    let Some(figures) = candidate.figures_mut() else {
         return;
     };
     let need = Resources {
-        regs: resources.registers,
-        block_threads: block.threads(),
-        static_smem: resources.shared_bytes,
-        dynamic_smem,
-        barriers: resources.barriers,
+        regs: figures.resources.registers,
+        block_threads: setting.block.threads(),
+        static_smem: figures.resources.shared_bytes,
+        dynamic_smem: setting.dynamic(),
+        barriers: figures.resources.barriers,
     };
-    match occupancy(gpu, &need) {
+    match occupancy(setting.gpu, &need) {
         Ok(found) => {
-            candidate.residency = Some(Residency {
+            let limiters = found.limits.limiters();
+            figures.residency = Some(Residency {
                 blocks: found.blocks,
                 warps: found.warps,
                 percent: found.percent,
-                limiters: found
-                    .limits
-                    .limiters()
-                    .iter()
-                    .map(|l| l.name().to_string())
-                    .collect(),
+                limiters: limiters.iter().map(|l| l.name().to_string()).collect(),
             });
         }
-        Err(e) => {
-            if candidate.rejected.is_none() {
-                candidate.rejected = Some(e.to_string());
-            }
-        }
+        Err(error) => candidate.reject(Rejection::new(Because::Launch, error)),
     }
 }

@@ -2,23 +2,23 @@
 //! with CRAT's TPSC beside it.
 
 use warpwright_model::{Case, OptTlp, Parameters, Prediction, inserted, predict, profile, tpsc};
+use warpwright_pass::Setting;
 use warpwright_target::Gpu;
 
 use crate::build::Built;
 use crate::candidate::Score;
-use crate::recipe::{Decision, Stage};
-use crate::rewrite::Setting;
+use crate::proposal::{is_rewritten, is_throttle_only, spills_elsewhere};
 
 /// Fills in the scores. Without a prediction for the default there is nothing to compare with, and
 /// no candidate gets one. `opt_tlp` is the estimate for the default build.
 pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built]) {
     let parameters = Parameters::default();
-    let (gpu, dynamic_smem) = (setting.gpu, setting.dynamic_smem);
+    let (gpu, dynamic_smem) = (setting.gpu, setting.dynamic());
     let Some(first) = built.first() else { return };
     let Some(default) = predict_one(gpu, dynamic_smem, first, None, &parameters) else {
         return;
     };
-    let of = |b: &Built, figure: fn(&OptTlp, u32) -> f64| match (opt_tlp, &b.candidate.residency) {
+    let of = |b: &Built, figure: fn(&OptTlp, u32) -> f64| match (opt_tlp, b.candidate.residency()) {
         (Some(opt_tlp), Some(residency)) => figure(opt_tlp, residency.blocks),
         _ => 1.0,
     };
@@ -35,14 +35,14 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
             // different code. A throttle gains no more than the contention that it takes away, and
             // other code is charged for contention that it adds but not credited with what it takes
             // away: where that pays, the throttle says so (docs/crat.md).
-            let relative_time = match b.candidate.recipe.is_throttle_only() {
+            let relative_time = match is_throttle_only(&b.candidate.recipe) {
                 true => (of(b, OptTlp::relative_time) / time_of_default).max(contention),
                 false => p.cycles / default.cycles * contention.max(1.0),
             };
             let measure = || {
                 let case = case(gpu, dynamic_smem, b, None)?;
                 let inserted = inserted(&profile(&case, &parameters), least.as_ref()?);
-                let blocks = b.candidate.residency.as_ref()?.blocks;
+                let blocks = b.candidate.residency()?.blocks;
                 Some(tpsc(gpu, blocks, setting.block.threads(), &inserted))
             };
             Some(Score {
@@ -54,7 +54,9 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
         })
         .collect();
     for (b, score) in built.iter_mut().zip(scores) {
-        b.candidate.score = score;
+        if let Some(figures) = b.candidate.figures_mut() {
+            figures.score = score;
+        }
     }
 }
 
@@ -66,18 +68,12 @@ fn least_spilling(
     built: &[Built],
 ) -> Option<warpwright_sass::Profile> {
     let bytes = |b: &&Built| {
-        let resources = b.candidate.resources.as_ref();
+        let resources = b.candidate.resources();
         resources.map_or(u32::MAX, |r| r.spill_store_bytes + r.spill_load_bytes)
     };
     let plain = |b: &&Built| {
-        let spills_elsewhere = |d: &Decision| {
-            use Decision::{SharedSpilling, SpillHottestToShared, SpillToShared};
-            matches!(
-                d,
-                SharedSpilling | SpillToShared | SpillHottestToShared { .. }
-            ) || d.stage() == Stage::Rewrite
-        };
-        !b.candidate.recipe.0.iter().any(spills_elsewhere)
+        let recipe = &b.candidate.recipe;
+        !spills_elsewhere(recipe) && !is_rewritten(recipe)
     };
     let least = built.iter().filter(plain).min_by_key(bytes)?;
     let case = case(gpu, dynamic_smem, least, None)?;
@@ -103,8 +99,8 @@ fn case<'a>(
     built: &'a Built,
     global_bytes: Option<f64>,
 ) -> Option<Case<'a>> {
-    let (kernel, residency) = (built.kernel.as_ref()?, built.candidate.residency.as_ref()?);
-    let resources = built.candidate.resources.as_ref()?;
+    let (kernel, residency) = (built.kernel.as_ref()?, built.candidate.residency()?);
+    let resources = built.candidate.resources()?;
     let per_block = resources.shared_bytes + dynamic_smem + gpu.arch.shared.reserved;
     Some(Case {
         gpu,

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use warpwright_gpu::stats::Outcome;
 use warpwright_gpu::{Image, Measurements, Promise, Variant};
 
-use crate::candidate::Measured;
+use crate::candidate::{Because, Measured, Rejection};
 use crate::choose::choose;
 use crate::database::{Entry, Key};
+use crate::explore::remember;
 use crate::opt::{DEFAULT_MARGIN, KernelOutcome, KernelReport, Known};
 
 /// Version tag of the manifest.
@@ -85,14 +86,11 @@ pub fn manifest<'a>(
     let mut contents = Vec::new();
     for built in &outcome.built {
         let candidate = &built.candidate;
-        let runs = candidate.rejected.is_none() && candidate.same_code_as.is_none();
-        files.push(runs.then(|| format!("{}.cubin", candidate.name())));
-        if runs {
-            contents.push((
-                format!("{}.cubin", candidate.name()),
-                built.cubin.as_slice(),
-            ));
-        }
+        let cubin = built
+            .cubin()
+            .filter(|_| candidate.rejected().is_none() && candidate.same_code_as().is_none());
+        files.push(cubin.map(|_| format!("{}.cubin", candidate.name())));
+        contents.extend(cubin.map(|cubin| (format!("{}.cubin", candidate.name()), cubin)));
     }
     let manifest = Manifest {
         schema: MANIFEST_SCHEMA.into(),
@@ -134,20 +132,21 @@ impl Manifest {
 pub fn merge(report: &mut KernelReport, measurements: &Measurements) {
     for candidate in &mut report.candidates {
         let name = candidate
-            .same_code_as
-            .clone()
-            .unwrap_or_else(|| candidate.name());
+            .same_code_as()
+            .map_or_else(|| candidate.name(), str::to_owned);
         let Some(found) = measurements.get(&name) else {
             continue;
         };
-        if !found.verdict.is_correct() && candidate.rejected.is_none() {
-            candidate.rejected = Some(found.verdict.to_string());
+        if let Some(figures) = candidate.figures_mut() {
+            figures.measured = found.time_ns.map(|time| Measured {
+                median_ns: time.median,
+                interval_ns: (time.low, time.high),
+                relative_time: found.ratio.map_or(1.0, |r| r.median),
+            });
         }
-        candidate.measured = found.time_ns.map(|time| Measured {
-            median_ns: time.median,
-            interval_ns: (time.low, time.high),
-            relative_time: found.ratio.map_or(1.0, |r| r.median),
-        });
+        if !found.verdict.is_correct() && candidate.rejected().is_none() {
+            candidate.reject(Rejection::new(Because::Measured, &found.verdict));
+        }
     }
     let chosen = report
         .candidates
@@ -171,11 +170,7 @@ pub fn merge(report: &mut KernelReport, measurements: &Measurements) {
 /// Enters remembered measurements into a report, and chooses by them.
 pub fn recall(report: &mut KernelReport, known: &Known) {
     for candidate in &mut report.candidates {
-        match known.get(&candidate.recipe) {
-            Some(Ok(measured)) => candidate.measured = Some(measured.clone()),
-            Some(Err(why)) => candidate.rejected = Some(why.clone()),
-            None => {}
-        }
+        remember(candidate, known);
     }
     let choice = choose(&report.candidates, DEFAULT_MARGIN);
     (report.chosen, report.reason) = (choice.index, choice.reason);
@@ -230,9 +225,8 @@ impl KernelResult {
     pub fn ratio_of(&self, index: usize) -> Option<f64> {
         let candidate = self.report.candidates.get(index)?;
         let name = candidate
-            .same_code_as
-            .clone()
-            .unwrap_or_else(|| candidate.name());
+            .same_code_as()
+            .map_or_else(|| candidate.name(), str::to_owned);
         if name == self.measurements.baseline {
             return Some(1.0);
         }
@@ -245,9 +239,8 @@ impl KernelResult {
             return false;
         };
         let name = candidate
-            .same_code_as
-            .clone()
-            .unwrap_or_else(|| candidate.name());
+            .same_code_as()
+            .map_or_else(|| candidate.name(), str::to_owned);
         self.measurements
             .get(&name)
             .is_some_and(|m| m.verdict.is_correct() && m.outcome == Some(Outcome::Faster))

@@ -45,6 +45,8 @@ pub struct Room {
     pub address: Class,
     /// Registers that computing the base addresses takes besides them.
     pub scratch: u32,
+    /// Rounds at most: in each, one value is spilled.
+    pub most: u64,
 }
 
 /// A function with some of its values in memory over parts of their live ranges.
@@ -56,6 +58,8 @@ pub struct Spilled {
     pub frame: Frame,
     /// The highest pressure now, in 32-bit registers.
     pub pressure: u32,
+    /// Rounds that this version took.
+    pub rounds: u64,
 }
 
 /// Algorithm 2. `None`: the goal is met already, or nothing lowers the pressure. The pressure that is
@@ -83,14 +87,21 @@ pub fn spill(
         bases: Vec::new(),
     };
     let mut best: Option<Spilled> = None;
-    while let Some(next) = state.step(&draft) {
+    let mut done = 0;
+    while done < room.most
+        && let Some(next) = state.step(&draft)
+    {
         draft = next;
+        done += 1;
         let clean = finish(&draft, room);
         let is_better = best
             .as_ref()
             .is_none_or(|best| clean.pressure < best.pressure);
         if is_better && clean.pressure < start {
-            best = Some(clean);
+            best = Some(Spilled {
+                rounds: done,
+                ..clean
+            });
         }
     }
     best
@@ -108,6 +119,7 @@ fn finish(draft: &Draft, room: &Room) -> Spilled {
         draft,
         frame,
         pressure,
+        rounds: 0,
     }
 }
 

@@ -2,8 +2,10 @@
 //! papers claim.
 
 use warpwright_driver::crat::choice;
-use warpwright_driver::recipe::{Decision, Recipe};
+use warpwright_driver::proposal::{is_throttle_only, register_limit};
 use warpwright_driver::tune::{KernelResult, Suite};
+use warpwright_pass::Recipe;
+use warpwright_pass::passes::Reduce;
 
 use crate::suite::{environment, geometric_mean};
 
@@ -24,7 +26,7 @@ struct Row<'a> {
 
 fn blocks(result: &KernelResult, index: usize) -> Option<u32> {
     let candidate = result.report.candidates.get(index)?;
-    Some(candidate.residency.as_ref()?.blocks)
+    Some(candidate.residency()?.blocks)
 }
 
 fn row(result: &KernelResult) -> Option<Row<'_>> {
@@ -35,14 +37,14 @@ fn row(result: &KernelResult) -> Option<Row<'_>> {
         .candidates
         .iter()
         .enumerate()
-        .filter(|(i, c)| c.recipe.is_throttle_only() && (*i == 0 || result.is_faster(*i)))
+        .filter(|(i, c)| is_throttle_only(&c.recipe) && (*i == 0 || result.is_faster(*i)))
         .filter_map(|(i, _)| Some((blocks(result, i)?, i, result.ratio_of(i)?)))
         .collect();
     let fastest = unchanged.iter().min_by(|a, b| a.2.total_cmp(&b.2))?;
     let estimate = crat.usage.opt_tlp.as_ref()?.blocks.min(max_tlp);
     // Not every number of blocks can be reached: the nearest one that was built.
     let at_estimate = (0..report.candidates.len())
-        .filter(|&i| report.candidates[i].recipe.is_throttle_only())
+        .filter(|&i| is_throttle_only(&report.candidates[i].recipe))
         .filter_map(|i| Some((blocks(result, i)?.abs_diff(estimate), i)))
         .min()
         .map(|(_, i)| i);
@@ -189,7 +191,7 @@ pub fn one_block_more(suite: &Suite) -> String {
         ratios.push((ratio, same_limit(result, index)));
         let report = &result.report;
         let facts = |i: usize| {
-            let registers = report.candidates[i].resources.as_ref().map(|r| r.registers);
+            let registers = report.candidates[i].resources().map(|r| r.registers);
             (registers.unwrap_or(0), blocks(result, i).unwrap_or(0))
         };
         let ((before, of), (after, now)) = (facts(0), facts(index));
@@ -215,10 +217,7 @@ pub fn one_block_more(suite: &Suite) -> String {
 /// The fastest candidate of You & Tsai's with exactly one block more than the default.
 fn first_step(result: &KernelResult) -> Option<(usize, f64)> {
     let wanted = blocks(result, 0)? + 1;
-    let is_theirs = |recipe: &Recipe| {
-        let reduces = |d: &Decision| matches!(d, Decision::Reduce { .. });
-        recipe.0.iter().any(reduces)
-    };
+    let is_theirs = |recipe: &Recipe| recipe.find::<Reduce>().is_some();
     let candidates = result.report.candidates.iter().enumerate();
     candidates
         .filter(|(i, c)| is_theirs(&c.recipe) && blocks(result, *i) == Some(wanted))
@@ -231,7 +230,7 @@ fn same_limit(result: &KernelResult, index: usize) -> Option<f64> {
     let wanted = blocks(result, index);
     let candidates = result.report.candidates.iter().enumerate();
     let ratios = candidates
-        .filter(|(_, c)| matches!(c.recipe.0[..], [Decision::MaxRegisters { .. }]))
+        .filter(|(_, c)| register_limit(&c.recipe).is_some())
         .filter(|(i, _)| blocks(result, *i) == wanted)
         .filter_map(|(i, _)| result.ratio_of(i));
     ratios.reduce(f64::min)

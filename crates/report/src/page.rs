@@ -37,9 +37,9 @@ mod tests {
                 "name": "k", "block": [256, 1, 1], "block_source": "option", "dynamic_smem": 0,
                 "chosen": 1, "reason": "fewer registers", "notes": ["a note"],
                 "candidates": [
-                    {"recipe": [], "resources": {"registers": 68, "spill_store_bytes": 0,
+                    {"recipe": "default", "resources": {"registers": 68, "spill_store_bytes": 0,
                      "spill_load_bytes": 0, "shared_bytes": 0}, "residency": null, "score": null},
-                    {"recipe": [{"decision": "max-registers", "registers": 64}], "resources": null,
+                    {"recipe": "maxnreg(64)", "resources": null,
                      "residency": {"blocks": 4, "warps": 32, "percent": 50.0},
                      "score": {"relative_time": 0.9, "bound": "latency"}}
                 ]}]
@@ -47,7 +47,7 @@ mod tests {
         let html = page(&document).unwrap();
         assert!(html.contains("a&lt;b&gt;.cu"), "input names are escaped");
         assert_eq!(html.matches("<tr class=\"chosen\">").count(), 1);
-        assert!(html.contains("max-registers 64") && html.contains("0.900") && html.contains("68"));
+        assert!(html.contains("maxnreg(64)") && html.contains("0.900") && html.contains("68"));
     }
 
     #[test]

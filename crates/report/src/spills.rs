@@ -1,7 +1,9 @@
 //! The tables of docs/spill-to-shared.md: the ways to spill, at the same register limit.
 
-use warpwright_driver::recipe::{Decision, Recipe};
+use warpwright_driver::proposal::register_limit;
 use warpwright_driver::tune::{KernelResult, Suite};
+use warpwright_pass::passes::{MaxNReg, SmemSpilling, SpillToShared};
+use warpwright_pass::{Invocation, Recipe};
 
 use crate::suite::{environment, geometric_mean};
 
@@ -36,18 +38,22 @@ type Set = (&'static str, fn(&Row) -> bool);
 
 /// The register limit of a recipe that spills to local memory.
 fn plain_limit(recipe: &Recipe) -> Option<Option<u32>> {
-    match recipe.0[..] {
-        [] => Some(None),
-        [Decision::MaxRegisters { registers }] => Some(Some(registers)),
-        _ => None,
+    match recipe.is_default() {
+        true => Some(None),
+        false => register_limit(recipe).map(Some),
     }
+}
+
+/// The register limit of a recipe, whatever else it does.
+fn any_limit(recipe: &Recipe) -> Option<u32> {
+    recipe.find().map(|&MaxNReg { registers }| registers)
 }
 
 fn rows(result: &KernelResult) -> Vec<Row<'_>> {
     let candidates = result.report.candidates.iter().enumerate();
     let plain = candidates.clone().filter_map(|(at, candidate)| {
         let limit = plain_limit(&candidate.recipe)?;
-        let resources = candidate.resources.as_ref()?;
+        let resources = candidate.resources()?;
         let traffic = resources.spill_load_bytes + resources.spill_store_bytes;
         Some((limit, traffic, result.ratio_of(at)?))
     });
@@ -60,23 +66,22 @@ fn rows(result: &KernelResult) -> Vec<Row<'_>> {
     let row = |&(limit, traffic, local): &(Option<u32>, u32, f64)| {
         let here = candidates
             .clone()
-            .filter(|(_, c)| plain_limit(&c.recipe).is_none() && c.recipe.max_registers() == limit);
-        let timed = here.filter_map(|(at, c)| Some((c.recipe.0.last()?, result.ratio_of(at)?)));
-        let timed: Vec<(&Decision, f64)> = timed.collect();
-        let of = |wanted: Decision| timed.iter().find(|t| *t.0 == wanted).map(|t| t.1);
-        let parts = timed
-            .iter()
-            .filter_map(|&(decision, ratio)| match decision {
-                Decision::SpillHottestToShared { blocks } => Some((ratio, *blocks)),
-                _ => None,
-            });
+            .filter(|(_, c)| plain_limit(&c.recipe).is_none() && any_limit(&c.recipe) == limit);
+        let timed =
+            here.filter_map(|(at, c)| Some((c.recipe.passes().last()?, result.ratio_of(at)?)));
+        let timed: Vec<(&Invocation, f64)> = timed.collect();
+        let of = |wanted: Invocation| timed.iter().find(|t| *t.0 == wanted).map(|t| t.1);
+        let parts = timed.iter().filter_map(|&(pass, ratio)| {
+            let &SpillToShared { blocks } = pass.get()?;
+            Some((ratio, blocks?))
+        });
         Row {
             result,
             limit,
             traffic,
             local,
-            pragma: of(Decision::SharedSpilling),
-            whole: of(Decision::SpillToShared),
+            pragma: of(SmemSpilling {}.into()),
+            whole: of(SpillToShared { blocks: None }.into()),
             part: parts.min_by(|a, b| a.0.total_cmp(&b.0)),
             is_best: local <= fastest(false),
             is_best_spilling: local <= fastest(true),
@@ -169,16 +174,17 @@ pub fn table(suite: &Suite) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use warpwright_pass::passes::MaxNTid;
 
     #[test]
     fn ways_to_spill_belong_to_their_limit() {
-        let limit = Recipe::default().with(Decision::MaxRegisters { registers: 64 });
+        let limit = Recipe::default().with(MaxNReg { registers: 64 });
         assert_eq!(plain_limit(&Recipe::default()), Some(None));
         assert_eq!(plain_limit(&limit), Some(Some(64)));
         let moved = limit
-            .with(Decision::BlockBound { threads: 256 })
-            .with(Decision::SpillToShared);
+            .with(MaxNTid { threads: 256 })
+            .with(SpillToShared { blocks: None });
         assert_eq!(plain_limit(&moved), None);
-        assert_eq!(moved.max_registers(), Some(64));
+        assert_eq!(any_limit(&moved), Some(64));
     }
 }

@@ -3,8 +3,10 @@
 //! All figures are ratios within one run: time of a variant over the time of nvcc's default build
 //! of the same kernel, less is faster. Geometric means are over the kernels that have the figure.
 
-use warpwright_driver::recipe::{Decision, Recipe, Stage};
+use warpwright_driver::proposal::is_rewritten;
 use warpwright_driver::tune::{KernelResult, Suite};
+use warpwright_pass::Recipe;
+use warpwright_pass::passes::{MaxNReg, MaxNTid, MinNCtaPerSm, SmemSpilling};
 
 use crate::svg::{Series, bars};
 use crate::tables::{Decided, Seen, is_fitted};
@@ -22,13 +24,12 @@ pub enum Peer {
 
 impl Peer {
     fn owns(self, recipe: &Recipe) -> bool {
-        let has = |f: fn(&Decision) -> bool| recipe.0.iter().any(f);
-        if has(|d| matches!(d.stage(), Stage::Rewrite | Stage::Finish)) {
+        if is_rewritten(recipe) || !recipe.fits_ptx() {
             return false; // Nobody does that by hand.
         }
-        let shared = has(|d| matches!(d, Decision::SharedSpilling));
-        let bounds = has(|d| matches!(d, Decision::BlockBound { .. } | Decision::MinBlocks { .. }));
-        let limit = has(|d| matches!(d, Decision::MaxRegisters { .. }));
+        let shared = recipe.find::<SmemSpilling>().is_some();
+        let bounds = recipe.find::<MaxNTid>().is_some() || recipe.find::<MinNCtaPerSm>().is_some();
+        let limit = recipe.find::<MaxNReg>().is_some();
         match self {
             Peer::Sweep => limit && !bounds && !shared,
             Peer::LaunchBounds => bounds && !shared && !limit,
@@ -42,7 +43,7 @@ impl Peer {
     pub fn best(self, result: &KernelResult) -> Option<f64> {
         let owned = || {
             let candidates = result.report.candidates.iter().enumerate();
-            candidates.filter(|(_, c)| self.owns(&c.recipe) && c.rejected.is_none())
+            candidates.filter(|(_, c)| self.owns(&c.recipe) && c.rejected().is_none())
         };
         owned().next()?;
         let faster = owned().filter(|(i, _)| result.is_faster(*i));
@@ -57,14 +58,9 @@ impl Peer {
 /// The best median of all that ptxas makes when told by directives and options alone, noise or not; at
 /// most 1.
 fn best_of_ptxas(result: &KernelResult) -> f64 {
-    let by_ptxas = |r: &Recipe| {
-        let stages = r.0.iter().map(|d| d.stage());
-        stages
-            .into_iter()
-            .all(|s| matches!(s, Stage::Directive | Stage::Assembler))
-    };
+    let by_ptxas = |r: &Recipe| r.fits_ptx() && !is_rewritten(r);
     let candidates = result.report.candidates.iter().enumerate();
-    let plain = candidates.filter(|(_, c)| by_ptxas(&c.recipe) && c.rejected.is_none());
+    let plain = candidates.filter(|(_, c)| by_ptxas(&c.recipe) && c.rejected().is_none());
     plain
         .filter_map(|(i, _)| result.ratio_of(i))
         .fold(1.0, f64::min)
@@ -145,10 +141,7 @@ pub fn table(suite: &Suite, decisions: &[Decided]) -> String {
         out.push_str(&format!(
             "| {}{mark} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
             report.name,
-            report.candidates[0]
-                .resources
-                .as_ref()
-                .map_or(0, |r| r.registers),
+            report.candidates[0].resources().map_or(0, |r| r.registers),
             microseconds.map_or_else(|| "–".into(), |t| format!("{t:.1}")),
             number(row.choice),
             report.candidates[report.chosen].name(),
@@ -354,18 +347,18 @@ mod tests {
 
     #[test]
     fn peers_are_told_apart() {
-        let limit = Recipe::default().with(Decision::MaxRegisters { registers: 64 });
-        let bound = Recipe::default().with(Decision::BlockBound { threads: 256 });
-        let spill = limit
-            .with(Decision::BlockBound { threads: 256 })
-            .with(Decision::SharedSpilling);
+        let limit = Recipe::default().with(MaxNReg { registers: 64 });
+        let bound = Recipe::default().with(MaxNTid { threads: 256 });
+        let spill = limit.with(MaxNTid { threads: 256 }).with(SmemSpilling {});
         let owners =
             |r: &Recipe| [Peer::Sweep, Peer::LaunchBounds, Peer::SharedSpilling].map(|p| p.owns(r));
         assert_eq!(owners(&limit), [true, false, false]);
         assert_eq!(owners(&bound), [false, true, false]);
         assert_eq!(owners(&spill), [false, false, true]);
         assert_eq!(owners(&Recipe::default()), [false, false, false]);
-        let ours = limit.with(Decision::Reduce { registers: 64 });
+        let ours = limit.with(warpwright_pass::passes::Reduce {
+            registers: Some(64),
+        });
         assert_eq!(owners(&ours), [false, false, false]);
     }
 }

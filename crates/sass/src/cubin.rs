@@ -9,7 +9,7 @@ use object::read::elf::{ElfFile64, ElfSection64, FileHeader};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use std::collections::BTreeMap;
 
-use crate::inst::Instruction;
+use crate::inst::{Instruction, Unit};
 
 const EIATTR_MAX_THREADS: u8 = 0x05;
 const EIATTR_REQNTID: u8 = 0x10;
@@ -103,6 +103,29 @@ impl Cubin {
     /// The function called `name`.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|k| k.name == name)
+    }
+}
+
+impl Kernel {
+    /// May it use shared memory, static or dynamic? Generic and asynchronous accesses need an address of
+    /// shared memory, which comes from the special register of its window.
+    pub fn touches_shared(&self) -> bool {
+        const READS_SPECIAL: u16 = 0x119;
+        const SHARED_WINDOW: u128 = 0x2f;
+        self.shared_bytes > 0
+            || self.code.iter().any(|inst| {
+                let window = inst.bits() >> 72 & 0xff == SHARED_WINDOW;
+                inst.unit() == Unit::Shared || (inst.operation() == READS_SPECIAL && window)
+            })
+    }
+
+    /// Bytes that accesses of `unit` at fixed places of the stack frame move, each counted once: ptxas
+    /// counts its spills so, and parts of local arrays with constant indices are among them.
+    pub fn frame_traffic(&self, unit: Unit) -> u32 {
+        // The frame's start is in R1, or in a uniform register, with RZ beside it.
+        let is_fixed = |inst: &&Instruction| matches!(inst.bits() >> 24 & 0xff, 0x01 | 0xff);
+        let those = self.code.iter().filter(|inst| inst.unit() == unit);
+        those.filter(is_fixed).map(|inst| inst.access_bytes()).sum()
     }
 }
 

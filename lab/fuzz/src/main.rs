@@ -135,9 +135,9 @@ fn run(from: u64, count: u64, out: &Path) -> Result<bool, String> {
 fn through_passes(from: u64, count: u64, out: &Path) -> Result<bool, String> {
     let failed = AtomicUsize::new(0);
     let done = AtomicUsize::new(0);
-    let totals = Mutex::new([passes::Changed::default(); 3]);
+    let totals = Mutex::new([passes::Changed::default(); 4]);
     (from..from + count).into_par_iter().try_for_each(|seed| {
-        let mut own = [passes::Changed::default(); 3];
+        let mut own = [passes::Changed::default(); 4];
         if let Err((run, failure)) = passes::check(seed, &mut own) {
             failed.fetch_add(1, Ordering::Relaxed);
             eprintln!("seed {seed}, {}: {failure}", run.pass);
@@ -163,7 +163,7 @@ fn through_passes(from: u64, count: u64, out: &Path) -> Result<bool, String> {
     Ok(failed == 0)
 }
 
-fn add(totals: &Mutex<[passes::Changed; 3]>, own: &[passes::Changed; 3]) {
+fn add(totals: &Mutex<[passes::Changed; 4]>, own: &[passes::Changed; 4]) {
     let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
     for (total, own) in totals.iter_mut().zip(own) {
         total.runs += own.runs;

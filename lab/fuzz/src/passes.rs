@@ -4,8 +4,9 @@
 use crate::assignment;
 use crate::case::{self, Case};
 use crate::proved::{self, Applied, pressure};
-use warpwright_driver::context::Context;
 use warpwright_fuzzgen::{Program, launch_toml, print, reduce};
+use warpwright_pass::options::Arguments;
+use warpwright_pass::{Invocation, Recipe, RecipeError, Refusal, Scope};
 use warpwright_ptx::Module;
 
 /// One run of a pass.
@@ -20,7 +21,7 @@ pub struct Run {
 }
 
 /// What did not hold.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The kernel itself, before any pass.
     #[error("before the pass: {0}")]
@@ -28,16 +29,19 @@ pub enum Failure {
     /// What the pass wrote is invalid or not proved.
     #[error(transparent)]
     Pass(proved::Failure),
+    /// The run itself makes no sense.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
     /// It leaves the kernel alone for a reason that generated kernels do not give.
     #[error("refused: {0}")]
-    Refused(String),
+    Refused(Refusal),
     /// The emulator faults on it.
     #[error("after the pass: {0}")]
     After(case::Failure),
     /// It computes something else.
     #[error("other results than before the pass")]
     Different,
-    /// `allocate` promised a number of registers, `spill-shared` less pressure.
+    /// `allocate` promised a number of registers, `spill-shared` and `reduce` less pressure.
     #[error("a broken promise: {0}")]
     Promise(String),
 }
@@ -52,10 +56,10 @@ pub struct Changed {
 }
 
 /// The passes, in the order of [`runs`].
-pub const PASSES: [&str; 3] = ["remat", "spill-shared", "allocate"];
+pub const PASSES: [&str; 4] = ["remat", "spill-shared", "allocate", "reduce"];
 
 /// What a seed's kernel goes through: every pass once.
-pub fn runs(seed: u64) -> [Run; 3] {
+pub fn runs(seed: u64) -> [Run; 4] {
     let pick = |choices: &[&'static str], divisor: u64| {
         choices[(seed / divisor % choices.len() as u64) as usize]
     };
@@ -81,6 +85,11 @@ pub fn runs(seed: u64) -> [Run; 3] {
             ],
             percent: percent(&[100, 80, 60], 16),
         },
+        Run {
+            pass: PASSES[3],
+            options: Vec::new(),
+            percent: percent(&[75, 50, 25], 4),
+        },
     ]
 }
 
@@ -88,7 +97,7 @@ pub fn runs(seed: u64) -> [Run; 3] {
 ///
 /// # Errors
 /// The first run that fails, and how.
-pub fn check(seed: u64, totals: &mut [Changed; 3]) -> Result<(), (Run, Failure)> {
+pub fn check(seed: u64, totals: &mut [Changed; 4]) -> Result<(), (Run, Failure)> {
     let program = case::program(seed, false);
     for (run, total) in runs(seed).into_iter().zip(totals) {
         let changed = check_run(&program, &run).map_err(|failure| (run, failure))?;
@@ -109,41 +118,42 @@ pub fn check_run(program: &Program, run: &Run) -> Result<bool, Failure> {
     };
     let before = pressure(&case.module, kernel);
     let goal = (before * run.percent / 100).max(8);
-    let context = Context {
+    let scope = Scope {
         launch: Some(&case.launch),
-        regs: Some(goal),
-        options: run
-            .options
-            .iter()
-            .map(|&(k, v)| (k.into(), v.into()))
-            .collect(),
-        ..Context::default()
+        ..Scope::default()
     };
-    let new = match proved::apply(run.pass, &case.module, &context).map_err(Failure::Pass)? {
-        Applied::Changed(new) => *new,
-        Applied::Unchanged(why) => return refused(&why),
-    };
+    let new =
+        match proved::apply(&recipe(run, goal)?, &case.module, &scope).map_err(Failure::Pass)? {
+            Applied::Changed(new) => *new,
+            Applied::Unchanged => return Ok(false),
+            Applied::Refused(why) => return refused(why),
+        };
     let after = pressure(&new, kernel);
     match run.pass {
         "allocate" if after > goal => Err(promise(after, goal)),
         "allocate" => assignment::check(&new, kernel, goal).map_err(Failure::Promise),
-        "spill-shared" if after >= before => Err(promise(after, before - 1)),
+        "spill-shared" | "reduce" if after >= before => Err(promise(after, before - 1)),
         _ => Ok(()),
     }?;
     same_results(case, new)
 }
 
-/// The reasons for which a pass may leave a generated kernel alone.
-const REASONS: [&str; 3] = [
-    "needs more than",
-    "nothing that could",
-    "is within the goal",
-];
+fn recipe(run: &Run, goal: u32) -> Result<Recipe, RecipeError> {
+    let mut arguments = Arguments::default();
+    arguments.set("registers", goal.to_string());
+    for &(name, value) in &run.options {
+        arguments.set(name, value);
+    }
+    Recipe::new(vec![Invocation::new(run.pass, arguments)?])
+}
 
-fn refused(why: &str) -> Result<bool, Failure> {
-    match REASONS.iter().any(|reason| why.contains(reason)) {
-        true => Ok(false),
-        false => Err(Failure::Refused(why.into())),
+/// The reasons for which a pass may leave a generated kernel alone.
+fn refused(why: Refusal) -> Result<bool, Failure> {
+    match why {
+        Refusal::TooFewRegisters { .. }
+        | Refusal::NothingHelps { .. }
+        | Refusal::WithinGoal { .. } => Ok(false),
+        other => Err(Failure::Refused(other)),
     }
 }
 

@@ -6,12 +6,12 @@
 use std::path::Path;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use warpwright_driver::context::Context;
 use warpwright_fuzz::assignment;
 use warpwright_fuzz::case::{self, Case};
 use warpwright_fuzz::passes::PASSES;
 use warpwright_fuzz::proved::{Applied, apply, pressure};
 use warpwright_launch::LaunchFile;
+use warpwright_pass::{Recipe, Scope};
 use warpwright_ptx::Module;
 use warpwright_target::lookup;
 use warpwright_toolkit::{FindOptions, NvccJob, Toolkit};
@@ -53,15 +53,20 @@ fn check(toolkit: &Toolkit, name: &str) -> Result<(), String> {
     let run = |case: &Case| case::emulate(case, &case::strict()).map_err(|e| e.to_string());
     let expected = run(&case)?.buffers;
     for pass in PASSES {
-        let context = Context {
+        let scope = Scope {
             gpu: lookup("h200").ok(),
             kernel: Some(&case.launch.kernel),
             launch: Some(&case.launch),
-            ..Context::default()
+            ..Scope::default()
         };
-        match apply(pass, &module, &context).map_err(|e| format!("{pass}: {e}"))? {
+        let recipe: Recipe = pass.parse().map_err(|e| format!("{pass}: {e}"))?;
+        match apply(&recipe, &module, &scope).map_err(|e| format!("{pass}: {e}"))? {
             Applied::Changed(new) => case.module = *new,
-            Applied::Unchanged(why) => {
+            Applied::Unchanged => {
+                println!("{name}: {pass}: nothing to do");
+                continue;
+            }
+            Applied::Refused(why) => {
                 println!("{name}: {pass}: {why}");
                 continue;
             }

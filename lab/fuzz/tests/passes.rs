@@ -4,7 +4,7 @@ use warpwright_fuzz::{case, passes};
 
 #[test]
 fn generated_kernels_hold_through_every_pass() {
-    let mut totals = [passes::Changed::default(); 3];
+    let mut totals = [passes::Changed::default(); 4];
     for seed in 0..16 {
         if let Err((run, failure)) = passes::check(seed, &mut totals) {
             let program = case::program(seed, false);

@@ -1,8 +1,8 @@
 //! `warpwright opt` without a ptxas: estimate, annotate, say so.
 
 use warpwright_driver::estimate::estimate;
-use warpwright_driver::opt::{Request, chosen_text};
-use warpwright_ptx::Module;
+use warpwright_driver::opt::{Chosen, Request, finish as carry_out};
+use warpwright_pass::{Artifact, Fuel, Level};
 
 use super::opt::{Document, annotated, finish};
 use crate::args::{Emit, OptArgs};
@@ -13,7 +13,7 @@ use crate::input::Input;
 pub fn run(
     args: &OptArgs,
     input: &Input,
-    module: &Module,
+    artifact: &Artifact,
     request: &Request,
     emit: Emit,
 ) -> Result<(), Failure> {
@@ -23,9 +23,11 @@ pub fn run(
             mend: Some(warpwright_toolkit::REMEDY.into()),
         });
     }
-    let reports = estimate(module, request)?;
-    let text = chosen_text(module, &reports, request)?;
-    let annotated = annotated(&text, &reports);
+    let reports = estimate(artifact, request)?;
+    let chosen: Vec<Chosen> = reports.iter().map(Chosen::of).collect();
+    let ptx = (Level::Ptx, Fuel::default());
+    let all = carry_out(None, artifact, &chosen, request, ptx)?;
+    let annotated = annotated(&String::from_utf8_lossy(all.artifact.bytes()), &reports);
     finish(
         args,
         &Document {

@@ -1,11 +1,11 @@
 //! `warpwright explain`: resources, staircase, register pressure; the numbers of stencils.
 
 use serde::Serialize;
+use warpwright_driver::build::resources_of;
 use warpwright_driver::crat::ResourceUsage;
-use warpwright_driver::cubin;
 use warpwright_driver::explain::{Explanation, explain, from_resources};
-use warpwright_driver::kernel::{Block, BlockSource, block_of};
-use warpwright_driver::opt::kernels;
+use warpwright_pass::scope::too_large;
+use warpwright_pass::{Block, BlockSource, Scope, Setting};
 use warpwright_sass::Cubin;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{BuildCache, PtxasJob};
@@ -92,7 +92,6 @@ fn of_module(
     let module = session::module(cli, input, named.as_ref(), &nvcc, true)?;
     let gpu = session::target(&module, named)?;
     let launch = session::kernel_launch(&args.kernel)?;
-    let wanted = kernels(&module, args.kernel.kernel.as_deref())?;
     let arch = gpu.target();
     let build = match session::toolkit(cli) {
         Ok(toolkit) if toolkit.ptxas().is_ok() => {
@@ -101,20 +100,24 @@ fn of_module(
         }
         _ => None,
     };
+    let scope = Scope {
+        gpu: Some(gpu),
+        kernel: args.kernel.kernel.as_deref(),
+        block: args.kernel.block,
+        dynamic_smem: args.kernel.dynamic_smem,
+        launch: launch.as_ref(),
+    };
+    let artifact = super::pass::verified(module)?;
     let mut explanations = Vec::new();
-    for (id, function) in module.kernels() {
-        if !wanted.iter().any(|w| w.name == function.name) {
-            continue;
-        }
-        let launch = launch.as_ref().filter(|l| *l.kernel == *function.name);
-        let block = block_of(function, args.kernel.block, launch).map_err(Failure::input)?;
-        let dynamic = args.kernel.dynamic_smem.or(launch.map(|l| l.dynamic_smem));
-        let resources = build
-            .as_ref()
-            .and_then(|b| b.resources.kernel(&function.name))
-            .map(warpwright_driver::build::resources);
-        let dynamic = dynamic.unwrap_or_default();
-        explanations.push(explain(&module, id, &gpu, &block, dynamic, resources));
+    for kernel in scope.kernels(&artifact)? {
+        let setting = scope.setting(&artifact, &kernel, &gpu)?;
+        let found = artifact
+            .as_module()
+            .and_then(|module| Some((module, module.function(&kernel)?)));
+        let Some((module, id)) = found else { continue };
+        let resources = build.as_ref().and_then(|b| b.resources.kernel(&kernel));
+        let resources = resources.map(warpwright_driver::build::resources);
+        explanations.push(explain(module, id, &setting, resources));
     }
     Ok((gpu, explanations))
 }
@@ -175,13 +178,16 @@ fn of_cubin(
             (None, Some(dims)) => (dims, BlockSource::Bound),
             (None, None) => ([256, 1, 1], BlockSource::Assumed),
         };
-        let resources = cubin::resources(kernel, &gpu);
-        let dynamic = args.kernel.dynamic_smem.unwrap_or_default();
-        let block = Block { dims, source };
-        let mut found = from_resources(&kernel.name, &gpu, &block, dynamic, resources, false);
-        if let Some(why) = cubin::too_large(kernel, &block, &gpu) {
+        let resources = resources_of(kernel, &gpu);
+        let setting = Setting {
+            gpu: &gpu,
+            block: Block { dims, source },
+            dynamic_smem: args.kernel.dynamic_smem,
+        };
+        let mut found = from_resources(&kernel.name, &setting, resources, false);
+        if let Some(why) = too_large(kernel, &setting.block, &gpu) {
             found.residency = None;
-            found.cannot_launch = Some(why);
+            found.cannot_launch = Some(why.to_string());
         }
         explanations.push(found);
     }

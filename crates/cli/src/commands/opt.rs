@@ -1,22 +1,28 @@
 //! `warpwright opt`: the main job.
 
-use indicatif::ProgressBar;
-use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
-use warpwright_driver::build::Workshop;
-use warpwright_driver::context::PassError;
+
+use indicatif::ProgressBar;
+use serde::Serialize;
+use warpwright_driver::build::{Bench, Made, Workshop};
+use warpwright_driver::candidate::Candidate;
 use warpwright_driver::database::kernel_hash;
+use warpwright_driver::explore::{Input as Explored, explore};
 use warpwright_driver::opt::{
-    self, DEFAULT_MARGIN, KernelOutcome, KernelReport, Known, OptError, Request,
+    self, Chosen, DEFAULT_MARGIN, KernelOutcome, KernelReport, Known, OptError, Request, failure,
+    finish as carry_out,
 };
-use warpwright_driver::{Peers, Resources, explore::explore};
-use warpwright_ptx::Module;
+use warpwright_driver::{Peers, Proofs, Resources};
+use warpwright_launch::Launch;
+use warpwright_pass::passes::UsageLevel;
+use warpwright_pass::{Artifact, Fuel, Level as PassLevel, Recipe, RunError, Scope};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 
+use super::pass::{say, verified};
 use super::print_json;
-use crate::args::{Cli, Emit, OptArgs};
+use crate::args::{Cli, Emit, KernelArgs, OptArgs};
 use crate::failure::Failure;
 use crate::input::{Input, Level, make_folder, stage, write_atomically, write_into};
 use crate::progress;
@@ -42,53 +48,59 @@ pub struct Document {
     pub emitted: &'static str,
 }
 
-impl From<PassError> for Failure {
-    fn from(error: PassError) -> Self {
-        match error {
-            PassError::Request(text) => Failure::input(text),
-            PassError::Internal(text) => Failure::Internal(text),
+impl From<OptError> for Failure {
+    fn from(e: OptError) -> Self {
+        match e {
+            OptError::Tool(e) => e.into(),
+            OptError::NotProved { .. } => Failure::Undecided(format!("{e}\nnothing is written")),
+            OptError::Run(RunError::Hazard { .. }) => Failure::Undecided(e.to_string()),
+            OptError::Run(RunError::Level { .. } | RunError::NoBuilder(_)) => {
+                Failure::input(e.to_string())
+            }
+            OptError::Run(_) | OptError::Registers { .. } => Failure::Internal(e.to_string()),
+            _ => Failure::input(e.to_string()),
         }
     }
 }
 
-impl From<OptError> for Failure {
-    fn from(e: OptError) -> Self {
-        match e {
-            OptError::Request(text) => Failure::input(text),
-            OptError::Tool(e) => e.into(),
-            OptError::Build(e) => Failure::Internal(e.to_string()),
-        }
-    }
+/// What the options state about kernels and launches.
+pub fn scope<'a>(args: &'a KernelArgs, launch: Option<&'a Launch>) -> Result<Scope<'a>, Failure> {
+    Ok(Scope {
+        gpu: session::named_gpu(args.gpu.as_deref())?,
+        kernel: args.kernel.as_deref(),
+        block: args.block,
+        dynamic_smem: args.dynamic_smem,
+        launch,
+    })
 }
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     let input = Input::read(&args.file)?;
     if matches!(input.level, Level::Cubin | Level::Fat) {
-        return super::opt_cubin::run(args, &input);
+        return super::opt_cubin::run(cli, args, &input);
     }
     if super::stencil_opt::is_wanted(&input, Some(&args.output)) {
         return super::stencil_opt::run(args, &input);
     }
-    let named = session::named_gpu(args.kernel.gpu.as_deref())?;
-    let mut nvcc = args.nvcc.clone();
-    nvcc.extend(session::described_nvcc(
-        &input,
-        args.kernel.launch.as_deref(),
-    )?);
-    let module = session::module(cli, &input, named.as_ref(), &nvcc, false)?;
-    let gpu = session::target(&module, named)?;
     let launch = session::kernel_launch(&args.kernel)?;
+    let mut scope = scope(&args.kernel, launch.as_ref())?;
     let emit = args.emit.unwrap_or_else(|| emit_by_ending(&args.output));
+    let mut nvcc = args.nvcc.clone();
+    let described = args.kernel.launch.as_deref();
+    nvcc.extend(session::described_nvcc(&input, described)?);
+    let module = session::module(cli, &input, scope.gpu.as_ref(), &nvcc, false)?;
+    let gpu = session::target(&module, scope.gpu)?;
+    scope.gpu = Some(gpu);
+    let artifact = verified(module)?;
     let request = Request {
         gpu: &gpu,
-        kernel: args.kernel.kernel.as_deref(),
-        block: args.kernel.block,
-        dynamic_smem: args.kernel.dynamic_smem,
-        launch: launch.as_ref(),
+        scope,
         peers: Peers::None,
         ptx_only: emit == Emit::Ptx,
         margin: DEFAULT_MARGIN,
+        budget: args.budget,
+        proofs: Proofs::Choice,
     };
     let toolkit = match session::toolkit(cli) {
         Ok(toolkit) if toolkit.ptxas().is_ok() => Some(toolkit),
@@ -97,46 +109,130 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         _ => None,
     };
     let Some(toolkit) = toolkit else {
-        return super::estimate::run(args, &input, &module, &request, emit);
+        return super::estimate::run(args, &input, &artifact, &request, emit);
     };
     let arch = gpu.target();
     let cache = BuildCache::standard();
-    let lineinfo = !module.files.is_empty();
-    let workshop = Workshop {
-        toolkit: &toolkit,
-        cache: &cache,
-        arch: &arch,
-        lineinfo,
-    };
-    let outcomes = explore_all(cli, &workshop, &module, &request, &|kernel| {
-        if args.no_database {
-            Known::new()
-        } else {
-            measured_before(&module, kernel, &gpu, &toolkit)
-        }
-    })?;
-    let reports: Vec<KernelReport> = outcomes.iter().map(|o| o.report.clone()).collect();
-    let text = opt::chosen_text(&module, &reports, &request)?;
-    if let Some(folder) = &args.keep {
-        keep(folder, &outcomes)?;
-    }
-    let (emitted, bytes) = match emit {
-        Emit::Cubin => {
-            let build = opt::chosen_build(&workshop, &module, &text, &reports, &request)?;
-            ("cubin", build.cubin.to_vec())
-        }
-        Emit::Ptx => ("ptx", annotated(&text, &reports).into_bytes()),
-    };
+    let workshop = workshop(&toolkit, &cache, &arch, &artifact);
+    let (bytes, kernels) = optimise(cli, args, Some(&workshop), &artifact, &request)?;
     let document = Document {
         schema: "warpwright.opt/1",
         input: input.name.clone(),
         gpu: gpu.to_string(),
         ptxas: ptxas_version(&toolkit),
-        kernels: reports,
+        kernels,
         output: args.output.display().to_string(),
-        emitted,
+        emitted: match emit {
+            Emit::Ptx => "ptx",
+            Emit::Cubin => "cubin",
+        },
     };
     finish(args, &document, &bytes)
+}
+
+/// ptxas for the candidates of an input.
+pub fn workshop<'a>(
+    toolkit: &'a Toolkit,
+    cache: &'a BuildCache,
+    arch: &'a str,
+    input: &Artifact,
+) -> Workshop<'a> {
+    Workshop {
+        toolkit,
+        cache,
+        arch,
+        lineinfo: input
+            .as_module()
+            .is_some_and(|module| !module.files.is_empty()),
+    }
+}
+
+/// Chooses for each kernel, or takes the recipe that was named: the result, and what is reported.
+pub fn optimise(
+    cli: &Cli,
+    args: &OptArgs,
+    workshop: Option<&Workshop<'_>>,
+    artifact: &Artifact,
+    request: &Request<'_>,
+) -> Result<(Vec<u8>, Vec<KernelReport>), Failure> {
+    let outcomes = match &args.recipe {
+        Some(_) => Vec::new(),
+        None => explore_all(cli, workshop, artifact, request, &|kernel| match (
+            args.no_database,
+            workshop,
+            artifact.as_module(),
+        ) {
+            (false, Some(workshop), Some(module)) => {
+                measured_before(&module.source, kernel, request.gpu, workshop.toolkit)
+            }
+            _ => Known::new(),
+        })?,
+    };
+    if let Some(folder) = &args.keep {
+        keep(folder, &outcomes)?;
+    }
+    let mut reports: Vec<KernelReport> = outcomes.iter().map(|o| o.report.clone()).collect();
+    if let Some(text) = &args.recipe {
+        reports = replayed(request, artifact, text)?;
+    }
+    let until = match request.ptx_only {
+        true => PassLevel::Ptx,
+        false => PassLevel::MachineCode,
+    };
+    let bytes = match already(&outcomes, artifact, until) {
+        Some(done) => done,
+        None => {
+            let chosen: Vec<Chosen> = reports.iter().map(Chosen::of).collect();
+            let fuel = args.fuel.map_or_else(Fuel::default, Fuel::limited);
+            let all = carry_out(workshop, artifact, &chosen, request, (until, fuel))?;
+            if args.recipe.is_some() || cli.verbose > 0 {
+                say(cli, &all);
+            }
+            all.artifact.bytes().to_vec()
+        }
+    };
+    let bytes = match until {
+        PassLevel::Ptx => annotated(&String::from_utf8_lossy(&bytes), &reports).into_bytes(),
+        _ => bytes,
+    };
+    Ok((bytes, reports))
+}
+
+/// The result of the exploration itself, where there is but one kernel: it was built from the whole input.
+fn already(outcomes: &[KernelOutcome], input: &Artifact, until: PassLevel) -> Option<Vec<u8>> {
+    let [outcome] = outcomes else { return None };
+    let kernels = Scope::default().kernels(input).ok()?;
+    let proved = outcome.proved.as_ref().filter(|_| kernels.len() == 1)?;
+    let artifact = match until {
+        PassLevel::Ptx => proved.ptx()?,
+        _ => proved.artifact(),
+    };
+    Some(artifact.bytes().to_vec())
+}
+
+/// A report for each kernel that a named recipe is for.
+fn replayed(
+    request: &Request<'_>,
+    input: &Artifact,
+    text: &str,
+) -> Result<Vec<KernelReport>, Failure> {
+    let recipe: Recipe = text.parse()?;
+    let report = |kernel: &String| {
+        let setting = request.scope.setting(input, kernel, request.gpu)?;
+        Ok(KernelReport {
+            name: kernel.clone(),
+            block: setting.block.dims,
+            block_source: setting.block.source,
+            dynamic_smem: setting.dynamic(),
+            recipe_text: recipe.to_string(),
+            candidates: vec![Candidate::named(recipe.clone())],
+            chosen: 0,
+            reason: "named by --recipe".into(),
+            notes: Vec::new(),
+            crat: None,
+        })
+    };
+    request.scope.kernels(input)?.iter().map(report).collect()
 }
 
 /// `.ptx` at the end of OUT asks for PTX.
@@ -154,13 +250,12 @@ pub fn ptxas_version(toolkit: &Toolkit) -> Option<String> {
 }
 
 /// What the database knows of a kernel on such a GPU. Without a database the model decides alone.
-fn measured_before(module: &Module, kernel: &str, gpu: &Gpu, toolkit: &Toolkit) -> Known {
+fn measured_before(source: &str, kernel: &str, gpu: &Gpu, toolkit: &Toolkit) -> Known {
     let entries = super::tune::database().ok().and_then(|database| {
         let ptxas = ptxas_version(toolkit)?;
         let name = gpu.board?.name;
-        database
-            .of_kernel(&kernel_hash(&module.source, kernel), name, &ptxas)
-            .ok()
+        let hash = kernel_hash(source, kernel);
+        database.of_kernel(&hash, name, &ptxas).ok()
     });
     opt::known(&entries.unwrap_or_default())
 }
@@ -169,33 +264,29 @@ fn measured_before(module: &Module, kernel: &str, gpu: &Gpu, toolkit: &Toolkit) 
 /// measured of a kernel.
 pub fn explore_all(
     cli: &Cli,
-    workshop: &Workshop,
-    module: &Module,
-    request: &Request,
+    workshop: Option<&Workshop<'_>>,
+    artifact: &Artifact,
+    request: &Request<'_>,
     known: &dyn Fn(&str) -> Known,
 ) -> Result<Vec<KernelOutcome>, Failure> {
-    let functions = opt::kernels(module, request.kernel)?;
-    let default = workshop.assemble(&module.source, None)?;
+    let kernels = request.scope.kernels(artifact)?;
+    let default = untouched(workshop, artifact, request)?;
     let bar: ProgressBar = progress::bar(None, "building candidates");
+    let explored = Explored {
+        workshop,
+        artifact,
+        default: &default,
+        request,
+    };
     let mut outcomes = Vec::new();
-    for function in functions {
+    for kernel in &kernels {
         let start = Instant::now();
-        bar.set_message(format!("building candidates of {}", function.name));
-        let known = known(&function.name);
-        let outcome = explore(
-            workshop,
-            module,
-            function,
-            &default,
-            request,
-            &known,
-            &|_| bar.tick(),
-        )?;
+        bar.set_message(format!("building candidates of {kernel}"));
+        let outcome = explore(&explored, kernel, &known(kernel), &|_| bar.tick())?;
         if cli.verbose > 0 {
             bar.suspend(|| {
                 eprintln!(
-                    "{}: {} candidates built and scored in {:.2} s",
-                    function.name,
+                    "{kernel}: {} candidates built and scored in {:.2} s",
                     outcome.built.len(),
                     start.elapsed().as_secs_f64()
                 );
@@ -207,13 +298,34 @@ pub fn explore_all(
     Ok(outcomes)
 }
 
+/// The untouched build of an input.
+fn untouched(
+    workshop: Option<&Workshop<'_>>,
+    artifact: &Artifact,
+    request: &Request<'_>,
+) -> Result<Made, Failure> {
+    let kernels = request.scope.kernels(artifact)?;
+    let kernel = kernels.first().map_or("", |name| name);
+    let bench = Bench {
+        workshop,
+        start: artifact,
+        kernel,
+        setting: request.scope.setting(artifact, kernel, request.gpu)?,
+        fuel: Fuel::default(),
+    };
+    let made = bench.run(None, &Recipe::default(), PassLevel::MachineCode);
+    Ok(made.map_err(failure)?)
+}
+
 /// Saves every candidate's cubin as KERNEL.CANDIDATE.cubin.
 pub fn keep(folder: &Path, outcomes: &[KernelOutcome]) -> Result<(), Failure> {
     make_folder(folder)?;
     for outcome in outcomes {
-        for built in outcome.built.iter().filter(|b| !b.cubin.is_empty()) {
+        for built in &outcome.built {
             let name = format!("{}.{}.cubin", outcome.report.name, built.candidate.name());
-            write_into(folder, &name, &built.cubin)?;
+            if let Some(cubin) = built.cubin() {
+                write_into(folder, &name, cubin)?;
+            }
         }
     }
     Ok(())
@@ -230,7 +342,7 @@ pub fn annotated(text: &str, reports: &[KernelReport]) -> String {
             chosen.name(),
             report.reason
         ));
-        if let Some(level) = chosen.recipe.usage_level() {
+        if let Some(UsageLevel { level }) = chosen.recipe.find() {
             head.push_str(&format!(
                 "// warpwright: assemble with --register-usage-level {level}\n"
             ));
@@ -291,19 +403,22 @@ pub fn print_kernel(report: &KernelReport) {
         let mark = if i == report.chosen { "*" } else { "" };
         // What was never built has no figures.
         let figure = |f: fn(&Resources) -> u32| {
-            let resources = c.resources.as_ref();
-            resources.map_or_else(|| "–".to_owned(), |r| f(r).to_string())
+            c.resources()
+                .map_or_else(|| "–".to_owned(), |r| f(r).to_string())
         };
         let residency = |f: fn(&warpwright_driver::Residency) -> String| {
-            c.residency.as_ref().map(f).unwrap_or_default()
+            c.residency().map(f).unwrap_or_default()
         };
-        let time = match (&c.measured, &c.score) {
+        let time = match (c.measured(), c.score()) {
             (Some(m), _) => format!("{:.3}", m.relative_time),
             (None, Some(s)) => format!("{:.2}", s.relative_time),
             (None, None) => String::new(),
         };
-        let note = match (&c.rejected, &c.same_code_as) {
-            (Some(why), _) => format!("out: {}", why.lines().next().unwrap_or_default()),
+        let note = match (c.rejected(), c.same_code_as()) {
+            (Some(why), _) => {
+                let why = why.to_string();
+                format!("out: {}", why.lines().next().unwrap_or_default())
+            }
             (None, Some(twin)) => format!("same code as {twin}"),
             (None, None) => String::new(),
         };
@@ -323,14 +438,8 @@ pub fn print_kernel(report: &KernelReport) {
     print!("{}", table.render(1));
     println!(
         " -> {}: {}",
-        report.candidates[report.chosen].name(),
-        report.reason
+        report.candidates[report.chosen].recipe, report.reason
     );
-    if let Some(threads) = report.candidates[report.chosen].recipe.block_bound() {
-        println!(
-            "    note: it promises blocks of at most {threads} threads; a larger launch fails"
-        );
-    }
     for note in &report.notes {
         println!("    note: {note}");
     }

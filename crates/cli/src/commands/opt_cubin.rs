@@ -1,19 +1,18 @@
-//! `warpwright opt` for finished machine code, alone or in a fat binary, object, executable or library: kernel by
-//! kernel unchanged, or with its spills moved.
+//! `warpwright opt` for finished machine code, alone or in a fat binary, object, executable or library.
 
-use warpwright_driver::context::Context;
-use warpwright_driver::cubin;
-use warpwright_driver::opt::DEFAULT_MARGIN;
+use warpwright_driver::opt::{DEFAULT_MARGIN, Request};
+use warpwright_driver::{Peers, Proofs};
+use warpwright_pass::Artifact;
 
-use super::opt::{Document, finish, keep};
-use crate::args::{Emit, OptArgs};
+use super::opt::{Document, finish, optimise, scope};
+use crate::args::{Cli, Emit, OptArgs};
 use crate::device_code;
 use crate::failure::Failure;
 use crate::input::{Input, Level};
 use crate::session;
 
 /// Runs the command.
-pub fn run(args: &OptArgs, input: &Input) -> Result<(), Failure> {
+pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     if args.emit == Some(Emit::Ptx) || !args.nvcc.is_empty() {
         return Err(Failure::Usage(
             "FILE is machine code: there is no PTX to write and nothing for nvcc to do".into(),
@@ -26,36 +25,33 @@ pub fn run(args: &OptArgs, input: &Input) -> Result<(), Failure> {
         ));
     }
     let launch = session::kernel_launch(&args.kernel)?;
-    let context = Context {
-        gpu: session::named_gpu(args.kernel.gpu.as_deref())?,
-        kernel: args.kernel.kernel.as_deref(),
-        block: args.kernel.block,
-        dynamic_smem: args.kernel.dynamic_smem,
-        launch: launch.as_ref(),
-        ..Context::default()
-    };
-    let code = device_code::of(input, context.gpu.as_ref())?.with_function(context.kernel)?;
+    let scope = scope(&args.kernel, launch.as_ref())?;
+    let code = device_code::of(input, scope.gpu.as_ref())?.with_function(scope.kernel)?;
     let is_alone = code.cubins.len() == 1;
     let mut edited = Vec::new();
     let mut reports = Vec::new();
     let mut target = None;
     for found in &code.cubins {
-        let mut bytes = found.bytes.clone();
         // nvcc links stubs without kernels into programs and libraries.
         if !is_alone && !found.has_kernels() {
-            edited.push(bytes);
+            edited.push(found.bytes.clone());
             continue;
         }
-        let gpu = cubin::gpu(&bytes, context.gpu)?;
-        for name in cubin::kernels(&bytes, context.kernel)? {
-            let outcome = cubin::explore(&bytes, &name, &gpu, &context, DEFAULT_MARGIN)?;
-            bytes.clone_from(&outcome.built[outcome.report.chosen].cubin);
-            if let Some(folder) = &args.keep {
-                keep(folder, std::slice::from_ref(&outcome))?;
-            }
-            reports.push(outcome.report);
-        }
+        let artifact = Artifact::cubin(found.bytes.clone());
+        let artifact = artifact.map_err(|error| Failure::input(error.to_string()))?;
+        let gpu = scope.gpu(&artifact)?;
+        let request = Request {
+            gpu: &gpu,
+            scope,
+            peers: Peers::None,
+            ptx_only: false,
+            margin: DEFAULT_MARGIN,
+            budget: args.budget,
+            proofs: Proofs::Choice,
+        };
+        let (bytes, found) = optimise(cli, args, None, &artifact, &request)?;
         edited.push(bytes);
+        reports.extend(found);
         target = Some(gpu);
     }
     let gpu = target.ok_or_else(|| Failure::input(format!("`{}` has no kernel", input.name)))?;

@@ -1,12 +1,20 @@
-//! `warpwright pass`: one pass alone.
+//! `warpwright pass`: one pass alone, or a sequence of them.
 
 use std::path::Path;
 
-use warpwright_driver::context::Context;
-use warpwright_driver::cubin::{CUBIN_PASSES, CubinPass};
-use warpwright_driver::passes::{PASSES, find};
+use warpwright_driver::opt::failure;
+use warpwright_pass::options::Arguments;
+use warpwright_pass::registry::{PASSES, find};
+use warpwright_pass::{
+    Artifact, CarriedOut, CarryError, Demand, Executor, Fuel, Invocation, Level as PassLevel,
+    Recipe, RecipeError, RunError, Scope, ScopeError, SourceFile, carry_out, plans,
+};
+use warpwright_ptx::Module;
+use warpwright_target::{Gpu, lookup};
 
+use super::opt::scope;
 use crate::args::{Cli, PassArgs};
+use crate::build;
 use crate::device_code;
 use crate::failure::Failure;
 use crate::input::{Input, Level, stage, write_atomically};
@@ -14,7 +22,43 @@ use crate::session;
 use crate::table::Table;
 use crate::terminal::document;
 
-/// Runs the command: the result goes to stdout or OUT, what the pass has to say about it to stderr.
+impl From<RecipeError> for Failure {
+    fn from(error: RecipeError) -> Self {
+        Failure::Usage(match error {
+            RecipeError::NoPass(_) => format!("{error}; `pass --list` names them"),
+            _ => error.to_string(),
+        })
+    }
+}
+
+impl From<ScopeError> for Failure {
+    fn from(error: ScopeError) -> Self {
+        Failure::input(error.to_string())
+    }
+}
+
+impl From<CarryError> for Failure {
+    fn from(error: CarryError) -> Self {
+        match error {
+            CarryError::Scope(error) => error.into(),
+            CarryError::NotProved { .. } => Failure::Undecided(format!(
+                "{error}\nnothing is written (--unproved writes it all the same)"
+            )),
+            CarryError::Run { error, .. } => match error {
+                RunError::Level { .. } | RunError::NoBuilder(_) => {
+                    Failure::input(error.to_string())
+                }
+                RunError::Build(_) | RunError::Refused { .. } => failure(error).into(),
+                RunError::Hazard { .. } => Failure::Undecided(error.to_string()),
+                RunError::Invalid { .. } | RunError::Built(_) => {
+                    Failure::Internal(error.to_string())
+                }
+            },
+        }
+    }
+}
+
+/// Runs the command: the result goes to stdout or OUT, what the passes have to say about it to stderr.
 pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     if args.list {
         return list();
@@ -22,68 +66,167 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     let (Some(name), Some(file)) = (&args.name, &args.file) else {
         return Err(Failure::Usage("NAME and FILE are wanted, or --list".into()));
     };
-    if let Some(pass) = CUBIN_PASSES.iter().find(|pass| pass.name == name) {
-        return on_cubin(args, pass, file);
-    }
-    let Some(pass) = find(name) else {
-        return Err(Failure::Usage(format!(
-            "there is no pass `{name}`; `pass --list` names them"
-        )));
-    };
+    let recipe = recipe(args, name)?;
+    let first = recipe.passes().first().map(Invocation::level);
     let input = Input::read(file)?;
-    let gpu = session::named_gpu(args.kernel.gpu.as_deref())?;
-    let nvcc = session::described_nvcc(&input, args.kernel.launch.as_deref())?;
-    let module = session::module(cli, &input, gpu.as_ref(), &nvcc, false)?;
     let launch = session::kernel_launch(&args.kernel)?;
-    let context = Context {
-        // A GPU that was named must fit; one that nobody named is looked up when a pass asks.
-        gpu: gpu
-            .map(|gpu| session::target(&module, Some(gpu)))
-            .transpose()?,
-        kernel: args.kernel.kernel.as_deref(),
-        block: args.kernel.block,
-        dynamic_smem: args.kernel.dynamic_smem,
-        launch: launch.as_ref(),
-        regs: args.regs,
-        options: args.set.iter().cloned().collect(),
-    };
-    let output = pass.run(&module, &context)?;
-    for note in &output.notes {
-        eprintln!("{note}");
+    let mut scope = scope(&args.kernel, launch.as_ref())?;
+    match input.level {
+        Level::Cubin | Level::Fat => return on_cubins(cli, args, &recipe, &input, &scope),
+        Level::Cuda if first == Some(PassLevel::Source) => {
+            let source = Artifact::source(SourceFile {
+                name: input.name.clone(),
+                text: input.text()?.to_owned(),
+            });
+            let all = carry(cli, args, &source, &recipe, &scope)?;
+            return write(args.output.as_deref(), &all);
+        }
+        _ => {}
     }
-    match &args.output {
-        Some(path) => write_atomically(path, output.text.as_bytes()),
-        None => {
-            document(&output.text);
-            Ok(())
+    let nvcc = session::described_nvcc(&input, args.kernel.launch.as_deref())?;
+    let module = session::module(cli, &input, scope.gpu.as_ref(), &nvcc, false)?;
+    if let Some(gpu) = scope.gpu {
+        scope.gpu = Some(session::target(&module, Some(gpu))?);
+    }
+    let all = carry(cli, args, &verified(module)?, &recipe, &scope)?;
+    write(args.output.as_deref(), &all)
+}
+
+/// A module that was verified when it was read.
+pub fn verified(module: Module) -> Result<Artifact, Failure> {
+    Artifact::ptx(module).map_err(|error| Failure::Rendered(error.render()))
+}
+
+/// NAME with its options, or a whole recipe.
+fn recipe(args: &PassArgs, name: &str) -> Result<Recipe, Failure> {
+    let is_plain = find(name).is_some();
+    if !is_plain && (args.regs.is_some() || !args.set.is_empty()) {
+        return Err(Failure::Usage(
+            "--regs and --set go with the NAME of one pass; in a recipe, options stand in brackets"
+                .into(),
+        ));
+    }
+    if !is_plain {
+        return Ok(name.parse()?);
+    }
+    let mut arguments = Arguments::default();
+    if let Some(registers) = args.regs {
+        arguments.set("registers", registers.to_string());
+    }
+    for (name, value) in &args.set {
+        arguments.set(name, value);
+    }
+    let pass = Invocation::new(name, arguments)?;
+    Ok(Recipe::new(vec![pass])?)
+}
+
+/// Carries the recipe out and says what was done.
+fn carry(
+    cli: &Cli,
+    args: &PassArgs,
+    input: &Artifact,
+    recipe: &Recipe,
+    scope: &Scope<'_>,
+) -> Result<CarriedOut, Failure> {
+    let plans = plans(input, scope, recipe)?;
+    let is_whole = plans.iter().all(|plan| plan.kernel.is_none());
+    let gpu = match scope.gpu(input) {
+        // What no pass asks for need not be known.
+        Err(ScopeError::NoGpu) if is_whole => any_gpu()?,
+        gpu => gpu?,
+    };
+    let demand = match args.unproved {
+        true => Demand::Whatever,
+        false => Demand::Proved,
+    };
+    let all = build::with_builders(cli, &gpu, |builders| {
+        let mut executor = Executor::new(builders);
+        executor.fuel = args.fuel.map_or_else(Fuel::default, Fuel::limited);
+        carry_out(
+            &mut executor,
+            input,
+            (scope, &gpu),
+            &plans,
+            (input.level(), demand),
+        )
+    })?;
+    say(cli, &all);
+    Ok(all)
+}
+
+fn any_gpu() -> Result<Gpu, Failure> {
+    lookup("sm_90").map_err(|error| Failure::Internal(error.to_string()))
+}
+
+/// What each pass did, on stderr.
+pub fn say(cli: &Cli, all: &CarriedOut) {
+    for done in &all.kernels {
+        let of = done
+            .kernel
+            .as_ref()
+            .map_or_else(String::new, |name| format!("{name}: "));
+        for stepped in &done.steps {
+            let step = &stepped.step;
+            for note in &step.notes {
+                eprintln!("{of}{note}");
+            }
+            for caution in &step.cautions {
+                eprintln!("{of}{caution}");
+            }
+            match &stepped.rung {
+                Err(error) => eprintln!("{of}{error}"),
+                Ok(rung) if cli.verbose > 0 => eprintln!(
+                    "{of}{}: {} rewrites in {:.1} ms; {rung} in {:.1} ms",
+                    step.pass,
+                    step.rewrites,
+                    step.elapsed.as_secs_f64() * 1e3,
+                    stepped.proof.as_secs_f64() * 1e3,
+                ),
+                Ok(_) => {}
+            }
+        }
+        if let Some((pass, refusal)) = &done.refused {
+            eprintln!("{of}unchanged by {}: {refusal}", pass.name());
         }
     }
 }
 
-/// A pass over a finished cubin: the result is no text, so it needs a file.
-fn on_cubin(args: &PassArgs, pass: &CubinPass, file: &Path) -> Result<(), Failure> {
-    let input = Input::read(file)?;
-    if !matches!(input.level, Level::Cubin | Level::Fat) {
+/// Text goes to stdout where no OUT is named; a cubin needs a file.
+fn write(output: Option<&Path>, all: &CarriedOut) -> Result<(), Failure> {
+    let bytes = all.artifact.bytes();
+    match (output, std::str::from_utf8(bytes)) {
+        (Some(output), _) => write_atomically(output, bytes),
+        (None, Ok(text)) if all.artifact.as_cubin().is_none() => {
+            document(text);
+            Ok(())
+        }
+        _ => Err(Failure::Usage(
+            "-o OUT is wanted: the result is a cubin".into(),
+        )),
+    }
+}
+
+/// Passes over a finished cubin, or over those in a host file.
+fn on_cubins(
+    cli: &Cli,
+    args: &PassArgs,
+    recipe: &Recipe,
+    input: &Input,
+    scope: &Scope<'_>,
+) -> Result<(), Failure> {
+    let wrong = |pass: &&Invocation| pass.level() != PassLevel::MachineCode;
+    if let Some(wrong) = recipe.passes().iter().find(wrong) {
         let text = format!(
-            "`{}` is no cubin and holds none, which `{}` works on",
-            input.name, pass.name
+            "`{wrong}` works on {}, and `{}` is machine code",
+            wrong.level(),
+            input.name
         );
         return Err(Failure::input(text));
     }
-    let Some(output) = &args.output else {
+    let (Some(output), Some(file)) = (&args.output, &args.file) else {
         return Err(Failure::Usage("-o OUT is wanted".into()));
     };
-    let launch = session::kernel_launch(&args.kernel)?;
-    let context = Context {
-        gpu: session::named_gpu(args.kernel.gpu.as_deref())?,
-        kernel: args.kernel.kernel.as_deref(),
-        block: args.kernel.block,
-        dynamic_smem: args.kernel.dynamic_smem,
-        launch: launch.as_ref(),
-        regs: args.regs,
-        options: args.set.iter().cloned().collect(),
-    };
-    let code = device_code::of(&input, context.gpu.as_ref())?.with_function(context.kernel)?;
+    let code = device_code::of(input, scope.gpu.as_ref())?.with_function(scope.kernel)?;
     let mut edited = Vec::new();
     for cubin in &code.cubins {
         // nvcc links stubs without kernels into programs and libraries.
@@ -91,11 +234,15 @@ fn on_cubin(args: &PassArgs, pass: &CubinPass, file: &Path) -> Result<(), Failur
             edited.push(cubin.bytes.clone());
             continue;
         }
-        let made = pass.run(&cubin.bytes, &context)?;
-        for note in &made.notes {
-            eprintln!("{note}");
+        let artifact = Artifact::cubin(cubin.bytes.clone());
+        let artifact = artifact.map_err(|error| Failure::input(error.to_string()))?;
+        let all = carry(cli, args, &artifact, recipe, scope)?;
+        // With a name, a refusal is an error; without one it has been said.
+        let refused = all.kernels.iter().find_map(|done| done.refused.as_ref());
+        if let (Some(kernel), Some((_, refusal))) = (scope.kernel, refused) {
+            return Err(Failure::input(format!("{kernel}: {refusal}")));
         }
-        edited.push(made.cubin);
+        edited.push(all.artifact.bytes().to_vec());
     }
     write_like(file, output, &code.replaced(&edited)?)
 }
@@ -109,16 +256,12 @@ fn write_like(file: &Path, output: &Path, bytes: &[u8]) -> Result<(), Failure> {
 
 fn list() -> Result<(), Failure> {
     let mut table = Table::new(&["pass", "what it does"]);
-    let on_text = PASSES
-        .iter()
-        .map(|pass| (pass.name, pass.about, pass.options));
-    let on_cubins = CUBIN_PASSES
-        .iter()
-        .map(|pass| (pass.name, pass.about, pass.options));
-    for (name, about, options) in on_text.chain(on_cubins) {
-        table.row(vec![name.into(), about.into()]);
-        for (option, about) in options {
-            table.row(vec![format!("  --set {option}=…"), (*about).to_owned()]);
+    for pass in PASSES {
+        table.row(vec![pass.name.into(), pass.about.into()]);
+        for parameter in (pass.parameters)() {
+            let name = parameter.name;
+            let shown = format!("  {name}={}", parameter.wanted);
+            table.row(vec![shown, parameter.about.to_owned()]);
         }
     }
     print!("{}", table.render(0));

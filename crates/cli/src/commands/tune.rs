@@ -5,22 +5,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use warpwright_driver::build::Workshop;
 use warpwright_driver::database::{Database, Key, hash, kernel_hash};
-use warpwright_driver::opt::{DEFAULT_MARGIN, Known, Request, known};
+use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request, known};
 use warpwright_driver::tune::{
     BASELINE, KernelResult, MANIFEST_FILE, MANIFEST_SCHEMA, Manifest, SUITE_SCHEMA, Suite, entries,
     manifest, merge, recall,
 };
-use warpwright_driver::{KernelReport, Peers};
+use warpwright_driver::{KernelReport, Peers, Proofs};
 use warpwright_gpu::{
     Budget, Fault, FaultKind, Measurements, Process, Progress, State, WorkerCommand, devices,
     fleet::measure_split, measure, prepare,
 };
 use warpwright_launch::LaunchFile;
+use warpwright_pass::Scope;
 use warpwright_toolkit::{BuildCache, cache_dir};
 
-use super::opt::{explore_all, ptxas_version};
+use super::opt::{explore_all, ptxas_version, workshop};
+use super::pass::verified;
 use super::print_json;
 use crate::args::{Cli, SweptPeers, TuneArgs};
 use crate::failure::Failure;
@@ -28,6 +29,9 @@ use crate::input::{Input, contents, make_folder, text as read, write_atomically,
 use crate::progress;
 use crate::session;
 use crate::table::Table;
+
+/// How many times `opt`'s work goes into candidates that will be measured.
+const BUDGET_OF_TUNE: f64 = 15.0;
 
 /// Where a measuring session can be resumed from, within the folder of candidates.
 const STATE_FILE: &str = "state.json";
@@ -185,28 +189,30 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
     let toolkit = session::toolkit(cli)?;
     let cache = BuildCache::standard();
     let arch = gpu.target();
-    let lineinfo = !module.files.is_empty();
-    let workshop = Workshop {
-        toolkit: &toolkit,
-        cache: &cache,
-        arch: &arch,
-        lineinfo,
-    };
+    let source = module.source.clone();
+    let artifact = verified(module)?;
+    let workshop = workshop(&toolkit, &cache, &arch, &artifact);
     let request = Request {
         gpu: &gpu,
-        kernel: Some(&launch.kernel),
-        block: args.kernel.block,
-        dynamic_smem: args.kernel.dynamic_smem,
-        launch: Some(&launch),
+        scope: Scope {
+            gpu: Some(gpu),
+            kernel: Some(&launch.kernel),
+            block: args.kernel.block,
+            dynamic_smem: args.kernel.dynamic_smem,
+            launch: Some(&launch),
+        },
         peers: wanted_peers(args),
         ptx_only: false,
         margin: DEFAULT_MARGIN,
+        // Everything that is measured is proved first.
+        budget: DEFAULT_BUDGET * BUDGET_OF_TUNE,
+        proofs: Proofs::All,
     };
-    let outcomes = explore_all(cli, &workshop, &module, &request, &|_| Known::new())?;
+    let outcomes = explore_all(cli, Some(&workshop), &artifact, &request, &|_| Known::new())?;
     let ptxas = ptxas_version(&toolkit).unwrap_or_default();
     make_folder(folder)?;
     for outcome in &outcomes {
-        let content = kernel_hash(&module.source, &outcome.report.name);
+        let content = kernel_hash(&source, &outcome.report.name);
         let launch = (launch_text.as_str(), launch.size.as_str());
         let (manifest, files) = manifest(
             outcome,
@@ -468,8 +474,7 @@ fn show(args: &TuneArgs, results: &[KernelResult]) -> Result<(), Failure> {
     for result in results {
         let report = chosen_report(result);
         let default = report.candidates[0]
-            .measured
-            .as_ref()
+            .measured()
             .map_or(f64::NAN, |m| m.median_ns);
         let number = |x: Option<f64>| x.map_or_else(|| "–".into(), |x| format!("{x:.3}"));
         table.row(vec![

@@ -61,23 +61,33 @@ pub struct Rematerialized<'f, F> {
     /// What the recomputations cost beyond the definitions that they replace: simple instructions,
     /// weighted by loop depth ([`warpwright_flow::Loops::weight`]).
     pub cost: f64,
+    /// Rounds that this version took.
+    pub rounds: u64,
 }
 
 /// Candidates that are tried in a round before it is given up.
 const TRIES: usize = 48;
 
-/// Recomputes values until the highest pressure is at most `goal` 32-bit registers, or nothing more
-/// can be done.
-pub fn rematerialize<F: Function>(func: &F, goal: u32, rules: Rules) -> Rematerialized<'_, F> {
+/// Recomputes values until the highest pressure is at most `goal` 32-bit registers, nothing more
+/// can be done, or `most` rounds are over: in each, one value is recomputed.
+pub fn rematerialize<F: Function>(
+    func: &F,
+    goal: u32,
+    rules: Rules,
+    most: u64,
+) -> Rematerialized<'_, F> {
     let mut now = State::new(Rewrite::new(func));
     let before = now.facts.pressure.max();
     let mut best = now.rewrite.clone();
-    while now.facts.pressure.max() > goal {
+    let (mut rounds, mut done) = (0, 0);
+    while now.facts.pressure.max() > goal && done < most {
         let Some(next) = improve(&now, rules) else {
             break;
         };
+        done += 1;
         if next.facts.pressure.max() < now.facts.pressure.max() {
             best = next.rewrite.clone();
+            rounds = done;
         }
         now = next;
     }
@@ -88,6 +98,7 @@ pub fn rematerialize<F: Function>(func: &F, goal: u32, rules: Rules) -> Remateri
         pressure: facts.pressure.max(),
         cost: cost(&rewrite, &facts),
         rewrite,
+        rounds,
     }
 }
 

@@ -16,6 +16,7 @@
 pub mod header;
 pub mod info;
 pub mod kernel;
+mod launch;
 mod read;
 pub mod reloc;
 pub mod symbol;

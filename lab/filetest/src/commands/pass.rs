@@ -1,22 +1,24 @@
-//! `pass`: runs one pass, and proves what it wrote.
+//! `pass`: runs passes through the executor, which verifies and proves what they write.
 //!
 //! ```text
-//! // test: pass NAME [--gpu G] [--kernel K] [--block X,Y,Z] [--dynamic-smem B] [--regs R] [--set N=V]
+//! // test: pass NAME [--gpu G] [--kernel K] [--block X,Y,Z] [--dynamic-smem B] [--regs R] [--set N=V] [--fuel N]
+//! // test: pass NAME(VALUE,N=V);NAME …
 //! ```
 //!
-//! The options are those of `warpwright pass`. The output is what the pass has to say and then all
+//! The options are those of `warpwright pass`. The output is what the passes have to say and then all
 //! functions of the rewritten module. Whatever the file expects, the test fails unless the verifier
-//! accepts the result, the checker proves every function of it and, where the header describes a
+//! accepts the result, the checker proves every step of it and, where the header describes a
 //! launch (see `run`), the emulator computes the same from both.
 
 use std::fmt::Write as _;
 
-use warpwright_check::{Options, check_modules};
-use warpwright_driver::context::Context;
-use warpwright_driver::passes;
 use warpwright_emu::{Emulator, Outcome};
 use warpwright_launch::{Launch, no_files};
-use warpwright_ptx::{Module, verify};
+use warpwright_pass::options::Arguments;
+use warpwright_pass::{
+    Artifact, CarriedOut, Demand, Executor, Fuel, Invocation, Recipe, Scope, carry_out, plans,
+};
+use warpwright_ptx::Module;
 use warpwright_target::lookup;
 
 use super::run::launch;
@@ -26,28 +28,20 @@ use crate::harness::Command;
 /// The command of this file.
 pub const COMMANDS: &[Command] = &[Command {
     name: "pass",
-    about: "run a pass: its notes and the functions it leaves; verified, proved and, with a \
+    about: "run passes: their notes and the functions they leave; verified, proved and, with a \
             launch, emulated",
     run: pass,
 }];
 
 fn pass(case: &Case, args: &[String]) -> Result<String, String> {
-    let (name, args) = args.split_first().ok_or("no pass named")?;
-    let pass = passes::find(name).ok_or_else(|| format!("there is no pass `{name}`"))?;
-    let context = context(args)?;
-    let module = sound(case, &case.without_blocks())?;
-    let output = pass.run(&module, &context).map_err(|e| e.to_string())?;
-    let rewritten = sound(case, &output.text)?;
-    // A kernel that a pass refuses may be one that the checker cannot judge.
-    if output.text != *module.source {
-        prove(&module, &rewritten, &context)?;
-    }
+    let input = Artifact::parse(&case.file_name(), &case.without_blocks());
+    let input = input.map_err(|error| error.render())?;
+    let (mut out, all) = carried_out(&input, args)?;
+    let (Some(module), Some(rewritten)) = (input.as_module(), all.artifact.as_module()) else {
+        return Err("only passes over PTX run here".to_owned());
+    };
     if case.source.lines().any(|l| l.starts_with("// launch:")) {
-        emulate(&case.without_blocks(), &module, &rewritten)?;
-    }
-    let mut out = String::new();
-    for note in &output.notes {
-        let _: std::fmt::Result = writeln!(out, "{note}");
+        emulate(&case.without_blocks(), module, rewritten)?;
     }
     for function in rewritten.functions.values() {
         let _: std::fmt::Result = writeln!(out, "{}", rewritten.text(function.span));
@@ -55,56 +49,69 @@ fn pass(case: &Case, args: &[String]) -> Result<String, String> {
     Ok(out)
 }
 
+/// `NAME …` carried out, every step proved, and what the passes say.
+pub(super) fn carried_out(
+    input: &Artifact,
+    args: &[String],
+) -> Result<(String, CarriedOut), String> {
+    let (name, args) = args.split_first().ok_or("no pass named")?;
+    let (scope, recipe, fuel) = options(name, args)?;
+    let plans = plans(input, &scope, &recipe).map_err(|e| e.to_string())?;
+    let gpu = scope.gpu(input).map_err(|e| e.to_string())?;
+    let mut executor = Executor {
+        fuel,
+        ..Executor::default()
+    };
+    let level = (input.level(), Demand::Proved);
+    let all = carry_out(&mut executor, input, (&scope, &gpu), &plans, level);
+    let all = all.map_err(|e| e.to_string())?;
+    let mut out = String::new();
+    for done in &all.kernels {
+        let name = done.kernel.as_ref();
+        let of = name.map_or_else(String::new, |name| format!("{name}: "));
+        for stepped in &done.steps {
+            for note in &stepped.step.notes {
+                let _: std::fmt::Result = writeln!(out, "{of}{note}");
+            }
+            for caution in &stepped.step.cautions {
+                let _: std::fmt::Result = writeln!(out, "{of}caution: {caution}");
+            }
+        }
+        if let Some((_, refusal)) = &done.refused {
+            let _: std::fmt::Result = writeln!(out, "{of}unchanged: {refusal}");
+        }
+    }
+    Ok((out, all))
+}
+
 /// The options of `warpwright pass`.
-pub(super) fn context(args: &[String]) -> Result<Context<'_>, String> {
-    let mut context = Context::default();
+fn options<'a>(name: &str, args: &'a [String]) -> Result<(Scope<'a>, Recipe, Fuel), String> {
+    let mut scope = Scope::default();
+    let mut arguments = Arguments::default();
+    let mut fuel = Fuel::default();
     let mut args = args.iter();
     while let Some(name) = args.next() {
         let value = args.next().ok_or_else(|| format!("{name} wants a value"))?;
         let number = || value.parse().map_err(|e| format!("{name} {value}: {e}"));
         match name.as_str() {
-            "--gpu" => context.gpu = Some(lookup(value).map_err(|e| e.to_string())?),
-            "--kernel" => context.kernel = Some(value),
-            "--block" => context.block = Some(super::check::block(value)?),
-            "--dynamic-smem" => context.dynamic_smem = Some(number()?),
-            "--regs" => context.regs = Some(number()?),
+            "--gpu" => scope.gpu = Some(lookup(value).map_err(|e| e.to_string())?),
+            "--kernel" => scope.kernel = Some(value),
+            "--block" => scope.block = Some(super::check::block(value)?),
+            "--dynamic-smem" => scope.dynamic_smem = Some(number()?),
+            "--regs" => arguments.set("registers", value),
+            "--fuel" => fuel = Fuel::limited(u64::from(number()?)),
             "--set" => {
                 let (key, value) = value.split_once('=').ok_or("--set wants NAME=VALUE")?;
-                context.options.insert(key.into(), value.into());
+                arguments.set(key, value);
             }
             _ => return Err(format!("unknown option {name}")),
         }
     }
-    Ok(context)
-}
-
-/// A module that the verifier accepts.
-fn sound(case: &Case, text: &str) -> Result<Module, String> {
-    let (module, mut found) = Module::parse(&case.file_name(), text);
-    if !found.iter().any(|d| d.is_error()) {
-        found = verify::diagnose(&module);
-    }
-    let errors: String = found
-        .iter()
-        .filter(|d| d.is_error())
-        .map(|d| d.render(&module))
-        .collect();
-    match errors.is_empty() {
-        true => Ok(module),
-        false => Err(format!("{errors}\n{text}")),
-    }
-}
-
-fn prove(before: &Module, after: &Module, context: &Context) -> Result<(), String> {
-    let options = Options {
-        block: context.block,
+    let recipe = match name.contains(['(', ';']) {
+        true => name.parse(),
+        false => Invocation::new(name, arguments).and_then(|pass| Recipe::new(vec![pass])),
     };
-    for (name, verdict) in check_modules(before, after, &options) {
-        if verdict.word() != "proved" {
-            return Err(format!("`{name}` is {verdict}\n{}", after.source));
-        }
-    }
-    Ok(())
+    Ok((scope, recipe.map_err(|e| e.to_string())?, fuel))
 }
 
 /// Runs both versions on the same inputs; all outputs must be the same bits.

@@ -1,0 +1,530 @@
+//! Which recipes are worth building for a kernel.
+//!
+//! One register limit per occupancy stair (CRAT, section 4.2: of all points with the same number
+//! of resident blocks only the one with the most registers matters), on both sides of what the
+//! default build takes: fewer registers for more blocks, and more registers at fewer blocks,
+//! because ptxas schedules differently when it may use more (docs/facts.md: both directions
+//! win). Where a limit makes ptxas spill, a second round offers spilling to shared memory. Fewer
+//! blocks at unchanged code (throttling) are offered where the static OptTLP says so.
+//!
+//! Departure from CRAT: points above OptTLP are not pruned, because the estimate is not exact and a
+//! build is cheap; the paper's own choice, with pruning, is reported beside ours (docs/crat.md).
+
+use warpwright_pass::passes::{
+    Allocate, MaxNReg, MaxNTid, MinNCtaPerSm, Reduce, Remat, SmemSpilling, SpillShared,
+    SpillToShared, Throttle, ThrottleBy, UsageLevel,
+};
+use warpwright_pass::throttle::{array_for, by_registers, registers_for};
+use warpwright_pass::{Invocation, Level, Recipe};
+use warpwright_target::{Gpu, Resources};
+
+use crate::candidate::Candidate;
+
+/// Is the code the default build's, at most with fewer resident blocks?
+pub fn is_throttle_only(recipe: &Recipe) -> bool {
+    let mut passes = recipe.passes().iter();
+    passes.all(|pass| pass.get::<Throttle>().is_some())
+}
+
+/// Are the kernel's own instructions moved or repeated, or its shared memory changed, before ptxas sees them?
+pub fn is_rewritten(recipe: &Recipe) -> bool {
+    let rewrites = |pass: &Invocation| {
+        pass.get::<Reduce>().is_some()
+            || pass.get::<Allocate>().is_some()
+            || pass.get::<Remat>().is_some()
+            || pass.get::<SpillShared>().is_some()
+            || pass.get::<Throttle>().is_some()
+    };
+    recipe.at(Level::Ptx).any(rewrites)
+}
+
+/// Do spills go elsewhere than to local memory?
+pub fn spills_elsewhere(recipe: &Recipe) -> bool {
+    recipe.find::<SmemSpilling>().is_some() || recipe.find::<SpillToShared>().is_some()
+}
+
+/// The fewest registers worth asking for: the ABI minimum of ptxas is 24 on current parts, and
+/// it raises smaller limits to that by itself.
+const FEWEST_REGISTERS: u32 = 24;
+/// The most registers a thread can have.
+const MOST_REGISTERS: u32 = 255;
+/// Below this share of the natural need nearly every instruction would touch a spill slot. (An
+/// eighth still wins: `ionic` at 32 of 196 registers is its fastest build on an H200.)
+const LOWEST_SHARE: f64 = 0.125;
+/// Register limits that are built: small blocks have a stair every few registers.
+const MOST_LIMITS: usize = 11;
+/// Limits at which ptxas may spill to shared memory.
+const MOST_SHARED: usize = 4;
+/// Limits at which all ways to spill are compared.
+const MOST_COMPARED: usize = 6;
+/// Limits that our own passes are tried at.
+const MOST_GOALS: usize = 3;
+/// Throttles that are measured.
+const MOST_THROTTLES: usize = 4;
+
+/// What people sweep by hand, to compare with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Peers {
+    /// Nothing.
+    #[default]
+    None,
+    /// What people usually try: some ten register limits, and the launch bounds for one block more
+    /// and for twice as many.
+    Usual,
+    /// Every eighth register limit, and launch bounds with each number of blocks.
+    All,
+    /// Nothing but spilling: at every register limit under which ptxas spills, with the slots in local
+    /// memory, with ptxas's own in shared memory, and moved, all or a part.
+    Spills,
+}
+
+/// What the proposals depend on.
+#[derive(Debug, Clone)]
+pub struct Situation<'a> {
+    /// Registers per thread of the default build (or the estimate).
+    pub natural: u32,
+    /// The largest register count of each occupancy stair, any order.
+    pub stairs: &'a [u32],
+    /// Threads per block, if they may be promised to ptxas.
+    pub promised_block: Option<u32>,
+    /// May ptxas options be used? They hold for a whole module, so only for a single kernel.
+    pub module_options: bool,
+    /// May ptxas let the kernel spill to shared memory?
+    pub shared_spilling: bool,
+    /// May spill slots be moved to shared memory in the finished cubin?
+    pub spill_to_shared: bool,
+}
+
+/// The first round: the default, each stair, and the extremes of the usage level.
+pub fn first_round(situation: &Situation) -> Vec<Recipe> {
+    let mut recipes = vec![Recipe::default()];
+    for registers in limits(situation.natural, situation.stairs) {
+        recipes.push(Recipe::default().with(MaxNReg { registers }));
+    }
+    if situation.module_options {
+        for level in [0, 10] {
+            recipes.push(Recipe::default().with(UsageLevel { level }));
+        }
+    }
+    recipes
+}
+
+/// The second round: shared-memory spilling where a limit made ptxas spill, by our own edit of the
+/// finished cubin, and by ptxas at the limits that the model likes best. With a known block size the
+/// size is promised too, or ptxas plans for 1,024 threads and offers little room; the edit needs it.
+pub fn second_round(situation: &Situation, built: &[Candidate]) -> Vec<Recipe> {
+    let mut spilling = spilling(built);
+    spilling.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
+    let beside = |blocks| vec![blocks];
+    let each = spilling.into_iter().enumerate();
+    let recipes = each.flat_map(|(place, c)| {
+        let mut recipes = in_shared_memory(situation, c, beside);
+        if place >= MOST_SHARED {
+            recipes.retain(|recipe| !recipe.fits_ptx());
+        }
+        recipes
+    });
+    let mut recipes: Vec<Recipe> = recipes.collect();
+    recipes.sort_by_key(|recipe| !recipe.fits_ptx());
+    recipes
+}
+
+/// The same at more limits, and with fewer blocks resident, where more slots fit.
+pub fn all_spilling(situation: &Situation, built: &[Candidate]) -> Vec<Recipe> {
+    let mut spilling = spilling(built);
+    spilling.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
+    spilling.truncate(MOST_COMPARED);
+    let beside = |blocks: u32| vec![blocks, blocks * 3 / 4, blocks / 2];
+    let each = spilling.into_iter();
+    each.flat_map(|c| in_shared_memory(situation, c, beside))
+        .collect()
+}
+
+/// Builds with spill code in local memory.
+fn spilling(built: &[Candidate]) -> Vec<&Candidate> {
+    let spills = |c: &&Candidate| c.resources().is_some_and(|r| r.spills());
+    let is_plain = |c: &&Candidate| c.recipe.passes().iter().all(|p| p.level() == Level::Ptx);
+    built.iter().filter(spills).filter(is_plain).collect()
+}
+
+/// `c` with its spill slots in shared memory: by ptxas, all of them, and as many as fit beside so many
+/// resident blocks.
+fn in_shared_memory(
+    situation: &Situation,
+    c: &Candidate,
+    beside: impl Fn(u32) -> Vec<u32>,
+) -> Vec<Recipe> {
+    let bounded = match situation.promised_block {
+        Some(threads) => c.recipe.with(MaxNTid { threads }),
+        None => c.recipe.clone(),
+    };
+    let mut recipes = Vec::new();
+    if situation.shared_spilling {
+        recipes.push(bounded.with(SmemSpilling {}));
+    }
+    if situation.spill_to_shared && situation.promised_block.is_some() {
+        let resident = c.residency().map(|residency| residency.blocks);
+        let counts = resident.map(beside).unwrap_or_default();
+        recipes.extend(moved(&bounded, counts));
+    }
+    recipes
+}
+
+/// `recipe` with all spill slots moved in the finished cubin, and with those that fit beside so many blocks.
+fn moved(recipe: &Recipe, mut beside: Vec<u32>) -> Vec<Recipe> {
+    beside.retain(|&blocks| blocks > 0);
+    beside.dedup();
+    let extents = std::iter::once(None).chain(beside.into_iter().map(Some));
+    extents
+        .map(|blocks| recipe.with(SpillToShared { blocks }))
+        .collect()
+}
+
+/// What is worth a try for machine code as it is: its spills moved, all or those that fit beside the blocks
+/// that reside, and fewer blocks.
+pub fn for_machine_code(default: &Candidate, kernel: &Throttled) -> Vec<Recipe> {
+    let mut recipes = Vec::new();
+    if default.resources().is_some_and(|r| r.spills()) {
+        recipes = moved(&Recipe::default(), vec![kernel.resident]);
+    }
+    if by_registers(kernel.gpu) {
+        recipes.extend(throttles(kernel, true));
+    }
+    recipes
+}
+
+/// The predicted time, for sorting; without one a candidate comes last.
+fn predicted(candidate: &Candidate) -> f64 {
+    candidate.score().map_or(f64::INFINITY, |s| s.relative_time)
+}
+
+/// The register limit, if the recipe is that alone.
+pub fn register_limit(recipe: &Recipe) -> Option<u32> {
+    let [limit] = recipe.passes() else {
+        return None;
+    };
+    Some(limit.get::<MaxNReg>()?.registers)
+}
+
+/// A register limit that our own passes are tried at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Goal {
+    /// Registers per thread.
+    pub registers: u32,
+    /// Blocks that reside when ptxas keeps to it.
+    pub blocks: u32,
+}
+
+/// Where our own passes are worth their builds: the next stair below the natural need, which gives one
+/// block more (You & Tsai), and the limits under which ptxas spills that the model likes best.
+/// `scored` are the candidates so far.
+pub fn goals(situation: &Situation, scored: &[Candidate]) -> Vec<Goal> {
+    let goal = |c: &Candidate| {
+        Some(Goal {
+            registers: register_limit(&c.recipe)?,
+            blocks: c.residency()?.blocks,
+        })
+    };
+    let below = |g: &Goal| g.registers < situation.natural;
+    let next = scored.iter().filter_map(goal).filter(below);
+    let mut goals: Vec<Goal> = next.max_by_key(|g| g.registers).into_iter().collect();
+    let mut spilling: Vec<(f64, Goal)> = scored
+        .iter()
+        .filter(|c| c.resources().is_some_and(|r| r.spills()))
+        .filter_map(|c| Some((c.score()?.relative_time, goal(c)?)))
+        .filter(|(_, g)| below(g) && !goals.contains(g))
+        .collect();
+    spilling.sort_by(|a, b| a.0.total_cmp(&b.0));
+    goals.extend(spilling.into_iter().map(|(_, g)| g));
+    goals.truncate(MOST_GOALS);
+    goals
+}
+
+/// The third round: CRAT's allocator at each goal. ptxas is held to the limit as well, because its
+/// scheduler adds pressure of its own. (You & Tsai's passes need the controller: [`crate::explore`].)
+pub fn third_round(goals: &[Goal]) -> Vec<Recipe> {
+    let at = |&Goal { registers, blocks }: &Goal| {
+        Recipe::default()
+            .with(Allocate::new(registers, Some(blocks)))
+            .with(MaxNReg { registers })
+    };
+    goals.iter().map(at).collect()
+}
+
+/// A kernel that may be throttled.
+#[derive(Debug, Clone, Copy)]
+pub struct Throttled<'a> {
+    /// The target.
+    pub gpu: &'a Gpu,
+    /// What the default build takes.
+    pub need: &'a Resources,
+    /// Blocks of the default build that reside.
+    pub resident: u32,
+    /// The static OptTLP.
+    pub opt_tlp: Option<u32>,
+    /// Must PTX text alone carry the decision?
+    pub ptx_only: bool,
+}
+
+/// The default's code with fewer resident blocks: at the static OptTLP, and for `profiling` also at
+/// a half, a quarter and an eighth, so that OptTLP can be found by measuring.
+pub fn throttles(kernel: &Throttled, profiling: bool) -> Vec<Recipe> {
+    let all = kernel.resident;
+    let mut wanted: Vec<u32> = kernel.opt_tlp.into_iter().collect();
+    if profiling {
+        wanted.extend([all / 2, all.div_ceil(4), all.div_ceil(8)]);
+    }
+    let by = match by_registers(kernel.gpu) && !kernel.ptx_only {
+        true => ThrottleBy::Registers,
+        false => ThrottleBy::SharedMemory,
+    };
+    let is_possible = |blocks: u32| match by {
+        ThrottleBy::Registers => registers_for(kernel.gpu, kernel.need, blocks).is_some(),
+        ThrottleBy::SharedMemory => array_for(kernel.gpu, kernel.need, blocks).is_some(),
+    };
+    let possible: Vec<u32> = (1..all).filter(|&blocks| is_possible(blocks)).collect();
+    let mut counts: Vec<u32> = Vec::new();
+    for blocks in wanted.into_iter().filter(|&blocks| blocks < all) {
+        let nearest = possible.iter().min_by_key(|p| p.abs_diff(blocks));
+        counts.extend(nearest.filter(|nearest| !counts.contains(nearest)));
+    }
+    counts.truncate(MOST_THROTTLES);
+    let recipe = |blocks| Recipe::default().with(Throttle { blocks, by });
+    counts.into_iter().map(recipe).collect()
+}
+
+/// What people sweep by hand, as peers for measuring. `block_counts` are the resident blocks that
+/// some register count gives, `resident` those of the default build.
+pub fn peers(
+    situation: &Situation,
+    peers: Peers,
+    block_counts: &[u32],
+    resident: u32,
+) -> Vec<Recipe> {
+    let limits: Vec<u32> = match peers {
+        Peers::None | Peers::Spills => return Vec::new(),
+        Peers::Usual => vec![32, 48, 64, 80, 96, 128, 168],
+        Peers::All => (FEWEST_REGISTERS..MOST_REGISTERS)
+            .step_by(8)
+            .chain([MOST_REGISTERS])
+            .collect(),
+    };
+    let limit = |registers| Recipe::default().with(MaxNReg { registers });
+    let mut recipes: Vec<Recipe> = limits.into_iter().map(limit).collect();
+    if let Some(threads) = situation.promised_block {
+        let bounded = Recipe::default().with(MaxNTid { threads });
+        recipes.push(bounded.clone());
+        let is_wanted = |blocks: u32| match peers {
+            Peers::All => true,
+            _ => blocks == resident + 1 || blocks == 2 * resident,
+        };
+        for &blocks in block_counts.iter().filter(|&&blocks| is_wanted(blocks)) {
+            recipes.push(bounded.with(MinNCtaPerSm { blocks }));
+        }
+    }
+    recipes
+}
+
+/// Register limits in ascending order: the top of each stair, as far as it is worth a build, and
+/// the architecture's maximum.
+fn limits(natural: u32, stairs: &[u32]) -> Vec<u32> {
+    let lowest = ((f64::from(natural) * LOWEST_SHARE).ceil() as u32).max(FEWEST_REGISTERS);
+    let mut limits: Vec<u32> = stairs
+        .iter()
+        .copied()
+        .chain([MOST_REGISTERS])
+        .filter(|&r| (lowest..=MOST_REGISTERS).contains(&r) && r != natural)
+        .collect();
+    limits.sort_unstable();
+    limits.dedup();
+    thin(limits, natural)
+}
+
+/// Drops limits, the ones closest to their neighbours first, until few enough are left. The next one
+/// above the natural need and the next two below it stay, and so do the ends.
+fn thin(mut limits: Vec<u32>, natural: u32) -> Vec<u32> {
+    while limits.len() > MOST_LIMITS {
+        let above = limits.partition_point(|&r| r < natural);
+        let stays = |at: usize| (at..=at + 2).contains(&above);
+        let gap = |at: usize| f64::from(limits[at + 1]) / f64::from(limits[at - 1]);
+        let inner = (1..limits.len() - 1).filter(|&at| !stays(at));
+        let Some(closest) = inner.min_by(|&a, &b| gap(a).total_cmp(&gap(b))) else {
+            break;
+        };
+        limits.remove(closest);
+    }
+    limits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_directions_and_nothing_twice() {
+        let stairs = [255, 128, 80, 64, 48, 40, 32, 24, 16];
+        assert_eq!(limits(68, &stairs), [24, 32, 40, 48, 64, 80, 128, 255]);
+        assert_eq!(
+            limits(250, &stairs),
+            [32, 40, 48, 64, 80, 128, 255],
+            "an eighth is 32"
+        );
+        assert_eq!(
+            limits(64, &stairs),
+            [24, 32, 40, 48, 80, 128, 255],
+            "64 is the default"
+        );
+    }
+
+    #[test]
+    fn many_stairs_are_thinned_but_not_beside_the_natural_need() {
+        let stairs: Vec<u32> = (3..=31).map(|n| 8 * n).collect();
+        let limits = limits(100, &stairs);
+        assert_eq!(limits.len(), MOST_LIMITS);
+        for kept in [24, 88, 96, 104, 255] {
+            assert!(limits.contains(&kept), "{kept}: {limits:?}");
+        }
+    }
+
+    #[test]
+    fn usage_levels_only_for_a_module_with_one_kernel() {
+        let mut situation = Situation {
+            natural: 64,
+            stairs: &[64, 80],
+            promised_block: Some(256),
+            module_options: false,
+            shared_spilling: true,
+            spill_to_shared: true,
+        };
+        assert!(
+            first_round(&situation)
+                .iter()
+                .all(|r| r.find::<UsageLevel>().is_none())
+        );
+        situation.module_options = true;
+        assert_eq!(
+            first_round(&situation)
+                .iter()
+                .filter(|r| r.find::<UsageLevel>().is_some())
+                .count(),
+            2
+        );
+    }
+
+    fn limited(registers: u32, blocks: u32, spills: u32, time: f64) -> Candidate {
+        let recipe = Recipe::default().with(MaxNReg { registers });
+        let resources = crate::candidate::Resources {
+            registers,
+            spill_store_bytes: spills,
+            ..Default::default()
+        };
+        let mut c = Candidate::built(recipe, resources);
+        let figures = c.figures_mut().unwrap();
+        figures.residency = Some(crate::candidate::Residency {
+            blocks,
+            warps: 8 * blocks,
+            percent: 12.5 * f64::from(blocks),
+            limiters: Vec::new(),
+        });
+        figures.score = Some(crate::candidate::Score {
+            relative_time: time,
+            bound: "latency".into(),
+            contention: 1.0,
+            tpsc: None,
+        });
+        c
+    }
+
+    #[test]
+    fn our_passes_go_for_one_block_more_and_for_the_best_that_spill() {
+        let situation = Situation {
+            natural: 90,
+            stairs: &[],
+            promised_block: Some(256),
+            module_options: true,
+            shared_spilling: true,
+            spill_to_shared: true,
+        };
+        let scored = [
+            limited(32, 8, 400, 1.6),
+            limited(40, 6, 200, 1.1),
+            limited(48, 5, 90, 0.8),
+            limited(64, 4, 40, 0.9),
+            limited(80, 3, 0, 0.95),
+            limited(128, 2, 0, 1.2),
+        ];
+        let found = goals(&situation, &scored);
+        let registers: Vec<u32> = found.iter().map(|g| g.registers).collect();
+        assert_eq!(registers, [80, 48, 64]);
+        assert_eq!(
+            third_round(&found[..1])
+                .iter()
+                .map(Recipe::label)
+                .collect::<Vec<_>>(),
+            ["allocate-80x3+maxnreg-80"]
+        );
+        let second = second_round(&situation, &scored);
+        let names: Vec<String> = second.iter().map(Recipe::label).collect();
+        assert_eq!(
+            names[0], "maxnreg-48+maxntid-256+smem",
+            "the model's favourite first"
+        );
+        assert_eq!(
+            names[MOST_SHARED..][..2],
+            [
+                "maxnreg-48+maxntid-256+spill-to-shared",
+                "maxnreg-48+maxntid-256+spill-to-shared-x5"
+            ],
+            "all slots, and as many as leave the blocks alone"
+        );
+        assert_eq!(names.len(), 3 * MOST_SHARED);
+        let more: Vec<Candidate> = scored
+            .into_iter()
+            .chain([limited(24, 10, 900, 2.0)])
+            .collect();
+        let second = second_round(&situation, &more);
+        let edits = second.iter().filter(|recipe| !recipe.fits_ptx());
+        assert_eq!(edits.count(), 2 * 5, "our own edit at every limit");
+        assert_eq!(second.len(), MOST_SHARED + 2 * 5);
+        assert_eq!(all_spilling(&situation, &more).len(), 5 * 5);
+    }
+
+    #[test]
+    fn throttles_are_below_the_default_and_possible() {
+        let gpu = warpwright_target::lookup("h200").unwrap();
+        let need = Resources::new(40, 256);
+        let mut kernel = Throttled {
+            gpu: &gpu,
+            need: &need,
+            resident: 6,
+            opt_tlp: Some(4),
+            ptx_only: false,
+        };
+        let names = |k: &Throttled, profiling| -> Vec<String> {
+            let recipes = throttles(k, profiling);
+            recipes.iter().map(Recipe::label).collect()
+        };
+        assert_eq!(names(&kernel, false), ["throttle-4"]);
+        assert_eq!(
+            names(&kernel, true),
+            ["throttle-4", "throttle-3", "throttle-2", "throttle-1"]
+        );
+        kernel.ptx_only = true;
+        assert_eq!(names(&kernel, false), ["throttle-4-smem"]);
+        kernel.opt_tlp = Some(6);
+        assert!(names(&kernel, false).is_empty(), "as many as reside anyway");
+        let small = Resources::new(20, 64);
+        let kernel = Throttled {
+            need: &small,
+            resident: 32,
+            opt_tlp: Some(5),
+            ptx_only: false,
+            ..kernel
+        };
+        assert_eq!(
+            names(&kernel, false),
+            ["throttle-4"],
+            "registers come in steps"
+        );
+    }
+}

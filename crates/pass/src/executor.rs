@@ -1,0 +1,493 @@
+//! The executor: every sequence of passes goes through it, and nobody else applies a pass.
+//!
+//! It verifies what a pass gets and what it gives, times it, counts its rewrites as fuel, and keeps for each
+//! pass what has to be proved. What it gives back is a [`Run`], which can be looked at, built and rated;
+//! only [`Run::prove`] turns it into something that may be written to a file.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use warpwright_ptx::Module;
+use warpwright_sass::function::{Calls, Code};
+use warpwright_sass::{Cubin, Elf, hazards};
+
+use crate::artifact::{Artifact, Invalid, SourceFile};
+use crate::budget::Budget;
+use crate::pass::{AssemblerOptions, Caution, Fuel, Level, Need, Product, Subject};
+use crate::proof::{NotProved, Obligation, Rung};
+use crate::ptx::facts::uses_dynamic_shared;
+use crate::recipe::{Invocation, Recipe};
+use crate::refusal::Refusal;
+use crate::site::{CubinSite, Setting, Site, SourceSite};
+
+/// An error of whoever builds.
+pub type BuildFailure = Box<dyn std::error::Error + Send + Sync>;
+
+/// PTX to machine code.
+pub type Assemble<'a> = dyn Fn(&str, AssemblerOptions) -> Result<Arc<[u8]>, BuildFailure> + 'a;
+
+/// CUDA C to PTX.
+pub type Compile<'a> = dyn Fn(&SourceFile) -> Result<String, BuildFailure> + 'a;
+
+/// What leads from one level to the next. Input and output are the caller's.
+#[derive(Clone, Copy, Default)]
+pub struct Builders<'a> {
+    /// nvcc, or whatever there is.
+    pub compile: Option<&'a Compile<'a>>,
+    /// ptxas, or whatever there is.
+    pub assemble: Option<&'a Assemble<'a>>,
+}
+
+/// The kernel that a recipe is for.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// Its name; without one, only passes over whole modules can run.
+    pub kernel: Option<&'a str>,
+    /// Where it will run.
+    pub setting: Setting<'a>,
+}
+
+/// Why a recipe has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A pass refuses the kernel.
+    #[error("{refusal}")]
+    Refused {
+        /// The pass.
+        pass: Invocation,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The recipe begins on a level above what it is applied to.
+    #[error("{pass} works on {wants}, and this is {have}", wants = .pass.level())]
+    Level {
+        /// The pass.
+        pass: Invocation,
+        /// What there is.
+        have: Level,
+    },
+    /// A pass wrote what the verifier does not accept: a mistake of ours.
+    #[error("{pass} gave something invalid: {invalid}")]
+    Invalid {
+        /// The pass.
+        pass: Invocation,
+        /// What is wrong.
+        invalid: Invalid,
+    },
+    /// The rewritten machine code reads or writes registers too early.
+    #[error("{pass}: a hazard in the rewritten code: {hazard}")]
+    Hazard {
+        /// The pass.
+        pass: Invocation,
+        /// The first one.
+        hazard: String,
+    },
+    /// There is nothing that builds the next level.
+    #[error("{0} cannot be built here")]
+    NoBuilder(Level),
+    /// The builder failed.
+    #[error("{0}")]
+    Build(BuildFailure),
+    /// What was built cannot be read.
+    #[error("what was built cannot be read: {0}")]
+    Built(Invalid),
+}
+
+/// What one pass did.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The pass.
+    pub pass: Invocation,
+    /// The kernel; none for a whole module.
+    pub kernel: Option<String>,
+    /// Rewrites that it made.
+    pub rewrites: u64,
+    /// Did it change anything?
+    pub is_changed: bool,
+    /// What it says, a sentence each.
+    pub notes: Vec<String>,
+    /// What no proof covers.
+    pub cautions: Vec<Caution>,
+    /// Instructions that it added, weighted by loops, as far as it counts them.
+    pub cost: f64,
+    /// What it and the verifier took.
+    pub elapsed: Duration,
+    obligation: Option<Obligation>,
+}
+
+/// A recipe that was carried out. Nothing is proved yet.
+#[derive(Debug, Clone)]
+pub struct Run {
+    artifact: Artifact,
+    /// What was assembled.
+    ptx: Option<Artifact>,
+    /// What each pass did.
+    pub steps: Vec<Step>,
+}
+
+/// What may be written: every pass is proved, or something as good stands behind it.
+#[derive(Debug, Clone)]
+pub struct Proved {
+    artifact: Artifact,
+    ptx: Option<Artifact>,
+    /// What stands behind each step, and what finding out took.
+    pub rungs: Vec<(Rung, Duration)>,
+}
+
+/// A proof that was not found.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProofError {
+    /// The checker does not prove it.
+    #[error(transparent)]
+    NotProved(#[from] NotProved),
+    /// The budget does not suffice to try.
+    #[error("the proof was not tried: it takes more work than the budget has left")]
+    OverBudget,
+}
+
+impl Run {
+    /// The result, to be looked at: built further, predicted, measured.
+    pub fn unproved(&self) -> &Artifact {
+        &self.artifact
+    }
+
+    /// What the proofs take, in nominal microseconds.
+    pub fn work(&self) -> u64 {
+        let obligations = self
+            .steps
+            .iter()
+            .filter_map(|step| step.obligation.as_ref());
+        obligations.map(Obligation::work).sum()
+    }
+
+    /// All cautions, each once.
+    pub fn cautions(&self) -> Vec<Caution> {
+        let all = self.steps.iter().flat_map(|step| &step.cautions);
+        let mut all: Vec<Caution> = all.copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Proves every step if the budget suffices.
+    ///
+    /// # Errors
+    /// [`ProofError`].
+    pub fn prove_within(&self, budget: &mut Budget) -> Result<Proved, ProofError> {
+        match budget.spend(self.work()) {
+            true => Ok(self.prove()?),
+            false => Err(ProofError::OverBudget),
+        }
+    }
+
+    /// Proves every step.
+    ///
+    /// # Errors
+    /// [`NotProved`].
+    pub fn prove(&self) -> Result<Proved, NotProved> {
+        let prove = |step: &Step| {
+            let start = Instant::now();
+            let rung = match &step.obligation {
+                Some(obligation) => obligation.prove()?,
+                None => Rung::Unchanged,
+            };
+            Ok((rung, start.elapsed()))
+        };
+        let rungs: Result<Vec<_>, NotProved> = self.steps.iter().map(prove).collect();
+        Ok(Proved {
+            artifact: self.artifact.clone(),
+            ptx: self.ptx.clone(),
+            rungs: rungs?,
+        })
+    }
+
+    /// Proves the last step.
+    ///
+    /// # Errors
+    /// [`NotProved`].
+    pub fn prove_last(&self) -> Result<Rung, NotProved> {
+        let last = self.steps.last();
+        let obligation = last.and_then(|step| step.obligation.as_ref());
+        obligation.map_or(Ok(Rung::Unchanged), Obligation::prove)
+    }
+}
+
+impl Proved {
+    /// The result.
+    pub fn artifact(&self) -> &Artifact {
+        &self.artifact
+    }
+
+    /// The PTX that the result was assembled from, if it was.
+    pub fn ptx(&self) -> Option<&Artifact> {
+        self.ptx.as_ref()
+    }
+}
+
+/// Runs recipes.
+#[derive(Clone, Copy, Default)]
+pub struct Executor<'a> {
+    /// What builds.
+    pub builders: Builders<'a>,
+    /// What may be rewritten; it is used up across runs.
+    pub fuel: Fuel,
+}
+
+impl<'a> Executor<'a> {
+    /// An executor with builders and no limit of rewrites.
+    pub fn new(builders: Builders<'a>) -> Self {
+        Executor {
+            builders,
+            fuel: Fuel::default(),
+        }
+    }
+
+    /// Carries out a recipe for one kernel of an artifact. The result is at the level of the last pass or, if
+    /// that is further down, at `until`.
+    ///
+    /// # Errors
+    /// [`RunError`]: the first pass that has no result ends the run.
+    pub fn run(
+        &mut self,
+        start: &Artifact,
+        target: &Target<'_>,
+        recipe: &Recipe,
+        until: Level,
+    ) -> Result<Run, RunError> {
+        let run = Run {
+            artifact: start.clone(),
+            ptx: None,
+            steps: Vec::new(),
+        };
+        self.resume(run, target, recipe, until)
+    }
+
+    /// Goes on with a run that has carried out the first passes of `recipe` and was not built yet.
+    ///
+    /// # Errors
+    /// [`RunError`].
+    pub fn resume(
+        &mut self,
+        mut run: Run,
+        target: &Target<'_>,
+        recipe: &Recipe,
+        until: Level,
+    ) -> Result<Run, RunError> {
+        let options = recipe.assembler();
+        for pass in &recipe.passes()[run.steps.len().min(recipe.passes().len())..] {
+            let wanted = match pass.level() {
+                Level::Assembler => Level::MachineCode,
+                level => level,
+            };
+            if run.artifact.level() > wanted
+                || (pass.level() == Level::Assembler && run.artifact.level() > Level::Ptx)
+            {
+                return Err(RunError::Level {
+                    pass: pass.clone(),
+                    have: run.artifact.level(),
+                });
+            }
+            if pass.level() == Level::Assembler {
+                continue;
+            }
+            self.lower(&mut run, wanted, options)?;
+            let step = self.apply(&mut run.artifact, target, pass)?;
+            run.steps.push(step);
+        }
+        self.lower(&mut run, until, options)?;
+        Ok(run)
+    }
+
+    /// Builds down to a level.
+    fn lower(
+        &self,
+        run: &mut Run,
+        wanted: Level,
+        options: AssemblerOptions,
+    ) -> Result<(), RunError> {
+        if let (Some(source), true) = (run.artifact.as_source(), wanted > Level::Source) {
+            let compile = self.builders.compile;
+            let compile = compile.ok_or(RunError::NoBuilder(Level::Ptx))?;
+            let text = compile(source).map_err(RunError::Build)?;
+            run.artifact = Artifact::parse(&source.name, &text).map_err(RunError::Built)?;
+        }
+        if let (Some(module), true) = (run.artifact.as_module(), wanted > Level::Ptx) {
+            let assemble = self.builders.assemble;
+            let assemble = assemble.ok_or(RunError::NoBuilder(Level::MachineCode))?;
+            let cubin = assemble(&module.source, options).map_err(RunError::Build)?;
+            let built = Artifact::cubin(cubin).map_err(RunError::Built)?;
+            run.ptx = Some(std::mem::replace(&mut run.artifact, built));
+        }
+        Ok(())
+    }
+
+    /// Applies one pass and verifies what it wrote.
+    fn apply(
+        &mut self,
+        artifact: &mut Artifact,
+        target: &Target<'_>,
+        pass: &Invocation,
+    ) -> Result<Step, RunError> {
+        let start = Instant::now();
+        let used = self.fuel.used();
+        let refused = |refusal| RunError::Refused {
+            pass: pass.clone(),
+            refusal,
+        };
+        if !pass.pass.is_whole_module() {
+            meet(pass.needs(), artifact, target).map_err(refused)?;
+        }
+        let product = self.product(artifact, target, pass).map_err(refused)?;
+        let (notes, cautions, cost, new) = match product {
+            Product::Text(new) => {
+                let fresh = parse(artifact, &new.content);
+                (new.notes, new.cautions, new.cost, fresh)
+            }
+            Product::Cubin(new) => (
+                new.notes,
+                new.cautions,
+                new.cost,
+                Artifact::cubin(new.content),
+            ),
+        };
+        let new = new.map_err(|invalid| RunError::Invalid {
+            pass: pass.clone(),
+            invalid,
+        })?;
+        let is_changed = new.bytes() != artifact.bytes();
+        if let (Some(kernel), true) = (target.kernel, is_changed) {
+            without_hazards(artifact, &new, kernel).map_err(|hazard| RunError::Hazard {
+                pass: pass.clone(),
+                hazard,
+            })?;
+        }
+        let kernel = target.kernel.filter(|_| !pass.pass.is_whole_module());
+        let obligation = || Obligation::new(pass, artifact, &new, kernel, &target.setting);
+        let step = Step {
+            pass: pass.clone(),
+            kernel: kernel.map(str::to_owned),
+            rewrites: self.fuel.used() - used,
+            is_changed,
+            notes,
+            cautions,
+            cost,
+            elapsed: start.elapsed(),
+            obligation: is_changed.then(obligation),
+        };
+        *artifact = new;
+        Ok(step)
+    }
+
+    fn product(
+        &mut self,
+        artifact: &Artifact,
+        target: &Target<'_>,
+        pass: &Invocation,
+    ) -> Result<Product, Refusal> {
+        let setting = target.setting;
+        let fuel = &mut self.fuel;
+        if let Some(module) = artifact.as_module() {
+            if pass.pass.is_whole_module() {
+                return pass.pass.apply(Subject::Ptx(module, None), fuel);
+            }
+            let site = Site {
+                module,
+                kernel: kernel(module, target.kernel).ok_or(Refusal::NoBody)?,
+                setting,
+            };
+            return pass.pass.apply(Subject::Ptx(module, Some(&site)), fuel);
+        }
+        let kernel = target.kernel.ok_or(Refusal::NoBody)?;
+        if let Some(cubin) = artifact.as_cubin() {
+            let site = CubinSite {
+                cubin,
+                kernel,
+                setting,
+            };
+            return pass.pass.apply(Subject::MachineCode(&site), fuel);
+        }
+        let source = artifact.as_source().ok_or(Refusal::NoBody)?;
+        let site = SourceSite {
+            name: &source.name,
+            text: &source.text,
+            kernel,
+            setting,
+        };
+        pass.pass.apply(Subject::Source(&site), fuel)
+    }
+}
+
+fn kernel(module: &Module, name: Option<&str>) -> Option<warpwright_ptx::FuncId> {
+    let mut kernels = module.kernels();
+    let found = kernels.find(|(_, f)| Some(&*f.name) == name);
+    found.map(|(id, _)| id)
+}
+
+/// The text that a pass wrote, on the level of what it was given.
+fn parse(before: &Artifact, text: &str) -> Result<Artifact, Invalid> {
+    match (before.as_module(), before.as_source()) {
+        (Some(module), _) if *module.source == *text => Ok(before.clone()),
+        (Some(module), _) => Artifact::parse(&module.name, text),
+        (None, source) => Ok(Artifact::source(SourceFile {
+            name: source.map_or_else(String::new, |source| source.name.clone()),
+            text: text.to_owned(),
+        })),
+    }
+}
+
+/// Is everything stated that the pass needs to know?
+fn meet(needs: &[Need], artifact: &Artifact, target: &Target<'_>) -> Result<(), Refusal> {
+    let setting = &target.setting;
+    for &need in needs {
+        let is_met = match need {
+            Need::BlockSize => setting.block.is_given(),
+            Need::DynamicShared => {
+                setting.dynamic_smem.is_some() || !may_have_dynamic(artifact, target.kernel)
+            }
+        };
+        if !is_met {
+            return Err(Refusal::NotStated(need));
+        }
+    }
+    Ok(())
+}
+
+/// May the kernel have dynamic shared memory? A cubin does not tell static from dynamic.
+fn may_have_dynamic(artifact: &Artifact, name: Option<&str>) -> bool {
+    if let Some(module) = artifact.as_module() {
+        return kernel(module, name)
+            .is_none_or(|id| uses_dynamic_shared(module, &module.functions[id]));
+    }
+    let cubin = artifact
+        .as_cubin()
+        .and_then(|bytes| Cubin::parse(bytes).ok());
+    let kernel = cubin.as_ref().and_then(|cubin| cubin.kernel(name?));
+    kernel.is_none_or(|kernel| kernel.touches_shared())
+}
+
+/// Rewritten machine code must be free of hazards: moved accesses keep their control fields, and there may
+/// be new code.
+fn without_hazards(before: &Artifact, after: &Artifact, kernel: &str) -> Result<(), String> {
+    let (Some(before), Some(after)) = (before.as_cubin(), after.as_cubin()) else {
+        return Ok(());
+    };
+    let text = |error: warpwright_sass::ElfError| error.to_string();
+    let code = |bytes: &[u8]| {
+        let elf = Elf::parse(bytes).map_err(text)?;
+        let sections = elf.kernel(kernel).map_err(text)?;
+        let code = elf.instructions(&sections).map_err(text)?;
+        Ok::<_, String>((elf, sections, code))
+    };
+    let (_, _, old) = code(before)?;
+    let (elf, sections, new) = code(after)?;
+    if old == new {
+        return Ok(());
+    }
+    let code = Code::new(&elf, &sections, Calls::Followed).map_err(|error| error.to_string())?;
+    let violations = hazards::check(&code)
+        .map_err(|error| format!("its control fields cannot be checked: {error}"))?;
+    match violations.first() {
+        None => Ok(()),
+        Some(first) => Err(first.describe(&code)),
+    }
+}

@@ -1,0 +1,162 @@
+//! How large the blocks of a kernel are, and who says so.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use warpwright_launch::Launch;
+use warpwright_ptx::Function;
+
+/// Where the block size comes from; the later ones are guesses or promises of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockSource {
+    /// `.reqntid` in the kernel.
+    Required,
+    /// `--block`.
+    Option,
+    /// The launch description.
+    Launch,
+    /// `.maxntid` in the kernel: an upper bound, taken as the size.
+    Bound,
+    /// Nobody said; 256 is assumed.
+    Assumed,
+}
+
+impl fmt::Display for BlockSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BlockSource::Required => "required",
+            BlockSource::Option => "option",
+            BlockSource::Launch => "launch",
+            BlockSource::Bound => "bound",
+            BlockSource::Assumed => "assumed",
+        })
+    }
+}
+
+/// Threads per block, and how we know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Block {
+    /// Threads per block in x, y, z.
+    pub dims: [u32; 3],
+    /// How we know.
+    pub source: BlockSource,
+}
+
+/// The block size that is assumed when nobody states one.
+const ASSUMED_BLOCK: u32 = 256;
+
+/// The most threads that a block of any device has (CUDA C++ Programming Guide, compute capabilities).
+const MOST_THREADS: u64 = 1024;
+
+/// A block size that contradicts the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BlockError {
+    /// `--block` against `.reqntid`.
+    #[error("--block {} contradicts .reqntid {} of kernel `{kernel}`", show(*.asked), show(*.required))]
+    Required {
+        /// The kernel.
+        kernel: String,
+        /// What was asked for.
+        asked: [u32; 3],
+        /// What it requires.
+        required: [u32; 3],
+    },
+    /// A block above `.maxntid`.
+    #[error("{who} {} is larger than .maxntid {} of kernel `{kernel}`", show(*.asked), show(*.bound))]
+    Bound {
+        /// Who asks for it.
+        who: &'static str,
+        /// The kernel.
+        kernel: String,
+        /// What was asked for.
+        asked: [u32; 3],
+        /// What it allows.
+        bound: [u32; 3],
+    },
+    /// No device has such blocks.
+    #[error("a block of {} is {threads} threads; a block has 1 to {MOST_THREADS}", show(*.dims))]
+    Impossible {
+        /// Threads in x, y, z.
+        dims: [u32; 3],
+        /// Their product.
+        threads: u64,
+    },
+}
+
+fn show(dims: [u32; 3]) -> String {
+    format!("{},{},{}", dims[0], dims[1], dims[2])
+}
+
+fn count(dims: [u32; 3]) -> u64 {
+    dims.iter()
+        .fold(1, |all, &n| u64::from(n).saturating_mul(all))
+}
+
+impl Block {
+    /// What is assumed when nobody says.
+    pub const ASSUMED: Block = Block {
+        dims: [ASSUMED_BLOCK, 1, 1],
+        source: BlockSource::Assumed,
+    };
+
+    /// Threads per block.
+    pub fn threads(&self) -> u32 {
+        u32::try_from(count(self.dims)).unwrap_or(u32::MAX)
+    }
+
+    /// May a bound on the block size be written into the kernel?
+    pub fn is_given(&self) -> bool {
+        self.source != BlockSource::Assumed
+    }
+
+    /// The exact block of every launch, if the caller stated one that the kernel does not require itself.
+    pub fn stated(&self) -> Option<[u32; 3]> {
+        matches!(self.source, BlockSource::Option | BlockSource::Launch).then_some(self.dims)
+    }
+
+    /// The block of a PTX kernel: what it requires wins over what the caller says, which wins over its
+    /// upper bound.
+    ///
+    /// # Errors
+    /// The contradiction.
+    pub fn of(
+        function: &Function,
+        option: Option<[u32; 3]>,
+        launch: Option<&Launch>,
+    ) -> Result<Block, BlockError> {
+        let kernel = || function.name.to_string();
+        let (dims, source) = match (function.req_ntid(), option, launch, function.max_ntid()) {
+            (Some(required), Some(asked), _, _) if required != asked => {
+                return Err(BlockError::Required {
+                    kernel: kernel(),
+                    asked,
+                    required,
+                });
+            }
+            (Some(required), ..) => (required, BlockSource::Required),
+            (None, Some(asked), _, _) => (asked, BlockSource::Option),
+            (None, None, Some(launch), _) => (launch.block, BlockSource::Launch),
+            (None, None, None, Some(bound)) => (bound, BlockSource::Bound),
+            (None, None, None, None) => return Ok(Block::ASSUMED),
+        };
+        let who = match source {
+            BlockSource::Option => Some("--block"),
+            BlockSource::Launch => Some("the launch's block"),
+            _ => None,
+        };
+        if let (Some(bound), Some(who)) = (function.max_ntid(), who)
+            && count(dims) > count(bound)
+        {
+            return Err(BlockError::Bound {
+                who,
+                kernel: kernel(),
+                asked: dims,
+                bound,
+            });
+        }
+        match count(dims) {
+            1..=MOST_THREADS => Ok(Block { dims, source }),
+            threads => Err(BlockError::Impossible { dims, threads }),
+        }
+    }
+}

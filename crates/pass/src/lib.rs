@@ -1,0 +1,41 @@
+//! Passes: what one is, all that there are, recipes of them, and the executor that carries them out.
+//!
+//! * [`pass`]: the trait, with [`options`] that print and parse, [`Refusal`]s, [`Need`]s and [`Caution`]s.
+//! * [`registry`]: one line a pass; [`passes`] names them by type.
+//! * [`recipe`]: lists of them as text.
+//! * [`executor`]: verify, apply, verify, prove ([`proof`]), time, fuel; what it works on is an [`Artifact`].
+//! * [`carry`](mod@carry): recipes on a whole input, every step proved.
+//! * [`scope`], [`site`], [`launch`]: what callers state about kernels and launches, and what a pass is given.
+//! * [`ptx`]: the passes over PTX; [`spill_to_shared`], [`throttle`], [`usage_level`]: the others.
+
+pub mod artifact;
+pub mod budget;
+pub mod carry;
+pub mod executor;
+pub mod launch;
+mod legacy;
+pub mod options;
+pub mod pass;
+pub mod passes;
+pub mod proof;
+pub mod ptx;
+pub mod recipe;
+pub mod refusal;
+pub mod registry;
+pub mod scope;
+pub mod site;
+pub mod spill_to_shared;
+pub mod throttle;
+pub mod usage_level;
+
+pub use artifact::{Artifact, Invalid, SourceFile};
+pub use budget::Budget;
+pub use carry::{CarriedOut, CarryError, Demand, Done, Plan, carry_out, plans};
+pub use executor::{Builders, Executor, ProofError, Proved, Run, RunError, Step, Target};
+pub use launch::{Block, BlockSource};
+pub use pass::{AssemblerOptions, Caution, Fuel, Level, Need, Pass, Rewritten, Work};
+pub use proof::{NotProved, Rung};
+pub use recipe::{Invocation, Recipe, RecipeError};
+pub use refusal::Refusal;
+pub use scope::{Scope, ScopeError};
+pub use site::{CubinSite, Setting, Site, SourceSite};

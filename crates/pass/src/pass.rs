@@ -1,0 +1,347 @@
+//! What a pass is: a name, what it does in a sentence, typed options, what it must be told, and one
+//! function that rewrites one kernel at one level.
+//!
+//! A pass is one file that implements [`Pass`] and one line in the [registry](crate::registry). The
+//! [executor](crate::executor) alone applies it.
+
+use std::any::Any;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use warpwright_ptx::Module;
+
+use crate::options::{ArgumentError, Arguments, Options, Parameter, Written};
+use crate::refusal::Refusal;
+use crate::site::{CubinSite, Site, SourceSite};
+
+/// What a pass works on. A recipe goes through the levels in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// CUDA C.
+    Source,
+    /// PTX.
+    Ptx,
+    /// The step from PTX to machine code: what ptxas is told.
+    Assembler,
+    /// A finished cubin.
+    MachineCode,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Level::Source => "CUDA C",
+            Level::Ptx => "PTX",
+            Level::Assembler => "ptxas option",
+            Level::MachineCode => "machine code",
+        })
+    }
+}
+
+/// A fact about launches that a pass cannot work without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// Threads per block.
+    BlockSize,
+    /// Dynamic shared memory per block, where the kernel may have any.
+    DynamicShared,
+}
+
+/// What a pass may change that no proof covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Caution {
+    /// ptxas may fuse other multiplications and additions than before: the last bits may differ.
+    Fusion,
+    /// What the pass relies on has not been run on this architecture.
+    Untried {
+        /// The architecture's number.
+        sm: u32,
+    },
+    /// Launches with larger blocks fail.
+    BlockBound {
+        /// Threads per block.
+        threads: u32,
+    },
+    /// Launches with more dynamic shared memory would overwrite what the pass keeps behind it, and nothing
+    /// notices.
+    DynamicSharedBound {
+        /// Bytes per block.
+        bytes: u32,
+    },
+}
+
+impl Caution {
+    /// May such a build be chosen only once a measurement has compared its outputs?
+    pub fn wants_measurement(self) -> bool {
+        matches!(self, Caution::Fusion | Caution::Untried { .. })
+    }
+}
+
+impl fmt::Display for Caution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Caution::Fusion => f.write_str(
+                "ptxas may fuse other multiplications and additions than before; chosen only where `tune` has \
+                 compared the outputs (or compile with -fmad=false)",
+            ),
+            Caution::Untried { sm } => write!(
+                f,
+                "proved, but such code has not run on sm_{sm} yet; chosen only once measured"
+            ),
+            Caution::BlockBound { threads } => write!(
+                f,
+                "it promises blocks of at most {threads} threads; a larger launch fails"
+            ),
+            Caution::DynamicSharedBound { bytes } => write!(
+                f,
+                "it holds for launches with at most {bytes} bytes of dynamic shared memory; more would overwrite \
+                 the slots, and nothing notices"
+            ),
+        }
+    }
+}
+
+/// How many rewrites may still be made. A miscompilation is bisected with it: the rewrite that makes
+/// the difference is found without knowing the pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fuel {
+    left: u64,
+    used: u64,
+}
+
+impl Default for Fuel {
+    fn default() -> Self {
+        Fuel::limited(u64::MAX)
+    }
+}
+
+impl Fuel {
+    /// At most so many rewrites.
+    pub fn limited(rewrites: u64) -> Fuel {
+        Fuel {
+            left: rewrites,
+            used: 0,
+        }
+    }
+
+    /// May one more rewrite be made? It is counted if so.
+    pub fn burn(&mut self) -> bool {
+        self.burn_up_to(1) == 1
+    }
+
+    /// How many of `wanted` rewrites may be made; they are counted.
+    pub fn burn_up_to(&mut self, wanted: u64) -> u64 {
+        let given = wanted.min(self.left);
+        self.left -= given;
+        self.used += given;
+        given
+    }
+
+    /// Rewrites that may still be made.
+    pub fn left(self) -> u64 {
+        self.left
+    }
+
+    /// Rewrites so far.
+    pub fn used(self) -> u64 {
+        self.used
+    }
+}
+
+/// What a pass made of one kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rewritten<T> {
+    /// The new text or cubin, whole.
+    pub content: T,
+    /// What was done, a sentence each.
+    pub notes: Vec<String>,
+    /// What no proof covers.
+    pub cautions: Vec<Caution>,
+    /// Instructions that were added, weighted by loops, as far as the pass counts them.
+    pub cost: f64,
+}
+
+impl<T> Rewritten<T> {
+    /// New content without remarks.
+    pub fn new(content: T) -> Self {
+        Rewritten {
+            content,
+            notes: Vec::new(),
+            cautions: Vec::new(),
+            cost: 0.0,
+        }
+    }
+
+    /// The same with a sentence about it.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// The same with cautions.
+    #[must_use]
+    pub fn careful(mut self, cautions: impl IntoIterator<Item = Caution>) -> Self {
+        self.cautions.extend(cautions);
+        self
+    }
+}
+
+/// What a rewriting function gives back.
+pub type Outcome<T> = Result<Rewritten<T>, Refusal>;
+
+/// What ptxas is told beside the text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AssemblerOptions {
+    /// `--register-usage-level`.
+    pub usage_level: Option<u8>,
+}
+
+/// The function that does the work, by level.
+pub enum Work<P> {
+    /// Rewrites a kernel of CUDA C.
+    Source(fn(&P, &SourceSite<'_>, &mut Fuel) -> Outcome<String>),
+    /// Prints a whole PTX module anew, meaning the same.
+    Module(fn(&P, &Module) -> Outcome<String>),
+    /// Rewrites a kernel of a PTX module.
+    Ptx(fn(&P, &Site<'_>, &mut Fuel) -> Outcome<String>),
+    /// Sets an option of ptxas.
+    Assembler(fn(&P, &mut AssemblerOptions)),
+    /// Rewrites a kernel of a cubin.
+    MachineCode(fn(&P, &CubinSite<'_>, &mut Fuel) -> Outcome<Vec<u8>>),
+}
+
+/// A pass with its options.
+pub trait Pass: Options + fmt::Debug + Send + Sync + 'static {
+    /// Its name in recipes and on the command line.
+    const NAME: &'static str;
+    /// A shorter name for tables and files.
+    const LABEL: &'static str = Self::NAME;
+    /// What it does, in a sentence.
+    const ABOUT: &'static str;
+
+    /// What it must be told about launches.
+    fn needs(&self) -> &'static [Need] {
+        &[]
+    }
+
+    /// The function that does it.
+    fn work(&self) -> Work<Self>;
+}
+
+/// What a pass is applied to.
+#[derive(Debug, Clone, Copy)]
+pub enum Subject<'a> {
+    /// A kernel of CUDA C.
+    Source(&'a SourceSite<'a>),
+    /// A kernel of a PTX module, or none: the module as a whole.
+    Ptx(&'a Module, Option<&'a Site<'a>>),
+    /// A kernel of a cubin.
+    MachineCode(&'a CubinSite<'a>),
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Product {
+    Text(Rewritten<String>),
+    Cubin(Rewritten<Vec<u8>>),
+}
+
+/// A pass without its type.
+pub(crate) trait Erased: fmt::Debug + Send + Sync {
+    fn name(&self) -> &'static str;
+    fn label(&self) -> &'static str;
+    fn level(&self) -> Level;
+    fn is_whole_module(&self) -> bool;
+    fn needs(&self) -> &'static [Need];
+    fn written(&self) -> Written;
+    fn configure(&self, options: &mut AssemblerOptions);
+    fn apply(&self, subject: Subject<'_>, fuel: &mut Fuel) -> Result<Product, Refusal>;
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl<P: Pass> Erased for P {
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    fn label(&self) -> &'static str {
+        P::LABEL
+    }
+
+    fn level(&self) -> Level {
+        match self.work() {
+            Work::Source(_) => Level::Source,
+            Work::Module(_) | Work::Ptx(_) => Level::Ptx,
+            Work::Assembler(_) => Level::Assembler,
+            Work::MachineCode(_) => Level::MachineCode,
+        }
+    }
+
+    fn is_whole_module(&self) -> bool {
+        matches!(self.work(), Work::Module(_))
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        Pass::needs(self)
+    }
+
+    fn written(&self) -> Written {
+        let mut written = Written::default();
+        self.write(&mut written);
+        written
+    }
+
+    fn configure(&self, options: &mut AssemblerOptions) {
+        if let Work::Assembler(set) = self.work() {
+            set(self, options);
+        }
+    }
+
+    fn apply(&self, subject: Subject<'_>, fuel: &mut Fuel) -> Result<Product, Refusal> {
+        match (self.work(), subject) {
+            (Work::Source(work), Subject::Source(site)) => {
+                Ok(Product::Text(work(self, site, fuel)?))
+            }
+            (Work::Module(work), Subject::Ptx(module, _)) => Ok(Product::Text(work(self, module)?)),
+            (Work::Ptx(work), Subject::Ptx(_, Some(site))) => {
+                Ok(Product::Text(work(self, site, fuel)?))
+            }
+            (Work::MachineCode(work), Subject::MachineCode(site)) => {
+                Ok(Product::Cubin(work(self, site, fuel)?))
+            }
+            _ => Err(Refusal::WrongLevel {
+                wants: Erased::level(self),
+            }),
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// What the registry knows of a pass.
+pub struct Registered {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a sentence.
+    pub about: &'static str,
+    /// Its options.
+    pub parameters: fn() -> Vec<Parameter>,
+    pub(crate) read: fn(&mut Arguments) -> Result<Box<dyn Erased>, ArgumentError>,
+}
+
+impl Registered {
+    /// The entry of a pass.
+    pub const fn of<P: Pass>() -> Registered {
+        Registered {
+            name: P::NAME,
+            about: P::ABOUT,
+            parameters: P::parameters,
+            read: |arguments| Ok(Box::new(P::read(arguments)?)),
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! All passes, to be named by type.
+
+pub use crate::ptx::allocate::{Allocate, SlotSpace};
+pub use crate::ptx::limits::{MaxNReg, MinNCtaPerSm};
+pub use crate::ptx::maxntid::MaxNTid;
+pub use crate::ptx::pressure_notes::PressureNotes;
+pub use crate::ptx::print::{Canonical, Print};
+pub use crate::ptx::reduce::Reduce;
+pub use crate::ptx::remat::Remat;
+pub use crate::ptx::smem_spilling::SmemSpilling;
+pub use crate::ptx::spill_shared::SpillShared;
+pub use crate::spill_to_shared::SpillToShared;
+pub use crate::throttle::{Throttle, ThrottleBy};
+pub use crate::usage_level::UsageLevel;

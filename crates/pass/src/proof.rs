@@ -1,0 +1,271 @@
+//! What stands behind a rewritten kernel: a proof, or the rung of the ladder that stands in for it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use warpwright_check::{
+    CubinOptions, Options, Verdict, check_functions, check_kernels, check_modules,
+};
+use warpwright_ptx::Module;
+use warpwright_ptx::syntax::{Kind, Tile};
+use warpwright_sass::{Cubin, Elf};
+
+use crate::artifact::Artifact;
+use crate::budget::{PROOF_OF_MACHINE_CODE, PROOF_OF_PTX};
+use crate::launch::Block;
+use crate::recipe::Invocation;
+use crate::site::Setting;
+
+/// Why a new version is a correct one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rung {
+    /// Nothing was changed.
+    Unchanged,
+    /// It is the same code: only comments, layout or tuning directives differ.
+    SameCode,
+    /// The independent checker proved it.
+    Proved,
+    /// The checker proved it of the PTX that nvcc makes of both versions.
+    ProvedAsPtx,
+}
+
+impl fmt::Display for Rung {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Rung::Unchanged => "unchanged",
+            Rung::SameCode => "the same code",
+            Rung::Proved => "proved",
+            Rung::ProvedAsPtx => "proved as PTX",
+        })
+    }
+}
+
+/// A rewrite that no proof stands behind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{pass} is not proved: {verdict}")]
+pub struct NotProved {
+    /// The pass.
+    pub pass: Invocation,
+    /// What the checker says, of the first function that it does not prove.
+    pub verdict: Verdict,
+}
+
+/// What has to be proved: that one pass kept the meaning.
+#[derive(Debug, Clone)]
+pub struct Obligation {
+    pub(crate) pass: Invocation,
+    pub(crate) before: Artifact,
+    pub(crate) after: Artifact,
+    /// `None`: of every function of the module.
+    pub(crate) kernel: Option<String>,
+    pub(crate) block: Option<[u32; 3]>,
+    pub(crate) dynamic_smem: Option<u32>,
+}
+
+impl Obligation {
+    pub(crate) fn new(
+        pass: &Invocation,
+        before: &Artifact,
+        after: &Artifact,
+        kernel: Option<&str>,
+        setting: &Setting,
+    ) -> Obligation {
+        Obligation {
+            block: match before.as_cubin() {
+                Some(bytes) => promised(bytes, kernel, &setting.block),
+                None => setting.block.stated(),
+            },
+            pass: pass.clone(),
+            before: before.clone(),
+            after: after.clone(),
+            kernel: kernel.map(str::to_owned),
+            dynamic_smem: setting.dynamic_smem,
+        }
+    }
+
+    /// What the proof takes, in nominal microseconds.
+    pub fn work(&self) -> u64 {
+        let versions = [&self.before, &self.after];
+        if let [Some(before), Some(after)] = versions.map(Artifact::as_module) {
+            return match is_same_code(before, after) {
+                true => 0,
+                false => {
+                    let all = [before, after].map(|module| self.instructions(module));
+                    PROOF_OF_PTX * (all[0] + all[1])
+                }
+            };
+        }
+        let code = versions.map(|artifact| {
+            let cubin = Cubin::parse(artifact.as_cubin()?).ok()?;
+            cubin
+                .kernel(self.kernel.as_deref()?)
+                .map(|k| k.code.clone())
+        });
+        match code {
+            [Some(before), Some(after)] if before == after => 0,
+            [Some(before), Some(after)] => {
+                PROOF_OF_MACHINE_CODE * (before.len() + after.len()) as u64
+            }
+            _ => 0,
+        }
+    }
+
+    fn instructions(&self, module: &Module) -> u64 {
+        let functions = module.functions.values();
+        let wanted = functions.filter(|f| self.kernel.as_ref().is_none_or(|k| *f.name == **k));
+        wanted
+            .filter_map(|f| f.body.as_ref())
+            .map(|body| body.insts.len() as u64)
+            .sum()
+    }
+
+    /// Proves it.
+    ///
+    /// # Errors
+    /// [`NotProved`], with what the checker says.
+    pub fn prove(&self) -> Result<Rung, NotProved> {
+        let verdict = match (self.before.as_module(), self.after.as_module()) {
+            (Some(before), Some(after)) if is_same_code(before, after) => {
+                return Ok(Rung::SameCode);
+            }
+            (Some(before), Some(after)) => self.check_ptx(before, after),
+            _ => self.check_machine_code(),
+        };
+        match verdict {
+            Verdict::Proved => Ok(Rung::Proved),
+            verdict => Err(NotProved {
+                pass: self.pass.clone(),
+                verdict,
+            }),
+        }
+    }
+
+    fn check_ptx(&self, before: &Module, after: &Module) -> Verdict {
+        let options = Options { block: self.block };
+        let Some(kernel) = &self.kernel else {
+            let verdicts = check_modules(before, after, &options).into_iter();
+            let mut open = verdicts
+                .map(|(_, verdict)| verdict)
+                .filter(|v| !v.is_proved());
+            return open.next().unwrap_or(Verdict::Proved);
+        };
+        match (before.function(kernel), after.function(kernel)) {
+            (Some(old), Some(new)) => check_functions((before, old), (after, new), &options),
+            _ => undecided("the kernel is gone"),
+        }
+    }
+
+    fn check_machine_code(&self) -> Verdict {
+        let options = CubinOptions {
+            block: self.block,
+            dynamic_smem: self.dynamic_smem,
+        };
+        let elf = |artifact: &Artifact| Elf::parse(artifact.as_cubin()?).ok();
+        match (elf(&self.before), elf(&self.after), &self.kernel) {
+            (Some(before), Some(after), Some(kernel)) => {
+                check_kernels(&before, &after, kernel, &options)
+            }
+            _ => undecided("two cubins and a kernel's name are wanted"),
+        }
+    }
+}
+
+fn undecided(why: &str) -> Verdict {
+    Verdict::Undecided(warpwright_check::Reason::new(why))
+}
+
+/// The block that every launch has, where only the caller says so: a bound is written into the new cubin.
+fn promised(cubin: &[u8], kernel: Option<&str>, block: &Block) -> Option<[u32; 3]> {
+    let bound = || {
+        let elf = Elf::parse(cubin).ok()?;
+        elf.block_bound(&elf.kernel(kernel?).ok()?).ok()?
+    };
+    let count = |dims: [u32; 3]| dims.iter().fold(1u32, |all, &n| all.saturating_mul(n));
+    let is_tighter = |dims: &[u32; 3]| bound().is_none_or(|bound| count(*dims) < count(bound));
+    block.stated().filter(is_tighter)
+}
+
+/// Are the two modules the same but for comments, layout, and directives and pragmas that only tell ptxas
+/// how to build? (A promise of a block size is a caution of its pass.)
+pub(crate) fn is_same_code(before: &Module, after: &Module) -> bool {
+    Tokens::new(before).eq(Tokens::new(after))
+}
+
+/// The tokens that say what the code does.
+struct Tokens<'m> {
+    module: &'m Module,
+    tiles: std::iter::Peekable<std::slice::Iter<'m, Tile>>,
+}
+
+impl<'m> Tokens<'m> {
+    fn new(module: &'m Module) -> Self {
+        Tokens {
+            tiles: module.syntax.tiles.iter().peekable(),
+            module,
+        }
+    }
+
+    /// Skips what stands behind a tuning directive: its numbers, or a pragma's strings.
+    fn skip_arguments(&mut self, is_pragma: bool) {
+        use Kind::{BlockComment, Comma, LineComment, Number, Semi, Space, Str};
+        while let Some(tile) = self.tiles.peek() {
+            let is_argument = match tile.kind {
+                Space | LineComment | BlockComment | Comma => true,
+                Number => !is_pragma,
+                Str | Semi => is_pragma,
+                _ => false,
+            };
+            if !is_argument {
+                return;
+            }
+            let is_end = tile.kind == Semi;
+            self.tiles.next();
+            if is_end {
+                return;
+            }
+        }
+    }
+}
+
+impl<'m> Iterator for Tokens<'m> {
+    type Item = &'m str;
+
+    fn next(&mut self) -> Option<&'m str> {
+        const TUNING: [&str; 4] = [".maxnreg", ".maxntid", ".minnctapersm", ".maxnctapersm"];
+        loop {
+            let tile = self.tiles.next()?;
+            let text = tile.span.text(&self.module.source);
+            match tile.kind {
+                Kind::Space | Kind::LineComment | Kind::BlockComment => {}
+                Kind::Dotted if TUNING.contains(&text) => self.skip_arguments(false),
+                Kind::Dotted if text == ".pragma" => self.skip_arguments(true),
+                _ => return Some(text),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn same(a: &str, b: &str) -> bool {
+        let head = ".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n";
+        let module = |text: &str| Module::parse("t.ptx", &format!("{head}{text}")).0;
+        is_same_code(&module(a), &module(b))
+    }
+
+    #[test]
+    fn tuning_is_no_code_and_everything_else_is() {
+        let plain = "{\n\tret;\n}\n";
+        assert!(same(plain, ".maxnreg 64\n{ ret; // done\n}"));
+        assert!(same(
+            plain,
+            ".maxntid 64, 1, 1\n.minnctapersm 3\n{ .pragma \"x\"; ret; }"
+        ));
+        assert!(!same(plain, ".reqntid 64\n{ ret; }"));
+        assert!(!same(plain, "{ exit; }"));
+        assert!(!same(plain, "{ ret; ret; }"));
+    }
+}

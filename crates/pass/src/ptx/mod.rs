@@ -1,0 +1,17 @@
+//! Passes over PTX, a file each, and what they share.
+
+pub mod allocate;
+pub mod facts;
+pub mod fusion;
+pub mod goal;
+pub mod limits;
+pub mod maxntid;
+pub mod pressure_notes;
+pub mod print;
+pub mod reduce;
+pub mod remat;
+pub mod slice;
+pub mod smem_spilling;
+pub mod spare;
+mod spill_code;
+pub mod spill_shared;

@@ -1,0 +1,158 @@
+//! Why a pass leaves a kernel alone, by name.
+
+use warpwright_ptx::EditError;
+use warpwright_sass::ElfError;
+use warpwright_sass::spill::Refusal as SpillRefusal;
+use warpwright_target::LaunchError;
+
+use crate::pass::{Level, Need};
+
+/// A refusal. The kernel's name stands in front of it where it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The pass works on another level.
+    #[error("it works on {wants}")]
+    WrongLevel {
+        /// Its level.
+        wants: Level,
+    },
+    /// Something must be stated.
+    #[error("{}", unstated(*.0))]
+    NotStated(Need),
+    /// There is no such kernel, or only a declaration.
+    #[error("it has no body")]
+    NoBody,
+    /// An instruction that our tables do not have.
+    #[error("it has an instruction that is not known: {0}")]
+    UnknownInstruction(String),
+    /// Debug information names registers.
+    #[error("it has debug information, which names its registers")]
+    DebugInformation,
+    /// Registers that are no plain values.
+    #[error("it declares {kind} registers: {name}")]
+    RegisterKind {
+        /// `vector`, `opaque`, `8-bit`.
+        kind: &'static str,
+        /// The declaration's name.
+        name: String,
+    },
+    /// It can notice how much shared memory it has.
+    #[error("it {0}")]
+    SeesSharedMemory(&'static str),
+    /// Only local memory was asked for.
+    #[error("only local memory was asked for")]
+    LocalOnly,
+    /// It cannot be launched in this way.
+    #[error("{0}")]
+    Launch(#[from] LaunchError),
+    /// A block that no launch can have.
+    #[error("a block of {threads} threads is larger than the {most} that {who}")]
+    BlockTooLarge {
+        /// Threads per block.
+        threads: u64,
+        /// The most.
+        most: u64,
+        /// Who says so.
+        who: &'static str,
+    },
+    /// The kernel bounds its blocks to fewer threads than would be promised.
+    #[error("it bounds its blocks to {own} threads, and {wanted} were to be promised")]
+    BlockBound {
+        /// Threads per block of its own bound.
+        own: u32,
+        /// Threads per block that were to be promised.
+        wanted: u32,
+    },
+    /// No stair of the occupancy staircase lies below the pressure.
+    #[error("no step of the occupancy staircase lies below {pressure} registers")]
+    NoStair {
+        /// 32-bit registers.
+        pressure: u32,
+    },
+    /// Nothing has to be done.
+    #[error("its pressure of {pressure} registers is within the goal of {goal}")]
+    WithinGoal {
+        /// 32-bit registers.
+        pressure: u32,
+        /// 32-bit registers.
+        goal: u32,
+    },
+    /// Nothing can be done.
+    #[error("nothing that could be {means} lowers its pressure of {pressure} registers")]
+    NothingHelps {
+        /// `recomputed`, `spilled to 512 bytes of free shared memory`, …
+        means: String,
+        /// 32-bit registers.
+        pressure: u32,
+    },
+    /// An instruction needs more registers at once.
+    #[error("it needs more than {registers} registers{}", place(.at))]
+    TooFewRegisters {
+        /// The limit.
+        registers: u32,
+        /// The instruction.
+        at: Option<String>,
+    },
+    /// So many blocks cannot be had.
+    #[error("no {what} leaves exactly {blocks} blocks")]
+    NoThrottle {
+        /// `register count`, `array that ptxas takes`.
+        what: &'static str,
+        /// Blocks per SM.
+        blocks: u32,
+    },
+    /// There is nothing of the kind in the kernel.
+    #[error("it has no {0}")]
+    NothingToDo(&'static str),
+    /// Where such code has not run it is not made.
+    #[error("this was not tried on sm_{0}")]
+    NotTried(u32),
+    /// Another thing that is in the way, named by the pass.
+    #[error("{0}")]
+    InTheWay(&'static str),
+    /// The same with what it is.
+    #[error("{what}: {detail}")]
+    Obstacle {
+        /// What is in the way.
+        what: &'static str,
+        /// What was found.
+        detail: String,
+    },
+    /// The spill code of a cubin is not of the kind that can move.
+    #[error(transparent)]
+    Spill(#[from] SpillRefusal),
+    /// The cubin cannot be read or changed.
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    /// The text cannot be edited so.
+    #[error(transparent)]
+    Edit(#[from] EditError),
+}
+
+fn unstated(need: Need) -> &'static str {
+    match need {
+        Need::BlockSize => {
+            "its block size is not known, and each thread needs room of its own: name it with --block, or bound it \
+             by .maxntid"
+        }
+        Need::DynamicShared => {
+            "it uses shared memory, perhaps dynamic of unknown size: name the size with --dynamic-smem (0 if \
+             there is none)"
+        }
+    }
+}
+
+fn place(at: &Option<String>) -> String {
+    at.as_ref()
+        .map_or_else(String::new, |at| format!(" at `{at}`"))
+}
+
+impl Refusal {
+    /// Something that was found in the way.
+    pub fn obstacle(what: &'static str, detail: impl ToString) -> Refusal {
+        Refusal::Obstacle {
+            what,
+            detail: detail.to_string(),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Every pass, by name.
+
+use crate::pass::Registered;
+use crate::passes::*;
+
+/// The registry. A new pass is one file and one line here.
+pub static PASSES: &[Registered] = &[
+    Registered::of::<Allocate>(),
+    Registered::of::<Canonical>(),
+    Registered::of::<MaxNReg>(),
+    Registered::of::<MaxNTid>(),
+    Registered::of::<MinNCtaPerSm>(),
+    Registered::of::<PressureNotes>(),
+    Registered::of::<Print>(),
+    Registered::of::<Reduce>(),
+    Registered::of::<Remat>(),
+    Registered::of::<SmemSpilling>(),
+    Registered::of::<SpillShared>(),
+    Registered::of::<SpillToShared>(),
+    Registered::of::<Throttle>(),
+    Registered::of::<UsageLevel>(),
+];
+
+/// The pass of this name.
+pub fn find(name: &str) -> Option<&'static Registered> {
+    PASSES.iter().find(|pass| pass.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_unique() {
+        assert!(PASSES.is_sorted_by(|a, b| a.name < b.name));
+    }
+}

@@ -1,0 +1,224 @@
+//! What a caller states: which kernel, for which GPU, launched how. One struct for all passes and all
+//! levels.
+
+use warpwright_launch::Launch;
+use warpwright_ptx::Module;
+use warpwright_sass::{Cubin, Elf, Kernel};
+use warpwright_target::{Gpu, lookup};
+
+use crate::artifact::Artifact;
+use crate::launch::{Block, BlockError, BlockSource};
+use crate::ptx::facts::uses_dynamic_shared;
+use crate::refusal::Refusal;
+use crate::site::Setting;
+
+/// What the caller states. `Default` states nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Scope<'a> {
+    /// `--gpu`; without it the architecture that the code names counts.
+    pub gpu: Option<Gpu>,
+    /// `--kernel`: only this kernel.
+    pub kernel: Option<&'a str>,
+    /// `--block`, threads in x, y, z.
+    pub block: Option<[u32; 3]>,
+    /// `--dynamic-smem`, bytes per block.
+    pub dynamic_smem: Option<u32>,
+    /// `--launch`, for the kernel that it names.
+    pub launch: Option<&'a Launch>,
+}
+
+/// What was stated contradicts the code.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScopeError {
+    /// No kernel at all.
+    #[error("the {0} has no kernel")]
+    NoKernels(&'static str),
+    /// Not this one.
+    #[error("there is no kernel `{wanted}`; the {place} has {}", known.join(", "))]
+    NoSuchKernel {
+        /// The name.
+        wanted: String,
+        /// `module`, `cubin`.
+        place: &'static str,
+        /// The first few that there are.
+        known: Vec<String>,
+    },
+    /// A block that the kernel forbids.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+    /// The code names no architecture that we know.
+    #[error("the module names no architecture; name a GPU with --gpu")]
+    NoGpu,
+    /// Machine code for another architecture.
+    #[error("the cubin is for sm_{cubin}, and that GPU is of sm_{gpu}")]
+    OtherGpu {
+        /// The architecture of the cubin.
+        cubin: u32,
+        /// That of the GPU.
+        gpu: u32,
+    },
+    /// No table for it.
+    #[error("nothing is known of sm_{0}")]
+    UnknownGpu(u32),
+}
+
+/// Kernels that a message names.
+const SHOWN: usize = 8;
+
+impl<'a> Scope<'a> {
+    /// The GPU: the one named, else what the code is for.
+    ///
+    /// # Errors
+    /// [`ScopeError::NoGpu`], [`ScopeError::OtherGpu`], [`ScopeError::UnknownGpu`].
+    pub fn gpu(&self, artifact: &Artifact) -> Result<Gpu, ScopeError> {
+        match (artifact.as_module(), cubin(artifact), self.gpu) {
+            (_, Some(cubin), Some(gpu)) if gpu.arch.sm != cubin.sm => Err(ScopeError::OtherGpu {
+                cubin: cubin.sm,
+                gpu: gpu.arch.sm,
+            }),
+            (_, _, Some(gpu)) => Ok(gpu),
+            (_, Some(cubin), None) => {
+                lookup(&format!("sm_{}", cubin.sm)).map_err(|_| ScopeError::UnknownGpu(cubin.sm))
+            }
+            (Some(module), _, None) => {
+                let mut targets = module.header.targets.iter();
+                let stated = targets.find(|target| target.starts_with("sm_"));
+                let gpu = stated.and_then(|name| lookup(name).ok());
+                gpu.ok_or(ScopeError::NoGpu)
+            }
+            (None, None, None) => Err(ScopeError::NoGpu),
+        }
+    }
+
+    /// The names of the kernels to work on: those with a body, or the one that was named.
+    ///
+    /// # Errors
+    /// [`ScopeError::NoKernels`], [`ScopeError::NoSuchKernel`].
+    pub fn kernels(&self, artifact: &Artifact) -> Result<Vec<String>, ScopeError> {
+        let (place, names): (_, Vec<String>) = match (artifact.as_module(), cubin(artifact)) {
+            (Some(module), _) => {
+                let names = module.kernels().map(|(_, f)| f.name.to_string());
+                ("module", names.collect())
+            }
+            (_, Some(cubin)) => {
+                let entries = cubin.kernels.into_iter().filter(|kernel| kernel.is_entry);
+                ("cubin", entries.map(|kernel| kernel.name).collect())
+            }
+            // A source file is only read where a pass works on it.
+            (None, None) => return Ok(self.kernel.map(str::to_owned).into_iter().collect()),
+        };
+        match self.kernel {
+            _ if names.is_empty() => Err(ScopeError::NoKernels(place)),
+            None => Ok(names),
+            Some(wanted) if names.iter().any(|name| name == wanted) => Ok(vec![wanted.to_owned()]),
+            Some(wanted) => Err(ScopeError::NoSuchKernel {
+                wanted: wanted.to_owned(),
+                place,
+                known: names.into_iter().take(SHOWN).collect(),
+            }),
+        }
+    }
+
+    /// Where a kernel will run.
+    ///
+    /// # Errors
+    /// [`ScopeError::Block`].
+    pub fn setting<'g>(
+        &self,
+        artifact: &Artifact,
+        kernel: &str,
+        gpu: &'g Gpu,
+    ) -> Result<Setting<'g>, ScopeError> {
+        let launch = self.launch.filter(|launch| launch.kernel == kernel);
+        let stated = self.dynamic_smem.or(launch.map(|l| l.dynamic_smem));
+        let (block, dynamic_smem) = match (artifact.as_module(), artifact.as_cubin()) {
+            (Some(module), _) => self.in_module(module, kernel, launch, stated)?,
+            (_, Some(bytes)) => {
+                let cubin = Cubin::parse(bytes).ok();
+                let found = cubin.as_ref().and_then(|cubin| cubin.kernel(kernel));
+                let has_none = found.is_some_and(|kernel| !kernel.touches_shared());
+                let block = block_in_cubin(bytes, kernel, self.block, launch);
+                (block, stated.or(has_none.then_some(0)))
+            }
+            (None, None) => {
+                let dims = self.block.map(|dims| (dims, BlockSource::Option));
+                let dims = dims.or(launch.map(|launch| (launch.block, BlockSource::Launch)));
+                let block = dims.map_or(Block::ASSUMED, |(dims, source)| Block { dims, source });
+                (block, stated)
+            }
+        };
+        Ok(Setting {
+            gpu,
+            block,
+            dynamic_smem,
+        })
+    }
+
+    fn in_module(
+        &self,
+        module: &Module,
+        kernel: &str,
+        launch: Option<&Launch>,
+        stated: Option<u32>,
+    ) -> Result<(Block, Option<u32>), ScopeError> {
+        let Some(id) = module.function(kernel) else {
+            return Ok((Block::ASSUMED, stated));
+        };
+        let function = &module.functions[id];
+        let block = Block::of(function, self.block, launch)?;
+        let has_none = !uses_dynamic_shared(module, function);
+        Ok((block, stated.or(has_none.then_some(0))))
+    }
+}
+
+fn cubin(artifact: &Artifact) -> Option<Cubin> {
+    Cubin::parse(artifact.as_cubin()?).ok()
+}
+
+/// What the kernel requires wins over what the caller says, which wins over its upper bound.
+fn block_in_cubin(
+    cubin: &[u8],
+    kernel: &str,
+    named: Option<[u32; 3]>,
+    launch: Option<&Launch>,
+) -> Block {
+    let stated = || {
+        let elf = Elf::parse(cubin).ok()?;
+        let sections = elf.kernel(kernel).ok()?;
+        let required = elf.required_block(&sections).ok()?;
+        Some((required, elf.block_bound(&sections).ok()?))
+    };
+    let (required, bound) = stated().unwrap_or_default();
+    let sources = [
+        (required, BlockSource::Required),
+        (named, BlockSource::Option),
+        (launch.map(|launch| launch.block), BlockSource::Launch),
+        (bound, BlockSource::Bound),
+    ];
+    let mut known = sources.into_iter().filter_map(|(dims, source)| {
+        Some(Block {
+            dims: dims?,
+            source,
+        })
+    });
+    known.next().unwrap_or(Block::ASSUMED)
+}
+
+/// Why the driver refuses to launch such a block of a finished kernel.
+pub fn too_large(kernel: &Kernel, block: &Block, gpu: &Gpu) -> Option<Refusal> {
+    let product = |dims: [u32; 3]| {
+        dims.iter()
+            .fold(1u64, |all, &n| all.saturating_mul(n.into()))
+    };
+    let threads = product(block.dims);
+    let device = u64::from(gpu.arch.threads.per_block);
+    let bound = kernel.max_threads.map(product);
+    let (most, who) = match bound {
+        _ if threads > device => (device, "the device allows"),
+        Some(bound) if threads > bound && block.is_given() => {
+            (bound, "the kernel's launch bounds allow")
+        }
+        _ => return None,
+    };
+    Some(Refusal::BlockTooLarge { threads, most, who })
+}

@@ -1,0 +1,76 @@
+//! A kernel in its surroundings, and where it will run: what a pass is given.
+
+use warpwright_ptx::{FuncId, Function, Module};
+use warpwright_target::{Gpu, Stair, staircase};
+
+use crate::launch::Block;
+use crate::refusal::Refusal;
+
+/// Where a kernel will run.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting<'a> {
+    /// The target.
+    pub gpu: &'a Gpu,
+    /// Threads per block, and how we know.
+    pub block: Block,
+    /// Dynamic shared memory in bytes per block, if it is known.
+    pub dynamic_smem: Option<u32>,
+}
+
+impl Setting<'_> {
+    /// Dynamic shared memory in bytes per block; none where nobody said.
+    pub fn dynamic(&self) -> u32 {
+        self.dynamic_smem.unwrap_or(0)
+    }
+
+    /// The occupancy staircase with so much static shared memory.
+    ///
+    /// # Errors
+    /// [`Refusal::Launch`].
+    pub fn stairs(&self, static_smem: u32) -> Result<Vec<Stair>, Refusal> {
+        let threads = self.block.threads();
+        Ok(staircase(self.gpu, threads, static_smem, self.dynamic())?)
+    }
+}
+
+/// A kernel of a PTX module.
+#[derive(Debug, Clone, Copy)]
+pub struct Site<'a> {
+    /// The module.
+    pub module: &'a Module,
+    /// The kernel in it.
+    pub kernel: FuncId,
+    /// Where it will run.
+    pub setting: Setting<'a>,
+}
+
+impl<'a> Site<'a> {
+    /// The kernel.
+    pub fn function(&self) -> &'a Function {
+        &self.module.functions[self.kernel]
+    }
+}
+
+/// A kernel of a cubin.
+#[derive(Debug, Clone, Copy)]
+pub struct CubinSite<'a> {
+    /// The cubin.
+    pub cubin: &'a [u8],
+    /// The kernel's name.
+    pub kernel: &'a str,
+    /// Where it will run.
+    pub setting: Setting<'a>,
+}
+
+/// A kernel of a CUDA C file.
+#[derive(Debug, Clone, Copy)]
+pub struct SourceSite<'a> {
+    /// The file's name.
+    pub name: &'a str,
+    /// Its text.
+    pub text: &'a str,
+    /// The kernel's name as it is written.
+    pub kernel: &'a str,
+    /// Where it will run.
+    pub setting: Setting<'a>,
+}
