@@ -154,6 +154,7 @@ impl Input {
         }
         if path.extension().is_some_and(|ending| ending == "sass") {
             return Input {
+                path: path.to_owned(),
                 name,
                 level: Level::Cubin,
                 bytes,

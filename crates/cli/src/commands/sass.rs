@@ -17,7 +17,7 @@ use super::print_json;
 use crate::args::{AssembleArgs, Cli, SassAction, SassArgs, SassInput};
 use crate::device_code;
 use crate::failure::Failure;
-use crate::input::{Input, Level, refuse_overwriting, write_atomically};
+use crate::input::{Input, Level, write_atomically};
 use crate::session;
 use crate::terminal::document;
 
@@ -60,7 +60,6 @@ fn assemble(args: &AssembleArgs) -> Result<(), Failure> {
             "FILE is wanted with the ending .sass".into(),
         ));
     }
-    refuse_overwriting(&args.file, &args.output)?;
     write_atomically(&args.output, &Input::read(&args.file)?.bytes)
 }
 
