@@ -1,4 +1,4 @@
-// What one access to a spill slot costs: the costs of CRAT's TPSC (docs/crat.md).
+// What one access to a spill slot costs: the costs of CRAT's TPSC (docs/regs.md).
 //
 // Three kernels run the same dependent chain of multiply-adds, one warp on one SM. Two of them send
 // the value through a slot in each step, a store and a load of the same address, as spill code

@@ -9,7 +9,7 @@
 //! With cache contention that number grows where it should fall, because longer waits involve more
 //! blocks. Here every number of blocks does the same work, and the largest number within
 //! [`TOLERANCE`] of the fastest is the answer: the mimic sees contention better than it sees how much
-//! latency more warps hide (docs/crat.md). The paper's number is reported beside it.
+//! latency more warps hide (docs/regs.md). The paper's number is reported beside it.
 
 use serde::{Deserialize, Serialize};
 use warpwright_ptx::{FuncId, Module};
@@ -24,7 +24,7 @@ use crate::stall::{Parameters, memory_bytes_per_cycle};
 /// Numbers of blocks that differ by less than this share of the time are equal.
 pub const TOLERANCE: f64 = 0.02;
 /// How much more than a device-memory byte the second-level cache delivers of scattered sectors, per
-/// cycle: fitted, docs/crat.md.
+/// cycle: fitted, docs/regs.md.
 const SECOND_LEVEL: f64 = 1.0;
 /// At most so many numbers of blocks are tried, evenly spread.
 const MOST_TRIED: u32 = 12;

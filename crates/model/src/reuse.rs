@@ -8,7 +8,7 @@
 
 use crate::sample::Segment;
 
-/// Share of the cache up to which what is reached hits, and from which it misses: fitted, docs/crat.md.
+/// Share of the cache up to which what is reached hits, and from which it misses: fitted, docs/regs.md.
 const ALL_HIT: f64 = 0.6;
 const NONE_HIT: f64 = 1.5;
 

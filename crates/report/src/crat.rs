@@ -1,4 +1,4 @@
-//! The tables of docs/crat.md: what CRAT and You & Tsai bring on a measured suite, beside what the
+//! The tables of bench/results/registers.md: what CRAT and You & Tsai bring on a measured suite, beside what the
 //! papers claim.
 
 use warpwright_driver::crat::choice;

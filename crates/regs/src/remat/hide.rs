@@ -2,7 +2,7 @@
 //!
 //! You & Tsai, section 2.4, problem 1: the assembler takes a recomputation for redundant, and undoes
 //! it. So a recomputation must not look like the original computation: one of its sources is replaced
-//! by `(source xor mask) xor mask`. docs/remat.md has what ptxas sees through and what it does not.
+//! by `(source xor mask) xor mask`. docs/regs.md has what ptxas sees through and what it does not.
 //!
 //! Where nothing else computes the value any more, there is nothing to be recognised: then only a
 //! place in a deeper loop than the old one is hidden, or it would be moved out again.
