@@ -156,6 +156,7 @@ impl Input {
             return Input {
                 path: path.to_owned(),
                 name,
+                path: path.to_owned(),
                 level: Level::Cubin,
                 bytes,
             }
