@@ -156,7 +156,6 @@ impl Input {
             return Input {
                 path: path.to_owned(),
                 name,
-                path: path.to_owned(),
                 level: Level::Cubin,
                 bytes,
             }
