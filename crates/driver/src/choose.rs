@@ -14,7 +14,7 @@ pub struct Choice {
 }
 
 /// What a throttled build must promise to save at least: the mimic errs by up to a half in either
-/// direction (docs/crat.md), and a kernel that does not contend loses much.
+/// direction (docs/regs.md), and a kernel that does not contend loses much.
 const THROTTLE_MARGIN: f64 = 0.4;
 
 /// What a build that our own passes rewrote must promise to save at least: the model knows less of it

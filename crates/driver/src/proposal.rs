@@ -8,7 +8,7 @@
 //! blocks at unchanged code (throttling) are offered where the static OptTLP says so.
 //!
 //! Departure from CRAT: points above OptTLP are not pruned, because the estimate is not exact and a
-//! build is cheap; the paper's own choice, with pruning, is reported beside ours (docs/crat.md).
+//! build is cheap; the paper's own choice, with pruning, is reported beside ours (docs/regs.md).
 
 use warpwright_pass::passes::{
     Allocate, MaxNReg, MaxNTid, MinNCtaPerSm, Reduce, Remat, SmemSpilling, SpillShared,

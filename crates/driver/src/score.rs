@@ -34,7 +34,7 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
             // The same code at other residencies is what the mimic compares; the stall model compares
             // different code. A throttle gains no more than the contention that it takes away, and
             // other code is charged for contention that it adds but not credited with what it takes
-            // away: where that pays, the throttle says so (docs/crat.md).
+            // away: where that pays, the throttle says so (docs/regs.md).
             let relative_time = match is_throttle_only(&b.candidate.recipe) {
                 true => (of(b, OptTlp::relative_time) / time_of_default).max(contention),
                 false => p.cycles / default.cycles * contention.max(1.0),

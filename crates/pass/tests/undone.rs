@@ -2,7 +2,7 @@
 //!
 //! Small kernels compute a value, use it, cross a barrier, and compute it again for a second use. The
 //! operation is an exponential, which runs on a unit that nothing else here uses, so the loop-weighted
-//! profile of the machine code counts it. The table of docs/remat.md is what this test finds: it fails
+//! profile of the machine code counts it. The table of docs/regs.md is what this test finds: it fails
 //! where a ptxas does something else. Run it for another version with WARPWRIGHT_TOOLKIT, and with
 //! `--nocapture` to see its table.
 
@@ -150,9 +150,9 @@ fn the_table_of_the_documentation_holds() {
     let ptxas = toolkit.ptxas().expect("ptxas");
     let found = table(&ptxas);
     println!("{found}");
-    let documented = include_str!("../../../docs/remat.md");
+    let documented = include_str!("../../../docs/regs.md");
     assert!(
         documented.contains(&found),
-        "this ptxas does something else than docs/remat.md says:\n{found}"
+        "this ptxas does something else than docs/regs.md says:\n{found}"
     );
 }

@@ -5,7 +5,7 @@
 //! it sees around them, and our passes change that. The checker proves that a rewritten kernel
 //! computes the same PTX values; it cannot know what is fused below. On an H200 19 of 165 rewritten
 //! builds, of eight examples, differed from the default build in the last bits for this reason, all
-//! within their tolerance (docs/crat.md), two of them with equally many operations of each kind.
+//! within their tolerance (docs/regs.md), two of them with equally many operations of each kind.
 //!
 //! So a rewritten build of such a kernel is chosen only where a measurement has compared its outputs
 //! bit for bit. A kernel that was compiled with `-fmad=false` has a rounding modifier on every
