@@ -1,11 +1,67 @@
-//! `(x) + y`: a sum, or a cast of `+y` to the type `x`? The grammar knows no types and may take the
-//! cast, which also changes what belongs together around it. Accessor macros are full of such text.
+//! Two places where the grammar, which knows no types, may misread what stands there.
 //!
-//! So the grammar sees the text without the parentheses where their content is one word that names
-//! no type and an operator follows that is also a sign. Blanks take their place: no other byte moves.
+//! `(x) + y`: a sum, or a cast of `+y` to the type `x`? The grammar may take the cast, which also
+//! changes what belongs together around it. Accessor macros are full of such text. So it sees the
+//! text without the parentheses where their content is one word that names no type and an operator
+//! follows that is also a sign. Blanks take their place: no other byte moves.
+//!
+//! `x < n && y >= 0`: comparisons, or an assignment of `0` to the template `x<n && y>`? So the
+//! grammar sees `>` in the place of `<` where no name of a template stands before it: the two bind
+//! as tightly, and what is made of the tree takes the operators from the text itself.
 
-/// The text for the grammar, if it is another one.
-pub(crate) fn resolved(text: &str, is_type: impl Fn(&str) -> bool) -> Option<String> {
+use crate::diag::Span;
+
+/// Words before `<` that begin the arguments of a template.
+const TEMPLATES: [&str; 6] = [
+    "template",
+    "static_cast",
+    "reinterpret_cast",
+    "const_cast",
+    "dynamic_cast",
+    "include",
+];
+
+/// The text for the grammar, if it is another one. Comparisons are looked at inside `bodies`.
+pub(crate) fn resolved(
+    text: &str,
+    bodies: &[Span],
+    is_type: impl Fn(&str) -> bool,
+    is_template: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut out = casts(text, is_type);
+    for body in bodies {
+        for at in body.clone() {
+            if bytes.get(at) != Some(&b'<') || !is_less(bytes, at, &is_template) {
+                continue;
+            }
+            out.get_or_insert_with(|| bytes.to_vec())[at] = b'>';
+        }
+    }
+    // Only parentheses became blanks and signs other signs, so this is text as before.
+    String::from_utf8(out?).ok()
+}
+
+/// Is `<` at a place a comparison?
+fn is_less(bytes: &[u8], at: usize, is_template: &impl Fn(&str) -> bool) -> bool {
+    let neighbour = |at: Option<usize>| at.and_then(|at| bytes.get(at)).copied();
+    let around = [neighbour(at.checked_sub(1)), neighbour(Some(at + 1))];
+    if around.iter().flatten().any(|b| matches!(b, b'<' | b'=')) {
+        return false;
+    }
+    let before = bytes[..at].trim_ascii_end();
+    let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    let length = before.iter().rev().take_while(|b| word(b)).count();
+    let (rest, name) = before.split_at(before.len() - length);
+    if name.is_empty() {
+        return before.last().is_some_and(|b| matches!(b, b')' | b']'));
+    }
+    let name = String::from_utf8_lossy(name);
+    !TEMPLATES.contains(&&*name) && !rest.ends_with(b"::") && !is_template(&name)
+}
+
+/// The text without parentheses that look like casts.
+fn casts(text: &str, is_type: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
     let bytes = text.as_bytes();
     let mut out: Option<Vec<u8>> = None;
     for (open, _) in text.match_indices('(') {
@@ -25,8 +81,7 @@ pub(crate) fn resolved(text: &str, is_type: impl Fn(&str) -> bool) -> Option<Str
         let out = out.get_or_insert_with(|| bytes.to_vec());
         (out[open], out[close]) = (b' ', b' ');
     }
-    // Only parentheses became blanks, so this is text as before.
-    String::from_utf8(out?).ok()
+    out
 }
 
 /// `f (x)`, `if (x)`, `a[0](x)`: the parentheses belong to what stands before them.
@@ -52,7 +107,16 @@ mod tests {
             ("(real)-x + (x + y) * (3)", None),
             ("(x) && (y) / 2 + (z)", None),
         ] {
-            assert_eq!(resolved(text, is_type).as_deref(), expected, "{text}");
+            let found = resolved(text, &[], is_type, |_| false);
+            assert_eq!(found.as_deref(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn comparisons_are_no_templates() {
+        let text = "f(i < n && a[0]<b && k<3>(x) + static_cast<int>(1 << 2) <= s < t)";
+        let found = resolved(text, &[0..text.len()], |_| false, |word| word == "k");
+        let expected = "f(i > n && a[0]>b && k<3>(x) + static_cast<int>(1 << 2) <= s > t)";
+        assert_eq!(found.as_deref(), Some(expected));
     }
 }

@@ -1,26 +1,44 @@
-//! CUDA C: parsed by tree-sitter, lowered into a tree of our own, printed back.
+//! CUDA C: parsed by tree-sitter, lowered into a tree of our own, printed back; and what source
+//! compilers ask of it: types, names, definitions and uses, integers as polynomials.
 //!
 //! A [`File`] keeps its text; only functions that somebody asks for are lowered, so host code and
 //! kernels outside the subset disturb nobody. What is changed is replaced in the text
 //! ([`File::replace`]); everything else stays as it was, to the byte.
+//!
+//! A file is read as it stands, or with what nvcc's preprocessor says of it
+//! ([`File::parse_preprocessed`]): then headers, `-D` and `#if` count as they do for the compiler.
 
+pub mod affine;
 mod ambiguous;
 pub mod ast;
+mod collect;
+pub mod def_use;
+pub mod definitions;
 pub mod diag;
+mod literal;
 mod lower;
 pub mod macros;
+pub mod names;
+mod preprocessed;
 pub mod print;
 #[cfg(test)]
 mod tests;
+mod types;
 
 use std::sync::Arc;
 
-use tree_sitter::{Node, Parser, Tree};
+use tree_sitter::{Parser, Tree};
 
 use crate::ast::{Expr, Function, Ident};
+use crate::definitions::{Alias, Global, Instance, TemplateParameter};
 use crate::diag::{Diagnostic, Source, Span};
 use crate::lower::Lower;
-use crate::macros::{Macro, Macros};
+use crate::macros::Macros;
+use crate::preprocessed::Preprocessed;
+
+pub use literal::Literal;
+pub use preprocessed::marked;
+pub use types::{Scalar, TypeNames};
 
 /// Runs one level of a recursion over nested input; the stack grows with the nesting, which the
 /// parsers limit.
@@ -38,42 +56,78 @@ pub struct File {
     pub source: Source,
     /// Its macros.
     pub macros: Macros,
-    /// Names for types: `typedef double real;`, `using real = double;`.
-    pub aliases: Vec<(String, String)>,
+    /// Names for types.
+    pub aliases: Vec<Alias>,
     /// `#pragma warpwright` lines: what follows these two words, and the whole line.
     pub pragmas: Vec<(String, Span)>,
-    /// The kernels (`__global__` functions with a body), in order.
+    /// The kernels (`__global__` functions with a body) of the file itself, in order.
     pub kernels: Vec<Header>,
-    /// All other functions with a body, in order.
+    /// All other functions with a body, in order; those of headers too.
     pub functions: Vec<Header>,
+    /// Variables and constants outside functions, in order.
+    pub globals: Vec<Global>,
+    /// Uses of templates.
+    pub instances: Vec<Instance>,
+    /// The preprocessor has been asked.
+    pub is_preprocessed: bool,
+    /// Parameters of templates that are types.
+    type_parameters: Vec<String>,
+    /// The file, then its headers.
+    parts: Vec<Part>,
+}
+
+/// A text with its tree.
+#[derive(Clone, Debug)]
+struct Part {
+    text: Arc<str>,
     tree: Tree,
+    /// Where a header is included.
+    place: Option<Span>,
 }
 
 /// A function before anybody looked into it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// Its name.
     pub name: Ident,
-    /// The whole definition.
+    /// The whole definition, without `template <…>`.
     pub span: Span,
+    /// Its parameters, if it is a template.
+    pub template: Option<Vec<TemplateParameter>>,
     /// It is a template, or a member of something.
     pub nested: bool,
+    /// It is a member of something, or a template that is not understood.
+    pub is_member: bool,
+    /// The place in its own text, and which text that is.
+    part: (usize, Span),
 }
 
 impl File {
     /// Reads a file. Only the size can be wrong with it: errors in functions show when the
     /// function is asked for.
     pub fn parse(source: Source) -> Result<File, Diagnostic> {
-        let text = Arc::clone(&source.text);
-        let tree = if text.len() > LARGEST {
-            None
-        } else {
-            tree(&text)
-        };
-        let Some(tree) = tree else {
-            let what = format!("`{}` is too large to be understood", source.name);
-            return Err(Diagnostic::error("cuda::size", what));
-        };
+        File::read(source, None)
+    }
+
+    /// The same with what the preprocessor made of the [`marked`] copy of the text, which stood in a
+    /// file whose path ends in `copy`.
+    pub fn parse_preprocessed(
+        source: Source,
+        copy: &str,
+        output: &str,
+    ) -> Result<File, Diagnostic> {
+        let found = Preprocessed::read(&source.text, copy, output);
+        File::read(source, found)
+    }
+
+    fn read(source: Source, preprocessed: Option<Preprocessed>) -> Result<File, Diagnostic> {
+        let is_preprocessed = preprocessed.is_some();
+        let known = preprocessed.unwrap_or_default();
+        let text = without(&source.text, &known.hidden);
+        let mut texts = vec![(text, None)];
+        for (at, header) in known.headers {
+            texts.push((collect::qualified(&header).into(), Some(at)));
+        }
         let mut file = File {
             source,
             macros: Macros::default(),
@@ -81,14 +135,44 @@ impl File {
             pragmas: Vec::new(),
             kernels: Vec::new(),
             functions: Vec::new(),
-            tree: tree.clone(),
+            globals: Vec::new(),
+            instances: Vec::new(),
+            is_preprocessed,
+            type_parameters: Vec::new(),
+            parts: Vec::new(),
         };
-        file.collect(&text, tree.root_node());
+        for (text, place) in texts {
+            let tree = if text.len() > LARGEST {
+                None
+            } else {
+                tree(&text)
+            };
+            let Some(tree) = tree else {
+                let what = format!("`{}` is too large to be understood", file.source.name);
+                return Err(Diagnostic::error("cuda::size", what));
+            };
+            file.parts.push(Part { text, tree, place });
+        }
+        // Headers come first: what they define holds where they are included.
+        for part in (1..file.parts.len()).chain([0]) {
+            file.collect(part);
+        }
+        if is_preprocessed {
+            file.macros = Macros::new(known.macros);
+        }
         // Now the names of types are known.
-        if let Some(clear) = ambiguous::resolved(&text, |word| file.is_type(word))
-            && let Some(tree) = self::tree(&clear)
-        {
-            file.tree = tree;
+        for part in 0..file.parts.len() {
+            let text = Arc::clone(&file.parts[part].text);
+            let all = file.kernels.iter().chain(&file.functions);
+            let bodies = all.filter(|header| header.part.0 == part);
+            let bodies: Vec<Span> = bodies.map(|header| header.part.1.clone()).collect();
+            let is_type = |word: &str| file.is_type(word);
+            if let Some(clear) =
+                ambiguous::resolved(&text, &bodies, is_type, |word| file.is_template(word))
+                && let Some(tree) = self::tree(&clear)
+            {
+                file.parts[part].tree = tree;
+            }
         }
         Ok(file)
     }
@@ -107,18 +191,30 @@ impl File {
             "void", "bool", "char", "short", "int", "long", "unsigned", "signed", "float",
             "double", "const", "dim3",
         ];
-        known.contains(&first) || first.ends_with("_t")
+        known.contains(&first)
+            || first.ends_with("_t")
+            || self.type_parameters.iter().any(|name| name == word)
+    }
+
+    /// Does a word name a template, as far as this file tells?
+    fn is_template(&self, word: &str) -> bool {
+        let mut all = self.kernels.iter().chain(&self.functions);
+        all.any(|header| header.template.is_some() && header.name.text == word)
+            || word.starts_with(|c: char| c.is_ascii_uppercase())
+                && self.macros.object(word).is_none()
+                && self.global(word, usize::MAX).is_none()
     }
 
     /// The whole of a function.
     pub fn kernel(&self, header: &Header) -> Result<Function, Diagnostic> {
-        let node = self.tree.root_node();
-        let range = &header.span;
+        let (part, range) = &header.part;
+        let part = &self.parts[*part];
+        let node = part.tree.root_node();
         let mut node = node.descendant_for_byte_range(range.start, range.end);
         // The smallest node of the range may be inside or around the definition.
         while let Some(n) = node {
             if n.kind() == "function_definition" && n.byte_range() == *range {
-                return Lower::new(&self.source.text).function(n);
+                return part.lower().function(n);
             }
             node = n.parent();
         }
@@ -126,22 +222,37 @@ impl File {
         Err(Diagnostic::error("cuda::syntax", what).label(header.name.span.clone(), "this kernel"))
     }
 
-    /// What a name of a type stands for; names that the file does not define stand for themselves.
+    /// The definition outside functions that a name means at a place; none where it is not known
+    /// which one the compiler sees.
+    pub fn global(&self, name: &str, at: usize) -> Option<&Global> {
+        let before = self.globals.iter();
+        let mut before = before.filter(|g| g.name.text == name && g.name.span.start <= at);
+        let found = before.next()?;
+        // A declaration and its definition, or two choices of the preprocessor.
+        (before.next().is_none() && !found.conditional).then_some(found)
+    }
+
+    /// The uses of a template.
+    pub fn instances_of<'a>(&'a self, header: &'a Header) -> impl Iterator<Item = &'a Instance> {
+        let name = &header.name.text;
+        self.instances.iter().filter(move |i| i.name.text == *name)
+    }
+
+    /// What a name of a type stands for; names that the file does not define stand for themselves,
+    /// and so do those for which the preprocessor would have to choose.
     pub fn type_named(&self, name: &str) -> String {
         let mut name = name.to_owned();
         // Each definition is followed once, so a name that means itself ends the search.
-        for _ in 0..self.aliases.len() + self.macros.iter().count() {
-            let alias = self.aliases.iter().find(|(n, _)| *n == name);
-            let object = self
-                .macros
-                .iter()
-                .find(|m| m.name == name && m.parameters.is_none());
-            let meaning = alias
-                .map(|a| a.1.clone())
-                .or(object.and_then(|m| m.body.clone()));
+        for _ in 0..=self.aliases.len() + 32 {
+            let mut aliases = self.aliases.iter().filter(|a| a.name == name);
+            let meaning = match (aliases.next(), aliases.next()) {
+                (Some(alias), None) if !alias.conditional => Some(alias.ty.clone()),
+                (Some(_), _) => None,
+                (None, _) => self.macros.object(&name).map(str::to_owned),
+            };
             match meaning {
-                Some(meaning) => name = meaning,
-                None => break,
+                Some(meaning) if meaning != name => name = meaning,
+                _ => break,
             }
         }
         name
@@ -161,61 +272,30 @@ impl File {
         out.push_str(self.source.text.get(at..).unwrap_or(""));
         out
     }
+}
 
-    /// Finds macros, pragmas and kernels, in the order of the text.
-    fn collect(&mut self, text: &str, root: Node<'_>) {
-        let mut stack = vec![root];
-        while let Some(node) = stack.pop() {
-            match node.kind() {
-                "preproc_def" | "preproc_function_def" => {
-                    self.macros.0.extend(definition(text, node));
-                }
-                "preproc_call" => self.directive(text, node),
-                "type_definition" => self.aliases.extend(alias(text, node, "declarator")),
-                "alias_declaration" => self.aliases.extend(alias(text, node, "name")),
-                "function_definition" => self.function(text, node),
-                _ => {}
-            }
-            let mut cursor = node.walk();
-            let children: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
-            stack.extend(children.into_iter().rev());
+impl Part {
+    fn lower(&self) -> Lower<'_> {
+        match &self.place {
+            None => Lower::new(&self.text),
+            Some(place) => Lower::at(&self.text, place.clone()),
         }
     }
+}
 
-    fn function(&mut self, text: &str, node: Node<'_>) {
-        let mut cursor = node.walk();
-        let kernel = node.children(&mut cursor).any(|c| c.kind() == "__global__");
-        let list = match kernel {
-            true => &mut self.kernels,
-            false => &mut self.functions,
-        };
-        list.extend(header(text, node));
+/// A text with blanks in place of some parts of it; its lines stay.
+fn without(text: &Arc<str>, hidden: &[Span]) -> Arc<str> {
+    if hidden.is_empty() {
+        return Arc::clone(text);
     }
-
-    fn directive(&mut self, text: &str, node: Node<'_>) {
-        let word = |name: &str| {
-            let node = node.child_by_field_name(name)?;
-            text.get(node.byte_range())
-        };
-        let (Some(directive), Some(argument)) = (word("directive"), word("argument")) else {
-            return;
-        };
-        let line = text.get(node.byte_range()).unwrap_or("").trim_end().len();
-        let span = node.start_byte()..node.start_byte() + line;
-        let argument = argument.trim();
-        if directive.ends_with("undef") {
-            self.macros.0.push(Macro {
-                name: argument.to_owned(),
-                parameters: None,
-                body: None,
-                span,
-            });
-        } else if directive.ends_with("pragma")
-            && let Some(rest) = argument.strip_prefix("warpwright")
-        {
-            self.pragmas.push((rest.trim().to_owned(), span));
+    let mut bytes = text.as_bytes().to_vec();
+    for byte in hidden.iter().flat_map(|span| span.clone()) {
+        if !matches!(bytes[byte], b'\n' | b'\r') {
+            bytes[byte] = b' ';
         }
     }
+    // Whole lines became blanks, so this is text as before.
+    String::from_utf8(bytes).map_or_else(|_| Arc::clone(text), Arc::from)
 }
 
 /// tree-sitter's tree of a text.
@@ -231,7 +311,8 @@ fn tree(text: &str) -> Option<Tree> {
 fn parse_expr(text: &str, place: Span, is_type: impl Fn(&str) -> bool) -> Option<Expr> {
     // Parentheses decide between an expression and a declaration.
     let whole = format!("void f() {{ return ({text}\n); }}");
-    let clear = ambiguous::resolved(&whole, is_type);
+    let all = 0..whole.len();
+    let clear = ambiguous::resolved(&whole, &[all], is_type, |_| false);
     let tree = tree(clear.as_deref().unwrap_or(&whole))?;
     let root = tree.root_node();
     if root.has_error() {
@@ -249,71 +330,4 @@ fn parse_expr(text: &str, place: Span, is_type: impl Fn(&str) -> bool) -> Option
     }
     let inner = paren.named_child(0).filter(|n| n.kind() != "comment")?;
     Lower::at(&whole, place).expr(inner).ok()
-}
-
-/// A name for a type, and the type.
-fn alias(text: &str, node: Node<'_>, name: &str) -> Option<(String, String)> {
-    let name = text.get(node.child_by_field_name(name)?.byte_range())?;
-    let ty = text.get(node.child_by_field_name("type")?.byte_range())?;
-    Some((name.to_owned(), ty.trim().to_owned()))
-}
-
-fn definition(text: &str, node: Node<'_>) -> Option<Macro> {
-    let name = text.get(node.child_by_field_name("name")?.byte_range())?;
-    let value = node.child_by_field_name("value");
-    let body = value.and_then(|v| text.get(v.byte_range())).unwrap_or("");
-    let parameters = node.child_by_field_name("parameters").map(|list| {
-        let mut cursor = list.walk();
-        let names = list.named_children(&mut cursor);
-        let names = names.filter_map(|n| text.get(n.byte_range()));
-        names.map(str::to_owned).collect()
-    });
-    let line = text.get(node.byte_range())?.trim_end().len();
-    Some(Macro {
-        name: name.to_owned(),
-        parameters,
-        body: Some(
-            without_comments(&body.replace("\\\n", " "))
-                .trim()
-                .to_owned(),
-        ),
-        span: node.start_byte()..node.start_byte() + line,
-    })
-}
-
-/// The body of a macro without what the preprocessor removes.
-fn without_comments(body: &str) -> String {
-    let (mut out, mut rest) = (String::new(), body);
-    while let Some(at) = rest.find("/*") {
-        out.push_str(&rest[..at]);
-        out.push(' ');
-        rest = rest[at..]
-            .find("*/")
-            .map_or("", |end| &rest[at + end + 2..]);
-    }
-    let line = rest.find("//").map_or(rest, |at| &rest[..at]);
-    out.push_str(line);
-    out
-}
-
-fn header(text: &str, node: Node<'_>) -> Option<Header> {
-    let declarator = node.child_by_field_name("declarator")?;
-    let name = declarator.child_by_field_name("declarator")?;
-    let nested = node.parent().is_some_and(|p| {
-        !matches!(
-            p.kind(),
-            "translation_unit"
-                | "linkage_specification"
-                | "declaration_list"
-                | "namespace_definition"
-        )
-    });
-    Some(Header {
-        name: Ident {
-            text: text.get(name.byte_range())?.to_owned(),
-            span: name.byte_range(),
-        },
-        span: node.byte_range(),
-        nested,
-    })
 }

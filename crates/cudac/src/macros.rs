@@ -5,6 +5,8 @@
 //! `a + b` without parentheses inside a product would fall apart, so that is refused. `#`, `##` and
 //! variable arguments are refused as well.
 
+use std::collections::BTreeMap;
+
 use crate::ast::{Expr, ExprKind};
 use crate::diag::{Diagnostic, Span};
 use crate::parse_expr;
@@ -18,28 +20,64 @@ pub struct Macro {
     pub parameters: Option<Vec<String>>,
     /// Its body; none after `#undef`.
     pub body: Option<String>,
-    /// The whole line.
+    /// The whole line; that of the `#include` for a macro of a header.
     pub span: Span,
+    /// It stands inside an `#if` that nobody decided.
+    pub conditional: bool,
 }
 
 /// The macros of a file in the order of the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Macros(pub(crate) Vec<Macro>);
+pub struct Macros {
+    all: Vec<Macro>,
+    by_name: BTreeMap<String, Vec<usize>>,
+}
 
 /// Most bytes of an expanded use.
 const LONGEST: usize = 1 << 16;
 
 impl Macros {
+    pub(crate) fn new(all: Vec<Macro>) -> Macros {
+        let mut macros = Macros::default();
+        macros.extend(all);
+        macros
+    }
+
+    pub(crate) fn extend(&mut self, more: impl IntoIterator<Item = Macro>) {
+        for found in more {
+            let same_name = self.by_name.entry(found.name.clone()).or_default();
+            same_name.push(self.all.len());
+            self.all.push(found);
+        }
+    }
+
     /// All definitions.
     pub fn iter(&self) -> impl Iterator<Item = &Macro> {
-        self.0.iter()
+        self.all.iter()
+    }
+
+    /// Those of a name, in order.
+    fn named(&self, name: &str) -> impl DoubleEndedIterator<Item = &Macro> {
+        let numbers = self.by_name.get(name).into_iter().flatten();
+        numbers.filter_map(|n| self.all.get(*n))
+    }
+
+    /// The body of a macro without parameters that is defined once.
+    pub(crate) fn object(&self, name: &str) -> Option<&str> {
+        let mut named = self.named(name);
+        let only = named
+            .next()
+            .filter(|m| m.parameters.is_none() && !m.conditional)?;
+        if named.next().is_some() {
+            return None;
+        }
+        only.body.as_deref()
     }
 
     /// The definition of a name that holds at a place.
     pub fn get(&self, name: &str, at: usize) -> Option<&Macro> {
-        let before = self.0.iter().rev();
-        let mut found = before.filter(|m| m.name == name && m.span.start <= at);
-        found.next().filter(|m| m.body.is_some())
+        let mut before = self.named(name).rev().filter(|m| m.span.start <= at);
+        before.next().filter(|m| m.body.is_some())
     }
 
     /// What a name or a call means if it is a macro, expanded once.
@@ -57,6 +95,12 @@ impl Macros {
         let Some(found) = self.get(name, expr.span.start) else {
             return Expanded::NoMacro;
         };
+        let choice = self.named(name).find(|m| m.conditional);
+        if let Some(choice) = choice {
+            let what = format!("what `{name}` means depends on the preprocessor");
+            let problem = self.problem(what, expr, choice);
+            return Expanded::Problem(problem.help("nvcc is needed to decide it"));
+        }
         let body = found.body.as_deref().unwrap_or("");
         let text = match (&found.parameters, arguments) {
             (None, None) => body.to_owned(),

@@ -179,3 +179,66 @@ fn deep_nesting_is_an_error_and_no_crash() {
             .all(|header| file.kernel(header).is_err())
     );
 }
+
+#[test]
+fn definitions_and_uses_of_variables() {
+    let file = file(
+        "__global__ void f(float *a, int n) { int idx = 0; float x; \
+         for (int k = 0; k < n; ++k) { float y = a[idx]; x = y; idx += n; a[k] = x; } }",
+    );
+    let function = file.kernel(&file.kernels[0]).unwrap();
+    let ast::StmtKind::For(parts) = &function.body.statements[2].kind else {
+        panic!("no loop");
+    };
+    let sites = def_use::DefUse::of_loop(parts);
+    assert_eq!(sites.carried().collect::<Vec<_>>(), ["idx", "x"]);
+    let idx = sites.sites("idx").unwrap();
+    assert_eq!((idx.assigned.len(), idx.read.len()), (1, 2));
+    assert_eq!(sites.sites("k").unwrap().declared.len(), 1);
+    assert_eq!(sites.sites("a").unwrap().read.len(), 2);
+    let whole = def_use::DefUse::of(&function.body);
+    assert_eq!(whole.carried().count(), 0);
+}
+
+#[test]
+fn globals_templates_and_their_uses() {
+    let file = file(
+        "constexpr int NX = 512, NY = NX * 2;\n__constant__ float w[3];\nfloat free;\n\
+         enum { R = 4, S };\n#ifdef A\nconst int M = 1;\n#endif\n\
+         template <typename T, int W = 2> __global__ void k(T *a) { a[0] = (T)W + 1; }\n\
+         template <typename T> __device__ T twice(T x) { return 2 * x; }\n\
+         void host() { k<float, R><<<1, 2>>>(p); k<<<1, 2>>>(p); const int inside = 3; }\n",
+    );
+    let fixed = |name: &str| {
+        file.global(name, usize::MAX)
+            .map(definitions::Global::is_fixed)
+    };
+    assert_eq!(["NX", "NY", "R", "S"].map(fixed), [Some(true); 4]);
+    assert_eq!([fixed("w"), fixed("free")], [Some(false); 2]);
+    assert_eq!([fixed("M"), fixed("inside")], [None; 2]);
+    assert_eq!(file.global("NX", 3), None);
+    let kernel = &file.kernels[0];
+    let parameters = kernel.template.as_ref().unwrap();
+    assert_eq!(parameters.len(), 2);
+    assert!(parameters[0].ty.is_none() && parameters[1].default.is_some());
+    let given: Vec<_> = file
+        .instances_of(kernel)
+        .map(|i| i.arguments.as_ref())
+        .collect();
+    assert_eq!(
+        given.iter().map(|a| a.map(Vec::len)).collect::<Vec<_>>(),
+        [Some(2), None]
+    );
+    // A cast, though `T` is no type of C.
+    let function = file.kernel(kernel).unwrap();
+    let printed = print::function(&function);
+    assert!(printed.contains("(T)W + 1"), "{printed}");
+    assert!(kernel.nested && !kernel.is_member && file.functions[0].template.is_some());
+}
+
+#[test]
+fn macros_under_a_choice_are_not_decided_here() {
+    let file = file("#if X\n#define N 1\n#else\n#define N 2\n#endif\nint a = N;\n");
+    let expr = parse_expr("N", 60..61, |_| false).unwrap();
+    assert!(matches!(file.expand(&expr), Expanded::Problem(_)));
+}

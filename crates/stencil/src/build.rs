@@ -109,7 +109,36 @@ impl Builder {
             extents,
             read: false,
             written: false,
+            variable: false,
         })
+    }
+
+    /// An array that is a variable of the source file.
+    pub(crate) fn variable(&mut self, array: ArrayId) {
+        self.stencil.arrays[array].variable = true;
+    }
+
+    /// How many threads along each axis of a block the source presumes.
+    pub(crate) fn presume(&mut self, block: [Option<i64>; 3]) {
+        self.stencil.block = block;
+    }
+
+    /// What the points around the domain do. Both are made of the same declarations.
+    pub(crate) fn finish_with_border(self, border: Builder) -> Result<Stencil, Vec<Diagnostic>> {
+        let (uses, others) = (self.uses.clone(), border.uses.clone());
+        let (mut inside, mut around) = (self.finish()?, border.finish()?);
+        let problems = rules::check_border(&inside, &uses, &others);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        for (id, array) in &mut inside.arrays {
+            let other = &mut around.arrays[id];
+            array.read |= other.read;
+            array.written |= other.written;
+            (other.read, other.written) = (array.read, array.written);
+        }
+        inside.border = Some(Box::new(around));
+        Ok(inside)
     }
 
     pub(crate) fn scalar(&mut self, name: &str, element: Element) -> ScalarId {

@@ -114,8 +114,25 @@ pub fn elements(name: &str, extents: &[Extent], sizes: &Sizes) -> Result<i64, Si
     Ok(count)
 }
 
-/// Runs one sweep: every point of the domain, in order.
+/// Runs one sweep: every point of the domain, in order, and those at the border.
 pub fn evaluate(stencil: &Stencil, sizes: &Sizes, data: &mut Data) -> Result<(), SizeError> {
+    let inside: Vec<(i64, i64)> = stencil.dims.values().map(|d| range(d, sizes)).collect();
+    if let Some(border) = &stencil.border {
+        sweep(border, sizes, data, |point| {
+            let within = |(at, (from, to)): (&i64, &(i64, i64))| (*from..*to).contains(at);
+            !point.iter().zip(&inside).all(within)
+        })?;
+    }
+    sweep(stencil, sizes, data, |_| true)
+}
+
+/// Runs the points of a box that are meant.
+fn sweep(
+    stencil: &Stencil,
+    sizes: &Sizes,
+    data: &mut Data,
+    is_meant: impl Fn(&[i64]) -> bool,
+) -> Result<(), SizeError> {
     let mut sweep = Sweep::new(stencil, sizes)?;
     sweep.check(data)?;
     let ranges: Vec<(i64, i64)> = stencil.dims.values().map(|d| range(d, sizes)).collect();
@@ -124,7 +141,9 @@ pub fn evaluate(stencil: &Stencil, sizes: &Sizes, data: &mut Data) -> Result<(),
     }
     let mut point: Vec<i64> = ranges.iter().map(|r| r.0).collect();
     loop {
-        sweep.point(&point, data);
+        if is_meant(&point) {
+            sweep.point(&point, data);
+        }
         // The next point: the last dimension runs fastest.
         let mut dim = point.len();
         loop {

@@ -58,6 +58,11 @@ pub struct Stencil {
     pub statements: Vec<Statement>,
     /// The input permits reassociation (`#pragma warpwright stencil reassociate`, `--fp`).
     pub reassociate: bool,
+    /// What the points of a larger box do that are not in the domain, such as to copy: a stencil
+    /// with the same parameters, arrays and scalars and the same dimensions, but for their margins.
+    pub border: Option<Box<Stencil>>,
+    /// Threads along x, y and z of a block, where the source presumes a number.
+    pub block: [Option<i64>; 3],
 }
 
 /// One dimension of the domain.
@@ -98,6 +103,8 @@ pub struct Array {
     pub read: bool,
     /// Some statement writes it.
     pub written: bool,
+    /// It is no argument but a variable of the source file, such as `__constant__ float w[9];`.
+    pub variable: bool,
 }
 
 /// The floating-point types.
@@ -218,4 +225,17 @@ pub struct Statement {
     pub value: ExprId,
     /// Byte range of the statement in its source, for diagnostics.
     pub span: std::ops::Range<usize>,
+}
+
+impl Stencil {
+    /// What of it no generator writes yet: such a stencil stays as its author wrote it.
+    pub fn unwritten(&self) -> Option<&'static str> {
+        if self.border.is_some() {
+            Some("points at the border that do something else")
+        } else if self.arrays.values().any(|array| array.variable) {
+            Some("arrays that are variables of the file")
+        } else {
+            None
+        }
+    }
 }

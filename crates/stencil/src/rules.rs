@@ -89,6 +89,17 @@ fn too_large(stencil: &Stencil, uses: &[Use], points: &Points) -> Option<Diagnos
     )
 }
 
+/// What is wrong between the points of a domain and those around it: one reads what the other writes.
+pub(super) fn check_border(stencil: &Stencil, inside: &[Use], around: &[Use]) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    for (uses, others) in [(inside, around), (around, inside)] {
+        let read = uses.iter().filter(|used| used.read);
+        problems.extend(read.filter_map(|used| in_place(stencil, used, others)));
+    }
+    problems.truncate(MOST_PROBLEMS);
+    problems
+}
+
 /// Most mistakes that are shown.
 const MOST_PROBLEMS: usize = 5;
 

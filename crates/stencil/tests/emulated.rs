@@ -1,6 +1,9 @@
 //! What a kernel is taken for is what it computes: nvcc compiles it without contraction, the PTX
 //! emulator runs it, and the results are the stencil's values on the host, to the bit. The benchmarks are
 //! taken at small sizes, and so are the accepted kernels of `double` arrays.
+//!
+//! `// launch: GX GY GZ BX BY BZ` in a file says how it is launched, at the first size alone;
+//! `// nvcc: OPTIONS` what nvcc is told. Files of `preprocessed/` need nvcc's preprocessor.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,9 +11,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use warpwright_cudac::File;
 use warpwright_cudac::ast;
 use warpwright_cudac::diag::Source;
+use warpwright_cudac::{File, marked};
 use warpwright_emu::{Emulator, Options, Outcome};
 use warpwright_launch::LaunchFile;
 use warpwright_ptx::Module;
@@ -19,8 +22,8 @@ use warpwright_stencil::extract;
 use warpwright_stencil::ir::{Element, Expr, Function, Stencil};
 use warpwright_toolkit::{FindOptions, NvccJob, Toolkit};
 
-/// All sizes.
-const SIZE: i64 = 12;
+/// All sizes, one after the other: a little more than one tile, and a little more than two.
+const SIZES: [i64; 2] = [12, 19];
 
 /// Threads along x, y and z of a block, where the kernel knows the direction.
 const BLOCK: [i64; 3] = [32, 8, 2];
@@ -28,7 +31,11 @@ const BLOCK: [i64; 3] = [32, 8, 2];
 fn kernels() -> Vec<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for folder in ["tests/stencils/accepted", "../../examples/stencils"] {
+    for folder in [
+        "tests/stencils/accepted",
+        "tests/stencils/preprocessed",
+        "../../examples/stencils",
+    ] {
         let entries = own.join(folder).read_dir().unwrap();
         files.extend(entries.map(|entry| entry.unwrap().path()));
     }
@@ -38,7 +45,7 @@ fn kernels() -> Vec<PathBuf> {
 }
 
 /// The text with small sizes built in, and kernels with plain names.
-fn small(text: &str) -> String {
+fn small(text: &str, size: i64) -> String {
     let lines = text.lines().map(|line| {
         let mut words = line.split(' ');
         let sizes = ["N", "M", "L", "WIDTH", "HEIGHT"];
@@ -46,35 +53,71 @@ fn small(text: &str) -> String {
             (Some("#define"), Some(name), Some(value))
                 if sizes.contains(&name) && value.parse::<i64>().is_ok() =>
             {
-                format!("#define {name} {SIZE}\n")
+                format!("#define {name} {size}\n")
             }
             _ => format!("{line}\n"),
         }
     });
     let text: String = lines.collect();
-    text.replace("__global__", "extern \"C\" __global__")
+    text
+}
+
+/// The words behind a mark of the file.
+fn told<'t>(text: &'t str, mark: &str) -> Option<Vec<&'t str>> {
+    let line = text.lines().find_map(|line| line.strip_prefix(mark))?;
+    Some(line.split_whitespace().collect())
+}
+
+/// Values for the file's own arrays in memory, where the host would have copied them to.
+fn with_memory(text: &str, stencil: &Stencil, data: &Data) -> String {
+    let mut text = text.to_owned();
+    for (id, array) in stencil.arrays.iter().filter(|(_, a)| a.variable) {
+        let lengths = array.extents.iter().map(|e| format!("[{}]", e.add));
+        let declared = format!("{}{};", array.name, lengths.collect::<String>());
+        assert!(text.contains(&declared), "{declared}");
+        let values: Vec<String> = data.arrays[id].iter().map(|v| format!("{v:?}")).collect();
+        let defined = format!(
+            "{} = {{{}}};",
+            declared.trim_end_matches(';'),
+            values.join(", ")
+        );
+        text = text.replace(&declared, &defined);
+    }
+    text
 }
 
 /// The launch of a kernel with these data, and the contents of its buffers by name.
 fn describe(
     text: &str,
+    entry: &str,
     function: &ast::Function,
     stencil: &Stencil,
     data: &Data,
+    size: i64,
 ) -> (String, BTreeMap<String, Vec<u8>>) {
     let cells = stencil.dims.values().map(|d| match d.extent.parameter {
         None => d.extent.add,
-        Some(_) => d.extent.add + SIZE,
+        Some(_) => d.extent.add + size,
     });
     let cells = cells.max().unwrap_or(1);
     // A direction that the kernel does not know has one thread: others would do the same again.
-    let knows = |axis: &str| text.contains(&format!("threadIdx.{axis}"));
-    let block = ["x", "y", "z"].map(knows).map(i64::from);
-    let block = [0, 1, 2].map(|n| 1.max(block[n] * BLOCK[n]));
-    let grid = block.map(|threads| if threads > 1 { cells / threads + 1 } else { 1 });
+    let knows = |what: &str, axis| text.contains(&format!("{what}.{axis}"));
+    let mut block = [1; 3];
+    let mut grid = [1; 3];
+    for (n, axis) in ["x", "y", "z"].into_iter().enumerate() {
+        if knows("threadIdx", axis) {
+            block[n] = stencil.block[n].unwrap_or(BLOCK[n]);
+        }
+        if knows("blockIdx", axis) {
+            grid[n] = cells / block[n] + 1;
+        }
+    }
+    if let Some(told) = told(text, "// launch: ") {
+        let told: Vec<i64> = told.iter().map(|n| n.parse().unwrap()).collect();
+        (grid, block) = ([told[0], told[1], told[2]], [told[3], told[4], told[5]]);
+    }
     let mut toml = format!(
-        "kernel = \"{}\"\n[sizes.small]\nn = {SIZE}\n[launch]\ngrid = {grid:?}\nblock = {block:?}\n",
-        function.name.text,
+        "kernel = \"{entry}\"\n[sizes.small]\nn = {size}\n[launch]\ngrid = {grid:?}\nblock = {block:?}\n",
     );
     let mut files = BTreeMap::new();
     for parameter in &function.parameters {
@@ -96,36 +139,71 @@ fn describe(
         } else if let Some((id, _)) = stencil.scalars.iter().find(|(_, s)| is(&s.name)) {
             let _ = writeln!(toml, "type = \"f64\"\nvalue = {:?}", data.scalars[id]);
         } else {
-            let _ = writeln!(toml, "type = \"s32\"\nvalue = {SIZE}");
+            let _ = writeln!(toml, "type = \"s32\"\nvalue = {size}");
         }
     }
     (toml, files)
 }
 
-fn check(toolkit: &Toolkit, path: &Path) -> Result<bool, String> {
-    let text = small(&std::fs::read_to_string(path).unwrap());
+fn check(
+    toolkit: &Toolkit,
+    path: &Path,
+    size: i64,
+    compiled: &mut BTreeMap<String, String>,
+) -> Result<bool, String> {
+    let text = small(&std::fs::read_to_string(path).unwrap(), size);
+    if size != SIZES[0] && told(&text, "// launch: ").is_some() {
+        return Ok(false);
+    }
     let name = path.file_name().unwrap().to_str().unwrap();
-    let file = File::parse(Source::new(name, text.clone())).unwrap();
-    let header = extract::choose(&file, None).unwrap()[0];
+    let nvcc = toolkit.nvcc().map_err(|e| e.to_string())?;
+    let folder = path.parent().unwrap();
+    let mut job = NvccJob::new(path, "sm_90");
+    job.include_dirs = vec![folder.to_owned()];
+    let options = told(&text, "// nvcc: ").unwrap_or_default();
+    job.extra = options.iter().map(Into::into).collect();
+    let source = Source::new(name, text.clone());
+    let file = if folder.ends_with("preprocessed") {
+        let output = nvcc.preprocess(&job, &marked(&text));
+        let output = output.map_err(|e| e.to_string())?;
+        File::parse_preprocessed(source, name, &output)
+    } else {
+        File::parse(source)
+    };
+    let file = file.unwrap();
+    assert_eq!(file.is_preprocessed, folder.ends_with("preprocessed"));
+    let header = extract::choose(&file, None).map_err(|p| p.render(&file.source))?[0];
     let stencil = extract::extract(&file, header).map_err(|p| p[0].render(&file.source))?;
     let function = file.kernel(header).unwrap();
     let double = stencil.arrays.values().all(|a| a.element == Element::F64);
-    let sizes: Sizes = stencil.parameters.values().map(|_| SIZE).collect();
+    let sizes: Sizes = stencil.parameters.values().map(|_| size).collect();
     let mut data = Data::sample(&stencil, &sizes).unwrap();
     if !double || data.arrays.values().any(|a| a.len() > 100_000) {
         return Ok(false);
     }
-    let (toml, files) = describe(&text, &function, &stencil, &data);
-    evaluate(&stencil, &sizes, &mut data).unwrap();
+    let text = with_memory(&text, &stencil, &data);
 
-    let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("kernel.cu");
-    std::fs::write(&source, text).unwrap();
-    let mut job = NvccJob::new(&source, "sm_90");
-    job.extra = vec!["-fmad=false".into()];
-    let nvcc = toolkit.nvcc().map_err(|e| e.to_string())?;
-    let ptx = nvcc.to_ptx(&job).map_err(|e| e.to_string())?.ptx;
+    let scratch = tempfile::tempdir().unwrap();
+    let source = scratch.path().join("kernel.cu");
+    std::fs::write(&source, &text).unwrap();
+    job.source = &source;
+    job.extra.push("-fmad=false".into());
+    // Many texts are the same at all sizes.
+    let ptx = match compiled.get(&text) {
+        Some(ptx) => ptx.clone(),
+        None => nvcc.to_ptx(&job).map_err(|e| e.to_string())?.ptx,
+    };
+    compiled.insert(text.clone(), ptx.clone());
     let (module, _) = Module::parse(name, &ptx);
+    // The entry whose name, mangled or not, is the kernel's.
+    let entries = ptx.lines().filter_map(|line| line.split(".entry ").nth(1));
+    let mut entries = entries.map(|entry| entry.trim_end_matches(['(', ' ']));
+    let kernel = &header.name.text;
+    let mangled = format!("{}{kernel}", kernel.len());
+    let entry = entries.find(|entry| entry == kernel || entry.contains(&mangled));
+    let entry = entry.ok_or("no such entry in the PTX")?;
+    let (toml, files) = describe(&text, entry, &function, &stencil, &data, size);
+    evaluate(&stencil, &sizes, &mut data).unwrap();
     let launch = LaunchFile::parse(&toml, name).map_err(|e| e.to_string())?;
     let launch = launch.resolve("small", &[]).map_err(|e| e.to_string())?;
     let read = |name: &str| files.get(name).cloned().ok_or_else(|| name.to_owned());
@@ -191,13 +269,16 @@ fn kernels_compute_what_their_stencils_say() {
     let mut wrong = String::new();
     let mut compared = 0;
     for path in kernels() {
-        match check(&toolkit, &path) {
-            Ok(done) => compared += usize::from(done),
-            Err(problem) => {
-                let _ = writeln!(wrong, "{}: {problem}", path.display());
+        let mut compiled = BTreeMap::new();
+        for size in SIZES {
+            match check(&toolkit, &path, size, &mut compiled) {
+                Ok(done) => compared += usize::from(done),
+                Err(problem) => {
+                    let _ = writeln!(wrong, "{}, size {size}: {problem}", path.display());
+                }
             }
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    assert!(compared >= 15, "only {compared} kernels were compared");
+    assert!(compared >= 80, "only {compared} kernels were compared");
 }

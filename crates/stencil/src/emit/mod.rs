@@ -127,6 +127,9 @@ pub fn kernel(stencil: &Stencil, name: &str, options: &Options) -> Result<Kernel
             "a domain of {dims} dimensions; 1 to 3 can be mapped to threads"
         )));
     }
+    if let Some(what) = stencil.unwritten() {
+        return Err(EmitError(what.to_owned()));
+    }
     let points: u64 = options
         .factors
         .iter()

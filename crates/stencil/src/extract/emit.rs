@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::execute::{Action, Trace};
-use super::guard::Bounds;
-use super::poly::Symbol;
+use super::guard::{Bounds, Domain};
+use super::live::{leaves, value_of};
+use super::machine::{Action, Trace};
 use super::pragma::Pragma;
 use super::shape::{Length, Shape};
 use super::value::{Node, NodeKind, Operand};
@@ -14,6 +14,7 @@ use crate::ir::{
 };
 use crate::names::reserved;
 use crate::rules::needed_extent;
+use warpwright_cudac::affine::Symbol;
 use warpwright_cudac::ast::Function;
 use warpwright_cudac::diag::{Diagnostic, Span};
 
@@ -27,7 +28,7 @@ pub(super) fn build(
     pragma: Option<&Pragma>,
 ) -> Result<Stencil, Vec<Diagnostic>> {
     let one = |problem| vec![problem];
-    let mut emit = Emit {
+    let emit = || Emit {
         builder: Builder::new(&function.name.text),
         trace,
         shape,
@@ -36,14 +37,25 @@ pub(super) fn build(
         arrays: BTreeMap::new(),
         scalars: BTreeMap::new(),
     };
-    emit.declare().map_err(one)?;
-    if let Some(pragma) = pragma {
-        emit.pragma(pragma).map_err(one)?;
+    let (inside, around) = emit().domains().map_err(one)?;
+    let build = |domain: &[Range], around: Option<&[Range]>, actions: &[Action]| {
+        let mut emit = emit();
+        emit.declare(domain, around).map_err(one)?;
+        if let Some(pragma) = pragma {
+            emit.pragma(pragma).map_err(one)?;
+        }
+        for action in actions {
+            emit.action(action).map_err(one)?;
+        }
+        Ok::<Builder, Vec<Diagnostic>>(emit.builder)
+    };
+    let stencil = build(&inside, around.as_deref(), &trace.actions)?;
+    match (&trace.border, &around) {
+        (Some(border), Some(around)) => {
+            stencil.finish_with_border(build(around, Some(&inside), &border.actions)?)
+        }
+        _ => stencil.finish(),
     }
-    for action in &trace.actions {
-        emit.action(action).map_err(one)?;
-    }
-    emit.builder.finish()
 }
 
 struct Emit<'a> {
@@ -58,16 +70,17 @@ struct Emit<'a> {
 
 impl Emit<'_> {
     /// Sizes, dimensions, arrays and scalars, those that are used, in the order of the arguments.
-    fn declare(&mut self) -> Built<()> {
-        let domain = self.domain()?;
+    fn declare(&mut self, domain: &[Range], other: Option<&[Range]>) -> Built<()> {
+        self.builder.presume(self.trace.places.block);
         let lengths = self.shape.lengths.iter().flatten().flatten();
-        let ends = domain.iter().map(|d| d.extent.0);
+        let ends = domain.iter().chain(other.unwrap_or(&[]));
+        let ends = ends.map(|d| d.extent.0);
         let used: BTreeSet<usize> = lengths.map(|l| l.0).chain(ends).flatten().collect();
         for size in used {
             let id = self.builder.parameter(&self.trace.sizes[size]);
             self.sizes.insert(size, id);
         }
-        for (&(point, _), known) in self.shape.dims.iter().zip(&domain) {
+        for (&(point, _), known) in self.shape.dims.iter().zip(domain) {
             let id = self.builder.dim(&known.name);
             self.dims.insert(point, id);
             let extent = self.extent(known.extent);
@@ -78,10 +91,18 @@ impl Emit<'_> {
             let Some(lengths) = &self.shape.lengths[number] else {
                 continue;
             };
-            let first = self.first_length(number, &domain);
+            let first = self.first_length(number, domain);
             let mut extents = vec![self.extent(first)];
             extents.extend(lengths.iter().map(|l| self.extent(*l)));
             let id = self.builder.array(&array.name, array.element, extents);
+            if array.variable.is_some() {
+                self.builder.variable(id);
+                // It is used by the name that it has in the file.
+                if self.builder.stencil().arrays[id].name != array.name {
+                    let what = format!("`{}` has a name that cannot be kept", array.name);
+                    return Err(Diagnostic::error("stencil::name", what).help("rename it"));
+                }
+            }
             self.arrays.insert(number, id);
         }
         for scalar in self.used_scalars() {
@@ -100,6 +121,10 @@ impl Emit<'_> {
     /// The length of an array's first dimension, which no pointer tells: that of the points, or as
     /// many components as there are.
     fn first_length(&self, array: usize, domain: &[Range]) -> Length {
+        let variable = self.trace.arrays[array].variable.as_ref();
+        if let Some(first) = variable.and_then(|lengths| lengths.first()) {
+            return (None, *first);
+        }
         let own = self.trace.accesses.iter().zip(&self.shape.accesses);
         let firsts = own.filter(|(raw, _)| raw.array == array);
         let firsts: Vec<_> = firsts.filter_map(|(_, a)| a.first().copied()).collect();
@@ -116,35 +141,46 @@ impl Emit<'_> {
 
     fn used_scalars(&self) -> BTreeSet<usize> {
         let mut used = BTreeSet::new();
-        let mut stack: Vec<&Operand> = Vec::new();
-        for action in &self.trace.actions {
-            match action {
-                Action::Declare(_, _, Some(value), _)
-                | Action::Assign(_, value, _)
-                | Action::Accumulate(_, value, _)
-                | Action::Store(_, _, value, _) => stack.push(value),
-                Action::Declare(_, _, None, _) | Action::Forget(_) => {}
-            }
-        }
-        while let Some(operand) = stack.pop() {
-            let Operand::Node(node) = operand else {
-                continue;
-            };
-            match &node.kind {
-                NodeKind::Scalar(scalar) => {
-                    used.insert(*scalar);
+        let border = self.trace.border.iter().flat_map(|b| &b.actions);
+        for action in self.trace.actions.iter().chain(border) {
+            leaves(value_of(action), &mut |node| {
+                if let NodeKind::Scalar(scalar) = node.kind {
+                    used.insert(scalar);
                 }
-                NodeKind::Neg(a) => stack.push(a),
-                NodeKind::Binary(_, a, b) => stack.extend([&**a, &**b]),
-                NodeKind::Call(_, arguments) => stack.extend(arguments),
-                NodeKind::Number(_) | NodeKind::Local(_) | NodeKind::Load(_) => {}
-            }
+            });
         }
         used
     }
 
+    /// The computed points, and the box around them if its other points do something.
+    fn domains(&self) -> Built<(Vec<Range>, Option<Vec<Range>>)> {
+        let used = Trace::used(&self.trace.actions);
+        let mut inside = self.domain(&self.trace.domain, &used)?;
+        let Some(border) = &self.trace.border else {
+            return Ok((inside, None));
+        };
+        let used = Trace::used(&border.actions);
+        let mut around = self.domain(&border.domain, &used)?;
+        for (inside, around) in inside.iter_mut().zip(&mut around) {
+            if inside.extent.0 != around.extent.0 {
+                let what = format!(
+                    "`{}` has one size inside and another at the border",
+                    inside.name
+                );
+                return Err(Diagnostic::error("stencil::border", what));
+            }
+            // Both are parts of the same arrays.
+            let add = inside.extent.1.max(around.extent.1);
+            for range in [inside, around] {
+                range.high += add - range.extent.1;
+                range.extent.1 = add;
+            }
+        }
+        Ok((inside, Some(around)))
+    }
+
     /// The points along each dimension.
-    fn domain(&self) -> Built<Vec<Range>> {
+    fn domain(&self, domain: &Domain, used: &BTreeSet<usize>) -> Built<Vec<Range>> {
         let mut out = Vec::new();
         let mut names = BTreeSet::new();
         for (position, &(point, shift)) in self.shape.dims.iter().enumerate() {
@@ -158,11 +194,11 @@ impl Emit<'_> {
             });
             names.insert(name.clone());
             let none = Bounds::default();
-            let bounds = self.trace.domain.get(&point).unwrap_or(&none);
+            let bounds = domain.get(&point).unwrap_or(&none);
             let (end, span) = self.end(&name, bounds)?;
             let end = (end.0, end.1.saturating_add(shift));
             let low = bounds.low.saturating_add(shift);
-            out.push(self.range(name, point, shift, low, end, &span)?);
+            out.push(self.range((name, point, shift), low, end, used, &span)?);
         }
         Ok(out)
     }
@@ -200,14 +236,14 @@ impl Emit<'_> {
     /// its accesses need, and as long as the size in the bound.
     fn range(
         &self,
-        name: String,
-        point: Symbol,
-        shift: i64,
+        (name, point, shift): (String, Symbol, i64),
         low: i64,
         end: Length,
+        used: &BTreeSet<usize>,
         span: &Span,
     ) -> Built<Range> {
-        let along = self.shape.accesses.iter().flatten();
+        let own = self.shape.accesses.iter().enumerate();
+        let along = own.filter(|(n, _)| used.contains(n)).flat_map(|(_, a)| a);
         let offsets = along
             .filter(|(p, _)| *p == Some(point))
             .map(|(_, o)| o - shift);
@@ -360,6 +396,11 @@ impl Emit<'_> {
                         .label(node.span.clone(), "no value"));
                 }
             },
+            NodeKind::Carried(name) => {
+                let what = format!("`{name}` is carried from one point to the next");
+                return Err(Diagnostic::error("stencil::carried", what)
+                    .label(node.span.clone(), "used here"));
+            }
             NodeKind::Load(access) => {
                 let access = self.access(*access)?;
                 self.builder.load(access, node.span.clone())

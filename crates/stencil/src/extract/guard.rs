@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::execute::Machine;
-use super::poly::{Poly, Symbol};
+use super::machine::{Machine, Var};
 use super::value::Val;
-use warpwright_cudac::ast::{Expr, ExprKind};
+use warpwright_cudac::Scalar;
+use warpwright_cudac::affine::{Poly, Relation, Symbol, Test};
+use warpwright_cudac::ast::{Expr, ExprKind, Type};
 use warpwright_cudac::diag::{Diagnostic, Span};
 
 /// The values of one point symbol.
@@ -15,49 +16,69 @@ pub(super) struct Bounds {
     pub(super) low: i64,
     /// Each is one past the last one; the smallest counts.
     pub(super) ends: Vec<(Poly, Span)>,
+    /// Single values that are left out.
+    pub(super) without: Vec<(Poly, Span)>,
+}
+
+impl Bounds {
+    /// Takes single values off the two ends; one in the middle is no box.
+    fn settle(&mut self) -> Result<(), Diagnostic> {
+        let one = Poly::constant(1);
+        loop {
+            let mut left = Vec::new();
+            let before = self.without.len();
+            for (value, span) in std::mem::take(&mut self.without) {
+                let next = value.plus(&one, 1);
+                if value.as_constant() == Some(self.low) {
+                    self.low += 1;
+                } else if self.ends.iter().any(|(end, _)| Some(end) == next.as_ref()) {
+                    self.ends.push((value, span));
+                } else if value.as_constant().is_none_or(|value| value >= self.low) {
+                    left.push((value, span));
+                }
+            }
+            self.without = left;
+            match self.without.first() {
+                None => return Ok(()),
+                Some((_, span)) if self.without.len() == before => return Err(not_a_box(span)),
+                Some(_) => {}
+            }
+        }
+    }
 }
 
 /// All bounds that hold where the statements stand.
 pub(super) type Domain = BTreeMap<Symbol, Bounds>;
 
-/// What a condition says.
-pub(super) enum Condition {
-    /// It is always true, or never.
-    Known(bool),
-    /// It holds where all of these are at least zero.
-    All(Vec<(Poly, Span)>),
-}
-
 impl Machine<'_> {
-    /// A condition, or its opposite.
-    pub(super) fn condition(
-        &mut self,
-        cond: &Expr,
-        opposite: bool,
-    ) -> Result<Condition, Diagnostic> {
-        crate::with_stack(|| self.condition_of(cond, opposite))
+    /// What a condition says about places and sizes.
+    pub(super) fn condition(&mut self, cond: &Expr) -> Result<Test, Diagnostic> {
+        crate::with_stack(|| self.condition_of(cond))
     }
 
-    fn condition_of(&mut self, cond: &Expr, opposite: bool) -> Result<Condition, Diagnostic> {
+    fn condition_of(&mut self, cond: &Expr) -> Result<Test, Diagnostic> {
         let cond = self.expanded(cond)?;
         let cond = cond.bare();
         match &cond.kind {
-            ExprKind::Bool(value) => Ok(Condition::Known(*value != opposite)),
-            ExprKind::Unary(op, inner) if op == "!" => self.condition(inner, !opposite),
-            ExprKind::Binary(op, a, b) if matches!(&**op, "&&" | "&" | "||" | "|") => {
-                let a = self.condition(a, opposite)?;
-                let b = self.condition(b, opposite)?;
-                // `!(a || b)` is `!a && !b`.
-                let both = op.starts_with('&') != opposite;
-                join(a, b, both, &cond.span)
+            ExprKind::Bool(value) => Ok(Test::Known(*value)),
+            ExprKind::Unary(op, inner) if op == "!" => {
+                let test = self.condition(inner)?;
+                test.opposite().ok_or_else(|| divergent(&cond.span))
             }
-            ExprKind::Binary(op, a, b) => match comparison(op, opposite) {
-                Some(op) => self.compare(op, a, b, &cond.span),
-                None => Err(divergent(&cond.span)),
-            },
+            ExprKind::Binary(op, a, b) if matches!(&**op, "&&" | "&" | "||" | "|") => {
+                let (a, b) = (self.condition(a)?, self.condition(b)?);
+                Ok(a.join(b, op.starts_with('&')))
+            }
+            ExprKind::Binary(op, a, b) if is_comparison(op) => self.compare(op, a, b, &cond.span),
+            ExprKind::Name(name) if matches!(self.variable(name), Some(Var::Test(_))) => {
+                match self.variable(name) {
+                    Some(Var::Test(test)) => Ok(test.clone()),
+                    _ => Err(divergent(&cond.span)),
+                }
+            }
             _ => match self.value(cond)? {
                 Val::Int(value) => match value.as_constant() {
-                    Some(value) => Ok(Condition::Known((value != 0) != opposite)),
+                    Some(value) => Ok(Test::Known(value != 0)),
                     None => Err(divergent(&cond.span)),
                 },
                 _ => Err(divergent(&cond.span)),
@@ -65,50 +86,108 @@ impl Machine<'_> {
         }
     }
 
-    fn compare(
-        &mut self,
-        op: &str,
-        a: &Expr,
-        b: &Expr,
-        span: &Span,
-    ) -> Result<Condition, Diagnostic> {
+    fn compare(&mut self, op: &str, a: &Expr, b: &Expr, span: &Span) -> Result<Test, Diagnostic> {
+        let is_unsigned = self.is_unsigned(a) || self.is_unsigned(b);
         let (Val::Int(a), Val::Int(b)) = (self.value(a)?, self.value(b)?) else {
             return Err(divergent(span));
         };
-        let too_large = || divergent(span);
-        let difference = a.plus(&b, -1).ok_or_else(too_large)?;
-        let below = b.plus(&a, -1).ok_or_else(too_large)?;
-        let one = Poly::constant(1);
-        let positive = match op {
-            "<" => below.plus(&one, -1),
-            "<=" => Some(below),
-            ">" => difference.plus(&one, -1),
-            ">=" => Some(difference),
-            _ => {
-                return match difference.as_constant() {
-                    Some(value) => Ok(Condition::Known((value == 0) == (op == "=="))),
-                    None => Err(divergent(span)),
-                };
+        if is_unsigned && !matches!(op, "==" | "!=") {
+            for side in [&a, &b] {
+                self.not_negative(side, span)?;
             }
-        };
-        let positive = positive.ok_or_else(too_large)?;
-        Ok(match positive.as_constant() {
-            Some(value) => Condition::Known(value >= 0),
-            None => Condition::All(vec![(positive, span.clone())]),
+        }
+        let (a, b) = (self.placed(a), self.placed(b));
+        let test = Test::of(op, &a, &b, span).ok_or_else(|| divergent(span))?;
+        Ok(match test {
+            Test::Compare(relation, value, span) => {
+                Test::compare(relation, self.placed(value), span)
+            }
+            test => test,
         })
     }
 
-    /// Takes bounds into the domain.
-    pub(super) fn restrict(&mut self, bounds: Vec<(Poly, Span)>) -> Result<(), Diagnostic> {
-        for (bound, span) in bounds {
-            self.bound(&bound, &span)?;
+    /// Without a sign, a place minus something is no small number below zero but a very large one.
+    fn not_negative(&self, side: &Poly, span: &Span) -> Result<(), Diagnostic> {
+        let least = |symbol| {
+            let bounds = self.domain.get(&symbol);
+            Some(bounds.map_or(0, |bounds| bounds.low.max(0)))
+        };
+        let grows = side.points().iter().all(|point| {
+            let by = side.coefficient(*point).and_then(|c| c.as_constant());
+            by.is_some_and(|by| by >= 0)
+        });
+        let depends = !side.points().is_empty() || side.is_raw();
+        if !depends || side.never_negative() {
+            return Ok(());
+        }
+        let sizes = side.symbols().iter().any(|s| matches!(s, Symbol::Size(_)));
+        if grows && !sizes && side.evaluate(least).is_some_and(|least| least >= 0) {
+            return Ok(());
+        }
+        let what = "a place without a sign is compared after something was taken off it";
+        Err(Diagnostic::error("stencil::unsigned", what)
+            .label(span.clone(), "below zero it is a very large number")
+            .help("declare the place as `int`"))
+    }
+
+    /// Has the type of an expression no sign, as far as it matters?
+    pub(super) fn is_unsigned(&self, expr: &Expr) -> bool {
+        match &expr.bare().kind {
+            ExprKind::Name(name) => self.unsigned.contains(name),
+            ExprKind::Member(..) => true,
+            ExprKind::Number(text) => {
+                !text.contains('.') && text.contains(['u', 'U']) && !text.contains(['x', 'X'])
+            }
+            ExprKind::Cast(_, ty, _) => self.unsigned_type(ty),
+            ExprKind::Unary(_, inner) => self.is_unsigned(inner),
+            ExprKind::Binary(op, a, _) if matches!(&**op, "<<" | ">>") => self.is_unsigned(a),
+            ExprKind::Binary(_, a, b) | ExprKind::Conditional(_, a, b) => {
+                self.is_unsigned(a) || self.is_unsigned(b)
+            }
+            ExprKind::Call(_, arguments) => arguments.iter().any(|a| self.is_unsigned(a)),
+            _ => false,
+        }
+    }
+
+    pub(super) fn unsigned_type(&self, ty: &Type) -> bool {
+        let scalar = self.file.scalar(ty, &self.types);
+        matches!(scalar, Some(Scalar::Integer(32 | 64, false)))
+    }
+
+    pub(super) fn note_sign(&mut self, name: &str, is_unsigned: bool) {
+        if is_unsigned {
+            self.unsigned.insert(name.to_owned());
+        } else {
+            self.unsigned.remove(name);
+        }
+    }
+
+    /// Takes a test into the domain, if it is a conjunction of bounds.
+    pub(super) fn restrict(&mut self, test: &Test, span: &Span) -> Result<(), Diagnostic> {
+        let bounds = test.conjuncts().ok_or_else(|| not_a_box(span))?;
+        for (relation, value, span) in bounds {
+            self.bound(relation, value, span)?;
         }
         Ok(())
     }
 
-    /// `bound >= 0`
-    fn bound(&mut self, bound: &Poly, span: &Span) -> Result<(), Diagnostic> {
-        let bound = bound.clone().with_places();
+    /// Would [`Machine::restrict`] take a test?
+    pub(super) fn is_box(&self, test: &Test) -> bool {
+        let mut side = self.clone();
+        side.restrict(test, &(0..0)).is_ok() && side.settled().is_ok()
+    }
+
+    /// The domain once single points at its edges are taken off.
+    pub(super) fn settled(&self) -> Result<Domain, Diagnostic> {
+        let mut domain = self.domain.clone();
+        for bounds in domain.values_mut() {
+            bounds.settle()?;
+        }
+        Ok(domain)
+    }
+
+    /// `bound >= 0`, or `bound != 0`
+    fn bound(&mut self, relation: Relation, bound: &Poly, span: &Span) -> Result<(), Diagnostic> {
         if bound.is_raw() {
             let what = "the condition is not on the place of the point";
             return Err(Diagnostic::error("stencil::guard", what)
@@ -128,6 +207,22 @@ impl Machine<'_> {
         };
         let sign = bound.coefficient(point).and_then(|c| c.as_constant());
         let symbol = Poly::symbol(point);
+        match relation {
+            Relation::Zero => return Err(not_a_box(span)),
+            Relation::NotZero => {
+                // point + rest != 0, or -point + rest != 0
+                let sign = sign
+                    .filter(|s| s.abs() == 1)
+                    .ok_or_else(|| not_a_box(span))?;
+                let rest = bound.plus(&symbol, -sign);
+                let other = rest.and_then(|rest| Poly::default().plus(&rest, -sign));
+                let other = other.ok_or_else(|| not_a_box(span))?;
+                let bounds = self.domain.entry(point).or_default();
+                bounds.without.push((other, span.clone()));
+                return Ok(());
+            }
+            Relation::NotNegative => {}
+        }
         match sign {
             Some(1) => {
                 let low = bound.plus(&symbol, -1).and_then(|rest| rest.as_constant());
@@ -158,39 +253,11 @@ impl Machine<'_> {
     }
 }
 
-/// An operator that compares, or its opposite.
-fn comparison(op: &str, opposite: bool) -> Option<&'static str> {
-    let pairs = [
-        ("<", ">="),
-        ("<=", ">"),
-        (">", "<="),
-        (">=", "<"),
-        ("==", "!="),
-        ("!=", "=="),
-    ];
-    let (same, other) = pairs.into_iter().find(|(same, _)| *same == op)?;
-    Some(if opposite { other } else { same })
+fn is_comparison(op: &str) -> bool {
+    matches!(op, "<" | "<=" | ">" | ">=" | "==" | "!=")
 }
 
-fn join(a: Condition, b: Condition, both: bool, span: &Span) -> Result<Condition, Diagnostic> {
-    Ok(match (a, b) {
-        // `true && x` is `x`, `true || x` is true.
-        (Condition::Known(value), other) | (other, Condition::Known(value)) => {
-            if value == both {
-                other
-            } else {
-                Condition::Known(value)
-            }
-        }
-        (Condition::All(mut a), Condition::All(b)) if both => {
-            a.extend(b);
-            Condition::All(a)
-        }
-        _ => return Err(not_a_box(span)),
-    })
-}
-
-fn divergent(span: &Span) -> Diagnostic {
+pub(super) fn divergent(span: &Span) -> Diagnostic {
     Diagnostic::error(
         "stencil::divergent",
         "the condition is not a bounds test, so points compute different things",
@@ -199,7 +266,7 @@ fn divergent(span: &Span) -> Diagnostic {
     .help("compute with `fmin`, `fmax` or masks in arrays instead")
 }
 
-fn not_a_box(span: &Span) -> Diagnostic {
+pub(super) fn not_a_box(span: &Span) -> Diagnostic {
     Diagnostic::error("stencil::guard", "the points are not a rectangular box")
         .label(span.clone(), "not a bound of one iterator")
         .help("a guard is a conjunction of comparisons such as `i >= 1 && i < N - 1`")

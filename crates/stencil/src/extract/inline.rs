@@ -1,13 +1,12 @@
 //! Small functions of the same file, put in the place of their calls: those that are one `return`,
 //! after integers and pointers with names.
 
-use std::collections::BTreeMap;
-
-use super::execute::{Action, Machine, Var};
+use super::machine::{Action, Machine, Var};
 use super::value::{Node, NodeKind, Operand, Val, not_understood, operand};
 use crate::ir::Element;
 use warpwright_cudac::ast::{Function, Ident, Parameter, Stmt, StmtKind, Type};
 use warpwright_cudac::diag::{Diagnostic, Span};
+use warpwright_cudac::names::Scopes;
 
 /// Most calls inside calls.
 const DEEPEST: usize = 16;
@@ -28,13 +27,13 @@ impl Machine<'_> {
                 .label(name.span.clone(), "called here")
                 .label(function.name.span.clone(), "defined here"));
         }
-        let mut scope = BTreeMap::new();
+        let mut scope = Scopes::default();
         for (parameter, argument) in function.parameters.iter().zip(arguments) {
             let var = self.argument(parameter, argument, span)?;
-            scope.insert(parameter.name.text.clone(), var);
+            scope.declare(&parameter.name.text, var);
         }
         // The function sees its arguments, and nothing of its caller.
-        let caller = std::mem::replace(&mut self.scopes, vec![scope]);
+        let caller = std::mem::replace(&mut self.scopes, scope);
         self.calls += 1;
         let value = self.returned(&function);
         self.calls -= 1;
@@ -78,7 +77,7 @@ impl Machine<'_> {
     ) -> Result<Var, Diagnostic> {
         let ty = self.resolved(&parameter.ty);
         match (&ty, argument) {
-            (ty, Val::Int(value)) if ty.is_integer() => Ok(Var::Int(value)),
+            (ty, Val::Int(value)) if self.is_integer(ty) => Ok(Var::Int(value)),
             (Type::Pointer(to, _), Val::Pointer(pointer)) => {
                 match self.pointer_cast(to, pointer, span)? {
                     Val::Pointer(pointer) => Ok(Var::Pointer(pointer)),
@@ -148,7 +147,7 @@ impl Machine<'_> {
                 StmtKind::Declare(declaration) => {
                     let plain = declaration.variables.iter().all(|variable| {
                         let ty = self.resolved(&variable.ty);
-                        ty.is_integer() || matches!(ty, Type::Pointer(..))
+                        self.is_integer(&ty) || matches!(ty, Type::Pointer(..))
                     });
                     if !plain {
                         return Err(strange(statement));
@@ -168,7 +167,7 @@ impl Machine<'_> {
     /// The value in the function's own type.
     fn result(&mut self, ty: &Type, value: Val, span: &Span) -> Result<Val, Diagnostic> {
         match (self.element(ty), value) {
-            (None, Val::Int(value)) if self.resolved(ty).is_integer() => Ok(Val::Int(value)),
+            (None, Val::Int(value)) if self.is_integer(ty) => Ok(Val::Int(value)),
             (Some(element), Val::Real(node)) if node.element == element => Ok(Val::Real(node)),
             (Some(element), Val::Int(value)) => match operand(Val::Int(value), span)? {
                 Operand::Integer(value) => Ok(Val::Real(Node {

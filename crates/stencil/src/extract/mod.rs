@@ -5,22 +5,41 @@
 //! (section 5 of Rawat et al., PPoPP 2018, says what their tool accepts; it needs pragmas around
 //! the statements, this needs none).
 //!
-//! The kernel is executed symbolically: integers are polynomials in places of threads, loop
-//! counters and sizes (`poly.rs`); conditions bound the points (`guard.rs`); floating-point
-//! statements are collected (`execute.rs`, `value.rs`). Then the accesses show how the arrays are
-//! laid out and which dimension is which (`shape.rs`), and the stencil is built by the same
-//! [`Builder`](super::build) as from the compact language (`emit.rs`).
+//! The kernel is executed symbolically: integers are polynomials in places of threads, loop counters
+//! and sizes ([`affine`](warpwright_cudac::affine)). Then the accesses show how the arrays are laid
+//! out and which dimension is which, and the stencil is built by the same [`Builder`](super::build)
+//! as from the compact language.
+//!
+//! | file | |
+//! |---|---|
+//! | `machine.rs` | the state of the execution, and what it leaves behind |
+//! | `statements.rs`, `value.rs`, `access.rs`, `call.rs`, `inline.rs` | statements, expressions, elements of arrays, functions |
+//! | `guard.rs`, `branch.rs` | conditions bound the points; the border may do something simpler |
+//! | `loops.rs`, `carried.rs` | loops over points and inside them; what a loop carries |
+//! | `tile.rs`, `cover.rs` | tiles in shared memory, undone |
+//! | `globals.rs`, `template.rs`, `pragma.rs` | what stands around the kernel |
+//! | `live.rs`, `shape.rs`, `emit.rs` | from the trace to the stencil |
 //!
 //! Requires: a function of the subset that [`syntax`](warpwright_cudac) understands. Whatever is no
 //! stencil is refused by name; nothing is ignored except unused variables and arguments.
 
+mod access;
+mod branch;
+mod call;
+mod carried;
+mod cover;
 mod emit;
-mod execute;
+mod globals;
 mod guard;
 mod inline;
-mod poly;
+mod live;
+mod loops;
+mod machine;
 mod pragma;
 mod shape;
+mod statements;
+mod template;
+mod tile;
 mod value;
 
 use super::ir::Stencil;
@@ -28,7 +47,7 @@ use warpwright_cudac::diag::Diagnostic;
 use warpwright_cudac::{File, Header};
 
 /// The kernels to look at: the one with a name, else those marked by `#pragma warpwright stencil`,
-/// else the only one.
+/// else the only one, else the only one that is a stencil.
 pub fn choose<'a>(file: &'a File, name: Option<&str>) -> Result<Vec<&'a Header>, Diagnostic> {
     let all = || {
         let names: Vec<&str> = file.kernels.iter().map(|k| &*k.name.text).collect();
@@ -59,14 +78,35 @@ pub fn choose<'a>(file: &'a File, name: Option<&str>) -> Result<Vec<&'a Header>,
             let what = format!("`{}` has no kernel", file.source.name);
             Err(Diagnostic::error("stencil::kernel", what))
         }
-        (true, _) => {
-            let what = format!("`{}` has several kernels", file.source.name);
-            Err(Diagnostic::error("stencil::kernel", what).help(format!(
-                "{}; mark the stencil with `#pragma warpwright stencil`",
-                all()
-            )))
+        (true, kernels) => the_stencil(file, kernels).map(|kernel| vec![kernel]),
+    }
+}
+
+/// The one kernel of several that is a stencil.
+fn the_stencil<'a>(file: &'a File, kernels: &'a [Header]) -> Result<&'a Header, Diagnostic> {
+    let found: Vec<_> = kernels.iter().map(|k| (k, extract(file, k))).collect();
+    let mut stencils = found.iter().filter(|(_, stencil)| stencil.is_ok());
+    let (first, second) = (stencils.next(), stencils.next());
+    if let (Some((only, _)), None) = (first, second) {
+        return Ok(only);
+    }
+    let (what, wanted) = match first {
+        Some(_) => ("several kernels that are stencils", true),
+        None => ("several kernels, none of which is a stencil", false),
+    };
+    let what = format!("`{}` has {what}", file.source.name);
+    let mut problem = Diagnostic::error("stencil::kernel", what);
+    for (kernel, stencil) in &found {
+        match stencil {
+            Ok(_) => problem = problem.label(kernel.name.span.clone(), "a stencil"),
+            Err(reasons) if !wanted => {
+                let reason = reasons.first().map_or("refused", |r| &*r.message);
+                problem = problem.label(kernel.name.span.clone(), reason.to_owned());
+            }
+            Err(_) => {}
         }
     }
+    Err(problem.help("name one with `--kernel`, to transform it or to see what is in its way"))
 }
 
 /// Does the text mark a kernel as a stencil? A pragma that is not understood is an error.
@@ -78,13 +118,15 @@ pub fn is_marked(file: &File, kernel: &Header) -> Result<bool, Diagnostic> {
 pub fn extract(file: &File, kernel: &Header) -> Result<Stencil, Vec<Diagnostic>> {
     let one = |problem| vec![problem];
     let pragma = pragma::of(file, kernel).map_err(one)?;
-    if kernel.nested {
-        let what = "a template is several kernels; only one can be understood";
+    if kernel.is_member {
+        let what =
+            "a kernel inside something else, or of a template of this kind, is not understood";
         let problem = Diagnostic::error("stencil::template", what);
         return Err(one(problem.label(kernel.name.span.clone(), "this kernel")));
     }
+    let bound = template::bind(file, kernel).map_err(one)?;
     let function = file.kernel(kernel).map_err(one)?;
-    let trace = execute::run(file, &function).map_err(one)?;
+    let trace = machine::run(file, &function, bound).map_err(one)?;
     let shape = shape::find(&trace).map_err(one)?;
     emit::build(&function, &trace, &shape, pragma.as_ref())
 }

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::execute::{Action, RawAccess, Trace};
-use super::poly::{Poly, Symbol};
+use super::machine::{Action, RawAccess, Trace};
+use warpwright_cudac::affine::{Places, Poly, Symbol};
 use warpwright_cudac::diag::{Diagnostic, Span};
 
 /// The kernel's dimensions and accesses.
@@ -32,12 +32,18 @@ type Found<T> = Result<T, Diagnostic>;
 /// Finds out everything from the accesses.
 pub(super) fn find(trace: &Trace) -> Found<Shape> {
     let mut lengths: Vec<Option<Vec<Length>>> = vec![None; trace.arrays.len()];
+    let used = trace.all_used();
+    let own = |access: &usize| used.contains(access);
     let mut strides = Vec::new();
     for (number, array) in trace.arrays.iter().enumerate() {
-        strides.push(array_strides(trace, number, &array.name)?);
+        strides.push(array_strides(trace, &own, number, &array.name)?);
     }
     let mut accesses = Vec::new();
-    for access in &trace.accesses {
+    for (number, access) in trace.accesses.iter().enumerate() {
+        if !used.contains(&number) {
+            accesses.push(Access::new());
+            continue;
+        }
         let array = &trace.arrays[access.array].name;
         let (subscripts, own) = if access.lengths.is_empty() {
             linear(trace, access, &strides[access.array])?
@@ -82,6 +88,19 @@ fn dims(trace: &Trace, accesses: &[Access]) -> Found<Vec<(Symbol, i64)>> {
             break;
         }
     }
+    // A block has one place in the grid, and its threads have others that depend on it.
+    for axis in 0..3 {
+        let has = |symbol| dims.iter().any(|(point, _)| *point == symbol);
+        if has(Symbol::Global(axis)) && has(Symbol::BlockIdx(axis)) {
+            let what = "places of blocks and of threads along one axis are different dimensions";
+            let problem = Diagnostic::error("stencil::shape", what);
+            let first = used_store(trace);
+            return Err(match first {
+                Some(span) => problem.label(span, "not a dimension each"),
+                None => problem,
+            });
+        }
+    }
     let written = |point: &Symbol| dims.iter().any(|(p, _)| p == point);
     if let Some((point, bounds)) = trace.domain.iter().find(|(p, _)| !written(p)) {
         let name = trace
@@ -99,10 +118,24 @@ fn dims(trace: &Trace, accesses: &[Access]) -> Found<Vec<(Symbol, i64)>> {
     Ok(dims)
 }
 
+/// Where the first store stands.
+fn used_store(trace: &Trace) -> Option<Span> {
+    trace.actions.iter().find_map(|action| match action {
+        Action::Store(access, ..) => Some(trace.accesses[*access].span.clone()),
+        _ => None,
+    })
+}
+
 /// The strides of an array that is accessed through a plain pointer, outermost first.
-fn array_strides(trace: &Trace, number: usize, name: &str) -> Found<Vec<(Symbol, Poly)>> {
+fn array_strides(
+    trace: &Trace,
+    used: &impl Fn(&usize) -> bool,
+    number: usize,
+    name: &str,
+) -> Found<Vec<(Symbol, Poly)>> {
     let mut strides: BTreeMap<Symbol, (Poly, Span)> = BTreeMap::new();
-    let own = trace.accesses.iter();
+    let own = trace.accesses.iter().enumerate().filter(|(n, _)| used(n));
+    let own = own.map(|(_, access)| access);
     for access in own.filter(|a| a.array == number && a.lengths.is_empty()) {
         let index = index(access)?;
         for point in index.points() {
@@ -138,7 +171,7 @@ fn index(access: &RawAccess) -> Found<Poly> {
     for subscript in &access.subscripts {
         index = index.plus(subscript, 1).ok_or_else(|| not_affine(access))?;
     }
-    let index = index.with_places();
+    let index = Places::default().merged(index);
     if index.is_raw() {
         return Err(not_a_place(access));
     }

@@ -3,10 +3,11 @@
 
 use std::borrow::Cow;
 
-use super::execute::{Machine, RawAccess, Var};
-use super::poly::{Poly, Symbol};
+use super::machine::{Machine, Var};
 use crate::ir::{BinaryOp, Element};
-use warpwright_cudac::ast::{Expr, ExprKind, Ident, Type};
+use warpwright_cudac::Literal;
+use warpwright_cudac::affine::{Poly, Symbol, Test};
+use warpwright_cudac::ast::{Expr, ExprKind, Ident};
 use warpwright_cudac::diag::{Diagnostic, Span};
 use warpwright_cudac::macros::Expanded;
 use warpwright_cudac::print;
@@ -32,6 +33,8 @@ pub(super) enum NodeKind {
     Number(f64),
     Scalar(usize),
     Local(String),
+    /// The value that a variable has when an iteration begins, while a loop is looked at.
+    Carried(String),
     /// By number in the trace.
     Load(usize),
     Neg(Box<Operand>),
@@ -46,10 +49,19 @@ pub(super) enum Operand {
     Node(Node),
 }
 
+/// What a pointer points into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Base {
+    /// An array, by number in the trace.
+    Array(usize),
+    /// An array in shared memory, by number.
+    Tile(usize),
+}
+
 /// A pointer into an array.
 #[derive(Clone, Debug)]
 pub(super) struct Pointer {
-    pub(super) array: usize,
+    pub(super) base: Base,
     /// Elements from the beginning of the array.
     pub(super) offset: Poly,
     /// The lengths of the arrays that it points to, outermost first.
@@ -58,7 +70,19 @@ pub(super) struct Pointer {
     pub(super) taken: Vec<Poly>,
 }
 
-type Valued<T> = Result<T, Diagnostic>;
+impl Pointer {
+    /// The beginning of an array.
+    pub(super) fn new(array: usize, lengths: Vec<Poly>) -> Self {
+        Pointer {
+            base: Base::Array(array),
+            offset: Poly::default(),
+            lengths,
+            taken: Vec::new(),
+        }
+    }
+}
+
+pub(super) type Valued<T> = Result<T, Diagnostic>;
 
 /// Most macros inside macros.
 const DEEPEST: u32 = 32;
@@ -91,7 +115,7 @@ impl Machine<'_> {
 
     /// A macro whose body falls apart between the operators around its use is refused. `around` is
     /// the operator on the left of a right operand, or `first` and the operator of a left one.
-    fn operand(&mut self, expr: &Expr, around: &str) -> Valued<Val> {
+    pub(super) fn operand(&mut self, expr: &Expr, around: &str) -> Valued<Val> {
         let inner = self.expanded(expr)?;
         if let Cow::Owned(expanded) = &inner
             && !matches!(expr.kind, ExprKind::Paren(_))
@@ -124,8 +148,8 @@ impl Machine<'_> {
             ExprKind::Name(name) => self.named(name, span),
             ExprKind::Member(base, field) => builtin(base, field, span),
             ExprKind::Index(base, index) => {
-                if let Some(value) = self.constant_of(base, index, span)? {
-                    return Ok(Val::Real(value));
+                if let Some(value) = self.own_array(expr)? {
+                    return Ok(value);
                 }
                 let pointer = self.subscripted(base, index)?;
                 self.load_or_row(pointer, span)
@@ -146,19 +170,23 @@ impl Machine<'_> {
         }
     }
 
-    fn named(&mut self, name: &str, span: &Span) -> Valued<Val> {
+    pub(super) fn named(&mut self, name: &str, span: &Span) -> Valued<Val> {
         match self.variable(name) {
             Some(Var::Int(value)) => Ok(Val::Int(value.clone())),
             Some(Var::Pointer(pointer)) => Ok(Val::Pointer(pointer.clone())),
-            Some(Var::Real(element)) => {
-                let (element, kind) = (*element, NodeKind::Local(name.to_owned()));
-                let span = span.clone();
+            Some(Var::Real(element, known)) => {
+                let kind = match known.as_ref().map(|node| &node.kind) {
+                    Some(carried @ NodeKind::Carried(_)) => carried.clone(),
+                    _ => NodeKind::Local(name.to_owned()),
+                };
                 Ok(Val::Real(Node {
                     kind,
-                    element,
-                    span,
+                    element: *element,
+                    span: span.clone(),
                 }))
             }
+            Some(Var::Test(Test::Known(value))) => Ok(Val::Int(Poly::constant(i64::from(*value)))),
+            Some(Var::Test(_)) => Err(not_understood("a condition as a value", span)),
             Some(Var::Leaf(node)) => {
                 let (kind, element) = (node.kind.clone(), node.element);
                 let span = span.clone();
@@ -173,7 +201,7 @@ impl Machine<'_> {
                 element: *element,
                 span: span.clone(),
             })),
-            Some(Var::Table(..)) => {
+            Some(Var::Table(..) | Var::Cells(_)) => {
                 let what = format!("`{name}` is an array");
                 Err(Diagnostic::error("stencil::local-array", what)
                     .label(span.clone(), "used without a subscript"))
@@ -183,115 +211,8 @@ impl Machine<'_> {
                 Err(Diagnostic::error("stencil::argument", what)
                     .label(span.clone(), "cannot be part of a stencil"))
             }
-            None => {
-                let what = format!("`{name}` is not known");
-                Err(Diagnostic::error("stencil::name", what)
-                    .label(span.clone(), "no variable, argument or macro of this file")
-                    .help("global variables, constant memory and macros of headers are not read"))
-            }
+            None => self.global(name, span),
         }
-    }
-
-    /// An element of a thread's own array of constants.
-    fn constant_of(&mut self, base: &Expr, index: &Expr, span: &Span) -> Valued<Option<Node>> {
-        let ExprKind::Name(name) = &base.kind else {
-            return Ok(None);
-        };
-        let Some(Var::Table(element, values)) = self.variable(name).cloned() else {
-            return Ok(None);
-        };
-        let at = match self.operand(index, "[]")? {
-            Val::Int(at) => at.as_constant(),
-            _ => None,
-        };
-        let value = at.and_then(|at| values.get(usize::try_from(at).ok()?));
-        match value {
-            Some(value) => Ok(Some(Node {
-                kind: NodeKind::Number(*value),
-                element,
-                span: span.clone(),
-            })),
-            None => {
-                let what = format!(
-                    "which of the {} values of `{name}` is not known",
-                    values.len()
-                );
-                Err(Diagnostic::error("stencil::local-array", what)
-                    .label(index.span.clone(), "not a number in its bounds"))
-            }
-        }
-    }
-
-    /// `base[index]` as a pointer with one more subscript.
-    pub(super) fn subscripted(&mut self, base: &Expr, index: &Expr) -> Valued<Pointer> {
-        let array = self.value_of_base(base)?;
-        let Val::Pointer(mut pointer) = array else {
-            let what = format!("`{}` is no array", print::expr(base));
-            return Err(Diagnostic::error("stencil::name", what)
-                .label(base.span.clone(), "has a subscript"));
-        };
-        let value = self.operand(index, "[]")?;
-        let Val::Int(index_value) = value else {
-            let what = "a subscript is not an integer expression";
-            return Err(Diagnostic::error("stencil::affine", what)
-                .label(index.span.clone(), "not affine in the place of the point")
-                .help("indirect accesses (`a[b[i]]`) are no stencils"));
-        };
-        pointer.taken.push(index_value.with_places());
-        Ok(pointer)
-    }
-
-    fn value_of_base(&mut self, base: &Expr) -> Valued<Val> {
-        let expanded = self.expanded(base)?;
-        match &expanded.bare().kind {
-            // A row of an array of arrays is no load yet.
-            ExprKind::Index(inner, index) => {
-                let pointer = self.subscripted(inner, index)?;
-                if pointer.taken.len() > pointer.lengths.len() {
-                    let what = format!("`{}` is a number", print::expr(base));
-                    return Err(Diagnostic::error("stencil::dimensions", what)
-                        .label(base.span.clone(), "has one subscript too many"));
-                }
-                Ok(Val::Pointer(pointer))
-            }
-            _ => self.operand(base, "[…]"),
-        }
-    }
-
-    fn load_or_row(&mut self, pointer: Pointer, span: &Span) -> Valued<Val> {
-        if pointer.taken.len() <= pointer.lengths.len() {
-            return Ok(Val::Pointer(pointer));
-        }
-        Ok(Val::Real(self.load(pointer, span)))
-    }
-
-    /// A load of the element that a complete pointer means.
-    pub(super) fn load(&mut self, pointer: Pointer, span: &Span) -> Node {
-        let element = self.trace.arrays[pointer.array].element;
-        let access = self.access(pointer, span);
-        Node {
-            kind: NodeKind::Load(access),
-            element,
-            span: span.clone(),
-        }
-    }
-
-    /// Notes an access; its number.
-    pub(super) fn access(&mut self, pointer: Pointer, span: &Span) -> usize {
-        let Pointer {
-            array,
-            offset,
-            lengths,
-            taken,
-        } = pointer;
-        self.trace.accesses.push(RawAccess {
-            array,
-            offset,
-            lengths,
-            subscripts: taken,
-            span: span.clone(),
-        });
-        self.trace.accesses.len() - 1
     }
 
     fn unary(&mut self, op: &str, inner: &Expr, span: &Span) -> Valued<Val> {
@@ -361,7 +282,16 @@ impl Machine<'_> {
 
     fn arithmetic(&mut self, op: &str, a: Val, b: Val, span: &Span) -> Valued<Val> {
         match (a, b) {
-            (Val::Int(a), Val::Int(b)) => integers(op, &a, &b, span).map(Val::Int),
+            (Val::Int(a), Val::Int(b)) => {
+                if let ("/" | "%", None, Some(by)) = (op, a.as_constant(), b.as_constant())
+                    && by != 1
+                    && let Some(value) = self.derive(&a, by, op == "%")
+                {
+                    return Ok(Val::Int(value));
+                }
+                let value = integers(op, &a, &b, span)?;
+                Ok(Val::Int(self.placed(value)))
+            }
             (Val::Pointer(mut p), Val::Int(n)) | (Val::Int(n), Val::Pointer(mut p))
                 if matches!(op, "+" | "-") && p.taken.is_empty() && p.lengths.is_empty() =>
             {
@@ -404,7 +334,7 @@ impl Machine<'_> {
             if (larger || matches!(&**op, "<" | "<=")) && same(x, a) && same(y, b) {
                 let (a, b) = (self.value(a)?, self.value(b)?);
                 if let (Val::Int(a), Val::Int(b)) = (a, b) {
-                    return extreme(&a, &b, larger, span).map(Val::Int);
+                    return self.extreme(&a, &b, larger, span).map(Val::Int);
                 }
                 let what = "a choice between two values is not understood";
                 return Err(Diagnostic::error("stencil::divergent", what)
@@ -412,140 +342,15 @@ impl Machine<'_> {
                     .help("write `fmax` or `fmin`"));
             }
         }
-        match self.condition(cond, false)? {
-            super::guard::Condition::Known(true) => self.value(a),
-            super::guard::Condition::Known(false) => self.value(b),
-            super::guard::Condition::All(_) => {
+        match self.condition(cond)? {
+            Test::Known(true) => self.value(a),
+            Test::Known(false) => self.value(b),
+            _ => {
                 let what = "points compute different things";
                 Err(Diagnostic::error("stencil::divergent", what)
                     .label(span.clone(), "depends on the place of the point"))
             }
         }
-    }
-
-    fn call(&mut self, name: &Ident, arguments: &[Expr], span: &Span) -> Valued<Val> {
-        if let Some(problem) = forbidden(name) {
-            return Err(problem);
-        }
-        let mut values = Vec::new();
-        for argument in arguments {
-            values.push(self.operand(argument, ",")?);
-        }
-        if self.file.functions.iter().any(|f| f.name.text == name.text) {
-            return self.inlined(name, values, span);
-        }
-        let name_text = &*name.text;
-        if let ("max" | "min", [Val::Int(a), Val::Int(b)]) = (name_text, values.as_slice()) {
-            return extreme(a, b, name_text == "max", span).map(Val::Int);
-        }
-        if let ("__ldg", [Val::Pointer(pointer)]) = (name_text, values.as_slice()) {
-            let mut pointer = pointer.clone();
-            pointer.taken.push(Poly::default());
-            return self.load_or_row(pointer, span);
-        }
-        // Overloaded in C++ for floating-point numbers.
-        let text = match name_text {
-            "max" => "fmax",
-            "min" => "fmin",
-            "abs" => "fabs",
-            other => other,
-        };
-        let mut operands = Vec::new();
-        for value in values {
-            operands.push(operand(value, span)?);
-        }
-        let types = operands.iter().map(|o| match o {
-            Operand::Integer(_) if text.ends_with('f') => Element::F32,
-            Operand::Integer(_) => Element::F64,
-            Operand::Node(node) => node.element,
-        });
-        let element = types.fold(Element::F32, Element::wider);
-        let name = Ident {
-            text: text.to_owned(),
-            span: name.span.clone(),
-        };
-        Ok(Val::Real(Node {
-            kind: NodeKind::Call(name, operands),
-            element,
-            span: span.clone(),
-        }))
-    }
-
-    fn cast(&mut self, ty: &Type, value: Val, span: &Span) -> Valued<Val> {
-        match (ty.bare(), value) {
-            (ty, Val::Int(value)) if ty.is_integer() => Ok(Val::Int(value)),
-            (Type::Pointer(to, _), Val::Pointer(pointer)) => self.pointer_cast(to, pointer, span),
-            (ty, value) => {
-                let Some(element) = self.element(ty) else {
-                    return Err(not_understood("this cast", span));
-                };
-                match operand(value, span)? {
-                    Operand::Integer(value) => Ok(Val::Real(Node {
-                        kind: NodeKind::Number(value as f64),
-                        element,
-                        span: span.clone(),
-                    })),
-                    Operand::Node(node) if node.element == element => Ok(Val::Real(node)),
-                    Operand::Node(Node {
-                        kind: NodeKind::Number(value),
-                        ..
-                    }) => Ok(Val::Real(Node {
-                        kind: NodeKind::Number(element.round(value)),
-                        element,
-                        span: span.clone(),
-                    })),
-                    Operand::Node(_) => {
-                        let what = "a cast between `float` and `double` is not understood";
-                        Err(Diagnostic::error("stencil::cast", what)
-                            .label(span.clone(), "changes the type")
-                            .help("assign it to a variable of the other type"))
-                    }
-                }
-            }
-        }
-    }
-
-    /// `(double (*)[M][N])p`
-    pub(super) fn pointer_cast(
-        &mut self,
-        to: &Type,
-        mut pointer: Pointer,
-        span: &Span,
-    ) -> Valued<Val> {
-        let (element, lengths) = self.row_type(to, span)?;
-        if element != Some(self.trace.arrays[pointer.array].element) {
-            let what = "the pointer is cast to another element type";
-            return Err(
-                Diagnostic::error("stencil::cast", what).label(span.clone(), "another type")
-            );
-        }
-        if !pointer.taken.is_empty() || (!lengths.is_empty() && !pointer.offset.is_zero()) {
-            return Err(not_understood("this cast", span));
-        }
-        pointer.lengths = lengths;
-        Ok(Val::Pointer(pointer))
-    }
-
-    /// What a pointer points to: its elements, and the lengths of arrays of them.
-    pub(super) fn row_type(
-        &mut self,
-        ty: &Type,
-        span: &Span,
-    ) -> Valued<(Option<Element>, Vec<Poly>)> {
-        let mut lengths = Vec::new();
-        let mut ty = ty.bare();
-        while let Type::Array(of, length) = ty {
-            let length = match length {
-                None => None,
-                Some(length) => match self.operand(length, "[]")? {
-                    Val::Int(length) => Some(length),
-                    _ => None,
-                },
-            };
-            lengths.push(length.ok_or_else(|| not_understood("this array type", span))?);
-            ty = of.bare();
-        }
-        Ok((self.element(ty), lengths))
     }
 }
 
@@ -592,30 +397,7 @@ fn integers(op: &str, a: &Poly, b: &Poly, span: &Span) -> Valued<Poly> {
         ("/", None) if b.as_constant() == Some(1) => Some(a.clone()),
         _ => None,
     };
-    result
-        .map(Poly::with_places)
-        .ok_or_else(|| not_affine(span))
-}
-
-/// The larger or smaller of two integers, if that is known: a place is never negative.
-fn extreme(a: &Poly, b: &Poly, larger: bool, span: &Span) -> Valued<Poly> {
-    let at_least = |x: &Poly, y: &Poly| {
-        let Some(difference) = x.plus(y, -1) else {
-            return false;
-        };
-        difference.never_negative()
-    };
-    if at_least(a, b) {
-        return Ok(if larger { a.clone() } else { b.clone() });
-    }
-    if at_least(b, a) {
-        return Ok(if larger { b.clone() } else { a.clone() });
-    }
-    Err(Diagnostic::error(
-        "stencil::affine",
-        "which of the two is larger is not known when the kernel is compiled",
-    )
-    .label(span.clone(), "not affine in the place of the point"))
+    result.ok_or_else(|| not_affine(span))
 }
 
 /// `threadIdx.x` and its like.
@@ -631,12 +413,7 @@ fn builtin(base: &Expr, field: &str, span: &Span) -> Valued<Val> {
             "threadIdx" => Symbol::ThreadIdx(axis),
             "blockIdx" => Symbol::BlockIdx(axis),
             "blockDim" => Symbol::BlockDim(axis),
-            "gridDim" => {
-                let what = "the kernel depends on the size of the grid";
-                return Err(Diagnostic::error("stencil::grid", what)
-                    .label(span.clone(), "not part of a stencil")
-                    .help("grid-stride loops are not understood: one thread computes one point"));
-            }
+            "gridDim" => Symbol::GridDim(axis),
             _ => return Err(not_understood(&format!("`{name}.{field}`"), span)),
         },
         _ => return Err(not_understood("this member", span)),
@@ -644,79 +421,26 @@ fn builtin(base: &Expr, field: &str, span: &Span) -> Valued<Val> {
     Ok(Val::Int(Poly::symbol(symbol)))
 }
 
-/// Functions that no stencil calls, with the reason.
-fn forbidden(name: &Ident) -> Option<Diagnostic> {
-    let text = &*name.text;
-    let (code, what) = if text.starts_with("atomic") {
-        (
-            "stencil::atomic",
-            "atomic operations depend on the order of the threads",
-        )
-    } else if text.starts_with("__syncthreads") || text == "__syncwarp" {
-        (
-            "stencil::barrier",
-            "a barrier means that threads work together; points are independent",
-        )
-    } else if text.starts_with("__shfl") || text.starts_with("__ballot") {
-        (
-            "stencil::warp",
-            "threads of a warp exchange values; points are independent",
-        )
-    } else if matches!(text, "printf" | "assert" | "__trap") {
-        (
-            "stencil::effect",
-            "printing and stopping are no part of a stencil",
-        )
-    } else {
-        return None;
-    };
-    Some(Diagnostic::error(code, what).label(name.span.clone(), format!("`{text}`")))
-}
-
-/// A literal.
 fn number(text: &str, span: &Span) -> Valued<Val> {
-    let wrong = || {
-        let what = format!("the number `{text}` is not understood");
-        Diagnostic::error("stencil::number", what).label(span.clone(), "here")
+    let real = |value: f64, element| {
+        Ok(Val::Real(Node {
+            kind: NodeKind::Number(value),
+            element,
+            span: span.clone(),
+        }))
     };
-    let plain = text.replace('\'', "");
-    let (sign, digits) = match plain.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, &*plain),
-    };
-    let lower = digits.to_ascii_lowercase();
-    let integer = lower.trim_end_matches(['u', 'l']);
-    let parsed = match integer.strip_prefix("0x") {
-        Some(hexadecimal) => i64::from_str_radix(hexadecimal, 16).ok(),
-        // A leading zero means octal.
-        None if integer.len() > 1 && integer.bytes().all(|b| b.is_ascii_digit()) => {
-            let radix = if integer.starts_with('0') { 8 } else { 10 };
-            i64::from_str_radix(integer, radix).ok()
+    match Literal::parse(text) {
+        Some(Literal::Integer(value)) => Ok(Val::Int(Poly::constant(value))),
+        Some(Literal::Float(value)) => real(f64::from(value), Element::F32),
+        Some(Literal::Double(value)) => real(value, Element::F64),
+        None => {
+            let what = format!("the number `{text}` is not understood");
+            Err(Diagnostic::error("stencil::number", what).label(span.clone(), "here"))
         }
-        None => integer.parse().ok(),
-    };
-    if let Some(value) = parsed {
-        return Ok(Val::Int(Poly::constant(sign * value)));
     }
-    let (digits, element) = match lower.strip_suffix('f') {
-        Some(digits) => (digits, Element::F32),
-        None => (lower.trim_end_matches('l'), Element::F64),
-    };
-    let first = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    let value = match element {
-        Element::F32 => digits.parse::<f32>().map(f64::from),
-        Element::F64 => digits.parse::<f64>(),
-    };
-    let value = value.ok().filter(|v| first && v.is_finite());
-    let value = value.ok_or_else(wrong)? * sign as f64;
-    Ok(Val::Real(Node {
-        kind: NodeKind::Number(value),
-        element,
-        span: span.clone(),
-    }))
 }
 
-fn not_affine(span: &Span) -> Diagnostic {
+pub(super) fn not_affine(span: &Span) -> Diagnostic {
     Diagnostic::error(
         "stencil::affine",
         "this is not affine in the place of the point",

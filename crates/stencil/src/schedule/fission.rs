@@ -200,6 +200,10 @@ fn part(
     promoted: &BTreeMap<TempId, usize>,
 ) -> Stencil {
     let mut part = stencil.clone();
+    if number > 0 {
+        // The first one does it.
+        part.border = None;
+    }
     let accesses: BTreeMap<TempId, Access> = promoted
         .keys()
         .map(|&temp| (temp, promote(&mut part, temp)))
@@ -263,6 +267,7 @@ fn promote(part: &mut Stencil, temp: TempId) -> Access {
         extents: part.dims.values().map(|d| d.extent).collect(),
         read: false,
         written: false,
+        variable: false,
     });
     let subscript = |dim| Subscript {
         dim: Some(dim),

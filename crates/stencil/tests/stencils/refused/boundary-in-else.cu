@@ -9,18 +9,14 @@ __global__ void f(double *out, const double *in, int m, int n) {
 }
 
 // expect:
-// stencil::divergent
+// stencil::guard
 //
-//   × points on the two sides of a condition compute different things
-//    ╭─[boundary-in-else.cu:4:9]
-//  3 │     int j = blockIdx.y * blockDim.y + threadIdx.y;
+//   × nothing bounds `j` from above
+//    ╭─[boundary-in-else.cu:5:9]
 //  4 │     if (i > 0 && i < n - 1 && j < m) {
-//    ·         ─────────────┬─────────────
-//    ·                      ╰── this condition
 //  5 │         out[j * n + i] = in[j * n + i - 1] + in[j * n + i + 1];
+//    ·         ───────┬──────
+//    ·                ╰── stored without a bounds test
 //  6 │     } else {
-//    ·            ┬
-//    ·            ╰── the other side
-//  7 │         out[j * n + i] = in[j * n + i];
 //    ╰────
-//   help: treat the boundary in a kernel of its own
+//   help: test the place of the point against the sizes: `if (i < N) …`

@@ -8,17 +8,13 @@ __global__ void f(double *out, const double *in, int m, int n) {
 }
 
 // expect:
-// stencil::divergent
+// stencil::argument
 //
-//   × statements stand under different conditions
-//    ╭─[clamped-index.cu:6:9]
-//  5 │     int west = i - 1;
+//   × `west` is set under a condition
+//    ╭─[clamped-index.cu:7:33]
 //  6 │     if (west < 0) west = 0;
-//    ·         ────┬───
-//    ·             ╰── than what stands in this
 //  7 │     out[j * n + i] = in[j * n + west];
-//    ·     ───────┬──────
-//    ·            ╰── stored at other points
+//    ·                                 ──┬─
+//    ·                                   ╰── cannot be part of a stencil
 //  8 │ }
 //    ╰────
-//   help: put all statements under one bounds test

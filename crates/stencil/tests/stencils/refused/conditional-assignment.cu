@@ -8,17 +8,13 @@ __global__ void f(double *out, const double *in, int m, int n) {
 }
 
 // expect:
-// stencil::divergent
+// stencil::argument
 //
-//   × statements stand under different conditions
-//    ╭─[conditional-assignment.cu:6:9]
-//  5 │     double west = 0.0;
+//   × `west` is set under a condition
+//    ╭─[conditional-assignment.cu:7:22]
 //  6 │     if (i > 0) west = in[j * n + i - 1];
-//    ·         ──┬──
-//    ·           ╰── than what stands in this
 //  7 │     out[j * n + i] = west;
-//    ·     ───────┬──────
-//    ·            ╰── stored at other points
+//    ·                      ──┬─
+//    ·                        ╰── cannot be part of a stencil
 //  8 │ }
 //    ╰────
-//   help: put all statements under one bounds test

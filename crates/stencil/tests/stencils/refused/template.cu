@@ -7,11 +7,12 @@ __global__ void f(T *out, const T *in, int n) {
 // expect:
 // stencil::template
 //
-//   × a template is several kernels; only one can be understood
+//   × `f` is instantiated nowhere in this file
 //    ╭─[template.cu:2:17]
 //  1 │ template <typename T>
 //  2 │ __global__ void f(T *out, const T *in, int n) {
 //    ·                 ┬
-//    ·                 ╰── this kernel
+//    ·                 ╰── this template
 //  3 │     int i = blockIdx.x * blockDim.x + threadIdx.x;
 //    ╰────
+//   help: add `template __global__ void f<…>(…);`

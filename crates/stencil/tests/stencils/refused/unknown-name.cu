@@ -15,4 +15,4 @@ __global__ void f(double *out, const double *in, int m, int n) {
 //    ·                                             ╰── no variable, argument or macro of this file
 //  5 │ }
 //    ╰────
-//   help: global variables, constant memory and macros of headers are not read
+//   help: headers are read where nvcc is found

@@ -1,0 +1,180 @@
+//! Conditions on statements: guards that bound the points, points at the border that do something
+//! simpler, and conditions under which shared memory is filled.
+
+use super::machine::{Action, Border, Done, Flow, Machine, Var};
+use super::tile::fills_tiles;
+use warpwright_cudac::affine::Test;
+use warpwright_cudac::ast::{Block, Expr, StmtKind};
+use warpwright_cudac::def_use::DefUse;
+use warpwright_cudac::diag::{Diagnostic, Span};
+
+impl Machine<'_> {
+    pub(super) fn branch(
+        &mut self,
+        cond: &Expr,
+        then: &Block,
+        otherwise: Option<&Block>,
+    ) -> Done<Flow> {
+        let test = self.condition(cond)?;
+        let nothing = Block::default();
+        let other = otherwise.unwrap_or(&nothing);
+        if let Test::Known(holds) = test {
+            return self.block(if holds { then } else { other });
+        }
+        let opposite = test
+            .opposite()
+            .ok_or_else(|| super::guard::divergent(&cond.span))?;
+        // Shared memory is filled by whichever threads the text says.
+        if fills_tiles(self, then) && fills_tiles(self, other) {
+            self.under(test, then)?;
+            return self.under(opposite, other);
+        }
+        // `if (outside) return; else …` and `if (inside) … else return;` leave as well.
+        if self.leaves(then).is_some() {
+            self.not_after_stores(&cond.span)?;
+            self.restrict(&opposite, &cond.span)?;
+            return self.block(other);
+        }
+        if otherwise.is_some_and(|other| self.leaves(other).is_some()) {
+            self.not_after_stores(&cond.span)?;
+            self.restrict(&test, &cond.span)?;
+            return self.block(then);
+        }
+        // What the border does, then everything else.
+        if self.ends_by_leaving(then) {
+            self.not_after_stores(&cond.span)?;
+            self.at_the_border(then, &cond.span)?;
+            self.restrict(&opposite, &cond.span)?;
+            return self.block(other);
+        }
+        let Some(otherwise) = otherwise else {
+            return self.inside(&test, then, cond);
+        };
+        // One of the two sides is a box; the other one is the border of it.
+        let (inside, box_of, border) = match (self.is_box(&test), self.is_box(&opposite)) {
+            // Where both are, the shorter text is the border's.
+            (true, both) if !both || then.span.len() >= otherwise.span.len() => {
+                (then, test, otherwise)
+            }
+            (true, _) => (otherwise, opposite, then),
+            (false, true) => (otherwise, opposite, then),
+            (false, false) => {
+                return Err(self
+                    .restrict(&test, &cond.span)
+                    .err()
+                    .unwrap_or_else(|| super::guard::not_a_box(&cond.span)));
+            }
+        };
+        self.not_after_stores(&cond.span)?;
+        self.at_the_border(border, &cond.span)?;
+        self.inside(&box_of, inside, cond)
+    }
+
+    /// Statements under a bounds test.
+    fn inside(&mut self, test: &Test, then: &Block, cond: &Expr) -> Done<Flow> {
+        self.not_after_stores(&cond.span)?;
+        let outside = self.domain.clone();
+        self.restrict(test, &cond.span)?;
+        let flow = self.block(then)?;
+        self.domain = outside;
+        // Whatever follows is for other points, and so is a variable that was set inside.
+        self.closed = Some(cond.span.clone());
+        for name in DefUse::of(then).carried() {
+            if self.scopes.get(name).is_some() {
+                self.scopes
+                    .assign(name, Var::Other("set under a condition"));
+            }
+        }
+        if flow != Flow::Next {
+            let what = "some points leave the kernel in the middle";
+            return Err(Diagnostic::error("stencil::divergent", what)
+                .label(cond.span.clone(), "where this holds")
+                .help("treat the boundary in a kernel of its own"));
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Statements that fill shared memory under a condition.
+    fn under(&mut self, test: Test, block: &Block) -> Done<Flow> {
+        self.path.push(test);
+        let flow = self.block(block);
+        self.path.pop();
+        flow
+    }
+
+    /// What the points do that a condition excludes from the box so far: all that was done before,
+    /// and a block of stores. It is run on the side; the box is the one before the condition.
+    fn at_the_border(&mut self, block: &Block, cond: &Span) -> Done<()> {
+        let refuse = |what: &str| {
+            Diagnostic::error("stencil::border", what.to_owned())
+                .label(cond.clone(), "where this holds")
+                .help("treat the boundary in a kernel of its own")
+        };
+        if self.trace.border.is_some() {
+            return Err(refuse("a second kind of boundary is not understood"));
+        }
+        let domain = self.settled()?;
+        let mut side = self.clone();
+        let flow = side.block(block)?;
+        let leaves = matches!(flow, Flow::Next | Flow::Return | Flow::Continue);
+        if !leaves || side.trace.border.is_some() || side.barriers != self.barriers {
+            return Err(refuse("what the boundary does is not understood"));
+        }
+        if side.stored.is_none() {
+            return Err(refuse("the boundary stores nothing but does something"));
+        }
+        if side.trace.tile_reads.len() != self.trace.tile_reads.len() {
+            return Err(refuse("the boundary reads shared memory"));
+        }
+        if side.trace.domain != domain {
+            return Err(refuse("the boundary has conditions of its own"));
+        }
+        // Loads of the border are among the accesses; everything else of the side is forgotten.
+        self.trace.accesses = side.trace.accesses;
+        self.trace.arrays = side.trace.arrays;
+        self.trace.scalars = side.trace.scalars;
+        self.trace.kept = side.trace.kept;
+        self.trace.places = side.trace.places;
+        self.globals = side.globals;
+        let mut actions = side.trace.actions;
+        actions.retain(|action| !matches!(action, Action::Forget(_)));
+        self.trace.border = Some(Border { domain, actions });
+        Ok(())
+    }
+
+    /// A block that does nothing but leave: the kernel, or in a loop over points this point.
+    fn leaves(&self, block: &Block) -> Option<Flow> {
+        match block.statements.as_slice() {
+            [only] => match &only.kind {
+                StmtKind::Return(None) if self.loops == 0 => Some(Flow::Return),
+                StmtKind::Plain(word) if word == "continue;" && self.in_points => {
+                    Some(Flow::Continue)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub(super) fn not_after_stores(&self, span: &Span) -> Done<()> {
+        let Some(stored) = &self.stored else {
+            return Ok(());
+        };
+        let what = "statements stand under different conditions";
+        Err(Diagnostic::error("stencil::divergent", what)
+            .label(span.clone(), "this condition is not that of all statements")
+            .label(stored.clone(), "stored before it")
+            .help("put all stores under one bounds test"))
+    }
+
+    /// A block whose last statement leaves, and that does something before.
+    fn ends_by_leaving(&self, block: &Block) -> bool {
+        let leaves = |kind: &StmtKind| match kind {
+            StmtKind::Return(None) => self.loops == 0,
+            StmtKind::Plain(word) => word == "continue;" && self.in_points,
+            _ => false,
+        };
+        let last = block.statements.last();
+        block.statements.len() > 1 && last.is_some_and(|last| leaves(&last.kind))
+    }
+}

@@ -1,0 +1,437 @@
+//! Are the cells of a tile filled that the computed points read?
+//!
+//! The stores of a block and the reads of its points are counted out, thread by thread, for sizes
+//! around multiples of the block, in the blocks at the edges and beside them. A cell that is read
+//! where nothing was stored has no defined value, so nothing is lost where a size that was not tried
+//! has one; a cell that some store fills with another value than an element is tried at every
+//! remainder of every size by the block.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::machine::{Done, Machine};
+use super::tile::{Filled, Site};
+use warpwright_cudac::affine::{Poly, Relation, Symbol, Test};
+use warpwright_cudac::diag::{Diagnostic, Span};
+
+/// Most iterations of a loop that fills a tile.
+const MOST_ITERATIONS: usize = 4096;
+
+/// Most threads of a block.
+const MOST_THREADS: i64 = 1024;
+
+/// The values of symbols by their numbers.
+struct Values {
+    slots: BTreeMap<Symbol, usize>,
+    now: Vec<i64>,
+}
+
+/// A polynomial over numbered values.
+struct Form(Vec<(i64, Vec<usize>)>);
+
+/// A test over numbered values.
+enum Check {
+    Known(bool),
+    Compare(Relation, Form),
+    All(Vec<Check>),
+    Any(Vec<Check>),
+}
+
+impl Values {
+    fn slot(&mut self, symbol: Symbol) -> usize {
+        let next = self.slots.len();
+        let slot = *self.slots.entry(symbol).or_insert(next);
+        if slot == self.now.len() {
+            self.now.push(0);
+        }
+        slot
+    }
+
+    fn set(&mut self, symbol: Symbol, value: i64) {
+        let slot = self.slot(symbol);
+        self.now[slot] = value;
+    }
+
+    fn form(&mut self, poly: &Poly) -> Form {
+        let terms = poly.terms();
+        Form(
+            terms
+                .map(|(symbols, by)| (by, symbols.iter().map(|s| self.slot(*s)).collect()))
+                .collect(),
+        )
+    }
+
+    fn check(&mut self, test: &Test) -> Check {
+        match test {
+            Test::Known(value) => Check::Known(*value),
+            Test::Compare(relation, value, _) => Check::Compare(*relation, self.form(value)),
+            Test::All(parts) => Check::All(parts.iter().map(|p| self.check(p)).collect()),
+            Test::Any(parts) => Check::Any(parts.iter().map(|p| self.check(p)).collect()),
+        }
+    }
+}
+
+impl Form {
+    fn value(&self, now: &[i64]) -> i64 {
+        let term = |(by, slots): &(i64, Vec<usize>)| {
+            slots
+                .iter()
+                .fold(*by, |product, slot| product.wrapping_mul(now[*slot]))
+        };
+        self.0.iter().map(term).fold(0i64, i64::wrapping_add)
+    }
+}
+
+impl Check {
+    fn holds(&self, now: &[i64]) -> bool {
+        match self {
+            Check::Known(value) => *value,
+            Check::Compare(relation, form) => relation.holds(form.value(now)),
+            Check::All(parts) => parts.iter().all(|p| p.holds(now)),
+            Check::Any(parts) => parts.iter().any(|p| p.holds(now)),
+        }
+    }
+}
+
+/// A site, ready to be counted out.
+struct Store {
+    index: Vec<Form>,
+    is_element: bool,
+    tests: Vec<Check>,
+    /// Slot of the counter, first value, step, condition.
+    loops: Vec<(usize, Form, Form, Check)>,
+    /// Slot, dividend, divisor, whether the remainder is meant.
+    derived: Vec<(usize, Form, i64, bool)>,
+}
+
+/// What a block leaves in the cells: whether all that fill a cell fill it with an element.
+type Cells = BTreeMap<Vec<i64>, bool>;
+
+impl Machine<'_> {
+    /// Checks all reads of tiles.
+    pub(super) fn check_tiles(&mut self) -> Done<()> {
+        let Some(first) = self.trace.tile_reads.first() else {
+            return Ok(());
+        };
+        if let Some(span) = &self.trace.repeated {
+            let what = "shared memory and places through a maximum are not understood together";
+            return Err(Diagnostic::error("stencil::shared", what)
+                .label(first.span.clone(), "read here")
+                .label(span.clone(), "the maximum"));
+        }
+        let block = self.block_size(&first.span.clone())?;
+        self.trace.places.block = block.map(Some);
+        let domain = self.trace.domain.clone();
+        let tests = {
+            let now = std::mem::replace(&mut self.domain, domain);
+            let tests = self.domain_tests();
+            self.domain = now;
+            tests
+        };
+        let mut seen = BTreeSet::new();
+        let reads: Vec<_> = self
+            .trace
+            .tile_reads
+            .iter()
+            .filter(|read| seen.insert((read.tile, read.generation, format!("{:?}", read.index))))
+            .cloned()
+            .collect();
+        let generations: BTreeSet<(usize, usize)> =
+            reads.iter().map(|r| (r.tile, r.generation)).collect();
+        for (tile, generation) in generations {
+            let sites = self.tiles[tile].generations[generation].clone();
+            let own = reads
+                .iter()
+                .filter(|r| (r.tile, r.generation) == (tile, generation));
+            let own: Vec<(&[Poly], &Span)> = own.map(|r| (&*r.index, &r.span)).collect();
+            self.cover(tile, &sites, &own, &tests, block)?;
+        }
+        Ok(())
+    }
+
+    /// The block that the tile is made for: the numbers in the text, or as many threads as fill the
+    /// tile with its margins on both sides.
+    fn block_size(&self, span: &Span) -> Done<[i64; 3]> {
+        let mut block = [0; 3];
+        let sites = self
+            .tiles
+            .iter()
+            .flat_map(|t| t.generations.iter().flatten().map(move |s| (t, s)));
+        let sites: Vec<_> = sites.collect();
+        for (axis, size) in block.iter_mut().enumerate() {
+            let thread = Symbol::ThreadIdx(u8::try_from(axis).unwrap_or(0));
+            if let Some(known) = self.trace.places.block[axis] {
+                *size = known;
+                continue;
+            }
+            let mut used = false;
+            for (tile, site) in &sites {
+                let everything = site.index.iter().chain(match &site.filled {
+                    Filled::Element(_, _, parts) => parts.as_slice(),
+                    Filled::Other => &[],
+                });
+                used |= everything
+                    .into_iter()
+                    .any(|p| p.symbols().contains(&thread));
+                for (at, length) in site.index.iter().zip(&tile.lengths) {
+                    let rest = at.plus(&Poly::symbol(thread), -1);
+                    let margin = rest.and_then(|rest| rest.as_constant());
+                    if let Some(margin) = margin.filter(|m| *m >= 0 && *size == 0) {
+                        *size = length - 2 * margin;
+                        // A column that only keeps the banks apart.
+                        if *size > 1 && *size % 2 == 1 {
+                            *size -= 1;
+                        }
+                    }
+                }
+            }
+            if !used {
+                *size = 1;
+            }
+        }
+        let threads = block.iter().product::<i64>();
+        if block.iter().any(|size| *size < 1) || threads > MOST_THREADS {
+            let what = "how many threads fill the shared memory is not known";
+            return Err(Diagnostic::error("stencil::shared", what)
+                .label(span.clone(), "read here")
+                .help("let one thread fill one cell of the middle of the tile"));
+        }
+        Ok(block)
+    }
+
+    fn cover(
+        &self,
+        tile: usize,
+        sites: &[Site],
+        reads: &[(&[Poly], &Span)],
+        tests: &[Test],
+        block: [i64; 3],
+    ) -> Done<()> {
+        let tile = &self.tiles[tile];
+        let mut values = Values {
+            slots: BTreeMap::new(),
+            now: Vec::new(),
+        };
+        let stores: Vec<Store> = sites.iter().map(|site| store(&mut values, site)).collect();
+        let domain: Vec<Check> = tests.iter().map(|test| values.check(test)).collect();
+        let cells: Vec<(Vec<Form>, &Span)> = reads
+            .iter()
+            .map(|(index, span)| (index.iter().map(|at| values.form(at)).collect(), *span))
+            .collect();
+        for symbol in (0..3).flat_map(symbols) {
+            values.slot(symbol);
+        }
+        let has_other = stores.iter().any(|store| !store.is_element);
+        for sizes in self.sizes_to_try(block, has_other) {
+            for (number, size) in sizes.iter().enumerate() {
+                values.set(Symbol::Size(number), *size);
+            }
+            let blocks = self.set_launch(&mut values, block, &sizes);
+            for place in product(&blocks) {
+                for axis in 0..3u8 {
+                    values.set(Symbol::BlockIdx(axis), place[usize::from(axis)]);
+                }
+                let filled = fill(&mut values, &stores, block);
+                if let Some(span) = missing(&mut values, &domain, &cells, &filled, block) {
+                    let what = format!("a cell of `{}` is read that no thread fills so", tile.name);
+                    let all: Vec<String> = self
+                        .trace
+                        .sizes
+                        .iter()
+                        .zip(&sizes)
+                        .map(|(name, size)| format!("{name} = {size}"))
+                        .collect();
+                    let when = if all.is_empty() {
+                        "read here".to_owned()
+                    } else {
+                        format!("read here, for instance where {}", all.join(", "))
+                    };
+                    return Err(Diagnostic::error("stencil::shared", what)
+                        .label(span.clone(), when)
+                        .help("the margins of the tile are filled on all sides that are read, corners included"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sizes around multiples of the block.
+    fn sizes_to_try(&self, block: [i64; 3], thoroughly: bool) -> Vec<Vec<i64>> {
+        let count = self.trace.sizes.len();
+        let largest = block.into_iter().max().unwrap_or(1);
+        let usual = 2 * largest + 3;
+        let mut all = vec![vec![usual; count]];
+        if count == 0 {
+            return all;
+        }
+        for size in [3, largest, largest + 1, 2 * largest, 3 * largest + 1] {
+            all.push(vec![size; count]);
+        }
+        if thoroughly {
+            for number in 0..count {
+                for size in 1..=2 * largest + 2 {
+                    let mut sizes = vec![usual; count];
+                    sizes[number] = size;
+                    all.push(sizes);
+                }
+            }
+        }
+        all
+    }
+
+    /// Sets loops and the launch, and names the blocks to look at along each axis.
+    fn set_launch(&self, values: &mut Values, block: [i64; 3], sizes: &[i64]) -> [Vec<i64>; 3] {
+        let size_of = |symbol| match symbol {
+            Symbol::Size(number) => sizes.get(number).copied(),
+            _ => None,
+        };
+        for number in 0..self.loops {
+            let symbol = Symbol::Loop(number);
+            let low = self
+                .trace
+                .domain
+                .get(&symbol)
+                .map_or(0, |bounds| bounds.low);
+            values.set(symbol, low);
+        }
+        let largest = sizes.iter().copied().max().unwrap_or(1);
+        let mut blocks = [vec![0], vec![0], vec![0]];
+        for axis in 0..3u8 {
+            let at = usize::from(axis);
+            values.set(Symbol::BlockDim(axis), block[at]);
+            let end = |symbol| {
+                let bounds = self.trace.domain.get(&symbol)?;
+                let ends = bounds.ends.iter();
+                ends.filter_map(|(end, _)| end.evaluate(size_of)).min()
+            };
+            let last = match (end(Symbol::Global(axis)), end(Symbol::BlockIdx(axis))) {
+                (Some(end), _) => (end - 1).max(0) / block[at],
+                (None, Some(end)) => (end - 1).max(0),
+                (None, None) => largest / block[at],
+            };
+            values.set(Symbol::GridDim(axis), last + 1);
+            let mut some = vec![0, 1, last - 1, last];
+            some.retain(|place| (0..=last).contains(place));
+            some.sort_unstable();
+            some.dedup();
+            blocks[at] = some;
+        }
+        blocks
+    }
+}
+
+fn symbols(axis: u8) -> [Symbol; 5] {
+    [
+        Symbol::ThreadIdx(axis),
+        Symbol::BlockIdx(axis),
+        Symbol::BlockDim(axis),
+        Symbol::GridDim(axis),
+        Symbol::Global(axis),
+    ]
+}
+
+fn store(values: &mut Values, site: &Site) -> Store {
+    let loops = site.strided.iter();
+    let loops = loops.map(|l| {
+        let slot = values.slot(l.counter);
+        let (first, step) = (values.form(&l.first), values.form(&l.step));
+        (slot, first, step, values.check(&l.test))
+    });
+    let loops = loops.collect();
+    let derived = site.derived.iter();
+    let derived = derived.map(|d| {
+        let slot = values.slot(d.symbol);
+        (slot, values.form(&d.of), d.by, d.remainder)
+    });
+    let derived = derived.collect();
+    Store {
+        index: site.index.iter().map(|at| values.form(at)).collect(),
+        is_element: matches!(site.filled, Filled::Element(..)),
+        tests: site.tests.iter().map(|test| values.check(test)).collect(),
+        loops,
+        derived,
+    }
+}
+
+fn product(lists: &[Vec<i64>; 3]) -> Vec<[i64; 3]> {
+    let mut all = Vec::new();
+    for x in &lists[0] {
+        for y in &lists[1] {
+            all.extend(lists[2].iter().map(|z| [*x, *y, *z]));
+        }
+    }
+    all
+}
+
+/// Sets a thread of the block at hand.
+fn set_thread(values: &mut Values, thread: [i64; 3], block: [i64; 3]) {
+    for axis in 0..3u8 {
+        let at = usize::from(axis);
+        values.set(Symbol::ThreadIdx(axis), thread[at]);
+        let first = values.slots[&Symbol::BlockIdx(axis)];
+        let place = values.now[first] * block[at] + thread[at];
+        values.set(Symbol::Global(axis), place);
+    }
+}
+
+fn threads(block: [i64; 3]) -> Vec<[i64; 3]> {
+    product(&block.map(|size| (0..size).collect()))
+}
+
+/// What all threads of a block store.
+fn fill(values: &mut Values, stores: &[Store], block: [i64; 3]) -> Cells {
+    let mut cells = Cells::new();
+    for thread in threads(block) {
+        set_thread(values, thread, block);
+        for store in stores {
+            visit(values, store, 0, &mut cells);
+        }
+    }
+    cells
+}
+
+/// The iterations of a store's loops from one on.
+fn visit(values: &mut Values, store: &Store, depth: usize, cells: &mut Cells) {
+    if let Some((slot, first, step, test)) = store.loops.get(depth) {
+        values.now[*slot] = first.value(&values.now);
+        for _ in 0..MOST_ITERATIONS {
+            if !test.holds(&values.now) {
+                return;
+            }
+            visit(values, store, depth + 1, cells);
+            values.now[*slot] += step.value(&values.now);
+        }
+        return;
+    }
+    for (slot, of, by, remainder) in &store.derived {
+        let value = of.value(&values.now);
+        values.now[*slot] = if *remainder { value % by } else { value / by };
+    }
+    if store.tests.iter().all(|test| test.holds(&values.now)) {
+        let cell = store.index.iter().map(|at| at.value(&values.now)).collect();
+        let is_element = cells.entry(cell).or_insert(true);
+        *is_element &= store.is_element;
+    }
+}
+
+/// A read of a computed point that finds no element.
+fn missing<'s>(
+    values: &mut Values,
+    domain: &[Check],
+    reads: &[(Vec<Form>, &'s Span)],
+    filled: &Cells,
+    block: [i64; 3],
+) -> Option<&'s Span> {
+    for thread in threads(block) {
+        set_thread(values, thread, block);
+        if !domain.iter().all(|test| test.holds(&values.now)) {
+            continue;
+        }
+        for (index, span) in reads {
+            let cell: Vec<i64> = index.iter().map(|at| at.value(&values.now)).collect();
+            if filled.get(&cell) != Some(&true) {
+                return Some(span);
+            }
+        }
+    }
+    None
+}

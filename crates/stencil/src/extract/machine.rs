@@ -1,0 +1,376 @@
+//! The state of a kernel's symbolic execution, and what it leaves behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::guard::Domain;
+use super::tile::{Strided, Tile, TileRead};
+use super::value::{Node, Operand, Pointer, not_understood};
+use crate::ir::Element;
+use warpwright_cudac::affine::{Places, Poly, Symbol, Test};
+use warpwright_cudac::ast::{Expr, Function, Type};
+use warpwright_cudac::diag::{Diagnostic, Span};
+use warpwright_cudac::names::Scopes;
+use warpwright_cudac::{File, Scalar, TypeNames};
+
+/// What a kernel does, before its shape is known.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trace {
+    /// Integer parameters by number.
+    pub(super) sizes: Vec<String>,
+    /// Floating-point parameters by number.
+    pub(super) scalars: Vec<(String, Element)>,
+    /// Pointer parameters by number, and the file's own arrays behind them.
+    pub(super) arrays: Vec<RawArray>,
+    pub(super) accesses: Vec<RawAccess>,
+    pub(super) actions: Vec<Action>,
+    /// By point symbol: the first variable that is the symbol plus a number, and the number.
+    pub(super) names: BTreeMap<Symbol, (String, i64)>,
+    pub(super) domain: Domain,
+    /// What the other points of a larger box do.
+    pub(super) border: Option<Border>,
+    /// How many threads a block has, where the text presumes it.
+    pub(super) places: Places,
+    /// Some points are computed by several threads.
+    pub(super) repeated: Option<Span>,
+    /// Arrays that must not be stored to: values of theirs are kept.
+    pub(super) kept: Vec<(usize, Span)>,
+    /// Reads of shared memory whose cells must have been written.
+    pub(super) tile_reads: Vec<TileRead>,
+}
+
+/// What the points of a box do that are not computed.
+#[derive(Clone, Debug)]
+pub(super) struct Border {
+    /// The box, which has the computed points in it.
+    pub(super) domain: Domain,
+    pub(super) actions: Vec<Action>,
+}
+
+/// An array in memory.
+#[derive(Clone, Debug)]
+pub(super) struct RawArray {
+    pub(super) name: String,
+    pub(super) element: Element,
+    /// A variable of the file and its lengths; none for an argument.
+    pub(super) variable: Option<Vec<i64>>,
+}
+
+/// An access as written: one subscript for a plain pointer, several for arrays of arrays.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RawAccess {
+    pub(super) array: usize,
+    pub(super) offset: Poly,
+    pub(super) lengths: Vec<Poly>,
+    pub(super) subscripts: Vec<Poly>,
+    pub(super) span: Span,
+}
+
+/// A floating-point statement.
+#[derive(Clone, Debug)]
+pub(super) enum Action {
+    Declare(String, Element, Option<Operand>, Span),
+    Assign(String, Operand, Span),
+    Accumulate(String, Operand, Span),
+    /// The access, whether it adds, the value.
+    Store(usize, bool, Operand, Span),
+    /// A variable's block ends.
+    Forget(String),
+}
+
+/// A variable or parameter.
+#[derive(Clone, Debug)]
+pub(super) enum Var {
+    Int(Poly),
+    /// A `bool` that holds a condition on places.
+    Test(Test),
+    /// A floating-point variable, and the leaf that it holds, if it holds one.
+    Real(Element, Option<Box<Node>>),
+    /// An argument of a function: what was passed, which is a leaf.
+    Leaf(Node),
+    Scalar(usize, Element),
+    Pointer(Pointer),
+    /// Constants, by number.
+    Table(Element, Vec<f64>),
+    /// An array of a thread; each element is a variable.
+    Cells(Vec<i64>),
+    /// Something that cannot be used, and why.
+    Other(&'static str),
+}
+
+/// The state of the execution.
+#[derive(Clone)]
+pub(super) struct Machine<'a> {
+    pub(super) file: &'a File,
+    pub(super) trace: Trace,
+    pub(super) domain: Domain,
+    pub(super) scopes: Scopes<Var>,
+    /// The template parameters that are types.
+    pub(super) types: TypeNames,
+    /// Calls that are being executed.
+    pub(super) calls: usize,
+    /// Scopes outside the innermost loop over points: what is in them is fixed inside it.
+    pub(super) fixed: usize,
+    pub(super) loops: usize,
+    pub(super) unknowns: usize,
+    /// The first store.
+    pub(super) stored: Option<Span>,
+    /// A condition or loop over points that has ended: no store may follow.
+    pub(super) closed: Option<Span>,
+    /// The innermost loop is one over points.
+    pub(super) in_points: bool,
+    /// Arrays in shared memory.
+    pub(super) tiles: Vec<Tile>,
+    /// Barriers so far.
+    pub(super) barriers: usize,
+    /// Conditions under which shared memory is written.
+    pub(super) path: Vec<Test>,
+    /// Loops in which the threads of a block share the cells of a tile.
+    pub(super) strided: Vec<Strided>,
+    /// Quotients and remainders of places in a block.
+    pub(super) derived: Vec<super::tile::Derived>,
+    /// Globals that are being evaluated.
+    pub(super) evaluating: Vec<String>,
+    /// Globals that have been looked at.
+    pub(super) globals: BTreeMap<String, Var>,
+    /// Integer variables without a sign.
+    pub(super) unsigned: BTreeSet<String>,
+    /// A loop is looked at to learn what it carries.
+    pub(super) on_the_side: bool,
+    steps: u32,
+}
+
+/// Most expressions that are looked at: loops are executed.
+const MOST_STEPS: u32 = 400_000;
+
+/// Where the execution goes on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Flow {
+    Next,
+    Continue,
+    Break,
+    Return,
+}
+
+pub(super) type Done<T> = Result<T, Diagnostic>;
+
+/// A parameter of a template, and what it is in this kernel.
+pub(super) enum Bound {
+    Type(String),
+    Value(Expr),
+}
+
+/// Executes a kernel.
+pub(super) fn run(file: &File, function: &Function, bound: Vec<(String, Bound)>) -> Done<Trace> {
+    let mut machine = Machine {
+        file,
+        trace: Trace::default(),
+        domain: Domain::new(),
+        scopes: Scopes::default(),
+        types: TypeNames::new(),
+        calls: 0,
+        fixed: 0,
+        loops: 0,
+        unknowns: 0,
+        stored: None,
+        closed: None,
+        in_points: false,
+        tiles: Vec::new(),
+        barriers: 0,
+        path: Vec::new(),
+        strided: Vec::new(),
+        derived: Vec::new(),
+        evaluating: Vec::new(),
+        globals: BTreeMap::new(),
+        unsigned: BTreeSet::new(),
+        on_the_side: false,
+        steps: 0,
+    };
+    for (name, bound) in bound {
+        machine.bind(&name, bound)?;
+    }
+    for parameter in &function.parameters {
+        let var = machine.parameter(&parameter.name.text, &parameter.ty, &parameter.span)?;
+        machine.scopes.declare(&parameter.name.text, var);
+    }
+    machine.block(&function.body)?;
+    if machine.stored.is_none() {
+        let what = format!("`{}` stores nothing", function.name.text);
+        return Err(Diagnostic::error("stencil::no-output", what)
+            .label(function.name.span.clone(), "this kernel"));
+    }
+    machine.finish(&function.name.span)?;
+    Ok(machine.trace)
+}
+
+impl Machine<'_> {
+    fn bind(&mut self, name: &str, bound: Bound) -> Done<()> {
+        match bound {
+            Bound::Type(ty) => {
+                self.types.insert(name.to_owned(), ty);
+            }
+            Bound::Value(value) => {
+                let var = match self.value(&value)? {
+                    super::value::Val::Int(value) if value.as_constant().is_some() => {
+                        Var::Int(value)
+                    }
+                    _ => return Err(not_understood("this template argument", &value.span)),
+                };
+                self.scopes.declare(name, var);
+            }
+        }
+        Ok(())
+    }
+
+    fn parameter(&mut self, name: &str, ty: &Type, span: &Span) -> Done<Var> {
+        if let Some(element) = self.element(ty) {
+            self.trace.scalars.push((name.to_owned(), element));
+            return Ok(Var::Scalar(self.trace.scalars.len() - 1, element));
+        }
+        if self.is_integer(ty) {
+            let is_unsigned = self.unsigned_type(ty);
+            self.note_sign(name, is_unsigned);
+            self.trace.sizes.push(name.to_owned());
+            let size = Symbol::Size(self.trace.sizes.len() - 1);
+            return Ok(Var::Int(Poly::symbol(size)));
+        }
+        let Type::Pointer(to, _) = ty.bare() else {
+            return Ok(Var::Other("an argument of a type that is not understood"));
+        };
+        let (element, lengths) = self.row_type(to, span)?;
+        let Some(element) = element else {
+            return Ok(Var::Other("no array of `float` or `double`"));
+        };
+        let array = self.array(name, element, None);
+        Ok(Var::Pointer(Pointer::new(array, lengths)))
+    }
+
+    /// A new array.
+    pub(super) fn array(
+        &mut self,
+        name: &str,
+        element: Element,
+        variable: Option<Vec<i64>>,
+    ) -> usize {
+        let name = name.to_owned();
+        self.trace.arrays.push(RawArray {
+            name,
+            element,
+            variable,
+        });
+        self.trace.arrays.len() - 1
+    }
+
+    /// A new unknown.
+    pub(super) fn unknown(&mut self) -> Symbol {
+        self.unknowns += 1;
+        Symbol::Unknown(self.unknowns - 1)
+    }
+
+    /// A type with the file's own names for types replaced.
+    pub(super) fn resolved(&self, ty: &Type) -> Type {
+        self.file.resolved(ty, &self.types)
+    }
+
+    /// The element type, if it is `float` or `double`.
+    pub(super) fn element(&self, ty: &Type) -> Option<Element> {
+        match self.file.scalar(ty, &self.types) {
+            Some(Scalar::Float) => Some(Element::F32),
+            Some(Scalar::Double) => Some(Element::F64),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_integer(&self, ty: &Type) -> bool {
+        matches!(self.file.scalar(ty, &self.types), Some(Scalar::Integer(..)))
+    }
+
+    pub(super) fn variable(&self, name: &str) -> Option<&Var> {
+        self.scopes.get(name).or_else(|| self.globals.get(name))
+    }
+
+    /// Writes places of threads in the grid as such.
+    pub(super) fn placed(&mut self, value: Poly) -> Poly {
+        self.trace.places.merged(value)
+    }
+
+    /// Counts a step; loops with many iterations stop here.
+    pub(super) fn step(&mut self, span: &Span) -> Done<()> {
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            let what = "the kernel has too many operations once its loops are unrolled";
+            return Err(Diagnostic::error("stencil::size", what).label(span.clone(), "up to here"));
+        }
+        Ok(())
+    }
+
+    /// What can only be known at the end.
+    fn finish(&mut self, name: &Span) -> Done<()> {
+        if let Some(axis) = self.trace.places.conflict {
+            let axis = ['x', 'y', 'z'][usize::from(axis)];
+            let what = format!("two block sizes along {axis} are presumed");
+            return Err(Diagnostic::error("stencil::block", what)
+                .label(name.clone(), "in this kernel")
+                .help("use `blockDim`, or one number"));
+        }
+        self.trace.prune();
+        self.check_kept()?;
+        self.check_repeated()?;
+        self.check_tiles()
+    }
+
+    /// Values that were kept are still those of the array.
+    fn check_kept(&self) -> Done<()> {
+        for (array, span) in &self.trace.kept {
+            if let Some(stored) = self.stores_to(*array).next() {
+                let what = format!(
+                    "values of `{}` are kept while it is written",
+                    self.trace.arrays[*array].name
+                );
+                return Err(Diagnostic::error("stencil::in-place", what)
+                    .label(span.clone(), "kept here")
+                    .label(stored, "written here")
+                    .help("write to a second array, and exchange the two between sweeps"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Points that two threads compute must get the same values from both.
+    fn check_repeated(&self) -> Done<()> {
+        let Some(span) = &self.trace.repeated else {
+            return Ok(());
+        };
+        for used in self.trace.all_used() {
+            let access = &self.trace.accesses[used];
+            if let Some(stored) = self.stores_to(access.array).next()
+                && access.span != stored
+            {
+                let what = "points that two threads compute are read and written";
+                return Err(Diagnostic::error("stencil::race", what)
+                    .label(stored, "written here")
+                    .label(span.clone(), "two threads have the same point"));
+            }
+        }
+        let adds = |a: &&Action| matches!(a, Action::Store(_, true, ..));
+        if let Some(Action::Store(.., stored)) = self.trace.actions.iter().find(adds) {
+            let what = "points that two threads compute are added to";
+            return Err(Diagnostic::error("stencil::race", what)
+                .label(stored.clone(), "added here")
+                .label(span.clone(), "two threads have the same point"));
+        }
+        Ok(())
+    }
+
+    /// Where an array is stored to.
+    fn stores_to(&self, array: usize) -> impl Iterator<Item = Span> {
+        let border = self.trace.border.iter().flat_map(|b| &b.actions);
+        let all = self.trace.actions.iter().chain(border);
+        all.filter_map(move |action| match action {
+            Action::Store(access, ..) => {
+                let access = &self.trace.accesses[*access];
+                (access.array == array).then(|| access.span.clone())
+            }
+            _ => None,
+        })
+    }
+}

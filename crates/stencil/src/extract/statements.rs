@@ -1,0 +1,505 @@
+//! The statements of a kernel, executed once on polynomials.
+
+use super::machine::{Action, Done, Flow, Machine, Var};
+use super::value::{Base, Node, NodeKind, Operand, Pointer, Val, not_understood, operand};
+use crate::ir::{BinaryOp, Element};
+use warpwright_cudac::Scalar;
+use warpwright_cudac::affine::Poly;
+use warpwright_cudac::ast::{
+    Block, Declaration, Expr, ExprKind, Init, Stmt, StmtKind, Type, Variable,
+};
+use warpwright_cudac::diag::{Diagnostic, Span};
+
+/// Most elements of a thread's own array.
+const MOST_CELLS: i64 = 256;
+
+impl Machine<'_> {
+    pub(super) fn block(&mut self, block: &Block) -> Done<Flow> {
+        self.scopes.open();
+        let mut flow = Flow::Next;
+        for statement in &block.statements {
+            flow = crate::with_stack(|| self.statement(statement))?;
+            if flow != Flow::Next {
+                break;
+            }
+        }
+        self.end_scope();
+        Ok(flow)
+    }
+
+    pub(super) fn end_scope(&mut self) {
+        for (name, var) in self.scopes.close() {
+            if let Var::Real(..) = var {
+                self.trace.actions.push(Action::Forget(name));
+            }
+        }
+    }
+
+    fn statement(&mut self, statement: &Stmt) -> Done<Flow> {
+        let span = &statement.span;
+        self.step(span)?;
+        match &statement.kind {
+            StmtKind::Declare(declaration) => {
+                self.declare(declaration, span)?;
+                Ok(Flow::Next)
+            }
+            StmtKind::Expr(expr) => {
+                self.effect(expr, span)?;
+                Ok(Flow::Next)
+            }
+            StmtKind::If(cond, then, otherwise) => self.branch(cond, then, otherwise.as_ref()),
+            StmtKind::For(parts) => self.for_loop(parts, span),
+            StmtKind::Block(block) => self.block(block),
+            StmtKind::Return(None) => Ok(Flow::Return),
+            // `#pragma unroll` and macros change nothing here; the file knows the macros.
+            StmtKind::Directive(_) => Ok(Flow::Next),
+            StmtKind::Plain(text) => Ok(match &**text {
+                "continue;" => Flow::Continue,
+                "break;" => Flow::Break,
+                _ => Flow::Next,
+            }),
+            StmtKind::While(..) => {
+                let what = "a `while` loop is not understood in a stencil";
+                Err(Diagnostic::error("stencil::loop", what)
+                    .label(span.clone(), "this loop")
+                    .help("write a `for` loop over one dimension"))
+            }
+            StmtKind::Return(Some(_)) => Err(not_understood("a returned value", span)),
+        }
+    }
+
+    pub(super) fn declare(&mut self, declaration: &Declaration, span: &Span) -> Done<()> {
+        if declaration.storage.iter().any(|w| w == "__shared__") {
+            return self.declare_tiles(declaration, span);
+        }
+        let known = ["constexpr", "register", "static", "__restrict__"];
+        if let Some(word) = declaration.storage.iter().find(|w| !known.contains(&&***w)) {
+            return Err(not_understood(&format!("`{word}`"), span));
+        }
+        let is_static = declaration.storage.iter().any(|w| w == "static");
+        for variable in &declaration.variables {
+            if is_static && !is_fixed(&variable.ty) {
+                return Err(not_understood("a `static` variable", span));
+            }
+            let var = self.declared(variable, span)?;
+            let name = &variable.name.text;
+            if self.scopes.get(name).is_some() {
+                let what = format!("`{name}` hides another variable");
+                return Err(Diagnostic::error("stencil::name", what)
+                    .label(variable.name.span.clone(), "declared again")
+                    .help("give it a name of its own"));
+            }
+            self.scopes.declare(name, var);
+        }
+        Ok(())
+    }
+
+    fn declared(&mut self, variable: &Variable, span: &Span) -> Done<Var> {
+        let (name, ty) = (&variable.name.text, self.resolved(&variable.ty));
+        if let Type::Array(..) = &ty {
+            return self.own_cells(name, &ty, variable.init.as_ref(), span);
+        }
+        let is_bool = self.file.scalar(&ty, &self.types) == Some(Scalar::Bool);
+        let value = match &variable.init {
+            None => None,
+            Some(Init::Value(value)) if is_bool => {
+                return Ok(Var::Test(self.condition(value)?));
+            }
+            Some(Init::Value(value)) => Some(self.value(value)?),
+            Some(Init::List(_, at)) => return Err(not_understood("this list of values", at)),
+        };
+        let integer = self.is_integer(&ty);
+        let auto = matches!(&ty, Type::Named(name) if name == "auto");
+        match (&ty, value) {
+            (_, None) if integer => Ok(Var::Other("not set")),
+            (_, Some(Val::Int(value))) if integer || auto => {
+                let is_unsigned = match &variable.init {
+                    Some(Init::Value(init)) if auto => self.is_unsigned(init),
+                    _ => self.unsigned_type(&ty),
+                };
+                self.note_sign(name, is_unsigned);
+                self.name_point(name, &value);
+                Ok(Var::Int(value))
+            }
+            (Type::Pointer(to, _), Some(Val::Pointer(pointer))) => {
+                match self.pointer_cast(to, pointer, span)? {
+                    Val::Pointer(pointer) => Ok(Var::Pointer(pointer)),
+                    _ => Err(not_understood("this pointer", span)),
+                }
+            }
+            (_, Some(Val::Pointer(pointer))) if auto => Ok(Var::Pointer(pointer)),
+            (_, value) => {
+                let known = match &value {
+                    Some(Val::Real(node)) if auto => Some(node.element),
+                    _ => self.element(&ty),
+                };
+                let Some(element) = known else {
+                    return Err(not_understood("a variable of this type", span));
+                };
+                let value = value.map(|value| operand(value, span)).transpose()?;
+                let leaf = value
+                    .as_ref()
+                    .and_then(|value| self.leaf_of(value, element));
+                let action = Action::Declare(name.clone(), element, value, span.clone());
+                self.trace.actions.push(action);
+                Ok(Var::Real(element, leaf))
+            }
+        }
+    }
+
+    /// `const double c[] = {…};`, or an array of a thread whose elements are variables.
+    fn own_cells(&mut self, name: &str, ty: &Type, init: Option<&Init>, span: &Span) -> Done<Var> {
+        let mut lengths = Vec::new();
+        let mut element = ty;
+        while let Type::Array(of, length) = element {
+            let length = match (length, init) {
+                (Some(length), _) => match self.operand(length, "[]")? {
+                    Val::Int(length) => length.as_constant(),
+                    _ => None,
+                },
+                (None, Some(Init::List(values, _))) => i64::try_from(values.len()).ok(),
+                (None, _) => None,
+            };
+            lengths.push(length.ok_or_else(|| not_understood("the length of this array", span))?);
+            element = of.bare();
+        }
+        let Some(element) = self.element(element) else {
+            return Err(not_understood("an array of a thread of this type", span));
+        };
+        let count = lengths.iter().try_fold(1i64, |a, b| a.checked_mul(*b));
+        let count = count
+            .filter(|count| (1..=MOST_CELLS).contains(count))
+            .ok_or_else(|| {
+                Diagnostic::error("stencil::local-array", "the array of a thread is too large")
+                    .label(span.clone(), format!("more than {MOST_CELLS} elements"))
+            })?;
+        let values = match init {
+            None => Vec::new(),
+            Some(Init::List(values, at)) if lengths.len() == 1 && values.len() as i64 <= count => {
+                self.list(values, at)?
+            }
+            Some(_) => return Err(not_understood("this list of values", span)),
+        };
+        let numbers: Option<Vec<f64>> = values.iter().map(known).collect();
+        if let (Some(numbers), Type::Array(of, _)) = (&numbers, ty)
+            && matches!(**of, Type::Const(_))
+            && !numbers.is_empty()
+        {
+            let mut numbers: Vec<f64> = numbers.iter().map(|n| element.round(*n)).collect();
+            numbers.resize(usize::try_from(count).unwrap_or(0), 0.0);
+            return Ok(Var::Table(element, numbers));
+        }
+        for at in 0..count {
+            let mut indices = Vec::new();
+            let mut rest = at;
+            for length in lengths.iter().rev() {
+                indices.insert(0, rest % length);
+                rest /= length;
+            }
+            let key = self.cell(name, &lengths, &indices, span)?;
+            let value = match values.get(usize::try_from(at).unwrap_or(usize::MAX)) {
+                Some(value) => Some(value.clone()),
+                // What a list leaves out is zero.
+                None => init.map(|_| Operand::Integer(0)),
+            };
+            let leaf = value
+                .as_ref()
+                .and_then(|value| self.leaf_of(value, element));
+            let action = Action::Declare(key.clone(), element, value, span.clone());
+            self.trace.actions.push(action);
+            self.scopes.declare(&key, Var::Real(element, leaf));
+        }
+        Ok(Var::Cells(lengths))
+    }
+
+    /// The values of a list.
+    pub(super) fn list(&mut self, values: &[Init], span: &Span) -> Done<Vec<Operand>> {
+        let mut all = Vec::new();
+        for value in values {
+            match value {
+                Init::Value(value) => all.push(operand(self.value(value)?, span)?),
+                Init::List(_, span) => return Err(not_understood("a list in a list", span)),
+            }
+        }
+        Ok(all)
+    }
+
+    /// The value that a variable then holds, if it is a leaf of the variable's own type.
+    pub(super) fn leaf_of(&self, value: &Operand, element: Element) -> Option<Box<Node>> {
+        let Operand::Node(node) = value else {
+            return None;
+        };
+        let leaf = match &node.kind {
+            NodeKind::Local(name) => match self.variable(name) {
+                Some(Var::Real(_, known)) => return known.clone(),
+                _ => return None,
+            },
+            NodeKind::Load(_) | NodeKind::Number(_) | NodeKind::Scalar(_) => node,
+            NodeKind::Carried(_) => node,
+            _ => return None,
+        };
+        (leaf.element == element).then(|| Box::new(leaf.clone()))
+    }
+
+    /// Remembers how the source calls a point symbol.
+    pub(super) fn name_point(&mut self, name: &str, value: &Poly) {
+        if let Some((Some(point), offset)) = value.as_subscript() {
+            let names = &mut self.trace.names;
+            names
+                .entry(point)
+                .or_insert_with(|| (name.to_owned(), offset));
+        }
+    }
+
+    /// An expression statement.
+    fn effect(&mut self, expr: &Expr, span: &Span) -> Done<()> {
+        let expr = self.expanded(expr)?.into_owned();
+        match &expr.bare().kind {
+            ExprKind::Assign(op, left, right) if op == "=" && self.is_tile(left) => {
+                self.store_tile(left, right, span)
+            }
+            ExprKind::Assign(op, left, right) => {
+                if matches!(right.bare().kind, ExprKind::Assign(..)) {
+                    return Err(not_understood("an assignment of an assignment", span));
+                }
+                let right = self.value(right)?;
+                self.assign(op, left, right, span)
+            }
+            ExprKind::Update(op, _, target) => {
+                let op = if op == "++" { "+=" } else { "-=" };
+                self.assign(op, target, Val::Int(Poly::constant(1)), span)
+            }
+            ExprKind::Call(name, arguments)
+                if name.text == "__syncthreads"
+                    && arguments.is_empty()
+                    && !self.tiles.is_empty() =>
+            {
+                self.barrier(span)
+            }
+            // A call whose value nobody wants: refused with its reason, or without.
+            ExprKind::Call(..) => {
+                self.value(&expr)?;
+                Err(not_understood("a call for its effect", span))
+            }
+            _ => Err(not_understood("a statement without an effect", span)),
+        }
+    }
+
+    fn assign(&mut self, op: &str, left: &Expr, right: Val, span: &Span) -> Done<()> {
+        let target = self.expanded(left)?.into_owned();
+        let target = target.bare();
+        match &target.kind {
+            ExprKind::Name(name) => self.assign_variable(op, name, right, target, span),
+            ExprKind::Index(base, index) => {
+                if let Some((name, indices)) = self.own_element(target)?
+                    && let Some(Var::Cells(lengths)) = self.variable(&name).cloned()
+                {
+                    let key = self.cell(&name, &lengths, &indices, span)?;
+                    return self.assign_variable(op, &key, right, target, span);
+                }
+                let pointer = self.subscripted(base, index)?;
+                self.store(op, pointer, right, target, span)
+            }
+            ExprKind::Unary(star, inner) if star == "*" => match self.value(inner)? {
+                Val::Pointer(mut pointer) => {
+                    pointer.taken.push(Poly::default());
+                    self.store(op, pointer, right, target, span)
+                }
+                _ => Err(not_understood("this target", &target.span)),
+            },
+            _ => Err(not_understood("this target", &target.span)),
+        }
+    }
+
+    fn assign_variable(
+        &mut self,
+        op: &str,
+        name: &str,
+        right: Val,
+        target: &Expr,
+        span: &Span,
+    ) -> Done<()> {
+        let Some(depth) = self.scopes.depth_of(name) else {
+            self.value(target)?;
+            return Err(not_understood("this target", &target.span));
+        };
+        if depth < self.fixed {
+            let what = format!("`{name}` is carried from one point to the next");
+            return Err(Diagnostic::error("stencil::carried", what)
+                .label(target.span.clone(), "assigned inside the loop over points")
+                .help("declare it inside the loop, and compute it from the loop's counter"));
+        }
+        let var = self.scopes.get(name).cloned();
+        match (var, right) {
+            (Some(Var::Int(old)), Val::Int(right)) => {
+                let new = match op {
+                    "=" => Some(right),
+                    "+=" => old.plus(&right, 1),
+                    "-=" => old.plus(&right, -1),
+                    "*=" => old.times(&right),
+                    _ => None,
+                };
+                let new = new.ok_or_else(|| not_understood(&format!("`{op}`"), span))?;
+                let new = self.placed(new);
+                self.name_point(name, &new);
+                self.scopes.assign(name, Var::Int(new));
+                Ok(())
+            }
+            (Some(Var::Other("not set")), Val::Int(right)) if op == "=" => {
+                self.name_point(name, &right);
+                self.scopes.assign(name, Var::Int(right));
+                Ok(())
+            }
+            (Some(Var::Pointer(old)), Val::Int(by))
+                if matches!(op, "+=" | "-=") && old.taken.is_empty() && old.lengths.is_empty() =>
+            {
+                let sign = if op == "+=" { 1 } else { -1 };
+                let offset = old.offset.plus(&by, sign);
+                let offset = offset.ok_or_else(|| not_understood("this pointer", span))?;
+                let offset = self.placed(offset);
+                self.scopes
+                    .assign(name, Var::Pointer(Pointer { offset, ..old }));
+                Ok(())
+            }
+            (Some(Var::Pointer(old)), Val::Pointer(new)) if op == "=" && old.base == new.base => {
+                self.scopes.assign(name, Var::Pointer(new));
+                Ok(())
+            }
+            (Some(Var::Real(element, _)), right) => {
+                let old = || Node {
+                    kind: NodeKind::Local(name.to_owned()),
+                    element,
+                    span: target.span.clone(),
+                };
+                let right = operand(right, span)?;
+                let (accumulate, value) = combined(op, old, element, right, span)?;
+                let leaf = self.leaf_of(&value, element).filter(|_| !accumulate);
+                self.scopes.assign(name, Var::Real(element, leaf));
+                let (name, span) = (name.to_owned(), span.clone());
+                self.trace.actions.push(if accumulate {
+                    Action::Accumulate(name, value, span)
+                } else {
+                    Action::Assign(name, value, span)
+                });
+                Ok(())
+            }
+            _ => Err(not_understood("this assignment", span)),
+        }
+    }
+
+    fn store(
+        &mut self,
+        op: &str,
+        pointer: Pointer,
+        right: Val,
+        target: &Expr,
+        span: &Span,
+    ) -> Done<()> {
+        if pointer.taken.len() <= pointer.lengths.len() {
+            return Err(not_understood("an assignment to a row", &target.span));
+        }
+        if let Some(closed) = &self.closed {
+            let what = "statements stand under different conditions";
+            return Err(Diagnostic::error("stencil::divergent", what)
+                .label(target.span.clone(), "stored at other points")
+                .label(closed.clone(), "than what stands in this")
+                .help("put all statements under one bounds test"));
+        }
+        let Base::Array(array) = pointer.base else {
+            return Err(not_understood(
+                "this assignment to shared memory",
+                &target.span,
+            ));
+        };
+        if !self.path.is_empty() || !self.strided.is_empty() {
+            return Err(not_understood("a store under this condition", span));
+        }
+        let element = self.trace.arrays[array].element;
+        let right = operand(right, span)?;
+        let (accumulate, value) = if matches!(op, "*=" | "/=") {
+            let old = self.load(pointer.clone(), &target.span);
+            combined(op, || old, element, right, span)?
+        } else {
+            let unused = || Node {
+                kind: NodeKind::Number(0.0),
+                element,
+                span: span.clone(),
+            };
+            combined(op, unused, element, right, span)?
+        };
+        let access = self.access(pointer, &target.span);
+        let action = Action::Store(access, accumulate, value, span.clone());
+        self.trace.actions.push(action);
+        if self.stored.is_none() {
+            self.stored = Some(span.clone());
+            self.trace.domain = self.settled()?;
+        }
+        Ok(())
+    }
+}
+
+fn is_fixed(ty: &Type) -> bool {
+    match ty {
+        Type::Const(_) => true,
+        Type::Array(of, _) => is_fixed(of),
+        Type::Named(_) | Type::Pointer(..) => false,
+    }
+}
+
+/// A number, if it is known already.
+pub(super) fn known(value: &Operand) -> Option<f64> {
+    match value {
+        Operand::Integer(value) => Some(*value as f64),
+        Operand::Node(node) => match &node.kind {
+            NodeKind::Number(value) => Some(*value),
+            NodeKind::Neg(inner) => known(inner).map(|value| -value),
+            // In the type of the operation: one rounding of what `double` computes of two floats.
+            NodeKind::Binary(op, a, b) => {
+                let round = |value: f64| node.element.round(value);
+                Some(round(op.apply(round(known(a)?), round(known(b)?))))
+            }
+            _ => None,
+        },
+    }
+}
+
+/// The value that `op=` assigns or adds: whether it adds, and what.
+fn combined(
+    op: &str,
+    old: impl FnOnce() -> Node,
+    element: Element,
+    right: Operand,
+    span: &Span,
+) -> Done<(bool, Operand)> {
+    let node = |kind, element| {
+        Operand::Node(Node {
+            kind,
+            element,
+            span: span.clone(),
+        })
+    };
+    let type_of = |operand: &Operand| match operand {
+        Operand::Integer(_) => element,
+        Operand::Node(node) => node.element,
+    };
+    match op {
+        "=" => Ok((false, right)),
+        "+=" => Ok((true, right)),
+        // a - b is a + (-b), to the last bit.
+        "-=" => {
+            let ty = type_of(&right);
+            Ok((true, node(NodeKind::Neg(Box::new(right)), ty)))
+        }
+        "*=" | "/=" => {
+            let op = if op == "*=" {
+                BinaryOp::Mul
+            } else {
+                BinaryOp::Div
+            };
+            let ty = type_of(&right).wider(element);
+            let old = Box::new(Operand::Node(old()));
+            Ok((false, node(NodeKind::Binary(op, old, Box::new(right)), ty)))
+        }
+        _ => Err(not_understood(&format!("`{op}`"), span)),
+    }
+}
