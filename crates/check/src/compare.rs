@@ -238,11 +238,14 @@ fn speculated<S: Semantics>(
         term,
         guard,
         is_safe,
+        after,
     } in &log.loads[1]
     {
-        let here = log.loads[0]
-            .iter()
-            .any(|other| other.term == term && (other.guard == guard || is_always(other.guard)));
+        // Both do the same events: the original's load must not come after more of them.
+        let here = log.loads[0].iter().any(|other| {
+            let is_executed = other.guard == guard || is_always(other.guard);
+            other.term == term && is_executed && other.after <= after
+        });
         if is_safe || here {
             continue;
         }

@@ -195,6 +195,7 @@ impl<S: Semantics> Machine<'_, S> {
     ) -> Results {
         let mut content = Args::from_slice(&[guard]);
         content.extend_from_slice(args);
+        self.log.events[side] += 1;
         self.log.deeds[side].push(Deed {
             inst,
             memories,
@@ -243,6 +244,7 @@ impl<S: Semantics> Machine<'_, S> {
             term,
             guard,
             is_safe,
+            after: self.log.events[side],
         });
         Results::Operation(op, content)
     }

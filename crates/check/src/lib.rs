@@ -16,6 +16,7 @@ mod slots;
 mod spill;
 mod state;
 mod term;
+mod together;
 mod trace;
 mod verdict;
 

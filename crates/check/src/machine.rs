@@ -1,6 +1,5 @@
 //! The state of both functions while a node of the product graph is executed.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use warpwright_flow::{Block, Cfg, Inst, Liveness, Value};
@@ -41,15 +40,10 @@ impl<'a, S: Semantics> Function<'a, S> {
         })
     }
 
-    /// How often each collective operation stands in the reachable code.
-    pub(crate) fn collectives(&self) -> BTreeMap<Sym, u32> {
-        let mut counts = BTreeMap::new();
-        for step in self.steps.iter().flatten() {
-            if step.0.is_collective {
-                *counts.entry(step.1).or_insert(0) += 1;
-            }
-        }
-        counts
+    /// Does the set of threads that execute it together matter?
+    pub(crate) fn is_collective(&self, inst: Inst) -> bool {
+        let step = self.steps.get(inst.as_u32() as usize);
+        step.is_some_and(|step| step.as_ref().is_some_and(|step| step.0.is_collective))
     }
 
     fn step(&self, inst: Inst) -> Option<Rc<(Step, Sym)>> {
@@ -77,12 +71,16 @@ pub(crate) struct Loaded {
     pub(crate) term: Term,
     pub(crate) guard: Term,
     pub(crate) is_safe: bool,
+    /// Events of its function at this node before it: each might be the thread's last.
+    pub(crate) after: usize,
 }
 
 /// What happened at one node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
     pub(crate) deeds: [Vec<Deed>; 2],
+    /// How many of them are events, of which a thread may not come back.
+    pub(crate) events: [usize; 2],
     pub(crate) loads: [Vec<Loaded>; 2],
     pub(crate) misplaced: Vec<(Inst, Misplaced)>,
 }

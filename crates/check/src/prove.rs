@@ -147,7 +147,12 @@ impl<'a, S: Semantics> Prover<'a, S> {
                 return Verdict::Undecided(reason);
             }
             match self.compare() {
-                Ok(()) => return self.proved(),
+                Ok(()) => {
+                    return match self.same_together() {
+                        Ok(()) => Verdict::Proved,
+                        Err(reason) => Verdict::Undecided(reason),
+                    };
+                }
                 Err(found) if self.assume_unset(&found) => {}
                 Err(found) => return self.answer(&found),
             }
@@ -172,18 +177,6 @@ impl<'a, S: Semantics> Prover<'a, S> {
         let pairs =
             unset.filter_map(|&value| Some((value, *names.get(&original.func.value_name(value))?)));
         pairs.collect()
-    }
-
-    /// Every thread does the same. But if what threads do together stands in other places than
-    /// before, other threads may do it together.
-    fn proved(&self) -> Verdict {
-        let [original, rewritten] = &self.machine.functions;
-        match original.collectives() == rewritten.collectives() {
-            true => Verdict::Proved,
-            false => Verdict::Undecided(Reason::new(
-                "instructions that threads execute together were duplicated or merged",
-            )),
-        }
     }
 
     /// Rounds until the classes of all loop headers hold.

@@ -42,12 +42,23 @@ pub(crate) struct Slot {
     pub(crate) region: usize,
     /// How many slots in memory of one version alone its version had before it.
     ordinal: u32,
-    /// The offset for each thread, in bytes from the start of the region.
-    offsets: Rc<[u32]>,
+    /// The offset as a function of the thread, in bytes from the start of the region.
+    offsets: Offsets,
     pub(crate) bytes: u32,
     /// Slots that share bytes with this one in some thread, this one left out; with the constant
     /// distance in bytes from here to there, if it is constant.
     pub(crate) overlaps: Vec<(u32, Option<i64>)>,
+}
+
+/// Where an access goes in its region, as a function of the thread: one offset for all threads, or one
+/// for each thread of the block.
+type Offsets = Rc<[u32]>;
+
+fn offset_of(offsets: &Offsets, thread: usize) -> u32 {
+    match **offsets {
+        [all] => all,
+        _ => offsets[thread],
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -62,7 +73,7 @@ struct Region {
     bytes: u32,
     align: u32,
     is_global: bool,
-    /// For each byte, the thread that uses it, plus 1.
+    /// For each byte of shared memory, the thread that uses it, plus 1.
     owner: Vec<u32>,
 }
 
@@ -80,8 +91,8 @@ pub(crate) enum Misplaced {
 pub(crate) struct Slots {
     regions: Vec<Region>,
     pub(crate) slots: Vec<Slot>,
-    ids: FxHashMap<(usize, Rc<[u32]>, u32), u32>,
-    offsets: FxHashMap<(Term, usize), Rc<[u32]>>,
+    ids: FxHashMap<(usize, Offsets, u32), u32>,
+    offsets: FxHashMap<(Term, usize), Offsets>,
     threads: Threads,
 }
 
@@ -122,7 +133,10 @@ impl Slots {
             bytes: variable.bytes as u32,
             align: variable.align,
             is_global: variable.is_global,
-            owner: vec![0; variable.bytes as usize],
+            owner: match variable.space {
+                SlotSpace::Shared => vec![0; variable.bytes as usize],
+                _ => Vec::new(),
+            },
         });
         Ok(())
     }
@@ -243,7 +257,7 @@ impl Slots {
         terms: &Terms,
         address: Term,
         region: usize,
-    ) -> Result<Rc<[u32]>, Misplaced> {
+    ) -> Result<Offsets, Misplaced> {
         if let Some(offsets) = self.offsets.get(&(address, region)) {
             return Ok(offsets.clone());
         }
@@ -259,7 +273,7 @@ impl Slots {
         };
         let is_local = self.regions[region].space == SlotSpace::Local;
         let wide: Vec<u64> = match (value(None), self.threads.block) {
-            // Each thread has its own copy of a local region.
+            // Each thread has its own copy of a local region, and this is the same place in each.
             (Some(offset), _) if is_local => vec![offset],
             (_, Some(block)) => thread_indices(block)
                 .map(|thread| value(Some((thread, block))))
@@ -283,7 +297,7 @@ impl Slots {
                 *offset as i64
             )));
         }
-        let narrow: Rc<[u32]> = wide.into_iter().map(|offset| offset as u32).collect();
+        let narrow: Offsets = wide.into_iter().map(|offset| offset as u32).collect();
         self.offsets.insert((address, region), narrow.clone());
         Ok(narrow)
     }
@@ -291,12 +305,12 @@ impl Slots {
     fn slot(
         &mut self,
         region: usize,
-        base: &Rc<[u32]>,
+        base: &Offsets,
         shift: u32,
         bytes: u32,
         access: u32,
     ) -> Result<u32, Misplaced> {
-        let offsets: Rc<[u32]> = match shift {
+        let offsets: Offsets = match shift {
             0 => base.clone(),
             _ => base.iter().map(|offset| offset + shift).collect(),
         };
@@ -357,17 +371,26 @@ impl Slots {
         }
     }
 
-    /// Claims the bytes of a slot for their threads.
+    /// Claims the bytes of a slot for their threads. In local memory each thread has its own.
     fn claim(&mut self, region: usize, offsets: &[u32], bytes: u32) -> Result<(), Misplaced> {
-        let Region { name, owner, .. } = &mut self.regions[region];
+        let Region {
+            name,
+            owner,
+            bytes: size,
+            space,
+            ..
+        } = &mut self.regions[region];
         for (thread, &offset) in offsets.iter().enumerate() {
-            let range = offset as usize..offset as usize + bytes as usize;
-            let Some(range) = owner.get_mut(range) else {
+            if u64::from(offset) + u64::from(bytes) > u64::from(*size) {
                 return Err(Misplaced::Wrong(format!(
                     "thread {thread} accesses bytes {offset} to {} of {name}, which ends before",
                     offset + bytes - 1
                 )));
-            };
+            }
+            if *space == SlotSpace::Local {
+                continue;
+            }
+            let range = &mut owner[offset as usize..offset as usize + bytes as usize];
             let me = thread as u32 + 1;
             if let Some(other) = range.iter().find(|&&owner| owner != 0 && owner != me) {
                 return Err(Misplaced::Wrong(format!(
@@ -383,15 +406,15 @@ impl Slots {
 
 /// Do two slots share bytes in any thread? With their distance, if it is the same in all.
 fn overlap(a: &Slot, b: &Slot) -> Option<Option<i64>> {
-    let distance = |thread: usize| i64::from(b.offsets[thread]) - i64::from(a.offsets[thread]);
+    let distance = |thread: usize| {
+        i64::from(offset_of(&b.offsets, thread)) - i64::from(offset_of(&a.offsets, thread))
+    };
     let first = distance(0);
-    let threads = 0..a.offsets.len().min(b.offsets.len());
+    let mut threads = 0..a.offsets.len().max(b.offsets.len());
     let touches = |by: i64| -i64::from(b.bytes) < by && by < i64::from(a.bytes);
-    let constant = threads.clone().all(|thread| distance(thread) == first);
-    match constant {
+    match threads.clone().all(|thread| distance(thread) == first) {
         true => touches(first).then_some(Some(first)),
         false => threads
-            .into_iter()
             .any(|thread| touches(distance(thread)))
             .then_some(None),
     }

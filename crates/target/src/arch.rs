@@ -15,6 +15,10 @@ pub const LINE_BYTES: u32 = 128;
 /// whole line).
 pub const SECTOR_BYTES: u32 = 32;
 
+/// Bytes of local memory that a thread may have, on every architecture so far (CUDA C++ Programming Guide
+/// 13, Technical Specifications per Compute Capability).
+pub const LOCAL_MEMORY_PER_THREAD: u32 = 512 << 10;
+
 /// One row of the table: a compute capability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Architecture {

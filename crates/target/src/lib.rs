@@ -27,8 +27,8 @@ mod staircase;
 mod units;
 
 pub use arch::{
-    Architecture, BelowNeed, LINE_BYTES, Latency, RegisterAllocation, RegisterFile, SECTOR_BYTES,
-    SharedMemory, ThreadLimits, Throughput, WARP_SIZE,
+    Architecture, BelowNeed, LINE_BYTES, LOCAL_MEMORY_PER_THREAD, Latency, RegisterAllocation,
+    RegisterFile, SECTOR_BYTES, SharedMemory, ThreadLimits, Throughput, WARP_SIZE,
 };
 pub use board::Board;
 pub use distances::{IssueDistance, issue_distances};

@@ -4,19 +4,26 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use warpwright_flow::{Class, ClassInfo, Function as _, Inst, Queue, Queues, Transfer, Value};
-use warpwright_ptx::opcode::Op;
+use warpwright_ptx::opcode::{Control, Op};
 use warpwright_ptx::{
-    FuncId, FunctionKind, Init, LineIndex, Linkage, Module, Reg, Space, Symbol, VarId,
-    Variable as PtxVariable, View,
+    Body, FuncId, Function, FunctionKind, Init, Item, LineIndex, Linkage, Module, Opcode, Operand,
+    Reg, Space, Symbol, VarId, Variable as PtxVariable, View,
 };
 
 use super::step;
-use crate::semantics::{Semantics, SlotSpace, Step, Unsupported, Variable};
+use crate::semantics::{Semantics, SlotSpace, Spaces, Step, Unsupported, Variable};
 
 /// A function with a body, and names for its variables that both versions share.
 pub(super) struct PtxFunction<'m> {
     pub(super) view: View<'m>,
     names: BTreeMap<VarId, String>,
+    /// May something outside the grid end while the function runs, so that memory changes that the grid
+    /// itself leaves alone (`griddepcontrol.wait`, here or in what is called)?
+    waits_for_grids: bool,
+    /// Is the address of a parameter taken? In a device function it is then memory like any other.
+    parameter_escapes: bool,
+    /// Masks of `used_bytes_mask` pragmas, by the instruction that follows.
+    masks: BTreeMap<Inst, String>,
     /// Made when the first line number is asked for.
     lines: OnceCell<LineIndex>,
 }
@@ -25,9 +32,23 @@ impl<'m> PtxFunction<'m> {
     pub(super) fn new(module: &'m Module, id: FuncId) -> Option<Self> {
         let view = module.view(id)?;
         let names = names(module, &view);
+        let body = view.body();
+        let waits_for_grids = body.insts.values().any(|data| {
+            let opcode = module.opcode(data);
+            opcode.op == Some(Op::Griddepcontrol) || opcode.control() == Control::Call
+        });
+        let function = view.function();
+        let parameter_escapes = function.kind != FunctionKind::Entry
+            && body.operands.values().any(|operand| match *operand {
+                Operand::Symbol { symbol, .. } => is_parameter(function, symbol),
+                _ => false,
+            });
         Some(PtxFunction {
             view,
             names,
+            waits_for_grids,
+            parameter_escapes,
+            masks: masks(body),
             lines: OnceCell::new(),
         })
     }
@@ -50,11 +71,68 @@ impl<'m> PtxFunction<'m> {
         }
     }
 
-    /// The kernel or function parameter that a symbol is; results are none.
-    pub(super) fn is_parameter(&self, symbol: Symbol) -> bool {
-        let mut params = self.view.function().params.iter();
-        matches!(symbol, Symbol::Var(var) if params.any(|param| param.var == var))
+    /// The memories that a plain load reads; `space` holds those of its opcode. None for memory that
+    /// nothing changes while the thread runs.
+    pub(super) fn reads(&self, opcode: &Opcode, symbol: Option<Symbol>, space: Spaces) -> Spaces {
+        let of_parameter = symbol.is_some_and(|at| is_parameter(self.view.function(), at));
+        match opcode.space {
+            Some(Space::Const) => Spaces::default(),
+            Some(Space::Param) if self.parameter_escapes => space.and(Spaces::LOCAL),
+            _ if of_parameter => Spaces::default(),
+            _ if opcode.has_mod("nc") && !self.waits_for_grids => Spaces::default(),
+            _ => space,
+        }
     }
+
+    /// Is an access to `bytes` bytes of a variable inside it and aligned, so that it cannot fault?
+    pub(super) fn is_inside(
+        &self,
+        symbol: Symbol,
+        space: Option<Space>,
+        offset: i64,
+        bytes: u32,
+    ) -> bool {
+        let Symbol::Var(var) = symbol else {
+            return false;
+        };
+        let variable = &self.module().variables[var];
+        let is_known = matches!(variable.linkage, Linkage::Local | Linkage::Visible);
+        let is_aligned = |at: u64| {
+            bytes > 0
+                && at.is_multiple_of(bytes.into())
+                && variable.alignment().is_multiple_of(bytes)
+        };
+        space == Some(variable.space)
+            && is_known
+            && u64::try_from(offset).is_ok_and(|at| {
+                is_aligned(at) && at.saturating_add(bytes.into()) <= variable.bytes()
+            })
+    }
+}
+
+/// Loads of which the compiler may leave bytes out are not what their opcode says.
+fn masks(body: &Body) -> BTreeMap<Inst, String> {
+    let mut masks = BTreeMap::new();
+    let mut waiting = String::new();
+    for item in &body.items {
+        match item {
+            Item::Pragma(strings, _) => {
+                let telling = strings.iter().filter(|s| s.contains("used_bytes_mask"));
+                telling.for_each(|text| waiting += text);
+            }
+            Item::Inst(inst) if !waiting.is_empty() => {
+                masks.insert(Inst(inst.as_u32()), std::mem::take(&mut waiting));
+            }
+            _ => {}
+        }
+    }
+    masks
+}
+
+/// Is it a kernel or function parameter? Results are none.
+fn is_parameter(function: &Function, symbol: Symbol) -> bool {
+    let mut params = function.params.iter();
+    matches!(symbol, Symbol::Var(var) if params.any(|param| param.var == var))
 }
 
 /// Parameters go by position; variables of the body by name, those of one name in several scopes
@@ -171,7 +249,11 @@ impl warpwright_flow::Function for PtxFunction<'_> {
 
 impl Semantics for PtxFunction<'_> {
     fn step(&self, inst: Inst) -> Result<Step, Unsupported> {
-        step::step(self, warpwright_ptx::Inst::from_u32(inst.as_u32()))
+        let mut step = step::step(self, warpwright_ptx::Inst::from_u32(inst.as_u32()))?;
+        if let Some(mask) = self.masks.get(&inst) {
+            step.op += mask;
+        }
+        Ok(step)
     }
 
     fn needs_fence(&self, queue: Queue) -> bool {

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use warpwright_ptx::opcode::{Control, Op, Role, SpaceSet};
 use warpwright_ptx::{
-    Base as PtxBase, Imm, Inst, Opcode, Operand, OperandList, Part, Reg, Space, SpecialReg, Symbol,
+    Base as PtxBase, Inst, Opcode, Operand, OperandList, Part, Reg, Space, SpecialReg, Symbol,
     Type, TypeKind,
 };
 
@@ -189,7 +189,7 @@ impl Builder<'_> {
                 Arg::Value(value(reg))
             }
             Operand::Special { reg, part } => self.special(reg, part, seen)?,
-            Operand::Imm(imm) => Arg::Const(constant(imm, seen.ty)),
+            Operand::Imm(imm) => Arg::Const(seen.ty.map_or(imm.bits(), |ty| imm.seen_as(ty))),
             Operand::Symbol { symbol, offset } => {
                 Arg::Symbol(self.function.symbol(symbol)?, offset)
             }
@@ -380,7 +380,7 @@ impl Builder<'_> {
 
     fn effect(&mut self, operands: &[Operand]) -> Result<()> {
         let mut rest = self.opcode.effect();
-        self.step.is_collective = rest.convergent || self.opcode.op == Some(Op::Activemask);
+        self.step.is_collective = is_collective(self.opcode, rest.convergent);
         self.step.reads_flag = std::mem::take(&mut rest.carry_in);
         self.step.writes_flag = std::mem::take(&mut rest.carry_out);
         // Registers that stay in use up to a wait are another matter: see `inflight`.
@@ -435,24 +435,16 @@ impl Builder<'_> {
             },
             _ => None,
         });
-        // A kernel's parameters, and those of a function, are never written.
-        let is_parameter = symbol.is_some_and(|(symbol, _)| self.function.is_parameter(symbol));
-        let unwritten = is_parameter || self.opcode.has_mod("nc");
-        let bytes = self
-            .step
-            .access
-            .as_ref()
-            .map_or(0, |access| access.bytes * access.lanes);
-        let is_safe = symbol.is_some_and(|(symbol, offset)| match symbol {
-            Symbol::Var(var) => {
-                let size = self.function.module().variables[var].bytes();
-                u64::try_from(offset).is_ok_and(|at| at.saturating_add(bytes.into()) <= size)
-            }
-            Symbol::Func(_) => false,
-        });
+        let access = self.step.access.as_ref();
+        let bytes = access.map_or(0, |access| access.bytes * access.lanes);
         Effect::Load {
-            spaces: if unwritten { Spaces::default() } else { space },
-            is_safe,
+            spaces: self
+                .function
+                .reads(self.opcode, symbol.map(|at| at.0), space),
+            is_safe: symbol.is_some_and(|(symbol, offset)| {
+                self.function
+                    .is_inside(symbol, self.opcode.space, offset, bytes)
+            }),
         }
     }
 
@@ -487,13 +479,13 @@ impl Builder<'_> {
     }
 }
 
-/// The bits of an immediate as an operand of type `ty` sees them.
-fn constant(imm: Imm, ty: Option<Type>) -> u64 {
-    match (imm, ty) {
-        (Imm::F64(bits), Some(Type::F32)) => u64::from((f64::from_bits(bits) as f32).to_bits()),
-        (imm, Some(ty)) if ty.bits() < 64 => imm.bits() & ((1 << ty.bits()) - 1),
-        (imm, _) => imm.bits(),
-    }
+/// Does it matter which threads execute it together? What is called may do anything.
+fn is_collective(opcode: &Opcode, is_convergent: bool) -> bool {
+    let op = opcode.op;
+    is_convergent
+        || opcode.control() == Control::Call
+        || matches!(op, Some(Op::Activemask | Op::Bar | Op::Barrier))
+        || ["sync", "aligned"].iter().any(|name| opcode.has_mod(name))
 }
 
 /// May two reads of a special register by one thread differ?

@@ -3,6 +3,7 @@
 use super::{BranchTable, CallTable, FuncId, Label, OperandId, Prototype, Reg, VarId};
 use crate::opcode::Shape;
 use crate::special::SpecialReg;
+use crate::types::Type;
 
 /// Consecutive operands in a body's arena.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,6 +154,28 @@ impl Imm {
             Imm::F32(bits) => bits as u64,
             Imm::F64(bits) => bits,
         }
+    }
+
+    /// The bits that an operand of type `ty` holds, as ptxas makes them: integers are cut off, any
+    /// number but zero is a true predicate, doubles are rounded to singles, and the bits of a single
+    /// stay what they are in a double.
+    pub fn seen_as(self, ty: Type) -> u64 {
+        match (self, ty) {
+            (imm, Type::Pred) => u64::from(imm.bits() != 0),
+            (Imm::F64(bits), Type::F32) => u64::from(to_single(bits)),
+            (imm, ty) if ty.bits() < 64 => imm.bits() & ((1 << ty.bits()) - 1),
+            (imm, _) => imm.bits(),
+        }
+    }
+}
+
+/// A double rounded to the nearest single. A NaN becomes the quiet one with the upper bits of its
+/// payload.
+fn to_single(bits: u64) -> u32 {
+    let value = f64::from_bits(bits);
+    match value.is_nan() {
+        true => (bits >> 32) as u32 & 1 << 31 | 0x7FC0_0000 | (bits >> 29) as u32 & 0x003F_FFFF,
+        false => (value as f32).to_bits(),
     }
 }
 

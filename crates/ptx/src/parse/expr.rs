@@ -2,7 +2,10 @@
 //! read.
 //!
 //! Integers are 64 bits wide, signed or unsigned; floating-point constants are doubles, or the
-//! exact bits of a single (`0f…`), which take part in no arithmetic but a sign.
+//! exact bits of a single (`0f…`), which take part in no arithmetic. Where the document and ptxas
+//! differ, ptxas decides what runs: shifts count modulo 64, `%` is always unsigned, `& ^ |` are
+//! signed where both sides are, `? :` has the type of the side chosen, and what ptxas refuses is
+//! refused. `warpwright-fuzz constants` holds this file against ptxas.
 
 use super::{Failed, Parse, Parser};
 use crate::Span;
@@ -69,6 +72,7 @@ impl Parser<'_> {
         if self.kind() == Kind::Number && !self.operator_follows() {
             return self.number();
         }
+        let start = self.span().start;
         self.nested(|p| {
             let condition = p.binary(1)?;
             if !p.eat(Kind::Question) {
@@ -77,7 +81,15 @@ impl Parser<'_> {
             let yes = p.constant()?;
             p.expect(Kind::Colon, "`:` of a conditional expression")?;
             let no = p.constant()?;
-            Ok(if condition.bits() != 0 { yes } else { no })
+            match (condition, yes, no) {
+                (Imm::Int { value, .. }, Imm::Int { .. }, Imm::Int { .. }) => {
+                    Ok(if value != 0 { yes } else { no })
+                }
+                _ => {
+                    let message = "`? :` chooses between integers";
+                    p.fail("ptx::constant", message, p.since(start), "floating point")
+                }
+            }
         })
     }
 
@@ -253,13 +265,14 @@ impl Parser<'_> {
         };
         self.bump();
         self.expect(Kind::RParen, "`)`")?;
-        let value = match self.unary()? {
-            Imm::Int { value, .. } => value,
-            Imm::F64(bits) if unsigned => f64::from_bits(bits) as u64 as i64,
-            Imm::F64(bits) => f64::from_bits(bits) as i64,
-            Imm::F32(bits) => f32::from_bits(bits) as i64,
-        };
-        Ok(Imm::Int { value, unsigned })
+        let start = self.span().start;
+        match self.unary()? {
+            Imm::Int { value, .. } => Ok(Imm::Int { value, unsigned }),
+            _ => {
+                let message = "only integers are cast";
+                self.fail("ptx::constant", message, self.since(start), "this is none")
+            }
+        }
     }
 
     /// Is the current tile a number that begins with its point, such as `.5`? The scanner cannot
@@ -310,7 +323,14 @@ fn parse_number(text: &str) -> Result<Imm, &'static str> {
         let value: f64 = text
             .parse()
             .map_err(|_| "not a decimal floating-point number")?;
-        return Ok(Imm::F64(value.to_bits()));
+        let is_zero = bytes
+            .iter()
+            .take_while(|b| !matches!(b, b'e' | b'E'))
+            .all(|b| matches!(b, b'0' | b'.'));
+        return match value.is_normal() || is_zero {
+            true => Ok(Imm::F64(value.to_bits())),
+            false => Err("outside the range of normal doubles"),
+        };
     }
     match bytes {
         [b'0', digits @ ..] if digits.first().is_some_and(u8::is_ascii_digit) => radix(digits, 8),
@@ -328,7 +348,7 @@ fn hex_exact(digits: &[u8], count: usize) -> Option<u64> {
 
 fn radix(digits: &[u8], radix: u32) -> Result<Imm, &'static str> {
     let (digits, suffix) = match digits {
-        [rest @ .., b'U' | b'u'] => (rest, true),
+        [rest @ .., b'U'] => (rest, true),
         _ => (digits, false),
     };
     if digits.is_empty() {
@@ -351,12 +371,11 @@ fn radix(digits: &[u8], radix: u32) -> Result<Imm, &'static str> {
 
 fn apply_unary(op: Kind, value: Imm) -> Option<Imm> {
     Some(match (op, value) {
-        (Kind::Plus, value) => value,
+        (Kind::Plus, value @ (Imm::Int { .. } | Imm::F64(_))) => value,
         (Kind::Minus, Imm::Int { value, unsigned }) => Imm::Int {
             value: value.wrapping_neg(),
             unsigned,
         },
-        (Kind::Minus, Imm::F32(bits)) => Imm::F32(bits ^ 1 << 31),
         (Kind::Minus, Imm::F64(bits)) => Imm::F64(bits ^ 1 << 63),
         (Kind::Bang, Imm::Int { value, .. }) => int(i64::from(value == 0)),
         (Kind::Tilde, Imm::Int { value, .. }) => Imm::Int {
@@ -379,69 +398,55 @@ fn apply(op: Op, left: Imm, right: Imm) -> Result<Imm, &'static str> {
                 unsigned: ub,
             },
         ) => apply_integer(op, (a, ua), (b, ub)),
-        _ => apply_float(op, as_f64(left), as_f64(right)),
+        (Imm::F64(a), Imm::F64(b)) => apply_float(op, f64::from_bits(a), f64::from_bits(b)),
+        (Imm::F32(_), _) | (_, Imm::F32(_)) => Err("`0f` constants take part in no arithmetic"),
+        _ => Err("one side is an integer, the other is floating point"),
     }
 }
 
-fn as_f64(value: Imm) -> f64 {
-    match value {
-        Imm::Int {
-            value,
-            unsigned: false,
-        } => value as f64,
-        Imm::Int {
-            value,
-            unsigned: true,
-        } => value as u64 as f64,
-        Imm::F32(bits) => f64::from(f32::from_bits(bits)),
-        Imm::F64(bits) => f64::from_bits(bits),
-    }
-}
-
-/// Table 'Constant Expression Evaluation Rules' of the PTX ISA: arithmetic is unsigned if either
-/// side is, comparisons give a signed 0 or 1, bitwise results are unsigned, a shift has the type
-/// of its left side.
+/// Arithmetic and comparisons are unsigned if either side is, comparisons give a signed 0 or 1, a
+/// shift has the type of its left side.
 fn apply_integer(op: Op, (a, ua): (i64, bool), (b, ub): (i64, bool)) -> Result<Imm, &'static str> {
     let unsigned = ua || ub;
     let (x, y) = (a as u64, b as u64);
     let typed = |value: i64| Imm::Int { value, unsigned };
-    let bits = |value: i64| Imm::Int {
+    let shifted = |value: i64| Imm::Int {
         value,
-        unsigned: true,
+        unsigned: ua,
     };
     let truth = |value: bool| int(i64::from(value));
     let order = if unsigned { x.cmp(&y) } else { a.cmp(&b) };
+    // The hardware that ptxas runs on takes the count modulo 64.
+    let count = y as u32 % 64;
     Ok(match op {
         Op::Mul => typed(a.wrapping_mul(b)),
         Op::Add => typed(a.wrapping_add(b)),
         Op::Sub => typed(a.wrapping_sub(b)),
         Op::Div | Op::Rem if b == 0 => return Err("division by zero"),
         Op::Div if unsigned => typed((x / y) as i64),
-        Op::Div => typed(a.wrapping_div(b)),
-        Op::Rem if unsigned => typed((x % y) as i64),
-        Op::Rem => typed(a.wrapping_rem(b)),
-        Op::Shl => Imm::Int {
-            value: shift(x, y, |x, n| x << n) as i64,
-            unsigned: ua,
+        Op::Div => typed(
+            a.checked_div(b)
+                .ok_or("the quotient does not fit 64 bits")?,
+        ),
+        Op::Rem => Imm::Int {
+            value: (x % y) as i64,
+            unsigned: true,
         },
-        Op::Shr if ua => bits(shift(x, y, |x, n| x >> n) as i64),
-        Op::Shr => int(a >> y.min(63)),
+        Op::Shl => shifted(a << count),
+        Op::Shr if ua => shifted((x >> count) as i64),
+        Op::Shr => shifted(a >> count),
         Op::Lt => truth(order.is_lt()),
         Op::Le => truth(order.is_le()),
         Op::Gt => truth(order.is_gt()),
         Op::Ge => truth(order.is_ge()),
         Op::Eq => truth(a == b),
         Op::Ne => truth(a != b),
-        Op::And => bits(a & b),
-        Op::Xor => bits(a ^ b),
-        Op::Or => bits(a | b),
+        Op::And => typed(a & b),
+        Op::Xor => typed(a ^ b),
+        Op::Or => typed(a | b),
         Op::AndAnd => truth(a != 0 && b != 0),
         Op::OrOr => truth(a != 0 || b != 0),
     })
-}
-
-fn shift(value: u64, by: u64, shift: impl Fn(u64, u64) -> u64) -> u64 {
-    if by < 64 { shift(value, by) } else { 0 }
 }
 
 fn apply_float(op: Op, a: f64, b: f64) -> Result<Imm, &'static str> {
@@ -449,6 +454,7 @@ fn apply_float(op: Op, a: f64, b: f64) -> Result<Imm, &'static str> {
     let truth = |value: bool| int(i64::from(value));
     Ok(match op {
         Op::Mul => float(a * b),
+        Op::Div if b == 0.0 => return Err("division by zero"),
         Op::Div => float(a / b),
         Op::Add => float(a + b),
         Op::Sub => float(a - b),
@@ -503,8 +509,18 @@ mod tests {
         assert_eq!(eval("0d3FF0000000000000"), Some(Imm::F64(1f64.to_bits())));
         assert_eq!(eval("1.5e1"), Some(Imm::F64(15f64.to_bits())));
         assert_eq!(eval(".5"), Some(Imm::F64(0.5f64.to_bits())));
-        assert_eq!(eval("1-.25e-1"), Some(Imm::F64(0.975f64.to_bits())));
-        for bad in ["0f3F80", "08", "0x", "18446744073709551616", "12z", "1.2.3"] {
+        assert_eq!(eval("1.-.25e-1"), Some(Imm::F64(0.975f64.to_bits())));
+        for bad in [
+            "0f3F80",
+            "08",
+            "0x",
+            "18446744073709551616",
+            "12z",
+            "1.2.3",
+            "1e400",
+            "4.9e-324",
+            "10u",
+        ] {
             assert_eq!(eval(bad), None, "{bad}");
         }
     }
@@ -524,12 +540,43 @@ mod tests {
             })
         );
         assert_eq!(eval("-1 < 0U"), Some(int(0)));
-        assert_eq!(eval("(.s64) 2.9"), Some(int(2)));
-        assert_eq!(eval("1.0 / 4"), Some(Imm::F64(0.25f64.to_bits())));
-        assert_eq!(eval("-0f3F800000"), Some(Imm::F32(0xBF80_0000)));
-        for bad in ["1/0", "1.5 & 1", "~1.5", "1 +", "(1"] {
+        assert_eq!(eval("1.0 / 4.0"), Some(Imm::F64(0.25f64.to_bits())));
+        assert_eq!(eval("1.5 < 2.5"), Some(int(1)));
+        for bad in [
+            "1/0",
+            "1.0/0.0",
+            "1.5 & 1",
+            "1.0 / 4",
+            "~1.5",
+            "-0f3F800000",
+            "(.s64) 2.9",
+            "1 ? 1.5 : 2.5",
+            "(0-0x7fffffffffffffff-1)/-1",
+            "1 +",
+            "(1",
+        ] {
             assert_eq!(eval(bad), None, "{bad}");
         }
+    }
+
+    /// What ptxas makes of them, which is not always what C would.
+    #[test]
+    fn as_ptxas_evaluates() {
+        let unsigned = |value: i64| {
+            Some(Imm::Int {
+                value,
+                unsigned: true,
+            })
+        };
+        assert_eq!(eval("1<<64"), Some(int(1)));
+        assert_eq!(eval("1<<-1"), Some(int(i64::MIN)));
+        assert_eq!(eval("-1 >> 65"), Some(int(-1)));
+        assert_eq!(eval("-1 % 0xFFFFFFFF"), unsigned(0));
+        assert_eq!(eval("5 % -3"), unsigned(5));
+        assert_eq!(eval("-1 | 1"), Some(int(-1)));
+        assert_eq!(eval("-1 | 1U"), unsigned(-1));
+        assert_eq!(eval("1 ? -1 : 1U"), Some(int(-1)));
+        assert_eq!(eval("(.u64)-1 / 2"), unsigned(i64::MAX));
     }
 
     #[test]

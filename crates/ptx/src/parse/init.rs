@@ -7,7 +7,7 @@ use crate::Span;
 use crate::ir::{Imm, Init, InitData, InitRef, Symbol, VarId};
 use crate::names::Entity;
 use crate::syntax::Kind;
-use crate::types::Type;
+use crate::types::{Type, TypeKind};
 
 impl<'s> Parser<'s> {
     /// What stands after `=`.
@@ -200,44 +200,21 @@ impl Fill {
     }
 }
 
-/// The little-endian bytes of a constant as an element of type `ty`, and how many there are.
+/// The little-endian bytes of a constant as an element of type `ty`, and how many there are. What
+/// ptxas refuses has none.
 fn encode(value: Imm, ty: Type) -> Option<([u8; 16], usize)> {
+    let is_bits = ty.kind() == TypeKind::Bits;
     let bits = match (value, ty) {
-        (
-            Imm::Int {
-                value,
-                unsigned: false,
-            },
-            Type::F32,
-        ) => u64::from((value as f32).to_bits()),
-        (
-            Imm::Int {
-                value,
-                unsigned: true,
-            },
-            Type::F32,
-        ) => u64::from((value as u64 as f32).to_bits()),
-        (
-            Imm::Int {
-                value,
-                unsigned: false,
-            },
-            Type::F64,
-        ) => (value as f64).to_bits(),
-        (
-            Imm::Int {
-                value,
-                unsigned: true,
-            },
-            Type::F64,
-        ) => (value as u64 as f64).to_bits(),
-        (Imm::F64(bits), _) if ty.bits() == 32 => {
-            u64::from((f64::from_bits(bits) as f32).to_bits())
+        (Imm::Int { .. }, _) if matches!(ty.kind(), TypeKind::Float | TypeKind::Opaque) => {
+            return None;
         }
-        (Imm::F32(bits), Type::F64) => f64::from(f32::from_bits(bits)).to_bits(),
-        (Imm::F32(_), _) if ty.bits() < 32 => return None,
-        (Imm::F64(_), _) if ty.bits() < 64 => return None,
-        (value, _) => value.bits(),
+        (Imm::Int { value, .. }, _) => value as u64,
+        // The bits of a single stay what they are in a double, too.
+        (Imm::F32(_) | Imm::F64(_), Type::F32 | Type::F64) => value.seen_as(ty),
+        (Imm::F64(_), _) if is_bits && ty.bits() == 32 => value.seen_as(Type::F32),
+        (Imm::F32(_), _) if is_bits && ty.bits() >= 32 => value.bits(),
+        (Imm::F64(_), _) if is_bits && ty.bits() >= 64 => value.bits(),
+        _ => return None,
     };
     let negative = matches!(
         value,

@@ -1,45 +1,82 @@
 //! Commands of the checker.
 
-use warpwright_check::{Options, Verdict, check_functions};
+use warpwright_check::{Options, check_functions, check_modules};
 use warpwright_ptx::{Diagnostic, FuncId, Module};
 
 use crate::case::Case;
 use crate::harness::Command;
 
 /// The commands.
-pub const COMMANDS: &[Command] = &[Command {
-    name: "check",
-    about: "is kernel `rewritten` a correct version of kernel `original`, for blocks of X,Y,Z \
-            threads? The file's name begins with `right`, `wrong` or `unclear`",
-    run: check,
-}];
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "check",
+        about: "is kernel `rewritten` a correct version of kernel `original`, for blocks of X,Y,Z \
+                threads? The file's name begins with `right`, `wrong` or `unclear`",
+        run: check,
+    },
+    Command {
+        name: "check-modules",
+        about: "the same for two modules: the second one begins behind the line `// rewritten`",
+        run: modules,
+    },
+];
 
 fn check(case: &Case, args: &[String]) -> Result<String, String> {
-    let (module, diagnostics) = Module::parse(&case.file_name(), &case.source);
-    if let Some(error) = diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
-        return Err(Diagnostic::render(error, &module));
-    }
-    let block = args.first().map(|text| block(text)).transpose()?;
+    let module = parse(&case.file_name(), &case.source)?;
     let verdict = check_functions(
         (&module, kernel(&module, "original")?),
         (&module, kernel(&module, "rewritten")?),
-        &Options { block },
+        &options(args)?,
     );
-    expected(case, &verdict)?;
-    Ok(verdict.to_string())
+    expected(case, verdict.word()).map(|()| verdict.to_string())
 }
 
-/// Does the file's name expect this verdict? Blessing must not turn a wrong rewrite into a right one.
-fn expected(case: &Case, verdict: &Verdict) -> Result<(), String> {
-    let expected = match case.file_name().split('-').next() {
-        Some("right") => "proved",
-        Some("wrong") => "refuted",
-        Some("unclear") => "undecided",
+/// The line between two modules of one file.
+const SECOND: &str = "\n// rewritten\n";
+
+fn modules(case: &Case, args: &[String]) -> Result<String, String> {
+    let (first, second) = case
+        .source
+        .split_once(SECOND)
+        .ok_or("there is no line `// rewritten`")?;
+    let original = parse("original.ptx", first)?;
+    let new = parse("rewritten.ptx", second)?;
+    let verdicts = check_modules(&original, &new, &options(args)?);
+    let worst = ["refuted", "undecided"]
+        .into_iter()
+        .find(|word| verdicts.iter().any(|(_, verdict)| verdict.word() == *word));
+    expected(case, worst.unwrap_or("proved"))?;
+    let lines: Vec<String> = verdicts
+        .iter()
+        .map(|(name, verdict)| format!("{name}: {verdict}"))
+        .collect();
+    Ok(lines.join("\n"))
+}
+
+fn parse(name: &str, source: &str) -> Result<Module, String> {
+    let (module, diagnostics) = Module::parse(name, source);
+    match diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
+        Some(error) => Err(Diagnostic::render(error, &module)),
+        None => Ok(module),
+    }
+}
+
+fn options(args: &[String]) -> Result<Options, String> {
+    let block = args.first().map(|text| block(text)).transpose()?;
+    Ok(Options { block })
+}
+
+/// Blessing must not turn a wrong rewrite into a right one.
+fn expected(case: &Case, word: &str) -> Result<(), String> {
+    let fits = match case.file_name().split('-').next() {
+        Some("right") => word == "proved",
+        Some("wrong") => word != "proved",
+        Some("unclear") => word == "undecided",
         _ => return Err("the file's name begins with neither right, wrong nor unclear".to_owned()),
     };
-    match verdict.word() == expected {
+    match fits {
         true => Ok(()),
-        false => Err(format!("it should be {expected}, but is {verdict}")),
+        false => Err(format!("it is {word}")),
     }
 }
 

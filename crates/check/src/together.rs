@@ -1,0 +1,178 @@
+//! What threads do together (barriers, votes, shuffles, calls that may do such things), as events on
+//! paths.
+//!
+//! That each thread does the same is not enough: which threads stand at one instruction at one time
+//! must be the same, too. Threads come together where the paths of a function come together, so here
+//! the paths of both functions are compared, as far as they matter: a graph whose nodes are the
+//! collective instructions, the ways to leave, and the decisions after which different ones of these
+//! come next. The walk over the product graph pairs the nodes of the two. If each is always paired with
+//! the same one, the two graphs are the same, and so are the sets of threads that arrive; an instruction
+//! that was duplicated, merged, or moved into or out of an arm has two partners.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use warpwright_flow::{Inst, Transfer};
+
+use crate::machine::Machine;
+use crate::product::{Place, Run};
+use crate::prove::Prover;
+use crate::semantics::Semantics;
+use crate::verdict::Reason;
+
+/// What threads meet next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// Nothing: they go round for ever.
+    Nothing,
+    /// The same for all: this collective instruction of the original.
+    Inst(Inst),
+    /// The same for all: they leave in this way.
+    Left(Transfer),
+    /// It depends on the path.
+    Several,
+}
+
+impl Next {
+    fn or(self, other: Next) -> Next {
+        match (self, other) {
+            (Next::Nothing, next) | (next, Next::Nothing) => next,
+            (a, b) if a == b => a,
+            _ => Next::Several,
+        }
+    }
+}
+
+/// Collective instructions that one function has passed and the other has not yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Ahead([VecDeque<Inst>; 2]);
+
+/// Partners found so far, for each side.
+#[derive(Debug, Default)]
+struct Pairs([BTreeMap<Inst, Inst>; 2]);
+
+impl Pairs {
+    fn join(&mut self, pair: [Inst; 2]) -> Result<(), [Inst; 2]> {
+        for (side, partners) in self.0.iter_mut().enumerate() {
+            if *partners.entry(pair[side]).or_insert(pair[1 - side]) != pair[1 - side] {
+                return Err(pair);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S: Semantics> Prover<'_, S> {
+    /// Do the same threads meet at the same instructions? Every thread is known to do the same.
+    pub(crate) fn same_together(&self) -> Result<(), Reason> {
+        let pairs = self.collectives().map_err(|pair| self.parted(pair))?;
+        if pairs.0[0].is_empty() {
+            return Ok(());
+        }
+        let mut decisions = Pairs::default();
+        let next = self.what_comes_next();
+        for node in &self.product.nodes {
+            let Some((a, b)) = node.decision else {
+                continue;
+            };
+            let ways = node.succs.iter().map(|&succ| next[succ as usize]);
+            if ways.fold(Next::Nothing, Next::or) == Next::Several {
+                decisions.join([a, b]).map_err(|pair| self.parted(pair))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Pairs the collective instructions of both functions along all paths.
+    fn collectives(&self) -> Result<Pairs, [Inst; 2]> {
+        let mut pairs = Pairs::default();
+        let nodes = &self.product.nodes;
+        let mut arriving: Vec<Option<Ahead>> = vec![None; nodes.len()];
+        arriving[0] = Some(Ahead::default());
+        for (number, node) in nodes.iter().enumerate() {
+            // Reverse postorder: each node but the entry has a predecessor before it.
+            let mut ahead = arriving[number].clone().unwrap_or_default();
+            for (side, inst) in passed(&self.machine, node.run) {
+                ahead.0[side].push_back(inst);
+            }
+            while let [Some(&a), Some(&b)] = [ahead.0[0].front(), ahead.0[1].front()] {
+                pairs.join([a, b])?;
+                ahead.0.iter_mut().for_each(|side| {
+                    side.pop_front();
+                });
+            }
+            for &succ in &node.succs {
+                let known = arriving[succ as usize].get_or_insert_with(|| ahead.clone());
+                if *known != ahead {
+                    let first = |side: usize| {
+                        let ahead = known.0[side].front().or(ahead.0[side].front());
+                        ahead.copied().unwrap_or(Inst(0))
+                    };
+                    return Err([first(0), first(1)]);
+                }
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// What threads meet next from the start of each node on.
+    fn what_comes_next(&self) -> Vec<Next> {
+        let nodes = &self.product.nodes;
+        let own: Vec<Option<Next>> = nodes
+            .iter()
+            .map(|node| match (node.run, node.original) {
+                (Run::Nothing, Place::Left(way)) => Some(Next::Left(way)),
+                (run, _) => {
+                    let mut passed = passed(&self.machine, run);
+                    let first = passed.find(|&(side, _)| side == 0);
+                    first.map(|(_, inst)| Next::Inst(inst))
+                }
+            })
+            .collect();
+        let mut next = vec![Next::Nothing; nodes.len()];
+        // Each value rises twice at most.
+        let mut work: Vec<usize> = (0..nodes.len()).collect();
+        while let Some(number) = work.pop() {
+            let node = &nodes[number];
+            let succs = node.succs.iter().map(|&succ| next[succ as usize]);
+            let now = own[number].unwrap_or_else(|| succs.fold(Next::Nothing, Next::or));
+            if now != next[number] {
+                next[number] = now;
+                work.extend(node.preds.iter().map(|pred| pred.0 as usize));
+            }
+        }
+        next
+    }
+
+    fn parted(&self, [a, b]: [Inst; 2]) -> Reason {
+        let [original, rewritten] = &self.machine.functions;
+        Reason {
+            text: "what threads do together is not done by the same threads on every path: an \
+                   instruction was duplicated, merged or moved, or a branch before it was"
+                .to_owned(),
+            original_place: Some(original.func.place(a)),
+            rewritten_place: Some(rewritten.func.place(b)),
+        }
+    }
+}
+
+/// The collective instructions that run at a node, by side, in order.
+fn passed<'m, S: Semantics>(
+    machine: &'m Machine<'_, S>,
+    run: Run,
+) -> impl Iterator<Item = (usize, Inst)> + 'm {
+    let blocks = match run {
+        Run::Both(a, b) => [Some(a), Some(b)],
+        Run::Original(a) => [Some(a), None],
+        Run::Rewritten(b) => [None, Some(b)],
+        Run::Nothing => [None, None],
+    };
+    let blocks = blocks.into_iter().enumerate();
+    blocks.flat_map(move |(side, block)| {
+        let function = &machine.functions[side];
+        let insts = block
+            .into_iter()
+            .flat_map(|block| function.cfg.insts(block));
+        let collective = insts.filter(|&inst| function.is_collective(inst));
+        collective.map(move |inst| (side, inst))
+    })
+}
