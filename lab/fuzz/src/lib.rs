@@ -12,6 +12,7 @@
 
 pub mod assignment;
 pub mod case;
+pub mod constants;
 pub mod hardware;
 pub mod passes;
 pub mod proved;

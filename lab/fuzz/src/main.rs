@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use warpwright_fuzz::{case, hardware, passes};
+use warpwright_fuzz::{case, constants, hardware, passes};
+use warpwright_toolkit::{FindOptions, Toolkit};
 
 /// Generated kernels through the front end, the emulator, and against hardware.
 #[derive(Parser)]
@@ -41,6 +42,15 @@ enum Command {
         /// Folder for failing cases
         #[arg(long, default_value = "fuzz-failures")]
         out: PathBuf,
+    },
+    /// Hold constant expressions and immediates against ptxas, 1,000 for each seed
+    Constants {
+        /// First seed
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many
+        #[arg(long, default_value_t = 100)]
+        count: u64,
     },
     /// Print the kernel and launch of a seed
     Show {
@@ -80,6 +90,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run { from, count, out } => run(from, count, &out),
         Command::Passes { from, count, out } => through_passes(from, count, &out),
+        Command::Constants { from, count } => against_ptxas(from, count),
         Command::Show { seed } => {
             let program = case::program(seed, false);
             println!("{}", warpwright_fuzzgen::print(&program));
@@ -160,6 +171,35 @@ fn through_passes(from: u64, count: u64, out: &Path) -> Result<bool, String> {
             total.changed, total.runs
         );
     }
+    Ok(failed == 0)
+}
+
+fn against_ptxas(from: u64, count: u64) -> Result<bool, String> {
+    let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
+    let ptxas = toolkit.ptxas().map_err(|e| e.to_string())?;
+    let mut sum = constants::Totals::default();
+    let mut failed = 0;
+    for seed in from..from + count {
+        match constants::check(seed, &ptxas) {
+            Ok(totals) => {
+                sum.initial_values += totals.initial_values;
+                sum.immediates += totals.immediates;
+                sum.refused += totals.refused;
+            }
+            Err(failure) => {
+                failed += 1;
+                eprintln!("seed {seed}: {failure}");
+            }
+        }
+    }
+    println!(
+        "{}: {} initial values and {} immediates as the front end says, {} expressions refused by \
+         both, {failed} seeds with a difference",
+        ptxas.tool().version().map_err(|e| e.to_string())?,
+        sum.initial_values,
+        sum.immediates,
+        sum.refused
+    );
     Ok(failed == 0)
 }
 
