@@ -30,7 +30,7 @@ fn optimize(folder: &Path, name: &str, more: &[&str]) -> PathBuf {
     let out = folder.join(format!("{}.out.cu", name.replace('.', "-")));
     let (input, path) = (example(name), out.display().to_string());
     let input = input.display().to_string();
-    let arguments = [&["opt", &input, "-o", &path], more].concat();
+    let arguments = [&["opt", &input, "-o", &path, "--unchecked"], more].concat();
     let output = warpwright(&arguments);
     assert!(output.status.success(), "{name}: {}", stderr(&output));
     out
@@ -44,8 +44,8 @@ fn both_languages_become_cuda_with_launch_code() {
         for more in [&[][..], &["--fp", "reassociate"]] {
             let out = optimize(folder.path(), name, more);
             let text = std::fs::read_to_string(&out).expect("it is written");
-            assert!(text.contains("extern \"C\" cudaError_t"), "{text}");
-            assert!(text.contains("<<<grid, block"), "{text}");
+            assert!(text.contains("_launch("), "{text}");
+            assert!(text.contains("<<<dim3("), "{text}");
             if let Some(nvcc) = toolkit.as_ref().and_then(|t| t.nvcc().ok()) {
                 let made = nvcc.to_ptx(&NvccJob::new(&out, "sm_90"));
                 made.unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -59,12 +59,75 @@ fn what_is_chosen_is_data_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("x.cu").display().to_string();
     let input = example("2d81pt.stencil").display().to_string();
-    let output = warpwright(&["opt", &input, "-o", &out, "--json", "--grid", "N=1000"]);
+    let output = warpwright(&[
+        "opt",
+        &input,
+        "-o",
+        &out,
+        "--json",
+        "--grid",
+        "N=1000",
+        "--unchecked",
+    ]);
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON alone");
-    assert_eq!(document["schema"], "warpwright.stencil-opt/1");
+    assert_eq!(document["schema"], "warpwright.stencil-opt/2");
     assert_eq!(document["sizes"][1], serde_json::json!(["N", 1000]));
     let chosen = document["chosen"].as_u64().expect("a choice") as usize;
     assert_eq!(document["versions"][chosen]["family"], "streamed");
+}
+
+const PROGRAM: &str = "__global__ void five(float* y, const float* x, int n) {\n\
+    \x20 int i = blockIdx.x * 128 + threadIdx.x, j = blockIdx.y;\n\
+    \x20 for (int j = 1; j < n - 1; ++j)\n\
+    \x20   if (i > 0 && i < n - 1)\n\
+    \x20     y[j * n + i] = x[j * n + i] + 0.25f * (x[j * n + i - 1] + x[j * n + i + 1] + x[j * n - n + i] + x[j * n + n + i]);\n}\n\
+    void run(float* y, float* x, int n) { five<<<(n + 127) / 128, 128>>>(y, x, n); }\n";
+
+/// A program stays one: launches are rewritten, and what is written was compared with the input.
+#[test]
+fn a_program_is_rewritten_and_checked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(_) = require_toolkit("a_program_is_rewritten_and_checked") else {
+        return;
+    };
+    let (input, out) = (folder.path().join("five.cu"), folder.path().join("out.cu"));
+    std::fs::write(&input, PROGRAM.replace(", j = blockIdx.y", "")).expect("a file");
+    let (input, path) = (input.display().to_string(), out.display().to_string());
+    let output = warpwright(&["opt", &input, "-o", &path, "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON alone");
+    assert_eq!(document["launches"], 1);
+    assert_eq!(document["checked"]["distance"], 0.0);
+    assert!(
+        document["checked"]["sizes"]
+            .as_array()
+            .is_some_and(|s| s.len() >= 3),
+        "{document}"
+    );
+    let text = std::fs::read_to_string(&out).expect("it is written");
+    assert!(
+        text.contains("{ five_launch((n + 127) / 128, 128, 0, 0, y, x, n); }"),
+        "{text}"
+    );
+}
+
+/// Without a compiler nothing can be compared: the result says so, and so does the exit code.
+#[test]
+fn what_was_not_checked_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("x.cu").display().to_string();
+    let input = example("2d25pt.cu").display().to_string();
+    let nowhere = folder.path().display().to_string();
+    let run = |more: &[&str]| {
+        let arguments = [&["--toolkit", &*nowhere, "opt", &*input, "-o", &*out], more].concat();
+        warpwright(&arguments)
+    };
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("NOT CHECKED"));
+    let text = std::fs::read_to_string(&out).expect("it is written");
+    assert!(text.contains("// Not checked"), "{text}");
+    assert_eq!(run(&["--unchecked"]).status.code(), Some(0));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use warpwright_stencil::dsl;
-use warpwright_stencil::emit::{Generated, Hold, Options, generate, grid};
+use warpwright_stencil::emit::{Generated, Hold, Options, generate};
 use warpwright_stencil::evaluate;
 use warpwright_stencil::ir::Stencil;
 use warpwright_stencil::schedule::build::build;
@@ -95,7 +95,7 @@ fn run() -> Result<(), String> {
         }
         return Ok(());
     }
-    print!("{}", generated.text);
+    print!("{}", generated.text());
     Ok(())
 }
 
@@ -117,9 +117,9 @@ fn launch(parts: &[Stencil], options: &Options, generated: &Generated) -> Result
     for size in sizes.values() {
         println!("size {size}");
     }
-    let grid = grid(stencil, options, sizes).ok_or("too few points for the unrolled kernel")?;
-    for kernel in &generated.kernels {
-        println!("kernel {} {grid:?} {:?}", kernel.name, options.block);
+    for (kernel, entry) in generated.kernels.iter().zip(&generated.sweep.entries) {
+        let grid = entry.grid.blocks(sizes).ok_or("nothing to compute")?;
+        println!("kernel {} {grid:?} {:?}", kernel.name, entry.block);
     }
     Ok(())
 }

@@ -142,7 +142,7 @@ fn registers(toolkit: &Toolkit, parts: &[Stencil], options: &Options) -> Result<
     let seconds = start.elapsed().as_secs_f64();
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let source = folder.path().join("stencil.cu");
-    std::fs::write(&source, &generated.text).map_err(|e| e.to_string())?;
+    std::fs::write(&source, generated.text()).map_err(|e| e.to_string())?;
     let mut job = NvccJob::new(&source, "sm_90");
     job.lineinfo = false;
     let nvcc = toolkit.nvcc().map_err(|e| e.to_string())?;

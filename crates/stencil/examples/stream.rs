@@ -4,6 +4,7 @@
 //! `stream FILE PLAN` or `stream FILE SIZE`
 
 use warpwright_stencil::evaluate::Sizes;
+use warpwright_stencil::sweep::standalone;
 use warpwright_stencil::{dsl, stream};
 
 fn main() {
@@ -29,7 +30,7 @@ fn main() {
     stencil.reassociate = plan.reassociate;
     match stream::generate(&stencil, &plan) {
         Ok(kernel) => {
-            print!("{}", kernel.source);
+            print!("{}", standalone(&stencil, Some(&kernel.sweep), None));
             eprintln!(
                 "{} {:?} {:?}",
                 kernel.shared_bytes, kernel.tile, kernel.cost

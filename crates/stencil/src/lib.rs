@@ -10,9 +10,11 @@ pub mod extract;
 pub mod harness;
 pub mod ir;
 mod names;
+pub mod replace;
 mod rules;
 pub mod schedule;
 pub mod statistics;
 pub mod stream;
+pub mod sweep;
 
 use warpwright_cudac::with_stack;

@@ -16,10 +16,11 @@ use warpwright_flow::{Cfg, Function as _, LiveSet, Liveness, Value};
 use warpwright_launch::{Launch, LaunchFile};
 use warpwright_ptx::Module;
 use warpwright_stencil::dsl;
-use warpwright_stencil::emit::{Generated, Kernel, Options, generate, grid};
+use warpwright_stencil::emit::{Generated, Kernel, Options, generate};
 use warpwright_stencil::evaluate::{Data, Sizes, evaluate, extent};
 use warpwright_stencil::ir::{Element, Stencil};
 use warpwright_stencil::schedule::fission::{Crossing, split};
+use warpwright_stencil::sweep::Entry;
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{NvccJob, Toolkit};
 
@@ -77,11 +78,11 @@ fn values(element: Element, bytes: &[u8]) -> Vec<f64> {
 }
 
 /// The launch of one kernel of a part.
-fn launch(part: &Stencil, kernel: &str, options: &Options, sizes: &Sizes, data: &Data) -> Launch {
-    let grid = grid(part, options, sizes).unwrap();
+fn launch(part: &Stencil, kernel: &str, entry: &Entry, sizes: &Sizes, data: &Data) -> Launch {
+    let grid = entry.grid.blocks(sizes).unwrap();
     let mut text = format!(
         "source = \"stencil.cu\"\nkernel = \"{kernel}\"\n[sizes.small]\nunused = 1\n[launch]\ngrid = {grid:?}\nblock = {:?}\n",
-        options.block(part)
+        entry.block
     );
     for array in part.arrays.values() {
         let shape: Vec<i64> = array.extents.iter().map(|&e| extent(e, sizes)).collect();
@@ -120,7 +121,6 @@ fn run(
     original: &Stencil,
     parts: &[Stencil],
     generated: &Generated,
-    options: &Options,
     sizes: &Sizes,
 ) -> Vec<Vec<f64>> {
     let data = Data::sample(original, sizes).unwrap();
@@ -137,7 +137,9 @@ fn run(
         });
     }
     for (part, kernel) in parts.iter().zip(&generated.kernels) {
-        let launch = launch(part, &kernel.name, options, sizes, &data);
+        let entries = &generated.sweep.entries;
+        let entry = entries.iter().find(|e| e.suffix == kernel.suffix).unwrap();
+        let launch = launch(part, &kernel.name, entry, sizes, &data);
         let program = Emulator::new(module, &kernel.name).unwrap();
         let checks = EmuOptions {
             uninitialised: true,
@@ -146,7 +148,7 @@ fn run(
         };
         match program.run(&launch, buffers, &checks).unwrap() {
             Outcome::Finished(results) => buffers = results.buffers,
-            Outcome::Faulted(fault) => panic!("{fault}\n{}", kernel.text),
+            Outcome::Faulted(fault) => panic!("{fault}\n{}", generated.text()),
         }
     }
     let elements = stencil.arrays.values().map(|a| a.element);
@@ -201,8 +203,8 @@ fn check_stencil(toolkit: &Toolkit, case: Case, mut stencil: Stencil) {
     } else {
         &["-fmad=false"]
     };
-    let module = compile(toolkit, &generated.text, fmad);
-    let found = run(&module, &stencil, &parts, &generated, &options, &sizes);
+    let module = compile(toolkit, &generated.text(), fmad);
+    let found = run(&module, &stencil, &parts, &generated, &sizes);
     let mut expected = Data::sample(&stencil, &sizes).unwrap();
     evaluate(&stencil, &sizes, &mut expected).unwrap();
     let mut compared = 0;
@@ -217,7 +219,9 @@ fn check_stencil(toolkit: &Toolkit, case: Case, mut stencil: Stencil) {
             assert!(
                 good,
                 "{} {}[{at}]: {a:e} instead of {b:e}\n{}",
-                case.name, array.name, generated.text
+                case.name,
+                array.name,
+                generated.text()
             );
         }
         compared += if array.written { found.len() } else { 0 };
@@ -470,7 +474,7 @@ fn max_live_of_the_ptx_is_what_the_schedule_promises() {
             ..Options::default()
         };
         let generated = generate(std::slice::from_ref(&stencil), &options).unwrap();
-        let module = compile(&toolkit, &generated.text, &[]);
+        let module = compile(&toolkit, &generated.text(), &[]);
         let kernel = &generated.kernels[0];
         let found = max_live_doubles(&module, kernel);
         let promised = kernel.schedule.max_live;

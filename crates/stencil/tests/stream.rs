@@ -12,6 +12,7 @@ use warpwright_stencil::dsl;
 use warpwright_stencil::evaluate::{Data, Sizes, evaluate};
 use warpwright_stencil::ir::{Element, Stencil};
 use warpwright_stencil::stream::{Kernel, Plan, generate};
+use warpwright_stencil::sweep::standalone;
 use warpwright_toolkit::{FindOptions, NvccJob, Toolkit};
 
 const SIMPLE: Plan = Plan {
@@ -45,17 +46,19 @@ fn run(kernel: &Kernel, stencil: &Stencil, sizes: &Sizes, wide: bool) -> Option<
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("kernel.cu");
-    std::fs::write(&path, &kernel.source).expect("a file");
+    let text = standalone(stencil, Some(&kernel.sweep), None);
+    std::fs::write(&path, &text).expect("a file");
     let mut job = NvccJob::new(&path, "sm_90");
     job.extra = vec!["-fmad=false".into(), "-std=c++17".into()];
     let nvcc = toolkit.nvcc().expect("nvcc");
     let ptx = nvcc
         .to_ptx(&job)
-        .unwrap_or_else(|e| panic!("{e}\n{}", kernel.source))
+        .unwrap_or_else(|e| panic!("{e}\n{text}"))
         .ptx;
     let (module, diagnostics) = Module::parse("kernel", &ptx);
     assert!(!diagnostics.iter().any(|d| d.is_error()), "{diagnostics:?}");
-    let entry = format!("{}_{}", kernel.name, if wide { "wide" } else { "any" });
+    let suffix = if wide { "wide" } else { "any" };
+    let entry = format!("{}_sweep_{suffix}", stencil.name);
     let mut data = Data::sample(stencil, sizes).expect("sizes that make sense");
     let launch = LaunchFile::parse(
         &description(kernel, stencil, sizes, &data, &entry),
@@ -69,10 +72,9 @@ fn run(kernel: &Kernel, stencil: &Stencil, sizes: &Sizes, wide: bool) -> Option<
         .map(|(id, a)| bytes(&data.arrays[id], a.element))
         .collect();
     let emulator = Emulator::new(&module, &entry).unwrap_or_else(|e| panic!("{e}"));
-    // Threads at the edge of a tile look at shared memory that nobody wrote, and where values are
-    // given to neighbours, at what others are writing; they store nothing.
+    // Threads at the edge of a tile look at shared memory that nobody wrote; they store nothing.
     let options = Options {
-        races: !kernel.plan.stage,
+        races: true,
         ..Options::default()
     };
     let results = match emulator
@@ -80,7 +82,7 @@ fn run(kernel: &Kernel, stencil: &Stencil, sizes: &Sizes, wide: bool) -> Option<
         .unwrap_or_else(|e| panic!("{e}"))
     {
         Outcome::Finished(results) => results,
-        Outcome::Faulted(fault) => panic!("{fault}\n{}", kernel.source),
+        Outcome::Faulted(fault) => panic!("{fault}\n{text}"),
     };
     for ((id, array), buffer) in stencil.arrays.iter().zip(&results.buffers) {
         data.arrays[id] = values(buffer, array.element);
@@ -95,7 +97,8 @@ fn description(
     data: &Data,
     entry: &str,
 ) -> String {
-    let grid = kernel.grid(sizes);
+    let grid = kernel.sweep.entries[0].grid.blocks(sizes);
+    let grid = grid.expect("points");
     let mut text = format!(
         "kernel = \"{entry}\"\n[sizes.small]\nq = 1\n[launch]\ngrid = {grid:?}\nblock = {:?}\n\
          dynamic_smem = {}\n",
@@ -188,11 +191,7 @@ fn check(stencil: &Stencil, sizes: &[i64], plan: &Plan, wide: bool) {
             } else {
                 a.to_bits() == b.to_bits()
             };
-            assert!(
-                close,
-                "{plan}: `{}`[{n}] is {a:?}, not {b:?}\n{}",
-                array.name, kernel.source
-            );
+            assert!(close, "{plan}: `{}`[{n}] is {a:?}, not {b:?}", array.name);
         }
     }
 }

@@ -114,6 +114,17 @@ impl<'a> Nvcc<'a> {
         self.ptx(job, &Scratch::new()?, &[])
     }
 
+    /// As [`Nvcc::to_ptx`] for a text that stands in no file; the job's own source is not read.
+    pub fn text_to_ptx(&self, text: &str, job: &NvccJob) -> Result<NvccOutput, ToolError> {
+        let scratch = Scratch::new()?;
+        let source = scratch.write("text.cu", text.as_bytes())?;
+        let job = NvccJob {
+            source: &source,
+            ..job.clone()
+        };
+        self.to_ptx(&job)
+    }
+
     /// As [`Nvcc::to_ptx`]; also returns every file that was read: the source and all headers.
     pub(crate) fn ptx_and_files_read(
         &self,

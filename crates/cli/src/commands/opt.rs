@@ -81,7 +81,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         return super::opt_cubin::run(cli, args, &input);
     }
     if super::stencil_opt::is_wanted(&input, Some(&args.output)) {
-        return super::stencil_opt::run(args, &input);
+        return super::stencil_opt::run(cli, args, &input);
     }
     let launch = session::kernel_launch(&args.kernel)?;
     let mut scope = scope(&args.kernel, launch.as_ref())?;

@@ -1,20 +1,26 @@
-//! `warpwright opt` for a stencil: the versions that the model likes best, and the best one written as
-//! CUDA C++ with its launch code. No GPU and no compiler is needed.
+//! `warpwright opt` for a stencil: the input with a faster kernel in it, in CUDA C. No GPU is needed; what is written was
+//! compared with the input in the PTX emulator, which needs nvcc.
 
 use std::path::Path;
 
 use serde::Serialize;
 use warpwright_cudac::File;
 use warpwright_cudac::diag::{Source, render_all};
-use warpwright_driver::stencil::{Family, Measured, StencilResult, versions};
+use warpwright_driver::stencil::{
+    Checked, Chosen, CompileError, Family, Measured, Problem, Rung, StencilResult, Verdict,
+    Version, choose, versions,
+};
 use warpwright_stencil::evaluate::Sizes;
 use warpwright_stencil::ir::Stencil;
+use warpwright_stencil::replace::{Note, Use};
 use warpwright_stencil::{dsl, extract};
 use warpwright_target::{Gpu, lookup};
+use warpwright_toolkit::{NvccJob, Toolkit};
 
-use crate::args::{Floating, OptArgs, StencilArgs};
+use crate::args::{Cli, Floating, OptArgs, StencilArgs};
 use crate::failure::Failure;
 use crate::input::{Input, Level, write_atomically};
+use crate::session;
 use crate::table::Table;
 
 /// Versions of each family that are shown.
@@ -33,6 +39,14 @@ struct Document {
     reassociate: bool,
     versions: Vec<Measured>,
     chosen: usize,
+    /// What the chosen version was compared at; none: it was not checked, or it is the input.
+    checked: Option<Checked>,
+    /// Why it was not checked.
+    unchecked: Option<String>,
+    /// Launches that were rewritten.
+    launches: Option<usize>,
+    /// Uses of the kernel that were left as they are.
+    left: Vec<String>,
     output: String,
 }
 
@@ -54,21 +68,22 @@ pub fn refuse_other_levels(output: &Path) -> Result<(), Failure> {
 }
 
 /// Runs the command.
-pub fn run(args: &OptArgs, input: &Input) -> Result<(), Failure> {
+pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     refuse_other_levels(&args.output)?;
-    let stencil = read_stencil(input, args.kernel.kernel.as_deref(), &args.stencil)?;
+    let problem = read_problem(input, args.kernel.kernel.as_deref(), &args.stencil)?;
+    let stencil = &problem.stencil;
     let gpu = target(args.kernel.gpu.as_deref())?;
-    let sizes = sizes(&stencil, &args.stencil.sizes)?;
-    let found = versions(&stencil, &gpu, &sizes, SHOWN, false);
-    // The model ranks streaming kernels among themselves; where there is none, the schedule is best.
-    let streamed = found.iter().position(|v| v.family == Family::Streamed);
-    let scheduled = found.iter().position(|v| v.family == Family::Reordered);
-    let chosen = streamed.or(scheduled).ok_or_else(|| {
-        Failure::input(format!("no kernel can be generated for `{}`", stencil.name))
+    let sizes = sizes(stencil, &args.stencil.sizes)?;
+    let found = versions(stencil, &gpu, &sizes, SHOWN, false);
+    let compiler = Compiler::new(cli, &input.path, &gpu, &args.nvcc);
+    let compile = |text: &str| compiler.ptx(text);
+    let chosen = choose(&problem, &found, &compile).ok_or_else(|| {
+        Failure::input(format!("no kernel can be written for `{}`", stencil.name))
     })?;
-    write_atomically(&args.output, found[chosen].text(&stencil).as_bytes())?;
+    let (checked, unchecked) = ladder(&chosen, &found);
+    write(&args.output, &chosen, unchecked.as_deref())?;
     let document = Document {
-        schema: "warpwright.stencil-opt/1",
+        schema: "warpwright.stencil-opt/2",
         input: input.name.clone(),
         stencil: stencil.name.clone(),
         gpu: args
@@ -76,20 +91,85 @@ pub fn run(args: &OptArgs, input: &Input) -> Result<(), Failure> {
             .gpu
             .clone()
             .unwrap_or_else(|| DEFAULT_GPU.into()),
-        sizes: named_sizes(&stencil, &sizes),
+        sizes: named_sizes(stencil, &sizes),
         reassociate: stencil.reassociate,
-        versions: found.iter().map(Measured::new).collect(),
-        chosen,
+        versions: found.iter().zip(&chosen.verdicts).map(measured).collect(),
+        chosen: chosen.version,
+        checked,
+        unchecked,
+        launches: chosen.output.launches,
+        left: left(&chosen, stencil),
         output: args.output.display().to_string(),
     };
+    let decided = document.unchecked.is_none() || args.stencil.unchecked;
     if args.show.json {
-        return super::print_json(&document);
+        super::print_json(&document)?;
+    } else {
+        print(&document, &chosen);
     }
-    print(&document);
-    Ok(())
+    match decided {
+        true => Ok(()),
+        false => Err(Failure::Quiet(5)),
+    }
 }
 
-fn print(document: &Document) {
+fn measured((version, verdict): (&Version, &Verdict)) -> Measured {
+    let mut measured = Measured::new(version);
+    if let Verdict::Tried(Rung::Falls(fall)) = verdict {
+        measured.rejected = Some(fall.to_string());
+    }
+    measured
+}
+
+/// What the chosen version was compared at, or why it was not compared.
+fn ladder(chosen: &Chosen, versions: &[Version]) -> (Option<Checked>, Option<String>) {
+    let is_input =
+        versions[chosen.version].family == Family::Original && chosen.output.names.is_none();
+    match &chosen.verdicts[chosen.version] {
+        Verdict::Tried(Rung::Agrees(checked)) => ((!is_input).then(|| checked.clone()), None),
+        Verdict::Tried(Rung::Unchecked(why)) => (None, Some(why.clone())),
+        _ => (None, Some("it was not compared".to_owned())),
+    }
+}
+
+/// Writes the text; one that was not compared with the input says so.
+fn write(output: &Path, chosen: &Chosen, unchecked: Option<&str>) -> Result<(), Failure> {
+    let mut text = chosen.output.text.clone();
+    if unchecked.is_some() {
+        text += "// Not checked: what warpwright added here was never compared with the input.\n";
+    }
+    write_atomically(output, text.as_bytes())
+}
+
+/// What was left as it is, and what to write there instead.
+fn left(chosen: &Chosen, stencil: &Stencil) -> Vec<String> {
+    let Some(names) = &chosen.output.names else {
+        return Vec::new();
+    };
+    let (kernel, launch) = (&stencil.name, names.launch());
+    let note = |note: &Note| {
+        let what = match note.what {
+            Use::BeforeDefinition => "a launch in front of the kernel's definition",
+            Use::InMacro => "a launch in a macro",
+            Use::Other => "another use of the kernel",
+        };
+        format!(
+            "line {}: {what} gets the kernel as written; for the faster one write \
+             {launch}(grid, block, shared, stream, …) for {kernel}<<<grid, block, shared, stream>>>(…)",
+            note.line
+        )
+    };
+    let mut left: Vec<String> = chosen.output.notes.iter().map(note).collect();
+    if chosen.output.launches == Some(0) {
+        left.push(format!(
+            "the file launches `{kernel}` nowhere that can be rewritten: call {launch}(grid, block, shared, stream, …) \
+             where a program says {kernel}<<<grid, block, shared, stream>>>(…)"
+        ));
+    }
+    left
+}
+
+fn print(document: &Document, chosen: &Chosen) {
     println!(
         "stencil {} for {}{}{}\n",
         document.stencil,
@@ -100,21 +180,99 @@ fn print(document: &Document) {
             false => ", sums stay as written",
         }
     );
-    let mut table = Table::new(&["", "family", "plan", "predicted ms"]);
-    for (at, version) in document.versions.iter().enumerate() {
+    let mut table = Table::new(&["", "family", "plan", "predicted ms", "note"]);
+    for (at, (version, verdict)) in document.versions.iter().zip(&chosen.verdicts).enumerate() {
         let mark = if at == document.chosen { "*" } else { "" };
         let predicted = version
             .predicted_ms
             .map_or("–".into(), |ms| format!("{ms:.3}"));
+        let note = match verdict {
+            Verdict::Tried(Rung::Falls(fall)) => format!("dropped: {fall}"),
+            Verdict::Tried(Rung::Unchecked(_)) => "not checked".to_owned(),
+            Verdict::NoGain => "no gain".to_owned(),
+            _ => String::new(),
+        };
         table.row(vec![
             mark.into(),
             family(version.family).into(),
             version.plan.clone(),
             predicted,
+            note,
         ]);
     }
     print!("{}", table.render(1));
-    println!("\nwrote {} (CUDA C++)", document.output);
+    println!();
+    if let Some(checked) = &document.checked {
+        let sizes: Vec<String> = checked
+            .sizes
+            .iter()
+            .map(|s| size_text(s)[2..].to_owned())
+            .collect();
+        println!(
+            "agrees with the input in the emulator{} ({}), {}, at {}{}",
+            match checked.distance {
+                0.0 => " to the bit".to_owned(),
+                apart => format!(" within {apart:.1e} of the largest value"),
+            },
+            checked.kernels.join(", "),
+            "without races in shared memory",
+            sizes.join("; "),
+            if checked.shrunk {
+                ", the file's constants made small"
+            } else {
+                ""
+            },
+        );
+    }
+    if let Some(why) = &document.unchecked {
+        println!("NOT CHECKED against the input: {why}");
+    }
+    for left in &document.left {
+        println!("{left}");
+    }
+    if let Some(launches) = document.launches {
+        println!("launches rewritten: {launches}");
+    }
+    println!("wrote {} (CUDA C++)", document.output);
+}
+
+/// nvcc, for texts that stand where the input stands.
+pub struct Compiler {
+    toolkit: Result<Toolkit, String>,
+    folder: Option<std::path::PathBuf>,
+    gpu: String,
+    more: Vec<String>,
+}
+
+impl Compiler {
+    /// Without a toolkit every text is refused, with the reason.
+    pub fn new(cli: &Cli, file: &Path, gpu: &Gpu, more: &[String]) -> Compiler {
+        let toolkit = session::toolkit(cli).map_err(|failure| failure.what());
+        Compiler {
+            toolkit,
+            folder: file.parent().map(Path::to_path_buf),
+            gpu: gpu.target(),
+            more: more.to_vec(),
+        }
+    }
+
+    /// PTX without fused multiplications and additions.
+    pub fn ptx(&self, text: &str) -> Result<String, CompileError> {
+        let missing = |e: &dyn std::fmt::Display| CompileError::Missing(e.to_string());
+        let toolkit = self.toolkit.as_ref().map_err(|e| missing(e))?;
+        let nvcc = toolkit.nvcc().map_err(|e| missing(&e))?;
+        let mut job = NvccJob::new(Path::new(""), &self.gpu);
+        job.lineinfo = false;
+        job.include_dirs
+            .extend(self.folder.clone().filter(|f| !f.as_os_str().is_empty()));
+        job.extra = self.more.iter().map(Into::into).collect();
+        job.extra.push("-fmad=false".into());
+        match nvcc.text_to_ptx(text, &job) {
+            Ok(output) => Ok(output.ptx),
+            Err(e) if e.is_tool_missing() => Err(missing(&e)),
+            Err(e) => Err(CompileError::Rejected(e.to_string())),
+        }
+    }
 }
 
 fn family(family: Family) -> &'static str {
@@ -162,26 +320,26 @@ pub fn print_versions(result: &StencilResult) {
 }
 
 /// The one stencil of a file, with the permissions of the command line.
-pub fn read_stencil(
+pub fn read_problem(
     input: &Input,
     kernel: Option<&str>,
     args: &StencilArgs,
-) -> Result<Stencil, Failure> {
-    let mut stencil = the_stencil(input, kernel)?;
-    stencil.reassociate |= args.fp == Some(Floating::Reassociate);
-    Ok(stencil)
-}
-
-fn the_stencil(input: &Input, kernel: Option<&str>) -> Result<Stencil, Failure> {
+) -> Result<Problem, Failure> {
     let source = Source::new(&*input.name, input.text()?);
     let problems = |problems: Vec<_>| Failure::Rendered(render_all(&problems, &source));
+    let reassociate = args.fp == Some(Floating::Reassociate);
     if input.level == Level::Stencil {
-        return dsl::parse(&source.text).map_err(problems);
+        let mut stencil = dsl::parse(&source.text).map_err(problems)?;
+        stencil.reassociate |= reassociate;
+        return Ok(Problem::of_language(stencil));
     }
     let file = File::parse(source.clone()).map_err(|problem| problems(vec![problem]))?;
     let chosen = extract::choose(&file, kernel).map_err(|problem| problems(vec![problem]))?;
     match chosen.as_slice() {
-        [one] => extract::extract(&file, one).map_err(problems),
+        [one] => {
+            let header = (*one).clone();
+            Problem::of_cuda(file, &header, reassociate).map_err(problems)
+        }
         several => {
             let names: Vec<&str> = several.iter().map(|k| &*k.name.text).collect();
             Err(Failure::input(format!(

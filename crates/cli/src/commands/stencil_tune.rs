@@ -8,7 +8,8 @@ use std::time::Duration;
 use rayon::prelude::*;
 use serde::Deserialize;
 use warpwright_driver::stencil::{
-    Measured, SCHEMA, StencilResult, Version, distance, odd_sizes, reference, tolerance, versions,
+    Measured, Problem, Rung, SCHEMA, StencilResult, Version, climb, distance, odd_sizes, reference,
+    tolerance, versions,
 };
 use warpwright_gpu::{DeviceInfo, devices, utc_now};
 use warpwright_stencil::evaluate::{Data, Sizes};
@@ -17,7 +18,7 @@ use warpwright_stencil::ir::Stencil;
 use warpwright_toolkit::{Program, ToolError};
 
 use super::stencil_opt::{
-    named_sizes, print_versions, read_stencil, refuse_other_levels, sizes, target,
+    Compiler, named_sizes, print_versions, read_problem, refuse_other_levels, sizes, target,
 };
 use crate::args::{Cli, TuneArgs};
 use crate::failure::Failure;
@@ -37,7 +38,8 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
     let output = args.output.as_deref();
     let output = output.ok_or_else(|| Failure::Usage("-o OUT.cu is wanted".into()))?;
     refuse_other_levels(output)?;
-    let stencil = read_stencil(input, args.kernel.kernel.as_deref(), &args.stencil)?;
+    let problem = read_problem(input, args.kernel.kernel.as_deref(), &args.stencil)?;
+    let stencil = problem.stencil.clone();
     let device = devices()?.into_iter().next();
     let device = device.ok_or_else(|| Failure::Missing {
         what: "there is no GPU to measure on".into(),
@@ -53,6 +55,8 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
     let built = build(&program, &stencil, &versions, &mut measured)?;
     compare(&program, &stencil, &built, &mut measured)?;
     time(&program, &sizes, args.budget, &built, &mut measured)?;
+    let compiler = Compiler::new(cli, &input.path, &gpu, &args.nvcc);
+    let text = fastest(&problem, &versions, &mut measured, &compiler)?;
     let result = result(
         &stencil,
         input,
@@ -61,12 +65,12 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
         measured,
         toolkit.nvcc()?.tool(),
     );
-    let Some(chosen) = result.chosen else {
+    let (Some(chosen), Some(text)) = (result.chosen, text) else {
         return Err(Failure::input(
             "no version of the stencil runs and agrees with the host",
         ));
     };
-    write_atomically(output, versions[chosen].text(&stencil).as_bytes())?;
+    write_atomically(output, text.as_bytes())?;
     if args.show.json {
         return super::print_json(&result);
     }
@@ -77,6 +81,35 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
         result.versions[chosen].plan
     );
     Ok(())
+}
+
+/// The text of the fastest version that agrees with the input in the emulator too; the others lose their times.
+fn fastest(
+    problem: &Problem,
+    versions: &[Version],
+    measured: &mut [Measured],
+    compiler: &Compiler,
+) -> Result<Option<String>, Failure> {
+    loop {
+        let times = measured
+            .iter()
+            .enumerate()
+            .filter_map(|(at, v)| Some((at, v.ms?)));
+        let Some((at, _)) = times.min_by(|a, b| a.1.total_cmp(&b.1)) else {
+            return Ok(None);
+        };
+        match climb(problem, &versions[at], &|text| compiler.ptx(text)) {
+            Rung::Falls(fall) => {
+                measured[at].ms = None;
+                measured[at].rejected = Some(fall.to_string());
+            }
+            Rung::Agrees(_) | Rung::Unchecked(_) => {
+                let output = problem.output(&versions[at]);
+                let output = output.map_err(|refusal| Failure::input(refusal.to_string()))?;
+                return Ok(Some(output.text));
+            }
+        }
+    }
 }
 
 /// Compiles all versions and links those that compile with the program around them. Returns which
@@ -92,7 +125,8 @@ fn build(
         .par_iter()
         .enumerate()
         .map(|(at, version)| {
-            let object = program.compile(&format!("version{at}"), &version.source);
+            let name = format!("version{at}");
+            let object = program.compile(&name, &version.unit(stencil, &name).0);
             bar.inc(1);
             object
         })
@@ -113,7 +147,7 @@ fn build(
     }
     let launchers: Vec<String> = built
         .iter()
-        .map(|&at| versions[at].launcher.clone())
+        .map(|&at| format!("version{at}_launch"))
         .collect();
     linked.push(program.compile("harness", &harness::program(stencil, &launchers))?);
     program.link(&linked)?;

@@ -15,26 +15,20 @@ use super::{Hold, Options};
 
 const AXES: [&str; 3] = ["x", "y", "z"];
 
-/// The whole kernel.
+/// The qualifiers of a kernel and its statements.
 pub fn kernel(
     stencil: &Stencil,
     unrolled: &Unrolled,
     schedule: &Schedule,
-    name: &str,
     options: &Options,
-) -> String {
-    let mut text = format!(
-        "// MAXLIVE {} (each statement atomically: {}).\n",
+) -> [String; 2] {
+    let text = format!(
+        "  // MAXLIVE {} (each statement atomically: {}).\n",
         schedule.max_live, schedule.atomic
     );
     let threads: u32 = options.block.iter().product();
-    let registers = options.registers.map(|n| format!(" __maxnreg__({n})"));
-    let bounds = registers.unwrap_or_else(|| format!(" __launch_bounds__({threads})"));
-    let _ = write!(
-        text,
-        "extern \"C\" __global__ void{bounds}\n{name}({})\n{{\n",
-        parameters(stencil)
-    );
+    let registers = options.registers.map(|n| format!("__maxnreg__({n})"));
+    let bounds = registers.unwrap_or_else(|| format!("__launch_bounds__({threads})"));
     let mut writer = Writer {
         stencil,
         unrolled,
@@ -55,23 +49,7 @@ pub fn kernel(
         writer.hold(at);
         writer.step(step);
     }
-    writer.text += "}\n";
-    writer.text
-}
-
-/// The parameters: arrays, scalars, sizes.
-pub fn parameters(stencil: &Stencil) -> String {
-    let arrays = stencil.arrays.values().map(|a| {
-        let constant = if a.written { "" } else { "const " };
-        format!("{constant}{} *__restrict__ {}", c_type(a.element), a.name)
-    });
-    let scalars = stencil
-        .scalars
-        .values()
-        .map(|s| format!("{} {}", c_type(s.element), s.name));
-    let sizes = stencil.parameters.values().map(|p| format!("int {p}"));
-    let all: Vec<String> = arrays.chain(scalars).chain(sizes).collect();
-    all.join(", ")
+    [bounds, writer.text]
 }
 
 struct Writer<'a> {
@@ -118,7 +96,9 @@ impl Writer<'_> {
             ));
             self.line(&format!("if ({name}_own > {last}) return;"));
             let box_last = format!("{last} - {}", factor - 1);
-            self.line(&format!("const int {name} = min({name}_own, {box_last});"));
+            self.line(&format!(
+                "const int {name} = {name}_own < {box_last} ? {name}_own : {box_last};"
+            ));
         }
     }
 

@@ -1,5 +1,5 @@
-//! CUDA C++ from a schedule: a kernel whose threads compute a box of points each, its launcher, and
-//! the kernels of a stencil that was split.
+//! CUDA C++ from a schedule: a kernel whose threads compute a box of points each, and the kernels of a
+//! stencil that was split.
 //!
 //! The kernel is the paper's: no shared memory, neighbouring threads meet in the L1 cache, and the
 //! points of one thread share their loads in registers. Statements stand in the order of the
@@ -8,19 +8,19 @@
 //! Bounds. Along an unrolled dimension the last thread may have fewer points than the others. It
 //! computes the last full box of the domain instead and stores only the points that are its own,
 //! so each point is stored by one thread, once. A domain smaller than the box is computed by the
-//! plain kernel, one point a thread; the launcher decides.
+//! plain kernel, one point a thread: the sweep's second choice.
 
 mod body;
-mod launcher;
 mod names;
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 
-use super::evaluate::{Sizes, range};
+use super::evaluate::Sizes;
 use super::ir::Stencil;
 use super::schedule::build::{Unrolled, build};
 use super::schedule::schedule_dag::{Schedule, best_schedule};
 use super::schedule::schedule_tree::Options as ScheduleOptions;
+use super::sweep::{Blocks, Choice, Condition, Entry, Grid, Names, Sweep, standalone};
 
 /// How a kernel is written.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,23 +69,34 @@ impl Default for Options {
 /// A kernel with its schedule.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// Its name.
+    /// Its name in [`Generated::text`].
     pub name: String,
-    /// `__global__ void name(…) {…}`.
-    pub text: String,
+    /// The end of the name.
+    pub suffix: String,
+    /// Its qualifiers and its statements.
+    pub text: [String; 2],
     /// What a thread evaluates.
     pub unrolled: Unrolled,
     /// In which order.
     pub schedule: Schedule,
 }
 
-/// A translation unit.
+/// The kernels of a stencil, which may have been split.
 #[derive(Clone, Debug)]
 pub struct Generated {
-    /// CUDA C++.
-    pub text: String,
-    /// The kernels that the launcher calls for a domain that is large enough, in order.
+    /// The stencil whose parameters the kernels have.
+    pub stencil: Stencil,
+    /// All kernels and their launch.
+    pub sweep: Sweep,
+    /// The kernels that are launched for a domain that is large enough, in order.
     pub kernels: Vec<Kernel>,
+}
+
+impl Generated {
+    /// A translation unit.
+    pub fn text(&self) -> String {
+        standalone(&self.stencil, Some(&self.sweep), None)
+    }
 }
 
 /// Why no kernel can be written.
@@ -111,6 +122,10 @@ impl Options {
             _ => [x, y, z],
         }
     }
+
+    fn factor(&self, dim: usize) -> u32 {
+        self.factors.get(dim).copied().unwrap_or(1).max(1)
+    }
 }
 
 /// Points that one thread may compute.
@@ -120,7 +135,7 @@ const MOST_POINTS: u64 = 64;
 ///
 /// # Errors
 /// The stencil has more than three dimensions, or a thread would compute too many points.
-pub fn kernel(stencil: &Stencil, name: &str, options: &Options) -> Result<Kernel, EmitError> {
+pub fn kernel(stencil: &Stencil, suffix: &str, options: &Options) -> Result<Kernel, EmitError> {
     if !(1..=3).contains(&stencil.dims.len()) {
         let dims = stencil.dims.len();
         return Err(EmitError(format!(
@@ -145,65 +160,104 @@ pub fn kernel(stencil: &Stencil, name: &str, options: &Options) -> Result<Kernel
         true => Schedule::as_written(&unrolled.dag),
         false => best_schedule(&unrolled.dag, options.schedule),
     };
-    let text = body::kernel(stencil, &unrolled, &schedule, name, options);
+    let text = body::kernel(stencil, &unrolled, &schedule, options);
     Ok(Kernel {
-        name: name.to_owned(),
+        name: Names::new(&stencil.name, &BTreeSet::new()).entry(suffix),
+        suffix: suffix.to_owned(),
         text,
         unrolled,
         schedule,
     })
 }
 
-/// The grid of a kernel for given sizes, along x, y and z: what the launcher computes. `None` if
-/// the domain has no points, or fewer along a dimension than a thread computes (the launcher then
-/// takes the plain kernels).
-pub fn grid(stencil: &Stencil, options: &Options, sizes: &Sizes) -> Option<[u64; 3]> {
-    let mut grid = [1; 3];
-    let block = options.block(stencil);
-    for (at, (id, dim)) in stencil.dims.iter().rev().enumerate().take(3) {
-        let (low, end) = range(dim, sizes);
-        let factor = options
-            .factors
-            .get(id.as_u32() as usize)
-            .copied()
-            .unwrap_or(1)
-            .max(1);
-        let cells = u64::try_from(end - low).ok()?;
-        if cells < u64::from(factor) {
-            return None;
-        }
-        grid[at] = cells.div_ceil(u64::from(block[at]) * u64::from(factor));
-    }
-    Some(grid)
-}
-
-/// A translation unit for a stencil, which may have been split into `parts` that run one after the
-/// other (one part: the stencil itself).
+/// The kernels of a stencil, which may have been split into `parts` that run one after the other (one part: the
+/// stencil itself).
 ///
 /// # Errors
 /// As [`kernel`].
 pub fn generate(parts: &[Stencil], options: &Options) -> Result<Generated, EmitError> {
+    let mut stencil = parts
+        .first()
+        .ok_or_else(|| EmitError("a stencil without parts".to_owned()))?
+        .clone();
+    for (id, array) in stencil.arrays.iter_mut() {
+        array.written = parts.iter().any(|part| part.arrays[id].written);
+    }
+    let plain = Options {
+        factors: Vec::new(),
+        ..options.clone()
+    };
+    let is_box = options.factors.iter().any(|&f| f > 1);
+    let mut sweep = Sweep::default();
     let mut kernels = Vec::new();
-    let mut plain = Vec::new();
-    for (at, part) in parts.iter().enumerate() {
-        let name = match parts.len() {
-            1 => part.name.clone(),
-            _ => format!("{}_{at}", part.name),
+    let add = |sweep: &mut Sweep, options: &Options, form: &str, conditions| {
+        let mut choice = Choice {
+            conditions,
+            entries: Vec::new(),
         };
-        kernels.push(kernel(part, &name, options)?);
-        if options.factors.iter().any(|&f| f > 1) {
-            let options = Options {
-                factors: Vec::new(),
-                ..options.clone()
+        let mut written = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            let suffix = match parts.len() {
+                1 => form.to_owned(),
+                _ => format!("{form}_{at}"),
             };
-            plain.push(kernel(part, &format!("{name}_plain"), &options)?);
+            let kernel = kernel(part, &suffix, options)?;
+            choice.entries.push(sweep.entries.len());
+            let [qualifiers, body] = kernel.text.clone();
+            sweep.entries.push(Entry {
+                suffix,
+                qualifiers,
+                body,
+                grid: grid(&stencil, options),
+                block: options.block(&stencil),
+                shared_bytes: 0,
+            });
+            written.push(kernel);
         }
+        sweep.choices.push(choice);
+        Ok(written)
+    };
+    let mut sizes = Vec::new();
+    if let Some(known) = &options.sizes {
+        sizes.extend(
+            stencil
+                .parameters
+                .keys()
+                .map(|p| Condition::Is(p, known[p])),
+        );
     }
-    let mut text = "#include <cuda_runtime.h>\n".to_owned();
-    for kernel in kernels.iter().chain(&plain) {
-        let _ = write!(text, "\n{}", kernel.text);
+    if is_box {
+        let mut conditions = sizes.clone();
+        for (id, dim) in &stencil.dims {
+            let factor = options.factor(id.as_u32() as usize);
+            if factor > 1 {
+                let less = dim.low + dim.high;
+                conditions.push(Condition::AtLeast(dim.extent, less, factor.into()));
+            }
+        }
+        kernels = add(&mut sweep, options, "box", conditions)?;
     }
-    let names: Vec<&str> = kernels.iter().map(|k| k.name.as_str()).collect();
-    text += &launcher::launcher(parts, &names, options);
-    Ok(Generated { text, kernels })
+    let points = add(&mut sweep, &plain, "points", sizes)?;
+    if !is_box {
+        kernels = points;
+    }
+    Ok(Generated {
+        stencil,
+        sweep,
+        kernels,
+    })
+}
+
+fn grid(stencil: &Stencil, options: &Options) -> Grid {
+    let mut grid = [Blocks::ONE; 3];
+    let block = options.block(stencil);
+    for ((blocks, threads), (id, dim)) in grid.iter_mut().zip(block).zip(stencil.dims.iter().rev())
+    {
+        *blocks = Blocks {
+            extent: dim.extent,
+            less: dim.low + dim.high,
+            per: threads * options.factor(id.as_u32() as usize),
+        };
+    }
+    Grid(grid)
 }

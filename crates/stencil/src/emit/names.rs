@@ -6,13 +6,7 @@ use super::super::evaluate::{self, Sizes};
 use super::super::ir::{Access, Element, Extent, Stencil};
 use super::super::schedule::labels::Label;
 
-/// The C name of a type.
-pub fn c_type(element: Element) -> &'static str {
-    match element {
-        Element::F32 => "float",
-        Element::F64 => "double",
-    }
-}
+pub(super) use crate::sweep::c_type;
 
 /// A constant of a type.
 pub fn literal(value: f64, element: Element) -> String {

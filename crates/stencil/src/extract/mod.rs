@@ -19,6 +19,7 @@
 //! | `tile.rs`, `cover.rs` | tiles in shared memory, undone |
 //! | `globals.rs`, `template.rs`, `pragma.rs` | what stands around the kernel |
 //! | `live.rs`, `shape.rs`, `emit.rs` | from the trace to the stencil |
+//! | `mapping.rs` | which threads compute which points |
 //!
 //! Requires: a function of the subset that [`syntax`](warpwright_cudac) understands. Whatever is no
 //! stencil is refused by name; nothing is ignored except unused variables and arguments.
@@ -35,12 +36,15 @@ mod inline;
 mod live;
 mod loops;
 mod machine;
+mod mapping;
 mod pragma;
 mod shape;
 mod statements;
 mod template;
 mod tile;
 mod value;
+
+pub use mapping::{Along, mapping};
 
 use super::ir::Stencil;
 use warpwright_cudac::diag::Diagnostic;

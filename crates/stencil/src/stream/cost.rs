@@ -16,7 +16,9 @@ pub struct Cost {
     pub shared_bytes: u32,
     /// Elements of one plane that a block brings into shared memory.
     pub copied: u32,
-    /// The same in bytes, rows counted in the cache lines (128 bytes) that they touch: one more than
+    /// Bytes of shared memory that one plane of the ring takes.
+    pub plane_bytes: u32,
+    /// The copied elements in bytes, rows counted in the cache lines (128 bytes) that they touch: one more than
     /// they fill, half of the time.
     pub copied_lines: u32,
     /// Elements that a thread reads from global memory itself.
@@ -77,13 +79,18 @@ pub(super) fn cost(writer: &Writer<'_>, step: &Step<'_>) -> Cost {
     let [low, high] = writer.span;
     let outputs = writer.graph.outputs.len() as u32;
     let sums = outputs * points * (high - low + 1) as u32;
+    let [rows, columns] = match layout.rings {
+        0 => [0, 0],
+        _ => layout.copied_shape(),
+    };
     Cost {
         operations: step.code.operations as u32,
         shared_bytes: (from_ring.len() as u32 + fed + given) * size,
-        copied: (layout.rings * layout.plane_elements()) as u32,
+        copied: (layout.rings * rows * columns) as u32,
+        plane_bytes: (layout.rings * layout.plane_elements()) as u32 * size,
         copied_lines: layout.rings as u32
-            * layout.plane[0] as u32
-            * (layout.plane[1] as u32 * size + LINE / 2).next_multiple_of(LINE / 2),
+            * rows as u32
+            * (columns as u32 * size + LINE / 2).next_multiple_of(LINE / 2),
         loaded,
         stored: outputs * points,
         registers: (queues + sums + step.before.values() as u32) * size / 4,

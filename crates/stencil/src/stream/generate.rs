@@ -11,17 +11,14 @@ use super::terms::{Field, Terms};
 use super::writer::Writer;
 use crate::evaluate::{Sizes, extent};
 use crate::ir::{Element, Extent, Stencil};
+use crate::sweep::Sweep;
 
 /// A generated kernel and what is known about it before it is compiled.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    /// The text of the `.cu` file.
-    pub source: String,
-    /// The launcher's name; the kernels' are this with `_wide` (rows whose elements pair up at
-    /// multiples of two elements, all arrays aligned to 16 bytes) and `_any`. The arguments of all
-    /// three: the arrays, the scalars, and the sizes as `int`, each in the stencil's order; the
-    /// launcher takes the stream as well.
-    pub name: String,
+    /// Its text and its launch. The entry `wide` is for rows whose elements pair up at multiples of two elements,
+    /// `any` for all.
+    pub sweep: Sweep,
     /// What was chosen.
     pub plan: Plan,
     /// Bytes of dynamic shared memory per block.
@@ -50,18 +47,12 @@ impl Kernel {
 
     /// The same kernel with so many planes on their way, but for its text.
     pub(super) fn with_ahead(&self, ahead: u32) -> Kernel {
-        let plane = self.cost.copied * self.cost.element_bytes;
+        let plane = self.cost.plane_bytes;
         let others = self.shared_bytes - self.plan.ahead * plane;
         let mut kernel = self.clone();
         kernel.plan.ahead = ahead;
         kernel.shared_bytes = others + ahead * plane;
         kernel
-    }
-
-    /// The grid of a launch.
-    pub fn grid(&self, sizes: &Sizes) -> [u64; 3] {
-        let [x, y, z] = self.blocks(sizes);
-        if self.flat { [x, z, 1] } else { [x, y, z] }
     }
 
     /// Tiles along the columns and rows, and chunks of planes.

@@ -243,6 +243,25 @@ impl Graph {
         }
     }
 
+    /// By dimension of the domain: the smallest and the largest offset at which a point reads the source. What the
+    /// points of the domain reach with these is all that the input is known to read.
+    pub(super) fn offsets(&self, source: SourceId) -> [[i32; 2]; MOST_DIMS] {
+        let mut found: [Option<[i32; 2]>; MOST_DIMS] = [None; MOST_DIMS];
+        for node in self.nodes.values() {
+            let Node::Load(_, shift) = node else { continue };
+            if !matches!(node, Node::Load(read, _) if *read == source) {
+                continue;
+            }
+            for (found, at) in found.iter_mut().zip(shift) {
+                if let Some(at) = *at {
+                    let [low, high] = found.unwrap_or([at, at]);
+                    *found = Some([low.min(at), high.max(at)]);
+                }
+            }
+        }
+        found.map(Option::unwrap_or_default)
+    }
+
     /// The source extends along all dimensions of the domain.
     pub(super) fn is_full(&self, source: SourceId) -> bool {
         let along = self.sources[source].subscripts.iter().flatten().count();

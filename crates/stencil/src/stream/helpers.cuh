@@ -1,8 +1,7 @@
-#include <cstddef>
-
-namespace {
-
-__device__ __forceinline__ int inside(int i, int n) { return min(max(i, 0), n - 1); }
+__device__ __forceinline__ int inside(int i, int low, int high)
+{
+    return i < low ? low : i > high ? high : i;
+}
 
 // The slot of a ring after an index that may run over its end once.
 template <int SLOTS>
@@ -12,7 +11,7 @@ template <int BYTES>
 __device__ __forceinline__ void copy_bytes(unsigned to, const void* from)
 {
 #if __CUDA_ARCH__ >= 800
-    if constexpr (BYTES == 16)
+    if (BYTES == 16)
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
     else
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(BYTES)
@@ -24,13 +23,12 @@ __device__ __forceinline__ void copy_bytes(unsigned to, const void* from)
 #endif
 }
 
-// Two neighbours of a row, of which either may lie outside the array.
+// Two neighbours of a row, of which either may not be wanted; WIDE: they begin at a multiple of their size.
 template <bool WIDE, class T>
 __device__ __forceinline__ void copy_pair(unsigned to, const T* from, bool low, bool high)
 {
-    if (WIDE) {
-        // Aligned pairs lie inside or outside as a whole.
-        if (low) copy_bytes<2 * sizeof(T)>(to, from);
+    if (WIDE && low && high) {
+        copy_bytes<2 * sizeof(T)>(to, from);
     } else {
         if (low) copy_bytes<sizeof(T)>(to, from);
         if (high) copy_bytes<sizeof(T)>(to + (unsigned)sizeof(T), from + 1);
@@ -52,6 +50,4 @@ __device__ __forceinline__ void copy_wait()
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 #endif
 }
-
-}  // namespace
 

@@ -17,7 +17,7 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use super::emit::Emitter;
 use super::graph::{Graph, Node, NodeId, SourceId};
 use super::layout::{Layout, Place, Read};
-use super::names::{argument, c_type, extent_text, name, pair_type, queue, window};
+use super::names::{argument, c_type, clamped, extent_text, name, pair_type, queue, window};
 use super::plan::{Plan, Refusal};
 use super::terms::{Field, Terms, Vector};
 use crate::dsl::literal;
@@ -351,17 +351,22 @@ impl<'a> Step<'a> {
     }
 
     /// An element of an array with fewer dimensions.
-    fn coefficient(&mut self, source: SourceId, [plane, y, x]: Place) -> String {
-        let source = &self.graph.sources[source];
+    fn coefficient(&mut self, id: SourceId, [plane, y, x]: Place) -> String {
+        let source = &self.graph.sources[id];
         let array = &self.stencil.arrays[source.array];
         let mut text = String::new();
         for (subscript, extent) in source.subscripts.iter().zip(&array.extents) {
             let size = extent_text(self.stencil, *extent);
             let index = match subscript {
                 Err(constant) => constant.to_string(),
-                Ok(0) => format!("inside(c + {plane}, {size})"),
-                Ok(dim) if dim + 1 == self.graph.dims => format!("inside(x + {x}, {size})"),
-                Ok(_) => format!("inside(y + {y}, {size})"),
+                Ok(dim) => {
+                    let index = match *dim {
+                        0 => format!("c + {plane}"),
+                        dim if dim + 1 == self.graph.dims => format!("x + {x}"),
+                        _ => format!("y + {y}"),
+                    };
+                    clamped(self.stencil, self.graph, id, *dim, &index)
+                }
             };
             text = if text.is_empty() {
                 index

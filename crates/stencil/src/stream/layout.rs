@@ -81,8 +81,11 @@ pub(super) struct Layout {
     pub(super) halo: Reach,
     /// Points of all threads: rows and columns.
     pub(super) region: [i32; 2],
-    /// The ring's planes reach so far beyond the threads' points.
+    /// The ring's planes reach so far beyond the threads' points: no thread looks outside, whether anybody uses what
+    /// it computes or not.
     pub(super) reach: Reach,
+    /// So much of that is needed, and copied.
+    pub(super) copied: Reach,
     /// Columns before the ring's planes, for alignment.
     pub(super) pad: i32,
     /// Rows and columns of one plane of the ring.
@@ -95,8 +98,8 @@ pub(super) struct Layout {
     pub(super) rings: i32,
     /// Fields given to neighbours.
     pub(super) staged: i32,
-    /// Elements before and after the shared arrays: threads at the edge look there for values
-    /// that nobody uses.
+    /// Elements before and after the fields given to neighbours: threads at the edge look there for values that
+    /// nobody uses.
     pub(super) guard: i32,
 }
 
@@ -123,18 +126,11 @@ impl Layout {
         if layout.rings > 0 {
             layout.shape(plan, start);
         }
-        let furthest = |rows: [i32; 2], columns: [i32; 2], pitch: i32| {
-            rows[0].max(rows[1]) * pitch + columns[0].max(columns[1])
-        };
         if layout.staged > 0 {
             let h = layout.halo;
-            let own = furthest(h.rows, h.columns, layout.region[1]);
-            let mut widest = Reach::default();
-            for read in reads {
-                widest.include([read.at[1], read.at[2]], points);
-            }
-            let ring = furthest(widest.rows, widest.columns, layout.plane[1]);
-            layout.guard = own.max(ring) + 2;
+            let rows = h.rows[0].max(h.rows[1]);
+            let columns = h.columns[0].max(h.columns[1]);
+            layout.guard = rows * layout.region[1] + columns + 2;
             layout.guard += layout.guard % 2;
         }
         layout
@@ -182,7 +178,8 @@ impl Layout {
                     home.sides[0] |= rows;
                     home.sides[1] |= columns;
                     home.sides[2] |= rows && columns;
-                    self.reach.union(beyond);
+                    self.copied.union(beyond);
+                    self.reach.union(at);
                 }
             } else {
                 home.queue = queue;
@@ -212,6 +209,16 @@ impl Layout {
     /// Elements of one plane of the ring.
     pub(super) fn plane_elements(&self) -> i32 {
         self.plane[0] * self.plane[1]
+    }
+
+    /// Elements of one plane of the ring that are copied.
+    pub(super) fn copied_shape(&self) -> [i32; 2] {
+        let across = |copied: [i32; 2], region: i32| copied[0] + region + copied[1];
+        let columns = self.pad + across(self.copied.columns, self.region[1]);
+        [
+            across(self.copied.rows, self.region[0]),
+            columns + columns % 2,
+        ]
     }
 
     /// Elements of all planes of the ring.

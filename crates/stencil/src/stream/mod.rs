@@ -11,8 +11,9 @@
 //! | `layout.rs` | which planes stand in registers and which in shared memory |
 //! | `kernel.rs`, `sums.rs` | the straight-line code of a plane |
 //! | `planes.rs` | how planes come and go: queues, copies, stores |
-//! | `generate.rs`, `writer.rs` | the file around it: entries, launcher |
+//! | `generate.rs`, `writer.rs` | what surrounds it: the kernels and their launch |
 //! | `cost.rs`, `model.rs`, `search.rs` | what a step costs, how long a sweep takes, all plans by that |
+//! | `boxes.rs` | the same model for kernels that do not stream |
 //!
 //! Sources: 2.5D blocking, Nguyen et al. (SC 2010); register queues, Micikevicius (GPGPU 2009);
 //! retiming, Stock et al. (PLDI 2014) and Rawat et al. (IPDPS 2018); values of neighbouring points
@@ -21,6 +22,7 @@
 //! Without the permission to reassociate, results are those of the input to the bit (if nvcc does
 //! not fuse multiplications and additions, which it decides for any text of the source).
 
+mod boxes;
 mod cost;
 mod emit;
 mod generate;

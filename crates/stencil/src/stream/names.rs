@@ -2,9 +2,10 @@
 
 use cranelift_entity::EntityRef;
 
-use super::graph::SourceId;
+use super::graph::{Graph, SourceId};
 use super::kernel::Point;
-use crate::ir::{Element, Extent, Stencil};
+use crate::ir::{DimId, Element, Extent, Stencil};
+pub(super) use crate::sweep::c_type;
 
 /// The name of something that every output has for every point of a thread.
 pub(super) fn name(prefix: &str, output: usize, [y, x]: Point) -> String {
@@ -22,13 +23,6 @@ pub(super) fn window(plane: i32) -> String {
         format!("w_{}", -plane)
     } else {
         format!("w{plane}")
-    }
-}
-
-pub(super) fn c_type(element: Element) -> &'static str {
-    match element {
-        Element::F32 => "float",
-        Element::F64 => "double",
     }
 }
 
@@ -54,6 +48,33 @@ pub(super) fn argument(name: &str) -> String {
     } else {
         name.to_owned()
     }
+}
+
+/// The first and the last index along a dimension at which the input reads an array: nothing else is known to
+/// exist.
+pub(super) fn ends(stencil: &Stencil, graph: &Graph, source: SourceId, dim: usize) -> [String; 2] {
+    let [low, high] = graph.offsets(source)[dim];
+    let of = &stencil.dims[DimId::new(dim)];
+    let last = Extent {
+        add: of.extent.add - of.high - 1 + i64::from(high),
+        ..of.extent
+    };
+    [
+        (of.low + i64::from(low)).to_string(),
+        extent_text(stencil, last),
+    ]
+}
+
+/// An index along a dimension, kept within what the input reads of an array.
+pub(super) fn clamped(
+    stencil: &Stencil,
+    graph: &Graph,
+    source: SourceId,
+    dim: usize,
+    index: &str,
+) -> String {
+    let [low, last] = ends(stencil, graph, source, dim);
+    format!("inside({index}, {low}, {last})")
 }
 
 /// A size as an expression of the kernel's parameters.

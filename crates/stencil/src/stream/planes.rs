@@ -7,8 +7,8 @@ use cranelift_entity::EntityRef;
 
 use super::graph::SourceId;
 use super::layout::Layout;
-use super::names::{c_type, extent_text, name, pair_type, queue, window};
-use super::writer::Writer;
+use super::names::{c_type, clamped, extent_text, name, pair_type, queue, window};
+use super::writer::{Shape, Writer};
 use crate::ir::{Dim, Element, Stencil};
 
 impl Writer<'_> {
@@ -35,7 +35,7 @@ impl Writer<'_> {
     }
 
     /// Register queues and partial sums, and what stands in them before the first step.
-    pub(super) fn queues(&mut self, element: &str, of: &[(SourceId, usize)]) {
+    pub(super) fn queues(&mut self, element: &str, shapes: &[Shape], of: &[(SourceId, usize)]) {
         let [low, high] = self.span;
         let begin = format!("first - {}", -low);
         self.line(format!("    const int begin = {begin};"));
@@ -47,11 +47,15 @@ impl Writer<'_> {
         for (source, shape, [from, to], direct) in all {
             for point in &points {
                 if offsets.insert((shape, *point)) {
-                    let [_, rows, columns] = self.extents(source);
+                    let Shape {
+                        extents: [_, _, pitch],
+                        rows: [top, bottom],
+                        columns: [left, right],
+                    } = &shapes[shape];
                     let [py, px] = *point;
                     self.line(format!(
-                        "    const int e{shape}_{py}_{px} = inside(y + {py}, {rows}) * {columns} + \
-                         inside(x + {px}, {columns});"
+                        "    const int e{shape}_{py}_{px} = inside(y + {py}, {top}, {bottom}) * {pitch} + \
+                         inside(x + {px}, {left}, {right});"
                     ));
                 }
                 for plane in from..=to {
@@ -95,11 +99,8 @@ impl Writer<'_> {
         [y, x]: [i32; 2],
         plane: &str,
     ) -> String {
-        let [planes, ..] = self.extents(source);
-        format!(
-            "b{}[inside({plane}, {planes}) * p{shape} + e{shape}_{y}_{x}]",
-            source.index()
-        )
+        let plane = clamped(self.stencil, self.graph, source, 0, plane);
+        format!("b{}[{plane} * p{shape} + e{shape}_{y}_{x}]", source.index())
     }
 
     /// The ring's arrays.
@@ -112,7 +113,7 @@ impl Writer<'_> {
     }
 
     /// Which pairs of elements each thread copies, and how.
-    pub(super) fn copies(&mut self, shapes: &[[String; 3]], of: &[(SourceId, usize)]) {
+    pub(super) fn copies(&mut self, shapes: &[Shape], of: &[(SourceId, usize)]) {
         let rings = self.rings(of);
         if rings.is_empty() {
             return;
@@ -151,22 +152,27 @@ impl Writer<'_> {
                 layout.reach.columns[0] + layout.pad + layout.region[1]
             ));
             self.line(format!("    (void)mid{k}; (void)own{k};"));
+            let fits = self.copied_part(k);
             for shape in &used {
-                let [_, rows, columns] = &shapes[*shape];
+                let Shape {
+                    extents: [_, _, pitch],
+                    rows: [top, bottom],
+                    columns: [left, right],
+                } = &shapes[*shape];
                 self.line(format!(
-                    "    const bool in{k}_{shape} = g{k} < {pairs} && top + row{k} >= 0 && \
-                     top + row{k} < {rows};"
+                    "    const bool in{k}_{shape} = g{k} < {pairs} && top + row{k} >= {top} && \
+                     top + row{k} <= {bottom}{fits};"
                 ));
                 self.line(format!(
-                    "    const bool lo{k}_{shape} = in{k}_{shape} && left + col{k} >= 0 && \
-                     left + col{k} < {columns};"
+                    "    const bool lo{k}_{shape} = in{k}_{shape} && left + col{k} >= {left} && \
+                     left + col{k} <= {right};"
                 ));
                 self.line(format!(
-                    "    const bool hi{k}_{shape} = in{k}_{shape} && left + col{k} + 1 >= 0 && \
-                     left + col{k} + 1 < {columns};"
+                    "    const bool hi{k}_{shape} = in{k}_{shape} && left + col{k} + 1 >= {left} && \
+                     left + col{k} + 1 <= {right};"
                 ));
                 self.line(format!(
-                    "    const int from{k}_{shape} = (top + row{k}) * {columns} + left + col{k};"
+                    "    const int from{k}_{shape} = (top + row{k}) * {pitch} + left + col{k};"
                 ));
             }
         }
@@ -177,12 +183,10 @@ impl Writer<'_> {
         ));
         for (source, shape) in &rings {
             let home = &layout.homes[source];
-            let [planes, ..] = &shapes[*shape];
+            let plane = clamped(self.stencil, self.graph, *source, 0, "plane");
             let number = source.index();
             let offset = home.ring.unwrap_or(0) as i32 * layout.plane_elements() * size;
-            self.line(format!(
-                "        {{ const int from = inside(plane, {planes}) * p{shape};"
-            ));
+            self.line(format!("        {{ const int from = {plane} * p{shape};"));
             for k in 0..each {
                 let needed = needed(home.sides, layout, k);
                 self.line(format!(
@@ -205,6 +209,34 @@ impl Writer<'_> {
             "    int slot = {};  // of the plane that is computed",
             (-from).rem_euclid(layout.slots)
         ));
+    }
+
+    /// Is a pair in the part of the plane that is copied? The rest is only looked at.
+    fn copied_part(&self, k: i32) -> String {
+        let (reach, copied) = (self.layout.reach, self.layout.copied);
+        let [rows, columns] = self.layout.region;
+        let mut text = String::new();
+        for (at, lead, reach, copied, size, last) in [
+            ("row", 0, reach.rows, copied.rows, rows, 0),
+            (
+                "col",
+                self.layout.pad,
+                reach.columns,
+                copied.columns,
+                columns,
+                1,
+            ),
+        ] {
+            if copied[0] < reach[0] {
+                let first = lead + reach[0] - copied[0];
+                let _ = write!(text, " && {at}{k} + {last} >= {first}");
+            }
+            if copied[1] < reach[1] {
+                let end = lead + reach[0] + size + copied[1];
+                let _ = write!(text, " && {at}{k} < {end}");
+            }
+        }
+        text
     }
 
     pub(super) fn loop_head(&mut self, of: &[(SourceId, usize)]) {
@@ -377,8 +409,8 @@ impl Writer<'_> {
 /// The part of the plane that an array of the ring needs.
 fn needed(sides: [bool; 3], layout: &Layout, k: i32) -> String {
     let [rows, columns, corners] = sides;
-    let has_rows = layout.reach.rows != [0, 0];
-    let has_columns = layout.reach.columns != [0, 0];
+    let has_rows = layout.copied.rows != [0, 0];
+    let has_columns = layout.copied.columns != [0, 0];
     let mut conditions = Vec::new();
     if has_rows && !rows {
         conditions.push(format!("mid{k}"));

@@ -13,6 +13,7 @@ use super::model::{Machine, Prediction};
 use super::plan::{Plan, Refusal};
 use crate::evaluate::Sizes;
 use crate::ir::Stencil;
+use crate::sweep::Sweep;
 
 /// A plan, its kernel, and how long a sweep should take.
 #[derive(Clone, Debug)]
@@ -145,7 +146,7 @@ fn shapes(stencil: &Stencil, prepared: &Prepared<'_>, reassociate: bool) -> Vec<
 /// The other choices only change how often the step is done and what surrounds it. The best of
 /// them, by the model.
 fn judge(machine: &Machine, mut kernel: Kernel, sizes: &Sizes) -> Vec<(Prediction, Plan)> {
-    kernel.source.clear();
+    kernel.sweep = Sweep::default();
     let (aheads, chunks) = if kernel.is_flat() {
         (&LINES.0[..], &LINES.1[..])
     } else {

@@ -1,10 +1,4 @@
-//! The file around the step: head, entries and launcher.
-//!
-//! The launcher has a plain C signature: the arrays, the scalars and the sizes in their order, and
-//! the stream. It computes the grid, opts in to the shared memory, and takes the kernel with
-//! 128-bit accesses if all rows are aligned for it.
-
-use std::collections::BTreeSet;
+//! What surrounds the step: the device function's head, and the sweep with its two kernels.
 
 use cranelift_entity::EntityRef;
 
@@ -13,11 +7,23 @@ use super::generate::Kernel;
 use super::graph::{Graph, SourceId};
 use super::kernel::Step;
 use super::layout::Layout;
-use super::names::{argument, c_type, extent_text};
+use super::names::{argument, c_type, ends, extent_text};
 use super::plan::Plan;
-use crate::ir::{Dim, DimId, Element, Extent, Stencil};
+use crate::ir::{Dim, DimId, Extent, Stencil};
+use crate::sweep::{Blocks, Choice, Condition, Entry, Grid, Sweep, bytes, parameters};
 
-/// Puts the file together.
+/// Full arrays of the same lengths that are read within the same rows and columns: one set of offsets serves them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Planes, rows and columns.
+    pub(super) extents: [String; 3],
+    /// The first and the last row that are read.
+    pub(super) rows: [String; 2],
+    /// The same for columns.
+    pub(super) columns: [String; 2],
+}
+
+/// Puts the sweep together.
 pub(super) struct Writer<'a> {
     pub(super) stencil: &'a Stencil,
     pub(super) graph: &'a Graph,
@@ -63,17 +69,26 @@ impl Writer<'_> {
     }
 
     /// Shapes of full arrays that are read or written, each once, and the number of each.
-    pub(super) fn shapes(&self) -> (Vec<[String; 3]>, Vec<(SourceId, usize)>) {
-        let mut shapes: Vec<[String; 3]> = Vec::new();
+    pub(super) fn shapes(&self) -> (Vec<Shape>, Vec<(SourceId, usize)>) {
+        let mut shapes: Vec<Shape> = Vec::new();
         let mut of = Vec::new();
         for source in self.graph.sources.keys() {
             if !self.graph.is_full(source) {
                 continue;
             }
-            let extents = self.extents(source);
-            let number = shapes.iter().position(|s| *s == extents);
+            let last = self.graph.dims - 1;
+            let along = |dim| ends(self.stencil, self.graph, source, dim);
+            let shape = Shape {
+                extents: self.extents(source),
+                rows: match last {
+                    2 => along(1),
+                    _ => ["0".to_owned(), "0".to_owned()],
+                },
+                columns: along(last),
+            };
+            let number = shapes.iter().position(|s| *s == shape);
             let number = number.unwrap_or_else(|| {
-                shapes.push(extents);
+                shapes.push(shape);
                 shapes.len() - 1
             });
             of.push((source, number));
@@ -86,22 +101,21 @@ impl Writer<'_> {
         let (shapes, of) = self.shapes();
         let cost = cost(&self, &step);
         let bytes = self.shared_bytes();
-        self.header(bytes);
-        self.helpers();
+        let about = self.about(bytes);
+        self.text.push_str(include_str!("helpers.cuh"));
         self.kernel_head(element, &shapes, &of);
         for line in step.before.into_lines() {
             self.line(format!("    {line}"));
         }
-        self.queues(element, &of);
+        self.queues(element, &shapes, &of);
         self.copies(&shapes, &of);
         self.loop_head(&of);
         for line in step.code.into_lines() {
             self.line(format!("        {line}"));
         }
         self.loop_tail(&of);
-        self.entries();
-        self.launcher(&of, bytes);
         let [rows, columns] = self.layout.tile();
+        let tile = [columns as u32, rows as u32];
         let count = |dim: &Dim, low: i64| (dim.extent, dim.high + low);
         let middle = if self.graph.dims == 3 {
             count(self.dim(1), self.dim(1).low)
@@ -117,42 +131,103 @@ impl Writer<'_> {
             middle,
             count(self.streamed(), self.streamed().low),
         ];
+        let sweep = self.sweep(about, counts, tile, bytes, &of);
         Kernel {
-            source: self.text,
-            name: self.stencil.name.clone(),
+            sweep,
             plan: self.plan.clone(),
             shared_bytes: bytes,
-            tile: [columns as u32, rows as u32],
+            tile,
             cost,
             counts,
             flat: self.graph.dims == 2,
         }
     }
 
-    pub(super) fn shared_bytes(&self) -> u32 {
-        let size = if self.graph.element == Element::F64 {
-            8
-        } else {
-            4
+    /// One kernel for rows that allow 128-bit accesses and one for all.
+    fn sweep(
+        &self,
+        about: Vec<String>,
+        counts: [(Extent, i64); 3],
+        tile: [u32; 2],
+        shared_bytes: u32,
+        of: &[(SourceId, usize)],
+    ) -> Sweep {
+        let along = |at: usize, per| Blocks {
+            extent: counts[at].0,
+            less: counts[at].1,
+            per,
         };
-        self.layout.elements() as u32 * size
+        let (x, y) = (along(0, tile[0]), along(1, tile[1]));
+        let planes = along(2, self.plan.chunk);
+        let grid = Grid(match self.graph.dims {
+            3 => [x, y, planes],
+            _ => [x, planes, Blocks::ONE],
+        });
+        let passed: Vec<String> = parameters(self.stencil)
+            .into_iter()
+            .map(|p| p.name)
+            .collect();
+        let passed = passed.join(", ");
+        let entry = |suffix: &str, wide: bool| Entry {
+            suffix: suffix.to_owned(),
+            qualifiers: format!(
+                "__launch_bounds__({}, {})",
+                self.plan.threads(),
+                self.plan.min_blocks
+            ),
+            body: format!("    DEVICE::sweep<{wide}>({passed});\n"),
+            grid: grid.clone(),
+            block: [self.plan.block[0], self.plan.block[1], 1],
+            shared_bytes,
+        };
+        let mut conditions = Vec::new();
+        for (source, _) in of {
+            let array = &self.stencil.arrays[self.graph.sources[*source].array];
+            if let Some(pitch) = array.extents.last() {
+                let even = Condition::Even(*pitch);
+                if !conditions.contains(&even) {
+                    conditions.push(even);
+                }
+            }
+        }
+        conditions.push(Condition::Aligned(16));
+        Sweep {
+            about,
+            device: self.text.clone(),
+            entries: vec![entry("wide", true), entry("any", false)],
+            choices: vec![
+                Choice {
+                    conditions,
+                    entries: vec![0],
+                },
+                Choice {
+                    conditions: Vec::new(),
+                    entries: vec![1],
+                },
+            ],
+        }
     }
 
-    pub(super) fn header(&mut self, bytes: u32) {
+    pub(super) fn shared_bytes(&self) -> u32 {
+        self.layout.elements() as u32 * bytes(self.graph.element)
+    }
+
+    fn about(&self, shared_bytes: u32) -> Vec<String> {
         let plan = self.plan;
         let [rows, columns] = self.layout.tile();
-        let name = self.stencil.name.clone();
-        self.line(format!(
-            "// {name}: one sweep, streamed along `{}`.",
-            self.streamed().name
-        ));
-        self.line("//");
-        self.line(format!("// Plan: {plan}."));
-        self.line(format!(
-            "// A block of {} threads computes tiles of {columns} x {rows} points, plane by plane; \
-             {bytes} bytes of shared memory.",
-            plan.threads()
-        ));
+        let name = &self.stencil.name;
+        let mut about = vec![
+            format!(
+                "{name}: one sweep, streamed along `{}`.",
+                self.streamed().name
+            ),
+            format!("Plan: {plan}."),
+            format!(
+                "A block of {} threads computes tiles of {columns} x {rows} points, plane by plane; {shared_bytes} \
+                 bytes of shared memory.",
+                plan.threads()
+            ),
+        ];
         let mut homes = Vec::new();
         for (source, home) in &self.layout.homes {
             let place = match (home.ring, home.queue) {
@@ -161,76 +236,55 @@ impl Writer<'_> {
                 _ => "registers",
             };
             let array = &self.stencil.arrays[self.graph.sources[*source].array].name;
-            homes.push(format!("//   {array}: {place}"));
+            homes.push(format!("  {array}: {place}"));
         }
-        self.line("// Planes of the arrays live in:");
+        about.push("Planes of the arrays live in:".to_owned());
         homes.dedup();
-        for home in homes {
-            self.line(home);
-        }
+        about.extend(homes);
         if self.layout.rings > 0 {
             let window = self.layout.window;
-            self.line(format!(
-                "// Shared memory holds planes {} to {} around the one that is computed, and {} \
-                 on their way.",
+            about.push(format!(
+                "Shared memory holds planes {} to {} around the one that is computed, and {} on their way.",
                 window[0], window[1], plan.ahead
             ));
         }
         let [low, high] = self.span;
         if low != high {
-            self.line(format!(
-                "// Retimed: a plane adds to the outputs {} before to {} after it.",
+            about.push(format!(
+                "Retimed: a plane adds to the outputs {} before to {} after it.",
                 high, -low
             ));
         }
         if self.layout.staged > 0 {
-            self.line(format!(
-                "// {} values are computed once per point and read by neighbours.",
+            about.push(format!(
+                "{} values are computed once per point and read by neighbours.",
                 self.layout.staged
             ));
         }
-        if plan.reassociate {
-            self.line(
-                "// Sums are reassociated, as the input permits: results differ by rounding.",
-            );
-        } else {
-            self.line("// Every operation of the input, in its order.");
-        }
-        self.line("");
-    }
-
-    pub(super) fn helpers(&mut self) {
-        self.text.push_str(include_str!("helpers.cuh"));
-    }
-
-    /// The parameters of the kernel and of the launcher.
-    pub(super) fn parameters(&self) -> Vec<(String, String)> {
-        let mut list = Vec::new();
-        for array in self.stencil.arrays.values() {
-            let element = c_type(array.element);
-            let constant = if array.written { "" } else { "const " };
-            let name = argument(&array.name);
-            list.push((format!("{constant}{element}* __restrict__ {name}"), name));
-        }
-        for scalar in self.stencil.scalars.values() {
-            let name = argument(&scalar.name);
-            list.push((format!("{} {name}", c_type(scalar.element)), name));
-        }
-        for parameter in self.stencil.parameters.values() {
-            let name = argument(parameter);
-            list.push((format!("int {name}"), name));
-        }
-        list
+        about.push(
+            match plan.reassociate {
+                true => "Sums are reassociated, as the input permits: results differ by rounding.",
+                false => "Every operation of the input, in its order.",
+            }
+            .to_owned(),
+        );
+        about
     }
 
     pub(super) fn kernel_head(
         &mut self,
         element: &str,
-        shapes: &[[String; 3]],
+        shapes: &[Shape],
         of: &[(SourceId, usize)],
     ) {
         let plan = self.plan;
-        let parameters: Vec<String> = self.parameters().into_iter().map(|p| p.0).collect();
+        let parameters: Vec<String> = parameters(self.stencil)
+            .into_iter()
+            .map(|p| match p.pointer {
+                true => format!("{} __restrict__ {}", p.ty, argument(&p.name)),
+                false => format!("{} {}", p.ty, argument(&p.name)),
+            })
+            .collect();
         let [tile_rows, tile_columns] = self.layout.tile();
         let halo = self.layout.halo;
         let streamed = self.streamed();
@@ -239,14 +293,13 @@ impl Writer<'_> {
         let axis = if self.graph.dims == 3 { 'z' } else { 'y' };
         let [rows, columns] = self.layout.points;
         self.line(format!(
-            "namespace {{\n\ntemplate <bool WIDE>\n__device__ __forceinline__ void sweep({})\n{{",
+            "template <bool WIDE>\n__device__ __forceinline__ void sweep({})\n{{",
             parameters.join(", ")
         ));
         if self.layout.elements() > 0 {
             self.line("    extern __shared__ __align__(16) unsigned char memory[];");
             self.line(format!(
-                "    {element}* const shared = reinterpret_cast<{element}*>(memory) + {};",
-                self.layout.guard
+                "    {element}* const shared = reinterpret_cast<{element}*>(memory);"
             ));
         }
         self.line("    const int tx = threadIdx.x, ty = threadIdx.y;");
@@ -278,10 +331,11 @@ impl Writer<'_> {
             plan.chunk
         ));
         self.line(format!(
-            "    const int last = min(first + {}, {planes} - {high});",
+            "    const int most = first + {}, last = most < {planes} - {high} ? most : {planes} - {high};",
             plan.chunk
         ));
-        for (n, [_, rows, columns]) in shapes.iter().enumerate() {
+        for (n, shape) in shapes.iter().enumerate() {
+            let [_, rows, columns] = &shape.extents;
             self.line(format!("    const int p{n} = {rows} * {columns};"));
         }
         for (source, _) in of {
@@ -293,7 +347,7 @@ impl Writer<'_> {
         if self.layout.staged > 0 {
             self.line(format!(
                 "    {element}* const given = shared + {} + (ty * {rows}) * {} + tx * {columns};",
-                self.layout.ring_elements(),
+                self.layout.ring_elements() + self.layout.guard,
                 self.layout.region[1]
             ));
         }
@@ -324,97 +378,5 @@ impl Writer<'_> {
             .map(|e: &Extent| extent_text(self.stencil, *e))
             .collect();
         format!("{name} + {component} * {}", own.join(" * "))
-    }
-
-    /// The kernels: one for rows that allow 128-bit accesses and one for all.
-    pub(super) fn entries(&mut self) {
-        let (declared, passed): (Vec<String>, Vec<String>) = self.parameters().into_iter().unzip();
-        self.line("}  // namespace\n");
-        for (suffix, wide) in [("wide", true), ("any", false)] {
-            let line = format!(
-                "extern \"C\" __global__ void __launch_bounds__({}, {})\n{}_{suffix}({})\n{{\n    \
-                 sweep<{wide}>({});\n}}\n",
-                self.plan.threads(),
-                self.plan.min_blocks,
-                self.stencil.name,
-                declared.join(", "),
-                passed.join(", ")
-            );
-            self.line(line);
-        }
-    }
-
-    pub(super) fn launcher(&mut self, of: &[(SourceId, usize)], bytes: u32) {
-        let parameters = self.parameters();
-        let declared: Vec<String> = parameters
-            .iter()
-            .map(|p| p.0.replace(" __restrict__", ""))
-            .collect();
-        let passed: Vec<String> = parameters.into_iter().map(|p| p.1).collect();
-        let name = self.stencil.name.clone();
-        let [rows, columns] = self.layout.tile();
-        let count = |dim: &Dim, low: i64, stencil: &Stencil| {
-            format!(
-                "{} - {} - {low}",
-                extent_text(stencil, dim.extent),
-                dim.high
-            )
-        };
-        let x = count(self.contiguous(), self.start, self.stencil);
-        let planes = count(self.streamed(), self.streamed().low, self.stencil);
-        self.line("/// Computes one sweep; returns the status of the launch.");
-        self.line(format!(
-            "extern \"C\" cudaError_t {name}({}, cudaStream_t stream)\n{{",
-            declared.join(", ")
-        ));
-        self.line(format!("    const int across = {x}, planes = {planes};"));
-        let y = if self.graph.dims == 3 {
-            count(self.dim(1), self.dim(1).low, self.stencil)
-        } else {
-            "1".to_owned()
-        };
-        self.line(format!("    const int down = {y};"));
-        self.line("    if (across <= 0 || down <= 0 || planes <= 0) return cudaSuccess;");
-        let chunk = self.plan.chunk;
-        let (gx, gy, gz) = (
-            format!("(across + {}) / {columns}", columns - 1),
-            format!("(down + {}) / {rows}", rows - 1),
-            format!("(planes + {}) / {chunk}", chunk - 1),
-        );
-        let grid = if self.graph.dims == 3 {
-            format!("{gx}, {gy}, {gz}")
-        } else {
-            format!("{gx}, {gz}")
-        };
-        self.line(format!("    const dim3 grid({grid});"));
-        self.line(format!(
-            "    const dim3 block({}, {});",
-            self.plan.block[0], self.plan.block[1]
-        ));
-        let mut aligned = BTreeSet::new();
-        for (source, _) in of {
-            let array = argument(&self.stencil.arrays[self.graph.sources[*source].array].name);
-            let [planes, rows, pitch] = self.extents(*source);
-            let _ = (planes, rows);
-            aligned.insert(format!("{pitch} % 2 == 0"));
-            aligned.insert(format!("(size_t){array} % 16 == 0"));
-        }
-        self.line("    // Rows that start at multiples of a pair: 128-bit accesses.");
-        let aligned: Vec<String> = aligned.into_iter().collect();
-        self.line(format!("    const bool wide = {};", aligned.join(" && ")));
-        self.line(format!(
-            "    auto* const kernel = wide ? {name}_wide : {name}_any;"
-        ));
-        self.line("    const cudaError_t status = cudaFuncSetAttribute(");
-        self.line(format!(
-            "        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, {bytes});"
-        ));
-        self.line("    if (status != cudaSuccess) return status;");
-        self.line(format!(
-            "    kernel<<<grid, block, {bytes}, stream>>>({});",
-            passed.join(", ")
-        ));
-        self.line("    return cudaGetLastError();");
-        self.line("}");
     }
 }

@@ -1,0 +1,290 @@
+//! At which sizes a version is tried: one point, more than one tile, more than one chunk, odd and even rows.
+//!
+//! Sizes that are parameters are chosen. Sizes that the file fixes (`#define N 8192`, `const int n = 512;`) are made
+//! small in a copy of the file, for the input and for the version alike: what is tried then is the same plan for the
+//! same stencil on a smaller grid.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use warpwright_stencil::evaluate::{Sizes, elements, extent, range};
+use warpwright_stencil::ir::{Expr, Extent, Stencil, Target};
+
+use super::problem::Problem;
+use super::versions::Version;
+
+/// One grid.
+pub(super) struct Trial {
+    /// The input, with small constants where it has large ones.
+    pub(super) problem: Problem,
+    /// Constants were made smaller.
+    pub(super) shrunk: bool,
+    pub(super) sizes: Sizes,
+}
+
+/// Most elements of all arrays together.
+const MOST_ELEMENTS: i64 = 6 << 20;
+/// Most points of a domain.
+const MOST_POINTS: i64 = 400_000;
+
+/// The grids for a version.
+pub(super) fn trials(problem: &Problem, version: &Version) -> Vec<Trial> {
+    let mut found: Vec<Trial> = Vec::new();
+    let mut seen: BTreeSet<(String, Vec<i64>)> = BTreeSet::new();
+    for cells in grids(&problem.stencil, version) {
+        let Some(trial) = trial(problem, &cells) else {
+            continue;
+        };
+        let text = trial
+            .problem
+            .cuda
+            .as_ref()
+            .map(|c| c.file.source.text.to_string());
+        let key = (
+            text.unwrap_or_default(),
+            trial.sizes.values().copied().collect(),
+        );
+        if seen.insert(key) {
+            found.push(trial);
+        }
+    }
+    found
+}
+
+/// Points along each dimension.
+fn grids(stencil: &Stencil, version: &Version) -> Vec<Vec<i64>> {
+    let count = stencil.dims.len();
+    // Points of a block along each dimension: the largest of all kernels.
+    let mut per = vec![1i64; count];
+    for entry in &version.sweep.entries {
+        let axes: &[usize] = &[0, 1, 2];
+        for (&axis, per) in axes.iter().zip(per.iter_mut().rev()) {
+            *per = (*per).max(i64::from(entry.grid.0[axis].per));
+        }
+    }
+    let from_end = |n: usize| count.checked_sub(n);
+    let tile = |x: i64, y: i64, z: i64| {
+        let mut cells = vec![1; count];
+        for (at, n) in [(1, x), (2, y), (3, z)] {
+            if let Some(at) = from_end(at) {
+                cells[at] = n;
+            }
+        }
+        cells
+    };
+    let [x, y, z] = [1, 2, 3].map(|n| from_end(n).map_or(1, |at| per[at]));
+    match count {
+        2 => vec![
+            vec![1, 1],
+            tile(x + 3, 6, 1),
+            tile(x.min(40) + 2, y + 5, 1),
+            tile(5, 3, 1),
+        ],
+        _ => vec![
+            vec![1; count],
+            tile(x + 3, y + 2, 4),
+            tile(x.min(30) + 2, 3, z.min(300) + 3),
+            tile(4, 5, 3),
+        ],
+    }
+}
+
+fn trial(problem: &Problem, cells: &[i64]) -> Option<Trial> {
+    if let Some(sizes) = small_sizes(&problem.stencil, cells) {
+        return Some(Trial {
+            problem: problem.clone(),
+            shrunk: false,
+            sizes,
+        });
+    }
+    let smaller = shrunk(problem, cells)?;
+    let sizes = small_sizes(&smaller.stencil, cells)?;
+    Some(Trial {
+        problem: smaller,
+        shrunk: true,
+        sizes,
+    })
+}
+
+/// Sizes for so many points along each dimension, if all of it is small; dimensions of constant size stay as they are.
+pub fn small_sizes(stencil: &Stencil, cells: &[i64]) -> Option<Sizes> {
+    let wanted = |extent: Extent| {
+        let dims = stencil.dims.values().zip(cells);
+        let of = dims.filter(|(d, _)| d.extent.parameter == extent.parameter);
+        of.map(|(d, cells)| cells + d.low + d.high - d.extent.add)
+            .max()
+    };
+    let mut sizes = Sizes::new();
+    let mut alone = Vec::new();
+    for parameter in stencil.parameters.keys() {
+        let of = Extent {
+            parameter: Some(parameter),
+            add: 0,
+        };
+        let size = wanted(of);
+        if size.is_none() {
+            alone.push(parameter);
+        }
+        sizes.push(size.unwrap_or(1));
+    }
+    // A size that is the length of rows alone: enough, and five more.
+    let longest = stencil
+        .dims
+        .values()
+        .map(|d| range(d, &sizes).1 + d.high)
+        .max();
+    for parameter in alone {
+        sizes[parameter] = longest? + 5;
+    }
+    let points = stencil.dims.values().map(|d| {
+        let (low, end) = range(d, &sizes);
+        (end - low).max(0)
+    });
+    let points = points.fold(1i64, i64::saturating_mul);
+    let mut total = 0i64;
+    for array in stencil.arrays.values() {
+        total = total.saturating_add(elements(&array.name, &array.extents, &sizes).ok()?);
+    }
+    (points > 0 && points <= MOST_POINTS && total <= MOST_ELEMENTS && inside(stencil, &sizes))
+        .then_some(sizes)
+}
+
+/// No point reads beyond an array.
+fn inside(stencil: &Stencil, sizes: &Sizes) -> bool {
+    let mut accesses = Vec::new();
+    for statement in &stencil.statements {
+        if let Target::Store(access) = &statement.target {
+            accesses.push(access);
+        }
+        for expr in stencil.reachable(statement.value) {
+            if let Expr::Load(access) = &stencil.exprs[expr] {
+                accesses.push(access);
+            }
+        }
+    }
+    accesses.iter().all(|access| {
+        let extents = &stencil.arrays[access.array].extents;
+        access
+            .subscripts
+            .iter()
+            .zip(extents)
+            .all(|(subscript, of)| {
+                let (low, end) = subscript
+                    .dim
+                    .map_or((0, 1), |d| range(&stencil.dims[d], sizes));
+                low + subscript.offset >= 0 && end - 1 + subscript.offset < extent(*of, sizes)
+            })
+    })
+}
+
+/// A constant of the file: its value, and where that stands.
+struct Constant {
+    value: i64,
+    at: Range<usize>,
+}
+
+/// The file with constants for so many points.
+fn shrunk(problem: &Problem, cells: &[i64]) -> Option<Problem> {
+    let text = problem.cuda.as_ref()?.file.source.text.to_string();
+    let constants = constants(&text);
+    let mut values: Vec<i64> = constants.iter().map(|c| c.value).collect();
+    let mut changed = problem.clone();
+    // The first round guesses how the lengths follow from the constants, the second one corrects it.
+    for _ in 0..2 {
+        for (constant, value) in constants.iter().zip(&mut values) {
+            let mut wanted: Option<i64> = None;
+            let dims = problem
+                .stencil
+                .dims
+                .values()
+                .zip(changed.stencil.dims.values());
+            for ((before, now), cells) in dims.zip(cells) {
+                let of_it = before.extent.parameter.is_none()
+                    && (before.extent.add - constant.value).abs() <= 32;
+                if of_it {
+                    let add = *value + cells + now.low + now.high - now.extent.add;
+                    wanted = Some(wanted.map_or(add, |w| w.max(add)));
+                }
+            }
+            let lengths = problem
+                .stencil
+                .arrays
+                .values()
+                .zip(changed.stencil.arrays.values());
+            for (before, now) in lengths {
+                for (before, now) in before.extents.iter().zip(&now.extents) {
+                    let row =
+                        before.parameter.is_none() && (before.add - constant.value).abs() <= 32;
+                    if row && wanted.is_none() {
+                        let longest = problem
+                            .stencil
+                            .dims
+                            .values()
+                            .zip(cells)
+                            .map(|(d, cells)| cells + d.low + d.high);
+                        wanted = longest.max().map(|longest| *value + longest + 5 - now.add);
+                    }
+                }
+            }
+            if let Some(wanted) = wanted {
+                *value = wanted.max(1);
+            }
+        }
+        let mut small = text.clone();
+        for (constant, value) in constants.iter().zip(&values).rev() {
+            small.replace_range(constant.at.clone(), &value.to_string());
+        }
+        changed = problem.with_text(small)?;
+        let (old, new) = (&problem.stencil, &changed.stencil);
+        if old.exprs != new.exprs || old.dims.len() != new.dims.len() {
+            return None;
+        }
+    }
+    Some(changed)
+}
+
+/// `#define N 512` and `const int n = 512;` with numbers above 16, in the order of the text.
+fn constants(text: &str) -> Vec<Constant> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = match &words[..] {
+            ["#define", name, number, ..] if !name.contains('(') => Some(*number),
+            _ => {
+                let declared = words.iter().any(|w| ["const", "constexpr"].contains(w));
+                let sign = words.iter().position(|w| *w == "=");
+                sign.filter(|_| declared)
+                    .and_then(|at| words.get(at + 1).copied())
+            }
+        };
+        let digits = number.map(|n| n.trim_end_matches(';'));
+        if let Some((digits, value)) = digits.and_then(|d| Some((d, d.parse::<i64>().ok()?)))
+            && value > 16
+            && let Some(at) = line.rfind(digits)
+        {
+            found.push(Constant {
+                value,
+                at: start + at..start + at + digits.len(),
+            });
+        }
+        start += line.len();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_of_both_spellings() {
+        let text =
+            "#define N 512\n#define F(x) 99\n#define H 4\nconst int ny = 300;\nint z = 40;\n";
+        let found: Vec<(i64, &str)> = constants(text)
+            .into_iter()
+            .map(|c| (c.value, &text[c.at]))
+            .collect();
+        assert_eq!(found, [(512, "512"), (300, "300")]);
+    }
+}

@@ -1,0 +1,269 @@
+//! The ways to compute a stencil among which `opt` and `tune` choose.
+//!
+//! Four families: the kernel as written (one point a thread), the same unrolled, the same scheduled for registers
+//! (Rawat et al., PPoPP 2018), and kernels that stream through the domain (docs/stencil-codegen.md). One model predicts
+//! all of them (`stencil::stream::Machine`).
+
+use serde::{Deserialize, Serialize};
+use warpwright_stencil::emit;
+use warpwright_stencil::evaluate::Sizes;
+use warpwright_stencil::ir::Stencil;
+use warpwright_stencil::stream::{Machine, Plan, Prediction, generate, search};
+use warpwright_stencil::sweep::{Sweep, standalone};
+use warpwright_target::Gpu;
+
+/// How a version was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// As written: a thread computes a point.
+    Original,
+    /// A thread computes several points, statement by statement.
+    Unrolled,
+    /// The same, scheduled for registers.
+    Reordered,
+    /// Streamed along the outermost dimension.
+    Streamed,
+}
+
+/// The choices that make a version.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Way {
+    /// A thread computes a box of points.
+    Boxes(emit::Options),
+    /// A block streams along the outermost dimension.
+    Stream(Plan),
+}
+
+impl Way {
+    /// This way to compute a stencil; none where it cannot be written.
+    pub fn sweep(&self, stencil: &Stencil) -> Option<Sweep> {
+        match self {
+            Way::Boxes(options) => {
+                let generated = emit::generate(std::slice::from_ref(stencil), options);
+                generated.ok().map(|g| g.sweep)
+            }
+            Way::Stream(plan) => generate(stencil, plan).ok().map(|k| k.sweep),
+        }
+    }
+}
+
+/// One way to compute a stencil.
+#[derive(Debug, Clone)]
+pub struct Version {
+    /// How it was made.
+    pub family: Family,
+    /// What was chosen, in words.
+    pub plan: String,
+    /// What was chosen.
+    pub way: Way,
+    /// Its code and its launch.
+    pub sweep: Sweep,
+    /// Predicted milliseconds per sweep, where the model knows.
+    pub predicted_ms: Option<f64>,
+    /// The stencil permits to reassociate.
+    pub(super) sums_move: bool,
+}
+
+impl Version {
+    /// A version without a prediction; none where it cannot be written.
+    pub fn new(stencil: &Stencil, family: Family, way: Way) -> Option<Version> {
+        Some(Version {
+            family,
+            plan: format!("{way:?}"),
+            sweep: way.sweep(stencil)?,
+            way,
+            predicted_ms: None,
+            sums_move: stencil.reassociate,
+        })
+    }
+
+    /// Its results may differ by rounding.
+    pub fn reassociates(&self) -> bool {
+        match &self.way {
+            Way::Stream(plan) => plan.reassociate,
+            // The scheduler takes what the stencil permits.
+            Way::Boxes(_) => self.sums_move,
+        }
+    }
+
+    /// A translation unit of its own for a stencil, and the function in it that launches it; `name` begins all names.
+    pub fn unit(&self, stencil: &Stencil, name: &str) -> (String, String) {
+        let stencil = Stencil {
+            name: name.to_owned(),
+            ..stencil.clone()
+        };
+        let text = standalone(&stencil, Some(&self.sweep), None);
+        (text, format!("{name}_launch"))
+    }
+}
+
+/// Blocks that people would try for a kernel with a thread per point.
+const BLOCKS: [[u32; 3]; 3] = [[32, 4, 1], [64, 4, 1], [32, 8, 1]];
+/// Register limits that people would sweep; `None` is the compiler's own choice.
+const LIMITS: [Option<u32>; 4] = [None, Some(64), Some(96), Some(128)];
+
+/// A thread computes a point, statement by statement.
+pub(super) fn as_written(stencil: &Stencil) -> Option<Sweep> {
+    Way::Boxes(options(BLOCKS[0], None, &[], true)).sweep(stencil)
+}
+
+fn options(
+    block: [u32; 3],
+    registers: Option<u32>,
+    factors: &[u32],
+    unscheduled: bool,
+) -> emit::Options {
+    emit::Options {
+        block,
+        registers,
+        factors: factors.to_vec(),
+        unscheduled,
+        ..emit::Options::default()
+    }
+}
+
+/// The versions of a stencil, the kernel as written first. `streamed` says how many of the model's favourites among the
+/// streaming kernels are wanted; `swept`, whether to add what people would sweep by hand.
+pub fn versions(
+    stencil: &Stencil,
+    gpu: &Gpu,
+    sizes: &Sizes,
+    streamed: usize,
+    swept: bool,
+) -> Vec<Version> {
+    let machine = Machine::new(gpu).ok();
+    let mut found = Vec::new();
+    let blocks = if swept { &BLOCKS[..] } else { &BLOCKS[..1] };
+    let limits = if swept { &LIMITS[..] } else { &LIMITS[..1] };
+    let mut add = |family, options: emit::Options| {
+        found.extend(boxes(stencil, family, options, machine.as_ref(), sizes));
+    };
+    for &block in blocks {
+        for &registers in &limits[..limits.len().div_ceil(2)] {
+            add(Family::Original, options(block, registers, &[], true));
+        }
+    }
+    for &registers in limits {
+        add(
+            Family::Unrolled,
+            options(BLOCKS[0], registers, &factors(stencil), true),
+        );
+        for factors in several_factors(stencil, swept) {
+            add(
+                Family::Reordered,
+                options(BLOCKS[0], registers, &factors, false),
+            );
+        }
+    }
+    found.extend(streaming(stencil, gpu, sizes, streamed));
+    found
+}
+
+/// The streaming kernels that the model likes best; none where the stencil or the GPU is not one for them.
+fn streaming(stencil: &Stencil, gpu: &Gpu, sizes: &Sizes, keep: usize) -> Vec<Version> {
+    let ranked = search(stencil, gpu, sizes, keep).unwrap_or_default();
+    let versions = ranked.into_iter().map(|ranked| Version {
+        family: Family::Streamed,
+        plan: format!("{} ({} bound)", ranked.plan, ranked.bound),
+        way: Way::Stream(ranked.plan),
+        sweep: ranked.kernel.sweep,
+        predicted_ms: Some(ranked.predicted_ms),
+        sums_move: stencil.reassociate,
+    });
+    versions.collect()
+}
+
+/// Points per thread: what the stencil asks for, else four along the dimension before the contiguous one.
+fn factors(stencil: &Stencil) -> Vec<u32> {
+    let count = stencil.dims.len();
+    let asked: Vec<u32> = stencil
+        .dims
+        .values()
+        .map(|d| d.unroll.unwrap_or(1))
+        .collect();
+    if asked.iter().any(|&factor| factor > 1) {
+        return asked;
+    }
+    let default = |at: usize| {
+        if at + 2 == count || count == 1 { 4 } else { 1 }
+    };
+    (0..count).map(default).collect()
+}
+
+/// Points per thread of the scheduled kernels: along the outer dimensions, where neighbours share most. A stencil of
+/// many arrays has registers for few.
+fn several_factors(stencil: &Stencil, swept: bool) -> Vec<Vec<u32>> {
+    let asked = factors(stencil);
+    if !swept {
+        return vec![asked];
+    }
+    let has_many = stencil.arrays.len() > 2;
+    let all: &[&[u32]] = match (stencil.dims.len(), has_many) {
+        (2, _) => &[&[4, 1], &[8, 1], &[16, 1], &[8, 2]],
+        (3, false) => &[&[4, 1, 1], &[4, 4, 1], &[8, 2, 1]],
+        (3, true) => &[&[1, 1, 1], &[2, 1, 1]],
+        _ => return vec![asked],
+    };
+    all.iter().map(|factors| factors.to_vec()).collect()
+}
+
+/// A version of the paper's form; none where it cannot be written.
+fn boxes(
+    stencil: &Stencil,
+    family: Family,
+    options: emit::Options,
+    machine: Option<&Machine>,
+    sizes: &Sizes,
+) -> Option<Version> {
+    let generated = emit::generate(std::slice::from_ref(stencil), &options).ok()?;
+    let [x, y, z] = options.block(stencil);
+    let points: Vec<String> = options.factors.iter().map(u32::to_string).collect();
+    let mut plan = format!("block {x}x{y}x{z}");
+    if !points.is_empty() {
+        plan += &format!(" points {}", points.join("x"));
+    }
+    if let Some(registers) = options.registers {
+        plan += &format!(" registers {registers}");
+    }
+    let predicted: Option<Prediction> =
+        machine.and_then(|m| m.predict_boxes(stencil, &generated, &options, sizes));
+    if let Some(predicted) = &predicted {
+        plan += &format!(" ({} bound)", predicted.bound);
+    }
+    Some(Version {
+        family,
+        plan,
+        way: Way::Boxes(options),
+        sweep: generated.sweep,
+        predicted_ms: predicted.map(|p| p.ms),
+        sums_move: stencil.reassociate,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpwright_stencil::dsl;
+
+    #[test]
+    fn every_version_has_a_prediction_and_a_launcher() {
+        let stencil = dsl::parse(
+            "function f (out, in) {\n  out[j][i] = in[j-1][i] + in[j][i+2];\n}\nparameter M, N;\niterator j, i;\n\
+             double in[M][N], out[M][N];\nf (out, in);\nreturn out;\n",
+        )
+        .unwrap();
+        let gpu = warpwright_target::lookup("h200").unwrap();
+        let sizes: Sizes = [1000, 1000].into_iter().collect();
+        let found = versions(&stencil, &gpu, &sizes, 3, true);
+        assert_eq!(found[0].family, Family::Original);
+        for (number, version) in found.iter().enumerate() {
+            assert!(
+                version.predicted_ms.is_some_and(|ms| ms > 0.0),
+                "{version:?}"
+            );
+            let (text, launcher) = version.unit(&stencil, &format!("v{number}"));
+            assert!(text.contains(&format!("cudaError_t {launcher}(")), "{text}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The host functions of a kernel that was replaced.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::words::tokens;
+use super::{Refusal, Subject};
+use crate::extract::Along;
+use crate::ir::Extent;
+use crate::sweep::{Names, Sweep, host_extent, parameters, try_function};
+use warpwright_cudac::ast::Type;
+
+/// What the host functions are made of.
+pub(super) struct Host<'a> {
+    subject: &'a Subject<'a>,
+    names: &'a Names,
+    /// By parameter of the sweep: the kernel's parameter, by number.
+    from: Vec<usize>,
+    /// Conditions on `grid` and `block` under which the launch computes all points.
+    covers: Vec<String>,
+    /// Names that are free: the grid, the block, the shared memory, the stream, the arguments.
+    free: [String; 5],
+}
+
+/// Axes of a launch.
+const AXES: [&str; 3] = ["x", "y", "z"];
+
+impl<'a> Host<'a> {
+    pub(super) fn new(
+        subject: &'a Subject<'a>,
+        names: &'a Names,
+        taken: &BTreeSet<String>,
+    ) -> Result<Self, Refusal> {
+        let own = &subject.function.parameters;
+        let mut from = Vec::new();
+        for parameter in parameters(subject.stencil) {
+            let found = own.iter().position(|p| {
+                // A word of the compact language has another name in the stencil.
+                let name = &p.name.text;
+                *name == parameter.name || format!("own_{name}") == parameter.name
+            });
+            from.push(found.ok_or(Refusal::Parameters)?);
+        }
+        let free = ["grid", "block", "shared", "stream", "arguments"].map(|word| {
+            let mut word = word.to_owned();
+            while taken.contains(&word) {
+                word.push('_');
+            }
+            word
+        });
+        let mut host = Host {
+            subject,
+            names,
+            from,
+            covers: Vec::new(),
+            free,
+        };
+        host.covers = host.covered()?;
+        Ok(host)
+    }
+
+    fn covered(&self) -> Result<Vec<String>, Refusal> {
+        let [grid, block, ..] = &self.free;
+        let mut conditions = Vec::new();
+        let mut used = [false; 3];
+        let stencil = self.subject.stencil;
+        for (dim, along) in stencil.dims.values().zip(self.subject.mapping) {
+            let (axis, shift, by_block) = match *along {
+                Along::Threads { axis, shift } => (usize::from(axis), shift, false),
+                Along::Blocks { axis, shift } => (usize::from(axis), shift, true),
+                Along::Loop => continue,
+            };
+            let name = AXES.get(axis).ok_or(Refusal::Geometry)?;
+            used[axis] = true;
+            let last = Extent {
+                add: dim.extent.add - dim.high - shift,
+                ..dim.extent
+            };
+            let last = host_extent(stencil, last);
+            let places = match by_block {
+                true => format!("{grid}.{name}"),
+                false => format!("{grid}.{name} * {block}.{name}"),
+            };
+            // A loop over the grid visits all points, however few threads there are.
+            if !self.strides(name) {
+                conditions.push(format!("(long long){places} >= {last}"));
+            }
+            if by_block {
+                conditions.push(format!("{block}.{name} == 1"));
+            }
+        }
+        for (axis, name) in AXES.iter().enumerate() {
+            if let Some(threads) = stencil.block[axis] {
+                conditions.push(format!("{block}.{name} == {threads}"));
+            }
+            if !used[axis] {
+                conditions.push(match stencil.block[axis] {
+                    Some(_) => format!("{grid}.{name} == 1"),
+                    None => format!("{grid}.{name} * {block}.{name} == 1"),
+                });
+            }
+        }
+        Ok(conditions)
+    }
+
+    /// Does the kernel look at `gridDim` of an axis?
+    fn strides(&self, axis: &str) -> bool {
+        let text = &self.subject.file.source.text[self.subject.header.span.clone()];
+        let tokens = tokens(text);
+        let word = |at: usize| tokens.get(at).map_or("", |t| &text[t.at.clone()]);
+        (0..tokens.len()).any(|at| word(at) == "gridDim" && word(at + 1) == "." && word(at + 2) == axis)
+    }
+
+    /// The function that launches the sweep if it is for this launch.
+    pub(super) fn attempt(&self, sweep: &Sweep) -> String {
+        let [grid, block, .., stream, _] = &self.free;
+        let asked = [(grid.as_str(), block.as_str())];
+        try_function(
+            self.subject.stencil,
+            sweep,
+            self.names,
+            stream,
+            asked.first().map(|(g, b)| (*g, *b, &self.covers[..])),
+        )
+    }
+
+    /// The arguments of that function, from the kernel's parameters as these texts give them.
+    fn passed(&self, text: impl Fn(usize) -> String) -> String {
+        let [grid, block, .., stream, _] = &self.free;
+        let mut passed = vec![grid.clone(), block.clone()];
+        for (parameter, &from) in parameters(self.subject.stencil).iter().zip(&self.from) {
+            let value = text(from);
+            passed.push(format!("({}){value}", parameter.ty));
+        }
+        passed.push(stream.clone());
+        passed.join(", ")
+    }
+
+    /// Sizes that `int` does not hold are for the kernel as written.
+    fn fits(&self, text: impl Fn(usize) -> String) -> String {
+        let list = parameters(self.subject.stencil);
+        let sizes = list.iter().zip(&self.from).filter(|(p, _)| p.ty == "int");
+        let fits: Vec<String> = sizes
+            .map(|(_, &from)| format!("(long long){0} == (int){0}", text(from)))
+            .collect();
+        match fits.is_empty() {
+            true => "true".to_owned(),
+            false => fits.join(" && "),
+        }
+    }
+
+    /// `NAME_launch(grid, block, shared, stream, …)`
+    pub(super) fn launch(&self) -> String {
+        let [grid, block, shared, stream, _] = &self.free;
+        let source = &self.subject.file.source.text;
+        let own = &self.subject.function.parameters;
+        let mut declared =
+            format!("dim3 {grid}, dim3 {block}, size_t {shared}, cudaStream_t {stream}");
+        for parameter in own {
+            let _ = write!(declared, ", {}", &source[parameter.span.clone()]);
+        }
+        let name = |at: usize| own[at].name.text.clone();
+        let names: Vec<&str> = own.iter().map(|p| &*p.name.text).collect();
+        let kernel = &self.subject.header.name.text;
+        format!(
+            "// In place of {kernel}<<<{grid}, {block}, {shared}, {stream}>>>(…): the sweep where it is for this \
+             launch, else the kernel as written.\nstatic inline void {}({declared})\n{{\n    if ({} &&\n        \
+             {}({}) != cudaErrorNotSupported)\n        return;\n    {kernel}<<<{grid}, {block}, {shared}, \
+             {stream}>>>({});\n}}\n",
+            self.names.launch(),
+            self.fits(name),
+            self.names.attempt(),
+            self.passed(name),
+            names.join(", ")
+        )
+    }
+
+    /// `NAME_launch_pointers(grid, block, arguments, shared, stream)`, as `cudaLaunchKernel` has them.
+    pub(super) fn launch_by_pointers(&self) -> String {
+        let [grid, block, shared, stream, arguments] = &self.free;
+        let own = &self.subject.function.parameters;
+        let value = |at: usize| match named(&own[at].ty) {
+            Some(ty) => format!("*(const {ty}*){arguments}[{at}]"),
+            None => format!("*(void**){arguments}[{at}]"),
+        };
+        let value = |at: usize| format!("({})", value(at));
+        let kernel = &self.subject.header.name.text;
+        format!(
+            "\n// In place of cudaLaunchKernel((void*){kernel}, …).\nstatic inline cudaError_t {}_pointers(\n    dim3 \
+             {grid}, dim3 {block}, void** {arguments}, size_t {shared}, cudaStream_t {stream})\n{{\n    if ({}) {{\n        \
+             const cudaError_t status = {}({});\n        if (status != cudaErrorNotSupported) return status;\n    \
+             }}\n    return cudaLaunchKernel((const void*){kernel}, {grid}, {block}, {arguments}, {shared}, {stream});\n}}\n",
+            self.names.launch(),
+            self.fits(value),
+            self.names.attempt(),
+            self.passed(value),
+        )
+    }
+}
+
+/// The name of a type that is passed by value.
+fn named(ty: &Type) -> Option<&str> {
+    match ty {
+        Type::Named(name) => Some(name),
+        Type::Const(inner) => named(inner),
+        Type::Pointer(..) | Type::Array(..) => None,
+    }
+}

@@ -1,0 +1,153 @@
+//! A file of CUDA C in which a kernel is launched in another way.
+//!
+//! Goal: the output stands in for the input. The kernel keeps its name, its parameters and its text, to the byte, and
+//! so does the rest of the file; behind the kernel stand the kernels of a [`Sweep`] and `NAME_launch`, and
+//! every `NAME<<<g, b, s, st>>>(…)` becomes `NAME_launch(g, b, s, st, …)`. That function compares the launch that was
+//! asked for with the points of the stencil. Where it computes all of them, and nothing else speaks against it (arrays
+//! that overlap, sizes beyond 32 bits, …), it launches the sweep; everywhere else it launches the kernel as written,
+//! as asked for. A launch that is not found here, or that stands in another file, launches the kernel as written too:
+//! no call can mean something else than before.
+//!
+//! Requires: a kernel that is no template and no member; threads of which a launch says which points they compute.
+
+mod host;
+mod launches;
+mod words;
+
+use std::collections::BTreeSet;
+
+use warpwright_cudac::ast::Function;
+use warpwright_cudac::{File, Header};
+
+use crate::extract::Along;
+use crate::ir::Stencil;
+use crate::sweep::{Names, Sweep, device};
+use launches::Launch;
+pub use words::words;
+
+/// A file written anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// Its text.
+    pub text: String,
+    /// The names in it.
+    pub names: Names,
+    /// Launches that were rewritten.
+    pub launches: usize,
+    /// Uses of the kernel that were left as they are.
+    pub notes: Vec<Note>,
+}
+
+/// A use of the kernel that was left as it is: it gets the kernel as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Its line in the input, from 1.
+    pub line: usize,
+    /// What it is.
+    pub what: Use,
+}
+
+/// Why a use was left as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// A launch in front of the kernel's definition, where `NAME_launch` is not known yet.
+    BeforeDefinition,
+    /// A launch in the body of a macro.
+    InMacro,
+    /// Anything else: a pointer to the kernel, a launch of another form.
+    Other,
+}
+
+/// Why a file cannot be written anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The kernel is a template or a member.
+    #[error("it is a template or a member of something")]
+    Nested,
+    /// Which points a launch computes is not known.
+    #[error("which points a launch of it computes cannot be told from its grid and its block")]
+    Geometry,
+    /// A parameter of the stencil is no parameter of the kernel.
+    #[error("a value that it uses is no parameter of it")]
+    Parameters,
+}
+
+/// A kernel in its file, and the stencil that it is.
+#[derive(Clone, Debug)]
+pub struct Subject<'a> {
+    /// The file.
+    pub file: &'a File,
+    /// The kernel.
+    pub header: &'a Header,
+    /// Its parameters.
+    pub function: &'a Function,
+    /// What it computes.
+    pub stencil: &'a Stencil,
+    /// With which threads.
+    pub mapping: &'a [Along],
+}
+
+impl Subject<'_> {
+    /// The file with this sweep in the place of the kernel.
+    pub fn replaced(&self, sweep: &Sweep) -> Result<Replaced, Refusal> {
+        if self.header.nested {
+            return Err(Refusal::Nested);
+        }
+        let text = &*self.file.source.text;
+        let kernel = &self.header.name.text;
+        let taken = words(text);
+        let names = Names::new(kernel, &taken);
+        let (launches, notes) = launches::find(text, kernel, &self.header.span);
+        let by_pointers = launches.iter().any(|l| matches!(l, Launch::Function(_)));
+        let host = host::Host::new(self, &names, &taken)?;
+        let generated = device(self.stencil, sweep, &names, "") + &host.attempt(sweep);
+        let generated = words::avoid(&generated, &self.macros());
+        let mut inserted = format!("\n\nextern \"C++\" {{\n\n{generated}\n{}", host.launch());
+        if by_pointers {
+            inserted += &host.launch_by_pointers();
+        }
+        inserted += "\n}  // extern \"C++\"\n";
+        let end = self.header.span.end;
+        let mut edits = vec![(end..end, inserted)];
+        let count = launches.len();
+        for launch in launches {
+            match launch {
+                Launch::Chevrons {
+                    open,
+                    close,
+                    missing,
+                    arguments,
+                } => {
+                    edits.push((open, "_launch(".to_owned()));
+                    let comma = if arguments { ", " } else { "" };
+                    edits.push((close, ", 0".repeat(missing) + comma));
+                }
+                Launch::Function(range) => {
+                    edits.push((range, format!("{}_pointers(", names.launch())));
+                }
+            }
+        }
+        // The name before `<<<` becomes that of the function.
+        let stem = names.launch();
+        let suffix = stem.strip_prefix(&**kernel).unwrap_or("_launch").to_owned() + "(";
+        for (_, new) in &mut edits {
+            if new == "_launch(" {
+                *new = suffix.clone();
+            }
+        }
+        Ok(Replaced {
+            text: self.file.replace(edits),
+            names,
+            launches: count,
+            notes,
+        })
+    }
+
+    /// Macros of the file change every word that they are called.
+    fn macros(&self) -> BTreeSet<String> {
+        let parameters = self.function.parameters.iter();
+        let own: BTreeSet<&str> = parameters.map(|p| &*p.name.text).collect();
+        let names = self.file.macros.iter().map(|m| m.name.clone());
+        names.filter(|name| !own.contains(&**name)).collect()
+    }
+}

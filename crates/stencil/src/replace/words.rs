@@ -1,0 +1,139 @@
+//! C++ as words and signs: enough to find a name where it is used, and the bracket that closes another.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// A word or a sign, with its place. Comments, literals and white space are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Token {
+    pub(super) at: Range<usize>,
+    pub(super) word: bool,
+    /// It stands in a preprocessor line.
+    pub(super) directive: bool,
+}
+
+/// All words and signs of a text.
+pub(super) fn tokens(text: &str) -> Vec<Token> {
+    let bytes = text.as_bytes();
+    let (mut out, mut at) = (Vec::new(), 0);
+    let (mut directive, mut fresh) = (false, true);
+    let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80;
+    while let Some(&byte) = bytes.get(at) {
+        let rest = &text.as_bytes()[at..];
+        match byte {
+            b'\n' => {
+                let continued = at > 0 && bytes[at - 1] == b'\\';
+                directive &= continued;
+                fresh = true;
+                at += 1;
+            }
+            b if b.is_ascii_whitespace() => at += 1,
+            b'/' if rest.starts_with(b"//") => {
+                at += rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
+            }
+            b'/' if rest.starts_with(b"/*") => {
+                let end = rest.windows(2).skip(2).position(|w| w == b"*/");
+                at += end.map_or(rest.len(), |end| end + 4);
+            }
+            b'"' | b'\'' => at += literal(rest),
+            b'#' if fresh => {
+                directive = true;
+                fresh = false;
+                at += 1;
+            }
+            b if is_word(b) => {
+                let length = rest.iter().take_while(|b| is_word(**b)).count();
+                let word = &rest[..length];
+                let raw = matches!(word, b"R" | b"u8R" | b"uR" | b"UR" | b"LR");
+                if raw && rest.get(length) == Some(&b'"') {
+                    at += length + raw_literal(&rest[length..]);
+                } else if b.is_ascii_digit() {
+                    // A digit separator is no character literal.
+                    at += rest
+                        .iter()
+                        .take_while(|b| is_word(**b) || **b == b'\'')
+                        .count();
+                } else {
+                    out.push(Token {
+                        at: at..at + length,
+                        word: true,
+                        directive,
+                    });
+                    at += length;
+                }
+                fresh = false;
+            }
+            _ => {
+                out.push(Token {
+                    at: at..at + 1,
+                    word: false,
+                    directive,
+                });
+                fresh = false;
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+fn literal(rest: &[u8]) -> usize {
+    let quote = rest[0];
+    let mut at = 1;
+    while let Some(&byte) = rest.get(at) {
+        at += 1;
+        match byte {
+            b'\\' => at += 1,
+            b'\n' => return at,
+            b if b == quote => return at,
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+fn raw_literal(rest: &[u8]) -> usize {
+    let open = rest.iter().position(|b| *b == b'(').unwrap_or(rest.len());
+    let mut end = vec![b')'];
+    end.extend(rest.get(1..open).unwrap_or_default());
+    end.push(b'"');
+    let found = rest.windows(end.len()).position(|w| w == end);
+    found.map_or(rest.len(), |at| at + end.len())
+}
+
+/// The words of a text.
+pub fn words(text: &str) -> BTreeSet<String> {
+    let all = tokens(text).into_iter().filter(|t| t.word);
+    all.map(|t| text[t.at].to_owned()).collect()
+}
+
+/// A generated text in which no word is one of these: an underscore is added.
+pub(super) fn avoid(text: &str, taken: &BTreeSet<String>) -> String {
+    let (mut out, mut from) = (String::new(), 0);
+    for token in tokens(text) {
+        if token.word && taken.contains(&text[token.at.clone()]) {
+            out.push_str(&text[from..token.at.end]);
+            out.push('_');
+            from = token.at.end;
+        }
+    }
+    out + &text[from..]
+}
+
+/// The place after the bracket that closes the one at `open`, among these tokens.
+pub(super) fn closed(text: &str, tokens: &[Token], open: usize) -> Option<usize> {
+    let mut depth = 0;
+    for (number, token) in tokens.iter().enumerate().skip(open) {
+        match &text[token.at.clone()] {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(number);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}

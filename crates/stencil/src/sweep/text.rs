@@ -1,0 +1,383 @@
+//! A sweep as CUDA C++: the device code, and the host function that launches it.
+//!
+//! Names: `NAME_launch` is what a program calls, `NAME_sweep_…` are the kernels, the namespace `NAME_device` has
+//! their functions, and `NAME_try` launches if it can. If the file uses one of these, NAME is `kernel_2`, and so on.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::{Blocks, Choice, Condition, Sweep, bytes, parameters};
+use crate::ir::{Extent, Stencil};
+
+/// What the parts of a generated text are called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    stem: String,
+}
+
+impl Names {
+    /// The names for a kernel in a text that has these words.
+    pub fn new(kernel: &str, words: &BTreeSet<String>) -> Names {
+        let free = |stem: &str| {
+            let generated = |word: &String| {
+                let rest = word.strip_prefix(stem);
+                rest.is_some_and(|rest| {
+                    ["_launch", "_try", "_sweep", "_device"]
+                        .iter()
+                        .any(|part| rest.starts_with(part))
+                })
+            };
+            !words.iter().any(generated)
+        };
+        let numbered = (2..).map(|n| format!("{kernel}_{n}"));
+        let stem = std::iter::once(kernel.to_owned())
+            .chain(numbered)
+            .find(|stem| free(stem));
+        Names {
+            stem: stem.unwrap_or_else(|| kernel.to_owned()),
+        }
+    }
+
+    /// The function that a program calls in place of the kernel.
+    pub fn launch(&self) -> String {
+        format!("{}_launch", self.stem)
+    }
+
+    /// The function that launches the sweep, or says that it cannot.
+    pub fn attempt(&self) -> String {
+        format!("{}_try", self.stem)
+    }
+
+    /// The namespace of the device functions.
+    pub fn device(&self) -> String {
+        format!("{}_device", self.stem)
+    }
+
+    /// A kernel.
+    pub fn entry(&self, suffix: &str) -> String {
+        format!("{}_sweep_{suffix}", self.stem)
+    }
+}
+
+/// A size in host code: 64 bits wide.
+pub(crate) fn host_extent(stencil: &Stencil, extent: Extent) -> String {
+    let name = extent.parameter.map(|p| &stencil.parameters[p]);
+    match (name, extent.add) {
+        (None, add) => format!("{add}LL"),
+        (Some(name), 0) => format!("(long long){name}"),
+        (Some(name), add) => format!("((long long){name} {add:+})"),
+    }
+}
+
+fn points(stencil: &Stencil, count: &Blocks) -> String {
+    let size = host_extent(stencil, count.extent);
+    match count.less {
+        0 => size,
+        less => format!("({size} - {less})"),
+    }
+}
+
+fn blocks(stencil: &Stencil, count: &Blocks) -> String {
+    let points = points(stencil, count);
+    match count.per {
+        1 => points,
+        per => format!("({points} + {}) / {per}", per - 1),
+    }
+}
+
+/// The namespace and the kernels. `linkage` is `extern "C" ` or nothing.
+pub(crate) fn device(stencil: &Stencil, sweep: &Sweep, names: &Names, linkage: &str) -> String {
+    let mut text = String::new();
+    for line in &sweep.about {
+        let _ = writeln!(text, "// {line}");
+    }
+    if !sweep.device.is_empty() {
+        let name = names.device();
+        let _ = writeln!(
+            text,
+            "namespace {name} {{\n{}}}  // namespace {name}\n",
+            sweep.device
+        );
+    }
+    let declared = parameters(stencil);
+    let declared: Vec<String> = declared.iter().map(|p| p.declared(true)).collect();
+    let declared = declared.join(", ");
+    for entry in &sweep.entries {
+        let body = entry
+            .body
+            .replace("DEVICE::", &format!("{}::", names.device()));
+        let _ = writeln!(
+            text,
+            "{linkage}__global__ void {}\n{}({declared})\n{{\n{body}}}\n",
+            entry.qualifiers,
+            names.entry(&entry.suffix)
+        );
+    }
+    text
+}
+
+/// The host function that launches the sweep. It returns `cudaErrorNotSupported`, and has launched nothing, where
+/// the sweep is not for this launch: arrays that overlap, more elements than 32 bits count, a device without the
+/// shared memory, or an error from before that somebody still has to see.
+///
+/// `asked` are names for the launch that was asked for, and what it must satisfy.
+pub(crate) fn try_function(
+    stencil: &Stencil,
+    sweep: &Sweep,
+    names: &Names,
+    stream: &str,
+    asked: Option<(&str, &str, &[String])>,
+) -> String {
+    let mut text = String::new();
+    let list = parameters(stencil);
+    let mut declared: Vec<String> = Vec::new();
+    if let Some((grid, block, _)) = asked {
+        declared.extend([format!("dim3 {grid}"), format!("dim3 {block}")]);
+    }
+    declared.extend(list.iter().map(|p| p.declared(false)));
+    let _ = writeln!(
+        text,
+        "static inline cudaError_t {}({}, cudaStream_t {stream})\n{{",
+        names.attempt(),
+        declared.join(", ")
+    );
+    let line = |text: &mut String, line: &str| {
+        let _ = writeln!(text, "    {line}");
+    };
+    line(
+        &mut text,
+        "if (cudaPeekAtLastError() != cudaSuccess) return cudaErrorNotSupported;",
+    );
+    let empty = no_points(stencil);
+    line(
+        &mut text,
+        &format!("if ({empty}) return cudaSuccess;  // no points"),
+    );
+    if let Some((_, _, covers)) = asked {
+        let covers = covers.join(" &&\n          ");
+        line(
+            &mut text,
+            "// Does the launch compute all points, each once?",
+        );
+        line(
+            &mut text,
+            &format!("if (!({covers})) return cudaErrorNotSupported;"),
+        );
+    }
+    large(stencil, &mut text);
+    overlaps(stencil, &mut text);
+    let passed: Vec<&str> = list.iter().map(|p| p.name.as_str()).collect();
+    for choice in &sweep.choices {
+        launches(
+            stencil,
+            sweep,
+            choice,
+            names,
+            &passed.join(", "),
+            stream,
+            &mut text,
+        );
+    }
+    if sweep
+        .choices
+        .last()
+        .is_none_or(|c| !c.conditions.is_empty())
+    {
+        line(&mut text, "return cudaErrorNotSupported;");
+    }
+    text + "}\n"
+}
+
+/// Elements are counted in 32 bits, threads beyond the domain included.
+fn large(stencil: &Stencil, text: &mut String) {
+    let mut all = BTreeSet::new();
+    for array in stencil.arrays.values() {
+        let mut factors = Vec::new();
+        for (at, extent) in array.extents.iter().enumerate() {
+            let size = host_extent(stencil, *extent);
+            // Tiles reach beyond the rows.
+            factors.push(match at {
+                0 => format!("(double)({size} + 512)"),
+                _ => format!("(double)({size} + 256)"),
+            });
+        }
+        all.insert(format!("{} > 2147483647.0", factors.join(" * ")));
+    }
+    let all: Vec<String> = all.into_iter().collect();
+    let _ = writeln!(
+        text,
+        "    if ({}) return cudaErrorNotSupported;",
+        all.join(" ||\n        ")
+    );
+}
+
+/// Arrays are taken to be apart.
+fn overlaps(stencil: &Stencil, text: &mut String) {
+    let arrays: Vec<_> = stencil.arrays.values().collect();
+    let size = |at: usize| {
+        let factors: Vec<String> = arrays[at]
+            .extents
+            .iter()
+            .map(|e| host_extent(stencil, *e))
+            .collect();
+        format!("{} * {}", factors.join(" * "), bytes(arrays[at].element))
+    };
+    let mut all = Vec::new();
+    for (a, first) in arrays.iter().enumerate() {
+        for (b, second) in arrays.iter().enumerate().skip(a + 1) {
+            if first.written || second.written {
+                let (x, y) = (&first.name, &second.name);
+                all.push(format!(
+                    "((const char*){x} < (const char*){y} + {} && (const char*){y} < (const char*){x} + {})",
+                    size(b),
+                    size(a)
+                ));
+            }
+        }
+    }
+    if !all.is_empty() {
+        let _ = writeln!(
+            text,
+            "    if ({}) return cudaErrorNotSupported;",
+            all.join(" ||\n        ")
+        );
+    }
+}
+
+fn condition(stencil: &Stencil, condition: &Condition) -> String {
+    match condition {
+        Condition::Even(extent) => format!("{} % 2 == 0", host_extent(stencil, *extent)),
+        Condition::Aligned(bytes) => {
+            let each = stencil
+                .arrays
+                .values()
+                .map(|a| format!("(size_t){}", a.name));
+            format!("({}) % {bytes} == 0", each.collect::<Vec<_>>().join(" | "))
+        }
+        Condition::AtLeast(extent, less, least) => {
+            format!("{} >= {}", host_extent(stencil, *extent), less + least)
+        }
+        Condition::Is(parameter, value) => format!("{} == {value}", stencil.parameters[*parameter]),
+    }
+}
+
+fn launches(
+    stencil: &Stencil,
+    sweep: &Sweep,
+    choice: &Choice,
+    names: &Names,
+    passed: &str,
+    stream: &str,
+    text: &mut String,
+) {
+    let conditions: Vec<String> = choice
+        .conditions
+        .iter()
+        .map(|c| condition(stencil, c))
+        .collect();
+    let (open, indent) = match conditions.is_empty() {
+        true => ("    {".to_owned(), "        "),
+        false => (
+            format!("    if ({}) {{", conditions.join(" && ")),
+            "        ",
+        ),
+    };
+    let _ = writeln!(text, "{open}");
+    for &entry in &choice.entries {
+        let Some(entry) = sweep.entries.get(entry) else {
+            continue;
+        };
+        let name = names.entry(&entry.suffix);
+        let [x, y, z] = [0, 1, 2].map(|n| blocks(stencil, &entry.grid.0[n]));
+        // The grid's second and third dimensions have 16 bits.
+        for along in [&y, &z] {
+            if along.contains("long long") {
+                let _ = writeln!(
+                    text,
+                    "{indent}if ({along} > 65535) return cudaErrorNotSupported;"
+                );
+            }
+        }
+        if entry.shared_bytes > 48 << 10 {
+            let _ = writeln!(
+                text,
+                "{indent}if (cudaFuncSetAttribute({name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {}) != \
+                 cudaSuccess) {{\n{indent}    cudaGetLastError();\n{indent}    return cudaErrorNotSupported;\n{indent}}}",
+                entry.shared_bytes
+            );
+        }
+        let unsigned = |text: String| format!("(unsigned)({text})");
+        let [bx, by, bz] = entry.block;
+        let _ = writeln!(
+            text,
+            "{indent}{name}<<<dim3({}, {}, {}), dim3({bx}, {by}, {bz}), {}, {stream}>>>(\n{indent}    {passed});",
+            unsigned(x),
+            unsigned(y),
+            unsigned(z),
+            entry.shared_bytes
+        );
+    }
+    let _ = writeln!(text, "{indent}return cudaPeekAtLastError();\n    }}");
+}
+
+/// A whole file for a stencil that has no CUDA text of its own: the sweep, if there is one, the plain kernel that
+/// computes a point per thread (named for the stencil), and `NAME_launch(…, stream)`, which returns the status.
+pub fn standalone(stencil: &Stencil, sweep: Option<&Sweep>, plain: Option<&Sweep>) -> String {
+    let names = Names::new(&stencil.name, &BTreeSet::new());
+    let mut text = String::from("#include <cuda_runtime.h>\n\n");
+    if let Some(sweep) = sweep {
+        text += &device(stencil, sweep, &names, "extern \"C\" ");
+        text += &try_function(stencil, sweep, &names, "stream", None);
+        text.push('\n');
+    }
+    let list = parameters(stencil);
+    let of_kernel: Vec<String> = list.iter().map(|p| p.declared(true)).collect();
+    let of_host: Vec<String> = list.iter().map(|p| p.declared(false)).collect();
+    let passed: Vec<&str> = list.iter().map(|p| p.name.as_str()).collect();
+    let (of_kernel, of_host, passed) =
+        (of_kernel.join(", "), of_host.join(", "), passed.join(", "));
+    let name = &stencil.name;
+    let mut launch = String::new();
+    if let Some(entry) = plain.and_then(|p| p.entries.first()) {
+        let _ = writeln!(
+            text,
+            "// A thread computes a point.\nextern \"C\" __global__ void {}\n{name}({of_kernel})\n{{\n{}}}\n",
+            entry.qualifiers, entry.body
+        );
+        let [x, y, z] = [0, 1, 2].map(|n| blocks(stencil, &entry.grid.0[n]));
+        let [bx, by, bz] = entry.block;
+        let empty = no_points(stencil);
+        let _ = write!(
+            launch,
+            "    if ({empty}) return cudaSuccess;\n    {name}<<<dim3((unsigned)({x}), (unsigned)({y}), \
+             (unsigned)({z})), dim3({bx}, {by}, {bz}), 0, stream>>>({passed});\n    return cudaPeekAtLastError();\n"
+        );
+    }
+    let _ = writeln!(
+        text,
+        "/// Computes one sweep; returns the status of the launch.\nextern \"C\" cudaError_t \
+         {}({of_host}, cudaStream_t stream)\n{{",
+        names.launch()
+    );
+    if sweep.is_some() && launch.is_empty() {
+        launch = format!("    return {}({passed}, stream);\n", names.attempt());
+    } else if sweep.is_some() {
+        let _ = writeln!(
+            text,
+            "    const cudaError_t status = {}({passed}, stream);\n    \
+             if (status != cudaErrorNotSupported) return status;",
+            names.attempt()
+        );
+    }
+    text + &launch + "}\n"
+}
+
+/// Some dimension of the domain is empty.
+fn no_points(stencil: &Stencil) -> String {
+    let empty: BTreeSet<String> = stencil
+        .dims
+        .values()
+        .map(|d| format!("{} <= {}", host_extent(stencil, d.extent), d.low + d.high))
+        .collect();
+    empty.into_iter().collect::<Vec<_>>().join(" || ")
+}
