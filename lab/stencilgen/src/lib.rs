@@ -1,0 +1,7 @@
+//! Random stencil kernels in the shapes that people write ([`generate`]), ways to compute each ([`ways`]), and all of
+//! them against the kernel as written: in the PTX emulator ([`check`]) and as a program for a GPU ([`program`]).
+
+pub mod check;
+pub mod generate;
+pub mod program;
+pub mod ways;

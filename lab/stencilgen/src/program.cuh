@@ -1,0 +1,112 @@
+// Originals and versions of random stencils on the same data: every bit, or a tolerance. Compile with -fmad=false.
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+#include <cuda_runtime.h>
+
+static long comparisons = 0, differences = 0, errors = 0;
+
+static void must(cudaError_t status, const char* what)
+{
+    if (status == cudaSuccess) return;
+    std::printf("ERROR %s: %s\n", what, cudaGetErrorString(status));
+    std::fflush(stdout);
+    std::exit(1);
+}
+
+static double sample(uint32_t argument, uint32_t index)
+{
+    uint32_t h = index * 2654435761u + (argument + 1u) * 2654435769u;
+    h ^= h >> 15;
+    h *= 739982445u;
+    h ^= h >> 12;
+    return 0.5 + (h >> 9) / 8388608.0;
+}
+
+struct Array {
+    void* device;
+    size_t bytes;
+    bool is_double, written;
+    std::vector<char> first, kept;
+};
+
+struct Case {
+    std::vector<Array> arrays;
+
+    template <class T>
+    T* array(uint32_t number, size_t count, bool written)
+    {
+        Array a = {nullptr, count * sizeof(T), sizeof(T) == 8, written, {}, {}};
+        a.first.resize(a.bytes);
+        for (size_t n = 0; n < count; ++n) reinterpret_cast<T*>(a.first.data())[n] = (T)sample(number, (uint32_t)n);
+        must(cudaMalloc(&a.device, a.bytes), "cudaMalloc");
+        arrays.push_back(a);
+        return static_cast<T*>(a.device);
+    }
+
+    void fill()
+    {
+        for (Array& a : arrays) must(cudaMemcpy(a.device, a.first.data(), a.bytes, cudaMemcpyHostToDevice), "fill");
+    }
+
+    void keep(const char* name)
+    {
+        must(cudaGetLastError(), name);
+        must(cudaDeviceSynchronize(), name);
+        for (Array& a : arrays) {
+            a.kept.resize(a.bytes);
+            must(cudaMemcpy(a.kept.data(), a.device, a.bytes, cudaMemcpyDeviceToHost), "keep");
+        }
+    }
+
+    void status(cudaError_t status)
+    {
+        if (status != cudaSuccess) ++errors;
+    }
+
+    void compare(const char* name, const char* kind, double tolerance)
+    {
+        must(cudaGetLastError(), name);
+        must(cudaDeviceSynchronize(), name);
+        ++comparisons;
+        double worst = 0;
+        for (Array& a : arrays) {
+            std::vector<char> now(a.bytes);
+            must(cudaMemcpy(now.data(), a.device, a.bytes, cudaMemcpyDeviceToHost), "compare");
+            if (std::memcmp(now.data(), a.kept.data(), a.bytes) == 0) continue;
+            double largest = 0, apart = 0;
+            const size_t size = a.is_double ? 8 : 4;
+            auto value = [&](const std::vector<char>& v, size_t n) {
+                return a.is_double ? reinterpret_cast<const double*>(v.data())[n]
+                                   : (double)reinterpret_cast<const float*>(v.data())[n];
+            };
+            for (size_t n = 0; n < a.bytes / size; ++n) {
+                largest = std::fmax(largest, std::fabs(value(a.kept, n)));
+                const double d = std::fabs(value(now, n) - value(a.kept, n));
+                apart = d == d ? std::fmax(apart, d) : 1e300;
+            }
+            worst = std::fmax(worst, largest > 0 ? apart / largest : apart);
+            if (tolerance == 0) worst = std::fmax(worst, 1e-300);
+        }
+        if (worst > tolerance) {
+            ++differences;
+            std::printf("DIFFERS %s %s %.3e\n", name, kind, worst);
+        }
+    }
+
+    ~Case()
+    {
+        for (Array& a : arrays) cudaFree(a.device);
+    }
+};
+
+static int finish()
+{
+    std::printf("{\"comparisons\":%ld,\"differences\":%ld,\"errors\":%ld}\n", comparisons, differences, errors);
+    return differences || errors ? 1 : 0;
+}
+
