@@ -73,18 +73,6 @@ impl Failure {
         }
     }
 
-    /// The message without its mending.
-    pub fn what(&self) -> String {
-        match self {
-            Failure::Input(report) => report.to_string(),
-            Failure::Rendered(what) | Failure::Usage(what) | Failure::Internal(what) => {
-                what.clone()
-            }
-            Failure::Missing { what, .. } => what.clone(),
-            Failure::Quiet(_) => String::new(),
-        }
-    }
-
     /// Prints the message on stderr and gives the exit code.
     pub fn report(self) -> ExitCode {
         let code = self.code();

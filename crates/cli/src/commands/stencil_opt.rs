@@ -247,7 +247,7 @@ pub struct Compiler {
 impl Compiler {
     /// Without a toolkit every text is refused, with the reason.
     pub fn new(cli: &Cli, file: &Path, gpu: &Gpu, more: &[String]) -> Compiler {
-        let toolkit = session::toolkit(cli).map_err(|failure| failure.what());
+        let toolkit = session::toolkit(cli).map_err(|failure| failure.to_string());
         Compiler {
             toolkit,
             folder: file.parent().map(Path::to_path_buf),
