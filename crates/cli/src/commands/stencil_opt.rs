@@ -72,6 +72,23 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     refuse_other_levels(&args.output)?;
     let problem = read_problem(input, args.kernel.kernel.as_deref(), &args.stencil)?;
     let stencil = &problem.stencil;
+    if let Some(what) = stencil.unwritten() {
+        write_atomically(&args.output, &input.bytes)?;
+        let why = format!(
+            "`{}` stays as it is: {what} are not rewritten yet",
+            stencil.name
+        );
+        if args.show.json {
+            return super::print_json(&serde_json::json!({
+                "schema": "warpwright.stencil-opt/2",
+                "input": input.name,
+                "stencil": stencil.name,
+                "unchanged": why,
+            }));
+        }
+        println!("{why}");
+        return Ok(());
+    }
     let gpu = target(args.kernel.gpu.as_deref())?;
     let sizes = sizes(stencil, &args.stencil.sizes)?;
     let found = versions(stencil, &gpu, &sizes, SHOWN, false);

@@ -6,7 +6,7 @@ use warpwright_cudac::{File, Header};
 use warpwright_stencil::evaluate::{Sizes, extent};
 use warpwright_stencil::extract::{self, Along};
 use warpwright_stencil::ir::Stencil;
-use warpwright_stencil::replace::{Block, Note, Refusal, Subject};
+use warpwright_stencil::replace::{Note, Refusal, Subject};
 use warpwright_stencil::sweep::{self, Names, standalone};
 
 use super::versions::{Family, Version, as_written};
@@ -176,19 +176,20 @@ impl Cuda {
         let mut block = [1u32; 3];
         let mut last = [1i64; 3];
         for (dim, along) in stencil.dims.values().zip(subject.mapping) {
-            let Along::Threads { axis, shift } = *along else {
-                continue;
+            let (axis, shift, blocks) = match *along {
+                Along::Threads { axis, shift } => (usize::from(axis), shift, false),
+                Along::Blocks { axis, shift } => (usize::from(axis), shift, true),
+                Along::Loop => continue,
             };
-            let axis = usize::from(axis);
-            block[axis] = match subject.block_size(["x", "y", "z"][axis])? {
-                Block::Any => [32, 4, 2][axis],
-                Block::Number(text) => {
-                    let known = self.file.macros.iter().find(|m| m.name == text);
-                    let body = known.and_then(|m| m.body.clone()).unwrap_or(text);
-                    body.trim_matches(['(', ')', ' ']).parse().ok()?
-                }
-            };
+            if !blocks {
+                block[axis] = [32, 4, 2][axis];
+            }
             last[axis] = extent(dim.extent, sizes) - dim.high - shift;
+        }
+        for (threads, known) in block.iter_mut().zip(stencil.block) {
+            if let Some(known) = known {
+                *threads = u32::try_from(known).ok()?;
+            }
         }
         let mut grid = [1; 3];
         for (grid, (last, block)) in grid.iter_mut().zip(last.iter().zip(block)) {

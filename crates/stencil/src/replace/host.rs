@@ -108,7 +108,8 @@ impl<'a> Host<'a> {
         let text = &self.subject.file.source.text[self.subject.header.span.clone()];
         let tokens = tokens(text);
         let word = |at: usize| tokens.get(at).map_or("", |t| &text[t.at.clone()]);
-        (0..tokens.len()).any(|at| word(at) == "gridDim" && word(at + 1) == "." && word(at + 2) == axis)
+        (0..tokens.len())
+            .any(|at| word(at) == "gridDim" && word(at + 1) == "." && word(at + 2) == axis)
     }
 
     /// The function that launches the sweep if it is for this launch.
