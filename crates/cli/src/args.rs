@@ -45,6 +45,8 @@ pub enum Command {
     Occupancy(OccupancyArgs),
     /// Which nvcc, ptxas and nvdisasm are used, and from where; `install` fetches them
     Toolkit(ToolkitArgs),
+    /// Build a program with nvcc, and the drop-in for ptxas in ptxas's place
+    Nvcc(NvccArgs),
     /// Turn result files into the tables and plots of the documentation
     Report(ReportArgs),
     #[command(hide = true)]
@@ -103,9 +105,11 @@ impl Command {
                 all.writes.push(&args.output);
                 None
             }
-            Command::Sass(_) | Command::Occupancy(_) | Command::Toolkit(_) | Command::GpuWorker => {
-                None
-            }
+            Command::Nvcc(_)
+            | Command::Sass(_)
+            | Command::Occupancy(_)
+            | Command::Toolkit(_)
+            | Command::GpuWorker => None,
         };
         all.reads.extend(kernel.and_then(|k| k.launch.as_deref()));
         all
@@ -487,6 +491,42 @@ pub enum ToolkitAction {
         #[arg(long, value_name = "VERSION")]
         version: Option<String>,
     },
+}
+
+/// What the drop-in for ptxas may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DropinPolicy {
+    /// Nothing
+    Off,
+    /// Winners of the database
+    Recorded,
+    /// What the static model is sure of
+    Safe,
+}
+
+impl DropinPolicy {
+    /// As the environment has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            DropinPolicy::Off => "off",
+            DropinPolicy::Recorded => "recorded",
+            DropinPolicy::Safe => "safe",
+        }
+    }
+}
+
+/// `warpwright nvcc`
+#[derive(Debug, Args)]
+pub struct NvccArgs {
+    /// What may take the place of ptxas's output [default: as WARPWRIGHT_PTXAS says, else recorded]
+    #[arg(long, value_enum)]
+    pub policy: Option<DropinPolicy>,
+    /// Print the folder with an nvcc that uses the drop-in, for other build systems, and stop
+    #[arg(long)]
+    pub folder: bool,
+    /// nvcc's arguments
+    #[arg(last = true)]
+    pub nvcc: Vec<std::ffi::OsString>,
 }
 
 /// `warpwright report`

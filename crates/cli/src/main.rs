@@ -84,6 +84,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Opt(args) => commands::opt::run(cli, args),
         Command::Occupancy(args) => commands::occupancy::run(args),
         Command::Toolkit(args) => commands::toolkit::run(cli, args),
+        Command::Nvcc(args) => commands::nvcc::run(cli, args),
         Command::Report(args) => commands::report::run(args),
         Command::Pass(args) => commands::pass::run(cli, args),
         Command::Run(args) => commands::run::run(cli, args),

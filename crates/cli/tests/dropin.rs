@@ -1,0 +1,433 @@
+//! `warpwright-ptxas` beside the real ptxas: bit for bit the same where it does nothing, truthful where it does
+//! something, and never a failure that ptxas would not have had.
+
+#![allow(clippy::unwrap_used)]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use warpwright_sass::Cubin;
+use warpwright_toolkit::testing::require_toolkit;
+use warpwright_toolkit::{NvccJob, Toolkit};
+use warpwright_winners::{LaunchClass, Store, Winner, identities};
+
+/// The middle kernel spills under its launch bounds; the others are left alone.
+const KERNELS: &str = "
+extern \"C\" __global__ void first(float *p) { p[threadIdx.x] *= 2; }
+extern \"C\" __global__ void __launch_bounds__(64, 24) spills(float *p) {
+  float x[56];
+  for (int r = 0; r < 9; r++) {
+    _Pragma(\"unroll\") for (int i = 0; i < 56; i++) x[i] = p[threadIdx.x + 64 * i];
+    _Pragma(\"unroll\") for (int i = 0; i < 56; i++) x[i] = x[i] * x[55 - i] + sqrtf(x[(i * 7 + 3) % 56]);
+    _Pragma(\"unroll\") for (int i = 0; i < 56; i++) p[threadIdx.x + 64 * i] = x[i] + x[(i * 5 + 1) % 56];
+  }
+}
+extern \"C\" __global__ void third(int *p) { p[threadIdx.x] = 3; }
+";
+const MAIN: &str = "
+#include <cstdio>
+extern \"C\" __global__ void own(int *p) { *p = 1; }
+int main() { std::printf(\"started\\n\"); }
+";
+const SMALL: &str = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n.maxntid 64\n{\n\
+                     .reg .b64 %d<2>;\n.reg .b32 %r<2>;\nld.param.u64 %d1, [p];\nmov.u32 %r1, %tid.x;\n\
+                     st.global.u32 [%d1], %r1;\nret;\n}\n";
+
+struct Bench {
+    folder: tempfile::TempDir,
+    toolkit: Toolkit,
+}
+
+impl Bench {
+    fn new(test: &str) -> Option<Bench> {
+        let toolkit = require_toolkit(test)?;
+        let folder = tempfile::tempdir().unwrap();
+        let bench = Bench { folder, toolkit };
+        std::fs::write(bench.path("k.cu"), KERNELS).unwrap();
+        std::fs::write(bench.path("main.cu"), MAIN).unwrap();
+        std::fs::write(bench.path("small.ptx"), SMALL).unwrap();
+        std::fs::write(bench.path("broken.ptx"), SMALL.replace("ret;", "rot;")).unwrap();
+        Some(bench)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn real(&self) -> PathBuf {
+        self.toolkit.ptxas().unwrap().tool().path.clone()
+    }
+
+    fn command(&self, program: &Path, policy: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .current_dir(self.folder.path())
+            .env("WARPWRIGHT_REAL_PTXAS", self.real())
+            .env("WARPWRIGHT_CACHE", self.path("cache"))
+            .env("WARPWRIGHT_DB", self.path("winners"))
+            .env("WARPWRIGHT_PTXAS_LOG", self.path("log"))
+            .env("WARPWRIGHT_PTXAS_BUDGET", "60")
+            .env("WARPWRIGHT_PTXAS", policy);
+        command
+    }
+
+    fn dropin(&self, policy: &str, args: &[&str]) -> Output {
+        let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
+        self.command(program, policy, args).output().unwrap()
+    }
+
+    fn plain(&self, args: &[&str]) -> Output {
+        self.command(&self.real(), "", args).output().unwrap()
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.path("log")).unwrap_or_default()
+    }
+
+    /// Exit code, both streams without compile times, and the output file.
+    fn seen(&self, output: &Output, out: &str) -> (Option<i32>, String, String, Option<Vec<u8>>) {
+        let text = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            let lines = text.lines().filter(|line| !line.contains("Compile time"));
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        let file = std::fs::read(self.path(out)).ok();
+        let _ = std::fs::remove_file(self.path(out));
+        (
+            output.status.code(),
+            text(&output.stdout),
+            text(&output.stderr),
+            file,
+        )
+    }
+
+    fn spilling_ptx(&self) {
+        let source = self.path("k.cu");
+        let made = self
+            .toolkit
+            .nvcc()
+            .unwrap()
+            .to_ptx(&NvccJob::new(&source, "sm_90"));
+        std::fs::write(self.path("k.ptx"), made.unwrap().ptx).unwrap();
+    }
+}
+
+#[test]
+fn where_it_does_nothing_nobody_can_tell() {
+    let Some(bench) = Bench::new("where_it_does_nothing_nobody_can_tell") else {
+        return;
+    };
+    let calls: [&[&str]; 11] = [
+        &["-arch=sm_90", "-m64", "small.ptx", "-o", "out"],
+        &[
+            "-m64",
+            "-O3",
+            "--gpu-name",
+            "sm_90",
+            "--output-file",
+            "out",
+            "small.ptx",
+            "-v",
+        ],
+        &[
+            "-lineinfo",
+            "-v",
+            "--gpu-name=sm_90",
+            "small.ptx",
+            "-o",
+            "out",
+        ],
+        &["-arch=sm_90", "-O0", "-v", "small.ptx", "-o", "out"],
+        &["-arch=sm_90", "-c", "small.ptx", "-o", "out"],
+        &["-arch=sm_90", "broken.ptx", "-o", "out"],
+        &["-arch=sm_90", "missing.ptx", "-o", "out"],
+        &["-arch=sm_90", "small.ptx", "--no-such-option", "-o", "out"],
+        &["-arch=sm_999", "small.ptx", "-o", "out"],
+        &["-arch=sm_90", "small.ptx", "-o", "nowhere/out"],
+        &["--help"],
+    ];
+    for policy in ["off", "recorded", "safe", "a slip"] {
+        for call in calls {
+            let expected = bench.seen(&bench.plain(call), "out");
+            let found = bench.seen(&bench.dropin(policy, call), "out");
+            assert_eq!(found, expected, "{policy} {call:?}");
+        }
+    }
+    let call = ["-arch=sm_90", "small.ptx"];
+    let expected = bench.seen(&bench.plain(&call), "elf.o");
+    assert_eq!(bench.seen(&bench.dropin("safe", &call), "elf.o"), expected);
+}
+
+#[test]
+fn the_version_tells_policies_apart() {
+    let Some(bench) = Bench::new("the_version_tells_policies_apart") else {
+        return;
+    };
+    let real = bench.plain(&["--version"]);
+    let text =
+        |policy: &str| String::from_utf8(bench.dropin(policy, &["--version"]).stdout).unwrap();
+    assert_eq!(text("off").into_bytes(), real.stdout);
+    let (recorded, safe) = (text("recorded"), text("safe"));
+    let real = String::from_utf8(real.stdout).unwrap();
+    for told in [&recorded, &safe] {
+        assert!(told.starts_with(&real) && *told != real);
+        assert_eq!(
+            told.matches(", V").count(),
+            1,
+            "one version to find: {told}"
+        );
+    }
+    assert_ne!(recorded, safe);
+    std::fs::create_dir(bench.path("winners")).unwrap();
+    std::fs::write(bench.path("winners/one"), "a winner more").unwrap();
+    assert_ne!(text("recorded"), recorded);
+    assert_eq!(text("safe"), safe);
+}
+
+#[test]
+fn spills_that_moved_are_told_truly_and_proved() {
+    let Some(bench) = Bench::new("spills_that_moved_are_told_truly_and_proved") else {
+        return;
+    };
+    bench.spilling_ptx();
+    let call = |out| ["-arch=sm_90", "-v", "--warn-on-spills", "k.ptx", "-o", out];
+    let plain = bench.plain(&call("plain.cubin"));
+    assert!(String::from_utf8_lossy(&plain.stderr).contains("Registers are spilled"));
+    let output = bench.dropin("safe", &call("safe.cubin"));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.success() && output.stdout == plain.stdout,
+        "{said}"
+    );
+    assert!(
+        bench.log().contains("spills: spill-to-shared"),
+        "{}",
+        bench.log()
+    );
+    assert!(!said.contains("Registers are spilled"), "{said}");
+    let frames = said.lines().filter(|line| line.contains("bytes stack frame"));
+    let nothing = "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
+    let all_zero = frames.clone().all(|line| line == nothing);
+    assert!(frames.count() >= 3 && all_zero, "{said}");
+    let read = |name: &str| Cubin::parse(&std::fs::read(bench.path(name)).unwrap()).unwrap();
+    let (before, after) = (read("plain.cubin"), read("safe.cubin"));
+    for name in ["first", "third"] {
+        assert_eq!(
+            before.kernel(name).unwrap().code,
+            after.kernel(name).unwrap().code
+        );
+    }
+    let (old, new) = (
+        before.kernel("spills").unwrap(),
+        after.kernel("spills").unwrap(),
+    );
+    assert!(old.frame_bytes > 0 && new.frame_bytes == 0 && new.shared_bytes > old.shared_bytes);
+    let used = format!("Used {} registers", new.registers);
+    assert!(said.contains(&used), "{said}");
+    let program = Path::new(env!("CARGO_BIN_EXE_warpwright"));
+    let check = [
+        "check",
+        "plain.cubin",
+        "safe.cubin",
+        "--block",
+        "64",
+        "--dynamic-smem",
+        "0",
+    ];
+    let checked = bench.command(program, "", &check).output().unwrap();
+    assert_eq!(checked.status.code(), Some(0), "{checked:?}");
+    // Eight at once, in one cache.
+    let outs: Vec<String> = (0..8).map(|n| format!("{n}.cubin")).collect();
+    std::thread::scope(|scope| {
+        for out in &outs {
+            scope.spawn(|| assert!(bench.dropin("safe", &call(out)).status.success()));
+        }
+    });
+    let expected = std::fs::read(bench.path("safe.cubin")).unwrap();
+    for out in &outs {
+        assert!(std::fs::read(bench.path(out)).unwrap() == expected, "{out}");
+    }
+}
+
+#[test]
+fn a_budget_that_is_spent_leaves_the_real_build() {
+    let Some(bench) = Bench::new("a_budget_that_is_spent_leaves_the_real_build") else {
+        return;
+    };
+    bench.spilling_ptx();
+    let call = ["-arch=sm_90", "-v", "k.ptx", "-o", "out"];
+    let expected = bench.seen(&bench.plain(&call), "out");
+    let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
+    let mut command = bench.command(program, "safe", &call);
+    let output = command
+        .env("WARPWRIGHT_PTXAS_BUDGET", "0.001")
+        .output()
+        .unwrap();
+    assert_eq!(bench.seen(&output, "out"), expected);
+    assert!(bench.log().contains("is spent"), "{}", bench.log());
+}
+
+#[test]
+fn a_ptxas_that_misbehaves_is_passed_on_as_it_is() {
+    let Some(bench) = Bench::new("a_ptxas_that_misbehaves_is_passed_on_as_it_is") else {
+        return;
+    };
+    let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
+    let scripts = [
+        ("echo said; echo cried >&2; exit 7", Some(7)),
+        (
+            "printf '\\377\\376'; for l; do :; done; echo garbage > \"$l\"",
+            Some(0),
+        ),
+        ("kill -SEGV $$", Some(139)),
+        ("exit 0", Some(0)),
+    ];
+    for (number, (body, code)) in scripts.into_iter().enumerate() {
+        let folder = bench.path(&format!("with{number}"));
+        std::fs::create_dir(&folder).unwrap();
+        let script = folder.join("ptxas");
+        std::fs::write(&script, format!("#!/bin/sh\n{body}\n")).unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        for policy in ["recorded", "safe"] {
+            let call = ["-arch=sm_90", "small.ptx", "-o", "out"];
+            let expected = Command::new(&script)
+                .args(call)
+                .current_dir(bench.folder.path())
+                .output()
+                .unwrap();
+            let expected = bench.seen(&expected, "out");
+            let mut command = bench.command(program, policy, &call);
+            let output = command
+                .env("WARPWRIGHT_REAL_PTXAS", &script)
+                .output()
+                .unwrap();
+            assert_eq!(output.status.code(), code, "{body}");
+            let found = bench.seen(&output, "out");
+            assert_eq!(
+                (found.1, found.2, found.3),
+                (expected.1, expected.2, expected.3),
+                "{body}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_winner_stands_in_where_launches_do_not_matter() {
+    let Some(bench) = Bench::new("a_winner_stands_in_where_launches_do_not_matter") else {
+        return;
+    };
+    let call = |out| ["-arch=sm_90", "small.ptx", "-o", out];
+    bench.plain(&call("plain.cubin"));
+    bench.plain(&["-arch=sm_90", "-O1", "small.ptx", "-o", "other.cubin"]);
+    let original = std::fs::read(bench.path("plain.cubin")).unwrap();
+    let other = std::fs::read(bench.path("other.cubin")).unwrap();
+    assert_ne!(original, other);
+    let store = Store::at(bench.path("winners"));
+    let winner = |gpu: &str, cubin: &[u8], block: u32| Winner {
+        kernel: identities(&original).unwrap()[0].digest.clone(),
+        gpu: gpu.into(),
+        class: LaunchClass::new([1024, 1, 1], [block, 1, 1], 0, [0; 3]).unwrap(),
+        symbol: "k".into(),
+        recipe: "level-1".into(),
+        proof: "a test".into(),
+        original_ns: 200,
+        winner_ns: 100,
+        driver: "580".into(),
+        date: "2026-11-22".into(),
+        cubin: cubin.to_vec(),
+    };
+    let made = |policy: &str| {
+        assert!(bench.dropin(policy, &call("out")).status.success());
+        std::fs::read(bench.path("out")).unwrap()
+    };
+    assert_eq!(made("recorded"), original, "nothing is recorded");
+    store.put(&winner("NVIDIA H200", &other, 64)).unwrap();
+    assert_eq!(made("recorded"), other);
+    assert!(
+        bench.log().contains("2.00 times as fast"),
+        "{}",
+        bench.log()
+    );
+    assert_eq!(made("off"), original);
+    // Another one for other launches: which one is meant is not known here.
+    store.put(&winner("NVIDIA H200", &original, 32)).unwrap();
+    assert_eq!(made("recorded"), original);
+    // A damaged file is as good as none.
+    std::fs::remove_dir_all(bench.path("winners")).unwrap();
+    store.put(&winner("NVIDIA H200", &other, 64)).unwrap();
+    for file in std::fs::read_dir(bench.path("winners")).unwrap() {
+        let file = file.unwrap().path();
+        let bytes = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &bytes[..bytes.len() - 10]).unwrap();
+    }
+    assert_eq!(made("recorded"), original);
+}
+
+#[test]
+fn a_program_is_built_with_it() {
+    let Some(bench) = Bench::new("a_program_is_built_with_it") else {
+        return;
+    };
+    let program = Path::new(env!("CARGO_BIN_EXE_warpwright"));
+    let nvcc = bench.toolkit.nvcc().unwrap().tool().path.clone();
+    let root = nvcc.parent().and_then(Path::parent).unwrap().to_path_buf();
+    let start = Instant::now();
+    let build = |policy: &str, out: &str| {
+        let args = [
+            "nvcc",
+            "--policy",
+            policy,
+            "--",
+            "-arch=sm_90",
+            "k.cu",
+            "main.cu",
+            "-o",
+            out,
+        ];
+        let mut command = bench.command(program, "", &args);
+        let output = command
+            .env("WARPWRIGHT_TOOLKIT", &root)
+            .env("TMPDIR", bench.folder.path())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    build("off", "plain");
+    assert_eq!(bench.log(), "");
+    build("safe", "better");
+    assert!(
+        bench.log().contains("spills: spill-to-shared"),
+        "{}",
+        bench.log()
+    );
+    assert!(start.elapsed() < Duration::from_secs(300));
+    for name in ["plain", "better"] {
+        let ran = Command::new(bench.path(name)).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), "started\n");
+    }
+    let frame = |name: &str| {
+        let cubins = bench
+            .toolkit
+            .cuobjdump()
+            .unwrap()
+            .extract_elf(&bench.path(name))
+            .unwrap();
+        let kernels = cubins
+            .iter()
+            .filter_map(|c| Cubin::parse(&c.bytes).ok()?.kernel("spills").cloned());
+        kernels.map(|kernel| kernel.frame_bytes).max().unwrap()
+    };
+    assert!(frame("plain") > 0 && frame("better") == 0);
+    // A failure of nvcc is nvcc's.
+    let args = ["nvcc", "--", "-arch=sm_90", "missing.cu"];
+    let output = bench
+        .command(program, "", &args)
+        .env("WARPWRIGHT_TOOLKIT", &root)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+}

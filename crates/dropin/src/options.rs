@@ -1,0 +1,282 @@
+//! ptxas's command line, in the spellings that its callers use.
+//!
+//! As ptxas 13.0 and 13.5 have it: long names behind two dashes and short ones behind one, values behind `=` or
+//! as the next word, and digits behind `-O` and `-m` directly. What is not known here is not guessed at: such a
+//! call goes to the real ptxas and nothing else happens.
+
+use std::ffi::{OsStr, OsString};
+
+/// What an option means to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// The architecture.
+    Gpu,
+    /// The output file.
+    Output,
+    /// Says nothing about the code.
+    Harmless,
+    /// Other code comes out with it; the default is kept as it is, but a winner of that very code may stand in.
+    Code,
+    /// What comes out is not a finished kernel, or not one that is to be fast.
+    Special,
+}
+
+/// Long name, short name, does it take a value, what it means.
+const OPTIONS: &[(&str, &str, bool, Meaning)] = &[
+    ("gpu-name", "arch", true, Meaning::Gpu),
+    ("output-file", "o", true, Meaning::Output),
+    ("verbose", "v", false, Meaning::Harmless),
+    ("machine", "m", true, Meaning::Harmless),
+    ("opt-level", "O", true, Meaning::Code),
+    ("generate-line-info", "lineinfo", false, Meaning::Harmless),
+    (
+        "suppress-debug-info",
+        "suppress-debug-info",
+        false,
+        Meaning::Code,
+    ),
+    ("disable-warnings", "w", false, Meaning::Harmless),
+    ("warn-on-spills", "warn-spills", false, Meaning::Harmless),
+    (
+        "warn-on-local-memory-usage",
+        "warn-lmem-usage",
+        false,
+        Meaning::Harmless,
+    ),
+    (
+        "warn-on-double-precision-use",
+        "warn-double-usage",
+        false,
+        Meaning::Harmless,
+    ),
+    (
+        "suppress-stack-size-warning",
+        "suppress-stack-size-warning",
+        false,
+        Meaning::Harmless,
+    ),
+    ("split-compile", "split-compile", true, Meaning::Harmless),
+    ("jobserver", "jobserver", false, Meaning::Harmless),
+    ("maxrregcount", "maxrregcount", true, Meaning::Code),
+    ("register-usage-level", "regUsageLevel", true, Meaning::Code),
+    ("maxntid", "maxntid", true, Meaning::Code),
+    ("minnctapersm", "minnctapersm", true, Meaning::Code),
+    ("fmad", "fmad", true, Meaning::Code),
+    ("def-load-cache", "dlcm", true, Meaning::Code),
+    ("def-store-cache", "dscm", true, Meaning::Code),
+    ("force-load-cache", "flcm", true, Meaning::Code),
+    ("force-store-cache", "fscm", true, Meaning::Code),
+    (
+        "allow-expensive-optimizations",
+        "allow-expensive-optimizations",
+        true,
+        Meaning::Code,
+    ),
+    ("Ofast-compile", "Ofc", true, Meaning::Code),
+    (
+        "optimize-float-atomics",
+        "opt-fp-atomics",
+        false,
+        Meaning::Code,
+    ),
+    (
+        "disable-optimizer-constants",
+        "disable-optimizer-consts",
+        false,
+        Meaning::Code,
+    ),
+    ("position-independent-code", "pic", true, Meaning::Code),
+    ("compile-only", "c", false, Meaning::Special),
+    ("device-debug", "g", false, Meaning::Special),
+    ("entry", "e", true, Meaning::Special),
+    ("extensible-whole-program", "ewp", false, Meaning::Special),
+    ("input-as-string", "ias", true, Meaning::Special),
+    ("options-file", "optf", true, Meaning::Special),
+    ("sanitize", "sanitize", true, Meaning::Special),
+    (
+        "preserve-relocs",
+        "preserve-relocs",
+        false,
+        Meaning::Special,
+    ),
+];
+
+/// A call that makes one cubin of one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The PTX file.
+    pub input: OsString,
+    /// The cubin; `elf.o` where none is named.
+    pub output: OsString,
+    /// The architecture; ptxas has a default.
+    pub gpu: Option<String>,
+    /// Line numbers are to be kept.
+    pub lineinfo: bool,
+    /// Options that change the code: a build of our own would be another one.
+    pub is_plain: bool,
+    is_special: bool,
+}
+
+impl Request {
+    /// Is what comes out a finished kernel that is to be fast?
+    pub fn can_be_improved(&self) -> bool {
+        !self.is_special
+    }
+
+    /// The input's name, for the log.
+    pub fn name(&self) -> String {
+        self.input.to_string_lossy().into_owned()
+    }
+}
+
+/// Is this only a question for the version?
+pub fn asks_for_version(args: &[OsString]) -> bool {
+    args.iter().any(|arg| arg == "--version" || arg == "-V")
+}
+
+/// Reads a command line; `None` if anything in it is not understood, or it has not exactly one input.
+pub fn parse(args: &[OsString]) -> Option<Request> {
+    let mut request = Request {
+        input: OsString::new(),
+        output: "elf.o".into(),
+        gpu: None,
+        lineinfo: false,
+        is_plain: true,
+        is_special: false,
+    };
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let Some((name, value)) = option(word) else {
+            // A second input, or a lone dash for standard input.
+            if !request.input.is_empty() || word == "-" || word.is_empty() {
+                return None;
+            }
+            request.input.clone_from(word);
+            continue;
+        };
+        let (long, _, takes_value, meaning) = name?;
+        let value = match (takes_value, value) {
+            (true, None) => Some(words.next()?.clone()),
+            (false, Some(_)) => return None,
+            (_, value) => value,
+        };
+        match meaning {
+            Meaning::Gpu => request.gpu = Some(value?.into_string().ok()?),
+            Meaning::Output => request.output = value?,
+            Meaning::Harmless => request.lineinfo |= *long == "generate-line-info",
+            Meaning::Special => request.is_special = true,
+            Meaning::Code => {
+                // The level that is the default anyway.
+                let is_default = *long == "opt-level" && value.as_deref() == Some(OsStr::new("3"));
+                request.is_plain &= is_default;
+            }
+        }
+    }
+    (!request.input.is_empty()).then_some(request)
+}
+
+type Known = &'static (&'static str, &'static str, bool, Meaning);
+
+/// The option that a word names (`None` in it: an unknown one) and the value within the word.
+fn option(word: &OsStr) -> Option<(Option<Known>, Option<OsString>)> {
+    let bytes = word.as_encoded_bytes();
+    if bytes.len() < 2 || bytes[0] != b'-' {
+        return None;
+    }
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let (name, value) = match text.split_once('=') {
+        Some((name, value)) => (name.to_owned(), Some(OsString::from(value))),
+        None => (text.clone(), None),
+    };
+    // A value that is no text would be changed by reading it so.
+    if word.to_str().is_none() {
+        return Some((None, None));
+    }
+    let known = match name.strip_prefix("--") {
+        Some(long) => OPTIONS.iter().find(|o| o.0 == long),
+        None => OPTIONS.iter().find(|o| o.1 == &name[1..]),
+    };
+    if known.is_some() {
+        return Some((known, value));
+    }
+    // -O3, -m64
+    let glued = OPTIONS.iter().find(|o| {
+        let digits = name.strip_prefix('-').and_then(|n| n.strip_prefix(o.1));
+        ["O", "m"].contains(&o.1)
+            && digits.is_some_and(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()))
+    });
+    let digits = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+    Some((glued, glued.map(|_| OsString::from(digits))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Option<Request> {
+        let words: Vec<OsString> = line.split_whitespace().map(Into::into).collect();
+        parse(&words)
+    }
+
+    #[test]
+    fn the_spellings_of_the_hosts() {
+        for line in [
+            // nvcc
+            "-arch=sm_90 -m64 in.ptx -o out.cubin",
+            "-arch=sm_90 -m64 --generate-line-info in.ptx -o out.cubin",
+            // clang
+            "-m64 -O3 --gpu-name sm_90 --output-file out.cubin in.ptx",
+            // Triton
+            "-lineinfo -v --gpu-name=sm_90 in.ptx -o out.cubin",
+            // XLA
+            "in.ptx -o out.cubin -arch=sm_90 --warn-on-spills -v",
+            // CUDA.jl
+            "--verbose --gpu-name sm_90 --output-file out.cubin in.ptx",
+        ] {
+            let found = read(line).expect(line);
+            assert_eq!(
+                (found.input.as_os_str(), found.output.as_os_str()),
+                ("in.ptx".as_ref(), "out.cubin".as_ref())
+            );
+            assert_eq!(found.gpu.as_deref(), Some("sm_90"));
+            assert!(found.is_plain && found.can_be_improved(), "{line}");
+            assert_eq!(found.lineinfo, line.contains("line"), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_changes_the_code_or_is_no_kernel() {
+        for line in [
+            "-O0",
+            "-O 1",
+            "--opt-level=2",
+            "--maxrregcount 32",
+            "-fmad=false",
+            "-dlcm ca",
+        ] {
+            let found = read(&format!("{line} in.ptx -o out.cubin")).expect(line);
+            assert!(!found.is_plain && found.can_be_improved(), "{line}");
+        }
+        for line in ["-c", "--compile-only", "-g", "-e k", "-ewp"] {
+            let found = read(&format!("{line} in.ptx -o out.cubin")).expect(line);
+            assert!(!found.can_be_improved(), "{line}");
+        }
+        assert_eq!(read("in.ptx").expect("an input").output, "elf.o");
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_guessed_at() {
+        for line in [
+            "--new-option in.ptx",
+            "-x in.ptx",
+            "a.ptx b.ptx",
+            "-",
+            "-o out",
+            "",
+            "--verbose=1 in.ptx",
+            "-o",
+        ] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+}

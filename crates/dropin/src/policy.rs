@@ -1,0 +1,158 @@
+//! What may be done, from the environment: a build system hands ptxas no arguments of ours.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use warpwright_winners::store::{Store, default_folder};
+
+use crate::DEFAULT_BUDGET;
+
+/// `off`, `recorded` or `safe`.
+pub const POLICY: &str = "WARPWRIGHT_PTXAS";
+/// Seconds for each kernel of a module.
+pub const BUDGET: &str = "WARPWRIGHT_PTXAS_BUDGET";
+/// A file to which a line is added for each module that was looked at.
+pub const LOG: &str = "WARPWRIGHT_PTXAS_LOG";
+/// The GPU that code is for, by name, where the architecture does not say enough.
+pub const GPU: &str = "WARPWRIGHT_GPU";
+
+/// What may take the place of ptxas's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// Nothing.
+    Off,
+    /// Winners of the store, which were measured and proved.
+    Recorded,
+    /// What the static model is sure of: no more spilling, and a tenth of the time promised.
+    Safe,
+}
+
+impl Policy {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Policy::Off => "off",
+            Policy::Recorded => "recorded",
+            Policy::Safe => "safe",
+        }
+    }
+}
+
+/// All of it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The policy. A name that is none is `off`: a slip must not fail builds, nor change them.
+    pub policy: Policy,
+    /// Time for one kernel.
+    pub budget: Duration,
+    /// Where notes go.
+    pub log: Option<PathBuf>,
+    /// The GPU's name.
+    pub gpu: Option<String>,
+    /// Where winners are.
+    pub store: Option<PathBuf>,
+}
+
+impl Settings {
+    /// From variables.
+    pub fn of(variable: &dyn Fn(&str) -> Option<OsString>) -> Settings {
+        let text = |name: &str| variable(name)?.into_string().ok().filter(|v| !v.is_empty());
+        let policy = match text(POLICY).as_deref() {
+            None | Some("recorded") => Policy::Recorded,
+            Some("safe") => Policy::Safe,
+            Some(_) => Policy::Off,
+        };
+        let seconds = text(BUDGET).and_then(|v| v.parse::<f64>().ok());
+        Settings {
+            policy,
+            budget: seconds
+                .and_then(|s| Duration::try_from_secs_f64(s).ok())
+                .unwrap_or(DEFAULT_BUDGET),
+            log: variable(LOG).filter(|v| !v.is_empty()).map(PathBuf::from),
+            gpu: text(GPU),
+            store: default_folder(variable),
+        }
+    }
+
+    /// The store of winners, if there is a place for one.
+    pub fn winners(&self) -> Option<Store> {
+        self.store.clone().map(Store::at)
+    }
+
+    /// What decides which code comes out, in a line: hosts keep builds by what `--version` prints.
+    pub fn stamp(&self) -> String {
+        let mut parts = format!(
+            "warpwright {} policy {} budget {:?} gpu {}",
+            env!("CARGO_PKG_VERSION"),
+            self.policy.name(),
+            self.budget,
+            self.gpu.as_deref().unwrap_or("any"),
+        );
+        if self.policy == Policy::Recorded {
+            let mut names: Vec<String> = self.store_listing().unwrap_or_default();
+            names.sort_unstable();
+            let digest = warpwright_winners::sha256(names.join("\n").as_bytes());
+            parts.push_str(&format!(" winners {}", &digest[..16]));
+        }
+        parts
+    }
+
+    /// Names, sizes and times of the store's files.
+    fn store_listing(&self) -> Option<Vec<String>> {
+        let entries = std::fs::read_dir(self.store.as_ref()?).ok()?.flatten();
+        let line = |entry: std::fs::DirEntry| {
+            let data = entry.metadata().ok()?;
+            let time = data
+                .modified()
+                .ok()?
+                .duration_since(std::time::UNIX_EPOCH)
+                .ok()?;
+            let name = entry.file_name();
+            Some(format!(
+                "{} {} {}",
+                name.to_string_lossy(),
+                data.len(),
+                time.as_nanos()
+            ))
+        };
+        Some(entries.filter_map(line).collect())
+    }
+
+    /// Adds a line to the log, in one write: several builds may share it.
+    pub fn note(&self, line: &str) {
+        let Some(path) = &self.log else { return };
+        let line = format!("{}\n", line.replace(|c: char| c.is_control(), " "));
+        let file = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(path);
+        if let Ok(mut file) = file {
+            let _ = file.write_all(line.as_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_switches_off_and_nothing_means_recorded() {
+        let with = |value: Option<&'static str>| {
+            let get = move |name: &str| value.filter(|_| name == POLICY).map(OsString::from);
+            Settings::of(&get).policy
+        };
+        assert_eq!(with(None), Policy::Recorded);
+        assert_eq!(with(Some("safe")), Policy::Safe);
+        assert_eq!(with(Some("sfae")), Policy::Off);
+        assert_eq!(with(Some("off")), Policy::Off);
+    }
+
+    #[test]
+    fn the_stamp_looks_like_no_version_of_ptxas() {
+        let settings = Settings::of(&|_| None);
+        assert!(!settings.stamp().contains(", V") && !settings.stamp().contains("release"));
+    }
+}

@@ -1,0 +1,143 @@
+//! Winners of the store in the place of what ptxas made.
+//!
+//! A winner is one kernel in a cubin of its own, for launches of one class, and ptxas does not know how its code
+//! will be launched. So a winner stands in only where none of that can matter: the module has this kernel and
+//! nothing else, all winners for it on the GPU are the same code, and that code asks no more of a launch than the
+//! original does (block size, shared memory).
+
+use std::collections::BTreeSet;
+
+use warpwright_sass::{Cubin, CubinError, Elf, ElfError, Kernel};
+use warpwright_target::{UnknownGpu, lookup};
+use warpwright_winners::{StoreError, Winner, identities, store};
+
+use crate::Better;
+use crate::messages::Facts;
+use crate::policy::Settings;
+
+/// Why no winner was looked for.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordedError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What ptxas wrote, or what was recorded.
+    #[error(transparent)]
+    Cubin(#[from] CubinError),
+    /// The same.
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    /// The GPU's name.
+    #[error("{0}")]
+    Gpu(#[from] UnknownGpu),
+    /// There is a winner, and it does not fit.
+    #[error("a winner is recorded, but {0}")]
+    Unfit(&'static str),
+}
+
+/// The winner for the one kernel of a cubin.
+///
+/// # Errors
+/// Why it is not used.
+pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Option<Better>, RecordedError> {
+    let Some(winners) = settings.winners() else {
+        return Ok(None);
+    };
+    let known = winners.keys()?;
+    if known.is_empty() {
+        return Ok(None);
+    }
+    let found = identities(cubin)?;
+    let mut recorded = found
+        .iter()
+        .filter(|k| known.contains(store::key(&k.digest)));
+    let Some(kernel) = recorded.next() else {
+        return Ok(None);
+    };
+    if found.len() != 1 {
+        return Err(RecordedError::Unfit("the module has other kernels, too"));
+    }
+    let named = settings.gpu.as_deref().map(lookup).transpose()?;
+    let is_meant = |winner: &Winner| match &named {
+        Some(gpu) => lookup(&winner.gpu).is_ok_and(|own| own == *gpu),
+        None => true,
+    };
+    let all = winners
+        .all()?
+        .into_iter()
+        .filter_map(|entry| entry.winner.ok());
+    let all: Vec<Winner> = all
+        .filter(|w| w.kernel == kernel.digest && is_meant(w))
+        .collect();
+    let gpus: BTreeSet<&str> = all.iter().map(|w| w.gpu.as_str()).collect();
+    let codes: BTreeSet<&[u8]> = all.iter().map(|w| w.cubin.as_slice()).collect();
+    let Some(winner) = all.first() else {
+        return Ok(None);
+    };
+    if gpus.len() > 1 {
+        return Err(RecordedError::Unfit(
+            "on several GPUs; WARPWRIGHT_GPU names one",
+        ));
+    }
+    if codes.len() > 1 {
+        return Err(RecordedError::Unfit("another one for other launches"));
+    }
+    let (old, new) = (Cubin::parse(cubin)?, Cubin::parse(&winner.cubin)?);
+    let (Some(before), Some(after)) = (old.kernel(&kernel.name), new.kernel(&winner.symbol)) else {
+        return Err(RecordedError::Unfit("its kernel is not in it"));
+    };
+    if old.sm != new.sm {
+        return Err(RecordedError::Unfit("it is for another architecture"));
+    }
+    if winner.symbol != kernel.name {
+        return Err(RecordedError::Unfit("its kernel has another name"));
+    }
+    asks_no_more(before, after)?;
+    if has_variables(cubin)? {
+        return Err(RecordedError::Unfit("the module has variables of its own"));
+    }
+    let gpu = match named {
+        Some(gpu) => gpu,
+        None => lookup(&format!("sm_{}", new.sm))?,
+    };
+    let resources = warpwright_driver::cubin::resources(after, &gpu);
+    Ok(Some(Better {
+        cubin: winner.cubin.clone(),
+        changed: vec![Facts {
+            kernel: kernel.name.clone(),
+            registers: resources.registers,
+            frame: resources.stack_bytes,
+            spills: (resources.spill_store_bytes, resources.spill_load_bytes),
+            shared: resources.shared_bytes,
+        }],
+        what: format!(
+            "{}: {} (recorded, {:.2} times as fast)",
+            kernel.name,
+            winner.recipe,
+            winner.speedup()
+        ),
+    }))
+}
+
+fn asks_no_more(before: &Kernel, after: &Kernel) -> Result<(), RecordedError> {
+    if after.max_threads != before.max_threads {
+        return Err(RecordedError::Unfit("it bounds its blocks otherwise"));
+    }
+    if after.shared_bytes > before.shared_bytes {
+        return Err(RecordedError::Unfit(
+            "it takes more shared memory, and launches are not known here",
+        ));
+    }
+    Ok(())
+}
+
+/// Variables that the host may look for by name.
+fn has_variables(cubin: &[u8]) -> Result<bool, RecordedError> {
+    let elf = Elf::parse(cubin)?;
+    let named = |name: &str| {
+        [".nv.global", ".nv.constant3", ".nv.constant4"]
+            .iter()
+            .any(|p| name.starts_with(p))
+    };
+    Ok(elf.sections.iter().any(|section| named(&section.name)))
+}
