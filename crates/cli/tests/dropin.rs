@@ -208,7 +208,9 @@ fn spills_that_moved_are_told_truly_and_proved() {
         bench.log()
     );
     assert!(!said.contains("Registers are spilled"), "{said}");
-    let frames = said.lines().filter(|line| line.contains("bytes stack frame"));
+    let frames = said
+        .lines()
+        .filter(|line| line.contains("bytes stack frame"));
     let nothing = "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
     let all_zero = frames.clone().all(|line| line == nothing);
     assert!(frames.count() >= 3 && all_zero, "{said}");

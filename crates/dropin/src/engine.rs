@@ -8,16 +8,17 @@
 //!
 //! Requires: the block size from the PTX itself, no dynamic shared memory, no option that changes the code.
 
-use warpwright_driver::build::{BuildError, Built, Workshop, mark_duplicates, read_back};
+use warpwright_driver::Resources;
+use warpwright_driver::build::{Bench, Built, Workshop, mark_duplicates, resources_of};
 use warpwright_driver::candidate::Candidate;
-use warpwright_driver::demote;
-use warpwright_driver::kernel::{block_of, uses_dynamic_shared};
-use warpwright_driver::realise::{Plan, RealiseError, realise};
-use warpwright_driver::recipe::{Decision, Recipe, Stage};
-use warpwright_driver::residency::{occupy, stairs};
+use warpwright_driver::opt::{
+    Chosen, DEFAULT_BUDGET, OptError, Proofs, Request as OptRequest, finish,
+};
+use warpwright_driver::proposal::Peers;
+use warpwright_driver::residency::occupy;
 use warpwright_driver::score::score_all;
-use warpwright_driver::{Resources, Setting, cubin};
-use warpwright_ptx::Module;
+use warpwright_pass::passes::{MaxNReg, SpillToShared, UsageLevel};
+use warpwright_pass::{Artifact, Fuel, Invalid, Level, Plan, Recipe, Scope, ScopeError};
 use warpwright_sass::{Cubin, CubinError, Elf};
 use warpwright_target::{UnknownGpu, lookup};
 use warpwright_toolkit::{BuildCache, ToolError, Toolkit};
@@ -41,39 +42,33 @@ pub enum EngineError {
     #[error("an option of the call changes the code")]
     Options,
     /// The PTX is none that we read.
-    #[error("the PTX is not understood")]
-    Ptx,
+    #[error("the PTX is not understood: {0}")]
+    Ptx(#[from] Box<Invalid>),
     /// Too many kernels.
     #[error("the module has {0} kernels")]
     Many(usize),
     /// The target.
-    #[error("{0}")]
+    #[error(transparent)]
     Gpu(#[from] UnknownGpu),
+    /// What the module says of its launches.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
     /// ptxas.
     #[error(transparent)]
     Tool(#[from] ToolError),
-    /// A candidate.
+    /// The whole module is not what its kernels promised one by one, or is not proved.
     #[error(transparent)]
-    Build(#[from] BuildError),
-    /// A module with several choices in it.
-    #[error(transparent)]
-    Realise(#[from] RealiseError),
+    Whole(#[from] OptError),
     /// What ptxas wrote.
     #[error(transparent)]
     Cubin(#[from] CubinError),
-    /// The whole module is not what its kernels promised one by one.
-    #[error("kernel `{0}` comes out otherwise in the whole module")]
-    Otherwise(String),
+    /// The result is no cubin, or a kernel is missing in it.
+    #[error("kernel `{0}` is missing in the result")]
+    Missing(String),
 }
 
-/// A choice for one kernel.
-struct Chosen<'a> {
-    kernel: &'a str,
-    recipe: Recipe,
-    setting: Setting<'a>,
-    registers: u32,
-    predicted: f64,
-}
+/// A choice for one kernel, with the share of the time that it promises.
+type Choice = (Chosen, f64);
 
 /// A better build of a module, if one is sure.
 ///
@@ -89,18 +84,9 @@ pub fn better(
     if !request.is_plain {
         return Err(EngineError::Options);
     }
-    let (module, problems) = Module::parse("ptx", ptx);
-    let is_good =
-        !problems.iter().any(|d| d.is_error()) && warpwright_ptx::verify::verify(&module).is_ok();
-    if !is_good {
-        return Err(EngineError::Ptx);
-    }
-    let kernels: Vec<_> = module.kernels().map(|(_, function)| function).collect();
-    if kernels.len() > MOST_KERNELS {
-        return Err(EngineError::Many(kernels.len()));
-    }
+    let module = Artifact::parse("ptx", ptx).map_err(Box::new)?;
     let arch = request.gpu.clone().unwrap_or_else(|| "sm_75".into());
-    let target = lookup(settings.gpu.as_deref().unwrap_or(&arch))?;
+    let gpu = lookup(settings.gpu.as_deref().unwrap_or(&arch))?;
     let cache = BuildCache::standard();
     let workshop = Workshop {
         toolkit,
@@ -108,194 +94,140 @@ pub fn better(
         arch: &arch,
         lineinfo: request.lineinfo,
     };
-    let default = Cubin::parse(made)?;
-    let mut chosen = Vec::new();
-    for function in &kernels {
-        let Some(code) = default.kernel(&function.name) else {
-            continue;
-        };
-        let Ok(block) = block_of(function, None, None) else {
-            continue;
-        };
-        if !block.is_given()
-            || function.opaque().is_some()
-            || uses_dynamic_shared(&module, function)
-        {
-            continue;
-        }
-        let setting = Setting {
-            gpu: &target,
-            block,
-            dynamic_smem: 0,
-        };
-        let untouched = Built {
-            candidate: Candidate {
-                resources: Some(cubin::resources(code, &target)),
-                ..Candidate::new(Recipe::default())
-            },
-            cubin: made.to_vec(),
-            kernel: Some(code.clone()),
-        };
-        let site = Kernel {
-            workshop: &workshop,
-            module: &module,
-            name: &function.name,
-            is_alone: kernels.len() == 1,
-            setting,
-        };
-        chosen.extend(site.choose(untouched)?);
+    let asked = OptRequest {
+        gpu: &gpu,
+        scope: Scope::default(),
+        peers: Peers::None,
+        ptx_only: false,
+        margin: 1.0 - SURE,
+        budget: DEFAULT_BUDGET,
+        proofs: Proofs::Choice,
+    };
+    let kernels = asked.scope.kernels(&module)?;
+    if kernels.len() > MOST_KERNELS {
+        return Err(EngineError::Many(kernels.len()));
     }
-    if chosen.is_empty() {
+    let default = Cubin::parse(made)?;
+    let mut choices: Vec<Choice> = Vec::new();
+    for kernel in &kernels {
+        let function = module
+            .as_module()
+            .and_then(|m| Some(&m.functions[m.function(kernel)?]));
+        let is_opaque = function.is_none_or(|f| f.opaque().is_some());
+        let setting = asked.scope.setting(&module, kernel, &gpu)?;
+        let is_known = setting.block.is_given() && setting.dynamic_smem.is_some();
+        if let (Some(code), true, false) = (default.kernel(kernel), is_known, is_opaque) {
+            let bench = Bench {
+                workshop: Some(&workshop),
+                start: &module,
+                kernel,
+                setting,
+                fuel: Fuel::default(),
+            };
+            let untouched = Built {
+                candidate: Candidate::built(Recipe::default(), resources_of(code, &gpu)),
+                run: None,
+                kernel: Some(code.clone()),
+            };
+            choices.extend(choose(&bench, untouched, kernels.len() == 1)?);
+        }
+    }
+    if choices.is_empty() {
         return Ok(None);
     }
-    whole(&workshop, &module, &chosen).map(Some)
-}
-
-struct Kernel<'a> {
-    workshop: &'a Workshop<'a>,
-    module: &'a Module,
-    name: &'a str,
-    is_alone: bool,
-    setting: Setting<'a>,
-}
-
-impl<'a> Kernel<'a> {
-    fn recipes(&self, default: &Resources) -> Vec<Recipe> {
-        let plain = Recipe::default();
-        let mut recipes = Vec::new();
-        let Setting {
-            gpu,
-            block,
-            dynamic_smem,
-        } = self.setting;
-        let stairs = stairs(gpu, &block, default.shared_bytes, dynamic_smem).unwrap_or_default();
-        let least = (f64::from(default.registers) * NEAR) as u32;
-        let steps = stairs.iter().map(|stair| stair.regs);
-        let step = steps
-            .filter(|&regs| regs < default.registers && regs >= least)
-            .max();
-        recipes.extend(step.map(|registers| plain.with(Decision::MaxRegisters { registers })));
-        if self.is_alone {
-            recipes.push(plain.with(Decision::RegisterUsageLevel { level: 10 }));
-        }
-        if default.spills() && demote::TRIED.contains(&gpu.arch.sm) {
-            recipes.push(plain.with(Decision::SpillToShared));
-        }
-        recipes
-    }
-
-    fn choose(&self, untouched: Built) -> Result<Option<Chosen<'a>>, EngineError> {
-        let default = untouched.candidate.resources.clone().unwrap_or_default();
-        let recipes = self.recipes(&default);
-        let mut built = vec![untouched];
-        built.extend(self.workshop.build_all(
-            self.module,
-            self.name,
-            &self.setting,
-            recipes,
-            &|_| {},
-        )?);
-        let Setting {
-            gpu,
-            block,
-            dynamic_smem,
-        } = self.setting;
-        for b in &mut built {
-            // What moved is no spill any more; ptxas's report is older than the move.
-            if let (Some(resources), Some(code)) = (&mut b.candidate.resources, &b.kernel)
-                && b.candidate.recipe.at(Stage::Finish).next().is_some()
-            {
-                *resources = cubin::resources(code, gpu);
-            }
-            occupy(gpu, &block, dynamic_smem, &mut b.candidate);
-        }
-        mark_duplicates(&mut built);
-        score_all(&self.setting, None, &mut built);
-        let candidates = built.iter().skip(1).map(|b| &b.candidate);
-        let sure = candidates.filter_map(|c| Some((c, promise(c, &default)?)));
-        let best = sure.min_by(|a, b| a.1.total_cmp(&b.1));
-        Ok(best.map(|(candidate, predicted)| Chosen {
-            kernel: self.name,
-            recipe: candidate.recipe.clone(),
-            setting: self.setting,
-            registers: candidate.resources.as_ref().map_or(0, |r| r.registers),
-            predicted,
-        }))
-    }
-}
-
-/// What a candidate promises, if that is sure.
-fn promise(candidate: &Candidate, default: &Resources) -> Option<f64> {
-    let found = candidate.resources.as_ref()?;
-    let spilled = |r: &Resources| r.spill_store_bytes + r.spill_load_bytes;
-    let is_clean = spilled(found) <= spilled(default) && found.stack_bytes <= default.stack_bytes;
-    let is_open = candidate.rejected.is_none()
-        && candidate.caution.is_none()
-        && candidate.same_code_as.is_none();
-    let predicted = candidate.score.as_ref()?.relative_time;
-    (is_clean && is_open && predicted <= SURE).then_some(predicted)
-}
-
-/// The module with all choices in it.
-fn whole(workshop: &Workshop, module: &Module, chosen: &[Chosen]) -> Result<Better, EngineError> {
-    let plan = |c: &Chosen| -> (String, Recipe) { (c.kernel.to_owned(), c.recipe.clone()) };
-    let named: Vec<(String, Recipe)> = chosen.iter().map(plan).collect();
-    let plans: Vec<Plan> = named
-        .iter()
-        .zip(chosen)
-        .map(|((kernel, recipe), c)| Plan {
-            kernel,
-            recipe,
-            setting: c.setting,
-        })
-        .collect();
-    let text = realise(module, &plans)?;
-    let level = plans.iter().find_map(|p| p.recipe.usage_level());
-    let mut build = workshop.assemble(&text, level)?;
+    let chosen: Vec<Chosen> = choices.iter().map(|(chosen, _)| chosen.clone()).collect();
+    let until = (Level::MachineCode, Fuel::default());
+    let done = finish(Some(&workshop), &module, &chosen, &asked, until)?;
+    let missing = |name: &str| EngineError::Missing(name.to_owned());
+    let bytes = done.artifact.as_cubin().ok_or_else(|| missing("*"))?;
+    let cubin = Cubin::parse(bytes)?;
     let (mut changed, mut what) = (Vec::new(), Vec::new());
-    for (plan, c) in plans.iter().zip(chosen) {
-        let built = read_back(plan, &build)?;
-        let reported = built.candidate.resources.clone();
-        let (Some(reported), Some(code)) = (reported, &built.kernel) else {
-            return Err(EngineError::Otherwise(c.kernel.to_owned()));
-        };
-        if reported.registers != c.registers {
-            return Err(EngineError::Otherwise(c.kernel.to_owned()));
-        }
-        let is_moved = plan.recipe.at(Stage::Finish).next().is_some();
-        let facts = match is_moved {
-            true => cubin::resources(code, plan.setting.gpu),
-            false => reported,
-        };
+    for (Chosen { plan, .. }, predicted) in &choices {
+        let kernel = plan.kernel.as_deref().unwrap_or_default();
+        let code = cubin.kernel(kernel).ok_or_else(|| missing(kernel))?;
+        let facts = resources_of(code, &gpu);
         // Functions within the kernel's code have moved with it.
-        if is_moved && facts.stack_bytes == 0 && !facts.spills() {
-            let parts = parts_of(&built.cubin, c.kernel).into_iter();
-            changed.extend(parts.map(|kernel| Facts {
-                kernel,
-                registers: 0,
-                frame: 0,
-                spills: (0, 0),
-                shared: 0,
-            }));
+        if facts.stack_bytes == 0 && !facts.spills() {
+            changed.extend(parts_of(bytes, kernel).into_iter().map(Facts::of_nothing));
         }
         changed.push(Facts {
-            kernel: c.kernel.to_owned(),
+            kernel: kernel.to_owned(),
             registers: facts.registers,
             frame: facts.stack_bytes,
             spills: (facts.spill_store_bytes, facts.spill_load_bytes),
             shared: facts.shared_bytes,
         });
         what.push(format!(
-            "{}: {} (predicted {:.2} of the time)",
-            c.kernel, c.recipe, c.predicted
+            "{kernel}: {} (predicted {predicted:.2} of the time)",
+            plan.recipe.label()
         ));
-        build.cubin = built.cubin;
     }
-    Ok(Better {
-        cubin: build.cubin,
+    Ok(Some(Better {
+        cubin: bytes.to_vec(),
         changed,
         what: what.join("; "),
-    })
+    }))
+}
+
+/// The few builds that could be sure.
+fn recipes(bench: &Bench, default: &Resources, is_alone: bool) -> Vec<Recipe> {
+    let plain = Recipe::default();
+    let stairs = bench
+        .setting
+        .stairs(default.shared_bytes)
+        .unwrap_or_default();
+    let least = (f64::from(default.registers) * NEAR) as u32;
+    let steps = stairs.iter().map(|stair| stair.regs);
+    let step = steps
+        .filter(|&regs| regs < default.registers && regs >= least)
+        .max();
+    let mut recipes: Vec<Recipe> = step
+        .map(|registers| plain.with(MaxNReg { registers }))
+        .into_iter()
+        .collect();
+    if is_alone {
+        recipes.push(plain.with(UsageLevel { level: 10 }));
+    }
+    if default.spills() {
+        recipes.push(plain.with(SpillToShared { blocks: None }));
+    }
+    recipes
+}
+
+fn choose(bench: &Bench, untouched: Built, is_alone: bool) -> Result<Option<Choice>, EngineError> {
+    let default = untouched.candidate.resources().cloned().unwrap_or_default();
+    let recipes = recipes(bench, &default, is_alone);
+    let mut built = vec![untouched];
+    built.extend(bench.build_all(recipes, &|_| None, &|_| {})?);
+    for b in &mut built {
+        // By the code and not by ptxas's report: what moved is no spill any more.
+        if let (Some(code), Some(figures)) = (&b.kernel, b.candidate.figures_mut()) {
+            figures.resources = resources_of(code, bench.setting.gpu);
+        }
+        occupy(&bench.setting, &mut b.candidate);
+    }
+    mark_duplicates(&mut built);
+    score_all(&bench.setting, None, &mut built);
+    let candidates = built.iter().skip(1).map(|b| &b.candidate);
+    let sure = candidates.filter_map(|c| Some((c, promise(c, &default)?)));
+    let best = sure.min_by(|a, b| a.1.total_cmp(&b.1));
+    Ok(best.map(|(candidate, predicted)| {
+        let plan = Plan {
+            kernel: Some(bench.kernel.to_owned()),
+            recipe: candidate.recipe.clone(),
+        };
+        let registers = candidate.resources().map(|r| r.registers);
+        (Chosen { plan, registers }, predicted)
+    }))
+}
+
+/// What a candidate promises, if that is sure.
+fn promise(candidate: &Candidate, default: &Resources) -> Option<f64> {
+    let found = candidate.resources()?;
+    let spilled = |r: &Resources| r.spill_store_bytes + r.spill_load_bytes;
+    let is_clean = spilled(found) <= spilled(default) && found.stack_bytes <= default.stack_bytes;
+    let predicted = candidate.score()?.relative_time;
+    (candidate.is_open() && is_clean && predicted <= SURE).then_some(predicted)
 }
 
 /// The functions that stand in the code of this kernel and of no other, by the names that ptxas prints: symbols are

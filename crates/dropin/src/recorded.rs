@@ -100,7 +100,7 @@ pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Option<Better>, Recor
         Some(gpu) => gpu,
         None => lookup(&format!("sm_{}", new.sm))?,
     };
-    let resources = warpwright_driver::cubin::resources(after, &gpu);
+    let resources = warpwright_driver::build::resources_of(after, &gpu);
     Ok(Some(Better {
         cubin: winner.cubin.clone(),
         changed: vec![Facts {
