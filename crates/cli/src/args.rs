@@ -1,6 +1,7 @@
 //! The command line's grammar (a contract: scripts rely on it, see docs/command-line.md).
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use warpwright_driver::opt::DEFAULT_BUDGET;
 
@@ -33,6 +34,12 @@ pub enum Command {
     Opt(OptArgs),
     /// The same, and the shortlist is measured on the local GPU
     Tune(TuneArgs),
+    /// Which kernels a program launches, how, and where its GPU time goes
+    Trace(TraceArgs),
+    /// Run a program with the winners of the store in place; nothing is compiled or measured
+    With(WithArgs),
+    /// The store of winners: list, show, remove, export, import
+    Db(DbArgs),
     /// Is kernel B a correct version of kernel A? Exit 0 proved, 1 refuted, 5 not decided
     Check(CheckArgs),
     /// Run a kernel in the PTX emulator (or --gpu on the device) and print or save its outputs
@@ -78,6 +85,7 @@ impl Command {
                 all.writes.extend(args.output.as_deref());
                 all.writes.extend(args.export.as_deref());
                 all.writes.extend(args.show.report.as_deref());
+                all.writes.extend(args.report_to.as_deref());
                 all.folders.extend(args.build_only.as_deref());
                 Some(&args.kernel)
             }
@@ -105,14 +113,39 @@ impl Command {
                 all.writes.push(&args.output);
                 None
             }
+            Command::Trace(args) => {
+                all.writes.extend(args.output.as_deref());
+                None
+            }
+            Command::Db(args) => {
+                match &args.action {
+                    DbAction::Export { output } => all.writes.push(output),
+                    DbAction::Import { file } => all.reads.push(file),
+                    _ => {}
+                }
+                None
+            }
             Command::Nvcc(_)
             | Command::Sass(_)
             | Command::Occupancy(_)
             | Command::Toolkit(_)
+            | Command::With(_)
             | Command::GpuWorker => None,
         };
         all.reads.extend(kernel.and_then(|k| k.launch.as_deref()));
+        all.reads.extend(kernel.and_then(|k| k.trace.as_deref()));
         all
+    }
+
+    /// Which kernel the command is about, if it takes that.
+    pub fn kernel_mut(&mut self) -> Option<&mut KernelArgs> {
+        match self {
+            Command::Explain(args) => Some(&mut args.kernel),
+            Command::Opt(args) => Some(&mut args.kernel),
+            Command::Tune(args) if !args.is_for_program() => Some(&mut args.kernel),
+            Command::Pass(args) => Some(&mut args.kernel),
+            _ => None,
+        }
     }
 }
 
@@ -137,6 +170,9 @@ pub struct KernelArgs {
     /// The named set of sizes of the launch description
     #[arg(long, value_name = "NAME")]
     pub size: Option<String>,
+    /// A trace (`warpwright trace -o`), in the place of a launch description
+    #[arg(long, value_name = "JSON", conflicts_with = "launch")]
+    pub trace: Option<PathBuf>,
 }
 
 /// What only concerns stencils.
@@ -278,13 +314,105 @@ pub struct TuneArgs {
     /// Add the measurements of a JSON file to the database, and stop
     #[arg(long, value_name = "JSON", conflicts_with = "file")]
     pub import: Option<PathBuf>,
+    /// The store of winners, for a program [default: WARPWRIGHT_DB, else the user's]
+    #[arg(long, value_name = "DIR")]
+    pub db: Option<PathBuf>,
+    /// Write what became of a program's kernels as JSON, and no table
+    #[arg(long, value_name = "JSON")]
+    pub report_to: Option<PathBuf>,
     #[command(flatten)]
     pub kernel: KernelArgs,
     #[command(flatten)]
     pub show: OutputArgs,
-    /// Arguments for nvcc
+    /// Arguments for nvcc; without FILE, a program and its arguments: its hot kernels are tuned inside it
     #[arg(last = true)]
     pub nvcc: Vec<String>,
+}
+
+impl TuneArgs {
+    /// Is a program to be tuned, not a file?
+    pub fn is_for_program(&self) -> bool {
+        let asks = self.measure_only.is_some() || self.export.is_some() || self.import.is_some();
+        self.file.is_none() && !self.nvcc.is_empty() && !asks
+    }
+
+    /// The program and its arguments.
+    pub fn program_words(&self) -> Vec<OsString> {
+        self.nvcc.iter().map(OsString::from).collect()
+    }
+}
+
+/// `warpwright trace`
+#[derive(Debug, Args)]
+pub struct TraceArgs {
+    /// Keep the trace, for --trace of other commands; its modules go to FILE.modules
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Rows of the table
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub rows: usize,
+    /// Print one JSON document on stdout, after what the program prints there
+    #[arg(long)]
+    pub json: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
+}
+
+/// `warpwright with`
+#[derive(Debug, Args)]
+pub struct WithArgs {
+    /// The store of winners [default: WARPWRIGHT_DB, else the user's]
+    #[arg(long, value_name = "DIR")]
+    pub db: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    pub program: Vec<OsString>,
+}
+
+/// `warpwright db`
+#[derive(Debug, Args)]
+pub struct DbArgs {
+    /// The store of winners [default: WARPWRIGHT_DB, else the user's]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub db: Option<PathBuf>,
+    /// What to do
+    #[command(subcommand)]
+    pub action: DbAction,
+}
+
+/// What to do with the store. KERNEL is the start of a digest, or a symbol.
+#[derive(Debug, Subcommand)]
+pub enum DbAction {
+    /// All winners
+    List {
+        /// Print one JSON document on stdout and nothing else there
+        #[arg(long)]
+        json: bool,
+    },
+    /// All that is known of a kernel's winners
+    Show {
+        /// Which
+        kernel: String,
+        /// Print one JSON document on stdout and nothing else there
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete a kernel's winners
+    Remove {
+        /// Which
+        kernel: String,
+    },
+    /// Write all winners into one file
+    Export {
+        /// Where to
+        output: PathBuf,
+    },
+    /// Add the winners of an exported file
+    Import {
+        /// The file
+        file: PathBuf,
+    },
 }
 
 /// How a kernel is run, for `run` and `check`.

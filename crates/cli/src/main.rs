@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(warpwright_gpu::worker_main(&words[1..]));
     }
-    let cli = Cli::parse();
+    let mut cli = Cli::parse();
     // A panic is our own mistake: it is reported as such, not as a Rust backtrace.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic
@@ -49,15 +49,18 @@ fn main() -> ExitCode {
             .map(|l| format!("{}:{}", l.file(), l.line()));
         *PANICKED.lock().unwrap_or_else(PoisonError::into_inner) = place;
     }));
-    // `tune` ends by itself when it is interrupted; everything else stops at once, but leaves neither
-    // compilers running nor temporary files.
-    if !matches!(cli.command, Command::Tune(_)) {
+    // `tune` ends by itself when it is interrupted, and `trace` and `with` when their program does; everything
+    // else stops at once, but leaves neither compilers running nor temporary files.
+    if !matches!(
+        cli.command,
+        Command::Tune(_) | Command::Trace(_) | Command::With(_)
+    ) {
         let _ = ctrlc::set_handler(|| {
             warpwright_toolkit::shut_down();
             std::process::exit(130)
         });
     }
-    match std::panic::catch_unwind(AssertUnwindSafe(|| run(&cli))) {
+    match std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut cli))) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(),
         Err(panic) => match panic_text(&*panic) {
@@ -76,8 +79,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: &Cli) -> Result<(), Failure> {
+fn run(cli: &mut Cli) -> Result<(), Failure> {
     cli.command.places().check()?;
+    if let Some(kernel) = cli.command.kernel_mut() {
+        *kernel = commands::inplace::document::apply(kernel)?;
+    }
+    let cli = &*cli;
     match &cli.command {
         Command::Check(args) => commands::check::run(cli, args),
         Command::Explain(args) => commands::explain::run(cli, args),
@@ -91,6 +98,9 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         Command::Sass(args) => commands::sass::run(cli, args),
         Command::GpuSelftest(args) => commands::selftest::run(args),
         Command::Tune(args) => commands::tune::run(cli, args),
+        Command::Trace(args) => commands::inplace::trace::run(args),
+        Command::With(args) => commands::inplace::with::run(cli, args),
+        Command::Db(args) => commands::inplace::db::run(args),
         // `main` hands the worker its arguments before they are parsed.
         Command::GpuWorker => Err(Failure::Internal("the worker was not started".into())),
     }

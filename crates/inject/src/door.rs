@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::abi::{Code, SUCCESS};
 use crate::driver;
+use crate::memory::gate;
 use crate::state::{Mode, mode};
 use crate::wrapped::SLOTS;
 
@@ -197,9 +198,13 @@ pub unsafe fn proc_address(
     let slot = of_name
         .filter(|s| s.per_thread == per_thread)
         .find(|s| ask(s.version) == real);
-    if let Some(slot) = slot {
+    let ours = match slot {
+        Some(slot) => Some(slot.hand_out(real)),
+        None => gate(name.to_bytes(), real),
+    };
+    if let Some(ours) = ours {
         // SAFETY: as above.
-        unsafe { *found = slot.hand_out(real) };
+        unsafe { *found = ours };
     }
 }
 

@@ -104,6 +104,8 @@ driver! {
     kernel_library = c"cuKernelGetLibrary" (library: Out, kernel: Handle);
     /// The function of a kernel in the current context.
     kernel_function = c"cuKernelGetFunction" (function: Out, kernel: Handle);
+    /// Loads a function now, not at its first launch.
+    function_load = c"cuFuncLoad" (function: Handle);
     /// A number about a function.
     function_attribute = c"cuFuncGetAttribute" (value: *mut c_int, attribute: c_int, function: Handle);
     /// A number about a kernel on a device.
@@ -115,6 +117,41 @@ driver! {
     /// Blocks per SM.
     occupancy = c"cuOccupancyMaxActiveBlocksPerMultiprocessor" (blocks: *mut c_int, function: Handle,
         threads: c_int, shared: usize);
+    /// Waits for everything in the context.
+    synchronize = c"cuCtxSynchronize" ();
+    /// Is a stream through?
+    stream_query = c"cuStreamQuery" (stream: Handle);
+    /// Frees an event.
+    event_destroy = c"cuEventDestroy_v2" (event: Handle);
+    /// Free and all memory, in bytes.
+    memory_info = c"cuMemGetInfo_v2" (free: *mut usize, all: *mut usize);
+    /// Device memory.
+    memory_alloc = c"cuMemAlloc_v2" (address: *mut u64, bytes: usize);
+    /// Frees it.
+    memory_free = c"cuMemFree_v2" (address: u64);
+    /// A copy within the device.
+    memory_copy = c"cuMemcpyDtoDAsync_v2" (to: u64, from: u64, bytes: usize, stream: Handle);
+    /// A copy to the device.
+    memory_from_host = c"cuMemcpyHtoD_v2" (to: u64, from: *const c_void, bytes: usize);
+    /// A copy to the host.
+    memory_to_host = c"cuMemcpyDtoH_v2" (to: *mut c_void, from: u64, bytes: usize);
+    /// A fact about an address.
+    pointer_attribute = c"cuPointerGetAttribute" (value: *mut c_void, attribute: c_int, address: u64);
+    /// A module of our own.
+    module_load = c"cuModuleLoadData" (module: Out, image: *const c_void);
+    /// A function of it.
+    module_function = c"cuModuleGetFunction" (function: Out, module: Handle, name: Text);
+    /// Unloads it.
+    module_unload = c"cuModuleUnload" (module: Handle);
+    /// A launch of our own.
+    launch_kernel = c"cuLaunchKernel" (function: Handle, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32,
+        shared: u32, stream: Handle, params: *mut *mut c_void, extra: *mut *mut c_void);
+    /// Place and size of a function's parameter.
+    function_parameter = c"cuFuncGetParamInfo" (function: Handle, index: usize, offset: *mut usize,
+        bytes: *mut usize);
+    /// Place and size of a kernel's parameter.
+    kernel_parameter = c"cuKernelGetParamInfo" (kernel: Handle, index: usize, offset: *mut usize,
+        bytes: *mut usize);
     /// Nodes of a graph.
     graph_nodes = c"cuGraphGetNodes" (graph: Handle, nodes: Out, count: *mut usize);
     /// Kind of a node.

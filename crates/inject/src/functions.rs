@@ -13,7 +13,7 @@ use warpwright_winners::{LaunchClass, Winner};
 
 use crate::abi::{Code, FUNCTION_REGISTERS, Handle, Out, SETTABLE, SUCCESS, Text};
 use crate::driver;
-use crate::modules::Module;
+use crate::modules::{Module, make_ready};
 use crate::notes::say;
 use crate::state::{Mode, State, guarded, mode, state};
 
@@ -266,7 +266,6 @@ impl Replacement {
 /// What is launched for a handle.
 pub struct Entry {
     winners: Arc<[Replacement]>,
-    kind: Kind,
     /// Devices on which the winners have the attributes that the program set on the original.
     agrees_on: AtomicU64,
 }
@@ -355,7 +354,12 @@ pub fn replacement(
     let device = driver::number(|n| unsafe { driver::context_device(n) })?;
     let bit = 1u64.checked_shl(device as u32)?;
     if entry.agrees_on.load(Ordering::Relaxed) & bit == 0 {
-        guarded(|| agree(handle, entry, device));
+        guarded(|| {
+            for winner in entry.winners.iter() {
+                make_ready(winner.kernel());
+                give_settings(handle, winner.kernel());
+            }
+        });
         entry.agrees_on.fetch_or(bit, Ordering::Relaxed);
     }
     Some(found)
@@ -370,7 +374,6 @@ fn find(handle: Handle) -> Option<&'static Entry> {
     });
     let entry = Entry {
         winners: winners.unwrap_or_default(),
-        kind: known.map_or(Kind::Function, |known| known.kind),
         agrees_on: AtomicU64::new(0),
     };
     let _lock = state();
@@ -413,18 +416,18 @@ fn attribute(handle: Handle, kind: Kind, attribute: c_int, device: c_int) -> Opt
     })
 }
 
-/// Gives the winners what the program set on the original.
-fn agree(handle: Handle, entry: &Entry, device: c_int) {
+/// Gives a kernel of ours what the program set on its own function.
+pub fn give_settings(from: Handle, kernel: Handle) {
+    // SAFETY: an output of the right type.
+    let device = driver::number(|n| unsafe { driver::context_device(n) });
+    let (Some(device), Some(known)) = (device, identify(from)) else {
+        return;
+    };
     for number in SETTABLE {
-        let Some(wanted) = attribute(handle, entry.kind, number, device) else {
-            continue;
-        };
-        for winner in entry.winners.iter() {
-            if attribute(winner.kernel(), Kind::Kernel, number, device) != Some(wanted) {
-                // A refusal shows in the launch, which then takes the original.
-                // SAFETY: a kernel that we loaded.
-                unsafe { driver::set_kernel_attribute(number, wanted, winner.kernel(), device) };
-            }
+        let wanted = attribute(from, known.kind, number, device);
+        if wanted.is_some() && attribute(kernel, Kind::Kernel, number, device) != wanted {
+            // SAFETY: a kernel that we loaded.
+            unsafe { driver::set_kernel_attribute(number, wanted.unwrap_or(0), kernel, device) };
         }
     }
 }

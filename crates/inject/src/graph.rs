@@ -11,7 +11,7 @@ use crate::abi::{
 };
 use crate::driver;
 use crate::functions::{Replacement, original, replacement};
-use crate::state::{Mode, guarded, mode, state};
+use crate::state::{Mode, guarded, mode, replacing, state};
 use crate::trace;
 
 fn class(node: &KernelNodeV1) -> Option<LaunchClass> {
@@ -24,7 +24,7 @@ fn winner(
     kernel: Handle,
     context: Handle,
 ) -> Option<(&'static Replacement, Handle)> {
-    if mode() != Mode::With {
+    if !replacing() {
         return None;
     }
     let handle = if node.function.is_null() {
@@ -232,7 +232,7 @@ pub unsafe fn get_v1(
     // SAFETY: the program's call; the driver has written the parameters.
     unsafe {
         let code = real(node, params);
-        if code == SUCCESS && mode() == Mode::With {
+        if code == SUCCESS && replacing() {
             guarded(|| restore(&mut (*params).function));
         }
         code
@@ -249,7 +249,7 @@ pub unsafe fn get(
     // SAFETY: as above.
     unsafe {
         let code = real(node, params);
-        if code == SUCCESS && mode() == Mode::With {
+        if code == SUCCESS && replacing() {
             guarded(|| {
                 restore(&mut (*params).node.function);
                 restore(&mut (*params).kernel);

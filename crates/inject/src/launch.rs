@@ -9,7 +9,7 @@ use crate::abi::{
 };
 use crate::functions::replacement;
 use crate::state::{Mode, mode};
-use crate::trace;
+use crate::{trace, trial};
 
 /// A launch, as far as we look at it.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,9 @@ pub struct Launch {
     pub cooperative: bool,
     /// Never the null stream.
     pub stream: Handle,
+    /// The parameters, in one of two ways.
+    pub params: Params,
+    pub extra: Params,
 }
 
 impl Launch {
@@ -37,7 +40,8 @@ fn go(launch: &Launch, call: impl Fn(Handle) -> Code) -> Code {
     match mode() {
         Mode::Off => call(launch.function),
         Mode::With => with(launch, call),
-        Mode::Trace => trace::launch(launch, call),
+        Mode::Trace => trace::launch(launch, || with(launch, &call)),
+        Mode::Try => trial::launch(launch, call),
     }
 }
 
@@ -62,7 +66,8 @@ fn with(launch: &Launch, call: impl Fn(Handle) -> Code) -> Code {
     }
 }
 
-type Params = *mut *mut c_void;
+/// Pointers to the parameters' values, or another way to pass them.
+pub type Params = *mut *mut c_void;
 
 /// `cuLaunchKernel`
 #[expect(clippy::too_many_arguments, reason = "the driver's signature")]
@@ -101,6 +106,8 @@ pub unsafe fn kernel(
         cluster: [0; 3],
         cooperative: false,
         stream: explicit(stream, per_thread),
+        params,
+        extra,
     };
     // SAFETY: the program's call, perhaps with a function of the same signature.
     go(&launch, |function| unsafe {
@@ -145,6 +152,8 @@ pub unsafe fn cooperative(
         cluster: [0; 3],
         cooperative: true,
         stream: explicit(stream, per_thread),
+        params,
+        extra: std::ptr::null_mut(),
     };
     // SAFETY: as for `kernel`.
     go(&launch, |function| unsafe {
@@ -181,6 +190,8 @@ pub unsafe fn kernel_ex(
         cluster,
         cooperative: find(ATTRIBUTE_COOPERATIVE).is_some_and(|value| value[0] as u32 != 0),
         stream: explicit(read.stream, per_thread),
+        params,
+        extra,
     };
     go(&launch, call)
 }

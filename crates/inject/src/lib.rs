@@ -5,9 +5,9 @@
 //!
 //! * `with`: [`modules`] compares each loaded kernel's digest with the store of winners; [`launch`] launches the
 //!   winner where block, dynamic shared memory, cluster and size of the grid are those of its proof.
-//! * `trace`: [`trace`] counts launches and times them with events.
-//! * `try`: [`trial`] runs candidates beside the original on the program's own data, compares all device memory
-//!   and puts it back.
+//! * `trace`: [`trace`] counts launches and times them with events; `trace+with` with the winners in place.
+//! * `try`: [`trial`] runs candidates beside the original on the program's own data, compares all device memory and
+//!   puts it back; [`memory`] knows that memory.
 //!
 //! The program's own modules stay loaded, whatever happens: a winner is a second module beside them and only
 //! the handle in the launch differs. On any doubt the call goes through untouched and the reason is written
@@ -22,8 +22,10 @@ mod driver;
 mod functions;
 mod graph;
 mod launch;
+mod memory;
 mod modules;
 mod notes;
 mod state;
 mod trace;
+mod trial;
 mod wrapped;

@@ -13,7 +13,7 @@ use crate::abi::{CAPABILITY, Code, Handle, Out, SUCCESS};
 use crate::driver::{self, Relaxed};
 use crate::functions::{self, Replacement};
 use crate::notes::{folder, note, say};
-use crate::state::{Mode, State, guarded, mode, state};
+use crate::state::{Mode, State, guarded, mode, replacing, state};
 
 /// A module whose code is known.
 #[derive(Debug)]
@@ -189,7 +189,7 @@ fn look(handle: Handle, image: Result<&[u8], &'static str>, library: bool) {
             digest: sha256(&code.cubin),
             kernels: kernels.collect(),
         };
-        if mode() == Mode::With {
+        if replacing() {
             bring_winners(&module, &gpu);
         }
         let code = Arc::new(module);
@@ -296,8 +296,23 @@ pub fn load_kernel(cubin: &[u8], symbol: &str) -> Result<Handle, (&'static str, 
     }
     // SAFETY: the library was just loaded.
     match unsafe { driver::library_kernel(&raw mut kernel, library, symbol.as_ptr()) } {
-        SUCCESS => Ok(kernel),
+        SUCCESS => {
+            make_ready(kernel);
+            Ok(kernel)
+        }
         code => Err(("cuLibraryGetKernel", code)),
+    }
+}
+
+/// Loads a kernel into the current context, if there is one: the first launch may be one that is captured, when
+/// nothing can be loaded.
+pub fn make_ready(kernel: Handle) {
+    let _relaxed = Relaxed::new();
+    // SAFETY: a kernel that we loaded.
+    unsafe {
+        if let Some(function) = driver::handle(|out| driver::kernel_function(out, kernel)) {
+            driver::function_load(function);
+        }
     }
 }
 
@@ -458,6 +473,9 @@ pub unsafe fn destroy_context(
     context: Handle,
 ) -> Code {
     forget(|modules| modules.loaded.retain(|_, loaded| loaded.library));
+    if mode() == Mode::Try {
+        guarded(|| state().memory.forget());
+    }
     // SAFETY: the program's call.
     unsafe { real(context) }
 }
@@ -469,6 +487,9 @@ pub unsafe fn reset_device(
     device: c_int,
 ) -> Code {
     forget(|modules| modules.loaded.retain(|_, loaded| loaded.library));
+    if mode() == Mode::Try {
+        guarded(|| state().memory.forget());
+    }
     // SAFETY: the program's call.
     unsafe { real(device) }
 }
@@ -483,8 +504,11 @@ fn forget(which: impl FnOnce(&mut Modules)) {
             modules,
             functions,
             trace,
+            plan,
+            ..
         } = &mut *state;
         trace.close();
+        plan.close();
         which(modules);
         functions.forget();
         crate::functions::forget_all();

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::functions::Functions;
+use crate::memory::Memory;
 use crate::modules::Modules;
 use crate::notes::say;
 use crate::trace::Trace;
+use crate::trial::Plan;
 
 /// What `WARPWRIGHT` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub enum Mode {
     With = 2,
     /// Launches are counted and timed.
     Trace = 4,
+    /// Candidates are tried.
+    Try = 8,
 }
 
 const UNKNOWN: u8 = 0;
@@ -30,15 +34,33 @@ pub fn mode() -> Mode {
     match MODE.load(Ordering::Relaxed) {
         2 => Mode::With,
         4 => Mode::Trace,
+        8 => Mode::Try,
         UNKNOWN => begin(),
         _ => Mode::Off,
     }
 }
 
+static REPLACING: AtomicBool = AtomicBool::new(false);
+
+/// Are winners put in place?
+pub fn replacing() -> bool {
+    match mode() {
+        Mode::With => true,
+        Mode::Trace => REPLACING.load(Ordering::Relaxed),
+        Mode::Off | Mode::Try => false,
+    }
+}
+
 fn begin() -> Mode {
+    let has_folder = crate::notes::folder().is_some();
     let mode = match std::env::var("WARPWRIGHT").as_deref() {
         Ok("with") => Mode::With,
-        Ok("trace") if crate::notes::folder().is_some() => Mode::Trace,
+        Ok("trace") if has_folder => Mode::Trace,
+        Ok("trace+with") if has_folder => {
+            REPLACING.store(true, Ordering::Relaxed);
+            Mode::Trace
+        }
+        Ok("try") if has_folder => Mode::Try,
         _ => Mode::Off,
     };
     MODE.store(mode as u8, Ordering::Relaxed);
@@ -70,6 +92,8 @@ pub struct State {
     pub modules: Modules,
     pub functions: Functions,
     pub trace: Trace,
+    pub memory: Memory,
+    pub plan: Plan,
 }
 
 static STATE: AtomicPtr<Mutex<State>> = AtomicPtr::new(std::ptr::null_mut());
@@ -78,7 +102,16 @@ static STATE: AtomicPtr<Mutex<State>> = AtomicPtr::new(std::ptr::null_mut());
 pub fn state() -> MutexGuard<'static, State> {
     let mut known = STATE.load(Ordering::Acquire);
     if known.is_null() {
-        let new = Box::into_raw(Box::default());
+        let plan = if mode() == Mode::Try {
+            Plan::read()
+        } else {
+            Plan::default()
+        };
+        let new = State {
+            plan,
+            ..State::default()
+        };
+        let new = Box::into_raw(Box::new(Mutex::new(new)));
         let set = STATE.compare_exchange(
             std::ptr::null_mut(),
             new,

@@ -12,7 +12,7 @@ use warpwright_winners::lines::{Launches, Note};
 
 use crate::abi::{Code, Handle, KernelNode, NOT_READY, SUCCESS};
 use crate::driver::{self, Relaxed};
-use crate::functions::identify;
+use crate::functions::{identify, original};
 use crate::launch::Launch;
 use crate::notes::rewrite;
 use crate::state::{State, guarded, state};
@@ -268,7 +268,7 @@ fn calibrate(stream: Handle) {
 }
 
 /// A launch of the program.
-pub fn launch(launch: &Launch, call: impl Fn(Handle) -> Code) -> Code {
+pub fn launch(launch: &Launch, call: impl FnOnce() -> Code) -> Code {
     let place = guarded(|| {
         let capturing = driver::is_capturing(launch.stream);
         let place = place(launch)?;
@@ -277,25 +277,28 @@ pub fn launch(launch: &Launch, call: impl Fn(Handle) -> Code) -> Code {
         }
         (!capturing).then_some(Timed::Launch(place))
     });
-    timed(launch.stream, || call(launch.function), place.flatten())
+    timed(launch.stream, call, place.flatten())
 }
 
 /// A graph became executable.
 pub fn graph(exec: Handle, nodes: &[KernelNode]) {
     let places = nodes.iter().filter_map(|node| {
         let function = node.node.function;
+        let function = if function.is_null() {
+            node.kernel
+        } else {
+            function
+        };
         place(&Launch {
-            function: if function.is_null() {
-                node.kernel
-            } else {
-                function
-            },
+            function: original(function).unwrap_or(function),
             grid: node.node.grid,
             block: node.node.block,
             shared: node.node.shared,
             cluster: [0; 3],
             cooperative: false,
             stream: std::ptr::null_mut(),
+            params: std::ptr::null_mut(),
+            extra: std::ptr::null_mut(),
         })
     });
     let places = places.collect();

@@ -7,9 +7,11 @@ use std::sync::atomic::AtomicPtr;
 use crate::abi::{Code, Handle, LaunchConfig, NOT_FOUND, Out, Text};
 use crate::door::{self, Slot};
 use crate::state::Mode;
-use crate::{functions, graph, launch, modules};
+use crate::{functions, graph, launch, memory, modules};
 
-const ALL: u8 = Mode::With as u8 | Mode::Trace as u8;
+const ALL: u8 = Mode::With as u8 | Mode::Trace as u8 | Mode::Try as u8;
+const PUT: u8 = Mode::With as u8 | Mode::Trace as u8;
+const TRY: u8 = Mode::Try as u8;
 const TRACE: u8 = Mode::Trace as u8;
 const LEGACY: bool = false;
 const THREAD: bool = true;
@@ -116,26 +118,26 @@ wrapped! {
         (function: Handle, gx: c_uint, gy: c_uint, gz: c_uint, bx: c_uint, by: c_uint, bz: c_uint,
          shared: c_uint, stream: Handle, params: *mut *mut c_void);
 
-    cuGraphAddKernelNode c"cuGraphAddKernelNode" 10000 LEGACY ALL graph::add_v1,
+    cuGraphAddKernelNode c"cuGraphAddKernelNode" 10000 LEGACY PUT graph::add_v1,
         (node: Out, graph: Handle, after: *const Handle, count: usize, params: *const crate::abi::KernelNodeV1);
-    cuGraphAddKernelNode_v2 c"cuGraphAddKernelNode" 12000 LEGACY ALL graph::add,
+    cuGraphAddKernelNode_v2 c"cuGraphAddKernelNode" 12000 LEGACY PUT graph::add,
         (node: Out, graph: Handle, after: *const Handle, count: usize, params: *const crate::abi::KernelNode);
-    cuGraphAddNode c"cuGraphAddNode" 12020 LEGACY ALL graph::add_node,
+    cuGraphAddNode c"cuGraphAddNode" 12020 LEGACY PUT graph::add_node,
         (node: Out, graph: Handle, after: *const Handle, count: usize, params: *mut crate::abi::GraphNode);
-    cuGraphAddNode_v2 c"cuGraphAddNode" 12030 LEGACY ALL graph::add_node_v2,
+    cuGraphAddNode_v2 c"cuGraphAddNode" 12030 LEGACY PUT graph::add_node_v2,
         (node: Out, graph: Handle, after: *const Handle, edges: *const c_void, count: usize,
          params: *mut crate::abi::GraphNode);
-    cuGraphKernelNodeSetParams c"cuGraphKernelNodeSetParams" 10000 LEGACY ALL graph::set_v1,
+    cuGraphKernelNodeSetParams c"cuGraphKernelNodeSetParams" 10000 LEGACY PUT graph::set_v1,
         (node: Handle, params: *const crate::abi::KernelNodeV1);
-    cuGraphKernelNodeSetParams_v2 c"cuGraphKernelNodeSetParams" 12000 LEGACY ALL graph::set,
+    cuGraphKernelNodeSetParams_v2 c"cuGraphKernelNodeSetParams" 12000 LEGACY PUT graph::set,
         (node: Handle, params: *const crate::abi::KernelNode);
-    cuGraphExecKernelNodeSetParams c"cuGraphExecKernelNodeSetParams" 10010 LEGACY ALL graph::set_exec_v1,
+    cuGraphExecKernelNodeSetParams c"cuGraphExecKernelNodeSetParams" 10010 LEGACY PUT graph::set_exec_v1,
         (exec: Handle, node: Handle, params: *const crate::abi::KernelNodeV1);
-    cuGraphExecKernelNodeSetParams_v2 c"cuGraphExecKernelNodeSetParams" 12000 LEGACY ALL graph::set_exec,
+    cuGraphExecKernelNodeSetParams_v2 c"cuGraphExecKernelNodeSetParams" 12000 LEGACY PUT graph::set_exec,
         (exec: Handle, node: Handle, params: *const crate::abi::KernelNode);
-    cuGraphKernelNodeGetParams c"cuGraphKernelNodeGetParams" 10000 LEGACY ALL graph::get_v1,
+    cuGraphKernelNodeGetParams c"cuGraphKernelNodeGetParams" 10000 LEGACY PUT graph::get_v1,
         (node: Handle, params: *mut crate::abi::KernelNodeV1);
-    cuGraphKernelNodeGetParams_v2 c"cuGraphKernelNodeGetParams" 12000 LEGACY ALL graph::get,
+    cuGraphKernelNodeGetParams_v2 c"cuGraphKernelNodeGetParams" 12000 LEGACY PUT graph::get,
         (node: Handle, params: *mut crate::abi::KernelNode);
 
     cuGraphInstantiate_v2 c"cuGraphInstantiate" 11000 LEGACY TRACE graph::instantiate_v2,
@@ -152,4 +154,29 @@ wrapped! {
         (exec: Handle, stream: Handle);
     cuGraphExecDestroy c"cuGraphExecDestroy" 10000 LEGACY TRACE graph::destroy,
         (exec: Handle);
+
+    cuMemAlloc_v2 c"cuMemAlloc" 3020 LEGACY TRY memory::alloc,
+        (address: *mut u64, bytes: usize);
+    cuMemAllocPitch_v2 c"cuMemAllocPitch" 3020 LEGACY TRY memory::alloc_pitch,
+        (address: *mut u64, pitch: *mut usize, width: usize, height: usize, element: c_uint);
+    cuMemAllocManaged c"cuMemAllocManaged" 6000 LEGACY TRY memory::alloc_managed,
+        (address: *mut u64, bytes: usize, flags: c_uint);
+    cuMemAllocAsync c"cuMemAllocAsync" 11020 LEGACY TRY memory::alloc_async,
+        (address: *mut u64, bytes: usize, stream: Handle);
+    cuMemAllocAsync_ptsz c"cuMemAllocAsync" 11020 THREAD TRY memory::alloc_async,
+        (address: *mut u64, bytes: usize, stream: Handle);
+    cuMemAllocFromPoolAsync c"cuMemAllocFromPoolAsync" 11020 LEGACY TRY memory::alloc_pool,
+        (address: *mut u64, bytes: usize, pool: Handle, stream: Handle);
+    cuMemAllocFromPoolAsync_ptsz c"cuMemAllocFromPoolAsync" 11020 THREAD TRY memory::alloc_pool,
+        (address: *mut u64, bytes: usize, pool: Handle, stream: Handle);
+    cuMemFree_v2 c"cuMemFree" 3020 LEGACY TRY memory::free,
+        (address: u64);
+    cuMemFreeAsync c"cuMemFreeAsync" 11020 LEGACY TRY memory::free_async,
+        (address: u64, stream: Handle);
+    cuMemFreeAsync_ptsz c"cuMemFreeAsync" 11020 THREAD TRY memory::free_async,
+        (address: u64, stream: Handle);
+    cuMemMap c"cuMemMap" 10020 LEGACY TRY memory::map,
+        (address: u64, bytes: usize, offset: usize, memory: u64, flags: u64);
+    cuMemUnmap c"cuMemUnmap" 10020 LEGACY TRY memory::unmap,
+        (address: u64, bytes: usize);
 }

@@ -115,7 +115,10 @@ impl Winner {
         if version > VERSION {
             return Err(RecordError::Later(version));
         }
-        Ok((Winner::of_body(body)?, rest))
+        match version {
+            1 => Ok((Winner::of_body(body)?, rest)),
+            _ => Err(RecordError::Damaged),
+        }
     }
 
     fn of_body(body: &[u8]) -> Result<Winner, RecordError> {

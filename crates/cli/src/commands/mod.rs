@@ -3,6 +3,7 @@
 pub mod check;
 pub mod estimate;
 pub mod explain;
+pub mod inplace;
 pub mod nvcc;
 pub mod occupancy;
 pub mod opt;

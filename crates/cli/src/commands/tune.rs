@@ -71,9 +71,12 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     if let Some(root) = &args.measure_only {
         return measure_only(args, root);
     }
+    if args.is_for_program() {
+        return super::inplace::tune::run(cli, args);
+    }
     let Some(file) = &args.file else {
         return Err(Failure::Usage(
-            "FILE is wanted (or --measure-only, --export, --import)".into(),
+            "FILE is wanted (or `-- PROGRAM`, --measure-only, --export, --import)".into(),
         ));
     };
     let input = Input::read(file)?;

@@ -108,7 +108,15 @@ static Code load(struct module **out, const char *image) {
     if (*(const unsigned *)image == 0x466243b1) image = *(const char *const *)(image + 8);
     if (*(const unsigned *)image == 0xba55ed50) image += 16 + 64; /* the first entry of the container, not compressed */
     struct module *module = parse(image);
-    if (!module) { *out = calloc(1, sizeof **out); (*out)->image = strdup("ptx"); return 0; }
+    if (!module) { /* PTX: of our kernels it has one */
+        *out = module = calloc(1, sizeof *module);
+        module->image = strdup("ptx");
+        module->size = 3;
+        module->count = 1;
+        strcpy(module->functions[0].name, "ww_diff");
+        module->functions[0].module = module;
+        return 0;
+    }
     *out = module;
     return 0;
 }
@@ -186,6 +194,7 @@ Code cuMemAllocManaged(Pointer *address, size_t bytes, unsigned flags) { return 
 Code cuMemFree_v2(Pointer address) { return sticky; }
 Code cuMemFreeAsync(Pointer address, void *stream) { return sticky; }
 Code cuMemGetInfo_v2(size_t *unused, size_t *total) { *total = setting("FAKE_MEMORY", 1l << 30); *unused = *total - used; return sticky; }
+Code cuPointerGetAttribute(void *value, int attribute, Pointer address) { return INVALID_VALUE; }
 Code cuMemcpyHtoD_v2(Pointer to, const void *from, size_t bytes) { memcpy((void *)to, from, bytes); return sticky; }
 Code cuMemcpyDtoH_v2(void *to, Pointer from, size_t bytes) { memcpy(to, (void *)from, bytes); return sticky; }
 Code cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, size_t bytes, void *stream) { memcpy((void *)to, (void *)from, bytes); return sticky; }
@@ -194,6 +203,7 @@ Code cuMemsetD8Async(Pointer to, unsigned char byte, size_t bytes, void *stream)
 /* Launches. */
 static Code run(struct function *f, void **params) {
     struct module *module = f->module;
+    if (sticky) return sticky;
     if (says(module, "fake_refused")) return INVALID_VALUE;
     if (!strcmp(f->name, "ww_diff")) {
         const unsigned char *a = *(void **)params[0], *b = *(void **)params[1];
@@ -230,7 +240,7 @@ static Code launch(const char *flavour, struct function *f, const unsigned *grid
         return 0;
     }
     Code code = run(f, params);
-    if (!code) note("launch", f, grid[0], block[0], shared, flavour);
+    if (!code && strcmp(f->name, "ww_diff")) note("launch", f, grid[0], block[0], shared, flavour);
     return code;
 }
 #define THREE(a, b, c) (unsigned[]){a, b, c}

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use warpwright_toolkit::{BuildCache, PtxasJob, Toolkit};
-use warpwright_winners::lines::{Launches, Note, parse};
+use warpwright_winners::lines::{Launches, Note, Outcome, Planned, parse};
 use warpwright_winners::{LaunchClass, Store, Winner, identities};
 
 /// Programs, driver and cubins, made once.
@@ -83,8 +83,7 @@ fn workshop() -> Option<&'static Workshop> {
 /// The library as cargo builds it beside this test program.
 fn library() -> PathBuf {
     let own = std::env::current_exe().expect("own path");
-    let folder = own.ancestors().nth(2).expect("target folder");
-    let found = folder.join("libwarpwright_inject.so");
+    let found = own.with_file_name("libwarpwright_inject.so");
     assert!(found.exists(), "{} is missing", found.display());
     found
 }
@@ -145,6 +144,8 @@ struct Setup<'a> {
     cubin: Option<&'a Path>,
     variables: &'a [(&'a str, &'a str)],
     more: &'a [&'a str],
+    /// Candidates for launches of 256 threads, by name, tried at two of them.
+    plan: &'a [(&'a str, &'a [u8])],
 }
 
 impl Default for Setup<'_> {
@@ -157,6 +158,7 @@ impl Default for Setup<'_> {
             cubin: None,
             variables: &[],
             more: &[],
+            plan: &[],
         }
     }
 }
@@ -171,6 +173,22 @@ fn run(setup: &Setup) -> Run {
     };
     let (launches, log) = (folder.path().join("fake.log"), folder.path().join("log"));
     let original = workshop.dir.path().join("scale.cubin");
+    let target = winner(&[]);
+    let mut plan = String::new();
+    for (name, cubin) in setup.plan {
+        let file = format!("{name}.cubin");
+        std::fs::write(folder.path().join(&file), cubin).expect("written");
+        let planned = Planned {
+            kernel: target.kernel.clone(),
+            class: target.class,
+            at: [3, 9],
+            candidate: (*name).into(),
+            file,
+            symbol: "scale".into(),
+        };
+        plan.push_str(&planned.line());
+    }
+    std::fs::write(folder.path().join("plan"), plan).expect("written");
     let mut command = Command::new(workshop.dir.path().join(host));
     command
         .args([setup.door, setup.scenario])
@@ -568,8 +586,112 @@ fn programs_without_the_driver_see_nothing() {
     }
 }
 
+/// A run with candidates, and the same without the library.
+fn tried(plan: &[(&str, &[u8])], more: &[(&str, &str)]) -> (Run, Run) {
+    let variables = [&[("HOST_REPEAT", "10")], more].concat();
+    let plain = run(&Setup {
+        variables: &variables,
+        ..Setup::default()
+    });
+    let mode = "try";
+    let tried = run(&Setup {
+        mode,
+        plan,
+        variables: &variables,
+        ..Setup::default()
+    });
+    (plain, tried)
+}
+
+fn trials(run: &Run) -> Vec<warpwright_winners::lines::Trial> {
+    let notes = run.notes("trials").into_iter();
+    let found = notes.filter_map(|note| match note {
+        Note::Trial(trial) => Some(trial),
+        _ => None,
+    });
+    found.collect()
+}
+
+fn candidates_are_tried_and_change_nothing() {
+    let [fast, slow, wrong, refused] =
+        ["fake_fast", "fake_slow", "fake_wrong", "fake_refused"].map(variant);
+    let plan: [(&str, &[u8]); 4] = [
+        ("slow", &slow),
+        ("wrong", &wrong),
+        ("fast", &fast),
+        ("refused", &refused),
+    ];
+    let (plain, tried) = tried(&plan, &[]);
+    assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+    assert!(tried.output.status.success());
+    let all = trials(&tried);
+    let of = |name: &str, set: u32| {
+        let mut found = all.iter().filter(|t| t.candidate == name && t.set == set);
+        found.next().map(|t| t.outcome.clone())
+    };
+    let all_are = |outcome: Option<Outcome>, ns: u64| match outcome {
+        Some(Outcome::Same(times)) => times.len() >= 7 && times.iter().all(|t| t.abs_diff(ns) < 10),
+        _ => false,
+    };
+    for set in [1, 2] {
+        assert!(all_are(of("original", set), 100_000), "{all:?}");
+        assert!(all_are(of("fast", set), 50_000), "{all:?}");
+    }
+    assert!(all_are(of("slow", 1), 200_000) && of("slow", 2).is_none());
+    assert!(
+        matches!(of("wrong", 1), Some(Outcome::Differs(1..=4))),
+        "{all:?}"
+    );
+    assert_eq!(of("refused", 1), Some(Outcome::Failed(1)));
+    let marks = std::fs::read_dir(tried.folder.path()).expect("folder");
+    let marks = marks.filter(|f| {
+        let name = f.as_ref().expect("file").file_name();
+        name.to_string_lossy().starts_with("in-flight")
+    });
+    assert_eq!(marks.count(), 0);
+}
+
+/// A candidate after which the device is lost takes the program down, and its name is found.
+fn culprits_are_named() {
+    for name in ["fake_faults", "fake_hangs"] {
+        let bad = variant(name);
+        let (_, tried) = tried(&[("bad", &bad)], &[]);
+        assert!(!tried.output.status.success(), "{name}");
+        let files = std::fs::read_dir(tried.folder.path()).expect("folder");
+        let mark = files.map(|f| f.expect("file").path()).find(|path| {
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            name.starts_with("in-flight")
+        });
+        let text = std::fs::read_to_string(mark.expect("a mark")).expect("text");
+        assert!(text.trim_end().ends_with(" bad"), "{text}");
+    }
+}
+
+fn what_cannot_be_saved_is_refused() {
+    let fast = variant("fake_fast");
+    let (plain, tried) = tried(&[("fast", &fast)], &[("FAKE_MEMORY", "6000")]);
+    assert_eq!(plain.stdout(), tried.stdout());
+    assert!(trials(&tried).is_empty());
+    let refused = tried.notes("trials");
+    let is_named = |n: &Note| matches!(n, Note::Refused(_, why) if why.contains("cannot be saved"));
+    assert!(refused.iter().any(is_named), "{refused:?}");
+}
+
 fn main() {
-    let tests: [(&str, fn()); 11] = [
+    let tests: [(&str, fn()); 14] = [
+        (
+            "candidates_are_tried_and_change_nothing",
+            candidates_are_tried_and_change_nothing,
+        ),
+        ("culprits_are_named", culprits_are_named),
+        (
+            "what_cannot_be_saved_is_refused",
+            what_cannot_be_saved_is_refused,
+        ),
         (
             "winners_are_launched_through_every_door",
             winners_are_launched_through_every_door,

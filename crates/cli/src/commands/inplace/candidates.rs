@@ -1,0 +1,146 @@
+//! Candidates for a kernel of a running program. All that is taken from the pipeline is taken here.
+
+use warpwright_driver::build::Built;
+use warpwright_driver::candidate::Standing;
+use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request};
+use warpwright_driver::{Peers, Proofs};
+use warpwright_pass::{Artifact, Scope};
+use warpwright_target::Gpu;
+use warpwright_toolkit::{BuildCache, Toolkit};
+use warpwright_winners::LaunchClass;
+use warpwright_winners::digest::{identities, stands_alone};
+
+use crate::args::Cli;
+use crate::commands::opt::{explore_all, workshop};
+use crate::commands::pass::verified;
+use crate::failure::Failure;
+use crate::session::{parse, target};
+
+/// As many candidates of a kernel are tried, the best predicted first.
+const MOST: usize = 6;
+
+/// A version of a kernel that may stand in its place.
+pub struct Proposed {
+    /// A name without blanks, for the library and its notes.
+    pub name: String,
+    /// Its recipe.
+    pub recipe: String,
+    /// How it is known to compute the same.
+    pub proof: String,
+    /// Its code.
+    pub cubin: Vec<u8>,
+}
+
+/// The kernel that candidates are wanted for.
+pub struct Wanted<'a> {
+    /// The module's cubin.
+    pub cubin: &'a [u8],
+    /// The PTX that it was made of, if there is some.
+    pub ptx: Option<&'a str>,
+    /// The kernel's symbol.
+    pub kernel: &'a str,
+    /// Digest of its code.
+    pub digest: &'a str,
+    /// How it is launched.
+    pub class: LaunchClass,
+    /// Where.
+    pub gpu: &'a Gpu,
+}
+
+/// Candidates from the PTX, if there is some and a toolkit to build them with, and from the machine code. Only
+/// those that are proved and live by their parameters alone, as the original must.
+pub fn propose(
+    cli: &Cli,
+    wanted: &Wanted<'_>,
+    toolkit: Option<&Toolkit>,
+) -> Result<Vec<Proposed>, Failure> {
+    let mut found: Vec<(f64, Proposed)> = Vec::new();
+    let from_ptx = wanted.ptx.zip(toolkit).map(|(ptx, toolkit)| from_ptx(cli, wanted, ptx, toolkit));
+    let from_code = from_machine_code(cli, wanted);
+    for (what, built) in [("PTX", from_ptx), ("machine code", Some(from_code))] {
+        match built {
+            Some(Ok(built)) => take(&built, wanted, what, &mut found),
+            Some(Err(failure)) if cli.verbose > 0 => {
+                eprintln!("{}: no candidates from {what}", wanted.kernel);
+                let _ = failure.report();
+            }
+            _ => {}
+        }
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    found.truncate(MOST);
+    Ok(found.into_iter().map(|(_, proposed)| proposed).collect())
+}
+
+fn request<'a>(wanted: &Wanted<'a>, gpu: &'a Gpu) -> Request<'a> {
+    Request {
+        gpu,
+        scope: Scope {
+            gpu: Some(*gpu),
+            kernel: Some(wanted.kernel),
+            block: Some(wanted.class.block),
+            dynamic_smem: Some(wanted.class.dynamic_smem),
+            launch: None,
+        },
+        peers: Peers::None,
+        ptx_only: false,
+        margin: DEFAULT_MARGIN,
+        budget: DEFAULT_BUDGET,
+        proofs: Proofs::All,
+    }
+}
+
+fn from_ptx(
+    cli: &Cli,
+    wanted: &Wanted<'_>,
+    ptx: &str,
+    toolkit: &Toolkit,
+) -> Result<Vec<Built>, Failure> {
+    let module = parse(wanted.kernel, ptx)?;
+    let gpu = target(&module, Some(*wanted.gpu))?;
+    let artifact = verified(module)?;
+    let (arch, cache) = (gpu.target(), BuildCache::standard());
+    let workshop = workshop(toolkit, &cache, &arch, &artifact);
+    let request = request(wanted, &gpu);
+    let outcomes = explore_all(cli, Some(&workshop), &artifact, &request, &|_| Known::new())?;
+    Ok(outcomes.into_iter().flat_map(|outcome| outcome.built).collect())
+}
+
+fn from_machine_code(cli: &Cli, wanted: &Wanted<'_>) -> Result<Vec<Built>, Failure> {
+    let artifact = Artifact::cubin(wanted.cubin.to_vec());
+    let artifact = artifact.map_err(|error| Failure::input(error.to_string()))?;
+    let request = request(wanted, wanted.gpu);
+    let outcomes = explore_all(cli, None, &artifact, &request, &|_| Known::new())?;
+    Ok(outcomes.into_iter().flat_map(|outcome| outcome.built).collect())
+}
+
+fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, Proposed)>) {
+    for b in built {
+        let (Some(figures), Some(cubin)) = (b.candidate.figures(), b.cubin()) else {
+            continue;
+        };
+        let proof = match &figures.standing {
+            Standing::Proved(rung) => format!("{what}: {rung}"),
+            // Proved as well; what remains open, the program's own data decides.
+            Standing::UntilMeasured(caution) => format!("{what}, proved; measured, since {caution}"),
+            Standing::Open | Standing::SameCode(_) | Standing::Rejected(_) => continue,
+        };
+        let identity = identities(cubin).unwrap_or_default();
+        let own = identity.iter().find(|k| k.name == wanted.kernel);
+        let is_new = own.is_some_and(|k| k.digest != wanted.digest);
+        let is_known = found.iter().any(|(_, other)| other.cubin == cubin);
+        if !is_new || is_known || stands_alone(cubin, wanted.kernel).is_err() {
+            continue;
+        }
+        let recipe = b.candidate.name();
+        let name = format!("{}-{}", what.replace(' ', "-"), recipe.replace(char::is_whitespace, "-"));
+        let proposed = Proposed {
+            name,
+            recipe,
+            proof,
+            cubin: cubin.to_vec(),
+        };
+        let time = figures.score.as_ref().map_or(1.0, |score| score.relative_time);
+        found.push((time, proposed));
+    }
+}

@@ -1,0 +1,525 @@
+//! `warpwright tune -- PROGRAM ARGS`: the program runs once to see which kernels are hot (unless a trace says
+//! so), and once to try candidates for them inside it. If a candidate takes the program down, it runs again
+//! without that one.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use warpwright_gpu::stats::{median, order_statistic};
+use warpwright_target::{Gpu, lookup};
+use warpwright_winners::lines::{Note, Outcome, Planned, Trial};
+use warpwright_winners::{LaunchClass, Winner};
+
+use super::candidates::{Proposed, Wanted, propose};
+use super::db::store;
+use super::document::{Launched, Trace};
+use super::program::{command, exit_code, inject, notes, run as run_program};
+use super::trace::{look, read};
+use crate::args::{Cli, TuneArgs};
+use crate::commands::print_json;
+use crate::failure::Failure;
+use crate::session;
+use crate::table::Table;
+
+/// Kernels with less of the GPU time than this are left alone.
+const LEAST_SHARE: f64 = 0.01;
+/// Launches shorter than this are left alone: what could be gained is lost in the launch.
+const SHORTEST_NS: u64 = 3000;
+/// At most so many pairs of kernel and launch class.
+const MOST_TARGETS: usize = 16;
+/// A winner is faster by more than this: two copies of the same kernel differ by as much.
+const NOISE: f64 = 0.005;
+const CONFIDENCE: f64 = 0.95;
+/// The program is started again so often, each time without the candidate that took it down.
+const MOST_RUNS: usize = 9;
+
+/// A kernel in a launch class, and what is tried for it.
+struct Target {
+    launched: Launched,
+    digest: String,
+    class: LaunchClass,
+    proposed: Vec<Proposed>,
+    verdict: Verdict,
+}
+
+/// What came of it.
+enum Verdict {
+    /// A candidate won twice.
+    Won {
+        name: String,
+        original_ns: f64,
+        winner_ns: f64,
+    },
+    /// The original stays, for this reason.
+    Stays(String),
+}
+
+/// Runs the command.
+pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
+    let store = store(args.db.as_ref())?;
+    let folder =
+        tempfile::tempdir().map_err(|e| Failure::input(format!("no folder to work in: {e}")))?;
+    let seen = see(args, folder.path())?;
+    let Some(facts) = seen.trace.gpu.clone() else {
+        eprintln!("no launch was seen: there is nothing to tune");
+        return forward(&seen);
+    };
+    let gpu = lookup(&format!("sm_{}", facts.sm)).map_err(|e| Failure::input(e.to_string()))?;
+    let mut targets = targets(cli, args, &seen, &gpu)?;
+    let count: usize = targets.iter().map(|t| t.proposed.len()).sum();
+    let mut last = seen;
+    if count > 0 {
+        eprintln!(
+            "trying {count} candidates for {} kernels",
+            targets.iter().filter(|t| !t.proposed.is_empty()).count()
+        );
+        last = try_all(args, folder.path(), &mut targets, last)?;
+    }
+    for target in &targets {
+        if let Verdict::Won {
+            name,
+            original_ns,
+            winner_ns,
+        } = &target.verdict
+            && let Some(proposed) = target.proposed.iter().find(|p| p.name == *name)
+        {
+            store.put(&Winner {
+                kernel: target.digest.clone(),
+                gpu: facts.name.clone(),
+                class: target.class,
+                symbol: target.launched.kernel.clone(),
+                recipe: proposed.recipe.clone(),
+                proof: proposed.proof.clone(),
+                original_ns: *original_ns as u64,
+                winner_ns: *winner_ns as u64,
+                driver: facts.driver.to_string(),
+                date: warpwright_gpu::utc_now().chars().take(10).collect(),
+                cubin: proposed.cubin.clone(),
+            })?;
+        }
+    }
+    let document = document(&targets, &facts.name, &last.trace);
+    match &args.report_to {
+        Some(path) => {
+            let text = serde_json::to_string_pretty(&document)
+                .map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))?;
+            crate::input::write_atomically(path, text.as_bytes())?;
+        }
+        None if args.show.json => print_json(&document)?,
+        None => print(&document),
+    }
+    forward(&last)
+}
+
+/// One run of the program.
+struct Seen {
+    trace: Trace,
+    /// Folder with the modules.
+    modules: PathBuf,
+    stdout: Option<PathBuf>,
+    code: u8,
+}
+
+/// The program's standard output, once, and its exit code.
+fn forward(seen: &Seen) -> Result<(), Failure> {
+    if let Some(path) = &seen.stdout {
+        let mut file =
+            File::open(path).map_err(|e| Failure::input(format!("`{}`: {e}", path.display())))?;
+        std::io::copy(&mut file, &mut std::io::stdout())
+            .map_err(|e| Failure::input(format!("standard output: {e}")))?;
+    }
+    match seen.code {
+        0 => Ok(()),
+        code => Err(Failure::Quiet(code)),
+    }
+}
+
+/// The trace that was named, or a run of the program.
+fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
+    let program: &[OsString] = &args.program_words();
+    if let Some(path) = &args.kernel.trace {
+        let trace = Trace::read(path)?;
+        let modules = trace.modules_in.clone().map(PathBuf::from).ok_or_else(|| {
+            Failure::input(format!("`{}` was made without its modules", path.display()))
+        })?;
+        return Ok(Seen {
+            trace,
+            modules,
+            stdout: None,
+            code: 0,
+        });
+    }
+    let modules = folder.join("seen");
+    let stdout = folder.join("seen.out");
+    let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
+    fs::create_dir(&modules).map_err(failed)?;
+    let mut words = command(program)?;
+    look(&mut words, &modules)?;
+    let status = run_program(words, Some(File::create(&stdout).map_err(failed)?))?;
+    Ok(Seen {
+        trace: read(&modules, program)?,
+        modules,
+        stdout: Some(stdout),
+        code: exit_code(status),
+    })
+}
+
+/// The hot kernels with their candidates, or why there are none.
+fn targets(cli: &Cli, args: &TuneArgs, seen: &Seen, gpu: &Gpu) -> Result<Vec<Target>, Failure> {
+    let toolkit = session::toolkit(cli).ok();
+    let mut targets = Vec::new();
+    let wanted = |l: &&Launched| {
+        args.kernel
+            .kernel
+            .as_ref()
+            .is_none_or(|name| *name == l.kernel)
+    };
+    let hot = seen
+        .trace
+        .launches
+        .iter()
+        .filter(|l| l.share >= LEAST_SHARE)
+        .filter(wanted);
+    for launched in hot.take(MOST_TARGETS) {
+        let (Some(digest), Some(class)) = (launched.digest.clone(), launched.class()) else {
+            continue;
+        };
+        let each = launched.gpu_ns / (launched.launches + launched.in_graphs).max(1);
+        let refused = match &launched.tied {
+            Some(why) => Some(why.clone()),
+            None if launched.launches == 0 => Some("it is launched in graphs alone".into()),
+            None if each < SHORTEST_NS => Some(format!("its launches take {each} ns")),
+            None => None,
+        };
+        let proposed = match refused {
+            Some(_) => Vec::new(),
+            None => {
+                let module = launched.module.as_deref().unwrap_or_default();
+                let path = seen.modules.join(format!("{module}.cubin"));
+                let cubin = fs::read(&path).map_err(|e| {
+                    Failure::input(format!("cannot read `{}`: {e}", path.display()))
+                })?;
+                let ptx = fs::read_to_string(path.with_extension("ptx")).ok();
+                let wanted = Wanted {
+                    cubin: &cubin,
+                    ptx: ptx.as_deref(),
+                    kernel: &launched.kernel,
+                    digest: &digest,
+                    class,
+                    gpu,
+                };
+                propose(cli, &wanted, toolkit.as_ref())?
+            }
+        };
+        let none = "there is no candidate".to_owned();
+        targets.push(Target {
+            launched: launched.clone(),
+            digest,
+            class,
+            verdict: Verdict::Stays(match (refused, proposed.is_empty()) {
+                (Some(why), _) => why,
+                (None, true) => none,
+                (None, false) => "it was not launched again".into(),
+            }),
+            proposed,
+        });
+    }
+    Ok(targets)
+}
+
+/// Runs the program with the candidates until it ends by itself, and judges.
+fn try_all(
+    args: &TuneArgs,
+    folder: &Path,
+    targets: &mut [Target],
+    seen: Seen,
+) -> Result<Seen, Failure> {
+    let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
+    let mut crashed: Vec<(String, String)> = Vec::new();
+    for round in 0..MOST_RUNS {
+        let work = folder.join(format!("try-{round}"));
+        let stdout = folder.join(format!("try-{round}.out"));
+        fs::create_dir(&work).map_err(failed)?;
+        let mut plan = String::new();
+        for (number, target) in targets.iter().enumerate() {
+            let processes = u64::from(seen.trace.processes.max(1));
+            let launches = (target.launched.launches / processes).max(1);
+            for (index, proposed) in target.proposed.iter().enumerate() {
+                if crashed.contains(&(target.digest.clone(), proposed.name.clone())) {
+                    continue;
+                }
+                let file = format!("{number}-{index}.cubin");
+                fs::write(work.join(&file), &proposed.cubin).map_err(failed)?;
+                let planned = Planned {
+                    kernel: target.digest.clone(),
+                    class: target.class,
+                    at: [
+                        (launches - 1).min(launches / 3),
+                        (launches - 1).min(launches * 2 / 3),
+                    ],
+                    candidate: proposed.name.clone(),
+                    file,
+                    symbol: target.launched.kernel.clone(),
+                };
+                plan.push_str(&planned.line());
+            }
+        }
+        fs::write(work.join("plan"), plan).map_err(failed)?;
+        let mut program = command(&args.program_words())?;
+        inject(&mut program, "try")?;
+        program.env("WARPWRIGHT_DIR", &work);
+        if std::env::var_os("WARPWRIGHT_LOG").is_none() {
+            program.env("WARPWRIGHT_LOG", work.join("log"));
+        }
+        let status = run_program(program, Some(File::create(&stdout).map_err(failed)?))?;
+        let code = exit_code(status);
+        if let Some(culprit) = culprit(&work).filter(|_| code != seen.code) {
+            eprintln!(
+                "candidate {} of {} took the program down; it starts again without",
+                culprit.1,
+                name_of(targets, &culprit.0)
+            );
+            crashed.push(culprit);
+            continue;
+        }
+        if code != seen.code {
+            // Nothing that such a run found counts.
+            eprintln!(
+                "the program ended with {code} in the trial, with {} before: nothing is kept",
+                seen.code
+            );
+            return Ok(seen);
+        }
+        judge(targets, &notes(&work, "trials")?, &crashed);
+        let stdout = Some(stdout);
+        return Ok(Seen {
+            stdout,
+            code,
+            ..seen
+        });
+    }
+    eprintln!("too many candidates took the program down: nothing is kept");
+    Ok(seen)
+}
+
+fn name_of<'a>(targets: &'a [Target], digest: &str) -> &'a str {
+    let found = targets.iter().find(|t| t.digest == digest);
+    found.map_or("?", |t| &t.launched.name)
+}
+
+/// What was running when a process ended: kernel and candidate.
+fn culprit(work: &Path) -> Option<(String, String)> {
+    let entries = fs::read_dir(work).ok()?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+    paths.sort();
+    let mut marks = paths.iter().filter(|path| {
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+        name.is_some_and(|n| n.starts_with("in-flight-"))
+    });
+    marks.find_map(|path| {
+        let text = fs::read_to_string(path).ok()?;
+        let (kernel, candidate) = text.trim().split_once(' ')?;
+        (candidate != "original").then(|| (kernel.to_owned(), candidate.to_owned()))
+    })
+}
+
+/// Times of one set, original and candidates, by name.
+type Times<'a> = BTreeMap<&'a str, &'a [u64]>;
+
+fn judge(targets: &mut [Target], notes: &[Note], crashed: &[(String, String)]) {
+    for target in targets.iter_mut().filter(|t| !t.proposed.is_empty()) {
+        let of_target = |t: &&Trial| t.kernel == target.digest && t.class == target.class;
+        let trials = notes.iter().filter_map(|note| match note {
+            Note::Trial(trial) => Some(trial),
+            _ => None,
+        });
+        let trials: Vec<&Trial> = trials.filter(of_target).collect();
+        let times = |set: u32| -> Times {
+            let of_set = trials.iter().filter(|t| t.set == set);
+            let same = of_set.filter_map(|t| match &t.outcome {
+                Outcome::Same(times) => Some((&*t.candidate, &times[..])),
+                _ => None,
+            });
+            same.collect()
+        };
+        let (first, second) = (times(1), times(2));
+        let mut ranked: Vec<(&str, f64)> = first
+            .keys()
+            .filter(|name| **name != "original")
+            .filter_map(|name| Some((*name, ratio(&first, name)?.middle)))
+            .collect();
+        ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let is_bad = |name: &str| {
+            trials
+                .iter()
+                .any(|t| t.candidate == name && !matches!(t.outcome, Outcome::Same(_)))
+        };
+        // The best of the first set; whether it is faster, the second set decides.
+        let best = ranked
+            .first()
+            .map(|(name, _)| *name)
+            .filter(|name| !is_bad(name));
+        let found = best.and_then(|name| Some((name, ratio(&first, name)?, ratio(&second, name)?)));
+        target.verdict = match found {
+            Some((name, one, two)) if one.high < 1.0 - NOISE && two.high < 1.0 - NOISE => {
+                Verdict::Won {
+                    name: name.to_owned(),
+                    original_ns: middle(second.get("original")),
+                    winner_ns: middle(second.get(name)),
+                }
+            }
+            _ => Verdict::Stays(why(target, notes, &trials, crashed, &ranked)),
+        };
+    }
+}
+
+fn middle(times: Option<&&[u64]>) -> f64 {
+    let times: Vec<f64> = times
+        .map_or(&[][..], |t| t)
+        .iter()
+        .map(|&t| t as f64)
+        .collect();
+    median(&times).unwrap_or(0.0)
+}
+
+struct Ratio {
+    middle: f64,
+    high: f64,
+}
+
+/// Time over the original's, turn by turn, and the upper end of its median's interval.
+fn ratio(times: &Times, name: &str) -> Option<Ratio> {
+    let (own, original) = (times.get(name)?, times.get("original")?);
+    let pairs = own.iter().zip(*original);
+    let mut ratios: Vec<f64> = pairs.map(|(&a, &b)| a as f64 / b.max(1) as f64).collect();
+    ratios.sort_by(f64::total_cmp);
+    let (rank, coverage) = order_statistic(ratios.len(), CONFIDENCE)?;
+    let high = *ratios
+        .get(ratios.len() - rank)
+        .filter(|_| coverage >= CONFIDENCE)?;
+    let middle = median(&ratios)?;
+    Some(Ratio { middle, high })
+}
+
+fn why(
+    target: &Target,
+    notes: &[Note],
+    trials: &[&Trial],
+    crashed: &[(String, String)],
+    ranked: &[(&str, f64)],
+) -> String {
+    let mut reasons: Vec<String> = Vec::new();
+    if let Some((name, ratio)) = ranked.first() {
+        reasons.push(format!(
+            "best {name}: {ratio:.3} of its time, not surely less"
+        ));
+    }
+    for trial in trials {
+        match trial.outcome {
+            Outcome::Differs(bytes) => {
+                reasons.push(format!("{}: {bytes} bytes differ", trial.candidate))
+            }
+            Outcome::Failed(code) => reasons.push(format!("{}: error {code}", trial.candidate)),
+            Outcome::Same(_) => {}
+        }
+    }
+    let of_target = crashed
+        .iter()
+        .filter(|(digest, _)| *digest == target.digest);
+    reasons.extend(of_target.map(|(_, name)| format!("{name} took the program down")));
+    let refusals = notes.iter().filter_map(|note| match note {
+        Note::Refused(digest, why) if *digest == target.digest => Some(why.clone()),
+        _ => None,
+    });
+    reasons.extend(refusals);
+    reasons.dedup();
+    match reasons.is_empty() {
+        true => "it was not launched again".into(),
+        false => reasons.join("; "),
+    }
+}
+
+#[derive(Serialize)]
+struct Row {
+    kernel: String,
+    name: String,
+    digest: String,
+    class: String,
+    share: f64,
+    candidates: usize,
+    original_ns: Option<f64>,
+    winner_ns: Option<f64>,
+    winner: Option<String>,
+    stays: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    gpu: String,
+    program: Vec<String>,
+    date: String,
+    kernels: Vec<Row>,
+}
+
+fn document(targets: &[Target], gpu: &str, trace: &Trace) -> Document {
+    let rows = targets.iter().map(|target| {
+        let mut row = Row {
+            kernel: target.launched.kernel.clone(),
+            name: target.launched.name.clone(),
+            digest: target.digest.clone(),
+            class: target.class.to_string(),
+            share: target.launched.share,
+            candidates: target.proposed.len(),
+            original_ns: None,
+            winner_ns: None,
+            winner: None,
+            stays: None,
+        };
+        match &target.verdict {
+            Verdict::Won {
+                name,
+                original_ns,
+                winner_ns,
+            } => {
+                row.winner = Some(name.clone());
+                row.original_ns = Some(*original_ns);
+                row.winner_ns = Some(*winner_ns);
+            }
+            Verdict::Stays(why) => row.stays = Some(why.clone()),
+        }
+        row
+    });
+    Document {
+        schema: "warpwright.tune-in-place/1",
+        gpu: gpu.to_owned(),
+        program: trace.program.clone(),
+        date: warpwright_gpu::utc_now(),
+        kernels: rows.collect(),
+    }
+}
+
+/// The table goes to standard error: standard output is the program's.
+fn print(document: &Document) {
+    let mut table = Table::new(&["share", "µs", "was", "faster", "what", "kernel"]);
+    for row in &document.kernels {
+        let us = |ns: Option<f64>| ns.map_or("–".to_owned(), |ns| format!("{:.1}", ns * 1e-3));
+        let faster = row
+            .original_ns
+            .zip(row.winner_ns)
+            .map(|(a, b)| a / b.max(1.0));
+        let what = row.winner.as_ref().or(row.stays.as_ref());
+        table.row(vec![
+            format!("{:.1}%", row.share * 100.0),
+            us(row.winner_ns),
+            us(row.original_ns),
+            faster.map_or("–".to_owned(), |f| format!("{f:.3}×")),
+            what.cloned().unwrap_or_default(),
+            super::trace::shortened(&row.name),
+        ]);
+    }
+    eprint!("{}", table.render(0));
+}

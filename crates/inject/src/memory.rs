@@ -1,0 +1,333 @@
+//! The device memory of the program, as its allocations show it, and the gates in front of calls that change
+//! memory while a trial runs.
+
+use std::collections::BTreeMap;
+use std::ffi::c_uint;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use crate::abi::{Code, Handle, SUCCESS};
+use crate::state::{Mode, guarded, mode, state};
+
+/// What an address belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Memory of a device.
+    Device,
+    /// Memory that moves between host and device.
+    Managed,
+}
+
+/// Allocations by their first address: bytes and kind.
+#[derive(Default)]
+pub struct Memory {
+    blocks: BTreeMap<u64, (u64, Kind)>,
+}
+
+impl Memory {
+    /// The allocation that holds an address.
+    pub fn of(&self, address: u64) -> Option<Kind> {
+        let (start, (bytes, kind)) = self.blocks.range(..=address).next_back()?;
+        (address - start < *bytes).then_some(*kind)
+    }
+
+    /// All device memory: first address and bytes.
+    pub fn device(&self) -> Vec<(u64, u64)> {
+        let blocks = self.blocks.iter();
+        let device = blocks.filter(|(_, (_, kind))| *kind == Kind::Device);
+        device.map(|(start, (bytes, _))| (*start, *bytes)).collect()
+    }
+
+    /// Is there memory that no copy can stand for?
+    pub fn has_managed(&self) -> bool {
+        self.blocks.values().any(|(_, kind)| *kind == Kind::Managed)
+    }
+
+    /// A context is gone, and its memory.
+    pub fn forget(&mut self) {
+        self.blocks.clear();
+    }
+}
+
+/// Open while the program runs, closed while a trial does.
+static GATE: RwLock<()> = RwLock::new(());
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Held around each of the program's launches and frees.
+pub fn pass() -> RwLockReadGuard<'static, ()> {
+    GATE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Held by a trial. `None` if another thread's launch does not end in time.
+pub struct Closed(#[expect(dead_code, reason = "held")] RwLockWriteGuard<'static, ()>);
+
+impl Closed {
+    pub fn new(patience: Duration) -> Option<Closed> {
+        let begun = Instant::now();
+        loop {
+            match GATE.try_write() {
+                Ok(guard) => {
+                    CLOSED.store(true, Ordering::SeqCst);
+                    // Calls that passed the thin gates just before are in the driver by then.
+                    std::thread::sleep(Duration::from_millis(2));
+                    return Some(Closed(guard));
+                }
+                Err(_) if begun.elapsed() > patience => return None,
+                Err(_) => std::thread::sleep(Duration::from_micros(100)),
+            }
+        }
+    }
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        CLOSED.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Calls that change memory and that we know by their names alone.
+const THIN: [&[u8]; 6] = [
+    b"cuMemcpy",
+    b"cuMemset",
+    b"cuGraphLaunch",
+    b"cuMemPrefetch",
+    b"cuStreamWriteValue",
+    b"cuStreamBatchMemOp",
+];
+const GATES: usize = 128;
+
+static BEHIND: [AtomicPtr<std::ffi::c_void>; GATES] =
+    [const { AtomicPtr::new(std::ptr::null_mut()) }; GATES];
+
+/// A function in front of the driver's that waits while a trial runs, whatever its arguments are.
+pub fn gate(name: &[u8], real: *mut std::ffi::c_void) -> Option<*mut std::ffi::c_void> {
+    if mode() != Mode::Try || !THIN.iter().any(|start| name.starts_with(start)) {
+        return None;
+    }
+    for (place, ours) in BEHIND.iter().zip(thin::GATES) {
+        let null = std::ptr::null_mut();
+        let set = place.compare_exchange(null, real, Ordering::AcqRel, Ordering::Acquire);
+        if set.is_ok() || set == Err(real) {
+            return Some(*ours as *mut std::ffi::c_void);
+        }
+    }
+    None
+}
+
+extern "C" fn wait() {
+    while CLOSED.load(Ordering::SeqCst) {
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod thin {
+    use super::{BEHIND, CLOSED, wait};
+
+    /// Integer arguments are in registers and on the stack, where they stay.
+    #[unsafe(naked)]
+    unsafe extern "C" fn gate<const PLACE: usize>() {
+        std::arch::naked_asm!(
+            "cmp byte ptr [rip + {closed}], 0",
+            "je 2f",
+            "push rdi",
+            "push rsi",
+            "push rdx",
+            "push rcx",
+            "push r8",
+            "push r9",
+            "sub rsp, 8",
+            "call {wait}",
+            "add rsp, 8",
+            "pop r9",
+            "pop r8",
+            "pop rcx",
+            "pop rdx",
+            "pop rsi",
+            "pop rdi",
+            "2:",
+            "jmp qword ptr [rip + {behind} + {offset}]",
+            closed = sym CLOSED,
+            wait = sym wait,
+            behind = sym BEHIND,
+            offset = const PLACE * 8,
+        )
+    }
+
+    macro_rules! gates {
+        ($($tens:literal)*) => {
+            pub static GATES: &[unsafe extern "C" fn()] = &[$(
+                gate::<{ $tens * 8 }>, gate::<{ $tens * 8 + 1 }>, gate::<{ $tens * 8 + 2 }>,
+                gate::<{ $tens * 8 + 3 }>, gate::<{ $tens * 8 + 4 }>, gate::<{ $tens * 8 + 5 }>,
+                gate::<{ $tens * 8 + 6 }>, gate::<{ $tens * 8 + 7 }>
+            ),*];
+        };
+    }
+    gates!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod thin {
+    /// None: trials are refused where there are no gates.
+    pub static GATES: &[unsafe extern "C" fn()] = &[];
+}
+
+/// Can calls that change memory be held back?
+pub fn has_gates() -> bool {
+    !thin::GATES.is_empty()
+}
+
+fn allocated(code: Code, address: *const u64, bytes: u64, kind: Kind) -> Code {
+    if code == SUCCESS && mode() == Mode::Try && !address.is_null() {
+        // SAFETY: the driver has written it.
+        let address = unsafe { *address };
+        guarded(|| state().memory.blocks.insert(address, (bytes, kind)));
+    }
+    code
+}
+
+fn freed(address: u64) {
+    if mode() == Mode::Try {
+        guarded(|| state().memory.blocks.remove(&address));
+    }
+}
+
+/// `cuMemAlloc`
+pub unsafe fn alloc(
+    _: bool,
+    real: unsafe extern "C" fn(*mut u64, usize) -> Code,
+    address: *mut u64,
+    bytes: usize,
+) -> Code {
+    // SAFETY: the program's call.
+    allocated(
+        unsafe { real(address, bytes) },
+        address,
+        bytes as u64,
+        Kind::Device,
+    )
+}
+
+/// `cuMemAllocPitch`
+pub unsafe fn alloc_pitch(
+    _: bool,
+    real: unsafe extern "C" fn(*mut u64, *mut usize, usize, usize, c_uint) -> Code,
+    address: *mut u64,
+    pitch: *mut usize,
+    width: usize,
+    height: usize,
+    element: c_uint,
+) -> Code {
+    // SAFETY: the program's call; the driver has written the pitch if it succeeded.
+    unsafe {
+        let code = real(address, pitch, width, height, element);
+        let bytes = if code == SUCCESS { *pitch * height } else { 0 };
+        allocated(code, address, bytes as u64, Kind::Device)
+    }
+}
+
+/// `cuMemAllocAsync`
+pub unsafe fn alloc_async(
+    _: bool,
+    real: unsafe extern "C" fn(*mut u64, usize, Handle) -> Code,
+    address: *mut u64,
+    bytes: usize,
+    stream: Handle,
+) -> Code {
+    // SAFETY: the program's call.
+    allocated(
+        unsafe { real(address, bytes, stream) },
+        address,
+        bytes as u64,
+        Kind::Device,
+    )
+}
+
+/// `cuMemAllocFromPoolAsync`
+pub unsafe fn alloc_pool(
+    _: bool,
+    real: unsafe extern "C" fn(*mut u64, usize, Handle, Handle) -> Code,
+    address: *mut u64,
+    bytes: usize,
+    pool: Handle,
+    stream: Handle,
+) -> Code {
+    // SAFETY: the program's call.
+    let code = unsafe { real(address, bytes, pool, stream) };
+    allocated(code, address, bytes as u64, Kind::Device)
+}
+
+/// `cuMemAllocManaged`
+pub unsafe fn alloc_managed(
+    _: bool,
+    real: unsafe extern "C" fn(*mut u64, usize, c_uint) -> Code,
+    address: *mut u64,
+    bytes: usize,
+    flags: c_uint,
+) -> Code {
+    // SAFETY: the program's call.
+    allocated(
+        unsafe { real(address, bytes, flags) },
+        address,
+        bytes as u64,
+        Kind::Managed,
+    )
+}
+
+/// `cuMemFree`
+pub unsafe fn free(_: bool, real: unsafe extern "C" fn(u64) -> Code, address: u64) -> Code {
+    let _pass = pass();
+    freed(address);
+    // SAFETY: the program's call.
+    unsafe { real(address) }
+}
+
+/// `cuMemFreeAsync`
+pub unsafe fn free_async(
+    _: bool,
+    real: unsafe extern "C" fn(u64, Handle) -> Code,
+    address: u64,
+    stream: Handle,
+) -> Code {
+    let _pass = pass();
+    freed(address);
+    // SAFETY: the program's call.
+    unsafe { real(address, stream) }
+}
+
+/// `cuMemMap`
+pub unsafe fn map(
+    _: bool,
+    real: unsafe extern "C" fn(u64, usize, usize, u64, u64) -> Code,
+    address: u64,
+    bytes: usize,
+    offset: usize,
+    memory: u64,
+    flags: u64,
+) -> Code {
+    // SAFETY: the program's call.
+    let code = unsafe { real(address, bytes, offset, memory, flags) };
+    allocated(code, &raw const address, bytes as u64, Kind::Device)
+}
+
+/// `cuMemUnmap`: one call may end several mappings.
+pub unsafe fn unmap(
+    _: bool,
+    real: unsafe extern "C" fn(u64, usize) -> Code,
+    address: u64,
+    bytes: usize,
+) -> Code {
+    let _pass = pass();
+    if mode() == Mode::Try {
+        let gone = address..address.saturating_add(bytes as u64);
+        guarded(|| {
+            state()
+                .memory
+                .blocks
+                .retain(|start, _| !gone.contains(start))
+        });
+    }
+    // SAFETY: the program's call.
+    unsafe { real(address, bytes) }
+}

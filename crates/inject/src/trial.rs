@@ -1,0 +1,709 @@
+//! Trials: candidates beside the original, on the program's own data, at launches that the plan names.
+//!
+//! 1. Nothing else runs: other threads wait at the gates of [`crate::memory`], all streams are idle.
+//! 2. All device memory that the program has is copied (S). A kernel may write wherever a pointer leads that
+//!    it finds in memory; so either everything is saved or there is no trial.
+//! 3. The original runs; what differs from S is what it writes. That is copied (O) and put back, and the
+//!    original runs again: if it does not write the same bytes, bytes cannot judge candidates.
+//! 4. Each candidate runs on S; then all memory must be O where the original wrote and S elsewhere.
+//! 5. Original and candidates that agree are timed in turns, each launch on S.
+//! 6. S is put back, everything is freed, and the program's launch is made with the original.
+//!
+//! The name of what runs stands in a file, so that if it takes the program down, the command line knows the
+//! culprit and starts again without it. What a kernel writes to memory of the host cannot be seen here; a kernel
+//! with a pointer to such memory among its parameters is refused.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use warpwright_winners::LaunchClass;
+use warpwright_winners::lines::{Note, Outcome, Planned, Trial, parse_plan};
+
+use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
+use crate::driver;
+use crate::functions::{Kind as Handles, Known, give_settings, identify};
+use crate::launch::Launch;
+use crate::memory::{Closed, Kind, has_gates, pass};
+use crate::modules::load_kernel;
+use crate::notes::{folder, note, say};
+use crate::state::{guarded, stand_aside, state};
+
+/// The comparison of two pieces of memory, which the driver compiles.
+const HELPERS: &str = concat!(include_str!("../../gpu/src/helpers.ptx"), "\0");
+/// Memory is compared in pieces of so many bytes; what was written is known by piece.
+const PIECE: u64 = 4 << 20;
+/// Device memory that stays free.
+const SLACK: u64 = 256 << 20;
+/// Time for one set of turns, and bounds for the number of turns.
+const TIMING: Duration = Duration::from_millis(500);
+const TURNS: (u32, u32) = (7, 41);
+/// How long other work is waited for, and what a launch may take beyond ten times the original.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// A candidate may take so many times the original's time, beside the patience.
+const SLOWER: u32 = 10;
+/// The code for a launch that does not end, which is none of the driver's.
+const HANGS: Code = 9999;
+
+/// Kernels to be tried, by digest and class.
+#[derive(Default)]
+pub struct Plan {
+    targets: BTreeMap<(String, LaunchClass), Arc<Mutex<Target>>>,
+    by_handle: BTreeMap<(usize, LaunchClass), Option<Arc<Mutex<Target>>>>,
+}
+
+/// A kernel and its candidates.
+struct Target {
+    kernel: String,
+    class: LaunchClass,
+    /// Launches so far.
+    count: u64,
+    at: [u64; 2],
+    set: u32,
+    candidates: Vec<Candidate>,
+}
+
+struct Candidate {
+    planned: Planned,
+    kernel: Option<usize>,
+    /// Right and faster so far.
+    alive: bool,
+}
+
+impl Plan {
+    /// The plan in the folder.
+    pub fn read() -> Plan {
+        let text = folder().and_then(|folder| fs::read_to_string(folder.join("plan")).ok());
+        let mut targets: BTreeMap<_, Arc<Mutex<Target>>> = BTreeMap::new();
+        for planned in parse_plan(&text.unwrap_or_default()) {
+            let target = targets
+                .entry((planned.kernel.clone(), planned.class))
+                .or_insert_with(|| {
+                    Arc::new(Mutex::new(Target {
+                        kernel: planned.kernel.clone(),
+                        class: planned.class,
+                        count: 0,
+                        at: planned.at,
+                        set: 0,
+                        candidates: Vec::new(),
+                    }))
+                });
+            let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
+            target.candidates.push(Candidate {
+                planned,
+                kernel: None,
+                alive: true,
+            });
+        }
+        Plan {
+            targets,
+            by_handle: BTreeMap::new(),
+        }
+    }
+
+    /// Handles are about to lose their meaning.
+    pub fn close(&mut self) {
+        self.by_handle.clear();
+    }
+}
+
+fn target(launch: &Launch) -> Option<Arc<Mutex<Target>>> {
+    let class = launch.class()?;
+    let key = (launch.function as usize, class);
+    if let Some(known) = state().plan.by_handle.get(&key) {
+        return known.clone();
+    }
+    let known = identify(launch.function);
+    let mut state = state();
+    let found = known
+        .as_ref()
+        .and_then(Known::digest)
+        .and_then(|digest| state.plan.targets.get(&(digest.to_owned(), class)).cloned());
+    state.plan.by_handle.insert(key, found.clone());
+    found
+}
+
+/// A launch of the program.
+pub fn launch(launch: &Launch, call: impl Fn(Handle) -> Code) -> Code {
+    guarded(|| {
+        let Some(target) = target(launch) else { return };
+        // Another thread's trial of this kernel is under way: this launch is not it.
+        let Ok(mut target) = target.try_lock() else {
+            return;
+        };
+        let count = target.count;
+        target.count += 1;
+        let sets = target.at.iter().filter(|&&at| at == count).count();
+        for _ in 0..sets {
+            target.set += 1;
+            if let Err(why) = attempt(&mut target, launch, &call) {
+                note(
+                    "trials",
+                    &[Note::Refused(target.kernel.clone(), why.clone())],
+                );
+                say(&format!(
+                    "`{}` is not tried: {why}",
+                    target.candidates[0].planned.symbol
+                ));
+            }
+        }
+    });
+    let _pass = pass();
+    call(launch.function)
+}
+
+/// One set of turns.
+fn attempt(
+    target: &mut Target,
+    launch: &Launch,
+    call: &impl Fn(Handle) -> Code,
+) -> Result<(), String> {
+    if !target.candidates.iter().any(|c| c.alive) {
+        return Ok(());
+    }
+    if !has_gates() {
+        return Err("other threads cannot be held back on this processor".into());
+    }
+    if driver::is_capturing(launch.stream) {
+        return Err("the launch is captured into a graph".into());
+    }
+    check_parameters(launch)?;
+    let _relaxed = driver::Relaxed::new();
+    let _closed = Closed::new(PATIENCE).ok_or("another thread's launch does not end")?;
+    if wait(launch.stream, PATIENCE) != SUCCESS {
+        return Err("its stream does not come to rest".into());
+    }
+    // SAFETY: no arguments.
+    if unsafe { driver::synchronize() } != SUCCESS {
+        return Err("the context does not come to rest".into());
+    }
+    for candidate in target
+        .candidates
+        .iter_mut()
+        .filter(|c| c.alive && c.kernel.is_none())
+    {
+        bring(candidate, &target.kernel, target.class, launch);
+    }
+    let mut saved = Saved::new(launch.stream)?;
+    let result = turns(target, launch, call, &mut saved);
+    // Whatever happened: the program's memory is what it was.
+    let restored = saved.restore_all();
+    in_flight(None);
+    match (result, restored) {
+        (result, Ok(())) => result,
+        (_, Err(code)) => {
+            // The context is lost, with or without us: the program sees it at its next call.
+            stand_aside(&format!("a trial left the device unusable (error {code})"));
+            Ok(())
+        }
+    }
+}
+
+fn turns(
+    target: &mut Target,
+    launch: &Launch,
+    call: &impl Fn(Handle) -> Code,
+    saved: &mut Saved,
+) -> Result<(), String> {
+    let failed = |code: Code| format!("the original fails in the trial (error {code})");
+    let run = |function: Handle, limit: Duration| {
+        let begun = Instant::now();
+        match call(function) {
+            SUCCESS => (wait(launch.stream, limit), begun.elapsed()),
+            code => (code, begun.elapsed()),
+        }
+    };
+    in_flight(Some((target, "original")));
+    let (code, took) = run(launch.function, Duration::from_secs(60));
+    if code != SUCCESS {
+        return Err(failed(code));
+    }
+    saved.learn()?;
+    saved.restore().map_err(failed)?;
+    let (code, _) = run(launch.function, Duration::from_secs(60));
+    if code != SUCCESS {
+        return Err(failed(code));
+    }
+    if saved.differences().map_err(failed)? != 0 {
+        return Err("it does not write the same bytes twice".into());
+    }
+    let limit = took * SLOWER + PATIENCE;
+    let mut results: Vec<(String, Outcome)> = Vec::new();
+    let names: Vec<(usize, String, Option<usize>)> = target
+        .candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, c)| c.alive)
+        .map(|(i, c)| (i, c.planned.candidate.clone(), c.kernel))
+        .collect();
+    for (index, name, kernel) in names {
+        let Some(kernel) = kernel else { continue };
+        saved.restore().map_err(failed)?;
+        in_flight(Some((target, &name)));
+        let (code, _) = run(kernel as Handle, limit);
+        let outcome = match code {
+            SUCCESS => match saved.differences() {
+                Ok(0) => None,
+                Ok(bytes) => Some(Outcome::Differs(bytes)),
+                Err(code) => Some(Outcome::Failed(code)),
+            },
+            code => Some(Outcome::Failed(code)),
+        };
+        if let Some(outcome) = outcome {
+            target.candidates[index].alive = false;
+            let hangs = outcome == Outcome::Failed(HANGS);
+            let failed = matches!(outcome, Outcome::Failed(_));
+            let lost = hangs || failed && saved.restore_all().is_err();
+            note("trials", &[trial(target, &name, outcome)]);
+            if lost {
+                // Nothing more will run here. The command line starts the program again without this one.
+                say(&format!(
+                    "candidate {name} leaves the device unusable; the program ends here"
+                ));
+                std::process::abort();
+            }
+        }
+    }
+    in_flight(Some((target, "original")));
+    time(target, launch, call, saved, &mut results).map_err(failed)?;
+    let notes: Vec<Note> = results
+        .into_iter()
+        .map(|(name, o)| trial(target, &name, o))
+        .collect();
+    note("trials", &notes);
+    Ok(())
+}
+
+fn trial(target: &Target, candidate: &str, outcome: Outcome) -> Note {
+    Note::Trial(Trial {
+        kernel: target.kernel.clone(),
+        class: target.class,
+        candidate: candidate.to_owned(),
+        set: target.set,
+        outcome,
+    })
+}
+
+/// Original and candidates in turns, the order reversed every other time.
+fn time(
+    target: &mut Target,
+    launch: &Launch,
+    call: &impl Fn(Handle) -> Code,
+    saved: &mut Saved,
+    results: &mut Vec<(String, Outcome)>,
+) -> Result<(), Code> {
+    let mut runners = vec![(
+        "original".to_owned(),
+        launch.function as usize,
+        Vec::<u64>::new(),
+    )];
+    for candidate in target.candidates.iter().filter(|c| c.alive) {
+        if let Some(kernel) = candidate.kernel {
+            runners.push((candidate.planned.candidate.clone(), kernel, Vec::new()));
+        }
+    }
+    // SAFETY: outputs of the right types.
+    let event = || driver::handle(|out| unsafe { driver::event_create(out, 0) }).ok_or(NOT_READY);
+    let (begin, end) = (event()?, event()?);
+    let started = Instant::now();
+    for turn in 0..=TURNS.1 {
+        if turn > TURNS.0 && started.elapsed() > TIMING {
+            break;
+        }
+        let order: Vec<usize> = match turn % 2 {
+            0 => (0..runners.len()).collect(),
+            _ => (0..runners.len()).rev().collect(),
+        };
+        for index in order {
+            saved.restore()?;
+            // SAFETY: events of ours, the program's stream.
+            unsafe {
+                ok(driver::event_record(begin, launch.stream))?;
+                ok(call(runners[index].1 as Handle))?;
+                ok(driver::event_record(end, launch.stream))?;
+                ok(wait(launch.stream, Duration::from_secs(60)))?;
+                let mut milliseconds = 0f32;
+                ok(driver::event_elapsed(&raw mut milliseconds, begin, end))?;
+                // The first turn warms up.
+                if turn > 0 {
+                    runners[index].2.push((milliseconds * 1e6) as u64);
+                }
+            }
+        }
+    }
+    // SAFETY: events of ours that nothing waits for.
+    unsafe {
+        driver::event_destroy(begin);
+        driver::event_destroy(end);
+    }
+    let median = |times: &[u64]| {
+        let mut sorted = times.to_vec();
+        sorted.sort_unstable();
+        sorted.get(sorted.len() / 2).copied().unwrap_or(u64::MAX)
+    };
+    let original = median(&runners[0].2);
+    for candidate in &mut target.candidates {
+        let name = &candidate.planned.candidate;
+        let own = runners[1..].iter().find(|(n, ..)| n == name);
+        candidate.alive =
+            candidate.alive && own.is_some_and(|(_, _, times)| median(times) < original);
+    }
+    results.extend(
+        runners
+            .into_iter()
+            .map(|(name, _, times)| (name, Outcome::Same(times))),
+    );
+    Ok(())
+}
+
+fn ok(code: Code) -> Result<(), Code> {
+    if code == SUCCESS { Ok(()) } else { Err(code) }
+}
+
+/// Loads a candidate; one that cannot be loaded is out.
+fn bring(candidate: &mut Candidate, kernel: &str, class: LaunchClass, launch: &Launch) {
+    let planned = &candidate.planned;
+    let cubin = folder().and_then(|folder| fs::read(folder.join(&planned.file)).ok());
+    let loaded = cubin
+        .ok_or(("its file", 0))
+        .and_then(|cubin| load_kernel(&cubin, &planned.symbol));
+    match loaded {
+        Ok(handle) => {
+            give_settings(launch.function, handle);
+            candidate.kernel = Some(handle as usize);
+        }
+        Err((what, code)) => {
+            candidate.alive = false;
+            say(&format!(
+                "candidate {} cannot be loaded ({what}: error {code})",
+                planned.candidate
+            ));
+            let name = planned.candidate.clone();
+            let (kernel, outcome) = (kernel.to_owned(), Outcome::Failed(code));
+            note(
+                "trials",
+                &[Note::Trial(Trial {
+                    kernel,
+                    class,
+                    candidate: name,
+                    set: 1,
+                    outcome,
+                })],
+            );
+        }
+    }
+}
+
+/// Says what is about to run, in case that it is the last thing that this process does.
+fn in_flight(what: Option<(&Target, &str)>) {
+    let Some(path) =
+        folder().map(|folder: PathBuf| folder.join(format!("in-flight-{}", std::process::id())))
+    else {
+        return;
+    };
+    let _ = match what {
+        Some((target, name)) => fs::write(path, format!("{} {name}\n", target.kernel)),
+        None => fs::remove_file(path),
+    };
+}
+
+/// Waits for a stream without blocking in the driver.
+fn wait(stream: Handle, limit: Duration) -> Code {
+    let begun = Instant::now();
+    loop {
+        // SAFETY: the program's stream.
+        match unsafe { driver::stream_query(stream) } {
+            NOT_READY if begun.elapsed() > limit => return HANGS,
+            NOT_READY if begun.elapsed() > Duration::from_millis(2) => {
+                std::thread::sleep(Duration::from_micros(50));
+            }
+            NOT_READY => std::hint::spin_loop(),
+            code => return code,
+        }
+    }
+}
+
+/// Refuses kernels with parameters that lead to memory that cannot be saved.
+fn check_parameters(launch: &Launch) -> Result<(), String> {
+    for word in parameter_words(launch)? {
+        let known = state().memory.of(word);
+        match known {
+            Some(Kind::Device) => {}
+            Some(Kind::Managed) => return Err("a parameter points to managed memory".into()),
+            None if is_pointer(word) => {
+                return Err("a parameter points to memory of the host, or to memory that was not seen being allocated".into());
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_pointer(word: u64) -> bool {
+    const MEMORY_TYPE: i32 = 2;
+    let mut kind = 0u32;
+    // SAFETY: the output has the right type; any number may be asked about.
+    word != 0
+        && unsafe { driver::pointer_attribute((&raw mut kind).cast(), MEMORY_TYPE, word) }
+            == SUCCESS
+        && kind != 0
+}
+
+/// All aligned 64-bit words of the parameters.
+fn parameter_words(launch: &Launch) -> Result<Vec<u64>, String> {
+    let mut words = Vec::new();
+    let mut take = |at: *const u8, bytes: usize| {
+        for offset in (0..bytes / 8).map(|i| i * 8) {
+            // SAFETY: the parameter has that many bytes.
+            words.push(unsafe { at.add(offset).cast::<u64>().read_unaligned() });
+        }
+    };
+    if launch.params.is_null() && !launch.extra.is_null() {
+        // Pairs of a number (1: buffer, 2: pointer to its size) and a pointer, up to a zero.
+        let (mut buffer, mut bytes) = (std::ptr::null::<u8>(), 0usize);
+        // SAFETY: what the driver is to read.
+        unsafe {
+            let mut at = launch.extra;
+            while !(*at).is_null() {
+                match *at as usize {
+                    1 => buffer = (*at.add(1)).cast(),
+                    2 => bytes = *(*at.add(1)).cast::<usize>(),
+                    _ => return Err("its parameters are passed in an unknown way".into()),
+                }
+                at = at.add(2);
+            }
+        }
+        if !buffer.is_null() {
+            take(buffer, bytes);
+        }
+        return Ok(words);
+    }
+    let known = identify(launch.function).ok_or("the kernel is not known")?;
+    for index in 0.. {
+        let (mut offset, mut bytes) = (0usize, 0usize);
+        // SAFETY: outputs of the right types.
+        let code = unsafe {
+            let (offset, bytes) = (&raw mut offset, &raw mut bytes);
+            match known.kind {
+                Handles::Function => {
+                    driver::function_parameter(launch.function, index, offset, bytes)
+                }
+                Handles::Kernel => driver::kernel_parameter(launch.function, index, offset, bytes),
+            }
+        };
+        match code {
+            SUCCESS if launch.params.is_null() => return Err("its parameters are missing".into()),
+            // SAFETY: the kernel has such a parameter.
+            SUCCESS => unsafe { take((*launch.params.add(index)).cast(), bytes) },
+            crate::abi::NOT_FOUND => return Err("this driver does not describe parameters".into()),
+            _ => break,
+        }
+    }
+    Ok(words)
+}
+
+/// A piece of the program's memory with its copies.
+struct Piece {
+    program: u64,
+    bytes: u64,
+    /// Place in the copy of everything.
+    saved: u64,
+    /// Place in the copy of what the original wrote, once that is known.
+    expected: Option<u64>,
+}
+
+/// Copies of the program's device memory.
+struct Saved {
+    stream: Handle,
+    pieces: Vec<Piece>,
+    /// Device memory of ours.
+    own: Vec<u64>,
+    diff: Handle,
+    module: Handle,
+    result: u64,
+    blocks: u32,
+}
+
+impl Saved {
+    fn new(stream: Handle) -> Result<Saved, String> {
+        let blocks = {
+            let state = state();
+            if state.memory.has_managed() {
+                return Err("the program uses managed memory".into());
+            }
+            state.memory.device()
+        };
+        let total: u64 = blocks.iter().map(|(_, bytes)| bytes).sum();
+        let (mut free, mut all) = (0usize, 0usize);
+        // SAFETY: outputs of the right types.
+        unsafe { driver::memory_info(&raw mut free, &raw mut all) };
+        if total.saturating_add(SLACK.min(all as u64 / 16)) > free as u64 {
+            return Err(format!(
+                "{} MiB of device memory cannot be saved, {} MiB are free",
+                total >> 20,
+                free >> 20
+            ));
+        }
+        let no = |code: Code| format!("memory cannot be saved (error {code})");
+        let mut saved = Saved {
+            stream,
+            pieces: Vec::new(),
+            own: Vec::new(),
+            diff: std::ptr::null_mut(),
+            module: std::ptr::null_mut(),
+            result: 0,
+            blocks: 256,
+        };
+        // SAFETY: a text that ends in a zero; outputs of the right types.
+        unsafe {
+            ok(driver::module_load(
+                &raw mut saved.module,
+                HELPERS.as_ptr().cast(),
+            ))
+            .map_err(no)?;
+            let name = c"ww_diff".as_ptr();
+            ok(driver::module_function(
+                &raw mut saved.diff,
+                saved.module,
+                name,
+            ))
+            .map_err(no)?;
+        }
+        saved.result = saved.alloc(16).map_err(no)?;
+        for (program, bytes) in blocks {
+            let copy = saved.alloc(bytes).map_err(no)?;
+            for start in (0..bytes).step_by(PIECE as usize) {
+                saved.pieces.push(Piece {
+                    program: program + start,
+                    bytes: PIECE.min(bytes - start),
+                    saved: copy + start,
+                    expected: None,
+                });
+            }
+            saved.copy(copy, program, bytes).map_err(no)?;
+        }
+        ok(wait(stream, Duration::from_secs(60))).map_err(no)?;
+        Ok(saved)
+    }
+
+    fn alloc(&mut self, bytes: u64) -> Result<u64, Code> {
+        let mut address = 0;
+        // SAFETY: an output of the right type.
+        ok(unsafe { driver::memory_alloc(&raw mut address, bytes as usize) })?;
+        self.own.push(address);
+        Ok(address)
+    }
+
+    fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<(), Code> {
+        // SAFETY: both have that many bytes.
+        ok(unsafe { driver::memory_copy(to, from, bytes as usize, self.stream) })
+    }
+
+    /// Bytes that differ.
+    fn compare(&self, a: u64, b: u64, bytes: u64) -> Result<u64, Code> {
+        let initial = [0u64, u64::MAX];
+        let mut found = [0u64; 2];
+        let (mut a, mut b, mut bytes, mut result) = (a, b, bytes, self.result);
+        let mut params: [*mut c_void; 4] = [
+            (&raw mut a).cast(),
+            (&raw mut b).cast(),
+            (&raw mut bytes).cast(),
+            (&raw mut result).cast(),
+        ];
+        let null = std::ptr::null_mut();
+        // SAFETY: the kernel takes these four; the result has 16 bytes.
+        unsafe {
+            ok(driver::memory_from_host(
+                self.result,
+                initial.as_ptr().cast(),
+                16,
+            ))?;
+            ok(driver::launch_kernel(
+                self.diff,
+                self.blocks,
+                1,
+                1,
+                512,
+                1,
+                1,
+                0,
+                self.stream,
+                params.as_mut_ptr(),
+                null,
+            ))?;
+            ok(wait(self.stream, Duration::from_secs(60)))?;
+            ok(driver::memory_to_host(
+                found.as_mut_ptr().cast(),
+                self.result,
+                16,
+            ))?;
+        }
+        Ok(found[0])
+    }
+
+    /// Finds out what the original wrote and keeps it.
+    fn learn(&mut self) -> Result<(), String> {
+        let no = |code: Code| format!("what it writes cannot be kept (error {code})");
+        for index in 0..self.pieces.len() {
+            let Piece {
+                program,
+                bytes,
+                saved,
+                ..
+            } = self.pieces[index];
+            if self.compare(program, saved, bytes).map_err(no)? > 0 {
+                let kept = self.alloc(bytes).map_err(no)?;
+                self.pieces[index].expected = Some(kept);
+                self.copy(kept, program, bytes).map_err(no)?;
+            }
+        }
+        ok(wait(self.stream, Duration::from_secs(60))).map_err(no)
+    }
+
+    /// Bytes in which memory is not what the original left; pieces that it does not write are put back at once.
+    fn differences(&self) -> Result<u64, Code> {
+        let mut all = 0;
+        for piece in &self.pieces {
+            let expected = piece.expected.unwrap_or(piece.saved);
+            let found = self.compare(piece.program, expected, piece.bytes)?;
+            if found > 0 && piece.expected.is_none() {
+                self.copy(piece.program, piece.saved, piece.bytes)?;
+            }
+            all += found;
+        }
+        Ok(all)
+    }
+
+    /// What the original writes becomes what it was.
+    fn restore(&self) -> Result<(), Code> {
+        for piece in self.pieces.iter().filter(|piece| piece.expected.is_some()) {
+            self.copy(piece.program, piece.saved, piece.bytes)?;
+        }
+        Ok(())
+    }
+
+    /// All memory becomes what it was.
+    fn restore_all(&self) -> Result<(), Code> {
+        for piece in &self.pieces {
+            self.copy(piece.program, piece.saved, piece.bytes)?;
+        }
+        ok(wait(self.stream, Duration::from_secs(60)))
+    }
+}
+
+impl Drop for Saved {
+    fn drop(&mut self) {
+        // SAFETY: memory and module of ours, which nothing uses any more.
+        unsafe {
+            for &address in &self.own {
+                driver::memory_free(address);
+            }
+            if !self.module.is_null() {
+                driver::module_unload(self.module);
+            }
+        }
+    }
+}
