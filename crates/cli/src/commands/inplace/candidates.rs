@@ -55,7 +55,10 @@ pub fn propose(
     toolkit: Option<&Toolkit>,
 ) -> Result<Vec<Proposed>, Failure> {
     let mut found: Vec<(f64, Proposed)> = Vec::new();
-    let from_ptx = wanted.ptx.zip(toolkit).map(|(ptx, toolkit)| from_ptx(cli, wanted, ptx, toolkit));
+    let from_ptx = wanted
+        .ptx
+        .zip(toolkit)
+        .map(|(ptx, toolkit)| from_ptx(cli, wanted, ptx, toolkit));
     let from_code = from_machine_code(cli, wanted);
     for (what, built) in [("PTX", from_ptx), ("machine code", Some(from_code))] {
         match built {
@@ -103,7 +106,10 @@ fn from_ptx(
     let workshop = workshop(toolkit, &cache, &arch, &artifact);
     let request = request(wanted, &gpu);
     let outcomes = explore_all(cli, Some(&workshop), &artifact, &request, &|_| Known::new())?;
-    Ok(outcomes.into_iter().flat_map(|outcome| outcome.built).collect())
+    Ok(outcomes
+        .into_iter()
+        .flat_map(|outcome| outcome.built)
+        .collect())
 }
 
 fn from_machine_code(cli: &Cli, wanted: &Wanted<'_>) -> Result<Vec<Built>, Failure> {
@@ -111,7 +117,10 @@ fn from_machine_code(cli: &Cli, wanted: &Wanted<'_>) -> Result<Vec<Built>, Failu
     let artifact = artifact.map_err(|error| Failure::input(error.to_string()))?;
     let request = request(wanted, wanted.gpu);
     let outcomes = explore_all(cli, None, &artifact, &request, &|_| Known::new())?;
-    Ok(outcomes.into_iter().flat_map(|outcome| outcome.built).collect())
+    Ok(outcomes
+        .into_iter()
+        .flat_map(|outcome| outcome.built)
+        .collect())
 }
 
 fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, Proposed)>) {
@@ -122,7 +131,9 @@ fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, 
         let proof = match &figures.standing {
             Standing::Proved(rung) => format!("{what}: {rung}"),
             // Proved as well; what remains open, the program's own data decides.
-            Standing::UntilMeasured(caution) => format!("{what}, proved; measured, since {caution}"),
+            Standing::UntilMeasured(caution) => {
+                format!("{what}, proved; measured, since {caution}")
+            }
             Standing::Open | Standing::SameCode(_) | Standing::Rejected(_) => continue,
         };
         let identity = identities(cubin).unwrap_or_default();
@@ -133,14 +144,21 @@ fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, 
             continue;
         }
         let recipe = b.candidate.name();
-        let name = format!("{}-{}", what.replace(' ', "-"), recipe.replace(char::is_whitespace, "-"));
+        let name = format!(
+            "{}-{}",
+            what.replace(' ', "-"),
+            recipe.replace(char::is_whitespace, "-")
+        );
         let proposed = Proposed {
             name,
             recipe,
             proof,
             cubin: cubin.to_vec(),
         };
-        let time = figures.score.as_ref().map_or(1.0, |score| score.relative_time);
+        let time = figures
+            .score
+            .as_ref()
+            .map_or(1.0, |score| score.relative_time);
         found.push((time, proposed));
     }
 }
