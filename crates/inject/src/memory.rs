@@ -54,9 +54,15 @@ impl Memory {
 static GATE: RwLock<()> = RwLock::new(());
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Held around each of the program's launches and frees.
-pub fn pass() -> RwLockReadGuard<'static, ()> {
-    GATE.read().unwrap_or_else(PoisonError::into_inner)
+/// Held around each of the program's launches and frees; nothing is where there are no trials.
+pub fn pass() -> Option<RwLockReadGuard<'static, ()>> {
+    let guarded = mode() == Mode::Try;
+    guarded.then(|| GATE.read().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// For a forked child: the trial is the parent's.
+pub fn open() {
+    CLOSED.store(false, Ordering::SeqCst);
 }
 
 /// Held by a trial. `None` if another thread's launch does not end in time.

@@ -71,10 +71,6 @@ fn begin() -> Mode {
             std::panic::set_hook(Box::new(|_| {}));
             // SAFETY: the handlers take no arguments and live as long as this library, which is never unloaded.
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-            if mode == Mode::Trace {
-                // SAFETY: as above. It runs before what was registered earlier: the driver still answers.
-                unsafe { libc::atexit(at_exit) };
-            }
         }
     }
     mode
@@ -137,8 +133,21 @@ pub fn state() -> MutexGuard<'static, State> {
 extern "C" fn in_child() {
     STATE.store(std::ptr::null_mut(), Ordering::Release);
     crate::functions::forget_all();
-    if MODE.load(Ordering::Relaxed) != Mode::Off as u8 {
-        MODE.store(UNKNOWN, Ordering::Relaxed);
+    crate::memory::open();
+    // No trials: a lock may be held by a thread of the parent.
+    match mode() {
+        Mode::Off | Mode::Try => MODE.store(Mode::Off as u8, Ordering::Relaxed),
+        Mode::With | Mode::Trace => MODE.store(UNKNOWN, Ordering::Relaxed),
+    }
+}
+
+/// Has the trace finished when the program ends. What is registered last runs first, and the driver takes itself
+/// down in a handler that it registers when it is initialised: so this is for the first launch.
+pub fn finish_at_exit() {
+    static ONCE: AtomicBool = AtomicBool::new(false);
+    if !ONCE.swap(true, Ordering::Relaxed) {
+        // SAFETY: the handler takes no arguments, and this library is never unloaded.
+        unsafe { libc::atexit(at_exit) };
     }
 }
 

@@ -19,6 +19,8 @@ use crate::state::{State, guarded, state};
 
 /// Events that wait to be read, at most. Launches beyond are counted, not timed.
 const PENDING: usize = 4096;
+/// From so many on, each launch reads what is through: a program that ends in a hurry loses few.
+const EAGER: usize = 8;
 /// Kinds of launches that are kept apart, at most.
 const KINDS: usize = 16_384;
 /// How often the notes are written while the program runs.
@@ -213,6 +215,10 @@ fn timed(stream: Handle, call: impl FnOnce() -> Code, of: Option<Timed>) -> Code
             // SAFETY: as above.
             let recorded = unsafe { driver::event_record(events[1] as Handle, stream) };
             let mut state = state();
+            crate::state::finish_at_exit();
+            if state.trace.pending.len() > EAGER {
+                state.trace.read();
+            }
             if code == SUCCESS && recorded == SUCCESS {
                 state.trace.pending.push_back(Pending {
                     context,

@@ -4,7 +4,7 @@
 //! registers, local and shared memory, parameters and launch bounds. What does not: the kernel's name, its
 //! place in the module, symbol numbers, other kernels, line tables, the version of the tool that wrote it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use sha2::{Digest, Sha256};
 use warpwright_sass::elf::info::Attribute;
@@ -36,81 +36,160 @@ const LAUNCH_FACTS: [Attribute; 8] = [
     Attribute::MAX_CLUSTER_RANK,
 ];
 
-/// The kernels of a cubin.
+/// The kernels of a cubin, in the order of its symbols. The work is linear in the cubin's size: libraries load
+/// cubins with thousands of kernels.
 ///
 /// # Errors
 /// The bytes are no cubin.
 pub fn identities(cubin: &[u8]) -> Result<Vec<Identity>, ElfError> {
     let elf = Elf::parse(cubin)?;
     let symbols = elf.symbols()?;
-    let is_kernel = |k: &&KernelSections| symbols[k.symbol as usize].is_kernel();
-    let kernels = elf.kernels()?;
-    let kernels = kernels.iter().filter(is_kernel);
+    let parts = Parts::of(&elf)?;
+    let kernels = symbols.iter().enumerate().filter_map(|(index, symbol)| {
+        let text = elf.sections.get(usize::from(symbol.section))?;
+        let own = text.name.strip_prefix(".text.") == Some(&symbol.name);
+        (own && symbol.is_kernel()).then_some((index as u32, symbol, text))
+    });
     kernels
-        .map(|kernel| {
+        .map(|(index, symbol, text)| {
             Ok(Identity {
-                name: kernel.name.clone(),
-                digest: digest(&elf, kernel, &symbols)?,
-                registers: elf.registers(kernel)?,
+                name: symbol.name.clone(),
+                digest: parts.digest(&elf, (index, symbol), text, &symbols)?,
+                registers: parts.fact(Attribute::REGCOUNT, index),
             })
         })
         .collect()
 }
 
-fn digest(elf: &Elf, kernel: &KernelSections, symbols: &[Symbol]) -> Result<String, ElfError> {
-    let mut hash = Sha256::new();
-    let mut part = |name: &str, bytes: &[u8]| {
-        hash.update(name);
-        hash.update((bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    };
-    part("kernel 1", &elf.target().sm.to_le_bytes());
-    part("code", &elf.sections[kernel.text].data);
-    for (bank, section) in own_constants(elf, kernel) {
-        match bank {
-            // Filled at each launch.
-            0 => part("parameters", &section.size().to_le_bytes()),
-            _ => {
-                part("constant", &bank.to_le_bytes());
-                part("holds", &section.data);
-            }
-        }
-    }
-    for text in relocations(elf, kernel, symbols)? {
-        part("relocation", text.as_bytes());
-    }
-    part("shared", &elf.shared_bytes(kernel).to_le_bytes());
-    let module = elf.info(".nv.info")?.unwrap_or_default();
-    for attribute in [Attribute::REGCOUNT, Attribute::FRAME_SIZE] {
-        let value = module.of_symbol(attribute, kernel.symbol).unwrap_or(0);
-        part("module", &value.to_le_bytes());
-    }
-    if let Some(info) = elf.info(&format!(".nv.info.{}", kernel.name))? {
-        for record in info
-            .records
-            .iter()
-            .filter(|r| LAUNCH_FACTS.contains(&r.attribute))
-        {
-            part("launch", &[record.attribute.0]);
-            let words = record.words();
-            let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
-            part("is", &bytes);
-        }
-    }
-    Ok(crate::hex(&hash.finalize()))
+/// What belongs to kernels, by their names, and the module's facts by symbol.
+struct Parts<'a> {
+    constants: HashMap<&'a str, Vec<(u32, &'a Section)>>,
+    /// Sections with relocations, and what of the kernel they are for.
+    relocations: HashMap<&'a str, Vec<(&'a str, usize)>>,
+    shared: HashMap<&'a str, u64>,
+    infos: HashMap<&'a str, &'a str>,
+    facts: HashMap<(Attribute, u32), u32>,
 }
 
-/// The constant banks that belong to a kernel alone, by bank.
-fn own_constants<'a>(elf: &'a Elf, kernel: &KernelSections) -> Vec<(u32, &'a Section)> {
-    let banks = elf.sections.iter().filter_map(|section| {
-        let rest = section.name.strip_prefix(".nv.constant")?;
-        let (bank, name) = rest.split_once('.')?;
-        let bank = bank.parse().ok().filter(|_| name == kernel.name)?;
-        Some((bank, section))
-    });
-    let mut found: Vec<(u32, &Section)> = banks.collect();
-    found.sort_by_key(|(bank, _)| *bank);
-    found
+impl<'a> Parts<'a> {
+    fn of(elf: &'a Elf) -> Result<Parts<'a>, ElfError> {
+        let mut parts = Parts {
+            constants: HashMap::new(),
+            relocations: HashMap::new(),
+            shared: HashMap::new(),
+            infos: HashMap::new(),
+            facts: HashMap::new(),
+        };
+        for (index, section) in elf.sections.iter().enumerate() {
+            let name = &*section.name;
+            if let Some((bank, kernel)) = constant_bank(name) {
+                parts
+                    .constants
+                    .entry(kernel)
+                    .or_default()
+                    .push((bank, section));
+            } else if let Some(kernel) = name.strip_prefix(".nv.shared.") {
+                parts.shared.insert(kernel, section.size());
+            } else if let Some(kernel) = name.strip_prefix(".nv.info.") {
+                parts.infos.insert(kernel, name);
+            }
+            if section.is_relocations()
+                && let Some(target) = elf.sections.get(section.info as usize)
+            {
+                let text = target.name.strip_prefix(".text.");
+                let kernel = text.or_else(|| Some(constant_bank(&target.name)?.1));
+                if let Some(kernel) = kernel {
+                    let place = &target.name[..target.name.len() - kernel.len()];
+                    parts
+                        .relocations
+                        .entry(kernel)
+                        .or_default()
+                        .push((place, index));
+                }
+            }
+        }
+        for banks in parts.constants.values_mut() {
+            banks.sort_by_key(|(bank, _)| *bank);
+        }
+        for record in elf.info(".nv.info")?.unwrap_or_default().records {
+            if let [symbol, value] = record.words()[..] {
+                parts.facts.insert((record.attribute, symbol), value);
+            }
+        }
+        Ok(parts)
+    }
+
+    fn fact(&self, attribute: Attribute, symbol: u32) -> Option<u32> {
+        self.facts.get(&(attribute, symbol)).copied()
+    }
+
+    fn digest(
+        &self,
+        elf: &Elf,
+        (index, symbol): (u32, &Symbol),
+        text: &Section,
+        symbols: &[Symbol],
+    ) -> Result<String, ElfError> {
+        let name = &*symbol.name;
+        let mut hash = Sha256::new();
+        let mut part = |what: &str, bytes: &[u8]| {
+            hash.update(what);
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        part("kernel 1", &elf.target().sm.to_le_bytes());
+        part("code", &text.data);
+        for (bank, section) in self.constants.get(name).into_iter().flatten() {
+            match bank {
+                // Filled at each launch.
+                0 => part("parameters", &section.size().to_le_bytes()),
+                _ => {
+                    part("constant", &bank.to_le_bytes());
+                    part("holds", &section.data);
+                }
+            }
+        }
+        let mut relocations = Vec::new();
+        for (place, section) in self.relocations.get(name).into_iter().flatten() {
+            for r in elf.relocations(*section)? {
+                let to = symbols.get(r.symbol as usize).map_or("?", |s| &s.name);
+                let to = if to == name { "" } else { to };
+                relocations.push(format!(
+                    "{place} {} {} {to} {:?}",
+                    r.offset, r.kind, r.addend
+                ));
+            }
+        }
+        relocations.sort_unstable();
+        for text in relocations {
+            part("relocation", text.as_bytes());
+        }
+        part("shared", &self.shared.get(name).unwrap_or(&0).to_le_bytes());
+        for attribute in [Attribute::REGCOUNT, Attribute::FRAME_SIZE] {
+            let value = self.fact(attribute, index).unwrap_or(0);
+            part("module", &value.to_le_bytes());
+        }
+        let info = self
+            .infos
+            .get(name)
+            .map(|section| elf.info(section))
+            .transpose()?;
+        for record in info.flatten().unwrap_or_default().records {
+            if LAUNCH_FACTS.contains(&record.attribute) {
+                part("launch", &[record.attribute.0]);
+                let words = record.words();
+                let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+                part("is", &bytes);
+            }
+        }
+        Ok(crate::hex(&hash.finalize()))
+    }
+}
+
+/// Bank and kernel of `.nv.constant0.KERNEL`.
+fn constant_bank(section: &str) -> Option<(u32, &str)> {
+    let (bank, kernel) = section.strip_prefix(".nv.constant")?.split_once('.')?;
+    Some((bank.parse().ok()?, kernel))
 }
 
 /// Is it code or a constant bank of this kernel?
@@ -119,36 +198,13 @@ fn is_code_of(section: &Section, name: &str) -> bool {
     prefix.is_some_and(|p| p == ".text." || p.starts_with(".nv.constant"))
 }
 
-/// The relocations of a kernel's code and constants, as texts without numbers of symbols. The kernel's own
-/// name, which does not matter, is left out.
-fn relocations(
-    elf: &Elf,
-    kernel: &KernelSections,
-    symbols: &[Symbol],
-) -> Result<Vec<String>, ElfError> {
-    let mut found = Vec::new();
-    for (place, r) in own_relocations(elf, &kernel.name)? {
-        let symbol = symbols.get(r.symbol as usize).map_or("?", |s| &s.name);
-        let symbol = if symbol == kernel.name { "" } else { symbol };
-        let place = place.trim_end_matches(kernel.name.as_str());
-        found.push(format!(
-            "{place} {} {} {symbol} {:?}",
-            r.offset, r.kind, r.addend
-        ));
-    }
-    found.sort_unstable();
-    Ok(found)
-}
-
-/// The relocations of a kernel's code and constants, each with the section that it is in.
-fn own_relocations<'a>(elf: &'a Elf, name: &str) -> Result<Vec<(&'a str, Relocation)>, ElfError> {
+/// The relocations of a kernel's code and constants.
+fn own_relocations(elf: &Elf, name: &str) -> Result<Vec<Relocation>, ElfError> {
     let mut found = Vec::new();
     for (index, section) in elf.sections.iter().enumerate() {
         let target = elf.sections.get(section.info as usize);
-        let target = target.filter(|t| section.is_relocations() && is_code_of(t, name));
-        if let Some(target) = target {
-            let all = elf.relocations(index)?;
-            found.extend(all.into_iter().map(|r| (target.name.as_str(), r)));
+        if section.is_relocations() && target.is_some_and(|t| is_code_of(t, name)) {
+            found.extend(elf.relocations(index)?);
         }
     }
     Ok(found)
@@ -186,7 +242,7 @@ pub fn stands_alone(cubin: &[u8], name: &str) -> Result<(), Tie> {
     let elf = Elf::parse(cubin)?;
     let kernel = elf.kernel(name)?;
     let symbols = elf.symbols()?;
-    for (_, r) in own_relocations(&elf, name)? {
+    for r in own_relocations(&elf, name)? {
         let symbol = symbols.get(r.symbol as usize);
         if symbol.is_none_or(|s| !is_own(s, &elf, &kernel)) {
             let text = symbol.map_or("?", |s| &s.name);

@@ -122,7 +122,7 @@ impl Store {
     pub fn put(&self, winner: &Winner) -> Result<PathBuf, StoreError> {
         fs::create_dir_all(&self.folder).map_err(at(&self.folder))?;
         let path = self.folder.join(file_name(winner));
-        write_whole(&path, &winner.to_bytes()).map_err(at(&path))?;
+        write_aside(&path, &winner.to_bytes(), true).map_err(at(&path))?;
         Ok(path)
     }
 
@@ -191,13 +191,20 @@ fn file_name(winner: &Winner) -> String {
 /// # Errors
 /// It cannot be written; nothing is left behind.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_aside(path, bytes, false)
+}
+
+/// `lasting`: it is on the disk before it has its name.
+fn write_aside(path: &Path, bytes: &[u8], lasting: bool) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let aside = path.with_extension(format!("part-{}-{count}", std::process::id()));
     let written = (|| {
         let mut file = fs::File::create(&aside)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
+        if lasting {
+            file.sync_all()?;
+        }
         fs::rename(&aside, path)
     })();
     if written.is_err() {

@@ -2,7 +2,7 @@
  *
  * Modules are real cubins: the names of their kernels are taken from the symbol table. A kernel is not executed:
  * it does what its name says ("scale": p[i] = 2 p[i] + 1 for n floats). How an image behaves beyond that is
- * decided by names that occur in it: fake_wrong (other results), fake_faults (every later call fails),
+ * decided by what occurs in it: fake_fast or the number 0x4ffa7fa5 (half the time), fake_slow, fake_wrong (other results), fake_faults (every later call fails),
  * fake_refused (launches are refused), fake_hangs.
  *
  * FAKE_LOG=FILE: a line for each launch, with the size of the image that it came from.
@@ -53,7 +53,8 @@ static void note(const char *what, struct function *f, unsigned gx, unsigned bx,
     fclose(file);
 }
 
-Code cuInit(unsigned flags) { return 0; }
+static void taken_down(void) { if (!sticky) sticky = 4; /* CUDA_ERROR_DEINITIALIZED */ }
+Code cuInit(unsigned flags) { atexit(taken_down); return 0; }
 Code cuDriverGetVersion(int *version) { *version = 13000; return 0; }
 Code cuDeviceGetCount(int *count) { *count = setting("FAKE_DEVICES", 1); return 0; }
 Code cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
@@ -221,7 +222,7 @@ static Code run(struct function *f, void **params) {
     }
     if (says(module, "fake_faults")) sticky = ILLEGAL_ADDRESS;
     if (says(module, "fake_hangs")) hung = 1;
-    nanoseconds += says(module, "fake_fast") ? 50e3 : says(module, "fake_slow") ? 200e3 : 100e3;
+    nanoseconds += says(module, "fake_fast") || says(module, "\xa5\x7f\xfa\x4f") ? 50e3 : says(module, "fake_slow") ? 200e3 : 100e3;
     return 0;
 }
 static Code launch(const char *flavour, struct function *f, const unsigned *grid, const unsigned *block, unsigned shared, void *stream, void **params) {
