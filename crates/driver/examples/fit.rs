@@ -17,7 +17,7 @@ use warpwright_driver::score::predict_one;
 use warpwright_driver::tune::{KernelResult, Manifest, Suite};
 use warpwright_driver::{Candidate, Score};
 use warpwright_model::Parameters;
-use warpwright_pass::Recipe;
+use warpwright_pass::{Block, BlockSource, Recipe, Setting};
 use warpwright_sass::Cubin;
 use warpwright_target::{Gpu, lookup, staircase};
 
@@ -126,8 +126,17 @@ fn proposed(gpu: &Gpu, result: &KernelResult) -> Result<Vec<Recipe>, Box<dyn std
 }
 
 fn scored(kernel: &Kernel, parameters: &Parameters) -> Vec<Candidate> {
-    let dynamic = kernel.result.report.dynamic_smem;
-    let one = |b: &Built, bytes| predict_one(&kernel.gpu, dynamic, b, bytes, parameters);
+    let report = &kernel.result.report;
+    let setting = Setting {
+        gpu: &kernel.gpu,
+        block: Block {
+            dims: report.block,
+            source: BlockSource::Launch,
+        },
+        dynamic_smem: Some(report.dynamic_smem),
+        grid: None,
+    };
+    let one = |b: &Built, bytes| predict_one(&setting, b, bytes, parameters);
     let default = one(&kernel.built[0], None);
     kernel
         .built
@@ -138,6 +147,7 @@ fn scored(kernel: &Kernel, parameters: &Parameters) -> Vec<Candidate> {
                 relative_time: p.cycles / d.cycles,
                 bound: p.bound().name().into(),
                 contention: 1.0,
+                active_warps: 0,
                 tpsc: None,
             });
             // Only what `opt` itself proposes takes part; the peers are measured for comparison.

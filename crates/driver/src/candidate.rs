@@ -53,6 +53,9 @@ pub struct Score {
     /// build's; part of `relative_time`.
     #[serde(default = "unchanged")]
     pub contention: f64,
+    /// Resident warps per SM, no more than the grid brings where a launch is known.
+    #[serde(default)]
+    pub active_warps: u32,
     /// CRAT's measure of the same candidate, for comparison.
     #[serde(default)]
     pub tpsc: Option<Tpsc>,

@@ -17,29 +17,41 @@ pub struct Choice {
 /// direction (docs/regs.md), and a kernel that does not contend loses much.
 const THROTTLE_MARGIN: f64 = 0.4;
 
-/// What a build that our own passes rewrote must promise to save at least: the model knows less of it
-/// (shared-memory traffic, longer chains of address arithmetic).
-const REWRITE_MARGIN: f64 = 0.15;
+/// What a build must promise to save at least that our own passes rewrote, or that trades one thing for
+/// another (more spilling for more resident warps, fewer warps for less else): the model knows less of
+/// it. docs/model.md has how often such promises were kept.
+const TRADE_MARGIN: f64 = 0.15;
 
-/// The share of time that a candidate must promise to save.
-fn promise(candidate: &Candidate, margin: f64) -> f64 {
+/// The share of time that a candidate must promise to save over the default.
+fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
     let recipe = &candidate.recipe;
     match recipe.is_default() {
+        true => margin,
         false if is_throttle_only(recipe) => margin.max(THROTTLE_MARGIN),
-        false if is_rewritten(recipe) => margin.max(REWRITE_MARGIN),
-        _ => margin,
+        false if is_rewritten(recipe) || trades(default, candidate) => margin.max(TRADE_MARGIN),
+        false => margin,
     }
 }
 
-/// Does its promise suffice, if it is a throttled or rewritten build? (The others are judged together.)
-fn keeps(candidate: &Candidate, score: &Score, margin: f64) -> bool {
-    let promise = promise(candidate, margin);
+/// Does it spill more than the default, or have fewer resident warps?
+fn trades(default: &Candidate, candidate: &Candidate) -> bool {
+    let spilled = |c: &Candidate| {
+        let resources = c.resources();
+        resources.map_or(0, |r| r.spill_store_bytes + r.spill_load_bytes)
+    };
+    let warps = |c: &Candidate| c.score().map_or(0, |score| score.active_warps);
+    spilled(candidate) > spilled(default) || warps(candidate) < warps(default)
+}
+
+/// Does its promise suffice, if it must promise more than the margin? (The others are judged together.)
+fn keeps(default: &Candidate, candidate: &Candidate, score: &Score, margin: f64) -> bool {
+    let promise = promise(default, candidate, margin);
     promise <= margin || score.relative_time < 1.0 - promise
 }
 
 /// Chooses among `candidates`; the first one is the default build. `margin` is the share of time
 /// a candidate must promise to save before the default is given up (0.05 = 5%); throttled and
-/// rewritten builds must promise more.
+/// rewritten builds, and such that trade spills for warps or warps for anything, must promise more.
 pub fn choose(candidates: &[Candidate], margin: f64) -> Choice {
     if let Some(choice) = choose_measured(candidates) {
         return choice;
@@ -49,7 +61,7 @@ pub fn choose(candidates: &[Candidate], margin: f64) -> Choice {
         .enumerate()
         .filter(|(_, c)| c.is_open())
         .filter_map(|(i, c)| c.score().map(|s| (i, s)))
-        .filter(|&(i, s)| i == 0 || keeps(&candidates[i], s, margin))
+        .filter(|&(i, s)| i == 0 || keeps(&candidates[0], &candidates[i], s, margin))
         // `min_by` keeps the first of equals: earlier proposals are the smaller changes.
         .min_by(|(_, a), (_, b)| a.relative_time.total_cmp(&b.relative_time));
     match best {
@@ -154,6 +166,7 @@ mod tests {
             relative_time,
             bound: "latency".into(),
             contention: 1.0,
+            active_warps: 0,
             tpsc: None,
         });
         candidate
@@ -167,6 +180,20 @@ mod tests {
             choose(&[scored(0, 1.0), scored(64, 0.90), scored(32, 0.8)], 0.05).index,
             2
         );
+    }
+
+    #[test]
+    fn fewer_warps_must_promise_more() {
+        let with = |warps: u32, relative_time: f64| {
+            let mut candidate = scored(if warps == 32 { 0 } else { 64 }, relative_time);
+            if let Some(score) = candidate.figures_mut().and_then(|f| f.score.as_mut()) {
+                score.active_warps = warps;
+            }
+            candidate
+        };
+        assert_eq!(choose(&[with(32, 1.0), with(48, 0.9)], 0.05).index, 1);
+        assert_eq!(choose(&[with(32, 1.0), with(16, 0.9)], 0.05).index, 0);
+        assert_eq!(choose(&[with(32, 1.0), with(16, 0.8)], 0.05).index, 1);
     }
 
     #[test]

@@ -168,6 +168,7 @@ mod tests {
                     gpu: &gpu,
                     block,
                     dynamic_smem: Some(0),
+                    grid: None,
                 },
             };
             let run = Executor::default().run(&self.start, &target, &reduction(goal), Level::Ptx);

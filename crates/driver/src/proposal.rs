@@ -430,6 +430,7 @@ mod tests {
             relative_time: time,
             bound: "latency".into(),
             contention: 1.0,
+            active_warps: 0,
             tpsc: None,
         });
         c

@@ -1,9 +1,10 @@
 //! Scores built candidates with the static model, relative to the first one (the default build), and
 //! with CRAT's TPSC beside it.
 
-use warpwright_model::{Case, OptTlp, Parameters, Prediction, inserted, predict, profile, tpsc};
+use warpwright_model::{
+    Case, OptTlp, Parameters, Prediction, grid_warps, inserted, predict, profile, tpsc,
+};
 use warpwright_pass::Setting;
-use warpwright_target::Gpu;
 
 use crate::build::Built;
 use crate::candidate::Score;
@@ -13,9 +14,8 @@ use crate::proposal::{is_rewritten, is_throttle_only, spills_elsewhere};
 /// no candidate gets one. `opt_tlp` is the estimate for the default build.
 pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built]) {
     let parameters = Parameters::default();
-    let (gpu, dynamic_smem) = (setting.gpu, setting.dynamic());
     let Some(first) = built.first() else { return };
-    let Some(default) = predict_one(gpu, dynamic_smem, first, None, &parameters) else {
+    let Some(default) = predict_one(setting, first, None, &parameters) else {
         return;
     };
     let of = |b: &Built, figure: fn(&OptTlp, u32) -> f64| match (opt_tlp, b.candidate.residency()) {
@@ -25,11 +25,11 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
     let contention_of_default = of(first, OptTlp::contention);
     let time_of_default = of(first, OptTlp::relative_time);
     let global_bytes = Some(default.global_bytes);
-    let least = least_spilling(gpu, dynamic_smem, built);
+    let least = least_spilling(setting, built);
     let scores: Vec<Option<Score>> = built
         .iter()
         .map(|b| {
-            let p = predict_one(gpu, dynamic_smem, b, global_bytes, &parameters)?;
+            let p = predict_one(setting, b, global_bytes, &parameters)?;
             let contention = of(b, OptTlp::contention) / contention_of_default;
             // The same code at other residencies is what the mimic compares; the stall model compares
             // different code. A throttle gains no more than the contention that it takes away, and
@@ -40,15 +40,21 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
                 false => p.cycles / default.cycles * contention.max(1.0),
             };
             let measure = || {
-                let case = case(gpu, dynamic_smem, b, None)?;
+                let case = case(setting, b, None)?;
                 let inserted = inserted(&profile(&case, &parameters), least.as_ref()?);
                 let blocks = b.candidate.residency()?.blocks;
-                Some(tpsc(gpu, blocks, setting.block.threads(), &inserted))
+                Some(tpsc(
+                    setting.gpu,
+                    blocks,
+                    setting.block.threads(),
+                    &inserted,
+                ))
             };
             Some(Score {
                 relative_time,
                 bound: p.bound().name().into(),
                 contention,
+                active_warps: active_warps(setting, b)?,
                 tpsc: measure(),
             })
         })
@@ -62,11 +68,7 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
 
 /// The profile of the first build with the fewest bytes of spills, among those that ptxas alone has
 /// made: what the others have inserted their spill code into.
-fn least_spilling(
-    gpu: &Gpu,
-    dynamic_smem: u32,
-    built: &[Built],
-) -> Option<warpwright_sass::Profile> {
+fn least_spilling(setting: &Setting, built: &[Built]) -> Option<warpwright_sass::Profile> {
     let bytes = |b: &&Built| {
         let resources = b.candidate.resources();
         resources.map_or(u32::MAX, |r| r.spill_store_bytes + r.spill_load_bytes)
@@ -76,36 +78,48 @@ fn least_spilling(
         !spills_elsewhere(recipe) && !is_rewritten(recipe)
     };
     let least = built.iter().filter(plain).min_by_key(bytes)?;
-    let case = case(gpu, dynamic_smem, least, None)?;
+    let case = case(setting, least, None)?;
     Some(profile(&case, &Parameters::default()))
 }
 
 /// The model's prediction for one built candidate; `global_bytes` is the default build's.
 pub fn predict_one(
-    gpu: &Gpu,
-    dynamic_smem: u32,
+    setting: &Setting,
     built: &Built,
     global_bytes: Option<f64>,
     parameters: &Parameters,
 ) -> Option<Prediction> {
-    let case = case(gpu, dynamic_smem, built, global_bytes)?;
+    let case = case(setting, built, global_bytes)?;
     Some(predict(&case, parameters))
+}
+
+/// Resident warps per SM, no more than the grid brings.
+fn active_warps(setting: &Setting, built: &Built) -> Option<u32> {
+    let case = case(setting, built, None)?;
+    Some(
+        case.grid_warps
+            .map_or(case.warps, |grid| grid.min(case.warps)),
+    )
 }
 
 /// What the model asks of a built candidate.
 fn case<'a>(
-    gpu: &'a Gpu,
-    dynamic_smem: u32,
+    setting: &Setting<'a>,
     built: &'a Built,
     global_bytes: Option<f64>,
 ) -> Option<Case<'a>> {
     let (kernel, residency) = (built.kernel.as_ref()?, built.candidate.residency()?);
     let resources = built.candidate.resources()?;
-    let per_block = resources.shared_bytes + dynamic_smem + gpu.arch.shared.reserved;
+    let gpu = setting.gpu;
+    let per_block = resources.shared_bytes + setting.dynamic() + gpu.arch.shared.reserved;
+    let threads = setting.block.threads();
     Some(Case {
         gpu,
         code: &kernel.code,
         warps: residency.warps,
+        grid_warps: setting
+            .grid
+            .and_then(|blocks| grid_warps(gpu, blocks, threads)),
         frame_bytes: kernel.frame_bytes.max(resources.stack_bytes),
         shared_per_sm: per_block.saturating_mul(residency.blocks),
         global_bytes,

@@ -28,5 +28,5 @@ mod stall;
 mod tpsc;
 
 pub use opt_tlp::{Launched, OptTlp, Point, TOLERANCE, opt_tlp};
-pub use stall::{Bound, Case, Parameters, Prediction, predict, profile};
+pub use stall::{Bound, Case, Parameters, Prediction, grid_warps, predict, profile};
 pub use tpsc::{Inserted, Tpsc, inserted, tpsc};

@@ -15,6 +15,9 @@ pub struct Case<'a> {
     pub code: &'a [Instruction],
     /// Resident warps per SM, at least 1.
     pub warps: u32,
+    /// Warps that the grid brings to the busiest SM, if a launch is known: where these are fewer
+    /// than can reside, registers cost no parallelism.
+    pub grid_warps: Option<u32>,
     /// Local memory in bytes per thread (spill slots and stack).
     pub frame_bytes: u32,
     /// Shared memory in bytes per SM that the resident blocks take; the rest of the carve-out is
@@ -105,6 +108,15 @@ impl Prediction {
     }
 }
 
+/// Warps that a grid of so many blocks brings to the busiest SM of a board; `None` where the board is
+/// not known.
+pub fn grid_warps(gpu: &Gpu, blocks: u64, threads: u32) -> Option<u32> {
+    let sms = u64::from(gpu.typical_board()?.sms?.value).max(1);
+    let warps = u64::from(threads.div_ceil(WARP_SIZE));
+    let most = blocks.div_ceil(sms).saturating_mul(warps);
+    Some(u32::try_from(most).unwrap_or(u32::MAX))
+}
+
 /// The profile of a candidate's code, with the latencies that its spills have at its residency.
 pub fn profile(case: &Case, parameters: &Parameters) -> Profile {
     Profile::new(
@@ -117,7 +129,10 @@ pub fn profile(case: &Case, parameters: &Parameters) -> Profile {
 pub fn predict(case: &Case, parameters: &Parameters) -> Prediction {
     let spills = spill_home(case);
     let profile = profile(case, parameters);
-    let warps = f64::from(case.warps.max(1));
+    let resident = case
+        .grid_warps
+        .map_or(case.warps, |grid| grid.min(case.warps));
+    let warps = f64::from(resident.max(1));
     let issue = issue_cycles(case.gpu, &profile);
     let latency = profile.warp_cycles / warps;
     let global = case.global_bytes.unwrap_or(profile.global_bytes);
@@ -241,6 +256,7 @@ mod tests {
             gpu,
             code,
             warps,
+            grid_warps: None,
             frame_bytes,
             shared_per_sm: 0,
             global_bytes: None,
@@ -256,6 +272,26 @@ mod tests {
         let many = at(&gpu, &code, 64, 0);
         assert_eq!(few.bound(), Bound::Latency);
         assert!(many.cycles < few.cycles / 2.0, "{few:?} {many:?}");
+    }
+
+    #[test]
+    fn a_small_grid_gains_nothing_by_room_for_more_warps() {
+        let gpu = lookup("h200").unwrap();
+        let code = loads(20);
+        let with = |warps| {
+            let case = Case {
+                gpu: &gpu,
+                code: &code,
+                warps,
+                grid_warps: grid_warps(&gpu, 132, 256),
+                frame_bytes: 0,
+                shared_per_sm: 0,
+                global_bytes: None,
+            };
+            predict(&case, &Parameters::default()).cycles
+        };
+        assert_eq!(with(8), with(64));
+        assert_eq!(grid_warps(&gpu, 133, 33), Some(4));
     }
 
     #[test]

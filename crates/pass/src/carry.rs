@@ -253,6 +253,7 @@ fn target<'t>(
             gpu,
             block: Block::ASSUMED,
             dynamic_smem: None,
+            grid: None,
         },
     };
     Ok(Target { kernel, setting })

@@ -147,10 +147,12 @@ impl<'a> Scope<'a> {
                 (block, stated)
             }
         };
+        let blocks = |launch: &Launch| launch.grid.iter().map(|&n| u64::from(n)).product();
         Ok(Setting {
             gpu,
             block,
             dynamic_smem,
+            grid: launch.map(blocks),
         })
     }
 

@@ -15,6 +15,8 @@ pub struct Setting<'a> {
     pub block: Block,
     /// Dynamic shared memory in bytes per block, if it is known.
     pub dynamic_smem: Option<u32>,
+    /// Blocks of the grid, if a launch is known.
+    pub grid: Option<u64>,
 }
 
 impl Setting<'_> {

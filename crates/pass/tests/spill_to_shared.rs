@@ -85,6 +85,7 @@ fn setting(gpu: &warpwright_target::Gpu, dims: [u32; 3]) -> Setting<'_> {
         gpu,
         block: Block { dims, source },
         dynamic_smem: Some(0),
+        grid: None,
     }
 }
 

@@ -38,6 +38,7 @@ fn throttles_hold_what_they_promise() {
             gpu: &gpu,
             block,
             dynamic_smem: Some(0),
+            grid: None,
         },
     };
     let cache = BuildCache::disabled();

@@ -1,6 +1,8 @@
-//! What the model says of the builds that `bench/foreign/collect.py` measured: one line of JSON for
-//! each kernel and build, predictions beside times. `bench/foreign/judge.py` draws conclusions.
+//! What the model says of the builds that `bench/foreign/collect.py` measured. `terms` writes one line
+//! of JSON for each kernel and build, predictions beside times; `judge` lets the product's rule choose
+//! among them and says what that would have cost.
 
+mod judge;
 mod records;
 
 use std::collections::BTreeMap;
@@ -9,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use serde::Serialize;
-use warpwright_model::{Case, Parameters, Prediction, predict, profile};
+use warpwright_model::{Case, Parameters, Prediction, grid_warps, predict, profile};
 use warpwright_sass::Unit;
 use warpwright_sass::cubin::{Cubin, Kernel};
 use warpwright_target::{Gpu, Resources, lookup, occupancy};
@@ -18,7 +20,18 @@ use crate::records::{Record, read};
 
 #[derive(Parser)]
 #[command(about = "What the model says of measured builds")]
-struct Arguments {
+enum Arguments {
+    /// The model's terms beside the times, a line for each kernel and build.
+    Terms(Terms),
+    /// What the choice would have cost, by part of the split.
+    Judge {
+        /// What `terms` wrote.
+        rows: PathBuf,
+    },
+}
+
+#[derive(clap::Args)]
+struct Terms {
     /// `foreign.json` of bench/foreign/collect.py.
     results: PathBuf,
     /// The unpacked `cubins.tar.xz` of the same run.
@@ -47,15 +60,15 @@ struct Row<'a> {
     /// Resident warps per SM that the resources allow.
     warps: u32,
     /// Warps per SM that the grid brings, at most.
-    grid_warps: f64,
+    grid_warps: Option<u32>,
     instructions: usize,
     local_bytes: f64,
     issue: f64,
     latency: f64,
     traffic: f64,
     cycles: f64,
-    /// The same, with no more warps than the grid brings.
-    grid_latency: f64,
+    /// The same without the grid.
+    cycles_of_full_grid: f64,
     global_loads: f64,
     total: f64,
     loop_depth: u32,
@@ -63,7 +76,11 @@ struct Row<'a> {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match run(&arguments) {
+    let done = match &arguments {
+        Arguments::Terms(terms) => run(terms),
+        Arguments::Judge { rows } => judge::judge(rows),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -72,7 +89,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), Box<dyn std::error::Error>> {
+fn run(arguments: &Terms) -> Result<(), Box<dyn std::error::Error>> {
     let gpu = lookup(&arguments.gpu)?;
     let results = read(&arguments.results)?;
     let mut cubins = Cubins::default();
@@ -177,6 +194,11 @@ fn case<'a>(
         gpu,
         code: &kernel.code,
         warps,
+        grid_warps: grid_warps(
+            gpu,
+            record.grid.iter().map(|&n| u64::from(n)).product(),
+            record.threads(),
+        ),
         frame_bytes: kernel.frame_bytes,
         shared_per_sm: per_block.saturating_mul(blocks),
         global_bytes,
@@ -187,15 +209,12 @@ fn row<'a>(gpu: &Gpu, kernel: &Kernel, record: &'a Record, global: f64) -> Optio
     let parameters = Parameters::default();
     let case = case(gpu, kernel, record, Some(global))?;
     let found = predict(&case, &parameters);
+    let full = Case {
+        grid_warps: None,
+        ..case
+    };
+    let full = predict(&full, &parameters);
     let profile = profile(&case, &parameters);
-    let sms = gpu
-        .typical_board()
-        .and_then(|board| board.sms)
-        .map_or(1, |f| f.value);
-    let grid: f64 = record.grid.iter().map(|&n| f64::from(n)).product();
-    let per_block = f64::from(record.threads().div_ceil(32));
-    let grid_warps = (grid / f64::from(sms)).ceil() * per_block;
-    let warps = f64::from(case.warps);
     let loads = profile.issued.get(&Unit::GlobalLoad).copied();
     Some(Row {
         program: &record.program,
@@ -210,14 +229,14 @@ fn row<'a>(gpu: &Gpu, kernel: &Kernel, record: &'a Record, global: f64) -> Optio
         registers: record.registers,
         frame_bytes: case.frame_bytes,
         warps: case.warps,
-        grid_warps,
+        grid_warps: case.grid_warps,
         instructions: profile.static_instructions,
         local_bytes: profile.local_load_bytes + profile.local_store_bytes,
         issue: found.issue,
         latency: found.latency,
         traffic: found.traffic,
         cycles: found.cycles,
-        grid_latency: found.latency * warps / warps.min(grid_warps.max(1.0)),
+        cycles_of_full_grid: full.cycles,
         global_loads: loads.unwrap_or(0.0),
         total: profile.total(),
         loop_depth: profile.loop_depth,

@@ -183,6 +183,7 @@ fn of_cubin(
             gpu: &gpu,
             block: Block { dims, source },
             dynamic_smem: args.kernel.dynamic_smem,
+            grid: None,
         };
         let mut found = from_resources(&kernel.name, &setting, resources, false);
         if let Some(why) = too_large(kernel, &setting.block, &gpu) {
