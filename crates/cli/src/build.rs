@@ -14,10 +14,7 @@ use crate::session;
 pub fn with_builders<T>(cli: &Cli, gpu: &Gpu, work: impl FnOnce(Builders<'_>) -> T) -> T {
     let arch = gpu.target();
     let cache = BuildCache::standard();
-    let toolkit = || {
-        let found = session::toolkit(cli);
-        found.map_err(|failure| BuildFailure::from(format!("{failure:?}")))
-    };
+    let toolkit = || session::toolkit(cli).map_err(BuildFailure::from);
     let assemble = |text: &str, options: AssemblerOptions| {
         let toolkit = toolkit()?;
         let mut job = PtxasJob::new(text, &arch);

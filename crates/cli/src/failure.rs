@@ -54,6 +54,8 @@ impl fmt::Display for Failure {
     }
 }
 
+impl std::error::Error for Failure {}
+
 impl Failure {
     /// Wrong input, described by one sentence without a place in a file.
     pub fn input(message: impl fmt::Display + fmt::Debug + Send + Sync + 'static) -> Self {

@@ -572,7 +572,7 @@ fn stencils() {
         true,
         &[
             &["explain", "f.stencil"],
-            &["opt", "f.stencil", "-o", "out.cu"],
+            &["opt", "f.stencil", "-o", "out.cu", "--unchecked"],
         ],
     );
 }
@@ -584,7 +584,10 @@ fn cuda() {
         "f.cu",
         &[CUDA.as_bytes()],
         true,
-        &[&["explain", "f.cu"], &["opt", "f.cu", "-o", "out.cu"]],
+        &[
+            &["explain", "f.cu"],
+            &["opt", "f.cu", "-o", "out.cu", "--unchecked"],
+        ],
     );
 }
 

@@ -57,6 +57,11 @@ impl From<OptError> for Failure {
             OptError::Run(RunError::Level { .. } | RunError::NoBuilder(_)) => {
                 Failure::input(e.to_string())
             }
+            // What a builder of ours could not do is what it says itself.
+            OptError::Run(RunError::Build(error)) => match error.downcast::<Failure>() {
+                Ok(failure) => *failure,
+                Err(error) => Failure::input(error.to_string()),
+            },
             OptError::Run(_) | OptError::Registers { .. } => Failure::Internal(e.to_string()),
             _ => Failure::input(e.to_string()),
         }

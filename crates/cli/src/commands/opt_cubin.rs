@@ -3,6 +3,7 @@
 use warpwright_driver::opt::{DEFAULT_MARGIN, Request};
 use warpwright_driver::{Peers, Proofs};
 use warpwright_pass::Artifact;
+use warpwright_sass::Cubin;
 
 use super::opt::{Document, finish, optimise, scope};
 use crate::args::{Cli, Emit, OptArgs};
@@ -18,15 +19,18 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
             "FILE is machine code: there is no PTX to write and nothing for nvcc to do".into(),
         ));
     }
+    let launch = session::kernel_launch(&args.kernel)?;
+    let scope = scope(&args.kernel, launch.as_ref())?;
+    let code = device_code::of(input, scope.gpu.as_ref())?.with_function(scope.kernel)?;
     let ends_in_ptx = args.output.extension().is_some_and(|e| e == "ptx");
+    if let Some(Err(error)) = code.cubins.first().map(|c| Cubin::parse(&c.bytes)) {
+        return Err(Failure::input(format!("`{}`: {error}", input.name)));
+    }
     if ends_in_ptx {
         return Err(Failure::Usage(
             "FILE is machine code, and so is the result: OUT is not to end in .ptx".into(),
         ));
     }
-    let launch = session::kernel_launch(&args.kernel)?;
-    let scope = scope(&args.kernel, launch.as_ref())?;
-    let code = device_code::of(input, scope.gpu.as_ref())?.with_function(scope.kernel)?;
     let is_alone = code.cubins.len() == 1;
     let mut edited = Vec::new();
     let mut reports = Vec::new();
