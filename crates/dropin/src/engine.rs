@@ -58,7 +58,7 @@ pub enum EngineError {
     Tool(#[from] ToolError),
     /// The whole module is not what its kernels promised one by one, or is not proved.
     #[error(transparent)]
-    Whole(#[from] OptError),
+    Whole(#[from] Box<OptError>),
     /// What ptxas wrote.
     #[error(transparent)]
     Cubin(#[from] CubinError),
@@ -137,7 +137,7 @@ pub fn better(
     }
     let chosen: Vec<Chosen> = choices.iter().map(|(chosen, _)| chosen.clone()).collect();
     let until = (Level::MachineCode, Fuel::default());
-    let done = finish(Some(&workshop), &module, &chosen, &asked, until)?;
+    let done = finish(Some(&workshop), &module, &chosen, &asked, until).map_err(Box::new)?;
     let missing = |name: &str| EngineError::Missing(name.to_owned());
     let bytes = done.artifact.as_cubin().ok_or_else(|| missing("*"))?;
     let cubin = Cubin::parse(bytes)?;
