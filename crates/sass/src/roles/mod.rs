@@ -62,9 +62,19 @@ impl Span {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Roles {
     spans: SmallVec<[Span; 8]>,
+    is_rare: bool,
 }
 
 impl Roles {
+    /// A row of the table that fewer instructions than this have confirmed is rare.
+    pub const FEW: u64 = 20;
+
+    /// Were they mined from few sightings? Then they may be those of a sibling with other modifiers: good
+    /// enough to be shown, not to change code by.
+    pub fn is_rare(&self) -> bool {
+        self.is_rare
+    }
+
     /// The roles of `inst`, or `None` if they are not known.
     pub fn of(inst: Instruction) -> Option<Roles> {
         Table::for_sm(inst.sm())?.roles(inst)
@@ -95,6 +105,7 @@ impl FromIterator<Span> for Roles {
     fn from_iter<I: IntoIterator<Item = Span>>(spans: I) -> Self {
         Roles {
             spans: spans.into_iter().collect(),
+            is_rare: false,
         }
     }
 }

@@ -123,8 +123,9 @@ impl Table {
         let place = TEXTS.iter().position(|&(known, _)| known == sm)?;
         let control = if sm < 90 { CONTROL_TO_SM_89 } else { "" };
         let read = || {
-            let mut table = Table::read(sm, &[CONTROL, control, TEXTS[place].1]).ok()?;
-            table.add(Table::read(sm, &[OURS]).ok()?);
+            let mut table = Table::read(sm, &[CONTROL, control]).ok()?.verified();
+            table.entries.extend(Table::read(sm, &[TEXTS[place].1]).ok()?.entries);
+            table.add(Table::read(sm, &[OURS]).ok()?.verified());
             Some(table)
         };
         TABLES[place].get_or_init(read).as_ref()
@@ -160,6 +161,13 @@ impl Table {
             }
         }
         Ok(table)
+    }
+
+    /// A table that was not mined: each row of it was looked at.
+    fn verified(mut self) -> Table {
+        let rows = self.entries.values_mut().flat_map(|entry| entry.rows.values_mut());
+        rows.for_each(|row| row.confirmed = u64::MAX);
+        self
     }
 
     /// Adds what `other` knows more: opcodes, and rows that are told from those known by further key bits
@@ -206,11 +214,13 @@ impl Table {
             count: 1,
             complement: false,
         });
-        match guard {
-            Some(slot) => Some(operands.chain(self.span(slot, bits)).collect()),
-            None if GUARD.get(bits) == NO_GUARD => Some(operands.collect()),
-            None => None,
-        }
+        let mut roles: Roles = match guard {
+            Some(slot) => operands.chain(self.span(slot, bits)).collect(),
+            None if GUARD.get(bits) == NO_GUARD => operands.collect(),
+            None => return None,
+        };
+        roles.is_rare = row.confirmed < Roles::FEW;
+        Some(roles)
     }
 
     /// The field of a slot in this architecture.
