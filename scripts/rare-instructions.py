@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """PTX for instructions that ordinary CUDA C++ seldom reaches, one small kernel for each: tensor memory and its
 matrix units (sm_100a), TMA, barriers in memory, clusters, multimem, wgmma. The mining programs need one
-instance of an instruction to derive a table from (docs/sass-mining.md); what the kernels compute means nothing.
+instance of an instruction to derive a table from (docs/sass.md); what the kernels compute means nothing.
 
     scripts/rare-instructions.py DIR PTXAS...
 

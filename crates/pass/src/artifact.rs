@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use warpwright_ptx::{Diagnostic, Module, verify};
-use warpwright_sass::{Cubin, CubinError, Elf, ElfError};
+use warpwright_sass::{Cubin, Elf, ElfError};
 
 use crate::pass::Level;
 
@@ -38,10 +38,7 @@ pub enum Invalid {
         /// What is wrong.
         diagnostics: Vec<Diagnostic>,
     },
-    /// No cubin.
-    #[error(transparent)]
-    Cubin(#[from] CubinError),
-    /// A cubin whose container cannot be taken apart.
+    /// No cubin, or one that cannot be taken apart.
     #[error(transparent)]
     Elf(#[from] ElfError),
 }
@@ -105,7 +102,7 @@ impl Artifact {
     /// A cubin that can be taken apart.
     ///
     /// # Errors
-    /// [`Invalid::Cubin`], [`Invalid::Elf`].
+    /// [`Invalid::Elf`].
     pub fn cubin(bytes: impl Into<Arc<[u8]>>) -> Result<Artifact, Invalid> {
         let bytes = bytes.into();
         Cubin::parse(&bytes)?;

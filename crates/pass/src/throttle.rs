@@ -14,7 +14,7 @@
 //! Requires: the block size that the launch will have. Preserves: every instruction.
 
 use warpwright_ptx::Edits;
-use warpwright_sass::{Cubin, patch::set_registers};
+use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{Gpu, Resources, most_shared_memory, occupancy};
 
 use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Work};
@@ -121,7 +121,8 @@ fn state_registers(pass: &Throttle, site: &CubinSite, fuel: &mut Fuel) -> Outcom
         return Err(Refusal::NotTried(setting.gpu.arch.sm));
     }
     let unread = |error| Refusal::obstacle("the cubin cannot be read", error);
-    let cubin = Cubin::parse(site.cubin).map_err(unread)?;
+    let mut elf = Elf::parse(site.cubin).map_err(unread)?;
+    let cubin = Cubin::of(&elf).map_err(unread)?;
     let kernel = cubin.kernel(site.kernel).ok_or(Refusal::NoBody)?;
     let need = Resources {
         static_smem: kernel
@@ -137,9 +138,10 @@ fn state_registers(pass: &Throttle, site: &CubinSite, fuel: &mut Fuel) -> Outcom
     if !fuel.burn() {
         return Ok(Rewritten::new(site.cubin.to_vec()));
     }
-    let patched = set_registers(site.cubin, site.kernel, registers);
     let refused = |error| Refusal::obstacle("the register count stays", error);
-    Ok(Rewritten::new(patched.map_err(refused)?))
+    elf.raise_registers(site.kernel, registers)
+        .map_err(refused)?;
+    Ok(Rewritten::new(elf.write().map_err(refused)?))
 }
 
 #[cfg(test)]

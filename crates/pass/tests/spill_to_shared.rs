@@ -8,7 +8,7 @@ use warpwright_pass::passes::SpillToShared;
 use warpwright_pass::{
     Artifact, Block, BlockSource, Executor, Level, Need, Recipe, Refusal, RunError, Setting, Target,
 };
-use warpwright_sass::{Cubin, Elf, Instruction, Kernel, Unit};
+use warpwright_sass::{Cubin, Elf, Instruction, Kernel, Operation, Unit};
 use warpwright_target::lookup;
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{BuildCache, PtxasJob};
@@ -556,7 +556,6 @@ fn return_addresses_may_go_nowhere_but_into_returns() {
 
 /// The kernel with a store in the place of what follows a call: of the return address, or of zero.
 fn with_store(elf: &Elf, call: usize, is_leak: bool) -> Elf {
-    const STG: u16 = 0x186;
     let kernel = elf.kernel("spilling").expect("the kernel");
     let mut code = elf.instructions(&kernel).expect("its code");
     let mut calls = (0..code.len()).filter(|&at| code[at].is_call());
@@ -565,7 +564,10 @@ fn with_store(elf: &Elf, call: usize, is_leak: bool) -> Elf {
     let mut before = code[..call].iter().rev();
     let load = before.find(|inst| inst.loaded_constant() == address);
     let register = (load.expect("its return address").bits() >> 16) & 0xff;
-    let store = code.iter().rev().find(|inst| inst.operation() == STG);
+    let store = code
+        .iter()
+        .rev()
+        .find(|inst| inst.operation() == Operation::STG);
     let store = *store.expect("a store");
     // 32 bits of RZ or of the return address, at an address in RZ.
     let data = if is_leak { register } else { 0xff };

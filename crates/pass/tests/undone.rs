@@ -7,7 +7,7 @@
 //! `--nocapture` to see its table.
 
 use warpwright_sass::Cubin;
-use warpwright_sass::inst::Unit;
+use warpwright_sass::Unit;
 use warpwright_sass::profile::{Latencies, Profile};
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{Ptxas, PtxasJob};

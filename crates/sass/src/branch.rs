@@ -1,5 +1,5 @@
-//! Where an instruction names a place in the code: relative branch targets of every encoding, and
-//! constants that are return addresses.
+//! The decoder of branches: where an instruction names a place in the code, in every encoding, what it does
+//! to the program counter, and constants that are return addresses.
 //!
 //! Positions and units were compared with the labels that nvdisasm 13.5 prints, for sm_75 to
 //! sm_120. Distances count from the next instruction. Up to sm_89 the distance divided by 4 stands
@@ -8,6 +8,7 @@
 //! later has a distance in bytes in bits 24 to 31.
 
 use crate::inst::Instruction;
+use crate::operation::{OperandForm, Operation};
 
 /// Bytes of an instruction.
 const INSTRUCTION: i64 = 16;
@@ -42,17 +43,20 @@ enum Field {
 impl Instruction {
     /// How this instruction refers to code.
     pub fn code_operand(self) -> CodeOperand {
+        let through_register = self.opcode().form() == OperandForm::REGISTERS;
         match self.operation() {
-            0x14a => CodeOperand::Indirect("JMP"),
-            0x14c => CodeOperand::Indirect("JMX"),
-            0x149 | 0x158 => match self.field_of_distance() {
+            Operation::JMP => CodeOperand::Indirect("JMP"),
+            Operation::JMX => CodeOperand::Indirect("JMX"),
+            Operation::JMXU => CodeOperand::Indirect("JMXU"),
+            Operation::BRX | Operation::BRXU => match self.field_of_distance() {
                 Some(field) => CodeOperand::Table(self.distance(field)),
                 None => CodeOperand::None,
             },
-            0x159 => CodeOperand::Indirect("JMXU"),
             // The register form adds the distances of function pointers.
-            0x144 if self.form() == 3 => CodeOperand::Indirect("CALL.REL through a register"),
-            0x14e if self.form() == 3 => CodeOperand::Indirect("LEPC without a target"),
+            Operation::CALL_REL if through_register => {
+                CodeOperand::Indirect("CALL.REL through a register")
+            }
+            Operation::LEPC if through_register => CodeOperand::Indirect("LEPC without a target"),
             _ => match self.field_of_distance() {
                 Some(field) => CodeOperand::Relative(self.distance(field)),
                 None => CodeOperand::None,
@@ -96,7 +100,7 @@ impl Instruction {
 
     /// Is it a call, whose return address someone has loaded before?
     pub fn is_call(self) -> bool {
-        matches!(self.operation(), 0x143 | 0x144)
+        matches!(self.operation(), Operation::CALL_ABS | Operation::CALL_REL)
     }
 
     /// The 32-bit constant that the instruction puts into a register without changing it: MOV,
@@ -104,10 +108,13 @@ impl Instruction {
     pub fn loaded_constant(self) -> Option<u32> {
         const RZ: u128 = 255;
         let zero = |start: u32| (self.bits() >> start) & 0xff == RZ;
-        let loads = match self.bits() & 0xfff {
-            0x802 => true,
+        let loads = match (self.operation(), self.opcode().form()) {
+            (Operation::MOV, OperandForm::IMMEDIATE) => true,
             // RZ * RZ + immediate; half precision: -RZ * RZ + immediate.
-            0x424 | 0x435 | 0x431 => zero(24) && zero(64),
+            (
+                Operation::IMAD | Operation::HFMA2 | Operation::HFMA2_MMA,
+                OperandForm::LAST_IMMEDIATE,
+            ) => zero(24) && zero(64),
             _ => false,
         };
         loads.then_some((self.bits() >> 32) as u32)
@@ -119,10 +126,6 @@ impl Instruction {
         Instruction::new(self.sm(), bits)
     }
 
-    fn form(self) -> u128 {
-        (self.bits() >> 9) & 7
-    }
-
     fn field_of_distance(self) -> Option<Field> {
         let mode = (self.bits() >> 85) & 3;
         let field = if self.sm() < 90 {
@@ -131,12 +134,11 @@ impl Instruction {
             Field::Split
         };
         match self.operation() {
-            // BRA, CALL.REL, BRX, BRXU.
-            0x147 | 0x144 | 0x149 | 0x158 => Some(field),
-            0x145 => Some(Field::Short),
+            Operation::BRA | Operation::CALL_REL | Operation::BRX | Operation::BRXU => Some(field),
+            Operation::BSSY => Some(Field::Short),
             // RET.REL, not RET.ABS; WARPSYNC.COLLECTIVE, not the other WARPSYNCs.
-            0x150 | 0x148 if mode == 2 => Some(field),
-            0x14e if self.form() != 3 && self.sm() >= 90 => Some(Field::Small),
+            Operation::RET | Operation::WARPSYNC if mode == 2 => Some(field),
+            Operation::LEPC if self.sm() >= 90 => Some(Field::Small),
             _ => None,
         }
     }
@@ -149,6 +151,79 @@ impl Instruction {
             Field::Short => i64::from((self.bits() >> 32) as i32 >> 2) * 4,
             Field::Small => ((self.bits() >> 24) & 0xff) as i64,
         }
+    }
+}
+
+/// What an instruction does to the program counter, targets as signed distances in bytes from the next
+/// instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ControlFlow {
+    /// Nothing: the next instruction follows (also BSSY, BSYNC, BREAK, YIELD and the like, which
+    /// wait for or release other threads).
+    Next,
+    /// A branch, always taken when the guard holds.
+    Jump(i64),
+    /// A branch under a condition besides the guard: a second predicate, BRA.DIV (do the threads of the
+    /// warp diverge?), BRA.U.ANY.
+    Branch(i64),
+    /// WARPSYNC.COLLECTIVE: the code up to the target is executed for all threads together.
+    Collective(i64),
+    /// A jump through a table (BRX).
+    Table,
+    /// A call of known distance.
+    Call(i64),
+    /// A call whose target a register or a relocation gives.
+    FarCall,
+    /// A jump whose target a register or a relocation gives and no table lists.
+    FarJump,
+    /// Back to the caller.
+    Return,
+    /// The thread ends.
+    Exit,
+}
+
+/// The second predicate of control instructions with its negation, PT if there is none.
+const SECOND: (u32, u128) = (87, 0xf);
+const PT: u128 = 7;
+/// BRA: .U and .DIV (bits 32 and 33), .INC and .DEC (85, 86), and with a uniform register (91) other forms of
+/// them.
+const BRA_MODIFIERS: u128 = 3 << 32 | 0x1f << 82 | 1 << 91;
+
+impl ControlFlow {
+    /// Reads `inst`.
+    pub fn of(inst: Instruction) -> ControlFlow {
+        let bits = inst.bits();
+        let conditional = Self::second(bits) != PT || bits & BRA_MODIFIERS != 0;
+        match (inst.operation(), inst.code_operand()) {
+            (Operation::BRA, CodeOperand::Relative(distance)) if conditional => {
+                ControlFlow::Branch(distance)
+            }
+            (Operation::BRA, CodeOperand::Relative(distance)) => ControlFlow::Jump(distance),
+            // Before sm_90 these bits mean something else, which goes nowhere.
+            (Operation::WARPSYNC, CodeOperand::Relative(distance)) if inst.sm() >= 90 => {
+                ControlFlow::Collective(distance)
+            }
+            (Operation::CALL_REL, CodeOperand::Relative(distance)) => ControlFlow::Call(distance),
+            (Operation::CALL_REL | Operation::CALL_ABS, _) => ControlFlow::FarCall,
+            (Operation::BRX | Operation::BRXU, _) => ControlFlow::Table,
+            (Operation::JMP | Operation::JMX | Operation::JMXU, _) => ControlFlow::FarJump,
+            (Operation::RET, _) => ControlFlow::Return,
+            (Operation::EXIT | Operation::KILL, _) => ControlFlow::Exit,
+            _ => ControlFlow::Next,
+        }
+    }
+
+    fn second(bits: u128) -> u128 {
+        bits >> SECOND.0 & SECOND.1
+    }
+
+    /// Does it transfer control only if a second predicate holds, which is no guard but works as one?
+    pub fn has_second_condition(inst: Instruction) -> bool {
+        let transfers = matches!(
+            ControlFlow::of(inst),
+            ControlFlow::Call(_) | ControlFlow::Return | ControlFlow::Exit | ControlFlow::Table
+        );
+        transfers && Self::second(inst.bits()) != PT
     }
 }
 
@@ -236,5 +311,31 @@ mod tests {
         assert_eq!(lepc.with_distance(0x100), None);
         let bra = inst(90, 0x0000_0000_0018_1947, 0x000f_f400_0380_0000);
         assert_eq!(bra.with_distance(i64::MAX), None);
+    }
+
+    fn of(sm: u32, bits: u128) -> ControlFlow {
+        ControlFlow::of(Instruction::new(sm, bits))
+    }
+
+    /// BRA to 0x200 bytes behind itself, in all forms that nvdisasm 13.5 knows.
+    #[test]
+    fn a_branch_with_a_condition_in_its_modifiers_may_fall_through() {
+        let bra = 0x000f_ea00_0380_0000_0000_0200_0000_7947;
+        assert_eq!(of(75, bra), ControlFlow::Jump(0x200));
+        for (name, bit) in [("U", 32), ("DIV", 33), ("INC", 85), ("DEC", 86)] {
+            let found = of(75, bra ^ 1 << bit);
+            assert_eq!(found, ControlFlow::Branch(0x200), "BRA.{name}");
+        }
+        for (name, bit) in [("P6", 87), ("!PT", 90)] {
+            let second = of(75, bra ^ 1 << bit);
+            assert_eq!(second, ControlFlow::Branch(0x200), "BRA {name}");
+        }
+    }
+
+    #[test]
+    fn warpsync_has_a_target_from_sm_90_on() {
+        let warpsync = 0x000f_ea00_03c0_0000_0000_0200_0000_7348;
+        assert_eq!(of(89, warpsync), ControlFlow::Next);
+        assert!(matches!(of(90, warpsync), ControlFlow::Collective(_)));
     }
 }

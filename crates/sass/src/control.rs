@@ -1,6 +1,6 @@
 //! The control field of an instruction: what ptxas tells the hardware about scheduling.
 //!
-//! Positions as docs/facts.md and the perturbed instructions of docs/sass-mining.md show them:
+//! Positions as docs/facts.md and the perturbed instructions of docs/sass.md show them:
 //! stall 105 to 108, yield 109, write barrier 110 to 112, read barrier 113 to 115, wait mask 116 to
 //! 121, operand reuse 122 to 125. Bits 126 and 127 belong to nobody and are kept. The field lies at
 //! the same place on every architecture from sm_75 on.

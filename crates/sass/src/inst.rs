@@ -5,38 +5,9 @@
 //! low nine name the operation, the upper three its operand form), guard in 12 to 15, control
 //! field in 105 to 125.
 
-/// The execution resource that an instruction occupies, which decides how often one can issue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Unit {
-    /// Integer add, logic, moves, comparisons, and everything we do not know better.
-    Alu,
-    /// Single-precision floating point and integer multiply-add.
-    Fma,
-    /// Packed half precision.
-    Half,
-    /// Double precision.
-    Fp64,
-    /// Special functions and conversions.
-    Sfu,
-    /// Shared-memory loads, stores, atomics, and shuffles.
-    Shared,
-    /// Global or generic loads.
-    GlobalLoad,
-    /// Global or generic stores and reductions.
-    GlobalStore,
-    /// Local-memory loads.
-    LocalLoad,
-    /// Local-memory stores.
-    LocalStore,
-    /// Loads from constant banks through the load path.
-    Constant,
-    /// Texture and surface accesses.
-    Texture,
-    /// Tensor cores.
-    Tensor,
-    /// Branches, barriers, exits.
-    Control,
-}
+use warpwright_target::Unit;
+
+use crate::operation::{Opcode, Operation};
 
 /// One instruction, as it stands in the binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +41,14 @@ impl Instruction {
         self.bits
     }
 
+    /// Operation and operand form (bits 0 to 11).
+    pub fn opcode(self) -> Opcode {
+        Opcode::new(self.bits as u16)
+    }
+
     /// Operation without its operand form (bits 0 to 8).
-    pub fn operation(self) -> u16 {
-        self.field(0, 9) as u16
+    pub fn operation(self) -> Operation {
+        Operation::new(self.bits as u16)
     }
 
     /// Cycles the scheduler waits before this warp may issue its next instruction.
@@ -102,7 +78,7 @@ impl Instruction {
 
     /// Does it end the thread or the function?
     pub fn is_exit(self) -> bool {
-        matches!(self.operation(), 0x14d | 0x150)
+        matches!(self.operation(), Operation::EXIT | Operation::RET)
     }
 
     /// Bytes moved per thread by a load or store (bits 73 to 75), 4 for other instructions.
@@ -117,44 +93,9 @@ impl Instruction {
         }
     }
 
-    /// Target of a relative branch as a signed distance in bytes from the next instruction.
-    ///
-    /// Turing to Ada keep bytes/4 in bits 34 to 81; Hopper and later moved the low eight bits of
-    /// that number to bits 16 to 23 (compared against nvdisasm's labels, ptxas 13.5).
-    pub fn branch_offset(self) -> Option<i64> {
-        if self.operation() != 0x147 {
-            return None;
-        }
-        Some(self.relative_distance())
-    }
-
-    /// The distance field of relative branches and calls, whatever the instruction is.
-    pub(crate) fn relative_distance(self) -> i64 {
-        let upper = ((self.field(34, 48) << 16) as i64) >> 16;
-        if self.sm < 90 {
-            return upper * 4;
-        }
-        ((upper << 8) | self.field(16, 8) as i64) * 4
-    }
-
     /// The resource that it occupies.
     pub fn unit(self) -> Unit {
-        match self.operation() {
-            0x020 | 0x021 | 0x023 | 0x024 | 0x025 | 0x026 | 0x027 => Unit::Fma,
-            0x030..=0x035 => Unit::Half,
-            0x028..=0x02b => Unit::Fp64,
-            0x03c..=0x03f | 0x1f0..=0x1f7 => Unit::Tensor,
-            0x100..=0x112 => Unit::Sfu,
-            0x184 | 0x188 | 0x189 | 0x18c | 0x18d | 0x13b => Unit::Shared,
-            0x180 | 0x181 | 0x18a | 0x1a8 => Unit::GlobalLoad,
-            0x185 | 0x186 | 0x18e => Unit::GlobalStore,
-            0x183 => Unit::LocalLoad,
-            0x187 => Unit::LocalStore,
-            0x182 => Unit::Constant,
-            0x160..=0x16f | 0x19b | 0x19d | 0x1a0..=0x1a6 => Unit::Texture,
-            0x140..=0x15f | 0x11d | 0x118 => Unit::Control,
-            _ => Unit::Alu,
-        }
+        Unit::of(self.operation().number())
     }
 }
 
@@ -164,26 +105,6 @@ mod tests {
 
     fn inst(sm: u32, low: u64, high: u64) -> Instruction {
         Instruction::new(sm, u128::from(low) | u128::from(high) << 64)
-    }
-
-    /// Encodings and distances as `nvdisasm -hex` shows them for a kernel of ours.
-    #[test]
-    fn branch_distances_agree_with_nvdisasm() {
-        let cases = [
-            (75, 0x0000216000008947, 0x000fea0003800000, 0x2160),
-            (80, 0xfffffff000007947, 0x000fc0000383ffff, -16),
-            (90, 0x0000001c00f48947, 0x000fea0003800000, 0x1fd0),
-            (90, 0xfffffffc00fc7947, 0x000fc0000383ffff, -16),
-            (100, 0x0000002108547547, 0x000fea000b800000, 0x2150),
-            (120, 0x0000000000180947, 0x004fea0003800000, 0x60),
-        ];
-        for (sm, low, high, distance) in cases {
-            assert_eq!(
-                inst(sm, low, high).branch_offset(),
-                Some(distance),
-                "sm_{sm} {low:#x}"
-            );
-        }
     }
 
     #[test]

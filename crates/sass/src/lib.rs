@@ -6,14 +6,14 @@
 //! * [`elf`]: the container, lossless, and what can be changed in it.
 //! * [`fatbin`]: cubins inside fat binaries, host objects and executables.
 //! * [`edit`]: inserting and deleting instructions, with everything that holds an offset.
-//! * [`branch`]: where an instruction names a place in the code.
-//! * [`cubin`]: a view for reading: the per-kernel facts that `driver` and `model` need.
+//! * [`branch`]: the decoder of branches: where an instruction names a place in the code.
+//! * [`cubin`]: a view of the container for reading: the per-kernel facts that `driver` and `model` need.
 //! * [`control`]: the control field (stall, yield, barriers, wait mask, reuse), get and set.
 //! * [`inst`]: the fields of one instruction that are known for sm_75 and later.
 //! * [`isa`]: decoding and encoding by tables, operands, text of an operation.
+//! * [`operation`]: operations and opcodes as types.
 //! * [`roundtrip`]: is a cubin read and written without loss?
 //! * [`text`]: the text form of whole cubins, which parses back.
-//! * [`patch`]: the register count of a finished cubin.
 //! * [`function`]: a code section as the analyses of `flow` see it.
 //! * [`roles`]: which registers each instruction reads and writes.
 //! * [`hazards`]: is every register access protected by stall counts and scoreboards?
@@ -31,7 +31,7 @@ pub mod function;
 pub mod hazards;
 pub mod inst;
 pub mod isa;
-pub mod patch;
+pub mod operation;
 pub mod profile;
 pub mod roles;
 pub mod roundtrip;
@@ -39,8 +39,10 @@ pub mod spill;
 pub mod text;
 
 pub use control::{Control, ControlRange};
-pub use cubin::{Cubin, CubinError, Kernel};
+pub use cubin::{Cubin, Kernel};
 pub use edit::Edit;
 pub use elf::{Elf, ElfError};
-pub use inst::{Instruction, Unit};
+pub use inst::Instruction;
+pub use operation::{Opcode, OperandForm, Operation};
 pub use profile::{Latencies, Profile};
+pub use warpwright_target::Unit;

@@ -107,6 +107,8 @@ operations! {
 impl Operation {
     /// HFMA2.MMA, before sm_100, where the number means IADD.
     pub const HFMA2_MMA: Operation = Operation(0x035);
+    /// UCGABAR_ARV and UCGABAR_WAIT, by their form: arrive at a barrier of the cluster, wait for it.
+    pub const UCGABAR: Operation = Operation(0x1c7);
 }
 
 #[cfg(test)]
@@ -122,6 +124,9 @@ mod tests {
                 for (known, mnemonic) in Operation::NAMED {
                     let same = *known == operation;
                     assert!(!same || form.mnemonic() == *mnemonic, "sm_{sm}: {form:?}");
+                }
+                if operation == Operation::UCGABAR {
+                    assert!(form.mnemonic().starts_with("UCGABAR_"), "sm_{sm}: {form:?}");
                 }
                 if operation == Operation::HFMA2_MMA {
                     let mnemonic = if sm < 100 { "HFMA2" } else { "IADD" };

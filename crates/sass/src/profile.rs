@@ -9,7 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::inst::{Instruction, Unit};
+use warpwright_target::Unit;
+
+use crate::branch::ControlFlow;
+use crate::inst::Instruction;
 
 /// How often a loop body is assumed to run when nothing is known about its trip count.
 const LOOP_WEIGHT: f64 = 10.0;
@@ -98,7 +101,8 @@ impl Profile {
 fn loop_depths(code: &[Instruction]) -> Vec<u32> {
     let mut loops: BTreeMap<usize, usize> = BTreeMap::new();
     for (at, inst) in code.iter().enumerate() {
-        let Some(offset) = inst.branch_offset() else {
+        let (ControlFlow::Jump(offset) | ControlFlow::Branch(offset)) = ControlFlow::of(*inst)
+        else {
             continue;
         };
         let target = (at as i64 + 1) + offset / 16;
@@ -210,7 +214,7 @@ mod tests {
                 | 7 << 110
                 | 7 << 113,
         );
-        assert_eq!(jump_two_back.branch_offset(), Some(-32));
+        assert_eq!(ControlFlow::of(jump_two_back), ControlFlow::Branch(-32));
         let code = [inst(0x021, 1, 7, 0), inst(0x021, 1, 7, 0), jump_two_back];
         let profile = Profile::new(&code, &LATENCIES);
         assert_eq!(profile.count(Unit::Fma), 11.0);

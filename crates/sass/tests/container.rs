@@ -7,7 +7,7 @@ mod sample;
 
 use sample::{Sample, Variant, build, cubins};
 use warpwright_sass::elf::{Elf, Info};
-use warpwright_sass::{Cubin, Instruction};
+use warpwright_sass::{Cubin, Instruction, text};
 use warpwright_toolkit::testing::require_toolkit;
 
 /// Everything that has a typed view comes back from it as it was.
@@ -31,6 +31,9 @@ fn assert_lossless(name: &str, bytes: &[u8]) {
         copy.set_instructions(&kernel.name, &code).unwrap();
     }
     assert!(copy.write().unwrap() == bytes, "{name}: a view changed it");
+    let whole = text::whole(&elf).unwrap();
+    let again = text::assemble(&whole).unwrap_or_else(|e| panic!("{name}: {e}"));
+    assert!(again == bytes, "{name}: its text is another file");
 }
 
 #[test]
@@ -96,6 +99,42 @@ fn damaged_cubins_are_errors_or_come_back() {
             "{name}: only {refused} were found to be damaged"
         );
     }
+}
+
+#[test]
+fn damaged_text_is_an_error_or_another_cubin() {
+    let Some(samples) = cubins("damaged text") else {
+        return;
+    };
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    let small = samples.iter().filter(|s| s.cubin.len() < 40_000).take(3);
+    let mut tried = 0;
+    for Sample { name, cubin } in small {
+        let elf = Elf::parse(cubin).unwrap();
+        let whole = text::whole(&elf).unwrap();
+        let lines: Vec<&str> = whole.lines().collect();
+        for round in 0..150 {
+            let at = next(&mut state) as usize % lines.len();
+            let mut damaged: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+            match round % 3 {
+                0 => drop(damaged.remove(at)),
+                1 => damaged.swap(at, (at + 1) % lines.len()),
+                _ => {
+                    let mut bytes = damaged[at].clone().into_bytes();
+                    if let Some(place) = bytes.len().checked_sub(1) {
+                        bytes[next(&mut state) as usize % (place + 1)] = b" 0x#\"9-:@"[round % 9];
+                    }
+                    damaged[at] = String::from_utf8_lossy(&bytes).into_owned();
+                }
+            }
+            // It must not panic, and what it makes is a cubin.
+            if let Ok(made) = text::assemble(&damaged.join("\n")) {
+                assert!(Elf::parse(&made).is_ok(), "{name} {round}");
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 100, "only {tried} texts");
 }
 
 /// A kernel with and one without shared memory, before and after.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use sample::{Sample, Variant, build, cubins};
 use warpwright_sass::edit::Moves;
 use warpwright_sass::elf::info::Attribute;
-use warpwright_sass::{Edit, Elf, Instruction};
+use warpwright_sass::{Edit, Elf, Instruction, Operation};
 use warpwright_toolkit::Nvdisasm;
 use warpwright_toolkit::testing::require_toolkit;
 
@@ -19,15 +19,13 @@ fn nop(sm: u32) -> Instruction {
     Instruction::new(sm, 0x000f_e200_0000_0000_0000_0000_0000_7918)
 }
 
-const NOP_OPERATION: u16 = 0x118;
-
 /// One NOP before every instruction and one more after every third.
 fn stuff(elf: &mut Elf, name: &str) -> Result<Moves, String> {
     let kernel = elf.kernel(name).unwrap();
     let code = elf.instructions(&kernel).unwrap();
     let padding = code.iter().rev();
     let padding = padding
-        .take_while(|i| i.operation() == NOP_OPERATION)
+        .take_while(|i| i.operation() == Operation::NOP)
         .count();
     let mut edit = Edit::new();
     for at in 0..code.len() - padding {
@@ -49,13 +47,13 @@ fn empty(elf: &mut Elf, name: &str, moves: &Moves, old: usize) {
     let code = elf.instructions(&kernel).unwrap();
     let padding = code.iter().rev();
     let padding = padding
-        .take_while(|i| i.operation() == NOP_OPERATION)
+        .take_while(|i| i.operation() == Operation::NOP)
         .count();
     let mut edit = Edit::new();
     for (at, instruction) in code.iter().enumerate().take(code.len() - padding) {
         let here = at as u64 * 16;
         if here <= last && !kept.contains(&here) {
-            assert_eq!(instruction.operation(), NOP_OPERATION);
+            assert_eq!(instruction.operation(), Operation::NOP);
             edit.delete(at);
         }
     }

@@ -83,7 +83,7 @@ impl Kernel {
     }
 
     fn operation(&self, inst: Inst) -> u16 {
-        self.code.instructions()[inst.index()].operation()
+        self.code.instructions()[inst.index()].operation().number()
     }
 
     fn spans(&self, inst: Inst, role: Role, file: File) -> impl Iterator<Item = Span> + '_ {

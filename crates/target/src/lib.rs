@@ -41,4 +41,4 @@ pub use spills::SpillCosts;
 pub use staircase::{
     Stair, desired_registers, most_shared_memory, registers_for_one_more_block, staircase,
 };
-pub use units::{IssueUnit, IssueUnits, Queue};
+pub use units::{IssueUnit, IssueUnits, Queue, Unit};

@@ -41,6 +41,92 @@ pub struct IssueUnit {
     pub has_other_flags: bool,
 }
 
+/// The execution resource that an instruction occupies, which decides how often one can issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unit {
+    /// Integer add, logic, moves, comparisons, and everything we do not know better.
+    Alu,
+    /// Single-precision floating point and integer multiply-add.
+    Fma,
+    /// Packed half precision.
+    Half,
+    /// Double precision.
+    Fp64,
+    /// Special functions and conversions.
+    Sfu,
+    /// Shared-memory loads, stores, atomics, and shuffles.
+    Shared,
+    /// Global or generic loads.
+    GlobalLoad,
+    /// Global or generic stores and reductions.
+    GlobalStore,
+    /// Local-memory loads.
+    LocalLoad,
+    /// Local-memory stores.
+    LocalStore,
+    /// Loads from constant banks through the load path.
+    Constant,
+    /// Texture and surface accesses.
+    Texture,
+    /// Tensor cores.
+    Tensor,
+    /// Branches, barriers, exits.
+    Control,
+}
+
+const RESOURCES: [(&str, Unit); 13] = [
+    ("fma", Unit::Fma),
+    ("half", Unit::Half),
+    ("fp64", Unit::Fp64),
+    ("sfu", Unit::Sfu),
+    ("shared", Unit::Shared),
+    ("global-load", Unit::GlobalLoad),
+    ("global-store", Unit::GlobalStore),
+    ("local-load", Unit::LocalLoad),
+    ("local-store", Unit::LocalStore),
+    ("constant", Unit::Constant),
+    ("texture", Unit::Texture),
+    ("tensor", Unit::Tensor),
+    ("control", Unit::Control),
+];
+
+impl Unit {
+    /// What an operation (bits 0 to 8 of the opcode) occupies.
+    pub fn of(operation: u16) -> Unit {
+        static TABLE: OnceLock<[Unit; OPERATIONS]> = OnceLock::new();
+        let read = || {
+            let mut table = [Unit::Alu; OPERATIONS];
+            for line in TEXT.lines() {
+                // What does not fit the form is found by the test below.
+                let _ = Unit::read_line(line, &mut table);
+            }
+            table
+        };
+        TABLE.get_or_init(read)[usize::from(operation) % OPERATIONS]
+    }
+
+    /// Takes in a line; `None` if it is an `occupies` line and not of the form.
+    fn read_line(line: &str, table: &mut [Unit; OPERATIONS]) -> Option<()> {
+        let Some(rest) = line.strip_prefix("occupies ") else {
+            return Some(());
+        };
+        let mut words = rest.split_whitespace();
+        let name = words.next()?;
+        let unit = RESOURCES.iter().find(|known| known.0 == name)?.1;
+        for range in words {
+            table.get_mut(operations(range)?)?.fill(unit);
+        }
+        Some(())
+    }
+}
+
+/// `020-027` or `118`, hexadecimal.
+fn operations(range: &str) -> Option<std::ops::RangeInclusive<usize>> {
+    let (first, last) = range.split_once('-').unwrap_or((range, range));
+    let number = |text| usize::from_str_radix(text, 16).ok();
+    Some(number(first)?..=number(last)?)
+}
+
 /// The units of one architecture.
 #[derive(Debug)]
 pub struct IssueUnits {
@@ -112,16 +198,15 @@ impl IssueUnits {
                 }
             }
             "operation" => {
-                let range = words.next()?;
-                let (first, last) = range.split_once('-').unwrap_or((range, range));
-                let number = |text| usize::from_str_radix(text, 16).ok();
+                let range = operations(words.next()?)?;
                 let name = words.next()?;
                 let place = self.units.iter().position(|unit| unit.name == name)?;
-                let places = self.places.get_mut(number(first)?..=number(last)?)?;
+                let places = self.places.get_mut(range)?;
                 for free in places.iter_mut().filter(|p| concerns && p.is_none()) {
                     *free = Some(place as u8);
                 }
             }
+            "occupies" => {}
             _ => return None,
         }
         Some(())
@@ -194,6 +279,15 @@ mod tests {
                 );
             }
         }
+        let mut table = [Unit::Alu; OPERATIONS];
+        for line in TEXT.lines() {
+            assert_eq!(Unit::read_line(line, &mut table), Some(()), "{line}");
+        }
+        assert_eq!(
+            (Unit::of(0x183), Unit::of(0x02a)),
+            (Unit::LocalLoad, Unit::Fp64)
+        );
+        assert_eq!((Unit::of(0x022), Unit::of(0x1ff)), (Unit::Alu, Unit::Alu));
     }
 
     #[test]

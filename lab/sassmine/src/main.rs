@@ -4,6 +4,7 @@ mod bench;
 mod code;
 mod hazards;
 mod isa;
+mod rare;
 mod roles;
 mod words;
 
@@ -23,12 +24,18 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Derive which registers each instruction reads and writes; see docs/sass-liveness.md.
+    /// Derive which registers each instruction reads and writes; see docs/sass.md.
     Roles(roles::Options),
-    /// Derive the instruction tables (opcodes, fields, modifiers); see docs/sass-mining.md.
+    /// Derive the instruction tables (opcodes, fields, modifiers); see docs/sass.md.
     Tables(isa::Options),
     /// How the instruction tables do on a corpus, as Markdown.
     Agreement(isa::report::Options),
+    /// List what the tables have from few sightings.
+    Rare {
+        /// Where the list goes.
+        #[arg(short, long)]
+        output: PathBuf,
+    },
     /// Derive the distances between dependent instructions; see docs/sass-hazards.md.
     Hazards {
         /// Folders or files: cubins of one architecture, named for their sources.
@@ -84,6 +91,11 @@ fn run(command: Command) -> Result<String, String> {
         }
         Command::Tables(options) => isa::run(&options).map_err(|e| e.to_string()),
         Command::Agreement(options) => isa::report::run(&options).map_err(|e| e.to_string()),
+        Command::Rare { output } => {
+            let written = std::fs::write(&output, rare::list());
+            written.map_err(|error| Error::File(output, error).to_string())?;
+            Ok("written".to_owned())
+        }
         Command::Hazards { corpus, output } => {
             hazards::run(&corpus, output.as_deref()).map_err(|e| e.to_string())
         }

@@ -8,14 +8,12 @@ use crate::branch::{CodeOperand, target};
 use crate::elf::kernel::INSTRUCTION;
 use crate::elf::{Elf, ElfError, refused};
 use crate::inst::Instruction;
+use crate::operation::Operation;
 
 /// Sections of code are whole groups of so many instructions.
 const GROUP: usize = 8;
-const NOP: u16 = 0x118;
 /// The NOP of the padding as ptxas writes it on every architecture.
 const PADDING: u128 = 0x000f_c000_0000_0000_0000_0000_0000_7918;
-/// Names a return address.
-const LEPC: u16 = 0x14e;
 
 /// Old offsets of instructions whose code offset the linker or driver fills in, with the offset
 /// that they name if it is in the same section.
@@ -55,7 +53,7 @@ pub(super) fn rebuild(
     let padding = old
         .iter()
         .rev()
-        .take_while(|i| i.operation() == NOP)
+        .take_while(|i| i.operation() == Operation::NOP)
         .count();
     let end = old.len() - padding;
     let first_in_padding = |keys: Option<&usize>| keys.is_some_and(|&at| at >= end);
@@ -134,7 +132,7 @@ fn retarget(
             CodeOperand::Indirect(name) => return Err(here(name)),
             CodeOperand::Relative(distance) | CodeOperand::Table(distance) => {
                 let named = target(old, distance).and_then(|t| match instruction.operation() {
-                    LEPC => moves.behind(t),
+                    Operation::LEPC => moves.behind(t),
                     _ => moves.boundary(t),
                 });
                 let named = named.ok_or_else(|| here("a branch out of the function"))?;

@@ -16,10 +16,8 @@ use crate::branch::{CodeOperand, target};
 use crate::elf::kernel::INSTRUCTION;
 use crate::function::ControlFlow;
 use crate::inst::Instruction;
+use crate::operation::Operation;
 use crate::roles::File;
-
-/// Puts the address behind itself, or at a distance, into a register pair.
-const LEPC: u16 = 0x14e;
 
 /// The constants that are return addresses: index of the instruction that loads it, and the address.
 pub(super) type Returns = BTreeMap<usize, u64>;
@@ -66,7 +64,7 @@ impl Search<'_, '_> {
     }
 
     fn not_found(&self, at: usize) -> String {
-        let form = if self.0.code[at].operation() == 0x144 {
+        let form = if self.0.code[at].operation() == Operation::CALL_REL {
             "REL"
         } else {
             "ABS"
@@ -87,7 +85,7 @@ impl Search<'_, '_> {
             return *named == Some(address);
         }
         let operand = self.0.code[i].code_operand();
-        self.0.code[i].operation() == LEPC
+        self.0.code[i].operation() == Operation::LEPC
             && matches!(operand, CodeOperand::Relative(d) if target(old, d) == Some(address))
     }
 

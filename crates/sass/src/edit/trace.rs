@@ -14,6 +14,7 @@ use crate::elf::kernel::INSTRUCTION;
 use crate::function::{ControlFlow, abi};
 use crate::inst::Instruction;
 use crate::isa;
+use crate::operation::{OperandForm, Operation};
 use crate::roles::{File, Roles};
 
 /// A register of some file.
@@ -303,10 +304,12 @@ fn names_no_general_register(instruction: Instruction) -> bool {
 pub(super) fn copied(instruction: Instruction) -> Option<u16> {
     const RZ: u128 = 255;
     let field = |start: u32| (instruction.bits() >> start) & 0xff;
-    let source = match instruction.bits() & 0xfff {
-        0x202 => field(32),
+    let opcode = instruction.opcode();
+    let source = match opcode.operation() {
+        _ if opcode.form() != OperandForm::REGISTERS => return None,
+        Operation::MOV => field(32),
         // RZ * RZ + register.
-        0x224 if field(24) == RZ && field(32) == RZ => field(64),
+        Operation::IMAD if field(24) == RZ && field(32) == RZ => field(64),
         _ => return None,
     };
     (source != RZ && !instruction.is_predicated()).then_some(source as u16)

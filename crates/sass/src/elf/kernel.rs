@@ -3,7 +3,7 @@
 
 use object::elf::{SHF_ALLOC, SHF_INFO_LINK, SHF_WRITE, SHT_NOBITS};
 
-use super::info::Attribute;
+use super::info::{Attribute, Info, Value};
 use super::{Elf, ElfError, Section, damaged, refused};
 use crate::inst::Instruction;
 
@@ -74,6 +74,30 @@ impl Elf {
             })
         });
         Ok(functions.collect())
+    }
+
+    /// The records about a function; none if it has no section of them.
+    pub fn info_of(&self, kernel: &KernelSections) -> Result<Info, ElfError> {
+        let section = kernel.info.and_then(|index| self.sections.get(index));
+        section.map_or_else(|| Ok(Info::default()), |section| Info::parse(&section.data))
+    }
+
+    /// Raises the registers per thread: what the driver allocates. The code stays as it is, so the count
+    /// may only grow, up to the limit under which the kernel was compiled (EIATTR_MAXREG_COUNT; 255 says none).
+    pub fn raise_registers(&mut self, name: &str, registers: u32) -> Result<(), ElfError> {
+        let kernel = self.kernel(name)?;
+        let own = self.registers(&kernel)?.unwrap_or(0);
+        let info = self.info_of(&kernel)?;
+        let limit = info
+            .get(Attribute::MAXREG_COUNT)
+            .map(|record| &record.value);
+        match (limit, u8::try_from(registers)) {
+            (Some(&Value::Half(limit)), _) if u32::from(limit) < registers => Err(refused(
+                format!("{registers} registers: {name} is limited to {limit}"),
+            )),
+            (_, Ok(wanted)) if registers >= own => self.set_registers(name, wanted),
+            _ => Err(refused(format!("{registers} registers: {name} uses {own}"))),
+        }
     }
 
     /// Bytes of static shared memory per block as the section header states them: on sm_90 and

@@ -11,7 +11,7 @@
 //! A write under a uniform predicate ends a life even within the run. And R1 counts as read wherever control
 //! leaves a run, also where it is overwritten before anything reads it.
 //!
-//! Found with patched kernels: docs/sass-liveness.md, tests/hyperblocks.rs.
+//! Found with patched kernels: docs/sass.md, tests/hyperblocks.rs.
 //!
 //! [`Hyperblocks`] states the rule as another [`Function`], so that the liveness that is held against
 //! nvdisasm's is flow's own. Each run appears twice. The first copy is the code itself; what leaves it goes to

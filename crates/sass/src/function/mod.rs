@@ -11,7 +11,6 @@
 
 pub mod abi;
 pub mod compare;
-mod control_flow;
 mod hyperblock;
 mod occupied;
 mod section;
@@ -22,7 +21,7 @@ use crate::control::{Control, ControlRange};
 use crate::inst::Instruction;
 use crate::roles::{File, Role, Roles, Span};
 
-pub use control_flow::ControlFlow;
+pub use crate::branch::ControlFlow;
 pub use hyperblock::Hyperblocks;
 pub use occupied::for_each_occupied;
 pub use section::CodeError;

@@ -70,7 +70,7 @@ pub(super) fn timings(code: &Code) -> Result<Vec<Timing>, Unchecked> {
     let units = IssueUnits::for_sm(sm).ok_or(Unchecked::Architecture(sm))?;
     let insts = code.instructions().iter().enumerate();
     let timings = insts.map(|(at, &inst)| {
-        let unit = units.of(inst.operation());
+        let unit = units.of(inst.operation().number());
         let timing = unit.map(|unit| Timing {
             unit,
             is_late: unit.is_late

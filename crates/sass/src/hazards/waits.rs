@@ -1,6 +1,7 @@
 //! What an instruction waits for before it issues, and what it counts on.
 
 use crate::inst::Instruction;
+use crate::operation::Operation;
 
 /// Stands among the scoreboards for the groups of asynchronous matrix products.
 pub(super) const GROUPS: u8 = 1 << 7;
@@ -62,9 +63,8 @@ pub(super) fn commits(inst: Instruction) -> bool {
 /// Does it wait for the other warps of the block? Before it does, loads and stores have read their
 /// registers: ptxas gives none of them a scoreboard for that, on sm_75 hardly ever.
 pub(super) fn is_block_barrier(inst: Instruction) -> bool {
-    const BAR: u16 = 0x11d;
     const ARRIVE: u8 = 1;
-    inst.operation() == BAR && field(inst.bits(), 77, 3) != ARRIVE
+    inst.operation() == Operation::BAR && field(inst.bits(), 77, 3) != ARRIVE
 }
 
 /// A set of one scoreboard or none.

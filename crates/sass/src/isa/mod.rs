@@ -1,5 +1,5 @@
 //! Decoding and encoding of instructions, by tables that `warpwright-sassmine` derives
-//! (docs/sass-mining.md).
+//! (docs/sass.md).
 //!
 //! * [`form`]: what a table says about an opcode: fixed bits, fields, text.
 //! * [`table`]: the tables and their syntax.

@@ -2,7 +2,7 @@
 //!
 //! The facts are data, one table per architecture under `tables/roles`, derived by
 //! `warpwright-sassmine roles` from what `nvdisasm -plr` says about real and perturbed
-//! instructions (docs/sass-liveness.md). An instruction that the table does not cover has no roles:
+//! instructions (docs/sass.md). An instruction that the table does not cover has no roles:
 //! the function around it may be inspected, not transformed.
 
 mod table;

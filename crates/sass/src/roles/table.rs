@@ -124,7 +124,9 @@ impl Table {
         let control = if sm < 90 { CONTROL_TO_SM_89 } else { "" };
         let read = || {
             let mut table = Table::read(sm, &[CONTROL, control]).ok()?.verified();
-            table.entries.extend(Table::read(sm, &[TEXTS[place].1]).ok()?.entries);
+            table
+                .entries
+                .extend(Table::read(sm, &[TEXTS[place].1]).ok()?.entries);
             table.add(Table::read(sm, &[OURS]).ok()?.verified());
             Some(table)
         };
@@ -165,7 +167,10 @@ impl Table {
 
     /// A table that was not mined: each row of it was looked at.
     fn verified(mut self) -> Table {
-        let rows = self.entries.values_mut().flat_map(|entry| entry.rows.values_mut());
+        let rows = self
+            .entries
+            .values_mut()
+            .flat_map(|entry| entry.rows.values_mut());
         rows.for_each(|row| row.confirmed = u64::MAX);
         self
     }

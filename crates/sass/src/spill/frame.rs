@@ -12,10 +12,14 @@
 
 use std::collections::BTreeMap;
 
+use warpwright_target::Unit;
+
 use super::Refusal;
 use super::word::{self, Local, LocalWord, STACK};
 use crate::branch::CodeOperand;
-use crate::inst::{Instruction, Unit};
+use crate::inst::Instruction;
+use crate::isa::decode;
+use crate::operation::Operation;
 use crate::roles::{File, Roles};
 
 /// One access to a slot.
@@ -94,6 +98,10 @@ fn touches_stack(at: usize, inst: Instruction) -> Result<bool, Refusal> {
         return Ok(false);
     }
     let roles = Roles::of(inst).ok_or(Refusal::Opaque { at })?;
+    if roles.is_rare() {
+        let name = decode(inst).mnemonic();
+        return Err(Refusal::Rare { at, name });
+    }
     let stack = u16::from(STACK);
     let general = roles.spans().iter().filter(|span| span.file == File::Gpr);
     Ok(general
@@ -138,19 +146,17 @@ fn set_up(code: &[Instruction], first_access: usize) -> Result<(usize, usize, u3
 /// may be gone to. A guarded exit ends threads and lets the others go on; BSSY only says where threads
 /// will meet, and the place counts as one that may be gone to.
 fn straight_line(code: &[Instruction]) -> usize {
-    const BSSY: u16 = 0x145;
     // It names the start of the section, to which it adds a register: a place behind a call.
-    const RET: u16 = 0x150;
     let targets = code.iter().enumerate().filter_map(|(at, inst)| {
         let CodeOperand::Relative(distance) = inst.code_operand() else {
             return None;
         };
-        if inst.operation() == RET {
+        if inst.operation() == Operation::RET {
             return None;
         }
         usize::try_from(at as i64 + 1 + distance / 16).ok()
     });
-    let goes_on = |inst: &Instruction| inst.is_exit() || inst.operation() == BSSY;
+    let goes_on = |inst: &Instruction| inst.is_exit() || inst.operation() == Operation::BSSY;
     let control = |inst: &Instruction| inst.unit() == Unit::Control && !goes_on(inst);
     let first_control = code.iter().position(control);
     let ends = targets.chain(first_control);

@@ -84,6 +84,14 @@ pub enum Refusal {
         /// Index of the instruction.
         at: usize,
     },
+    /// An instruction whose registers are known from few sightings: a sibling's may differ.
+    #[error("what {name} (instruction {at}) reads and writes was seen too rarely to be relied on")]
+    Rare {
+        /// Index of the instruction.
+        at: usize,
+        /// Its mnemonic.
+        name: &'static str,
+    },
     /// An access outside the frame.
     #[error("instruction {at} accesses local memory outside the frame")]
     OutsideFrame {

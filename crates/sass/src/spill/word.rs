@@ -5,6 +5,7 @@
 
 use crate::control::Control;
 use crate::inst::Instruction;
+use crate::operation::{OperandForm, Operation};
 
 /// A general register, 0 to 254.
 pub(super) type Register = u8;
@@ -62,12 +63,17 @@ const LOAD_UNIFORM: Field = Field::new(32, 6);
 const STORE_UNIFORM: Field = Field::new(64, 6);
 const CONTROL: Field = Field::new(105, 23);
 
-const STL: u32 = 0x387;
-const STS: u32 = 0x388;
-const LDL: u32 = 0x983;
-const LDS: u32 = 0x984;
+const STL: u32 = opcode(Operation::STL, OperandForm::REGISTERS);
+const STS: u32 = opcode(Operation::STS, OperandForm::REGISTERS);
+const LDL: u32 = opcode(Operation::LDL, OperandForm::IMMEDIATE);
+const LDS: u32 = opcode(Operation::LDS, OperandForm::IMMEDIATE);
+
+const fn opcode(operation: Operation, form: OperandForm) -> u32 {
+    operation.with(form).number() as u32
+}
+
 /// STL with a uniform register in its address. LDL has one where a bit says so.
-const STL_UNIFORM: u32 = 0x987;
+const STL_UNIFORM: u32 = opcode(Operation::STL, OperandForm::IMMEDIATE);
 
 /// Ways to load the stack pointer, control field left out: `LDC R1`, `MOV R1`, `IMAD.MOV.U32 R1`
 /// from `c[0x0][0x28]`, and from `c[0x0][0x37c]` on sm_100 and later.
@@ -115,12 +121,8 @@ pub(super) enum Local {
     Other,
 }
 
-/// Operation of LDL and STL in all operand forms.
-const LOAD_OPERATION: u16 = 0x183;
-const STORE_OPERATION: u16 = 0x187;
-
 pub(super) fn local(inst: Instruction) -> Local {
-    if !matches!(inst.operation(), LOAD_OPERATION | STORE_OPERATION) {
+    if !matches!(inst.operation(), Operation::LDL | Operation::STL) {
         return Local::No;
     }
     let bits = inst.bits();
@@ -152,14 +154,13 @@ pub(super) fn is_never_executed(inst: Instruction) -> bool {
 
 /// Is it UCGABAR_ARV or UCGABAR_WAIT (sm_90 and later; nothing before has these opcodes)?
 pub(super) fn is_cluster_barrier(inst: Instruction) -> bool {
-    matches!(OPCODE.get(inst.bits()), 0x9c7 | 0xdc7)
+    inst.operation() == Operation::UCGABAR
 }
 
 /// Does `inst` wait for all but some of the operations under a scoreboard (`DEPBAR`)? That relies on the
 /// order in which they end, and shared memory is another pipeline.
 pub(super) fn counts_scoreboard(inst: Instruction) -> bool {
-    const DEPBAR: u32 = 0x91a;
-    OPCODE.get(inst.bits()) == DEPBAR
+    inst.operation() == Operation::DEPBAR
 }
 
 /// What `inst` adds to the stack pointer, in bytes.

@@ -343,7 +343,7 @@ fn item<'t>(first: At<'t>, rest: &[At<'t>]) -> Result<Item<'t>, TextError> {
             Item::Bytes(bytes.collect::<Result<_, _>>()?)
         }
         ".zero" => {
-            const LIMIT: usize = 1 << 30;
+            const LIMIT: usize = 1 << 28;
             let size = *rest
                 .first()
                 .ok_or_else(|| missing(first, "a number of bytes"))?;

@@ -1,5 +1,5 @@
 //! Derives the instruction tables of `warpwright-sass` from the corpus and nvdisasm
-//! (docs/sass-mining.md).
+//! (docs/sass.md).
 //!
 //! Counterexamples drive it: as long as there are instances that no form explains, some of them become
 //! seeds, each seed yields a form, and the forms are tried on all instances again.
