@@ -19,7 +19,7 @@ use warpwright_driver::residency::occupy;
 use warpwright_driver::score::score_all;
 use warpwright_pass::passes::{MaxNReg, SpillToShared, UsageLevel};
 use warpwright_pass::{Artifact, Fuel, Invalid, Level, Plan, Recipe, Scope, ScopeError};
-use warpwright_sass::{Cubin, CubinError, Elf};
+use warpwright_sass::{Cubin, Elf, ElfError};
 use warpwright_target::{UnknownGpu, lookup};
 use warpwright_toolkit::{BuildCache, ToolError, Toolkit};
 
@@ -61,7 +61,7 @@ pub enum EngineError {
     Whole(#[from] Box<OptError>),
     /// What ptxas wrote.
     #[error(transparent)]
-    Cubin(#[from] CubinError),
+    Cubin(#[from] ElfError),
     /// The result is no cubin, or a kernel is missing in it.
     #[error("kernel `{0}` is missing in the result")]
     Missing(String),

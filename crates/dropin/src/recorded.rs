@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use warpwright_sass::{Cubin, CubinError, Elf, ElfError, Kernel};
+use warpwright_sass::{Cubin, Elf, ElfError, Kernel};
 use warpwright_target::{UnknownGpu, lookup};
 use warpwright_winners::{StoreError, Winner, identities, store};
 
@@ -22,9 +22,6 @@ pub enum RecordedError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// What ptxas wrote, or what was recorded.
-    #[error(transparent)]
-    Cubin(#[from] CubinError),
-    /// The same.
     #[error(transparent)]
     Elf(#[from] ElfError),
     /// The GPU's name.
