@@ -60,7 +60,10 @@ fn stubs_without_kernels_are_passed_over() {
     let said = stderr(&done);
     assert_eq!(done.status.code(), Some(0), "{said}");
     for kernel in ["first", "second"] {
-        assert!(said.contains(&format!("{kernel}: spills moved")), "{said}");
+        assert!(
+            said.contains(&format!("spill slots moved {kernel}: it promises")),
+            "{said}"
+        );
     }
     let explained = warpwright(folder.path(), &["explain", "new.so"]);
     let text = String::from_utf8_lossy(&explained.stdout).into_owned();

@@ -1,6 +1,7 @@
 //! The exploration of one kernel, whatever it comes as: rounds of proposals, each built and rated before
 //! the next, the choice, and the proof of what is about to be chosen. docs/pipeline.md walks through it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use warpwright_pass::passes::{Reduce, SmemSpilling};
@@ -16,13 +17,13 @@ use warpwright_ptx::{FuncId, Inst};
 use crate::build::{Bench, Built, Made, Workshop, mark_duplicates};
 use crate::candidate::{Because, Candidate, Rejection, Resources, Standing};
 use crate::choose::{Choice, choose};
-use crate::control::control;
+use crate::control::{Assembly, control};
 use crate::crat::{ResourceUsage, resource_usage};
 use crate::explain::pressure_report;
 use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Proofs, Request};
 use crate::proposal::{
-    Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals, peers,
-    second_round, third_round, throttles,
+    Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals,
+    is_rewritten, peers, second_round, third_round, throttles,
 };
 use crate::residency::occupy;
 use crate::score::score_all;
@@ -106,6 +107,36 @@ struct Exploration<'a> {
 /// 13.5 takes about 40 ms for a small kernel and 0.1 ms an instruction where it spills.)
 const BUILD: u64 = 40_000;
 const BUILD_INSTRUCTION: u64 = 60;
+/// What our own register passes take for each instruction of the PTX.
+const REWRITE_INSTRUCTION: u64 = 1_500;
+/// Half of the budget is kept for proofs.
+fn reserve(budget: f64) -> u64 {
+    Budget::seconds(budget / 2.0).left()
+}
+
+/// The controller's passes and builds, as far as the budget goes.
+struct Metered<'a> {
+    bench: Bench<'a>,
+    budget: Cell<Budget>,
+    reserve: u64,
+    work: u64,
+}
+
+impl Assembly for Metered<'_> {
+    fn reduce(&self, goal: u32) -> Option<Run> {
+        let mut budget = self.budget.get();
+        let is_enough = budget.left().saturating_sub(self.work) >= self.reserve;
+        if !is_enough || !budget.spend(self.work) {
+            return None;
+        }
+        self.budget.set(budget);
+        self.bench.reduce(goal)
+    }
+
+    fn build(&self, run: &Run) -> Option<Resources> {
+        self.bench.build(run)
+    }
+}
 
 impl<'a> Exploration<'a> {
     fn of_ptx(&mut self, whole: &Module) -> Result<(), OptError> {
@@ -211,7 +242,14 @@ impl<'a> Exploration<'a> {
         let mut recipes = Vec::new();
         for (at, goal) in goals.iter().enumerate() {
             let found = (at == 0).then(|| {
-                let found = control((module, id), natural, goal.registers, &self.bench);
+                let metered = Metered {
+                    bench: self.bench,
+                    budget: Cell::new(self.budget),
+                    reserve: reserve(self.request.budget),
+                    work: self.rewriting() + self.building(),
+                };
+                let found = control((module, id), natural, goal.registers, &metered);
+                self.budget = metered.budget.get();
                 let runs = found.runs.into_iter();
                 self.reduced
                     .extend(runs.map(|(goal, run)| (reduce(goal), run)));
@@ -296,15 +334,21 @@ impl<'a> Exploration<'a> {
     /// Builds the recipes that have not been built yet, as far as the budget goes; half of it is kept for
     /// proofs.
     fn build(&mut self, recipes: Vec<Recipe>) -> Result<(), OptError> {
-        let code = self.built.first().and_then(|b| b.kernel.as_ref());
-        let work = BUILD + BUILD_INSTRUCTION * code.map_or(0, |k| k.code.len() as u64);
-        let reserve = Budget::seconds(self.request.budget / 2.0).left();
+        let reserve = reserve(self.request.budget);
         let mut new: Vec<Recipe> = Vec::new();
         for recipe in recipes {
             let is_known = self.built.iter().any(|b| b.candidate.recipe == recipe);
             if is_known || new.contains(&recipe) {
                 continue;
             }
+            let is_known = recipe
+                .passes()
+                .first()
+                .is_some_and(|p| self.reduced.contains_key(p));
+            let work = match is_rewritten(&recipe) && !is_known {
+                true => self.building() + self.rewriting(),
+                false => self.building(),
+            };
             let is_enough = self.budget.left().saturating_sub(work) >= reserve;
             match is_enough && self.budget.spend(work) {
                 true => new.push(recipe),
@@ -316,6 +360,20 @@ impl<'a> Exploration<'a> {
         let built = self.bench.build_all(new, &first, self.done)?;
         self.take(built);
         Ok(())
+    }
+
+    /// What one build takes.
+    fn building(&self) -> u64 {
+        let code = self.built.first().and_then(|b| b.kernel.as_ref());
+        BUILD + BUILD_INSTRUCTION * code.map_or(0, |k| k.code.len() as u64)
+    }
+
+    /// What one of our own register passes takes.
+    fn rewriting(&self) -> u64 {
+        let module = self.bench.start.as_module();
+        let kernel = module.and_then(|m| Some(&m.functions[m.function(self.bench.kernel)?]));
+        let body = kernel.and_then(|f| f.body.as_ref());
+        REWRITE_INSTRUCTION * body.map_or(0, |body| body.insts.len() as u64)
     }
 
     /// Takes builds in, with their residency and what is known of them.

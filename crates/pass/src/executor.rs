@@ -362,7 +362,17 @@ impl<'a> Executor<'a> {
             })?;
         }
         let kernel = target.kernel.filter(|_| !pass.pass.is_whole_module());
-        let obligation = || Obligation::new(pass, artifact, &new, kernel, &target.setting);
+        let obligation = match (is_changed, artifact.level()) {
+            (false, _) => None,
+            (true, Level::Source) => Some(self.as_ptx(pass, [artifact, &new], &target.setting)?),
+            (true, _) => Some(Obligation::new(
+                pass,
+                artifact,
+                &new,
+                kernel,
+                &target.setting,
+            )),
+        };
         let step = Step {
             pass: pass.clone(),
             kernel: kernel.map(str::to_owned),
@@ -372,10 +382,29 @@ impl<'a> Executor<'a> {
             cautions,
             cost,
             elapsed: start.elapsed(),
-            obligation: is_changed.then(obligation),
+            obligation,
         };
         *artifact = new;
         Ok(step)
+    }
+
+    /// CUDA C is proved as the PTX that the compiler makes of it, every function of the file.
+    fn as_ptx(
+        &self,
+        pass: &Invocation,
+        versions: [&Artifact; 2],
+        setting: &Setting,
+    ) -> Result<Obligation, RunError> {
+        let [before, after] = versions.map(|artifact| {
+            let mut run = Run {
+                artifact: artifact.clone(),
+                ptx: None,
+                steps: Vec::new(),
+            };
+            self.lower(&mut run, Level::Ptx, AssemblerOptions::default())?;
+            Ok(run.artifact)
+        });
+        Ok(Obligation::new(pass, &before?, &after?, None, setting))
     }
 
     fn product(

@@ -6,11 +6,13 @@
 //! * [`executor`]: verify, apply, verify, prove ([`proof`]), time, fuel; what it works on is an [`Artifact`].
 //! * [`carry`](mod@carry): recipes on a whole input, every step proved.
 //! * [`scope`], [`site`], [`launch`]: what callers state about kernels and launches, and what a pass is given.
-//! * [`ptx`]: the passes over PTX; [`spill_to_shared`], [`throttle`], [`usage_level`]: the others.
+//! * [`ptx`]: the passes over PTX; [`source`]: those over CUDA C; [`spill_to_shared`], [`dead_instructions`],
+//!   [`throttle`], [`usage_level`]: the others.
 
 pub mod artifact;
 pub mod budget;
 pub mod carry;
+pub mod dead_instructions;
 pub mod executor;
 pub mod launch;
 mod legacy;
@@ -24,6 +26,7 @@ pub mod refusal;
 pub mod registry;
 pub mod scope;
 pub mod site;
+pub mod source;
 pub mod spill_to_shared;
 pub mod throttle;
 pub mod usage_level;

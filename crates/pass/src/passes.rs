@@ -1,6 +1,8 @@
 //! All passes, to be named by type.
 
+pub use crate::dead_instructions::DeadInstructions;
 pub use crate::ptx::allocate::{Allocate, SlotSpace};
+pub use crate::ptx::dead_code::DeadCode;
 pub use crate::ptx::limits::{MaxNReg, MinNCtaPerSm};
 pub use crate::ptx::maxntid::MaxNTid;
 pub use crate::ptx::pressure_notes::PressureNotes;
@@ -9,6 +11,7 @@ pub use crate::ptx::reduce::Reduce;
 pub use crate::ptx::remat::Remat;
 pub use crate::ptx::smem_spilling::SmemSpilling;
 pub use crate::ptx::spill_shared::SpillShared;
+pub use crate::source::launch_bounds::LaunchBounds;
 pub use crate::spill_to_shared::SpillToShared;
 pub use crate::throttle::{Throttle, ThrottleBy};
 pub use crate::usage_level::UsageLevel;

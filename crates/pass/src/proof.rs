@@ -13,6 +13,7 @@ use warpwright_sass::{Cubin, Elf};
 use crate::artifact::Artifact;
 use crate::budget::{PROOF_OF_MACHINE_CODE, PROOF_OF_PTX};
 use crate::launch::Block;
+use crate::pass::Level;
 use crate::recipe::Invocation;
 use crate::site::Setting;
 
@@ -133,6 +134,7 @@ impl Obligation {
             _ => self.check_machine_code(),
         };
         match verdict {
+            Verdict::Proved if self.pass.level() == Level::Source => Ok(Rung::ProvedAsPtx),
             Verdict::Proved => Ok(Rung::Proved),
             verdict => Err(NotProved {
                 pass: self.pass.clone(),

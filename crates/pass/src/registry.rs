@@ -7,6 +7,9 @@ use crate::passes::*;
 pub static PASSES: &[Registered] = &[
     Registered::of::<Allocate>(),
     Registered::of::<Canonical>(),
+    Registered::of::<DeadCode>(),
+    Registered::of::<DeadInstructions>(),
+    Registered::of::<LaunchBounds>(),
     Registered::of::<MaxNReg>(),
     Registered::of::<MaxNTid>(),
     Registered::of::<MinNCtaPerSm>(),

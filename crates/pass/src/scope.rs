@@ -1,6 +1,8 @@
 //! What a caller states: which kernel, for which GPU, launched how. One struct for all passes and all
 //! levels.
 
+use warpwright_cudac::File;
+use warpwright_cudac::diag::Source;
 use warpwright_launch::Launch;
 use warpwright_ptx::Module;
 use warpwright_sass::{Cubin, Elf, Kernel};
@@ -38,7 +40,7 @@ pub enum ScopeError {
     NoSuchKernel {
         /// The name.
         wanted: String,
-        /// `module`, `cubin`.
+        /// `module`, `cubin`, `file`.
         place: &'static str,
         /// The first few that there are.
         known: Vec<String>,
@@ -104,8 +106,7 @@ impl<'a> Scope<'a> {
                 let entries = cubin.kernels.into_iter().filter(|kernel| kernel.is_entry);
                 ("cubin", entries.map(|kernel| kernel.name).collect())
             }
-            // A source file is only read where a pass works on it.
-            (None, None) => return Ok(self.kernel.map(str::to_owned).into_iter().collect()),
+            (None, None) => ("file", kernels_of_source(artifact)),
         };
         match self.kernel {
             _ if names.is_empty() => Err(ScopeError::NoKernels(place)),
@@ -171,6 +172,18 @@ impl<'a> Scope<'a> {
         let has_none = !uses_dynamic_shared(module, function);
         Ok((block, stated.or(has_none.then_some(0))))
     }
+}
+
+fn kernels_of_source(artifact: &Artifact) -> Vec<String> {
+    let Some(file) = artifact.as_source() else {
+        return Vec::new();
+    };
+    let file = File::parse(Source::new(&*file.name, &*file.text));
+    let kernels = file.map(|file| file.kernels).unwrap_or_default();
+    kernels
+        .into_iter()
+        .map(|header| header.name.text.to_string())
+        .collect()
 }
 
 fn cubin(artifact: &Artifact) -> Option<Cubin> {

@@ -74,6 +74,10 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     match input.level {
         Level::Cubin | Level::Fat => return on_cubins(cli, args, &recipe, &input, &scope),
         Level::Cuda if first == Some(PassLevel::Source) => {
+            scope.gpu = Some(match scope.gpu {
+                Some(gpu) => gpu,
+                None => any_gpu()?,
+            });
             let source = Artifact::source(SourceFile {
                 name: input.name.clone(),
                 text: input.text()?.to_owned(),

@@ -1,6 +1,7 @@
 //! Passes over PTX, a file each, and what they share.
 
 pub mod allocate;
+pub mod dead_code;
 pub mod facts;
 pub mod fusion;
 pub mod goal;

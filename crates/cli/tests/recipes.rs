@@ -1,0 +1,121 @@
+//! Recipes replay: what `opt` chose, named by `--recipe`, gives the same bytes; fuel stops inside a pass; what
+//! a source pass wrote is proved as PTX.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use warpwright_toolkit::testing::require_toolkit;
+
+fn warpwright(folder: &Path, args: &[&str]) -> Output {
+    let toolkit = require_toolkit("warpwright with recipes").unwrap();
+    let ptxas = toolkit.ptxas().unwrap().tool().path.clone();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+    command
+        .current_dir(folder)
+        .env("WARPWRIGHT_CACHE", folder.join("cache"))
+        .env(
+            "WARPWRIGHT_TOOLKIT",
+            ptxas.parent().and_then(Path::parent).unwrap(),
+        );
+    command.args(args).output().unwrap()
+}
+
+fn success(folder: &Path, args: &[&str]) -> String {
+    let output = warpwright(folder, args);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {said}");
+    String::from_utf8(output.stdout).unwrap() + &said
+}
+
+/// Examples whose choice is a throttle in the cubin, an option of ptxas, moved spills under a limit.
+const EXAMPLES: [&str; 3] = ["kmeans", "smith_waterman", "voxel_rays"];
+
+#[test]
+fn the_choice_of_opt_replays_to_the_same_bytes() {
+    if require_toolkit("the_choice_of_opt_replays_to_the_same_bytes").is_none() {
+        return;
+    }
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut chosen = Vec::new();
+    for name in EXAMPLES {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |ending: &str| {
+            let path = examples.join(name).join(format!("{name}.{ending}"));
+            path.canonicalize().unwrap().display().to_string()
+        };
+        let (source, launch) = (at("cu"), at("toml"));
+        let common = [
+            "--launch",
+            &launch,
+            "--gpu",
+            "h200",
+            "--no-database",
+            "--json",
+        ];
+        let opt = [&["opt", &source, "-o", "a.cubin"], &common[..]].concat();
+        let found: serde_json::Value = serde_json::from_str(&success(folder.path(), &opt)).unwrap();
+        let recipe = found["kernels"][0]["recipe_text"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        let replay = ["opt", &source, "-o", "b.cubin", "--recipe", &recipe];
+        success(folder.path(), &[&replay, &common[..]].concat());
+        let read = |file: &str| std::fs::read(folder.path().join(file)).unwrap();
+        assert!(read("a.cubin") == read("b.cubin"), "{name}: {recipe}");
+        chosen.push(recipe);
+    }
+    assert!(
+        chosen.iter().any(|recipe| recipe != "default"),
+        "{chosen:?}"
+    );
+}
+
+const KERNEL: &str = "extern \"C\" __global__ void scale(float *p) { p[threadIdx.x] *= 2.0f; }\n";
+
+#[test]
+fn a_source_pass_is_proved_as_ptx() {
+    if require_toolkit("a_source_pass_is_proved_as_ptx").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), KERNEL).unwrap();
+    let pass = ["pass", "launch-bounds(128)", "k.cu", "-o", "new.cu", "-v"];
+    let said = success(folder.path(), &pass);
+    let text = std::fs::read_to_string(folder.path().join("new.cu")).unwrap();
+    assert_eq!(
+        text,
+        KERNEL.replace("scale", "__launch_bounds__(128) scale")
+    );
+    assert!(said.contains("launch-bounds(128): 1 rewrites"), "{said}");
+    let again = ["pass", "launch-bounds(128)", "new.cu"];
+    assert!(success(folder.path(), &again).contains("unchanged by launch-bounds"));
+}
+
+#[test]
+fn a_recipe_goes_through_all_levels_and_says_what_is_wrong_with_it() {
+    if require_toolkit("a_recipe_goes_through_all_levels").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), KERNEL).unwrap();
+    let recipe = "maxnreg(32); usage-level(3); throttle(2)";
+    let all = [
+        "pass", recipe, "k.cu", "-o", "k.cubin", "--gpu", "h200", "--block", "256",
+    ];
+    success(folder.path(), &all);
+    for (recipe, code) in [
+        ("throttle(2); maxnreg(32)", 2),
+        ("maxnreg", 2),
+        ("frob(1)", 2),
+        ("throttle(40)", 0),
+    ] {
+        let args = [
+            "pass", recipe, "k.cu", "-o", "x.cubin", "--gpu", "h200", "--block", "256",
+        ];
+        let output = warpwright(folder.path(), &args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{recipe}: {said}");
+    }
+}

@@ -1,0 +1,3 @@
+//! Passes over CUDA C.
+
+pub mod launch_bounds;
