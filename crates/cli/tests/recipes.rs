@@ -81,7 +81,16 @@ fn a_source_pass_is_proved_as_ptx() {
     }
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("k.cu"), KERNEL).unwrap();
-    let pass = ["pass", "launch-bounds(128)", "k.cu", "-o", "new.cu", "-v"];
+    let pass = [
+        "pass",
+        "launch-bounds(128)",
+        "k.cu",
+        "-o",
+        "new.cu",
+        "--block",
+        "128",
+        "-v",
+    ];
     let said = success(folder.path(), &pass);
     let text = std::fs::read_to_string(folder.path().join("new.cu")).unwrap();
     assert_eq!(
@@ -89,7 +98,7 @@ fn a_source_pass_is_proved_as_ptx() {
         KERNEL.replace("scale", "__launch_bounds__(128) scale")
     );
     assert!(said.contains("launch-bounds(128): 1 rewrites"), "{said}");
-    let again = ["pass", "launch-bounds(128)", "new.cu"];
+    let again = ["pass", "launch-bounds(128)", "new.cu", "--block", "128"];
     assert!(success(folder.path(), &again).contains("unchanged by launch-bounds"));
 }
 
