@@ -78,13 +78,16 @@ fn grids(stencil: &Stencil, version: &Version) -> Vec<Vec<i64>> {
             vec![1, 1],
             tile(x + 3, 6, 1),
             tile(x.min(40) + 2, y + 5, 1),
+            // Rows of both parities, whatever the halo.
             tile(5, 3, 1),
+            tile(6, 4, 1),
         ],
         _ => vec![
             vec![1; count],
             tile(x + 3, y + 2, 4),
             tile(x.min(30) + 2, 3, z.min(300) + 3),
-            tile(4, 5, 3),
+            tile(4, 5, 2),
+            tile(5, 4, 3),
         ],
     }
 }

@@ -1,0 +1,80 @@
+//! A short run in one call of nvcc, and the same with mistakes planted: the run must be clean, and no mistake may pass.
+
+use std::path::Path;
+
+use warpwright_driver::stencil::{Checked, Comparison};
+use warpwright_ptx::Module;
+use warpwright_stencilgen::check::{Counters, Subject, batch_text, compare, names, subject};
+use warpwright_toolkit::NvccJob;
+use warpwright_toolkit::testing::require_toolkit;
+
+const KERNELS: u64 = 16;
+
+#[test]
+fn rewrites_agree_and_mistakes_do_not() {
+    let Some(toolkit) = require_toolkit("rewrites_agree_and_mistakes_do_not") else {
+        return;
+    };
+    let mut counters = Counters::default();
+    let subjects: Vec<Subject> = (0..KERNELS)
+        .filter_map(|number| subject(11, number, &mut counters).expect("a rewrite"))
+        .collect();
+    assert!(subjects.len() >= 10, "most are stencils: {counters:?}");
+    let nvcc = toolkit.nvcc().expect("nvcc");
+    let mut job = NvccJob::new(Path::new(""), "sm_90");
+    job.lineinfo = false;
+    job.extra = vec!["-fmad=false".into()];
+    let ptx = nvcc
+        .text_to_ptx(&batch_text(&subjects), &job)
+        .expect("PTX")
+        .ptx;
+    let (module, _) = Module::parse("batch", &ptx);
+    let (more, findings) = compare(&subjects, &module);
+    counters.add(&more);
+    assert_eq!(counters.wrong(), 0, "{findings:#?}");
+    assert!(counters.comparisons >= 80, "{counters:?}");
+    planted(&subjects, &module);
+}
+
+/// Half of the blocks are missing.
+fn planted(subjects: &[Subject], module: &Module) {
+    let (mut tried, mut found) = (0, 0);
+    for subject in subjects {
+        let Some(sizes) = subject.sizes.last() else {
+            continue;
+        };
+        let comparison = Comparison {
+            problem: &subject.problem,
+            module,
+            sizes,
+        };
+        let Some(expected) = comparison.expected() else {
+            continue;
+        };
+        for (number, (_, version)) in subject.versions.iter().enumerate() {
+            let mut wrong = version.clone();
+            let mut fewer = false;
+            // Kernels that are launched whatever the sizes are.
+            let always = version.sweep.choices.last().map(|c| c.entries.clone());
+            for (at, entry) in wrong.sweep.entries.iter_mut().enumerate() {
+                let before = entry.grid.blocks(sizes);
+                entry.grid.0[0].per *= 2;
+                let changed = before != entry.grid.blocks(sizes);
+                fewer |= changed && always.as_ref().is_some_and(|a| a.contains(&at));
+            }
+            if !fewer {
+                continue;
+            }
+            tried += 1;
+            let mut checked = Checked::default();
+            let names = names(subject, number);
+            found += usize::from(
+                comparison
+                    .version(&names, &wrong, &expected, &mut checked)
+                    .is_err(),
+            );
+        }
+    }
+    assert!(tried >= 10, "only {tried} mistakes were planted");
+    assert_eq!(found, tried, "a mistake passed");
+}
