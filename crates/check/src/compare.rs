@@ -1,6 +1,6 @@
 //! The last round of a proof: every observable of both functions, side by side.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use warpwright_flow::Inst;
 
 use crate::machine::{Deed, Loaded, Log, Machine};
@@ -38,6 +38,8 @@ pub(crate) enum Finding {
         inst: Inst,
         misplaced: Misplaced,
     },
+    /// A vector access that the original does not do there.
+    Misaligned { inst: Inst },
     /// A load that the original does not execute.
     Speculated { inst: Inst, term: Term },
 }
@@ -107,6 +109,7 @@ impl<S: Semantics> Prover<'_, S> {
             states.push(state.clone());
             logs.push(log);
         });
+        self.misaligned(&logs, &mut findings);
         if findings.is_empty() {
             return Ok(());
         }
@@ -128,6 +131,28 @@ impl<S: Semantics> Prover<'_, S> {
             }
         }
         Err(findings)
+    }
+
+    /// Vector accesses that are not known to be aligned: the original has none at the address here, and
+    /// elsewhere it has none, or narrower ones.
+    fn misaligned(&self, logs: &[Log], findings: &mut Vec<Finding>) {
+        let mut narrowest: FxHashMap<Term, u32> = FxHashMap::default();
+        for accessed in logs.iter().flat_map(|log| &log.accesses[0]) {
+            let bytes = narrowest.entry(accessed.address).or_insert(accessed.bytes);
+            *bytes = accessed.bytes.min(*bytes);
+        }
+        for log in logs {
+            for new in log.accesses[1].iter().filter(|new| new.is_vector) {
+                let is_here = log.accesses[0].iter().any(|old| {
+                    let is_executed = old.guard == new.guard || old.guard == self.machine.truth;
+                    old.address == new.address && old.bytes >= new.bytes && is_executed
+                });
+                let elsewhere = narrowest.get(&new.address);
+                if !is_here && elsewhere.is_none_or(|&bytes| bytes < new.bytes) {
+                    findings.push(Finding::Misaligned { inst: new.inst });
+                }
+            }
+        }
     }
 
     /// Can two deeds that differ not be one in other forms, or moved? Nothing that the other function

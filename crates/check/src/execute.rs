@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use warpwright_flow::{Inst, Transfer, Value};
 
-use crate::machine::{Deed, Loaded, Machine, REWRITTEN};
+use crate::machine::{Accessed, Deed, Loaded, Machine, REWRITTEN};
 use crate::memory::{self, Extent};
 use crate::semantics::{Access, Address, Arg, Base, Effect, Meaning, Semantics, Spaces, Step};
 use crate::state::{CALLER, CONVERGENCE, MEMORIES};
@@ -178,6 +178,52 @@ impl<S: Semantics> Machine<'_, S> {
                 terms.not(equal)
             }
             (Meaning::Not, &[a]) => terms.not(a),
+            (Meaning::Less { bits, signed, form }, &[a, b]) => {
+                let (a, b) = if form.swapped { (b, a) } else { (a, b) };
+                let less = terms.less(bits, signed, a, b);
+                let answer = if form.negated { terms.not(less) } else { less };
+                let other = terms.not(answer);
+                return Results::Terms(SmallVec::from_slice(&[answer, other]));
+            }
+            (Meaning::Relation(form), &[a, b]) => {
+                let mut args = Args::from_slice(&[a, b]);
+                if form.swapped {
+                    args.reverse();
+                }
+                if form.symmetric {
+                    terms.in_order(&mut args);
+                }
+                let relation = terms.make(Head::Op(op, 0), args);
+                let answer = if form.negated {
+                    terms.not(relation)
+                } else {
+                    relation
+                };
+                let other = terms.not(answer);
+                return Results::Terms(SmallVec::from_slice(&[answer, other]));
+            }
+            (Meaning::Commutative, args) => {
+                let mut args = Args::from_slice(args);
+                terms.in_order(&mut args);
+                return Results::Operation(op, args);
+            }
+            (Meaning::Negate(bits), &[a]) => {
+                let zero = terms.constant(0);
+                terms.sub(bits, zero, a)
+            }
+            (Meaning::Divide(bits), &[a, b]) if terms.as_power(b).is_some() => {
+                let power = terms.as_power(b).unwrap_or_default();
+                let shift = terms.sym(&format!("shr.u{bits}"));
+                let power = terms.constant(power.into());
+                terms.make(Head::Op(shift, 0), [a, power])
+            }
+            (Meaning::Remainder(bits), &[a, b]) if terms.as_power(b).is_some() => {
+                let and = terms.sym(&format!("and.b{bits}"));
+                let mask = terms.add_const(bits, b, -1);
+                let mut args = [a, mask];
+                terms.in_order(&mut args);
+                terms.make(Head::Op(and, 0), args)
+            }
             _ => return Results::Operation(op, args.clone()),
         };
         Results::Terms(SmallVec::from_slice(&[term]))
@@ -224,20 +270,43 @@ impl<S: Semantics> Machine<'_, S> {
         spaces: Spaces,
         is_safe: bool,
     ) -> Results {
-        let mut content = args.clone();
-        let mut extent = None;
-        if let Some(access) = &step.access {
-            let address = self.address(side, &access.address, guard);
-            if self.terms.is_private(address) {
-                return self.load_slots(side, inst, access, address);
-            }
-            extent = self.extent(access, address, spaces);
+        let Some(access) = &step.access else {
+            let content = self.seen(side, args, None, spaces);
+            self.loaded(side, inst, op, &content, guard, is_safe);
+            return Results::Operation(op, content);
+        };
+        let address = self.address(side, &access.address, guard);
+        if self.terms.is_private(address) {
+            return self.load_slots(side, inst, access, address);
+        }
+        self.accessed(side, inst, step, access, address, guard);
+        let lanes = (0..access.lanes).map(|lane| {
+            let address = self.element(access, address, lane);
+            let extent = self.extent(access, address, spaces);
+            let mut content = args.clone();
             content.insert(0, address);
-        }
-        for memory in members(spaces) {
-            let now = self.memories[side][memory];
-            content.push(memory::version(&self.terms, &self.extents, now, extent));
-        }
+            let content = self.seen(side, &content, extent, spaces);
+            self.loaded(side, inst, op, &content, guard, is_safe)
+        });
+        Results::Terms(lanes.collect())
+    }
+
+    /// A load's arguments and the memories that it sees.
+    fn seen(&self, side: usize, args: &Args, extent: Option<Extent>, spaces: Spaces) -> Args {
+        let now = members(spaces).map(|memory| self.memories[side][memory]);
+        let seen = now.map(|now| memory::version(&self.terms, &self.extents, now, extent));
+        args.iter().copied().chain(seen).collect()
+    }
+
+    fn loaded(
+        &mut self,
+        side: usize,
+        inst: Inst,
+        op: Sym,
+        content: &Args,
+        guard: Term,
+        is_safe: bool,
+    ) -> Term {
         let term = self.terms.make(Head::Op(op, 0), content.iter().copied());
         self.log.loads[side].push(Loaded {
             inst,
@@ -246,7 +315,36 @@ impl<S: Semantics> Machine<'_, S> {
             is_safe,
             after: self.log.events[side],
         });
-        Results::Operation(op, content)
+        term
+    }
+
+    fn accessed(
+        &mut self,
+        side: usize,
+        inst: Inst,
+        step: &Step,
+        access: &Access,
+        address: Term,
+        guard: Term,
+    ) {
+        self.log.accesses[side].push(Accessed {
+            inst,
+            address,
+            bytes: access.bytes * access.lanes,
+            guard,
+            is_vector: access.lanes > 1 && !step.is_aligned,
+        });
+    }
+
+    /// The address of an element of a vector.
+    fn element(&mut self, access: &Access, address: Term, lane: u32) -> Term {
+        let bits = match access.address.base {
+            Base::Value(_, bits) => bits,
+            Base::Symbol(_) => 64,
+            Base::Element { .. } => 32,
+        };
+        let distance = i64::from(lane * access.bytes);
+        self.terms.add_const(bits, address, distance)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one instruction")]
@@ -260,18 +358,39 @@ impl<S: Semantics> Machine<'_, S> {
         guard: Term,
         spaces: Spaces,
     ) -> Results {
-        let mut content = Args::from_slice(&[guard]);
-        let mut extent = None;
-        if let Some(access) = &step.access {
-            let address = self.address(side, &access.address, guard);
-            if self.terms.is_private(address) {
-                self.store_slots(side, inst, access, address, args, guard);
-                return Results::None;
-            }
-            extent = self.extent(access, address, spaces);
-            content.push(address);
+        let Some(access) = &step.access else {
+            let mut content = Args::from_slice(&[guard]);
+            content.extend_from_slice(args);
+            self.stored(side, inst, op, &content, None, spaces);
+            return Results::None;
+        };
+        let address = self.address(side, &access.address, guard);
+        if self.terms.is_private(address) {
+            self.store_slots(side, inst, access, address, args, guard);
+            return Results::None;
         }
-        content.extend_from_slice(args);
+        self.accessed(side, inst, step, access, address, guard);
+        // Behind the values there may be a policy for the cache, the same for all.
+        let (values, rest) = args.split_at((access.lanes as usize).min(args.len()));
+        for (lane, &value) in values.iter().enumerate() {
+            let address = self.element(access, address, lane as u32);
+            let extent = self.extent(access, address, spaces);
+            let mut content = Args::from_slice(&[guard, address, value]);
+            content.extend_from_slice(rest);
+            self.stored(side, inst, op, &content, extent, spaces);
+        }
+        Results::None
+    }
+
+    fn stored(
+        &mut self,
+        side: usize,
+        inst: Inst,
+        op: Sym,
+        content: &Args,
+        extent: Option<Extent>,
+        spaces: Spaces,
+    ) {
         let memories = spaces.0;
         self.log.deeds[side].push(Deed {
             inst,
@@ -282,21 +401,13 @@ impl<S: Semantics> Machine<'_, S> {
         });
         for memory in members(spaces) {
             let now = self.memories[side][memory];
-            self.memories[side][memory] = memory::store(
-                &mut self.terms,
-                &mut self.extents,
-                now,
-                op,
-                &content,
-                extent,
-            );
+            self.memories[side][memory] =
+                memory::store(&mut self.terms, &mut self.extents, now, op, content, extent);
         }
-        Results::None
     }
 
-    /// The bytes that an access to a single state space touches.
+    /// The bytes that an element of an access to a single state space touches.
     fn extent(&self, access: &Access, address: Term, spaces: Spaces) -> Option<Extent> {
-        let bytes = access.bytes.checked_mul(access.lanes)?;
-        (spaces.0.count_ones() == 1).then(|| Extent::new(&self.terms, address, bytes))
+        (spaces.0.count_ones() == 1).then(|| Extent::new(&self.terms, address, access.bytes))
     }
 }

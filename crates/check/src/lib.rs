@@ -24,8 +24,8 @@ pub use prove::check;
 pub use ptx::{Options, check_functions, check_modules};
 pub use sass::{CubinOptions, check_cubins, check_kernels};
 pub use semantics::{
-    Access, Address, Arg, Base, Coordinate, Effect, Extend, Guard, Meaning, Semantics, SlotSpace,
-    Spaces, Step, Unsupported, Variable,
+    Access, Address, Arg, Base, Coordinate, Effect, Extend, Form, Guard, Meaning, Semantics,
+    SlotSpace, Spaces, Step, Unsupported, Variable,
 };
 pub use slots::Threads;
 pub use verdict::{Reason, Refutation, Verdict};

@@ -258,7 +258,9 @@ mod tests {
         let mut build = Build::new();
         let mut sum = build.thread(0);
         for _ in 0..200 {
-            sum = build.terms.add(32, sum, sum);
+            let zero = build.terms.constant(0);
+            let negated = build.terms.sub(32, zero, sum);
+            sum = build.terms.sub(32, sum, negated);
         }
         assert_eq!(linear(&build.terms, sum, 1024), None);
     }

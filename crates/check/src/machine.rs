@@ -75,6 +75,18 @@ pub(crate) struct Loaded {
     pub(crate) after: usize,
 }
 
+/// An access to memory that both versions have, whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Accessed {
+    pub(crate) inst: Inst,
+    pub(crate) address: Term,
+    /// All elements together.
+    pub(crate) bytes: u32,
+    pub(crate) guard: Term,
+    /// Must its alignment be shown?
+    pub(crate) is_vector: bool,
+}
+
 /// What happened at one node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
@@ -82,6 +94,7 @@ pub(crate) struct Log {
     /// How many of them are events, of which a thread may not come back.
     pub(crate) events: [usize; 2],
     pub(crate) loads: [Vec<Loaded>; 2],
+    pub(crate) accesses: [Vec<Accessed>; 2],
     pub(crate) misplaced: Vec<(Inst, Misplaced)>,
 }
 

@@ -153,6 +153,11 @@ impl<S: Semantics> Prover<'_, S> {
                 );
                 undecided(text, places)
             }
+            Finding::Misaligned { .. } => {
+                let text = "it accesses several elements at once where the original does not, and \
+                            might not be aligned";
+                undecided(text.to_owned(), places)
+            }
             Finding::Moved { .. } => {
                 let text = "what threads do together, or in order, has moved over this branch";
                 undecided(text.to_owned(), places)
@@ -247,9 +252,9 @@ impl<S: Semantics> Prover<'_, S> {
                 Some(original.func.place(a.inst)),
                 Some(rewritten.func.place(b.inst)),
             ],
-            Finding::Misplaced { inst, .. } | Finding::Speculated { inst, .. } => {
-                [None, Some(rewritten.func.place(*inst))]
-            }
+            Finding::Misplaced { inst, .. }
+            | Finding::Misaligned { inst }
+            | Finding::Speculated { inst, .. } => [None, Some(rewritten.func.place(*inst))],
         }
     }
 

@@ -68,6 +68,8 @@ pub struct Step {
     pub effect: Effect,
     /// Its address, for [`Effect::Load`] and [`Effect::Store`].
     pub access: Option<Access>,
+    /// Is its access surely aligned for all its elements together?
+    pub is_aligned: bool,
     /// Does it depend on which threads execute this very instruction together?
     pub is_collective: bool,
     /// Reads the carry flag.
@@ -87,6 +89,7 @@ impl Step {
             results: SmallVec::new(),
             effect: Effect::Pure,
             access: None,
+            is_aligned: false,
             is_collective: false,
             reads_flag: false,
             writes_flag: false,
@@ -338,4 +341,34 @@ pub enum Meaning {
     Differ(u32),
     /// The complement of a predicate.
     Not,
+    /// Is one integer less than another one?
+    Less {
+        /// Their bits.
+        bits: u32,
+        /// Are they signed?
+        signed: bool,
+        /// In what order, and which answer?
+        form: Form,
+    },
+    /// A comparison that is a function of [`Step::op`] and the arguments.
+    Relation(Form),
+    /// A function of [`Step::op`] and the arguments, of which the first two may change places.
+    Commutative,
+    /// 0 - a
+    Negate(u32),
+    /// a / b without signs: a shift where b is a power of two.
+    Divide(u32),
+    /// The remainder of that: a mask where b is a power of two.
+    Remainder(u32),
+}
+
+/// How a comparison is written in terms of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// The operands change places.
+    pub swapped: bool,
+    /// The answer is the other one.
+    pub negated: bool,
+    /// The order of the operands does not matter.
+    pub symmetric: bool,
 }

@@ -61,6 +61,8 @@ pub(crate) enum Head {
     Not,
     /// Are two integers equal?
     Equal(u32),
+    /// Is the first integer less than the second one? Bits, and whether they are signed.
+    Less(u32, bool),
     /// The value that the locations of a class hold on arrival at a node.
     Phi(u32, u32),
     /// One memory on entry to the function.
@@ -80,6 +82,9 @@ pub(crate) enum Head {
     /// A read of slot bytes that no single store wrote.
     Mixed(u32),
 }
+
+/// Parts of a sum that are put in order; a longer one stays as it was added up.
+const MAX_PARTS: usize = 16;
 
 pub(crate) type Args = SmallVec<[Term; 4]>;
 
@@ -181,10 +186,29 @@ impl Terms {
         }
     }
 
+    /// k, if it is 2^k.
+    pub(crate) fn as_power(&self, term: Term) -> Option<u32> {
+        let value = self.as_const(term)?;
+        value.is_power_of_two().then(|| value.trailing_zeros())
+    }
+
     pub(crate) fn add(&mut self, bits: u32, a: Term, b: Term) -> Term {
         let (a, b) = self.constant_last(a, b);
         let Some(right) = self.as_const(b) else {
-            return self.make(Head::Add(bits), [a, b]);
+            // x + (0 - y) is x - y, and x + x is 2 x.
+            for (x, y) in [(a, b), (b, a)] {
+                if let (Head::Sub(width), &[zero, part]) = (self.head(y), self.args(y))
+                    && width == bits
+                    && self.as_const(zero) == Some(0)
+                {
+                    return self.sub(bits, x, part);
+                }
+            }
+            if a == b {
+                let two = self.constant(2);
+                return self.mul(bits, a, two);
+            }
+            return self.sum(bits, a, b);
         };
         if right == 0 {
             return a;
@@ -202,12 +226,44 @@ impl Terms {
         self.make(Head::Add(bits), [a, b])
     }
 
+    /// A sum of unknowns: its parts in order, the constant last.
+    fn sum(&mut self, bits: u32, a: Term, b: Term) -> Term {
+        let mut parts = Args::new();
+        let mut constant = 0u64;
+        for whole in [a, b] {
+            let start = parts.len();
+            let mut work = Args::from_slice(&[whole]);
+            while let Some(part) = work.pop() {
+                match (self.head(part), self.args(part)) {
+                    (Head::Const(value), _) => constant = constant.wrapping_add(value),
+                    (Head::Add(width), &[x, y]) if width == bits => work.extend([x, y]),
+                    _ => parts.push(part),
+                }
+                if parts.len() + work.len() > MAX_PARTS {
+                    // A long sum is one part of what is added to it.
+                    parts.truncate(start);
+                    return self.make(Head::Add(bits), [a, b]);
+                }
+            }
+        }
+        parts.sort_unstable();
+        let first = parts[0];
+        let sum = parts[1..]
+            .iter()
+            .fold(first, |sum, &part| self.make(Head::Add(bits), [sum, part]));
+        let constant = self.constant(truncate(constant, bits));
+        self.add(bits, sum, constant)
+    }
+
     pub(crate) fn add_const(&mut self, bits: u32, a: Term, b: i64) -> Term {
         let b = self.constant(truncate(b as u64, bits));
         self.add(bits, a, b)
     }
 
     pub(crate) fn sub(&mut self, bits: u32, a: Term, b: Term) -> Term {
+        if a == b {
+            return self.constant(0);
+        }
         match self.as_const(b) {
             Some(right) => self.add_const(bits, a, (right as i64).wrapping_neg()),
             None => self.make(Head::Sub(bits), [a, b]),
@@ -219,7 +275,58 @@ impl Terms {
         match (self.as_const(a), self.as_const(b)) {
             (Some(a), Some(b)) => self.constant(truncate(a.wrapping_mul(b), bits)),
             (_, Some(1)) => a,
+            (_, Some(factor)) => match (self.head(a), self.args(a)) {
+                (Head::Mul(width), &[inner, last]) if width == bits => match self.as_const(last) {
+                    Some(other) => {
+                        let product = truncate(factor.wrapping_mul(other), bits);
+                        let product = self.constant(product);
+                        self.mul(bits, inner, product)
+                    }
+                    None => self.make(Head::Mul(bits), [a, b]),
+                },
+                // The constant part of a sum is multiplied by itself.
+                (Head::Add(width), &[inner, last]) if width == bits => match self.as_const(last) {
+                    Some(other) => {
+                        let product = self.mul(bits, inner, b);
+                        let rest = truncate(factor.wrapping_mul(other), bits);
+                        self.add_const(bits, product, rest as i64)
+                    }
+                    None => self.make(Head::Mul(bits), [a, b]),
+                },
+                _ => self.make(Head::Mul(bits), [a, b]),
+            },
             _ => self.make(Head::Mul(bits), [a, b]),
+        }
+    }
+
+    /// Is `a` less than `b`? With a constant, it stands on the right.
+    pub(crate) fn less(&mut self, bits: u32, signed: bool, a: Term, b: Term) -> Term {
+        let order = |value: u64| match signed {
+            // The sign bit flipped: signed order is that of unsigned numbers.
+            true => truncate(value ^ 1 << (bits - 1), bits),
+            false => truncate(value, bits),
+        };
+        let (left, right) = (self.as_const(a), self.as_const(b));
+        match (left.map(order), right.map(order)) {
+            (Some(left), Some(right)) => self.constant(u64::from(left < right)),
+            (_, Some(0)) => self.constant(0),
+            (Some(left), None) if left == truncate(u64::MAX, bits) => self.constant(0),
+            // c < x: not x < c + 1.
+            (Some(_), None) => {
+                let next = left.unwrap_or_default().wrapping_add(1);
+                let next = self.constant(truncate(next, bits));
+                let below = self.make(Head::Less(bits, signed), [b, next]);
+                self.not(below)
+            }
+            _ if a == b => self.constant(0),
+            _ => self.make(Head::Less(bits, signed), [a, b]),
+        }
+    }
+
+    /// Both orders of the operands of a commutative operation are one.
+    pub(crate) fn in_order(&self, args: &mut [Term]) {
+        if let [a, b, ..] = args {
+            (*a, *b) = self.constant_last(*a, *b);
         }
     }
 
@@ -475,6 +582,7 @@ impl Terms {
             Head::Select => "select".to_owned(),
             Head::Not => "not".to_owned(),
             Head::Equal(bits) => format!("eq{bits}"),
+            Head::Less(bits, signed) => format!("less{}{bits}", if signed { "s" } else { "u" }),
             Head::Clobbered(..) => "overwritten".to_owned(),
             Head::Mixed(_) => "bytes".to_owned(),
             _ => "?".to_owned(),

@@ -7,11 +7,11 @@ use std::fmt;
 pub enum Verdict {
     /// For every input, every observable of the rewritten function equals the original's.
     Proved,
-    /// Some observable takes a different symbolic value.
-    ///
-    /// Operations count as free functions here: that the two values never differ in fact (x·2 and
-    /// x+x, say) is possible, but no rule of the checker makes them equal.
+    /// A difference is certain: of cubins by what it is, of PTX by a run.
     Refuted(Box<Refutation>),
+    /// Some observable takes a different symbolic value. Operations count as free functions here: that
+    /// the two values never differ in fact is possible, but no rule of the checker makes them equal.
+    Differs(Box<Refutation>),
     /// The checker cannot tell.
     Undecided(Reason),
 }
@@ -69,7 +69,7 @@ impl Verdict {
         match self {
             Verdict::Proved => "proved",
             Verdict::Refuted(_) => "refuted",
-            Verdict::Undecided(_) => "undecided",
+            Verdict::Differs(_) | Verdict::Undecided(_) => "undecided",
         }
     }
 }
@@ -81,6 +81,7 @@ impl fmt::Display for Verdict {
         match self {
             Verdict::Proved => Ok(()),
             Verdict::Refuted(refutation) => write!(f, ": {refutation}"),
+            Verdict::Differs(refutation) => write!(f, ": perhaps in form alone, {refutation}"),
             Verdict::Undecided(reason) => write!(f, ": {reason}"),
         }
     }

@@ -178,7 +178,7 @@ END:
     );
     let block = Some([64, 1, 1]);
     let word = |text: &str| check(&original, text, &Options { block })[0].1.word();
-    assert_eq!(word(&shared), "refuted");
+    assert_eq!(word(&shared), "undecided");
     assert_eq!(word(&local), "proved");
 }
 

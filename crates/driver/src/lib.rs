@@ -27,6 +27,7 @@ pub mod residency;
 pub mod score;
 pub mod stencil;
 pub mod tune;
+pub mod witness;
 
 pub use candidate::{Candidate, Measured, Residency, Resources, Score};
 pub use opt::{Chosen, Crat, KernelOutcome, KernelReport, OptError, Proofs, Request};

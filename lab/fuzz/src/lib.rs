@@ -4,6 +4,8 @@
 //! * [`case`]: one generated kernel and everything that must hold for it on any machine.
 //! * [`passes`]: the same kernels through the register passes; [`proved`] and [`assignment`] are what
 //!   must hold of any kernel that went through one.
+//! * [`constants`]: constant expressions and immediates against ptxas.
+//! * [`precision`]: right rewrites that the checker does not prove, by reason.
 //! * [`hardware`]: the same kernels (and the examples) on a GPU, bit for bit against the emulator.
 //!
 //! The normal tests run a second's worth of cases; `warpwright-fuzz run` and
@@ -15,4 +17,5 @@ pub mod case;
 pub mod constants;
 pub mod hardware;
 pub mod passes;
+pub mod precision;
 pub mod proved;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use warpwright_fuzz::{case, constants, hardware, passes};
+use warpwright_fuzz::{case, constants, hardware, passes, precision};
 use warpwright_toolkit::{FindOptions, Toolkit};
 
 /// Generated kernels through the front end, the emulator, and against hardware.
@@ -52,6 +52,15 @@ enum Command {
         #[arg(long, default_value_t = 100)]
         count: u64,
     },
+    /// Count the right rewrites of generated kernels that the checker leaves undecided, by reason
+    Precision {
+        /// First seed
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many
+        #[arg(long, default_value_t = 100)]
+        count: u64,
+    },
     /// Print the kernel and launch of a seed
     Show {
         /// The seed
@@ -90,6 +99,10 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run { from, count, out } => run(from, count, &out),
         Command::Passes { from, count, out } => through_passes(from, count, &out),
+        Command::Precision { from, count } => {
+            print_precision(from, count);
+            Ok(true)
+        }
         Command::Constants { from, count } => against_ptxas(from, count),
         Command::Show { seed } => {
             let program = case::program(seed, false);
@@ -172,6 +185,22 @@ fn through_passes(from: u64, count: u64, out: &Path) -> Result<bool, String> {
         );
     }
     Ok(failed == 0)
+}
+
+fn print_precision(from: u64, count: u64) {
+    let mut counts: [precision::Count; precision::KINDS.len()] = Default::default();
+    for seed in from..from + count {
+        precision::count(seed, &mut counts);
+    }
+    for ((kind, _), count) in precision::KINDS.iter().zip(&counts) {
+        println!(
+            "{kind}: {} kernels changed, {} proved",
+            count.changed, count.proved
+        );
+        for (reason, times) in &count.open {
+            println!("    {times} {reason}");
+        }
+    }
 }
 
 fn against_ptxas(from: u64, count: u64) -> Result<bool, String> {

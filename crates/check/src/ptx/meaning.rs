@@ -1,10 +1,11 @@
 //! The PTX instructions that the checker interprets: moves, integer arithmetic of addresses,
-//! selection and comparison of integers. Everything else stays a free function.
+//! selection and comparison. Of some others it knows that operands may change places. Everything else
+//! stays a free function.
 
 use warpwright_ptx::opcode::Op;
 use warpwright_ptx::{Opcode, Type};
 
-use crate::semantics::{Meaning, Step};
+use crate::semantics::{Form, Meaning, Step};
 
 /// What a pure instruction computes. `is_exact`: all its registers have the width of its types.
 pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
@@ -39,13 +40,109 @@ pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
         },
         (Some(Op::Cvt), [_, _], 1, 1) => convert(opcode),
         (Some(Op::Selp), [_], 3, 1) => Meaning::Select,
-        (Some(Op::Setp), [comparison, _], 2, 1) => match (*comparison, first.and_then(word)) {
-            ("eq", Some(bits)) => Meaning::Equal(bits),
-            ("ne", Some(bits)) => Meaning::Differ(bits),
-            _ => Meaning::Opaque,
-        },
+        (Some(Op::Setp), [comparison, .., _], 2, 1 | 2) => {
+            compare(first, comparison, &mods, results)
+        }
+        (Some(Op::Neg), [_], 1, 1) => with_bits(integer.filter(|of| of.1), Meaning::Negate),
+        (Some(Op::Div), [_], 2, 1) => with_bits(integer.filter(|of| !of.1), Meaning::Divide),
+        (Some(Op::Rem), [_], 2, 1) => with_bits(integer.filter(|of| !of.1), Meaning::Remainder),
+        (Some(op), _, 2.., 1) if commutes(op, &mods, first, args) => Meaning::Commutative,
         (Some(Op::Not), ["pred"], 1, 1) => Meaning::Not,
         _ => Meaning::Opaque,
+    }
+}
+
+/// Comparisons in terms of equality and `less`, of numbers in terms of six relations that are false for
+/// NaNs: which complements which is the ISA's section 'Floating Point Comparisons'.
+fn compare(first: Option<Type>, comparison: &str, mods: &[&str], results: usize) -> Meaning {
+    let form = |swapped, negated| Form {
+        swapped,
+        negated,
+        symmetric: false,
+    };
+    let (swapped, negated) = match comparison {
+        "lt" | "lo" => (false, false),
+        "gt" | "hi" => (true, false),
+        "ge" | "hs" => (false, true),
+        "le" | "ls" => (true, true),
+        _ => (false, false),
+    };
+    match (first, comparison) {
+        (Some(ty), "eq" | "ne") if word(ty).is_some() => match (comparison, results) {
+            ("eq", 1) => Meaning::Equal(ty.bits()),
+            ("ne", 1) => Meaning::Differ(ty.bits()),
+            _ => Meaning::Opaque,
+        },
+        (Some(ty), "lt" | "le" | "gt" | "ge") if integer(ty).is_some() => Meaning::Less {
+            bits: ty.bits(),
+            signed: integer(ty).is_some_and(|of| of.1),
+            form: form(swapped, negated),
+        },
+        (Some(ty), "lo" | "ls" | "hi" | "hs") if integer(ty).is_some_and(|of| !of.1) => {
+            Meaning::Less {
+                bits: ty.bits(),
+                signed: false,
+                form: form(swapped, negated),
+            }
+        }
+        (Some(Type::F32 | Type::F64), _) if mods.len() == 2 || mods[1..] == ["ftz", "f32"] => {
+            relation(comparison).map_or(Meaning::Opaque, |(_, form)| Meaning::Relation(form))
+        }
+        _ => Meaning::Opaque,
+    }
+}
+
+/// A comparison of numbers by one of `eq`, `ne`, `lt`, `le`, `num`.
+pub(super) fn relation(comparison: &str) -> Option<(&'static str, Form)> {
+    let (base, swapped, negated) = match comparison {
+        "eq" => ("eq", false, false),
+        "neu" => ("eq", false, true),
+        "ne" => ("ne", false, false),
+        "equ" => ("ne", false, true),
+        "lt" => ("lt", false, false),
+        "gt" => ("lt", true, false),
+        "geu" => ("lt", false, true),
+        "leu" => ("lt", true, true),
+        "le" => ("le", false, false),
+        "ge" => ("le", true, false),
+        "gtu" => ("le", false, true),
+        "ltu" => ("le", true, true),
+        "num" => ("num", false, false),
+        "nan" => ("num", false, true),
+        _ => return None,
+    };
+    let symmetric = matches!(base, "eq" | "ne" | "num");
+    Some((
+        base,
+        Form {
+            swapped,
+            negated,
+            symmetric,
+        },
+    ))
+}
+
+/// May the first two operands change places, bit for bit? Of doubles and halves it is not said which
+/// NaN comes out; singles give one NaN only.
+fn commutes(op: Op, mods: &[&str], first: Option<Type>, args: usize) -> bool {
+    let is_integer = first.is_some_and(|ty| integer(ty).is_some());
+    let is_single = first == Some(Type::F32)
+        && mods.split_last().is_some_and(|(_, rest)| {
+            rest.iter()
+                .all(|name| ["rn", "rz", "rm", "rp", "ftz", "sat"].contains(name))
+        });
+    match (op, args) {
+        (Op::And | Op::Or | Op::Xor, 2) => mods.len() == 1,
+        (Op::Min | Op::Max, 2) => {
+            (is_integer && mods.len() == 1)
+                || (first == Some(Type::F32) && matches!(mods, [_] | ["ftz", _]))
+        }
+        (Op::Add, 2) => (is_integer && mods[0] == "sat") || is_single,
+        (Op::Mul, 2) => (is_integer && mods[0] == "hi") || is_single,
+        (Op::Mul24, 2) => is_integer,
+        (Op::Fma, 3) => is_single,
+        (Op::Mad, 3) => (is_integer && mods[0] == "hi") || is_single,
+        _ => false,
     }
 }
 

@@ -5,11 +5,12 @@ mod meaning;
 mod step;
 mod surroundings;
 
-use warpwright_ptx::{FuncId, Function, Module, TopItem};
+use warpwright_ptx::{FuncId, Module};
 
 use crate::prove::check;
 use crate::verdict::{Reason, Verdict};
 use function::PtxFunction;
+use surroundings::{Surroundings, different_heads, different_modules};
 
 /// What the caller knows beside the two modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,72 +29,67 @@ pub fn check_functions(
     new: (&Module, FuncId),
     options: &Options,
 ) -> Verdict {
-    let (Some(first), Some(second)) = (function(original), function(new)) else {
-        return Verdict::Undecided(Reason::new("there is no such function with a body"));
-    };
-    if let Some(text) = surroundings::difference(original, new, options) {
-        return Verdict::Undecided(Reason::new(text));
+    if let Some(text) = different_modules(original.0, new.0) {
+        return undecided(text);
     }
+    let around = (Surroundings::new(original.0), Surroundings::new(new.0));
+    check_bodies((&around.0, original.1), (&around.1, new.1), options)
+}
+
+fn undecided(text: impl Into<String>) -> Verdict {
+    Verdict::Undecided(Reason::new(text))
+}
+
+fn check_bodies(
+    original: (&Surroundings<'_>, FuncId),
+    new: (&Surroundings<'_>, FuncId),
+    options: &Options,
+) -> Verdict {
     let views = (
-        PtxFunction::new(original.0, original.1),
-        PtxFunction::new(new.0, new.1),
+        PtxFunction::new(original.0.module, original.1),
+        PtxFunction::new(new.0.module, new.1),
     );
     let (Some(a), Some(b)) = views else {
-        return Verdict::Undecided(Reason::new("there is no such function with a body"));
+        return undecided("there is no such function with a body");
     };
-    check(&a, &b, &surroundings::threads(first, second, options))
+    if let Some(text) = surroundings::difference(original, new, options) {
+        return undecided(text);
+    }
+    let threads = surroundings::threads(a.view.function(), b.view.function(), options);
+    match check(&a, &b, &threads) {
+        Verdict::Refuted(found) => Verdict::Differs(found),
+        verdict => verdict,
+    }
 }
 
 /// All functions of `original` that have a body, or get one in `new`, by name, with the verdict on
 /// the function of that name in `new`.
 pub fn check_modules(original: &Module, new: &Module, options: &Options) -> Vec<(String, Verdict)> {
+    let different = different_modules(original, new);
+    let (before, now) = (Surroundings::new(original), Surroundings::new(new));
     let mut verdicts = Vec::new();
     for (id, function) in &original.functions {
-        let other = new.function(&function.name);
-        let undecided = |text: &str| Verdict::Undecided(Reason::new(text));
+        let other = now.functions.get(&*function.name).copied();
         let verdict = match (other, &function.body) {
             // Nobody can call what is no longer declared.
             (None, None) => continue,
             (None, Some(_)) => undecided("the rewritten module does not have it"),
-            (Some(other), None) => {
-                let declared = &new.functions[other];
-                if declared.body.is_some() {
-                    undecided("the original leaves it to the linker")
-                } else {
-                    match surroundings::different_heads(original, function, new, declared) {
-                        Some(text) => undecided(&text),
-                        None => continue,
-                    }
-                }
+            (Some(other), None) if new.functions[other].body.is_some() => {
+                undecided("the original leaves it to the linker")
             }
-            (Some(_), Some(_))
-                if aliases(original, &function.name) != aliases(new, &function.name) =>
-            {
+            (Some(other), None) => match different_heads((&before, id), (&now, other)) {
+                Some(text) => undecided(text),
+                None => continue,
+            },
+            (Some(other), Some(_)) if before.aliases(id) != now.aliases(other) => {
                 undecided("it has other aliases")
             }
-            (Some(other), Some(_)) => check_functions((original, id), (new, other), options),
+            (Some(other), Some(_)) => match &different {
+                Some(text) => undecided(text.clone()),
+                None => check_bodies((&before, id), (&now, other), options),
+            },
         };
         verdicts.push((function.name.to_string(), verdict));
     }
     verdicts
-}
-
-/// The names that stand for a function, in order.
-fn aliases<'m>(module: &'m Module, name: &str) -> Vec<&'m str> {
-    let mut names: Vec<&str> = module
-        .items
-        .iter()
-        .filter_map(|item| match item {
-            TopItem::Alias { alias, aliasee, .. } if *module.functions[*aliasee].name == *name => {
-                Some(&*module.functions[*alias].name)
-            }
-            _ => None,
-        })
-        .collect();
-    names.sort_unstable();
-    names
-}
-
-fn function((module, id): (&Module, FuncId)) -> Option<&Function> {
-    module.functions.get(id)
 }

@@ -8,10 +8,10 @@ use warpwright_ptx::{
 };
 
 use super::function::PtxFunction;
-use super::meaning::meaning;
+use super::meaning::{meaning, relation};
 use crate::semantics::{
-    Access, Address, Arg, Base, Coordinate, Effect, Extend, Guard, SlotSpace, Spaces, Step,
-    Unsupported,
+    Access, Address, Arg, Base, Coordinate, Effect, Extend, Guard, Meaning, SlotSpace, Spaces,
+    Step, Unsupported,
 };
 use warpwright_flow::{Function as _, Value};
 
@@ -52,6 +52,10 @@ pub(super) fn step(function: &PtxFunction<'_>, inst: Inst) -> Result<Step> {
         _ => builder.operands(operands)?,
     }
     builder.effect(operands)?;
+    // An atomic operation whose result nobody wants.
+    if opcode.op == Some(Op::Red) && !opcode.has_mod("async") {
+        builder.step.op = builder.step.op.replacen("red", "atom", 1);
+    }
     if opcode.control() == Control::Return {
         let returns = function
             .view
@@ -67,6 +71,7 @@ pub(super) fn step(function: &PtxFunction<'_>, inst: Inst) -> Result<Step> {
     if builder.step.effect == Effect::Pure {
         builder.step.meaning = meaning(opcode, &builder.step, builder.is_exact(operands));
     }
+    builder.one_spelling();
     Ok(builder.step)
 }
 
@@ -116,6 +121,31 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// Operations that are the same under several names have one.
+    fn one_spelling(&mut self) {
+        let comparison = self.opcode.mods().next().unwrap_or_default();
+        if matches!(self.step.meaning, Meaning::Relation(_))
+            && let Some((base, _)) = relation(comparison)
+        {
+            self.step.op =
+                self.step
+                    .op
+                    .replacen(&format!(".{comparison}."), &format!(".{base}."), 1);
+        }
+        // The elements of a vector are loaded and stored one by one.
+        if let Some(access) = self.step.access.as_ref().filter(|access| access.lanes > 1) {
+            let lanes = access.lanes;
+            self.step.op = self.step.op.replacen(&format!(".v{lanes}"), "", 1);
+            self.step.op = self.step.op.replace(&format!(" v{lanes}@0"), "");
+        }
+        // Zeros come in from the left.
+        for bits in [16, 32, 64] {
+            if self.step.op == format!("shr.b{bits}") {
+                self.step.op = format!("shr.u{bits}");
+            }
+        }
+    }
+
     fn list(&self, list: OperandList) -> &[Operand] {
         self.function.view.body().list(list)
     }
@@ -135,8 +165,10 @@ impl Builder<'_> {
             Operand::Reg(reg) => {
                 let bits = self.bits(reg)?;
                 // The same opcode gives another value in a wider register.
-                if seen.ty.is_some_and(|ty| ty.bits() != bits) {
-                    self.step.op += &format!(" to {bits}");
+                let note = format!(" to {bits}");
+                let is_noted = self.step.access.is_some() && self.step.op.ends_with(&note);
+                if seen.ty.is_some_and(|ty| ty.bits() != bits) && !is_noted {
+                    self.step.op += &note;
                 }
                 self.step.results.push(Some(value(reg)));
                 Ok(())
@@ -297,10 +329,19 @@ impl Builder<'_> {
             Some(Space::Shared) if !self.opcode.has_mod("shared::cluster") => SlotSpace::Shared,
             _ => SlotSpace::Other,
         };
+        let lanes = u32::from(self.opcode.vector.unwrap_or(1));
+        self.step.is_aligned = match address.base {
+            PtxBase::Symbol(symbol) => {
+                let bytes = lanes * ty.bytes();
+                self.function
+                    .is_inside(symbol, self.opcode.space, address.offset, bytes)
+            }
+            _ => false,
+        };
         self.step.access = Some(Access {
             address: self.address(address)?,
             bytes: ty.bytes(),
-            lanes: u32::from(self.opcode.vector.unwrap_or(1)),
+            lanes,
             space,
             extend: self.extend(ty, operands)?,
         });
@@ -467,6 +508,11 @@ impl Builder<'_> {
                 Operand::Reg(reg) => fit(reg, ty),
                 Operand::Vector(list) => self.list(list).iter().all(|part| match *part {
                     Operand::Reg(reg) => fit(reg, self.element(Seen { ty }, list)),
+                    Operand::Sink => true,
+                    _ => false,
+                }),
+                Operand::Pair(list) => self.list(list).iter().all(|part| match *part {
+                    Operand::Reg(reg) => self.bits(reg) == Ok(Type::Pred.bits()),
                     Operand::Sink => true,
                     _ => false,
                 }),

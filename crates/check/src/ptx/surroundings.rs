@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use rustc_hash::FxHashMap;
 use warpwright_ptx::{
     Directive, DirectiveKind, FuncId, Function, FunctionKind, Item, Linkage, Module, Param, Space,
     TopItem, VarId,
@@ -12,28 +13,114 @@ use warpwright_target::{LOCAL_MEMORY_PER_THREAD, lookup};
 use super::Options;
 use crate::slots::Threads;
 
+/// What is looked up again and again in one module.
+pub(super) struct Surroundings<'m> {
+    pub(super) module: &'m Module,
+    /// Functions by name.
+    pub(super) functions: FxHashMap<&'m str, FuncId>,
+    /// Declarations of a function without a body.
+    declared: FxHashMap<FuncId, Vec<&'m TopItem>>,
+    /// Other names of a function, in order.
+    aliases: FxHashMap<FuncId, Vec<&'m str>>,
+    /// Bytes of shared, local, constant and global memory that every function may come to.
+    common: [u64; 4],
+    /// The same of one kernel alone.
+    own: FxHashMap<FuncId, [u64; 4]>,
+}
+
+/// The memories of [`Surroundings::common`].
+const SPACES: [Space; 4] = [Space::Shared, Space::Local, Space::Const, Space::Global];
+
+impl<'m> Surroundings<'m> {
+    pub(super) fn new(module: &'m Module) -> Self {
+        let mut found = Surroundings {
+            module,
+            functions: module
+                .functions
+                .iter()
+                .map(|(id, f)| (&*f.name, id))
+                .collect(),
+            declared: FxHashMap::default(),
+            aliases: FxHashMap::default(),
+            common: [0; 4],
+            own: FxHashMap::default(),
+        };
+        for item in &module.items {
+            match item {
+                TopItem::Declare { func, .. } => {
+                    found.declared.entry(*func).or_default().push(item)
+                }
+                TopItem::Alias { alias, aliasee, .. } => {
+                    let name = &*module.functions[*alias].name;
+                    found.aliases.entry(*aliasee).or_default().push(name);
+                }
+                _ => {}
+            }
+        }
+        found
+            .aliases
+            .values_mut()
+            .for_each(|names| names.sort_unstable());
+        for variable in module.variables.values() {
+            let Some(space) = SPACES.iter().position(|&space| space == variable.space) else {
+                continue;
+            };
+            // A kernel has the variables of the functions that it calls; all that it might call count.
+            let of = variable
+                .owner
+                .filter(|&owner| module.functions[owner].kind == FunctionKind::Entry);
+            let sums = match of {
+                Some(kernel) => found.own.entry(kernel).or_default(),
+                None => &mut found.common,
+            };
+            // With room to align it wherever it comes to lie.
+            let align = u64::from(variable.alignment().max(1));
+            sums[space] = sums[space].saturating_add(
+                variable
+                    .bytes()
+                    .checked_next_multiple_of(align)
+                    .unwrap_or(u64::MAX),
+            );
+        }
+        found
+    }
+
+    /// The names that stand for a function, in order.
+    pub(super) fn aliases(&self, id: FuncId) -> &[&'m str] {
+        self.aliases.get(&id).map_or(&[], |names| names)
+    }
+
+    fn bytes(&self, id: FuncId) -> [u64; 4] {
+        let own = self.own.get(&id).copied().unwrap_or_default();
+        std::array::from_fn(|space| own[space].saturating_add(self.common[space]))
+    }
+}
+
 /// Why the rewritten function is not known to take all that the original takes, and to mean the same
-/// by the same instructions.
+/// by the same instructions; [`different_modules`] left out.
 pub(super) fn difference(
-    (module, id): (&Module, FuncId),
-    (other, new_id): (&Module, FuncId),
+    (around, id): (&Surroundings<'_>, FuncId),
+    (other, new_id): (&Surroundings<'_>, FuncId),
     options: &Options,
 ) -> Option<String> {
-    let (original, new) = (module.functions.get(id)?, other.functions.get(new_id)?);
-    different_modules(module, other)
-        .or_else(|| different_heads(module, original, other, new))
-        .or_else(|| unknown_statements(module, original).or_else(|| unknown_statements(other, new)))
-        .or_else(|| too_large((module, id), (other, new_id)))
+    let (original, new) = (
+        around.module.functions.get(id)?,
+        other.module.functions.get(new_id)?,
+    );
+    different_heads((around, id), (other, new_id))
+        .or_else(|| unknown_statements(around.module, original))
+        .or_else(|| unknown_statements(other.module, new))
+        .or_else(|| too_large((around, id), (other, new_id)))
         .or_else(|| refused_launch(original, new, options))
 }
 
 /// How two declarations of one name differ, bodies left out.
 pub(super) fn different_heads(
-    module: &Module,
-    original: &Function,
-    other: &Module,
-    new: &Function,
+    (around, id): (&Surroundings<'_>, FuncId),
+    (there, new_id): (&Surroundings<'_>, FuncId),
 ) -> Option<String> {
+    let (module, other) = (around.module, there.module);
+    let (original, new) = (&module.functions[id], &other.functions[new_id]);
     if original.kind != new.kind {
         return Some("one is a kernel, the other is not".to_owned());
     }
@@ -50,8 +137,8 @@ pub(super) fn different_heads(
     directives(original)
         .and_then(|before| Ok(before == directives(new)?))
         .and_then(|same| {
-            let before = declarations(module, original)?;
-            Ok(same && before == declarations(other, new)?)
+            let before = declarations(around, id)?;
+            Ok(same && before == declarations(there, new_id)?)
         })
         .map_or_else(Some, |same| {
             (!same).then(|| "their directives differ".to_owned())
@@ -113,19 +200,17 @@ fn telling(strings: &[String]) -> impl Iterator<Item = String> {
 }
 
 /// What declarations without a body say of a function; they bind those who call it.
-fn declarations(module: &Module, function: &Function) -> Result<Vec<String>, String> {
+fn declarations(around: &Surroundings<'_>, id: FuncId) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
-    for item in &module.items {
+    for item in around.declared.get(&id).into_iter().flatten() {
         if let TopItem::Declare {
-            func,
             returns,
             params,
             directives,
             ..
         } = item
-            && module.functions[*func].name == function.name
         {
-            all.push(head(module, params, returns).join(", "));
+            all.push(head(around.module, params, returns).join(", "));
             all.extend(binding(directives)?);
         }
     }
@@ -134,7 +219,7 @@ fn declarations(module: &Module, function: &Function) -> Result<Vec<String>, Str
 }
 
 /// Headers, pragmas, names that others look up.
-fn different_modules(original: &Module, new: &Module) -> Option<String> {
+pub(super) fn different_modules(original: &Module, new: &Module) -> Option<String> {
     let (before, now) = (&original.header, &new.header);
     if (before.version, &before.targets, before.address_size)
         != (now.version, &now.targets, now.address_size)
@@ -162,22 +247,30 @@ fn different_modules(original: &Module, new: &Module) -> Option<String> {
             return Some(format!("the directive `{word}` is not known"));
         }
     }
-    let (before, now) = (exported(original), exported(new));
-    if let Some(lost) = before.difference(&now).next() {
+    if let Some(lost) = variables(original).difference(&variables(new)).next() {
         return Some(format!("`{lost}` can no longer be found by name"));
     }
-    let added = now.difference(&before).next()?;
+    let added = exported(new)
+        .difference(&exported(original))
+        .next()
+        .copied()?;
     Some(format!("`{added}` may take the place of another module's"))
 }
 
-/// What the host or another module may look up.
-fn exported(module: &Module) -> BTreeSet<&str> {
+/// Variables that the host or another module may look up.
+fn variables(module: &Module) -> BTreeSet<&str> {
     let variables = module.variables.values();
-    let variables = variables.filter(|v| v.owner.is_none() && v.linkage != Linkage::Local);
+    let exported = variables.filter(|v| v.owner.is_none() && v.linkage != Linkage::Local);
+    exported.map(|v| &*v.name).collect()
+}
+
+/// Functions, too; that none is lost is seen where they are compared.
+fn exported(module: &Module) -> BTreeSet<&str> {
     let functions = module.functions.values();
     let functions = functions.filter(|f| f.linkage != Linkage::Local && f.body.is_some());
-    let names = variables.map(|v| &*v.name);
-    names.chain(functions.map(|f| &*f.name)).collect()
+    let mut names = variables(module);
+    names.extend(functions.map(|f| &*f.name));
+    names
 }
 
 /// A statement of the body that the front end does not know.
@@ -191,42 +284,24 @@ fn unknown_statements(module: &Module, function: &Function) -> Option<String> {
     Some(format!("the directive `{word}` is not known"))
 }
 
-/// Memory that is declared, against what ptxas and a launch accept. A kernel has the variables of the
-/// functions that it calls; all that it might call are counted.
-fn too_large(original: (&Module, FuncId), new: (&Module, FuncId)) -> Option<String> {
-    let declared = |(module, id): (&Module, FuncId), space: Space| {
-        let is_reached = |owner: Option<FuncId>| match owner {
-            Some(owner) if owner != id => module.functions[owner].kind == FunctionKind::Func,
-            _ => true,
-        };
-        let variables = module.variables.values();
-        let reached = variables.filter(|v| v.space == space && is_reached(v.owner));
-        reached.fold(0u64, |sum, variable| {
-            let align = u64::from(variable.alignment().max(1));
-            let start = sum.checked_next_multiple_of(align).unwrap_or(u64::MAX);
-            start.saturating_add(variable.bytes())
-        })
-    };
-    let target = new.0.header.targets.first();
+/// Memory that is declared, against what ptxas and a launch accept.
+fn too_large(
+    (around, id): (&Surroundings<'_>, FuncId),
+    (other, new_id): (&Surroundings<'_>, FuncId),
+) -> Option<String> {
+    let target = other.module.header.targets.first();
     let gpu = target.and_then(|target| lookup(target).ok());
     let shared = gpu.map_or(0, |gpu| gpu.arch.shared.per_block);
-    for (space, most) in [
-        (Space::Shared, shared),
-        (Space::Local, LOCAL_MEMORY_PER_THREAD),
-    ] {
-        let (before, now) = (declared(original, space), declared(new, space));
-        if now > before && now > u64::from(most) {
-            return Some(format!(
-                "it declares {now} bytes of {space} memory; {most} are certain"
-            ));
-        }
-    }
     // Constant and global memory are the whole module's.
-    let extra = |space: Space| declared(new, space) > declared(original, space);
-    let space = [Space::Const, Space::Global]
-        .into_iter()
-        .find(|s| extra(*s))?;
-    Some(format!("it declares more {space} memory"))
+    let most = [shared, LOCAL_MEMORY_PER_THREAD, 0, 0].map(u64::from);
+    let (before, now) = (around.bytes(id), other.bytes(new_id));
+    (0..SPACES.len()).find_map(|index| {
+        let (space, most, now) = (SPACES[index], most[index], now[index]);
+        (now > before[index] && now > most).then(|| match most {
+            0 => format!("it declares more {space} memory"),
+            _ => format!("it declares {now} bytes of {space} memory; {most} are certain"),
+        })
+    })
 }
 
 /// Threads of a block, as many as a number holds.

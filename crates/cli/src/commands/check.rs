@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use warpwright_check::{CubinOptions, Options, Verdict, check_cubins, check_modules};
+use warpwright_driver::witness::refute;
 use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
 use warpwright_launch::{Launch, compare};
 use warpwright_ptx::{FunctionKind, Module};
@@ -120,7 +121,8 @@ fn symbolically(
     }
     let options = Options { block: args.block };
     let verdicts = check_modules(a, b, &options).into_iter();
-    let verdicts = verdicts.filter(|(name, _)| is_meant(name));
+    let verdicts = verdicts.filter(|(name, _)| is_meant(name)).collect();
+    let verdicts = refute(a, b, verdicts, &options).into_iter();
     Ok(verdicts
         .map(|(name, verdict)| FunctionVerdict {
             name,

@@ -212,8 +212,7 @@ fn encode(value: Imm, ty: Type) -> Option<([u8; 16], usize)> {
         // The bits of a single stay what they are in a double, too.
         (Imm::F32(_) | Imm::F64(_), Type::F32 | Type::F64) => value.seen_as(ty),
         (Imm::F64(_), _) if is_bits && ty.bits() == 32 => value.seen_as(Type::F32),
-        (Imm::F32(_), _) if is_bits && ty.bits() >= 32 => value.bits(),
-        (Imm::F64(_), _) if is_bits && ty.bits() >= 64 => value.bits(),
+        (Imm::F32(_) | Imm::F64(_), _) if is_bits => value.bits(),
         _ => return None,
     };
     let negative = matches!(

@@ -38,7 +38,7 @@ const MAX_BYTES: usize = 1 << 31;
 const INIT_BUDGET: u64 = 64 << 20;
 
 /// Registers of a module; more than any compiler writes, few enough for memory.
-const REGISTER_BUDGET: u32 = 1 << 24;
+const REGISTER_BUDGET: u32 = 1 << 20;
 
 /// The error was reported; the caller recovers.
 #[derive(Debug)]
