@@ -68,10 +68,19 @@ pub(super) fn check(stencil: &Stencil, uses: &[Use]) -> Vec<Diagnostic> {
 /// Largest number in offsets and extents: sums of several stay far from the end of 64 bits.
 const LARGEST: u64 = 1 << 40;
 
+/// Cells between a point and its neighbours: no cache holds what lies between them.
+const FARTHEST: u64 = 4096;
+
 fn too_large(stencil: &Stencil, uses: &[Use], points: &Points) -> Option<Diagnostic> {
-    let offsets = uses
-        .iter()
-        .flat_map(|u| u.access.subscripts.iter().map(|s| s.offset));
+    let subscripts = || uses.iter().flat_map(|u| u.access.subscripts.iter());
+    let mut along = subscripts().filter(|s| s.dim.is_some());
+    let far = along.find(|s| s.offset.unsigned_abs() > FARTHEST);
+    if let Some(far) = far {
+        let what = format!("`{}` reads {} cells away", stencil.name, far.offset);
+        let help = format!("neighbours are at most {FARTHEST} cells away");
+        return Some(Diagnostic::error("stencil::number", what).help(help));
+    }
+    let offsets = subscripts().map(|s| s.offset);
     let points = points.values().flat_map(|(low, end)| [*low, end.add]);
     let arrays = stencil
         .arrays
