@@ -37,13 +37,22 @@ pub fn ways(rng: &mut Rng, stencil: &Stencil) -> Vec<Kind> {
         // Some tiles are too small for a neighbourhood: another one then.
         for _ in 0..6 {
             let plan = plan(rng, dims, reassociate, stage);
-            if let Some(version) = Version::new(stencil, Family::Streamed, Way::Stream(plan)) {
+            let version = Version::new(stencil, Family::Streamed, Way::Stream(plan));
+            if let Some(version) = version.filter(fits) {
                 found.push((kind, version));
                 break;
             }
         }
     }
     found
+}
+
+/// A block of sm_90 may have that much shared memory; the model refuses larger ones by the GPU's own limit.
+const MOST_SHARED: u32 = 227 << 10;
+
+fn fits(version: &Version) -> bool {
+    let mut entries = version.sweep.entries.iter();
+    entries.all(|entry| entry.shared_bytes <= MOST_SHARED)
 }
 
 fn plan(rng: &mut Rng, dims: usize, reassociate: bool, stage: bool) -> Plan {

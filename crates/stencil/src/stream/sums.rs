@@ -338,7 +338,8 @@ impl Step<'_> {
             };
             // Inside the parentheses all weights are divided by the first one's size.
             let common = match nodes.first() {
-                Some((_, first)) if !factors.is_empty() => first.abs(),
+                // Terms that cancel leave a weight of zero.
+                Some((_, first)) if !factors.is_empty() && *first != 0.0 => first.abs(),
                 _ => 1.0,
             };
             let mut sum = None;
