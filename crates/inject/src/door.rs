@@ -192,7 +192,7 @@ pub unsafe fn proc_address(
     let modes = mode() as u8;
     let of_name = SLOTS
         .iter()
-        .filter(|s| s.base == name && s.modes & modes != 0);
+        .filter(|s| (s.base == name || s.name == name) && s.modes & modes != 0);
     let has_own = |s: &&Slot| s.per_thread;
     let per_thread = flags & PER_THREAD != 0 && of_name.clone().any(|s| has_own(&s));
     let slot = of_name

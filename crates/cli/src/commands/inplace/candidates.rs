@@ -4,7 +4,7 @@ use warpwright_driver::build::Built;
 use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request};
 use warpwright_driver::{Peers, Proofs};
-use warpwright_pass::{Artifact, Scope};
+use warpwright_pass::{Artifact, Recipe, Scope};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 use warpwright_winners::LaunchClass;
@@ -133,6 +133,10 @@ fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, 
             // Proved as well; what remains open, the program's own data decides.
             Standing::UntilMeasured(caution) => {
                 format!("{what}, proved; measured, since {caution}")
+            }
+            // Nothing to prove: the build's limits are left out.
+            Standing::Open if b.candidate.recipe == Recipe::default() => {
+                format!("{what}, unchanged; assembled by ptxas")
             }
             Standing::Open | Standing::SameCode(_) | Standing::Rejected(_) => continue,
         };
