@@ -10,7 +10,7 @@ use warpwright_sass::Cubin;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{BuildCache, PtxasJob};
 
-use super::{print_json, stencil};
+use super::{cuda, print_json, stencil};
 use crate::args::{Cli, ExplainArgs};
 use crate::device_code;
 use crate::failure::Failure;
@@ -27,6 +27,9 @@ struct Document {
     gpu: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stencils: Vec<stencil::Explained>,
+    /// Kernels that are no stencils, with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_stencils: Vec<cuda::Other>,
     kernels: Vec<Explanation>,
 }
 
@@ -34,7 +37,8 @@ struct Document {
 pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     let input = Input::read(&args.file)?;
     let named = session::named_gpu(args.kernel.gpu.as_deref())?;
-    let stencils = stencil::explain(&input, args.kernel.kernel.as_deref())?;
+    let found = stencils(cli, args, &input, named.as_ref())?;
+    let stencils = stencil::explained_all(&found.stencils);
     let built = match input.level {
         Level::Stencil => None,
         Level::Cubin | Level::Fat => Some(of_cubins(args, &input, named)?),
@@ -53,6 +57,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         input: input.name.clone(),
         gpu: gpu.as_ref().map(ToString::to_string),
         stencils,
+        not_stencils: found.others,
         kernels: kernels.unwrap_or_default(),
     };
     if let Some(path) = &args.output.report {
@@ -66,9 +71,20 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     if !document.stencils.is_empty() {
         println!("{}\n", document.input);
         stencil::print(&document.stencils);
+        if input.level == Level::Cuda
+            && let Some(advice) = cuda::what_to_do(&input, &found.stencils)
+        {
+            println!("\n  {advice}");
+        }
+    }
+    for other in &document.not_stencils {
+        println!(
+            "  `{}` is no stencil that is understood: {} ({}:{}:{})",
+            other.kernel, other.reason, document.input, other.line, other.column
+        );
     }
     let Some(gpu) = gpu else { return Ok(()) };
-    if !document.stencils.is_empty() {
+    if !document.stencils.is_empty() || !document.not_stencils.is_empty() {
         println!();
     }
     println!("{} for {gpu}\n", document.input);
@@ -76,6 +92,27 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         print_kernel(kernel, &gpu);
     }
     Ok(())
+}
+
+/// The stencils among the kernels.
+fn stencils(
+    cli: &Cli,
+    args: &ExplainArgs,
+    input: &Input,
+    named: Option<&Gpu>,
+) -> Result<cuda::Found, Failure> {
+    match input.level {
+        Level::Stencil => Ok(cuda::Found {
+            stencils: vec![stencil::of_language(input)?],
+            ..cuda::Found::default()
+        }),
+        Level::Cuda => {
+            let target = named.map(Gpu::target);
+            let file = cuda::read(cli, input, target.as_deref(), &args.nvcc)?;
+            cuda::stencils(&file, args.kernel.kernel.as_deref())
+        }
+        _ => Ok(cuda::Found::default()),
+    }
 }
 
 fn of_module(

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod check;
+mod cuda;
 pub mod estimate;
 pub mod explain;
 pub mod inplace;

@@ -132,7 +132,18 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
             Emit::Cubin => "cubin",
         },
     };
-    finish(args, &document, &bytes)
+    finish(args, &document, &bytes)?;
+    if input.level == Level::Cuda && !args.show.json {
+        // A file that is not understood as a stencil is none: nothing to say.
+        let file = super::cuda::read(cli, &input, Some(&arch), &args.nvcc).ok();
+        let kernel = args.kernel.kernel.as_deref();
+        let found = file.and_then(|file| super::cuda::stencils(&file, kernel).ok());
+        let found = found.unwrap_or_default();
+        if let Some(advice) = super::cuda::what_to_do(&input, &found.stencils) {
+            println!("\n{advice}");
+        }
+    }
+    Ok(())
 }
 
 /// ptxas for the candidates of an input.

@@ -2,14 +2,13 @@
 //! 2018).
 
 use serde::Serialize;
-use warpwright_cudac::File;
 use warpwright_cudac::diag::{Diagnostic, Source, render_all};
+use warpwright_stencil::dsl;
 use warpwright_stencil::ir::{Dim, Extent, Stencil};
 use warpwright_stencil::statistics::statistics;
-use warpwright_stencil::{dsl, extract};
 
 use crate::failure::Failure;
-use crate::input::{Input, Level};
+use crate::input::Input;
 use crate::table::Table;
 
 /// The numbers of one stencil.
@@ -26,39 +25,19 @@ pub struct Explained {
     reassociate: bool,
 }
 
-/// The stencils of a file: of a `.stencil` file, or the kernels of a `.cu` file that are marked by
-/// `#pragma warpwright stencil`.
-pub fn explain(input: &Input, kernel: Option<&str>) -> Result<Vec<Explained>, Failure> {
-    let found = match input.level {
-        Level::Stencil => {
-            let source = Source::new(&*input.name, input.text()?);
-            vec![dsl::parse(&source.text).map_err(|problems| failure(&problems, &source))?]
-        }
-        Level::Cuda if input.text().is_ok_and(|text| text.contains("warpwright")) => {
-            marked(input, kernel)?
-        }
-        _ => Vec::new(),
-    };
-    Ok(found.iter().map(explained).collect())
+/// The numbers of stencils.
+pub fn explained_all(stencils: &[Stencil]) -> Vec<Explained> {
+    stencils.iter().map(explained).collect()
 }
 
-fn marked(input: &Input, kernel: Option<&str>) -> Result<Vec<Stencil>, Failure> {
+/// The stencil of a `.stencil` file.
+pub fn of_language(input: &Input) -> Result<Stencil, Failure> {
     let source = Source::new(&*input.name, input.text()?);
-    let file = File::parse(source.clone()).map_err(|problem| failure(&[problem], &source))?;
-    let mut found = Vec::new();
-    for header in &file.kernels {
-        let wanted = kernel.is_none_or(|name| names(name, &header.name.text));
-        let marked = extract::is_marked(&file, header);
-        if wanted && marked.map_err(|problem| failure(&[problem], &source))? {
-            let stencil = extract::extract(&file, header);
-            found.push(stencil.map_err(|problems| failure(&problems, &source))?);
-        }
-    }
-    Ok(found)
+    dsl::parse(&source.text).map_err(|problems| failure(&problems, &source))
 }
 
 /// Does a name, perhaps one of PTX such as `_Z3addPfS_`, mean a kernel of the source?
-fn names(name: &str, kernel: &str) -> bool {
+pub fn names(name: &str, kernel: &str) -> bool {
     let mangled = name.strip_prefix("_Z").and_then(|rest| {
         let rest = rest.strip_prefix(&*kernel.len().to_string())?;
         Some(rest.starts_with(kernel))
@@ -66,7 +45,8 @@ fn names(name: &str, kernel: &str) -> bool {
     name == kernel || mangled.unwrap_or(false)
 }
 
-fn failure(problems: &[Diagnostic], source: &Source) -> Failure {
+/// Diagnostics as a failure.
+pub fn failure(problems: &[Diagnostic], source: &Source) -> Failure {
     Failure::Rendered(render_all(problems, source))
 }
 

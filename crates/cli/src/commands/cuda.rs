@@ -1,0 +1,144 @@
+//! CUDA C as source: files as nvcc's preprocessor sees them, and the stencils in them.
+
+use serde::Serialize;
+use warpwright_cudac::diag::{Diagnostic, Source};
+use warpwright_cudac::{File, marked};
+use warpwright_stencil::extract;
+use warpwright_stencil::ir::Stencil;
+use warpwright_toolkit::{NvccJob, ToolError};
+
+use super::stencil::{failure, names};
+use crate::args::Cli;
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::session;
+
+/// The architecture that a file is read for where none is named.
+const DEFAULT_TARGET: &str = "sm_90";
+
+/// A file with what nvcc's preprocessor says of it: headers, `-D` and `#if` count as they do for the
+/// compiler. Without an nvcc, or where it refuses the file, the text stands for itself; what then
+/// depends on the preprocessor is refused where it is used.
+///
+/// # Errors
+/// Arguments for nvcc, but no nvcc; a file that is too large.
+pub fn read(
+    cli: &Cli,
+    input: &Input,
+    target: Option<&str>,
+    nvcc: &[String],
+) -> Result<File, Failure> {
+    let source = Source::new(&*input.name, input.text()?);
+    let output = match preprocessed(cli, input, target, nvcc) {
+        Err(missing @ Failure::Missing { .. }) if !nvcc.is_empty() => return Err(missing),
+        output => output.ok(),
+    };
+    let copy = input.path.file_name().map(|name| name.to_string_lossy());
+    let file = match (output, copy) {
+        (Some(output), Some(copy)) => {
+            File::parse_preprocessed(source.clone(), &format!("/{copy}"), &output)
+        }
+        _ => File::parse(source.clone()),
+    };
+    file.map_err(|problem| failure(&[problem], &source))
+}
+
+fn preprocessed(
+    cli: &Cli,
+    input: &Input,
+    target: Option<&str>,
+    nvcc: &[String],
+) -> Result<String, Failure> {
+    let toolkit = session::toolkit(cli)?;
+    let mut job = NvccJob::new(&input.path, target.unwrap_or(DEFAULT_TARGET));
+    job.extra = nvcc.iter().map(Into::into).collect();
+    let text = marked(input.text()?);
+    let output: Result<String, ToolError> = toolkit.nvcc()?.preprocess(&job, &text);
+    Ok(output?)
+}
+
+/// What the kernels of a file are.
+#[derive(Default)]
+pub struct Found {
+    /// The stencils, in order.
+    pub stencils: Vec<Stencil>,
+    /// The other kernels.
+    pub others: Vec<Other>,
+}
+
+/// A kernel that is no stencil as far as it is understood, and the first reason.
+#[derive(Serialize)]
+pub struct Other {
+    /// Its name.
+    pub kernel: String,
+    /// What is in the way.
+    pub reason: String,
+    /// Where: line and column, from 1.
+    pub line: u32,
+    /// In characters.
+    pub column: u32,
+}
+
+/// Looks at all kernels of a file, or at those of a name.
+///
+/// # Errors
+/// A kernel is marked as a stencil but is none, or its pragma is not understood.
+pub fn stencils(file: &File, kernel: Option<&str>) -> Result<Found, Failure> {
+    let mut found = Found::default();
+    for header in &file.kernels {
+        if kernel.is_some_and(|name| !names(name, &header.name.text)) {
+            continue;
+        }
+        let is_marked = extract::is_marked(file, header);
+        let is_marked = is_marked.map_err(|problem| failure(&[problem], &file.source))?;
+        match extract::extract(file, header) {
+            Ok(stencil) => found.stencils.push(stencil),
+            Err(problems) if is_marked => return Err(failure(&problems, &file.source)),
+            Err(problems) => {
+                let name = &header.name.text;
+                found
+                    .others
+                    .extend(problems.first().map(|p| other(file, name, p)));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn other(file: &File, kernel: &str, problem: &Diagnostic) -> Other {
+    let at = problem
+        .labels
+        .first()
+        .map_or(0, |(span, _)| span.start as usize);
+    let before = file.source.text.get(..at).unwrap_or("");
+    let line = before.rfind('\n').map_or(before, |end| &before[end + 1..]);
+    let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    Other {
+        kernel: kernel.to_owned(),
+        reason: problem.message.clone(),
+        line: number(before.matches('\n').count() + 1),
+        column: number(line.chars().count() + 1),
+    }
+}
+
+/// What can be done with the stencils of a file, in a sentence; nothing where there are none.
+pub fn what_to_do(input: &Input, stencils: &[Stencil]) -> Option<String> {
+    let names: Vec<String> = stencils.iter().map(|s| format!("`{}`", s.name)).collect();
+    let (is, one) = match stencils {
+        [] => return None,
+        [_] => ("is a stencil", ""),
+        _ => ("are stencils", " --kernel NAME"),
+    };
+    let mut text = format!(
+        "{} {is}: `warpwright opt {} -o OUT.cu{one}` looks for a faster kernel in CUDA C (more points \
+         for a thread, streaming through planes, an order that needs fewer registers)",
+        names.join(", "),
+        input.name,
+    );
+    for stencil in stencils {
+        if let Some(what) = stencil.unwritten() {
+            text += &format!("; but `{}` has {what}, and stays as it is", stencil.name);
+        }
+    }
+    Some(text)
+}
