@@ -17,7 +17,7 @@ impl Literal {
         let plain = text.replace('\'', "");
         let (negative, digits) = match plain.strip_prefix('-') {
             Some(digits) => (true, digits),
-            None => (false, &*plain),
+            None => (false, plain.strip_prefix('+').unwrap_or(&plain)),
         };
         let lower = digits.to_ascii_lowercase();
         if let Some(value) = integer(lower.trim_end_matches(['u', 'l'])) {
@@ -69,6 +69,7 @@ mod tests {
             ("010", Some(Literal::Integer(8))),
             ("1'000LL", Some(Literal::Integer(1000))),
             ("-3", Some(Literal::Integer(-3))),
+            ("+0.5", Some(Literal::Double(0.5))),
             ("0.1f", Some(Literal::Float(0.1))),
             (".5", Some(Literal::Double(0.5))),
             ("1e3", Some(Literal::Double(1000.0))),

@@ -31,7 +31,7 @@ impl Lower<'_> {
     pub(super) fn expr_kind(&mut self, node: Node<'_>) -> Lowered<ExprKind> {
         Ok(match node.kind() {
             "number_literal" => ExprKind::Number(self.text(node).to_owned()),
-            "identifier" => ExprKind::Name(self.text(node).to_owned()),
+            "identifier" | "qualified_identifier" => ExprKind::Name(self.text(node).to_owned()),
             "true" | "false" => ExprKind::Bool(node.kind() == "true"),
             "parenthesized_expression" => match self.children(node).as_slice() {
                 [inner] => ExprKind::Paren(Box::new(self.expr(*inner)?)),
@@ -119,7 +119,10 @@ impl Lower<'_> {
             arguments.push(self.expr(argument)?);
         }
         match function.kind() {
-            "identifier" => Ok(ExprKind::Call(self.ident(function), arguments)),
+            // `std::max(a, b)`, `block.sync()`
+            "identifier" | "qualified_identifier" | "field_expression" => {
+                Ok(ExprKind::Call(self.ident(function), arguments))
+            }
             // `double(x)` is a cast; parentheses keep the argument together.
             "primitive_type" if arguments.len() == 1 => {
                 let ty = Type::Named(self.text(function).to_owned());

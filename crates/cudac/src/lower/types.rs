@@ -10,7 +10,10 @@ impl<'a> Lower<'a> {
     pub(super) fn base_type(&mut self, node: Node<'_>) -> Lowered<Type> {
         let ty = self.field(node, "type")?;
         let name = match ty.kind() {
-            "primitive_type" | "type_identifier" | "sized_type_specifier" => {
+            "primitive_type"
+            | "type_identifier"
+            | "sized_type_specifier"
+            | "qualified_identifier" => {
                 let words: Vec<&str> = self.text(ty).split_whitespace().collect();
                 words.join(" ")
             }

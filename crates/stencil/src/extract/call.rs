@@ -19,7 +19,7 @@ impl Machine<'_> {
         if self.file.functions.iter().any(|f| f.name.text == name.text) {
             return self.inlined(name, values, span);
         }
-        let name_text = &*name.text;
+        let name_text = name.text.strip_prefix("std::").unwrap_or(&name.text);
         if let ("max" | "min", [Val::Int(a), Val::Int(b)]) = (name_text, values.as_slice()) {
             return self.extreme(a, b, name_text == "max", span).map(Val::Int);
         }

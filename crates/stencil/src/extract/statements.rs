@@ -6,9 +6,21 @@ use crate::ir::{BinaryOp, Element};
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::Poly;
 use warpwright_cudac::ast::{
-    Block, Declaration, Expr, ExprKind, Init, Stmt, StmtKind, Type, Variable,
+    Block, Declaration, Expr, ExprKind, Ident, Init, Stmt, StmtKind, Type, Variable,
 };
 use warpwright_cudac::diag::{Diagnostic, Span};
+
+/// What `cooperative_groups::this_thread_block()` gives.
+const BLOCK: &str = "the threads of a block";
+
+fn is_this_block(value: &Expr) -> bool {
+    match &value.bare().kind {
+        ExprKind::Call(name, arguments) => {
+            arguments.is_empty() && name.text.ends_with("this_thread_block")
+        }
+        _ => false,
+    }
+}
 
 /// Most elements of a thread's own array.
 const MOST_CELLS: i64 = 256;
@@ -98,6 +110,11 @@ impl Machine<'_> {
         let (name, ty) = (&variable.name.text, self.resolved(&variable.ty));
         if let Type::Array(..) = &ty {
             return self.own_cells(name, &ty, variable.init.as_ref(), span);
+        }
+        if let Some(Init::Value(value)) = &variable.init
+            && is_this_block(value)
+        {
+            return Ok(Var::Other(BLOCK));
         }
         let is_bool = self.file.scalar(&ty, &self.types) == Some(Scalar::Bool);
         let value = match &variable.init {
@@ -270,9 +287,7 @@ impl Machine<'_> {
                 self.assign(op, target, Val::Int(Poly::constant(1)), span)
             }
             ExprKind::Call(name, arguments)
-                if name.text == "__syncthreads"
-                    && arguments.is_empty()
-                    && !self.tiles.is_empty() =>
+                if !self.tiles.is_empty() && self.is_barrier(name, arguments) =>
             {
                 self.barrier(span)
             }
@@ -282,6 +297,25 @@ impl Machine<'_> {
                 Err(not_understood("a call for its effect", span))
             }
             _ => Err(not_understood("a statement without an effect", span)),
+        }
+    }
+
+    /// `__syncthreads()`, `cg::sync(block)` or `block.sync()`
+    fn is_barrier(&self, name: &Ident, arguments: &[Expr]) -> bool {
+        let is_block = |name: &str| {
+            let found = self.variable(name);
+            matches!(found, Some(Var::Other(what)) if *what == BLOCK)
+        };
+        match arguments {
+            [] if name.text == "__syncthreads" => true,
+            [] => name.text.strip_suffix(".sync").is_some_and(is_block),
+            [
+                Expr {
+                    kind: ExprKind::Name(block),
+                    ..
+                },
+            ] => name.text.ends_with("::sync") && is_block(block),
+            _ => false,
         }
     }
 

@@ -33,7 +33,7 @@ pub(super) fn bind(file: &File, kernel: &Header) -> Done<Vec<(String, Bound)>> {
             let problem = refuse(what).label(at.clone(), "the compiler finds it out");
             return Err(problem.help(format!("write `{name}<…>`")));
         };
-        let all = complete(parameters, given).ok_or_else(|| {
+        let all = complete(parameters, given, at).ok_or_else(|| {
             let what = format!("`{name}` is instantiated with arguments of another kind");
             refuse(what).label(at.clone(), "here")
         })?;
@@ -50,7 +50,7 @@ pub(super) fn bind(file: &File, kernel: &Header) -> Done<Vec<(String, Bound)>> {
     }
     let given = match found {
         Some((given, _)) => given,
-        None => complete(parameters, &[]).ok_or_else(|| {
+        None => complete(parameters, &[], &kernel.name.span).ok_or_else(|| {
             let problem = refuse(format!("`{name}` is instantiated nowhere in this file"));
             problem.help(format!("add `template __global__ void {name}<…>(…);`"))
         })?,
@@ -71,6 +71,7 @@ pub(super) fn bind(file: &File, kernel: &Header) -> Done<Vec<(String, Bound)>> {
 fn complete(
     parameters: &[TemplateParameter],
     given: &[TemplateArgument],
+    at: &Span,
 ) -> Option<Vec<TemplateArgument>> {
     if given.len() > parameters.len() {
         return None;
@@ -80,13 +81,10 @@ fn complete(
         let argument = given.get(number).or(parameter.default.as_ref())?;
         all.push(match (argument, &parameter.ty) {
             // A single name looks like a type to the grammar.
-            (TemplateArgument::Type(Type::Named(name)), Some(_)) => {
-                TemplateArgument::Value(Expr {
-                    kind: ExprKind::Name(name.clone()),
-                    // Known wherever the file defines it.
-                    span: usize::MAX..usize::MAX,
-                })
-            }
+            (TemplateArgument::Type(Type::Named(name)), Some(_)) => TemplateArgument::Value(Expr {
+                kind: ExprKind::Name(name.clone()),
+                span: at.clone(),
+            }),
             (TemplateArgument::Type(_), None) | (TemplateArgument::Value(_), Some(_)) => {
                 argument.clone()
             }
