@@ -165,3 +165,43 @@ fn wrong_requests_are_refused() {
         assert!(!out.exists(), "nothing is half-written");
     }
 }
+
+const SEVERAL: &str = "#include \"sizes.h\"\n\
+    __global__ void clear(float* y) { atomicAdd(y, 1.0f); }\n\
+    __global__ void three(float* y, const float* x, int m) {\n\
+    \x20 int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y;\n\
+    \x20 if (i > 0 && i < PITCH - 1 && j < m)\n\
+    \x20   y[j * PITCH + i] = x[j * PITCH + i - 1] + scale * x[j * PITCH + i + 1];\n}\n";
+
+/// What is found is said, by `explain` and by `opt` for machine code: with headers and `-D` as nvcc has them.
+#[test]
+fn stencils_among_kernels_are_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(_) = require_toolkit("stencils_among_kernels_are_found") else {
+        return;
+    };
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::create_dir(file("include")).expect("a folder");
+    let header = "constexpr float scale = 0.5f;\n#ifndef PITCH\n#error no size\n#endif\n";
+    std::fs::write(file("include/sizes.h"), header).expect("a file");
+    std::fs::write(file("k.cu"), SEVERAL).expect("a file");
+    let options = ["--", "-I", &file("include"), "-DPITCH=512"];
+    let said = |arguments: &[&str]| {
+        let output = warpwright(&[arguments, &options[..]].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let document = said(&["explain", &file("k.cu"), "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&document).expect("JSON alone");
+    assert_eq!(document["stencils"][0]["points"][1], "1 <= i < 511");
+    let other = &document["not_stencils"][0];
+    assert_eq!(
+        (&other["kernel"], &other["line"], &other["column"]),
+        (&"clear".into(), &2.into(), &35.into())
+    );
+    let text = said(&["opt", &file("k.cu"), "-o", &file("k.cubin")]);
+    assert!(text.contains("`three` is a stencil"), "{text}");
+    // The only stencil is found without its name.
+    let written = said(&["opt", &file("k.cu"), "-o", &file("out.cu"), "--unchecked"]);
+    assert!(written.contains("three"), "{written}");
+}

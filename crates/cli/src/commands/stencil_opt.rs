@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use serde::Serialize;
-use warpwright_cudac::File;
 use warpwright_cudac::diag::{Source, render_all};
 use warpwright_driver::stencil::{
     Checked, Chosen, CompileError, Family, Measured, Problem, Rung, StencilResult, Verdict,
@@ -70,7 +69,12 @@ pub fn refuse_other_levels(output: &Path) -> Result<(), Failure> {
 /// Runs the command.
 pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     refuse_other_levels(&args.output)?;
-    let problem = read_problem(input, args.kernel.kernel.as_deref(), &args.stencil)?;
+    let problem = read_problem(
+        cli,
+        input,
+        args.kernel.kernel.as_deref(),
+        (&args.stencil, &args.nvcc),
+    )?;
     let stencil = &problem.stencil;
     if let Some(what) = stencil.unwritten() {
         write_atomically(&args.output, &input.bytes)?;
@@ -338,9 +342,10 @@ pub fn print_versions(result: &StencilResult) {
 
 /// The one stencil of a file, with the permissions of the command line.
 pub fn read_problem(
+    cli: &Cli,
     input: &Input,
     kernel: Option<&str>,
-    args: &StencilArgs,
+    (args, nvcc): (&StencilArgs, &[String]),
 ) -> Result<Problem, Failure> {
     let source = Source::new(&*input.name, input.text()?);
     let problems = |problems: Vec<_>| Failure::Rendered(render_all(&problems, &source));
@@ -350,7 +355,7 @@ pub fn read_problem(
         stencil.reassociate |= reassociate;
         return Ok(Problem::of_language(stencil));
     }
-    let file = File::parse(source.clone()).map_err(|problem| problems(vec![problem]))?;
+    let file = super::cuda::read(cli, input, None, nvcc)?;
     let chosen = extract::choose(&file, kernel).map_err(|problem| problems(vec![problem]))?;
     match chosen.as_slice() {
         [one] => {
