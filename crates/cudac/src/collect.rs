@@ -163,6 +163,7 @@ impl File {
                 body: None,
                 span,
                 conditional: is_conditional(node),
+                foreign: false,
             }));
         } else if directive.ends_with("pragma")
             && let Some(rest) = argument.strip_prefix("warpwright")
@@ -204,6 +205,7 @@ fn definition(text: &str, node: Node<'_>) -> Option<Macro> {
         ),
         span: node.start_byte()..node.start_byte() + line,
         conditional: is_conditional(node),
+        foreign: false,
     })
 }
 

@@ -24,6 +24,8 @@ pub struct Macro {
     pub span: Span,
     /// It stands inside an `#if` that nobody decided.
     pub conditional: bool,
+    /// It is the toolkit's or the system's.
+    pub foreign: bool,
 }
 
 /// The macros of a file in the order of the text.
@@ -51,9 +53,9 @@ impl Macros {
         }
     }
 
-    /// All definitions.
+    /// All definitions but those of the toolkit and the system.
     pub fn iter(&self) -> impl Iterator<Item = &Macro> {
-        self.all.iter()
+        self.all.iter().filter(|m| !m.foreign)
     }
 
     /// Those of a name, in order.

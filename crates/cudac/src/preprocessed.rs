@@ -167,7 +167,8 @@ impl Preprocessed {
                     *taken = true;
                 }
             }
-            if let Some(found_macro) = definition(line, &here) {
+            if let Some(mut found_macro) = definition(line, &here) {
+                found_macro.foreign = !reader.is_own(&found_macro.name);
                 found.macros.push(found_macro);
             } else if reader.is_header() && !line.starts_with('#') {
                 match found.headers.last_mut() {
@@ -209,6 +210,7 @@ fn definition(line: &str, at: &Span) -> Option<Macro> {
         body: (!undone).then(|| body.trim().to_owned()),
         span: at.clone(),
         conditional: false,
+        foreign: false,
     })
 }
 
@@ -305,6 +307,12 @@ impl Reader {
             && !self.system
             && !self.file.starts_with('<')
             && !toolkit.is_some_and(|folder| self.file.starts_with(folder.as_str()))
+    }
+
+    /// Is a macro here the author's: of the file, of a header of its own, or given to nvcc?
+    fn is_own(&self, name: &str) -> bool {
+        let given = self.file == "<command-line>" && !name.starts_with("__");
+        self.in_main || self.is_header() || given
     }
 
     fn next(&mut self) {
