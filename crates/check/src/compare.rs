@@ -44,9 +44,27 @@ pub(crate) enum Finding {
     Speculated { inst: Inst, term: Term },
 }
 
+/// What the last round found, and what explains it.
+pub(crate) struct Found {
+    pub(crate) findings: Vec<Finding>,
+    /// The state at each node, and what happened there.
+    states: Vec<State>,
+    logs: Vec<Log>,
+}
+
+impl Found {
+    /// Does some branch go by another guard?
+    pub(crate) fn other_guards(&self) -> bool {
+        self.findings.iter().any(|finding| match finding {
+            Finding::Decision { deeds: [a, b], .. } => a.content.first() != b.content.first(),
+            _ => false,
+        })
+    }
+}
+
 impl<S: Semantics> Prover<'_, S> {
     /// The last round: every observable of both functions.
-    pub(crate) fn compare(&mut self) -> Result<(), Vec<Finding>> {
+    pub(crate) fn compare(&mut self) -> Result<(), Box<Found>> {
         let product = self.product.clone();
         let pairing = self.pairing;
         let mut findings = Vec::new();
@@ -113,24 +131,32 @@ impl<S: Semantics> Prover<'_, S> {
         if findings.is_empty() {
             return Ok(());
         }
-        for finding in &mut findings {
-            if let Finding::Memory {
+        Err(Box::new(Found {
+            findings,
+            states,
+            logs,
+        }))
+    }
+
+    /// The finding, with the deeds behind memories that differ.
+    pub(crate) fn explained(&self, finding: &Finding, found: &Found) -> Finding {
+        if let Finding::Memory {
+            node,
+            memory,
+            terms,
+        } = *finding
+            && let Some((node, deeds)) =
+                self.first_difference(node, memory, &found.states, &found.logs)
+        {
+            let is_certain = self.is_certain(&deeds, &found.logs);
+            return Finding::Deeds {
                 node,
-                memory,
                 terms,
-            } = *finding
-                && let Some((node, deeds)) = self.first_difference(node, memory, &states, &logs)
-            {
-                let is_certain = self.is_certain(&deeds, &logs);
-                *finding = Finding::Deeds {
-                    node,
-                    terms,
-                    deeds,
-                    is_certain,
-                };
-            }
+                deeds,
+                is_certain,
+            };
         }
-        Err(findings)
+        finding.clone()
     }
 
     /// Vector accesses that are not known to be aligned: the original has none at the address here, and

@@ -277,7 +277,7 @@ impl<S: Semantics> Machine<'_, S> {
         };
         let address = self.address(side, &access.address, guard);
         if self.terms.is_private(address) {
-            return self.load_slots(side, inst, access, address);
+            return self.load_slots(side, inst, access, address, guard);
         }
         self.accessed(side, inst, step, access, address, guard);
         let lanes = (0..access.lanes).map(|lane| {

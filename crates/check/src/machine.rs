@@ -120,6 +120,8 @@ pub(crate) struct Machine<'a, S> {
     pub(crate) memories: [[Term; MEMORIES]; 2],
     pub(crate) slot_values: Vec<Term>,
     pub(crate) truth: Term,
+    /// Instructions executed, locations joined and pairs of terms compared so far.
+    pub(crate) work: u64,
 }
 
 pub(crate) const SIDES: [Side; 2] = [Side::Original, Side::Rewritten];
@@ -148,6 +150,7 @@ impl<'a, S: Semantics> Machine<'a, S> {
             memories: [[truth; MEMORIES]; 2],
             slot_values: Vec::new(),
             truth,
+            work: 0,
         }
     }
 
@@ -219,6 +222,7 @@ impl<'a, S: Semantics> Machine<'a, S> {
     pub(crate) fn enter(&mut self, node: u32, blocks: [Option<Block>; 2], state: &State) {
         self.node = node;
         self.epoch += 1;
+        self.work += state.len() as u64;
         self.log = Log::default();
         let layout = self.layout(blocks);
         let mut position = 0;
@@ -269,6 +273,7 @@ impl<'a, S: Semantics> Machine<'a, S> {
     /// Executes a block of one function.
     pub(crate) fn run(&mut self, side: usize, block: Block) {
         for inst in self.functions[side].cfg.insts(block) {
+            self.work += 1;
             if let Some(step) = self.functions[side].step(inst) {
                 self.execute(side, inst, &step.0, step.1);
             }

@@ -21,18 +21,32 @@ const MAX_ROUNDS: usize = 300;
 /// Terms after which it gives up: some gigabytes.
 const MAX_TERMS: usize = 30_000_000;
 
+/// Times that registers which are read before they are set are taken to hold the same.
+const MAX_GUESSES: usize = 16;
+
 /// Is `rewritten` a correct version of `original`? Both must take the same parameters.
 pub fn check<S: Semantics>(original: &S, rewritten: &S, threads: &Threads) -> Verdict {
+    check_counted(original, rewritten, threads).0
+}
+
+/// The same, with the work that it took: instructions executed, locations joined, pairs of values compared.
+pub(crate) fn check_counted<S: Semantics>(
+    original: &S,
+    rewritten: &S,
+    threads: &Threads,
+) -> (Verdict, u64) {
     let first = check_paired(original, rewritten, threads, Pairing::ByPosition);
+    let (first, ways_differ, work) = first;
     let any_negated = |func: &S| {
         let mut insts = (0..func.inst_count() as u32).map(Inst);
         insts.any(|inst| is_negated(func, inst))
     };
-    if first.is_proved() || !(any_negated(original) || any_negated(rewritten)) {
-        return first;
+    if first.is_proved() || !ways_differ || !(any_negated(original) || any_negated(rewritten)) {
+        return (first, work);
     }
-    let second = check_paired(original, rewritten, threads, Pairing::ByPredicate);
-    if second.is_proved() { second } else { first }
+    let (second, _, more) = check_paired(original, rewritten, threads, Pairing::ByPredicate);
+    let verdict = if second.is_proved() { second } else { first };
+    (verdict, work + more)
 }
 
 /// Is it a branch that is taken where its guard predicate is false?
@@ -49,10 +63,28 @@ fn check_paired<S: Semantics>(
     rewritten: &S,
     threads: &Threads,
     pairing: Pairing,
-) -> Verdict {
+) -> (Verdict, bool, u64) {
     match Prover::new(original, rewritten, threads, pairing) {
-        Ok(mut prover) => prover.prove(),
-        Err(reason) => Verdict::Undecided(reason),
+        Ok(mut prover) => {
+            let verdict = prover.prove();
+            (verdict, prover.ways_differ, prover.machine.work)
+        }
+        Err(Stop::Unclear(reason)) => (Verdict::Undecided(reason), false, 0),
+        Err(Stop::Misaligned(reason)) => (Verdict::Undecided(reason), true, 0),
+    }
+}
+
+/// Why a proof does not begin.
+enum Stop {
+    /// Something is outside the model.
+    Unclear(Reason),
+    /// The control flow does not line up.
+    Misaligned(Reason),
+}
+
+impl From<Reason> for Stop {
+    fn from(reason: Reason) -> Stop {
+        Stop::Unclear(reason)
     }
 }
 
@@ -69,6 +101,8 @@ pub(crate) struct Prover<'a, S> {
     /// What the original's unset registers are taken to hold: unset registers of the rewritten
     /// function.
     pub(crate) given: BTreeMap<Value, Value>,
+    /// Has some branch another guard? Then its ways may be paired wrongly.
+    ways_differ: bool,
 }
 
 impl<'a, S: Semantics> Prover<'a, S> {
@@ -77,7 +111,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
         rewritten: &'a S,
         threads: &Threads,
         pairing: Pairing,
-    ) -> Result<Self, Reason> {
+    ) -> Result<Self, Stop> {
         let mut terms = Terms::default();
         let slots = private_slots(original, rewritten, threads, &mut terms)?;
         let first = Function::new(original, &mut terms).map_err(|(inst, error)| Reason {
@@ -93,11 +127,11 @@ impl<'a, S: Semantics> Prover<'a, S> {
         if let Some(touched) = inflight::find(rewritten, &second.cfg) {
             let name = rewritten.value_name(touched.value);
             let holder = rewritten.place(touched.holder);
-            return Err(Reason {
+            return Err(Stop::Unclear(Reason {
                 text: format!("{name} is touched while {holder} may still use it"),
                 original_place: None,
                 rewritten_place: Some(rewritten.place(touched.inst)),
-            });
+            }));
         }
         let product = {
             let a = Skeleton::new(original, &first.cfg, pairing, |inst| {
@@ -108,10 +142,12 @@ impl<'a, S: Semantics> Prover<'a, S> {
             });
             Product::new(&a, &b)
         };
-        let product = product.map_err(|error| Reason {
-            text: format!("the control flow differs: {}", error.reason),
-            original_place: Some(show_place(&first, error.original)),
-            rewritten_place: Some(show_place(&second, error.rewritten)),
+        let product = product.map_err(|error| {
+            Stop::Misaligned(Reason {
+                text: format!("the control flow differs: {}", error.reason),
+                original_place: Some(show_place(&first, error.original)),
+                rewritten_place: Some(show_place(&second, error.rewritten)),
+            })
         })?;
         let nodes = product.nodes.len();
         Ok(Prover {
@@ -126,40 +162,48 @@ impl<'a, S: Semantics> Prover<'a, S> {
             pairing,
             classes: vec![Classes::default(); nodes],
             given: BTreeMap::new(),
+            ways_differ: false,
         })
     }
 
     fn prove(&mut self) -> Verdict {
         // Most rewrites leave the names of registers alone.
         self.given = self.unset_of_one_name();
-        let first = self.attempt();
-        if first.is_proved() || self.given.is_empty() {
+        let (first, is_unset_to_blame) = self.attempt();
+        if first.is_proved() || self.given.is_empty() || !is_unset_to_blame {
             return first;
         }
         self.given.clear();
-        let second = self.attempt();
+        let (second, _) = self.attempt();
         if second.is_proved() { second } else { first }
     }
 
-    fn attempt(&mut self) -> Verdict {
-        for _ in 0..MAX_ROUNDS {
+    /// The verdict, and whether it might be another one if unset registers held something else.
+    fn attempt(&mut self) -> (Verdict, bool) {
+        for _ in 0..MAX_GUESSES {
             if let Err(reason) = self.settle() {
-                return Verdict::Undecided(reason);
+                self.ways_differ = true;
+                return (Verdict::Undecided(reason), true);
             }
             match self.compare() {
                 Ok(()) => {
-                    return match self.same_together() {
+                    let verdict = match self.same_together() {
                         Ok(()) => Verdict::Proved,
                         Err(reason) => Verdict::Undecided(reason),
                     };
+                    return (verdict, false);
                 }
-                Err(found) if self.assume_unset(&found) => {}
-                Err(found) => return self.answer(&found),
+                Err(found) => {
+                    self.ways_differ |= found.other_guards();
+                    let unset = self.assume_unset(&found.findings);
+                    if !unset.is_new {
+                        return (self.answer(&found), unset.is_to_blame);
+                    }
+                }
             }
         }
-        Verdict::Undecided(Reason::new(
-            "too many registers are read before they are set",
-        ))
+        let reason = Reason::new("too many registers are read before they are set");
+        (Verdict::Undecided(reason), true)
     }
 
     /// Registers that both functions may read before they set them, and call by one name.
@@ -184,12 +228,12 @@ impl<'a, S: Semantics> Prover<'a, S> {
         self.classes.fill(Classes::default());
         self.entry = self.entry_state(0).unwrap_or_default();
         for _ in 0..MAX_ROUNDS {
-            let slots = self.machine.slots.slots.len();
+            let slots = self.machine.slots.found();
             self.round(&mut |_, _, _| {});
             if self.machine.terms.len() > MAX_TERMS {
                 return Err(Reason::new("the functions are too large"));
             }
-            if self.machine.slots.slots.len() != slots {
+            if self.machine.slots.found() != slots {
                 // What slots are taken to hold at first depends on all of them, and a partition once
                 // refined stays so.
                 self.classes.fill(Classes::default());

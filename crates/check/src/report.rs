@@ -2,7 +2,7 @@
 
 use warpwright_flow::Value;
 
-use crate::compare::{Finding, constants_differ};
+use crate::compare::{Finding, Found, constants_differ};
 use crate::machine::{Deed, Function};
 use crate::product::{Place, Run};
 use crate::prove::{Prover, show_place};
@@ -12,6 +12,17 @@ use crate::state::CALLER;
 use crate::term::{Head, Side, Term};
 use crate::trace::{Mismatch, Tracer};
 use crate::verdict::{Reason, Refutation, Verdict};
+
+/// Findings that are looked into for the one that says most. All but the first few follow from others.
+const MAX_ANSWERS: usize = 64;
+
+/// What registers that are read before they are set have to do with differences.
+pub(crate) struct UnsetRegisters {
+    /// Some were taken to hold the same just now.
+    pub(crate) is_new: bool,
+    /// Some stand where values begin to differ.
+    pub(crate) is_to_blame: bool,
+}
 
 impl<S: Semantics> Prover<'_, S> {
     fn tracer(&self) -> Tracer<'_> {
@@ -69,40 +80,49 @@ impl<S: Semantics> Prover<'_, S> {
         }
     }
 
-    /// All innermost differences behind a finding.
-    fn leaves(&self, finding: &Finding) -> Vec<[Term; 2]> {
-        let pairs = match finding {
-            Finding::Memory { terms, .. } | Finding::Deeds { terms, .. } => vec![*terms],
-            Finding::Decision { deeds: [a, b], .. } if a.op == b.op => a
-                .content
-                .iter()
-                .zip(&b.content)
-                .map(|(&a, &b)| [a, b])
-                .collect(),
-            _ => Vec::new(),
-        };
+    /// All innermost differences behind these findings, in one walk.
+    fn leaves(&self, findings: &[Finding]) -> (Vec<[Term; 2]>, u64) {
+        let mut pairs = Vec::new();
+        for finding in findings {
+            match finding {
+                Finding::Memory { terms, .. } | Finding::Deeds { terms, .. } => pairs.push(*terms),
+                Finding::Decision { deeds: [a, b], .. } if a.op == b.op => {
+                    pairs.extend(a.content.iter().zip(&b.content).map(|(&a, &b)| [a, b]));
+                }
+                _ => {}
+            }
+        }
         self.tracer().leaves(pairs)
     }
 
     /// If differences come from registers that are read before they are set, takes them to hold
-    /// the same: says whether there is something new to try.
-    pub(crate) fn assume_unset(&mut self, findings: &[Finding]) -> bool {
+    /// the same.
+    pub(crate) fn assume_unset(&mut self, findings: &[Finding]) -> UnsetRegisters {
         // The original's unset registers hold anything, so any choice of ours is one of its runs.
         let before = self.given.len();
-        for finding in findings {
-            for [a, b] in self.leaves(finding) {
-                if let (Head::Unset(Side::Original, of), Head::Unset(Side::Rewritten, to)) =
-                    (self.machine.terms.head(a), self.machine.terms.head(b))
-                    && of != Value(u32::MAX)
-                {
-                    self.given.entry(of).or_insert(to);
-                }
+        let mut is_to_blame = false;
+        let (leaves, pairs) = self.leaves(findings);
+        self.machine.work += pairs;
+        for pair in leaves {
+            let heads = pair.map(|term| self.machine.terms.head(term));
+            is_to_blame |= heads.iter().any(|head| matches!(head, Head::Unset(..)));
+            if let [
+                Head::Unset(Side::Original, of),
+                Head::Unset(Side::Rewritten, to),
+            ] = heads
+                && of != Value(u32::MAX)
+            {
+                self.given.entry(of).or_insert(to);
             }
         }
-        self.given.len() > before
+        UnsetRegisters {
+            is_new: self.given.len() > before,
+            is_to_blame,
+        }
     }
 
-    pub(crate) fn answer(&self, findings: &[Finding]) -> Verdict {
+    pub(crate) fn answer(&self, found: &Found) -> Verdict {
+        let findings = &found.findings;
         let is_unclear = |finding: &&Finding| {
             matches!(
                 finding,
@@ -117,8 +137,8 @@ impl<S: Semantics> Prover<'_, S> {
             return self.verdict(unclear);
         }
         let mut first = None;
-        for finding in findings {
-            let verdict = self.verdict(finding);
+        for finding in findings.iter().take(MAX_ANSWERS) {
+            let verdict = self.verdict(&self.explained(finding, found));
             // A clear error says more than a doubt.
             if matches!(verdict, Verdict::Refuted(_)) {
                 return verdict;
@@ -186,7 +206,7 @@ impl<S: Semantics> Prover<'_, S> {
         if let Some((node, what, mismatch)) = self.mismatch(finding) {
             let heads = mismatch.terms.map(|term| self.machine.terms.head(term));
             // What the original's unset registers are taken to hold has the other side's name.
-            let leaves = self.leaves(finding);
+            let (leaves, _) = self.leaves(std::slice::from_ref(finding));
             let mut unset = leaves
                 .iter()
                 .map(|&[a, _]| a)

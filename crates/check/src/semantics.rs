@@ -30,6 +30,11 @@ pub trait Semantics: Function {
         None
     }
 
+    /// Does this load leave nothing certain where it read (a last use, after which a cache may drop the line)?
+    fn is_last_use(&self, _inst: Inst) -> bool {
+        false
+    }
+
     /// All variables that the function can name.
     fn variables(&self) -> Vec<Variable>;
 

@@ -8,10 +8,11 @@
 //! alone, whatever the others do, barriers or not.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::linear::{FUEL, linear};
 use crate::semantics::{Coordinate, SlotSpace, Variable};
@@ -75,6 +76,25 @@ struct Region {
     is_global: bool,
     /// For each byte of shared memory, the thread that uses it, plus 1.
     owner: Vec<u32>,
+    /// For each word of four bytes, the slots that touch it in some thread.
+    touching: Vec<SmallVec<[u32; 2]>>,
+}
+
+impl Region {
+    /// Notes the bytes of a new slot; the slots that touch the same words in some thread.
+    fn touch(&mut self, offsets: &[u32], bytes: u32, slot: u32) -> BTreeSet<u32> {
+        let mut near = BTreeSet::new();
+        for &offset in offsets {
+            for word in offset / 4..=(offset + bytes - 1) / 4 {
+                let touching = &mut self.touching[word as usize];
+                near.extend(touching.iter().filter(|&&other| other != slot));
+                if !touching.contains(&slot) {
+                    touching.push(slot);
+                }
+            }
+        }
+        near
+    }
 }
 
 /// Why an access to a private region cannot be allowed.
@@ -93,6 +113,10 @@ pub(crate) struct Slots {
     pub(crate) slots: Vec<Slot>,
     ids: FxHashMap<(usize, Offsets, u32), u32>,
     offsets: FxHashMap<(Term, usize), Offsets>,
+    /// The slots in memory that the versions have each for itself, in order.
+    own: BTreeMap<Side, Vec<u32>>,
+    /// Those of the rewritten version that a last use may empty.
+    lost: BTreeSet<u32>,
     threads: Threads,
 }
 
@@ -137,8 +161,24 @@ impl Slots {
                 SlotSpace::Shared => vec![0; variable.bytes as usize],
                 _ => Vec::new(),
             },
+            touching: vec![SmallVec::new(); variable.bytes.div_ceil(4) as usize],
         });
         Ok(())
+    }
+
+    /// May the last use of this slot empty it? In the original that is a choice: as the slot of the same number
+    /// in the rewritten version does.
+    pub(crate) fn loses(&mut self, slot: u32, is_rewritten: bool) -> bool {
+        let ordinal = self.slots[slot as usize].ordinal;
+        if is_rewritten {
+            self.lost.insert(ordinal);
+        }
+        self.lost.contains(&ordinal)
+    }
+
+    /// Changes whenever something was found out about slots.
+    pub(crate) fn found(&self) -> usize {
+        self.slots.len() + self.lost.len()
     }
 
     /// A slot for people: its region and its bytes, as the first thread has them.
@@ -163,12 +203,11 @@ impl Slots {
         if !region.is_own {
             return slot;
         }
-        let mut others = self.slots.iter().filter(|other| {
-            let of = &self.regions[other.region];
-            of.is_own && of.side != region.side && other.ordinal == found.ordinal
-        });
+        let others = self.own.iter().find(|(side, _)| **side != region.side);
+        let other = others.and_then(|(_, slots)| slots.get(found.ordinal as usize));
         let is_free = found.overlaps.is_empty();
-        let is_shared = others.next().map_or(is_free, |other| {
+        let is_shared = other.map_or(is_free, |&other| {
+            let other = &self.slots[other as usize];
             let shape = self.shape(found);
             let is_alike = other.bytes == found.bytes && shape == self.shape(other);
             is_free && other.overlaps.is_empty() || is_alike && shape.is_some()
@@ -324,9 +363,12 @@ impl Slots {
         let offsets = key.1.clone();
         self.claim(region, &offsets, bytes)?;
         let id = self.slots.len() as u32;
-        let side = self.regions[region].side;
-        let earlier = self.slots.iter().map(|slot| &self.regions[slot.region]);
-        let ordinal = earlier.filter(|r| r.is_own && r.side == side).count() as u32;
+        let own = self.own.entry(self.regions[region].side).or_default();
+        let ordinal = own.len() as u32;
+        if self.regions[region].is_own {
+            own.push(id);
+        }
+        let near = self.regions[region].touch(&offsets, bytes, id);
         let mut slot = Slot {
             region,
             ordinal,
@@ -334,11 +376,10 @@ impl Slots {
             bytes,
             overlaps: Vec::new(),
         };
-        for (other_id, other) in self.slots.iter_mut().enumerate() {
-            if other.region == region
-                && let Some(distance) = overlap(&slot, other)
-            {
-                slot.overlaps.push((other_id as u32, distance));
+        for other_id in near {
+            let other = &mut self.slots[other_id as usize];
+            if let Some(distance) = overlap(&slot, other) {
+                slot.overlaps.push((other_id, distance));
                 other.overlaps.push((id, distance.map(|bytes| -bytes)));
             }
         }

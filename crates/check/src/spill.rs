@@ -39,9 +39,12 @@ impl<S: Semantics> Machine<'_, S> {
         inst: Inst,
         access: &Access,
         address: Term,
+        guard: Term,
     ) -> Results {
         let slots = self.place(side, inst, access, address);
         let bits = 8 * access.bytes;
+        let is_last = self.functions[side].func.is_last_use(inst);
+        let found = slots.clone();
         let loaded = slots.into_iter().map(|slot| {
             let term = self.slot_content(slot);
             match access.extend {
@@ -50,14 +53,39 @@ impl<S: Semantics> Machine<'_, S> {
                 Extend::Sign(to) => self.terms.sign_extend(bits, to, term),
             }
         });
-        Results::Terms(loaded.collect())
+        let loaded = Results::Terms(loaded.collect());
+        if is_last {
+            for slot in found {
+                self.lose_slot(side, slot, guard);
+            }
+        }
+        loaded
+    }
+
+    /// After a last use: what stands there may be lost. The original never reads what it has lost, so what it
+    /// would find is ours to choose: the value, where the rewritten version's slot of the same number keeps
+    /// it; else the same unknown that the rewritten version would find.
+    fn lose_slot(&mut self, side: usize, slot: u32, guard: Term) {
+        if !self.slots.loses(slot, side == REWRITTEN) {
+            return;
+        }
+        let all = self.slots.slots[slot as usize].overlaps.iter();
+        let all: Vec<u32> = all.map(|&(other, _)| other).chain([slot]).collect();
+        for slot in all {
+            let old = self.slot_values[slot as usize];
+            let lost = self.terms.make(Head::Lost, [old]);
+            self.slot_values[slot as usize] = self.terms.select(guard, lost, old);
+        }
     }
 
     /// What a slot holds: what was stored to it, or parts of what was stored over it.
     fn slot_content(&mut self, slot: u32) -> Term {
         let own = self.slot_values[slot as usize];
         let is_whole = |terms: &Terms, term: Term| {
-            !matches!(terms.head(term), Head::SlotUnset(_) | Head::Clobbered(..))
+            !matches!(
+                terms.head(term),
+                Head::SlotUnset(_) | Head::Clobbered(..) | Head::Lost
+            )
         };
         if is_whole(&self.terms, own) {
             return own;

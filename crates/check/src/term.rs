@@ -79,6 +79,8 @@ pub(crate) enum Head {
     SlotUnset(u32),
     /// What a slot holds after a store to another one that overlaps it: old value, stored value.
     Clobbered(u32, u32),
+    /// What a slot may hold after the last use of this value.
+    Lost,
     /// A read of slot bytes that no single store wrote.
     Mixed(u32),
 }
@@ -584,6 +586,7 @@ impl Terms {
             Head::Equal(bits) => format!("eq{bits}"),
             Head::Less(bits, signed) => format!("less{}{bits}", if signed { "s" } else { "u" }),
             Head::Clobbered(..) => "overwritten".to_owned(),
+            Head::Lost => "lost".to_owned(),
             Head::Mixed(_) => "bytes".to_owned(),
             _ => "?".to_owned(),
         }

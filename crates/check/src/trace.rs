@@ -26,8 +26,8 @@ pub(crate) struct Tracer<'a> {
     pub(crate) entry: &'a State,
 }
 
-/// Pairs of terms that are looked at in one search.
-const REACH: usize = 1 << 17;
+/// Pairs of terms that are looked at in one search: so many, and four for each term that there is.
+const REACH: usize = 1 << 16;
 
 impl Tracer<'_> {
     /// Goes down into two differing terms of `node` to the innermost difference.
@@ -50,14 +50,15 @@ impl Tracer<'_> {
     }
 
     /// All innermost differences: pairs of terms that are not the same operation, and not joined at
-    /// the same node from something that differs further back.
-    pub(crate) fn leaves(&self, pairs: Vec<[Term; 2]>) -> Vec<[Term; 2]> {
+    /// the same node from something that differs further back. With the number of pairs looked at.
+    pub(crate) fn leaves(&self, pairs: Vec<[Term; 2]>) -> (Vec<[Term; 2]>, u64) {
         let mut leaves = Vec::new();
         let mut seen: FxHashSet<[Term; 2]> = FxHashSet::default();
         let mut work = pairs;
+        let reach = REACH + 4 * self.terms.len();
         while let Some(pair) = work.pop() {
             let [a, b] = pair;
-            if a == b || seen.len() >= REACH || !seen.insert(pair) {
+            if a == b || seen.len() >= reach || !seen.insert(pair) {
                 continue;
             }
             let before = work.len();
@@ -81,7 +82,7 @@ impl Tracer<'_> {
                 leaves.push(pair);
             }
         }
-        leaves
+        (leaves, seen.len() as u64)
     }
 
     /// For two joined values of one node: an edge over which different terms arrive.

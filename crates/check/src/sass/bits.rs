@@ -33,7 +33,10 @@ pub(super) const SIZE: Field = Field(73, 3);
 pub(super) const SCALE: Field = Field(78, 2);
 /// Everything above the operands up to the control field.
 pub(super) const MODIFIERS: Field = Field(72, 33);
+/// What a cache does with the line: what is evicted first, last, unchanged or not kept; and the last use of
+/// a line, which need not be written back.
 pub(super) const CACHE: Field = Field(84, 3);
+pub(super) const LAST_USE: u32 = 3;
 /// Has an address a uniform register? Where it stands in a load, and in a store.
 pub(super) const HAS_UNIFORM: Field = Field(91, 1);
 pub(super) const LOAD_UNIFORM: Field = Field(32, 6);

@@ -1,6 +1,6 @@
 //! One code section of a cubin, as the checker sees it.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -37,8 +37,27 @@ pub(super) struct SassFunction<'c> {
     pub(super) stack: Option<(File, u16)>,
     /// See [`super::returns`].
     pub(super) index_ranges: OnceCell<BTreeMap<Value, Range<i64>>>,
+    /// Where walks over the code may meet: targets, and what stands behind control instructions.
+    pub(super) meets: Vec<bool>,
+    /// Instructions that walks may still look at.
+    pub(super) fuel: Cell<usize>,
+    /// Does it call code that cannot be seen?
+    pub(super) has_unknown_calls: bool,
     /// Do addresses of code in both versions mean the same if they are as far from the end?
     pub(super) is_aligned: bool,
+}
+
+/// Instructions that the walks after return addresses look at, for each that there is.
+const WALK: usize = 512;
+
+fn meets(code: &Code) -> Vec<bool> {
+    let mut meets = vec![false; code.inst_count() + 1];
+    for at in 0..code.inst_count() {
+        let inst = Inst(at as u32);
+        code.for_each_target(inst, |to| meets[to.0 as usize] = true);
+        meets[at + 1] |= code.transfer(inst) != Transfer::Next;
+    }
+    meets
 }
 
 impl<'c> SassFunction<'c> {
@@ -60,8 +79,16 @@ impl<'c> SassFunction<'c> {
             end: end.map_or(0, |last| last + 1),
             stack: insts.iter().find_map(|&inst| super::stack_load(inst)),
             index_ranges: OnceCell::new(),
+            meets: meets(code),
+            fuel: Cell::new(WALK * insts.len()),
+            has_unknown_calls: code.has_unknown_calls(),
             is_aligned: false,
         }
+    }
+
+    /// Instructions that walks have looked at.
+    pub(super) fn walked(&self) -> u64 {
+        (WALK * self.code.inst_count() - self.fuel.get()) as u64
     }
 
     pub(super) fn instruction(&self, inst: Inst) -> Instruction {
@@ -161,6 +188,11 @@ impl warpwright_flow::Function for SassFunction<'_> {
 impl Semantics for SassFunction<'_> {
     fn step(&self, inst: Inst) -> Result<Step, Unsupported> {
         step::step(self, inst)
+    }
+
+    fn is_last_use(&self, inst: Inst) -> bool {
+        let word = self.instruction(inst);
+        self.name(inst) == "LDL" && bits::CACHE.get(word) == bits::LAST_USE
     }
 
     /// Everything that the program itself calls memory is matched access by access.

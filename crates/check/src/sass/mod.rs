@@ -7,29 +7,30 @@
 mod bits;
 mod dynamic;
 mod function;
+mod launches;
+mod module;
+mod places;
 mod returns;
 mod step;
 mod surroundings;
+mod words;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use warpwright_sass::elf::info::Attribute;
-use warpwright_sass::elf::{Elf, ElfError, Info, KernelSections};
-use warpwright_sass::function::{Calls, Code};
+use warpwright_sass::Instruction;
+use warpwright_sass::elf::info::{Attribute, Info};
+use warpwright_sass::elf::{Elf, ElfError, KernelSections};
+use warpwright_sass::function::{Calls, Code, CodeError};
 use warpwright_sass::roles::{File, Table};
-use warpwright_sass::{Instruction, function::CodeError};
 
-use crate::prove::check;
-use crate::slots::Threads;
+use crate::prove::check_counted;
 use crate::verdict::{Reason, Verdict};
 use function::{Memory, SassFunction};
-
-/// Registers at the end of those that a cubin states which code must not name (docs/checker.md).
-const RESERVED: u32 = 2;
-
-const NOT_STATED: &str = "launches of the original may have dynamic shared memory where the rewritten \
-    version has memory of its own: state the most with --dynamic-smem BYTES, or 0 if there is none";
+pub use launches::Promises;
+use module::Module;
+use places::Places;
+use surroundings::Difference;
 
 /// What is known about launches.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,7 +42,18 @@ pub struct CubinOptions {
     pub dynamic_smem: Option<u32>,
 }
 
-/// All kernels of `original`, by name, with the verdict on the kernel of that name in `new`.
+/// The verdict on one kernel, and what it rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What must hold of launches, beyond what the driver refuses, for a proof to be one.
+    pub promises: Promises,
+    /// The work that it took: instructions executed, locations joined, pairs of values compared.
+    pub work: u64,
+}
+
+/// All kernels of `original`, by name, with the answer for the kernel of that name in `new`.
 ///
 /// # Errors
 /// One of the two cannot be read.
@@ -49,62 +61,116 @@ pub fn check_cubins(
     original: &Elf,
     new: &Elf,
     options: &CubinOptions,
-) -> Result<Vec<(String, Verdict)>, ElfError> {
-    let kernels = original.kernels()?;
-    let names = kernels.iter().map(|kernel| kernel.name.clone());
-    Ok(names
-        .map(|name| {
-            let verdict = check_kernels(original, new, &name, options);
-            (name, verdict)
+) -> Result<Vec<(String, Answer)>, ElfError> {
+    let pair = Pair::new(original, new)?;
+    let kernels = original.kernels()?.into_iter();
+    Ok(kernels
+        .map(|kernel| {
+            let answer = pair.check(&kernel.name, options);
+            (kernel.name, answer)
         })
         .collect())
 }
 
 /// Is the kernel `name` of `new` a correct version of the one of `original`?
 pub fn check_kernels(original: &Elf, new: &Elf, name: &str, options: &CubinOptions) -> Verdict {
-    match try_check([original, new], name, options) {
-        Ok(verdict) => verdict,
-        Err(why) => Verdict::Undecided(Reason::new(why)),
+    answer(original, new, name, options).verdict
+}
+
+/// The same, with what the verdict rests on.
+pub fn answer(original: &Elf, new: &Elf, name: &str, options: &CubinOptions) -> Answer {
+    match Pair::new(original, new) {
+        Ok(pair) => pair.check(name, options),
+        Err(error) => undecided(Stop::from(Difference::from(error))),
     }
 }
 
-/// One version of the kernel.
-struct Side<'e> {
-    elf: &'e Elf,
-    sections: KernelSections,
-    info: Info,
-    code: Code,
-    relocations: BTreeMap<u32, String>,
-    registers: u32,
+fn undecided(why: Stop) -> Answer {
+    Answer {
+        verdict: Verdict::Undecided(Reason::new(why.to_string())),
+        promises: Promises::default(),
+        work: 0,
+    }
 }
 
-fn try_check(elves: [&Elf; 2], name: &str, options: &CubinOptions) -> Result<Verdict, String> {
-    let [original, new] = elves.map(|elf| Side::read(elf, name));
-    let (original, new) = (original?, new?);
-    if original.elf.target() != new.elf.target() {
-        return Err("they are for different architectures".to_owned());
+/// Why a kernel is undecided before its values are looked at.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+enum Stop {
+    #[error(transparent)]
+    Surroundings(#[from] Difference),
+    #[error(transparent)]
+    Code(#[from] CodeError),
+    #[error(transparent)]
+    Launches(#[from] launches::Narrower),
+    #[error(transparent)]
+    Words(#[from] words::Unknown),
+    #[error("the architecture is not known")]
+    Architecture,
+    #[error("the cubin has no function {0}")]
+    NoFunction(String),
+}
+
+/// Two cubins.
+struct Pair<'e> {
+    modules: [Module<'e>; 2],
+    same_module: Result<(), Difference>,
+}
+
+impl<'e> Pair<'e> {
+    fn new(original: &'e Elf, new: &'e Elf) -> Result<Pair<'e>, ElfError> {
+        let modules = [Module::read(original)?, Module::read(new)?];
+        let same_module = surroundings::same_module(&modules[0], &modules[1]);
+        Ok(Pair {
+            modules,
+            same_module,
+        })
     }
-    surroundings::different(&original, &new)?;
-    if surroundings::is_identical(&original, &new)? {
-        return Ok(Verdict::Proved);
+
+    fn check(&self, name: &str, options: &CubinOptions) -> Answer {
+        self.try_check(name, options).unwrap_or_else(undecided)
     }
-    let threads = threads(&original, &new, options)?;
-    new.check_registers()?;
-    let table = Table::for_sm(new.elf.target().sm).ok_or("the architecture is not known")?;
-    if new.elf.shared_bytes(&new.sections) < original.elf.shared_bytes(&original.sections) {
-        return Err("it states less shared memory than the original".to_owned());
+
+    fn try_check(&self, name: &str, options: &CubinOptions) -> Result<Answer, Stop> {
+        self.same_module.clone()?;
+        let table = Table::for_sm(self.modules[0].elf.target().sm);
+        let table = table.ok_or(Stop::Architecture)?;
+        let [original, new] = self.modules.each_ref();
+        let words = [original.words(name)?, new.words(name)?];
+        let [original, new] = [
+            Side::read(original, name, &words[0], table)?,
+            Side::read(new, name, &words[1], table)?,
+        ];
+        surroundings::same_kernel(&original, &new)?;
+        if surroundings::is_identical(&original, &new) {
+            return Ok(Answer {
+                verdict: Verdict::Proved,
+                promises: Promises::default(),
+                work: 0,
+            });
+        }
+        let launches = launches::compare(&original, &new, options)?;
+        let codes = [original.code()?, new.code()?];
+        new.check_registers(&codes[1])?;
+        words::check(&codes[0], &codes[1], table)?;
+        let has_dynamic = original.may_use_dynamic(&codes[0], table);
+        let area = launches::own_shared(&original, &new, options, has_dynamic)?;
+        let promises = launches.promises(options, &area, has_dynamic);
+        let end = area.start;
+        let mut first = original.function("original", &codes[0], end..end, table);
+        let mut second = new.function("rewritten", &codes[1], area, table);
+        let is_aligned = first.skeleton() == second.skeleton();
+        (first.is_aligned, second.is_aligned) = (is_aligned, is_aligned);
+        let (verdict, work) = check_counted(&first, &second, &launches.threads);
+        if verdict.is_proved() {
+            words::check_schedule(&codes[0], &codes[1], table)?;
+        }
+        let walked = [&first, &second].map(SassFunction::walked);
+        Ok(Answer {
+            verdict: certain(verdict),
+            promises,
+            work: work + walked[0] + walked[1],
+        })
     }
-    // Launches may have less dynamic shared memory, or none: then only the section is there.
-    let end = original.shared_end(options.dynamic_smem.unwrap_or(0))?;
-    let area = end..new.shared_end(0)?.max(end);
-    if !area.is_empty() && options.dynamic_smem.is_none() && original.may_use_dynamic(table) {
-        return Err(NOT_STATED.to_owned());
-    }
-    let mut first = original.function("original", end..end, table);
-    let mut second = new.function("rewritten", area, table);
-    let is_aligned = first.skeleton() == second.skeleton();
-    (first.is_aligned, second.is_aligned) = (is_aligned, is_aligned);
-    Ok(certain(check(&first, &second, &threads)))
 }
 
 /// ptxas writes the same in many forms, most of which are free functions here: that they differ in form
@@ -120,107 +186,96 @@ fn certain(verdict: Verdict) -> Verdict {
     }
 }
 
-impl<'e> Side<'e> {
-    fn read(elf: &'e Elf, name: &str) -> Result<Side<'e>, String> {
-        let text = |e: ElfError| e.to_string();
-        let sections = elf.kernel(name).map_err(text)?;
-        let code = Code::new(elf, &sections, Calls::Followed);
-        let code = code.map_err(|e: CodeError| e.to_string())?;
-        let info = elf.info(&format!(".nv.info.{name}")).map_err(text)?;
+impl Module<'_> {
+    fn words(&self, name: &str) -> Result<Vec<Instruction>, Stop> {
+        let sections = self.functions.get(name);
+        let sections = sections.ok_or_else(|| Stop::NoFunction(name.to_owned()))?;
+        Ok(self.elf.instructions(sections).map_err(Difference::from)?)
+    }
+}
+
+/// One version of the kernel.
+struct Side<'m> {
+    module: &'m Module<'m>,
+    sections: &'m KernelSections,
+    info: Info,
+    places: Places<'m>,
+    relocations: BTreeMap<u32, String>,
+}
+
+impl<'m> Side<'m> {
+    fn read(
+        module: &'m Module<'m>,
+        name: &str,
+        words: &'m [Instruction],
+        table: &'static Table,
+    ) -> Result<Side<'m>, Stop> {
+        let sections = module.functions.get(name);
+        let sections = sections.ok_or_else(|| Stop::NoFunction(name.to_owned()))?;
+        let data = sections.info.map(|at| &module.elf.sections[at].data);
+        let info = data.map(|data| Info::parse(data)).transpose();
+        let places = Places::new(words, table);
         Ok(Side {
-            relocations: surroundings::relocations(elf, name).map_err(text)?,
-            registers: elf.registers(&sections).map_err(text)?.unwrap_or(0),
-            info: info.unwrap_or_default(),
+            relocations: surroundings::relocations(module, sections.text, &places)?,
+            info: info.map_err(Difference::from)?.unwrap_or_default(),
+            places,
             sections,
-            elf,
-            code,
+            module,
         })
     }
 
-    fn function(
+    fn code(&self) -> Result<Code, CodeError> {
+        Code::new(self.module.elf, self.sections, Calls::Followed)
+    }
+
+    fn function<'c>(
         &self,
         version: &'static str,
+        code: &'c Code,
         shared: Range<u32>,
         table: &'static Table,
-    ) -> SassFunction<'_> {
+    ) -> SassFunction<'c> {
         let frame = self.frame();
         let memory = Memory { frame, shared };
         let relocations = self.relocations.clone();
-        SassFunction::new(&self.code, version, memory, relocations, table)
+        SassFunction::new(code, version, memory, relocations, table)
+    }
+
+    /// What `.nv.info` says of the kernel.
+    fn number(&self, attribute: Attribute) -> Option<u32> {
+        self.module.number(attribute, self.sections.symbol)
     }
 
     /// Bytes of local memory per thread (EIATTR_FRAME_SIZE).
     fn frame(&self) -> u32 {
-        let info = self.elf.info(".nv.info").ok().flatten().unwrap_or_default();
-        let stated = info.of_symbol(Attribute::FRAME_SIZE, self.sections.symbol);
-        stated.unwrap_or(0)
+        self.number(Attribute::FRAME_SIZE).unwrap_or(0)
     }
 
-    /// Where the block's shared memory ends with so much that is dynamic: an address, rounded up so that
-    /// wide accesses behind it are aligned. From sm_90 on the first 1,024 bytes are the system's even if
-    /// the kernel has no section.
-    fn shared_end(&self, dynamic: u32) -> Result<u32, String> {
-        let reserved = if self.elf.target().sm >= 90 { 1024 } else { 0 };
-        let bytes = u32::try_from(self.elf.shared_bytes(&self.sections)).ok();
-        bytes
-            .and_then(|bytes| bytes.max(reserved).checked_add(dynamic))
-            .and_then(|end| end.checked_next_multiple_of(16))
-            .filter(|&end| end < 1 << 23)
-            .ok_or_else(|| "its shared memory is too large".to_owned())
+    /// Registers per thread (EIATTR_REGCOUNT).
+    fn registers(&self) -> u32 {
+        self.number(Attribute::REGCOUNT).unwrap_or(0)
     }
 
     /// May it use shared memory behind its section?
-    fn may_use_dynamic(&self, table: &Table) -> bool {
-        let section = self.elf.shared_bytes(&self.sections);
-        dynamic::may_be_used(&self.code, table, section, |at| {
-            self.relocations.contains_key(&at)
-        })
+    fn may_use_dynamic(&self, code: &Code, table: &Table) -> bool {
+        let section = self.module.elf.shared_bytes(self.sections);
+        dynamic::may_be_used(code, table, section, |at| self.relocations.contains_key(&at))
     }
 
     /// Does the register count cover every register that is named?
-    fn check_registers(&self) -> Result<(), String> {
-        let insts = 0..self.code.instructions().len() as u32;
-        let spans = insts.flat_map(|i| self.code.roles(warpwright_flow::Inst(i)).spans());
+    fn check_registers(&self, code: &Code) -> Result<(), launches::Narrower> {
+        let insts = 0..code.instructions().len() as u32;
+        let spans = insts.flat_map(|i| code.roles(warpwright_flow::Inst(i)).spans());
         let general = spans.filter(|span| span.file == File::Gpr);
         let highest = general.map(|span| u32::from(span.registers().end)).max();
+        let stated = self.registers();
         match highest {
-            Some(need) if need + RESERVED > self.registers => Err(format!(
-                "it uses {need} registers and states {}, of which {RESERVED} are not its own",
-                self.registers
-            )),
+            Some(need) if need + launches::RESERVED > stated => {
+                Err(launches::Narrower::TooFewRegisters { need, stated })
+            }
             _ => Ok(()),
         }
     }
-
-    fn block(&self, attribute: Attribute) -> Option<[u32; 3]> {
-        let record = self.info.get(attribute)?;
-        <[u32; 3]>::try_from(record.words()).ok()
-    }
-}
-
-/// The blocks that may run the kernel; the rewritten version must take all that the original takes.
-fn threads(original: &Side, new: &Side, options: &CubinOptions) -> Result<Threads, String> {
-    let required = [original, new].map(|side| side.block(Attribute::REQNTID));
-    let bound = [original, new].map(|side| side.block(Attribute::MAX_THREADS).map(count));
-    if required[0] != required[1] && options.block.is_none_or(|block| required[1] != Some(block)) {
-        return Err("its .reqntid refuses launches that the original takes".to_owned());
-    }
-    let block = options.block.or(required[0]);
-    let largest = Threads::default().most;
-    let most = block
-        .map(count)
-        .or(bound[0])
-        .unwrap_or(largest)
-        .min(largest);
-    if bound[1].is_some_and(|bound| bound < most) {
-        return Err("its .maxntid refuses launches that the original takes".to_owned());
-    }
-    let most = bound[1].unwrap_or(most).min(largest);
-    Ok(Threads { block, most })
-}
-
-fn count(block: [u32; 3]) -> u32 {
-    block.iter().fold(1, |all, &n| all.saturating_mul(n))
 }
 
 /// The word of constant bank 0 with the initial stack pointer, as ptxas reads it.

@@ -37,8 +37,8 @@ type Guard = (Value, bool);
 /// What may hold the address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Held {
-    /// Each with a guard under which it was overwritten: where that is true it holds something else.
-    registers: BTreeMap<Value, Option<Guard>>,
+    /// Each with the guards under which it was overwritten: where one is true it holds something else.
+    registers: BTreeMap<Value, BTreeSet<Guard>>,
     places: BTreeSet<Place>,
 }
 
@@ -46,7 +46,7 @@ impl Held {
     /// May `register` hold it for an instruction under `guard`?
     fn has(&self, register: Value, guard: Option<Guard>) -> bool {
         let held = self.registers.get(&register);
-        held.is_some_and(|overwritten| overwritten.is_none() || *overwritten != guard)
+        held.is_some_and(|overwritten| guard.is_none_or(|guard| !overwritten.contains(&guard)))
     }
 }
 
@@ -77,44 +77,47 @@ impl SassFunction<'_> {
     pub(super) fn has_other_uses(&self, inst: Inst, value: Value, site: usize) -> bool {
         let mut seen = BTreeSet::new();
         let held = Held {
-            registers: BTreeMap::from([(value, None)]),
+            registers: BTreeMap::from([(value, BTreeSet::new())]),
             ..Held::default()
         };
         let mut open = vec![(inst.0 as usize + 1, held, Vec::new())];
-        while let Some((at, mut held, mut calls)) = open.pop() {
-            let is_inside = at < self.code.inst_count();
-            if !is_inside || !seen.insert((at, held.clone(), calls.clone())) {
-                continue;
-            }
-            let here = Inst(at as u32);
-            let name = self.name(here);
-            let reads = self.reads(here, &held);
-            let back = match name {
-                "RET" if reads => Some(site),
-                "RET" => calls.pop(),
-                _ => None,
-            };
-            if let Some(back) = back {
-                calls.retain(|&call| call != site);
-                open.push((back, held, calls));
-                continue;
-            }
-            if !self.hand_on(here, reads, &mut held) {
-                return true;
-            }
-            if name == "CALL" && calls.len() < MAX_CALLS {
-                calls.push(at + 1);
-            }
-            if held == Held::default() {
-                continue;
-            }
-            let transfer = self.code.transfer(here);
-            self.code.for_each_target(here, |to| {
-                open.push((to.0 as usize, held.clone(), calls.clone()));
-            });
-            let goes_on = matches!(transfer, Transfer::Next | Transfer::Branch);
-            if goes_on || self.code.is_predicated(here) {
-                open.push((at + 1, held, calls));
+        while let Some((mut at, mut held, mut calls)) = open.pop() {
+            while at < self.code.inst_count() && held != Held::default() {
+                if self.meets[at] && !seen.insert((at, held.clone(), calls.clone())) {
+                    break;
+                }
+                match self.fuel.get().checked_sub(1) {
+                    Some(rest) => self.fuel.set(rest),
+                    None => return true,
+                }
+                let here = Inst(at as u32);
+                let name = self.name(here);
+                let reads = self.reads(here, &held);
+                let back = match name {
+                    "RET" if reads => Some(site),
+                    "RET" => calls.pop(),
+                    _ => None,
+                };
+                if let Some(back) = back {
+                    calls.retain(|&call| call != site);
+                    at = back;
+                    continue;
+                }
+                if !self.hand_on(here, reads, &mut held) {
+                    return true;
+                }
+                if name == "CALL" && calls.len() < MAX_CALLS {
+                    calls.push(at + 1);
+                }
+                let transfer = self.code.transfer(here);
+                self.code.for_each_target(here, |to| {
+                    open.push((to.0 as usize, held.clone(), calls.clone()));
+                });
+                let goes_on = matches!(transfer, Transfer::Next | Transfer::Branch);
+                if !goes_on && !self.code.is_predicated(here) {
+                    break;
+                }
+                at += 1;
             }
         }
         false
@@ -174,13 +177,14 @@ impl SassFunction<'_> {
             (true, guard) => {
                 let overwritten = held.registers.iter_mut();
                 let overwritten = overwritten.filter(|(value, _)| written.contains(*value));
-                overwritten.for_each(|(_, under)| *under = under.or(guard));
+                overwritten.for_each(|(_, under)| under.extend(guard));
             }
         }
         for under in held.registers.values_mut() {
-            *under = under.filter(|(predicate, _)| !written.contains(predicate));
+            under.retain(|(predicate, _)| !written.contains(predicate));
         }
-        let arrived = arrived.into_iter().map(|register| (register, None));
+        let arrived = arrived.into_iter();
+        let arrived = arrived.map(|register| (register, BTreeSet::new()));
         held.registers.extend(arrived);
         true
     }

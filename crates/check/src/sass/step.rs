@@ -146,7 +146,7 @@ pub(super) fn step(function: &SassFunction<'_>, inst: Inst) -> Result<Step> {
     if function.code.opaque().contains(&inst) {
         return unsupported("an instruction that is not known");
     }
-    if function.code.has_unknown_calls() {
+    if function.has_unknown_calls {
         return unsupported("calls that leave the kernel's code");
     }
     let reader = Reader {
@@ -472,6 +472,10 @@ impl Reader<'_, '_> {
         let bytes = i64::from(self.word.access_bytes());
         let frame = i64::from(self.function.memory.frame);
         let is_inside = offset >= 0 && i64::from(offset) + bytes <= frame;
+        let cache = bits::CACHE.get(self.word);
+        if cache > 5 || self.is_store() && cache == bits::LAST_USE {
+            return unsupported("a cache operation that is not understood");
+        }
         let base = self
             .stack()
             .filter(|_| is_inside && self.is_relative_to_stack());

@@ -1,6 +1,8 @@
 //! What belongs to one function of a cubin, and the changes that need no more than that: its
 //! shared memory, its register count, its instruction words.
 
+use std::collections::HashMap;
+
 use object::elf::{SHF_ALLOC, SHF_INFO_LINK, SHF_WRITE, SHT_NOBITS};
 
 use super::info::{Attribute, Info, Value};
@@ -57,6 +59,13 @@ impl Elf {
         wanted: impl Fn(&str) -> bool,
     ) -> Result<Vec<KernelSections>, ElfError> {
         let symbols = self.symbols()?;
+        // The first section of each name.
+        let sections = self.sections.iter().enumerate().rev();
+        let sections: HashMap<&str, usize> = sections.map(|(i, s)| (s.name.as_str(), i)).collect();
+        let section = |prefix: &str, name: &str| {
+            let found = sections.get(format!("{prefix}{name}").as_str());
+            found.copied()
+        };
         let named = symbols.iter().enumerate().filter(|(_, s)| wanted(&s.name));
         let functions = named.filter_map(|(i, symbol)| {
             let text = usize::from(symbol.section);
@@ -67,9 +76,9 @@ impl Elf {
                     name: name.clone(),
                     symbol: i as u32,
                     text,
-                    info: self.section_index(&format!(".nv.info.{name}")),
-                    shared: self.section_index(&format!(".nv.shared.{name}")),
-                    parameters: self.section_index(&format!(".nv.constant0.{name}")),
+                    info: section(".nv.info.", name),
+                    shared: section(".nv.shared.", name),
+                    parameters: section(".nv.constant0.", name),
                 }
             })
         });
