@@ -33,7 +33,10 @@ fn main() -> ExitCode {
         println!("{name}: {} {}", answer.verdict, answer.promises);
     }
     println!("{:.2} s", start.elapsed().as_secs_f64());
-    match verdicts.iter().all(|(_, answer)| answer.verdict.is_proved()) {
+    match verdicts
+        .iter()
+        .all(|(_, answer)| answer.verdict.is_proved())
+    {
         true => ExitCode::SUCCESS,
         false => ExitCode::FAILURE,
     }

@@ -43,6 +43,11 @@ pub(super) const LOAD_UNIFORM: Field = Field(32, 6);
 pub(super) const STORE_UNIFORM: Field = Field(64, 6);
 /// The scheduling of an instruction decides nothing about values; the hazard checker looks at it.
 pub(super) const CONTROL: Field = Field(105, 23);
+/// Parts of it: cycles to the next instruction, scoreboards that tell of results and of operands (7: none),
+/// scoreboards that are waited for.
+pub(super) const STALL: Field = Field(105, 4);
+pub(super) const SCOREBOARDS: [Field; 2] = [Field(110, 3), Field(113, 3)];
+pub(super) const WAITS: Field = Field(116, 6);
 /// Where the distance of a branch stands.
 pub(super) const DISTANCE: [Field; 2] = [Field(16, 8), Field(34, 48)];
 

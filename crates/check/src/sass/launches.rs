@@ -26,7 +26,11 @@ pub(super) enum Narrower {
     #[error(
         "with {stated} registers and {bytes} bytes of shared memory, blocks of {threads} threads do not start"
     )]
-    DoesNotStart { stated: u32, bytes: u32, threads: u32 },
+    DoesNotStart {
+        stated: u32,
+        bytes: u32,
+        threads: u32,
+    },
     #[error("nothing is known of the GPUs that it is for")]
     UnknownGpu,
     #[error("it states less shared memory than the original")]
@@ -107,7 +111,10 @@ pub(super) fn compare(
     new: &Side,
     options: &CubinOptions,
 ) -> Result<Launches, Narrower> {
-    let required = [original.block(Attribute::REQNTID)?, new.block(Attribute::REQNTID)?];
+    let required = [
+        original.block(Attribute::REQNTID)?,
+        new.block(Attribute::REQNTID)?,
+    ];
     let bound = [
         original.block(Attribute::MAX_THREADS)?.map(count),
         new.block(Attribute::MAX_THREADS)?.map(count),
@@ -137,12 +144,7 @@ pub(super) fn compare(
 }
 
 /// More registers or shared memory must not keep a block from starting.
-fn fits(
-    original: &Side,
-    new: &Side,
-    threads: u32,
-    options: &CubinOptions,
-) -> Result<(), Narrower> {
+fn fits(original: &Side, new: &Side, threads: u32, options: &CubinOptions) -> Result<(), Narrower> {
     let shared = |side: &Side| side.module.elf.shared_bytes(side.sections);
     let (before, stated) = (original.registers(), new.registers());
     if stated <= before && shared(new) <= shared(original) {
@@ -159,7 +161,11 @@ fn fits(
     let gpu = lookup(&format!("sm_{sm}")).map_err(|_| Narrower::UnknownGpu)?;
     match occupancy(&gpu, &resources) {
         Ok(found) if found.blocks > 0 => Ok(()),
-        _ => Err(Narrower::DoesNotStart { stated, bytes, threads }),
+        _ => Err(Narrower::DoesNotStart {
+            stated,
+            bytes,
+            threads,
+        }),
     }
 }
 
@@ -188,7 +194,11 @@ impl Side<'_> {
     /// wide accesses behind it are aligned. From sm_90 on the first 1,024 bytes are the system's even if
     /// the kernel has no section.
     fn shared_end(&self, dynamic: u32) -> Result<u32, Narrower> {
-        let reserved = if self.module.elf.target().sm >= 90 { 1024 } else { 0 };
+        let reserved = if self.module.elf.target().sm >= 90 {
+            1024
+        } else {
+            0
+        };
         let bytes = u32::try_from(self.module.elf.shared_bytes(self.sections)).ok();
         bytes
             .and_then(|bytes| bytes.max(reserved).checked_add(dynamic))

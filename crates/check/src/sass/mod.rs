@@ -72,6 +72,25 @@ pub fn check_cubins(
         .collect())
 }
 
+/// The same for two files, whose last byte counts: one that does not come back from its parts is undecided.
+///
+/// # Errors
+/// One of the two cannot be read.
+pub fn check_files(
+    original: &[u8],
+    new: &[u8],
+    options: &CubinOptions,
+) -> Result<Vec<(String, Answer)>, ElfError> {
+    let elves = [Elf::parse(original)?, Elf::parse(new)?];
+    let mut answers = check_cubins(&elves[0], &elves[1], options)?;
+    if elves[1].write()? != new {
+        for (_, answer) in &mut answers {
+            *answer = undecided(Stop::Unread);
+        }
+    }
+    Ok(answers)
+}
+
 /// Is the kernel `name` of `new` a correct version of the one of `original`?
 pub fn check_kernels(original: &Elf, new: &Elf, name: &str, options: &CubinOptions) -> Verdict {
     answer(original, new, name, options).verdict
@@ -104,6 +123,8 @@ enum Stop {
     Launches(#[from] launches::Narrower),
     #[error(transparent)]
     Words(#[from] words::Unknown),
+    #[error("the file has bytes that its headers do not account for")]
+    Unread,
     #[error("the architecture is not known")]
     Architecture,
     #[error("the cubin has no function {0}")]
@@ -151,18 +172,18 @@ impl<'e> Pair<'e> {
         let launches = launches::compare(&original, &new, options)?;
         let codes = [original.code()?, new.code()?];
         new.check_registers(&codes[1])?;
-        words::check(&codes[0], &codes[1], table)?;
+        words::check(&codes[0], &codes[1], new.parameter_bytes(), table)?;
         let has_dynamic = original.may_use_dynamic(&codes[0], table);
         let area = launches::own_shared(&original, &new, options, has_dynamic)?;
         let promises = launches.promises(options, &area, has_dynamic);
         let end = area.start;
         let mut first = original.function("original", &codes[0], end..end, table);
-        let mut second = new.function("rewritten", &codes[1], area, table);
+        let mut second = new.function("rewritten", &codes[1], area.clone(), table);
         let is_aligned = first.skeleton() == second.skeleton();
         (first.is_aligned, second.is_aligned) = (is_aligned, is_aligned);
         let (verdict, work) = check_counted(&first, &second, &launches.threads);
         if verdict.is_proved() {
-            words::check_schedule(&codes[0], &codes[1], table)?;
+            words::check_schedule(&codes[0], &codes[1], &area, table)?;
         }
         let walked = [&first, &second].map(SassFunction::walked);
         Ok(Answer {
@@ -256,10 +277,18 @@ impl<'m> Side<'m> {
         self.number(Attribute::REGCOUNT).unwrap_or(0)
     }
 
+    /// Bytes of constant bank 0.
+    fn parameter_bytes(&self) -> u64 {
+        let sections = &self.module.elf.sections;
+        self.sections.parameters.map_or(0, |at| sections[at].size())
+    }
+
     /// May it use shared memory behind its section?
     fn may_use_dynamic(&self, code: &Code, table: &Table) -> bool {
         let section = self.module.elf.shared_bytes(self.sections);
-        dynamic::may_be_used(code, table, section, |at| self.relocations.contains_key(&at))
+        dynamic::may_be_used(code, table, section, |at| {
+            self.relocations.contains_key(&at)
+        })
     }
 
     /// Does the register count cover every register that is named?

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use object::LittleEndian;
-use object::elf::{FileHeader64, PT_LOAD, ProgramHeader64, SHF_ALLOC, SHF_WRITE};
+use object::elf::{FileHeader64, PF_R, PF_W, PT_LOAD, ProgramHeader64, SHF_ALLOC, SHF_WRITE};
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
 use warpwright_sass::elf::info::{Attribute, Info};
 use warpwright_sass::elf::symbol::Symbol;
@@ -40,6 +40,9 @@ const NAMES: [&str; 3] = [".strtab", ".shstrtab", ".symtab"];
 /// What no loader reads, as long as it is not loaded: debugging information, and the tool's command line.
 const UNREAD: [&str; 3] = [".debug_", ".nv_debug_", ".note.nv.tkinfo"];
 
+/// A program header for memory that has no contents, as the container layer adds one.
+pub(super) const NEW_MEMORY: Loaded = (PT_LOAD, PF_R | PF_W, [0; 2], 8, [0; 2], 0);
+
 /// One way in which a range of the file is loaded: kind, flags, addresses, alignment of a program header,
 /// how far it misses the ends of the sections that it covers, and the memory behind its contents, if that is
 /// none of the variables'.
@@ -65,8 +68,10 @@ pub(super) struct Module<'e> {
     pub(super) numbers: BTreeMap<(Attribute, u32), Vec<u32>>,
     /// How each section is loaded.
     pub(super) loaded: Vec<Vec<Loaded>>,
-    /// Program headers that cover no section.
+    /// Program headers that cover no section; with whether they cover the program headers.
     pub(super) tables: Vec<(Loaded, bool)>,
+    /// Those for memory without contents.
+    pub(super) memory: Vec<Loaded>,
     /// Memory that the writable program headers have beyond what the writable sections need.
     pub(super) spare: i64,
     /// The file header: what does not follow from the layout.
@@ -91,7 +96,10 @@ impl<'e> Module<'e> {
                 owned.entry(name.clone()).or_default().push(at);
             }
             if section.is_relocations() {
-                relocations.entry(section.info as usize).or_default().push(at);
+                relocations
+                    .entry(section.info as usize)
+                    .or_default()
+                    .push(at);
             }
             let is_new = sections.insert(section.name.as_str(), at).is_none();
             if !is_new && owners[at] != Owner::Nobody {
@@ -112,6 +120,7 @@ impl<'e> Module<'e> {
             numbers: numbers(elf)?,
             loaded: raw.loaded(elf),
             tables: raw.tables(),
+            memory: raw.memory(),
             spare: raw.spare(elf),
             header: raw.header,
             elf,
@@ -237,7 +246,10 @@ impl RawFile {
             flags: raw.p_flags(E),
             addresses: [raw.p_vaddr(E), raw.p_paddr(E)],
             align: raw.p_align(E),
-            file: [raw.p_offset(E), raw.p_offset(E).saturating_add(raw.p_filesz(E))],
+            file: [
+                raw.p_offset(E),
+                raw.p_offset(E).saturating_add(raw.p_filesz(E)),
+            ],
             memory: raw.p_memsz(E),
         };
         let sections = raw.section_headers(E, bytes).map_err(not_elf)?;
@@ -269,7 +281,8 @@ impl RawFile {
             (first.min(from), last.max(to))
         });
         let ends = match last {
-            0 => [0; 2],
+            0 if segment.file == self.table => [0; 2],
+            0 => [0, segment.file[1] as i64 - segment.file[0] as i64],
             _ => [
                 first as i64 - segment.file[0] as i64,
                 segment.file[1] as i64 - last as i64,
@@ -300,18 +313,28 @@ impl RawFile {
         loaded
     }
 
-    /// Those that cover no section; with whether they cover the program headers.
     fn tables(&self) -> Vec<(Loaded, bool)> {
-        let covers = |segment: &&Segment| {
-            (0..self.contents.len()).any(|section| self.is_inside(section, segment))
-        };
-        let others = self.segments.iter().filter(|segment| !covers(segment));
-        let others = others.filter(|segment| !is_writable(segment));
+        let others = self.empty().filter(|segment| !is_writable(segment));
         let mut others: Vec<_> = others
             .map(|segment| (self.describe(segment), segment.file == self.table))
             .collect();
         others.sort_unstable();
         others
+    }
+
+    fn memory(&self) -> Vec<Loaded> {
+        let others = self.empty().filter(|segment| is_writable(segment));
+        let mut others: Vec<_> = others.map(|segment| self.describe(segment)).collect();
+        others.sort_unstable();
+        others
+    }
+
+    /// Those that cover no section.
+    fn empty(&self) -> impl Iterator<Item = &Segment> {
+        let covers = |segment: &&Segment| {
+            (0..self.contents.len()).any(|section| self.is_inside(section, segment))
+        };
+        self.segments.iter().filter(move |segment| !covers(segment))
     }
 
     fn spare(&self, elf: &Elf) -> i64 {
@@ -332,5 +355,5 @@ impl RawFile {
 }
 
 fn is_writable(segment: &Segment) -> bool {
-    segment.kind == PT_LOAD && segment.flags & object::elf::PF_W != 0
+    segment.kind == PT_LOAD && segment.flags & PF_W != 0
 }

@@ -26,7 +26,9 @@ impl<'c> Places<'c> {
 
     /// A name for what stands at this offset in bytes.
     pub(super) fn name(&self, offset: u64) -> String {
-        let at = usize::try_from(offset / 16).ok().filter(|_| offset % 16 == 0);
+        let at = usize::try_from(offset / 16)
+            .ok()
+            .filter(|_| offset % 16 == 0);
         let names = self.names.get_or_init(|| self.find_names());
         match at.and_then(|at| names.get(at)) {
             Some((shape, nth)) => format!("{shape:x} {nth}"),
@@ -63,7 +65,11 @@ pub(super) fn shape(inst: Instruction, table: &Table) -> u128 {
         kept &= !(((1u128 << field.1) - 1) << field.0);
     }
     match bits::is_control(inst) {
-        true => kept & !bits::DISTANCE.iter().fold(0, |all, field| all | field.mask()),
+        true => {
+            kept & !bits::DISTANCE
+                .iter()
+                .fold(0, |all, field| all | field.mask())
+        }
         false => kept,
     }
 }

@@ -141,7 +141,7 @@ const SHARED_SIZE: u32 = 0x32;
 pub(super) fn step(function: &SassFunction<'_>, inst: Inst) -> Result<Step> {
     let word = function.instruction(inst);
     if bits::GUARD.get(word) == bits::NEVER {
-        return Ok(Step::new("never"));
+        return Ok(never(function, inst));
     }
     if function.code.opaque().contains(&inst) {
         return unsupported("an instruction that is not known");
@@ -158,6 +158,17 @@ pub(super) fn step(function: &SassFunction<'_>, inst: Inst) -> Result<Step> {
     let mut step = reader.special()?;
     step.guard = reader.guard();
     Ok(step)
+}
+
+/// An instruction that no thread executes. ptxas has such accesses to memory stand where the hardware needs
+/// them, so they keep their places.
+fn never(function: &SassFunction<'_>, inst: Inst) -> Step {
+    let bits = function.instruction(inst).bits() & !bits::CONTROL.mask();
+    let mut step = Step::new(format!("never {bits:x}"));
+    if !PURE.contains(&function.name(inst)) {
+        step.effect = Effect::Ordered;
+    }
+    step
 }
 
 fn unsupported<T>(what: &str) -> Result<T> {
@@ -216,6 +227,8 @@ impl Reader<'_, '_> {
         step.args = self.values(Role::Use).map(Arg::Value).collect();
         step.results = self.values(Role::Def).map(Some).collect();
         step.effect = match function.code.transfer(self.inst) {
+            // What it does beside the jump shows nowhere else.
+            Transfer::Jump if name == "CALL" => Effect::Ordered,
             Transfer::Jump | Transfer::Branch | Transfer::Indirect => Effect::Branch,
             Transfer::Return | Transfer::Exit | Transfer::Trap => Effect::Leave,
             Transfer::Call => return unsupported("a call that leaves the kernel's code"),
@@ -235,7 +248,10 @@ impl Reader<'_, '_> {
         }
         let mut more = String::new();
         match self.name {
-            "BRA" | "CALL" | "WARPSYNC" => kept &= !distance(),
+            "BRA" | "CALL" => kept &= !distance(),
+            "WARPSYNC" if self.function.code.transfer(self.inst) == Transfer::Branch => {
+                kept &= !distance();
+            }
             "RET" => {
                 self.check_return()?;
                 kept &= !distance();

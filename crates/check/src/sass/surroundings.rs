@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use warpwright_sass::elf::info::{Attribute, Record, Value};
 use warpwright_sass::elf::{ElfError, Section};
 
-use super::module::{Module, Owner};
-use super::places::Places;
 use super::Side;
+use super::module::{Module, NEW_MEMORY, Owner};
+use super::places::Places;
 
 /// Something around the code that is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -87,18 +87,28 @@ pub(super) fn same_module(original: &Module, new: &Module) -> Result<()> {
     if original.header != new.header {
         return Err(Difference::Header);
     }
-    if original.tables != new.tables || original.spare != new.spare {
+    let is_memory_added = original.memory.is_empty() && new.memory == [NEW_MEMORY];
+    let same_memory = original.memory == new.memory || is_memory_added;
+    if original.tables != new.tables || !same_memory || original.spare != new.spare {
         return Err(Difference::Segments);
     }
     let sections = |module: &Module| {
         let sections = (0..module.owners.len()).filter(|&at| module.owners[at] == Owner::Module);
         sections.collect::<Vec<_>>()
     };
-    same_sections(original, new, [&sections(original), &sections(new)], &|_, _| true)?;
+    same_sections(
+        original,
+        new,
+        [&sections(original), &sections(new)],
+        &|_| true,
+    )?;
     same_symbol_table(original, new)?;
     let symbols = |module: &Module| {
         let symbols = 1..module.symbols.len();
-        let symbols = symbols.filter(|&at| {
+        // Without a name and a place there is nothing that it could say.
+        let is_nothing =
+            |at: usize| module.symbols[at].name.is_empty() && module.symbols[at].section == 0;
+        let symbols = symbols.filter(|&at| !is_nothing(at)).filter(|&at| {
             let section = usize::from(module.symbols[at].section);
             matches!(module.owners.get(section), None | Some(Owner::Module))
                 || section == 0 && !module.kernels.contains(&module.symbols[at].name)
@@ -133,12 +143,11 @@ pub(super) fn same_kernel(original: &Side, new: &Side) -> Result<()> {
         let is_own = |at: &usize| {
             let elf = &side.module.elf.sections;
             !(Some(*at) == side.sections.shared && elf[*at].is_zero_fill())
-                && Some(*at) != side.sections.info
         };
         owned.into_iter().filter(is_own).collect::<Vec<_>>()
     };
-    let text = format!(".text.{name}");
-    let is_compared = |section: &str, _: bool| section != text;
+    let elsewhere = [format!(".text.{name}"), format!(".nv.info.{name}")];
+    let is_compared = |section: &str| elsewhere.iter().all(|name| name != section);
     same_sections(
         original.module,
         new.module,
@@ -172,7 +181,12 @@ pub(super) fn is_identical(original: &Side, new: &Side) -> bool {
         let info = side.sections.info.map(|at| sections[at].data.clone());
         let shared = side.module.elf.shared_bytes(&side.sections);
         let numbers = NUMBERS.map(|number| side.number(number));
-        (sections[side.sections.text].data.clone(), info, shared, numbers)
+        (
+            sections[side.sections.text].data.clone(),
+            info,
+            shared,
+            numbers,
+        )
     };
     of(original) == of(new) && original.relocations == new.relocations
 }
@@ -249,12 +263,22 @@ fn same_shared(original: &Side, new: &Side) -> Result<()> {
 type Header = (u32, u64, u64, String, String, u64, u64);
 
 fn section_header(module: &Module, section: &Section) -> Header {
-    let by_section = section.is_relocations()
-        || section.flags & u64::from(object::elf::SHF_INFO_LINK) != 0;
+    let by_section =
+        section.is_relocations() || section.flags & u64::from(object::elf::SHF_INFO_LINK) != 0;
     let info = match section.name.starts_with(".text.") {
         _ if by_section => module.section_name(section.info),
-        // The top byte is the register count of older architectures.
-        true => module.symbol_name(section.info & 0x00ff_ffff),
+        // Older architectures repeat the register count in the top byte.
+        true => {
+            let symbol = section.info & 0x00ff_ffff;
+            let (sm, top) = (module.elf.target().sm, section.info >> 24);
+            let repeats = sm < 90 && module.number(Attribute::REGCOUNT, symbol) == Some(top);
+            let top = if repeats {
+                "registers".to_owned()
+            } else {
+                top.to_string()
+            };
+            format!("{} {top}", module.symbol_name(symbol))
+        }
         false => section.info.to_string(),
     };
     (
@@ -274,7 +298,7 @@ fn same_sections(
     original: &Module,
     new: &Module,
     lists: [&[usize]; 2],
-    is_compared: &dyn Fn(&str, bool) -> bool,
+    is_compared: &dyn Fn(&str) -> bool,
 ) -> Result<()> {
     let by_name = |module: &Module, list: &[usize]| -> BTreeMap<String, usize> {
         let named = list.iter();
@@ -295,11 +319,13 @@ fn same_sections(
         if original.loaded[at] != new.loaded[after[name]] {
             return Err(Difference::Loading(name.clone()));
         }
-        if !is_compared(name, a.is_relocations()) {
+        if !is_compared(name) {
             continue;
         }
         if a.is_relocations() {
-            let is_code = original.elf.sections[a.info as usize].name.starts_with(".text.");
+            let is_code = original.elf.sections[a.info as usize]
+                .name
+                .starts_with(".text.");
             let is_own = matches!(original.owners[a.info as usize], Owner::Kernel(_));
             // Those of a kernel's code are compared with its instructions.
             let both = [(original, at), (new, after[name])].map(|(m, at)| relocations_of(m, at));
@@ -342,7 +368,11 @@ fn relocations_of(module: &Module, section: usize) -> Result<Vec<PlainRelocation
 fn calls(module: &Module, section: &Section) -> Vec<[String; 2]> {
     let words = section.data.chunks(4);
     let words: Vec<u32> = words
-        .map(|word| word.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte)))
+        .map(|word| {
+            word.iter()
+                .rev()
+                .fold(0, |all, &byte| all << 8 | u32::from(byte))
+        })
         .collect();
     let name = |word: u32| match module.symbols.get(word as usize) {
         Some(symbol) if word != 0 => symbol.name.clone(),
@@ -354,7 +384,12 @@ fn calls(module: &Module, section: &Section) -> Vec<[String; 2]> {
         caller.is_none_or(|symbol| pair[0] == 0 || !module.kernels.contains(&symbol.name))
     });
     let mut pairs: Vec<_> = pairs
-        .map(|pair| [name(pair[0]), pair.get(1).map_or_else(String::new, |&to| name(to))])
+        .map(|pair| {
+            [
+                name(pair[0]),
+                pair.get(1).map_or_else(String::new, |&to| name(to)),
+            ]
+        })
         .collect();
     pairs.sort();
     pairs
@@ -366,7 +401,11 @@ fn same_symbol_table(original: &Module, new: &Module) -> Result<()> {
     let table = |module: &Module| {
         let table = module.section(".symtab")?;
         let is_all = table.info as usize == module.symbols.len();
-        let info = if is_all { String::new() } else { table.info.to_string() };
+        let info = if is_all {
+            String::new()
+        } else {
+            table.info.to_string()
+        };
         let (kind, flags, address, link, _, align, size) = section_header(module, table);
         Some((kind, flags, address, link, info, align, size))
     };
@@ -466,25 +505,35 @@ impl Side<'_> {
 
     fn fact(&self, record: &Record) -> Fact {
         let words = record.words();
-        let is_whole = matches!(&record.value, Value::Sized(bytes) if bytes.len() == 4 * words.len());
+        let is_whole =
+            matches!(&record.value, Value::Sized(bytes) if bytes.len() == 4 * words.len());
         let mut names = Vec::new();
         let mut kept = words.clone();
         let list = LISTS.iter().find(|list| list.0 == record.attribute);
         match (record.attribute, list) {
             _ if !is_whole => return (record.attribute.0, names, record.value.clone()),
-            (Attribute::PARAM_CBANK, _) => name_words(&mut kept, &mut names, |at| at == 0, |word| {
-                self.module.symbol_name(word)
-            }),
-            (Attribute::EXTERNS, _) => name_words(&mut kept, &mut names, |_| true, |word| {
-                self.module.symbol_name(word)
-            }),
+            (Attribute::PARAM_CBANK, _) => name_words(
+                &mut kept,
+                &mut names,
+                |at| at == 0,
+                |word| self.module.symbol_name(word),
+            ),
+            (Attribute::EXTERNS, _) => name_words(
+                &mut kept,
+                &mut names,
+                |_| true,
+                |word| self.module.symbol_name(word),
+            ),
             (Attribute::ANNOTATIONS, _) if words.chunks(2).all(|pair| pair[0] == SPILL_CODE) => {
                 kept.clear();
             }
             (_, Some(&(_, size, place))) => {
-                name_words(&mut kept, &mut names, |at| at % size == place, |word| {
-                    self.places.name(u64::from(word))
-                });
+                name_words(
+                    &mut kept,
+                    &mut names,
+                    |at| at % size == place,
+                    |word| self.places.name(u64::from(word)),
+                );
             }
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! Instruction words by themselves: forms that exist, registers that they can name, and the schedule.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use warpwright_flow::Inst;
 use warpwright_sass::function::Code;
@@ -8,8 +9,8 @@ use warpwright_sass::hazards::{self, Hazard};
 use warpwright_sass::roles::Table;
 use warpwright_sass::{Instruction, isa};
 
-use super::bits;
 use super::places::shape;
+use super::{bits, step};
 
 /// A word of the rewritten version that the hardware may take for something else, or not at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +19,8 @@ pub(super) enum Unknown {
     Form(u32),
     #[error("the registers of the instruction at {0:#x} begin at a number that they cannot")]
     Tuple(u32),
+    #[error("the instruction at {0:#x} reads a constant that the original does not read")]
+    Constant(u32),
     #[error("the instruction at {0:#x} may come too early after others")]
     Schedule(u32),
     #[error("the schedule cannot be checked: {0}")]
@@ -25,8 +28,16 @@ pub(super) enum Unknown {
 }
 
 /// Every word must have a form that is known, and register tuples must begin at multiples of their size,
-/// unless the original has the same: also where a word is never executed, as the hardware reads it.
-pub(super) fn check(original: &Code, new: &Code, table: &'static Table) -> Result<(), Unknown> {
+/// and constants be the original's or in its parameters (of so many bytes), unless the original has the same: also where a word is never executed, as the hardware reads it.
+pub(super) fn check(
+    original: &Code,
+    new: &Code,
+    parameters: u64,
+    table: &'static Table,
+) -> Result<(), Unknown> {
+    let constants: BTreeSet<[u32; 2]> = all(original)
+        .filter_map(|at| constant(original, at, table))
+        .collect();
     let shapes = |code: &Code| -> BTreeSet<u128> {
         let insts = code.instructions().iter();
         insts.map(|&inst| shape(inst, table)).collect()
@@ -38,14 +49,37 @@ pub(super) fn check(original: &Code, new: &Code, table: &'static Table) -> Resul
         let decoded = isa::decode(inst);
         let is_known = !decoded.is_opaque() && !decoded.modifiers().contains("INVALID")
             || is_uniform_frame_access(inst);
+        // A jump that decides nothing is compared nowhere else.
+        let is_known = is_known && !bits::is_control(inst);
         if !is_known && !known.contains(&shape(inst, table)) {
             return Err(Unknown::Form(at.0 * 16));
+        }
+        if let Some([bank, offset]) = constant(new, at, table)
+            && !constants.contains(&[bank, offset])
+            && (bank != 0 || u64::from(offset) + 8 > parameters)
+        {
+            return Err(Unknown::Constant(at.0 * 16));
         }
         if !torn.is_superset(&self::torn(new, at).collect()) {
             return Err(Unknown::Tuple(at.0 * 16));
         }
     }
     Ok(())
+}
+
+/// The bank and the offset in bytes of the constant that an instruction reads, an index left out.
+fn constant(code: &Code, at: Inst, table: &Table) -> Option<[u32; 2]> {
+    let inst = code.instructions()[at.0 as usize];
+    let opcode = bits::OPCODE.get(inst);
+    let entry = table.entries().get(&(opcode as u16));
+    let is_load = entry.is_some_and(|e| matches!(e.name.as_str(), "LDC" | "ULDC" | "LDCU"));
+    let reads = is_load || matches!(opcode >> 9, 3 | 5);
+    reads.then(|| {
+        [
+            bits::CONSTANT_BANK.get(inst),
+            4 * bits::CONSTANT_WORD.get(inst),
+        ]
+    })
 }
 
 /// `LDL R, [UR+n]` or `STL [UR+n], R`, which ptxas does not write (tried on sm_90).
@@ -86,22 +120,24 @@ fn torn(code: &Code, at: Inst) -> impl Iterator<Item = (u32, u8)> + '_ {
     let torn = spans.filter(|span| {
         let registers = span.registers();
         let size = registers.end - registers.start;
-        size > 1 && !registers.start.is_multiple_of(size.next_power_of_two().min(4))
+        size > 1
+            && !registers
+                .start
+                .is_multiple_of(size.next_power_of_two().min(4))
     });
     torn.map(move |span| (bits::OPCODE.get(inst), span.bit))
 }
 
-/// The control fields must protect every access: by the hazard checker, which looks at them alone. What it
-/// finds in the original, too, is its own mistake.
+/// The control fields must protect every access to registers: by the hazard checker, which looks at them
+/// alone; what it finds in the original, too, is its own mistake. What orders memory is kept as it was.
 pub(super) fn check_schedule(
     original: &Code,
     new: &Code,
+    area: &Range<u32>,
     table: &'static Table,
 ) -> Result<(), Unknown> {
+    same_order(original, new, area, table)?;
     let found = |code: &Code| hazards::check(code).map_err(Unknown::Unchecked);
-    if has_same_schedule(original, new) {
-        return Ok(());
-    }
     let violations = found(new)?;
     if violations.is_empty() {
         return Ok(());
@@ -128,7 +164,70 @@ pub(super) fn check_schedule(
     Ok(())
 }
 
-/// Are all words the same but for constants that no schedule depends on? Then there is nothing to check.
-fn has_same_schedule(original: &Code, new: &Code) -> bool {
-    original.instructions() == new.instructions()
+/// An instruction that does more than write registers.
+struct Event {
+    inst: Inst,
+    shape: u128,
+    /// What is waited for since the event before it.
+    waits: u32,
+    /// The scoreboards that it sets.
+    scoreboards: [u32; 2],
+    stall: u32,
+}
+
+/// Scoreboards and waits order memory, too (fences, groups of asynchronous copies): events must set the same
+/// scoreboards, stall as long, and wait for as much, in the order of the code.
+fn same_order(
+    original: &Code,
+    new: &Code,
+    area: &Range<u32>,
+    table: &'static Table,
+) -> Result<(), Unknown> {
+    let before = events(original, &(0..0), table);
+    let after = events(new, area, table);
+    for (at, event) in after.iter().enumerate() {
+        let keeps = before.get(at).is_some_and(|old| {
+            old.shape == event.shape
+                && old.scoreboards == event.scoreboards
+                && old.waits & !event.waits == 0
+                && old.stall <= event.stall
+        });
+        if !keeps {
+            return Err(Unknown::Schedule(event.inst.0 * 16));
+        }
+    }
+    match before.len() == after.len() {
+        true => Ok(()),
+        false => Err(Unknown::Schedule(0)),
+    }
+}
+
+/// All events but accesses to the version's own memory, which registers alone order.
+fn events(code: &Code, area: &Range<u32>, table: &'static Table) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut waits = 0;
+    for inst in all(code) {
+        let word = code.instructions()[inst.0 as usize];
+        let entry = table.entries().get(&(bits::OPCODE.get(word) as u16));
+        let name = entry.map_or("", |entry| entry.name.as_str());
+        let is_own = match name {
+            "LDL" | "STL" => true,
+            "LDS" | "STS" => {
+                u32::try_from(bits::offset(word)).is_ok_and(|offset| area.contains(&offset))
+            }
+            _ => false,
+        };
+        waits |= bits::WAITS.get(word);
+        if is_own || step::PURE.contains(&name) || matches!(name, "S2R" | "S2UR" | "CS2R") {
+            continue;
+        }
+        events.push(Event {
+            inst,
+            shape: shape(word, table),
+            waits: std::mem::take(&mut waits),
+            scoreboards: bits::SCOREBOARDS.map(|field| field.get(word)),
+            stall: bits::STALL.get(word),
+        });
+    }
+    events
 }

@@ -1,12 +1,11 @@
 //! `warpwright check A B`: is kernel B a correct version of kernel A?
 
 use serde::Serialize;
-use warpwright_check::{CubinOptions, Options, Verdict, check_cubins, check_modules};
+use warpwright_check::{CubinOptions, Options, Verdict, check_files, check_modules};
 use warpwright_driver::witness::refute;
 use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
 use warpwright_launch::{Launch, compare};
 use warpwright_ptx::{FunctionKind, Module};
-use warpwright_sass::Elf;
 
 use super::print_json;
 use super::run::{described, materialize, run_on_device};
@@ -30,6 +29,19 @@ struct FunctionVerdict {
     name: String,
     verdict: &'static str,
     text: String,
+    /// What must hold of launches for the proof to be one: nothing refuses others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    promises: Option<Promised>,
+}
+
+#[derive(Serialize)]
+struct Promised {
+    /// All blocks have these dimensions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block: Option<[u32; 3]>,
+    /// A launch has at most so many bytes of dynamic shared memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dynamic_smem: Option<u32>,
 }
 
 /// Runs the command. The exit code is that of the worst verdict: refuted, then undecided.
@@ -128,30 +140,39 @@ fn symbolically(
             name,
             verdict: word(&verdict),
             text: verdict.to_string(),
+            promises: None,
         })
         .collect())
 }
 
 /// Two finished cubins, kernel by kernel.
 fn cubins(args: &CheckArgs, a: &Input, b: &Input) -> Result<Vec<FunctionVerdict>, Failure> {
-    let read = |input: &Input| {
-        Elf::parse(&input.bytes).map_err(|e| Failure::input(format!("`{}`: {e}", input.name)))
-    };
-    let (original, new) = (read(a)?, read(b)?);
     let options = CubinOptions {
         block: args.block,
         dynamic_smem: args.dynamic_smem,
     };
-    let verdicts = check_cubins(&original, &new, &options)
-        .map_err(|e| Failure::input(format!("`{}`: {e}", a.name)))?;
+    let verdicts = check_files(&a.bytes, &b.bytes, &options)
+        .map_err(|e| Failure::input(format!("`{}` or `{}`: {e}", a.name, b.name)))?;
     let wanted = |name: &str| args.setup.kernel.as_deref().is_none_or(|k| k == name);
     let functions: Vec<FunctionVerdict> = verdicts
         .into_iter()
         .filter(|(name, _)| wanted(name))
-        .map(|(name, verdict)| FunctionVerdict {
-            name,
-            verdict: word(&verdict),
-            text: verdict.to_string(),
+        .map(|(name, answer)| {
+            let mut text = answer.verdict.to_string();
+            let promises = answer.promises;
+            let holds = answer.verdict.is_proved() && !promises.is_empty();
+            if holds {
+                text += &format!(", for launches of {promises}");
+            }
+            FunctionVerdict {
+                name,
+                verdict: word(&answer.verdict),
+                text,
+                promises: holds.then_some(Promised {
+                    block: promises.block,
+                    dynamic_smem: promises.dynamic_smem,
+                }),
+            }
         })
         .collect();
     if functions.is_empty() {
@@ -188,6 +209,7 @@ fn in_emulator(
                     name: launch.kernel.clone(),
                     verdict: "refuted",
                     text: format!("`{}` is at fault: {fault}", module.name),
+                    promises: None,
                 }]);
             }
         }
@@ -224,6 +246,7 @@ fn compared(launch: &Launch, first: &[Vec<u8>], second: &[Vec<u8>]) -> FunctionV
                 "refuted: `{}{place}` differs (largest relative difference {:e})",
                 buffer.name, found.max_rel
             ),
+            promises: None,
         };
     }
     FunctionVerdict {
@@ -233,6 +256,7 @@ fn compared(launch: &Launch, first: &[Vec<u8>], second: &[Vec<u8>]) -> FunctionV
             "the outputs are equal bit for bit at size `{}`; that is no proof",
             launch.size
         ),
+        promises: None,
     }
 }
 
