@@ -64,6 +64,7 @@ fn inputs() -> Vec<PathBuf> {
         let entries = own.join(folder).read_dir().unwrap();
         files.extend(entries.map(|entry| entry.unwrap().path()));
     }
+    files.retain(|path| path.is_file());
     files.sort();
     files
 }
