@@ -10,12 +10,20 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ "${1:-}" = --compare ]; then
-  sort -k1,2 "$2" > /tmp/before.$$; sort -k1,2 "$3" > /tmp/after.$$
-  join -j1 -a1 -a2 -e missing -o 0,1.3,1.4,2.3,2.4 \
-    <(awk -F'\t' '{print $1"/"$2"\t"$0}' OFS='\t' /tmp/before.$$ | awk -F'\t' '{print $1"\t"$3"\t"$4"\t"$5}') \
-    <(awk -F'\t' '{print $1"/"$2"\t"$0}' OFS='\t' /tmp/after.$$ | awk -F'\t' '{print $1"\t"$3"\t"$4"\t"$5}') |
-    awk '{ if ($2 != $4 || $3 != $5) print; if ($5 == "missing" || $5 + 0 > $3 + 0.005) bad = 1 } END { exit bad }'
-  exit
+  exec python3 - "$2" "$3" <<'PY'
+import sys
+def read(path):
+    rows = (line.rstrip("\n").split("\t") for line in open(path))
+    return {(row[0], row[1]): (row[2], row[3]) for row in rows}
+before, after = map(read, sys.argv[1:])
+worse = 0
+for kernel, (choice, time) in sorted(before.items()):
+    new = after.get(kernel, ("missing", "-"))
+    if new != (choice, time):
+        print(*kernel, choice, time, "->", *new)
+    worse += new[1] == "-" or (time != "-" and float(new[1]) > float(time) + 0.005)
+sys.exit(worse > 0)
+PY
 fi
 
 binary=$(realpath "$1")
@@ -39,16 +47,16 @@ import json, sys
 name, path, start, end = sys.argv[1:]
 for kernel in json.load(open(path))["kernels"]:
     chosen = kernel["candidates"][kernel["chosen"]]
-    # The label, whether recipes are written as text or as the first version's list.
-    label = kernel.get("choice") or chosen["recipe"]
-    if not isinstance(label, str):
-        short = {"max-registers": "maxnreg-{registers}", "block-bound": "maxntid-{threads}",
-                 "min-blocks": "minblocks-{blocks}", "shared-spilling": "smem",
-                 "register-usage-level": "level-{level}", "reduce": "reduce-{registers}",
-                 "allocate": "allocate-{registers}x{blocks}", "throttle": "throttle-{blocks}",
-                 "spill-to-shared": "spill-to-shared", "spill-hottest-to-shared": "spill-to-shared-x{blocks}"}
-        label = "+".join(short[d["decision"]].format(**d) for d in label) or "default"
+    recipe = chosen["recipe"]
+    if not isinstance(recipe, str):
+        # The first version wrote a list of decisions.
+        text = {"max-registers": "maxnreg({registers})", "block-bound": "maxntid({threads})",
+                "min-blocks": "minnctapersm({blocks})", "shared-spilling": "smem-spilling",
+                "register-usage-level": "usage-level({level})", "reduce": "reduce({registers})",
+                "allocate": "allocate({registers}, blocks={blocks})", "throttle": "throttle({blocks})",
+                "spill-to-shared": "spill-to-shared", "spill-hottest-to-shared": "spill-to-shared(blocks={blocks})"}
+        recipe = "; ".join(text[d["decision"]].format(**d) for d in recipe) or "default"
     time = (chosen.get("score") or {}).get("relative_time")
-    print(name, kernel["name"], label, "-" if time is None else f"{time:.4f}", f"{float(end) - float(start):.2f}", sep="\t")
+    print(name, kernel["name"], recipe, "-" if time is None else f"{time:.4f}", f"{float(end) - float(start):.2f}", sep="\t")
 PY
 done
