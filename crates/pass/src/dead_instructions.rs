@@ -71,6 +71,11 @@ fn round(elf: &Elf, kernel: &str, fuel: &mut Fuel) -> Result<(Edit, usize), Refu
     if let Some(&inst) = code.opaque().first() {
         return Err(Refusal::UnknownInstruction(code.inst_text(inst)));
     }
+    let mut all = (0..code.instructions().len() as u32).map(Inst);
+    if let Some(rare) = all.find(|inst| code.roles(*inst).is_rare()) {
+        let what = "an instruction's registers were seen too rarely to be relied on";
+        return Err(Refusal::obstacle(what, code.inst_text(rare)));
+    }
     let cfg = Cfg::new(&code);
     let liveness = Liveness::new(&code, &cfg);
     let insts = code.instructions();
