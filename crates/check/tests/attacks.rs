@@ -367,14 +367,13 @@ fn right_rewrites_are_proved() {
                 .map(|&inst| change(inst))
                 .collect()
         };
-        let highest = code.instructions().len();
         let mut renamed = code.instructions().to_vec();
         // Registers by fours, so that tuples stay where they can be; a helper's are its callers', too.
-        for at in 0..highest {
+        for (at, word) in renamed.iter_mut().enumerate() {
             for span in code.roles(Inst(at as u32)).spans() {
                 if span.file == File::Gpr && (8..16).contains(&span.first) {
                     let (low, bits) = field(table, *span);
-                    renamed[at] = set(renamed[at], low, bits, u128::from(span.first) ^ 4);
+                    *word = set(*word, low, bits, u128::from(span.first) ^ 4);
                 }
             }
         }

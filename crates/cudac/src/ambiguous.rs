@@ -115,7 +115,13 @@ mod tests {
     #[test]
     fn comparisons_are_no_templates() {
         let text = "f(i < n && a[0]<b && k<3>(x) + static_cast<int>(1 << 2) <= s < t)";
-        let found = resolved(text, &[0..text.len()], |_| false, |word| word == "k");
+        let body = 0..text.len();
+        let found = resolved(
+            text,
+            std::slice::from_ref(&body),
+            |_| false,
+            |word| word == "k",
+        );
         let expected = "f(i > n && a[0]>b && k<3>(x) + static_cast<int>(1 << 2) <= s > t)";
         assert_eq!(found.as_deref(), Some(expected));
     }

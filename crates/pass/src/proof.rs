@@ -49,7 +49,7 @@ pub struct NotProved {
     /// The pass.
     pub pass: Invocation,
     /// What the checker says, of the first function that it does not prove.
-    pub verdict: Verdict,
+    pub verdict: Box<Verdict>,
 }
 
 /// What has to be proved: that one pass kept the meaning.
@@ -138,7 +138,7 @@ impl Obligation {
             Verdict::Proved => Ok(Rung::Proved),
             verdict => Err(NotProved {
                 pass: self.pass.clone(),
-                verdict,
+                verdict: Box::new(verdict),
             }),
         }
     }

@@ -162,7 +162,8 @@ fn through_passes(from: u64, count: u64, out: &Path) -> Result<bool, String> {
     let totals = Mutex::new([passes::Changed::default(); 4]);
     (from..from + count).into_par_iter().try_for_each(|seed| {
         let mut own = [passes::Changed::default(); 4];
-        if let Err((run, failure)) = passes::check(seed, &mut own) {
+        if let Err(error) = passes::check(seed, &mut own) {
+            let (run, failure) = *error;
             failed.fetch_add(1, Ordering::Relaxed);
             eprintln!("seed {seed}, {}: {failure}", run.pass);
             let text = passes::report(&case::program(seed, false), &run, &failure);

@@ -97,10 +97,10 @@ pub fn runs(seed: u64) -> [Run; 4] {
 ///
 /// # Errors
 /// The first run that fails, and how.
-pub fn check(seed: u64, totals: &mut [Changed; 4]) -> Result<(), (Run, Failure)> {
+pub fn check(seed: u64, totals: &mut [Changed; 4]) -> Result<(), Box<(Run, Failure)>> {
     let program = case::program(seed, false);
     for (run, total) in runs(seed).into_iter().zip(totals) {
-        let changed = check_run(&program, &run).map_err(|failure| (run, failure))?;
+        let changed = check_run(&program, &run).map_err(|failure| Box::new((run, failure)))?;
         total.runs += 1;
         total.changed += u64::from(changed);
     }

@@ -6,7 +6,8 @@ use warpwright_fuzz::{case, passes};
 fn generated_kernels_hold_through_every_pass() {
     let mut totals = [passes::Changed::default(); 4];
     for seed in 0..16 {
-        if let Err((run, failure)) = passes::check(seed, &mut totals) {
+        if let Err(error) = passes::check(seed, &mut totals) {
+            let (run, failure) = *error;
             let program = case::program(seed, false);
             let text = passes::report(&program, &run, &failure);
             panic!("seed {seed}, {}: {failure}\n\n{text}", run.pass);

@@ -28,7 +28,7 @@ impl<'c> Places<'c> {
     pub(super) fn name(&self, offset: u64) -> String {
         let at = usize::try_from(offset / 16)
             .ok()
-            .filter(|_| offset % 16 == 0);
+            .filter(|_| offset.is_multiple_of(16));
         let names = self.names.get_or_init(|| self.find_names());
         match at.and_then(|at| names.get(at)) {
             Some((shape, nth)) => format!("{shape:x} {nth}"),

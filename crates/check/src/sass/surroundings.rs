@@ -179,7 +179,7 @@ pub(super) fn is_identical(original: &Side, new: &Side) -> bool {
     let of = |side: &Side| {
         let sections = &side.module.elf.sections;
         let info = side.sections.info.map(|at| sections[at].data.clone());
-        let shared = side.module.elf.shared_bytes(&side.sections);
+        let shared = side.module.elf.shared_bytes(side.sections);
         let numbers = NUMBERS.map(|number| side.number(number));
         (
             sections[side.sections.text].data.clone(),
