@@ -24,7 +24,7 @@ pub fn refute(
 ) -> Vec<(String, Verdict)> {
     let decided = verdicts.into_iter().map(|(name, verdict)| {
         let verdict = match verdict {
-            Verdict::Differs(found) => match witness(original, new, &name, options) {
+            Verdict::Differs(found) => match witness_of(original, new, &name, options) {
                 Some(what) => Verdict::Refuted(Box::new(Refutation { what, ..*found })),
                 None => Verdict::Differs(found),
             },
@@ -35,6 +35,25 @@ pub fn refute(
     decided.collect()
 }
 
+/// A kernel shows its own difference, a function that of some kernel.
+fn witness_of(
+    original: &Module,
+    new: &Module,
+    name: &str,
+    options: &CheckOptions,
+) -> Option<String> {
+    let kernels: Vec<&str> = original
+        .kernels()
+        .map(|(_, kernel)| &*kernel.name)
+        .collect();
+    match kernels.contains(&name) {
+        true => witness(original, new, name, options),
+        false => kernels
+            .iter()
+            .find_map(|kernel| witness(original, new, kernel, options)),
+    }
+}
+
 /// What happens in the emulator on a launch that the original survives.
 fn witness(
     original: &Module,
@@ -43,8 +62,15 @@ fn witness(
     options: &CheckOptions,
 ) -> Option<String> {
     let id = original.function(kernel)?;
-    for (n, seed) in [(40, 1), (5, 2), (1, 3), (0, 4)] {
-        let launch = launch(original, id, options, n, seed)?;
+    // One thread alone has no races.
+    for (n, seed, is_alone) in [
+        (40, 1, false),
+        (5, 2, false),
+        (1, 3, false),
+        (0, 4, false),
+        (40, 5, true),
+    ] {
+        let launch = launch(original, id, options, (n, seed), is_alone)?;
         let Run::Finished(before) = run(original, &launch) else {
             continue;
         };
@@ -78,17 +104,19 @@ fn launch(
     module: &Module,
     id: FuncId,
     options: &CheckOptions,
-    n: u32,
-    seed: u32,
+    (n, seed): (u32, u32),
+    is_alone: bool,
 ) -> Option<String> {
     let function = module.functions.get(id)?;
     let block = options.block.or(function.req_ntid());
     let [x, y, z] = block.unwrap_or(match function.max_ntid() {
+        _ if is_alone => [1, 1, 1],
         Some([x, y, z]) => [x.min(64), y, z],
         None => [64, 1, 1],
     });
+    let blocks = if is_alone { 1 } else { 2 };
     let mut text = format!(
-        "kernel = \"{}\"\n[sizes.small]\n[launch]\ngrid = [2]\nblock = [{x}, {y}, {z}]\n",
+        "kernel = \"{}\"\n[sizes.small]\n[launch]\ngrid = [{blocks}]\nblock = [{x}, {y}, {z}]\n",
         function.name
     );
     for (index, param) in function.params.iter().enumerate() {

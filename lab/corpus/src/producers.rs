@@ -163,11 +163,15 @@ fn clang() -> Found {
                 .split("version ")
                 .nth(1)
                 .and_then(|v| v.split(' ').next());
-            return Ok((number.unwrap_or(first).to_owned(), Tool::Clang(name)));
+            // The sample is for sm_90, which LLVM knows from release 16 on.
+            let release = number.and_then(|number| number.split('.').next()?.parse::<u32>().ok());
+            if release.is_none_or(|release| release >= 16) {
+                return Ok((number.unwrap_or(first).to_owned(), Tool::Clang(name)));
+            }
         }
     }
     Err(
-        "no clang with the NVPTX target; install one (Debian and Ubuntu: apt install clang-19)"
+        "no clang with the NVPTX target for sm_90; install one (Debian and Ubuntu: apt install clang-19)"
             .into(),
     )
 }
