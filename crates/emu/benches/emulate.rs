@@ -20,7 +20,7 @@ fn examples(criterion: &mut Criterion) {
         .sample_size(10)
         .measurement_time(Duration::from_secs(4));
     for name in warpwright_references::names() {
-        let Ok(example) = common::example(&toolkit, name, "small") else {
+        let Ok(example) = common::example(&toolkit, name, name, "small") else {
             continue;
         };
         let Ok(program) = Emulator::new(&example.module, &example.launch.kernel) else {

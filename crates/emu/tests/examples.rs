@@ -1,4 +1,5 @@
-//! Every example at its small size, against its host reference, with all checks on.
+//! Every example at its small size, and every naive kernel at an odd and a tiny one, against its host
+//! reference, with all checks on.
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use warpwright_emu::{Emulator, Options, Outcome};
@@ -14,10 +15,13 @@ fn main() {
         eprintln!("SKIPPED: the examples need nvcc: {reason}");
     }
     let toolkit: Option<&'static Toolkit> = toolkit.ok().map(|t| &*Box::leak(Box::new(t)));
-    let names: Vec<&'static str> = warpwright_references::names().collect();
-    let trials = names.into_iter().map(|name| {
+    let examples = warpwright_references::names().map(|name| (name, name, &["small"][..]));
+    let naive = warpwright_references::naive().map(|name| (name, "naive", &["small", "tiny"][..]));
+    let trials = examples.chain(naive).map(|(name, folder, sizes)| {
         let run = move || match toolkit {
-            Some(toolkit) => check(toolkit, name).map_err(Failed::from),
+            Some(toolkit) => sizes
+                .iter()
+                .try_for_each(|size| check(toolkit, folder, name, size).map_err(Failed::from)),
             None => Ok(()),
         };
         Trial::test(name, run).with_ignored_flag(toolkit.is_none())
@@ -25,8 +29,8 @@ fn main() {
     libtest_mimic::run(&arguments, trials.collect()).exit();
 }
 
-fn check(toolkit: &Toolkit, name: &str) -> Result<(), String> {
-    let example = common::example(toolkit, name, "small")?;
+fn check(toolkit: &Toolkit, folder: &str, name: &str, size: &str) -> Result<(), String> {
+    let example = common::example(toolkit, folder, name, size)?;
     let program =
         Emulator::new(&example.module, &example.launch.kernel).map_err(|e| e.to_string())?;
     let options = Options {
@@ -52,7 +56,7 @@ fn check(toolkit: &Toolkit, name: &str) -> Result<(), String> {
         let buffer = buffers().nth(index).ok_or("an unknown output")?;
         let comparison = compare(&results.buffers[index], &bytes, buffer.ty, buffer.tolerance);
         if !comparison.within() {
-            return Err(format!("`{name}`: {comparison}"));
+            return Err(format!("`{name}` at size {size}: {comparison}"));
         }
         compared += comparison.len;
     }

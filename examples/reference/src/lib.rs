@@ -35,6 +35,7 @@ mod lj_cells;
 mod lu11;
 mod mc_basket;
 mod mesh_flux;
+mod naive;
 mod nqueens;
 mod ntt;
 mod p384_table;
@@ -112,6 +113,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     REFERENCES.iter().map(|entry| entry.0)
 }
 
+/// Names of the naive kernels in `examples/naive`, in alphabetical order.
+pub fn naive() -> impl Iterator<Item = &'static str> {
+    naive::REFERENCES.iter().map(|entry| entry.0)
+}
+
 /// The outputs that the example `name` should leave in its buffers, as (buffer, bytes) pairs.
 ///
 /// `inputs` holds the initial contents of [`Launch::buffers`], in that order. `None` if there is
@@ -121,7 +127,8 @@ pub fn reference(
     launch: &Launch,
     inputs: &[Vec<u8>],
 ) -> Option<Vec<(String, Vec<u8>)>> {
-    let (_, reference) = REFERENCES.iter().find(|entry| entry.0 == name)?;
+    let mut all = REFERENCES.iter().chain(naive::REFERENCES);
+    let (_, reference) = all.find(|entry| entry.0 == name)?;
     let data = Data::new(launch, inputs);
     let outputs = reference(&data)?;
     outputs

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use warpwright_launch::{LaunchFile, no_files};
-use warpwright_references::{names, reference};
+use warpwright_references::{naive, names, reference};
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -30,7 +30,9 @@ fn every_example_has_a_reference_and_a_line_in_the_readme() {
         .unwrap()
         .map(|entry| entry.unwrap())
         .filter(|entry| entry.file_type().unwrap().is_dir())
-        .filter(|entry| entry.file_name() != "reference" && entry.file_name() != "stencils")
+        .filter(|entry| {
+            !["reference", "stencils", "naive"].contains(&&*entry.file_name().to_string_lossy())
+        })
         .map(|entry| entry.file_name().into_string().unwrap())
         .collect();
     assert_eq!(folders, names().map(str::to_owned).collect());
@@ -40,6 +42,20 @@ fn every_example_has_a_reference_and_a_line_in_the_readme() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn every_naive_kernel_has_a_reference() {
+    let all = |ending: &str| -> BTreeSet<String> {
+        let files = examples().join("naive").read_dir().unwrap();
+        let names = files.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names
+            .filter_map(|name| name.strip_suffix(ending).map(str::to_owned))
+            .collect()
+    };
+    let known: BTreeSet<String> = naive().map(str::to_owned).collect();
+    assert_eq!(all(".cu"), known);
+    assert_eq!(all(".toml"), known);
 }
 
 #[test]

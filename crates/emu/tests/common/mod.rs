@@ -25,9 +25,9 @@ pub fn toolkit() -> Result<Toolkit, String> {
     Ok(toolkit)
 }
 
-/// Compiles an example to PTX and makes its inputs.
-pub fn example(toolkit: &Toolkit, name: &str, size: &str) -> Result<Example, String> {
-    let folder = folder().join(name);
+/// Compiles the example `name` of the folder `within` to PTX and makes its inputs.
+pub fn example(toolkit: &Toolkit, within: &str, name: &str, size: &str) -> Result<Example, String> {
+    let folder = folder().join(within);
     let path = folder.join(format!("{name}.toml"));
     let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
     let file = LaunchFile::parse(&text, &path.display().to_string()).map_err(|e| e.to_string())?;

@@ -1,0 +1,99 @@
+//! Elements on their own, elements in another order, and bodies.
+
+use super::{list, sizes, table};
+use crate::data::{Data, Output};
+
+pub(super) fn vv(data: &Data<'_>) -> Option<Vec<Output>> {
+    let (m, n) = sizes(data)?;
+    let (x, y) = (data.floats("x")?, data.floats("y")?);
+    table("c", m, n, |row, column| x[row] * y[column])
+}
+
+pub(super) fn tp(data: &Data<'_>) -> Option<Vec<Output>> {
+    let (m, n) = sizes(data)?;
+    let a = data.floats("a")?;
+    table("b", n, m, |row, column| a[column * n + row])
+}
+
+pub(super) fn add_transposed(data: &Data<'_>) -> Option<Vec<Output>> {
+    let (m, n) = sizes(data)?;
+    let (a, b) = (data.floats("a")?, data.floats("b")?);
+    table("c", m, n, |row, column| {
+        (a[row * n + column] + b[column * m + row]) / 2.0
+    })
+}
+
+pub(super) fn grey(data: &Data<'_>) -> Option<Vec<Output>> {
+    let n = data.param("n")?;
+    let picture = data.indices("picture")?;
+    list("out", n, |i| {
+        let weights = [0.299, 0.587, 0.114];
+        let bytes = &picture[3 * i..][..3];
+        bytes
+            .iter()
+            .zip(weights)
+            .map(|(byte, weight)| *byte as f64 * weight)
+            .sum()
+    })
+}
+
+pub(super) fn gelu(data: &Data<'_>) -> Option<Vec<Output>> {
+    let (m, n) = sizes(data)?;
+    let (x, bias) = (data.floats("x")?, data.floats("bias")?);
+    table("y", m, n, |row, column| {
+        let v = x[row * n + column] + bias[column];
+        // (1 + tanh t) / 2 is 1 / (1 + exp(-2 t)).
+        let t = (2.0 / std::f64::consts::PI).sqrt() * (v + 0.044715 * v.powi(3));
+        v / (1.0 + (-2.0 * t).exp())
+    })
+}
+
+/// One step: two transforms of length p become one of length 2 p.
+pub(super) fn fft2(data: &Data<'_>) -> Option<Vec<Output>> {
+    let (n, p) = (data.param("n")?, data.param("p")?);
+    let (x, w) = (data.floats("x")?, data.floats("w")?);
+    list("y", 2 * n, |i| {
+        let (place, part) = (i / 2, i % 2);
+        let (group, within) = (place / (2 * p), place % (2 * p));
+        let (k, sign) = (within % p, if within < p { 1.0 } else { -1.0 });
+        let (a, b, t) = (group * p + k, group * p + k + n / 2, n / (2 * p) * k);
+        let (br, bi, wr, wi) = (x[2 * b], x[2 * b + 1], w[2 * t], w[2 * t + 1]);
+        let turned = if part == 0 {
+            br * wr - bi * wi
+        } else {
+            br * wi + bi * wr
+        };
+        x[2 * a + part] + sign * turned
+    })
+}
+
+/// By sorting all distances.
+pub(super) fn nearest4(data: &Data<'_>) -> Option<Vec<Output>> {
+    let (m, _) = sizes(data)?;
+    let (queries, points) = (data.floats("queries")?, data.floats("points")?);
+    let nearest: Vec<Vec<f64>> = queries
+        .chunks(3)
+        .map(|q| {
+            let square = |p: &[f64]| q.iter().zip(p).map(|(q, p)| (p - q).powi(2)).sum();
+            let mut all: Vec<f64> = points.chunks(3).map(square).collect();
+            all.sort_by(f64::total_cmp);
+            all.resize(all.len().max(4), 1e30);
+            all
+        })
+        .collect();
+    table("out", m, 4, |query, i| nearest[query][i])
+}
+
+pub(super) fn nbody(data: &Data<'_>) -> Option<Vec<Output>> {
+    let n = data.param("n")?;
+    let softening = data.scalar("softening")?;
+    let body = data.floats("body")?;
+    table("acceleration", n, 3, |own, axis| {
+        let pull = |other: usize| {
+            let to = |axis: usize| body[4 * other + axis] - body[4 * own + axis];
+            let square = to(0).powi(2) + to(1).powi(2) + to(2).powi(2) + softening;
+            body[4 * other + 3] * to(axis) / square.powf(1.5)
+        };
+        (0..n).map(pull).sum()
+    })
+}
