@@ -1,5 +1,5 @@
 #!/bin/sh
-# Rewrites the tables of docs/stencil-scheduling.md with the toolkit that is found
+# Rewrites the tables of bench/results/stencils.md with the toolkit that is found
 # (WARPWRIGHT_TOOLKIT). No GPU is needed.
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ target/release/examples/stencil_registers examples/stencils > "$tables/registers
 target/release/examples/stencil_registers examples/stencils limits > "$tables/spills"
 python3 - "$tables" <<'PYTHON'
 import sys
-path = "docs/stencil-scheduling.md"
+path = "bench/results/stencils.md"
 text = open(path).read()
 for name in ["registers", "spills"]:
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->"

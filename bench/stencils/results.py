@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""From the measurements of run.sh to a result file and the table of docs/stencil-scheduling.md.
+"""From the measurements of run.sh to a result file and the table of bench/results/stencils.md.
 
 usage: results.py collect RESULTS.jsonl GPU DRIVER NVCC DATE > bench/results/NAME.json
        results.py table bench/results/NAME.json
@@ -48,7 +48,7 @@ def table(path):
             f"**{cell(scheduled)}** | {scheduled['variant']} | {scheduled['regs']} | "
             f"{cell(split)}{' (' + split['variant'] + ')' if split else ''} |"
         )
-    doc = os.path.join(ROOT, "docs/stencil-scheduling.md")
+    doc = os.path.join(ROOT, "bench/results/stencils.md")
     text = open(doc).read()
     begin, end = "<!-- times: begin -->\n", "<!-- times: end -->"
     before, rest = text.split(begin)

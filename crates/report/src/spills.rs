@@ -1,4 +1,4 @@
-//! The tables of docs/spill-to-shared.md: the ways to spill, at the same register limit.
+//! The tables of bench/results/spills.md: the ways to spill, at the same register limit.
 
 use warpwright_driver::proposal::register_limit;
 use warpwright_driver::tune::{KernelResult, Suite};

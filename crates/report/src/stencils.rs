@@ -1,4 +1,4 @@
-//! The table of docs/stencil-codegen.md: the fastest version of each family, beside the times and
+//! The table of bench/results/stencils.md: the fastest version of each family, beside the times and
 //! floors that were measured before (bench/stencils/goals.json).
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
 //! Registers that nvcc and ptxas give to the benchmarks' kernels, scheduled and not: the tables of
-//! docs/stencil-scheduling.md. Uses the toolkit that is found (`WARPWRIGHT_TOOLKIT`).
+//! bench/results/stencils.md. Uses the toolkit that is found (`WARPWRIGHT_TOOLKIT`).
 //!
 //! ```text
 //! stencil_registers FOLDER           (examples/stencils) without a limit

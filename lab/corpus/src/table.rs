@@ -84,7 +84,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// The page `docs/corpus.md`.
+/// The page `lab/corpus/ptx-results.md`.
 pub fn page(tallies: &BTreeMap<String, Tally>, index: Option<&Index>) -> String {
     format!(
         "# The PTX corpus\n\n\
@@ -95,7 +95,7 @@ pub fn page(tallies: &BTreeMap<String, Tally>, index: Option<&Index>) -> String 
          known. The corpus is made and checked by\n\n\
          ```\n\
          cargo run --release -p warpwright-corpus -- build .corpus --install\n\
-         cargo run --release -p warpwright-corpus -- check .corpus --summary docs/corpus.md\n\
+         cargo run --release -p warpwright-corpus -- check .corpus --summary lab/corpus/ptx-results.md\n\
          ```\n\n\
          The first command fetches the producers that can be fetched (two CUDA toolkits, Triton) and takes half \
          an hour or more; clang comes from the distribution. `--sample` makes the small corpus of the tests. \

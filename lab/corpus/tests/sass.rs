@@ -11,7 +11,7 @@ use warpwright_corpus::sass::results::{Results, in_page};
 #[test]
 fn the_page_shows_the_result_file() {
     let results = Results::load(&Results::path()).unwrap();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sass.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/corpus/sass-results.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let expected = in_page(&page, &results.tables()).unwrap();
     if std::env::var_os("WARPWRIGHT_BLESS").is_some() {
@@ -20,7 +20,7 @@ fn the_page_shows_the_result_file() {
     }
     assert_eq!(
         page, expected,
-        "run `warpwright-corpus sass … --summary docs/sass.md`"
+        "run `warpwright-corpus sass … --summary lab/corpus/sass-results.md`"
     );
 }
 

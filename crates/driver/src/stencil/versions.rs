@@ -1,7 +1,7 @@
 //! The ways to compute a stencil among which `opt` and `tune` choose.
 //!
 //! Four families: the kernel as written (one point a thread), the same unrolled, the same scheduled for registers
-//! (Rawat et al., PPoPP 2018), and kernels that stream through the domain (docs/stencil-codegen.md). One model predicts
+//! (Rawat et al., PPoPP 2018), and kernels that stream through the domain (docs/stencils.md). One model predicts
 //! all of them (`stencil::stream::Machine`).
 
 use serde::{Deserialize, Serialize};

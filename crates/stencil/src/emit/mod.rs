@@ -41,7 +41,7 @@ pub struct Options {
     pub unscheduled: bool,
 }
 
-/// What keeps nvcc and ptxas from undoing the order (docs/stencil-scheduling.md has the
+/// What keeps nvcc and ptxas from undoing the order (docs/stencils.md has the
 /// measurements).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hold {

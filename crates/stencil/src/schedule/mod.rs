@@ -1,7 +1,7 @@
 //! Scheduling the expressions of a stencil for registers.
 //!
 //! Paper: Rawat, Sukumaran-Rajam, Rountev, Rastello, Pouchet and Sadayappan, 'Register optimizations
-//! for stencils on GPUs', PPoPP 2018. docs/stencil-scheduling.md tells what is kept and what differs.
+//! for stencils on GPUs', PPoPP 2018. docs/stencils.md tells what is kept and what differs.
 //!
 //! In the order in which a stencil passes through:
 //!

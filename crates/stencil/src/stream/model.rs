@@ -16,7 +16,7 @@
 //! between its share and a whole one.
 //!
 //! The constants in [`Fit`] are fitted, not derived: to 215 kernels of the eight stencils in
-//! examples/stencils, measured on an H200 (docs/stencil-codegen.md). They stand for the
+//! examples/stencils, measured on an H200 (docs/stencils.md). They stand for the
 //! behaviour of one GPU and are the weakest part of the model elsewhere.
 
 use warpwright_target::{Gpu, Resources, occupancy};

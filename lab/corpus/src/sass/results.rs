@@ -1,4 +1,4 @@
-//! What the check of a SASS corpus came to: a result file, and the tables of docs/sass.md made from it.
+//! What the check of a SASS corpus came to: a result file, and the tables of lab/corpus/sass-results.md made from it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
