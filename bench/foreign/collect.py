@@ -258,4 +258,5 @@ def main():
           f'{len(campaign.failures)} builds failed')
 
 
-main()
+if __name__ == "__main__":
+    main()
