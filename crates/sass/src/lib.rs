@@ -10,7 +10,9 @@
 //! * [`cubin`]: a view of the container for reading: the per-kernel facts that `driver` and `model` need.
 //! * [`control`]: the control field (stall, yield, barriers, wait mask, reuse), get and set.
 //! * [`inst`]: the fields of one instruction that are known for sm_75 and later.
+//! * [`ir`]: a function that can be put into another order.
 //! * [`isa`]: decoding and encoding by tables, operands, text of an operation.
+//! * [`issue`]: control fields, made anew.
 //! * [`operation`]: operations and opcodes as types.
 //! * [`roundtrip`]: is a cubin read and written without loss?
 //! * [`text`]: the text form of whole cubins, which parses back.
@@ -30,7 +32,9 @@ pub mod fatbin;
 pub mod function;
 pub mod hazards;
 pub mod inst;
+pub mod ir;
 pub mod isa;
+pub mod issue;
 pub mod operation;
 pub mod profile;
 pub mod roles;

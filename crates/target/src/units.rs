@@ -15,6 +15,10 @@ pub struct Queue(u8);
 pub struct IssueUnit {
     /// The name in the tables of distances.
     pub name: &'static str,
+    /// Typical cycles until a late result has come. No proof counts on it.
+    pub result_cycles: u16,
+    /// Typical cycles until late sources have been read. No proof counts on it.
+    pub source_cycles: u16,
     /// Are results delivered and general registers read after an unknown time?
     pub is_late: bool,
     /// Are they so only if the instruction has a write barrier? Newer ptxas gives one to all of them
@@ -133,6 +137,14 @@ pub struct IssueUnits {
     units: Vec<IssueUnit>,
     /// By operation.
     places: Vec<Option<u8>>,
+    /// Operations that a port takes otherwise than the rest of their unit, by name; numbered behind the units.
+    ports: Vec<&'static str>,
+    /// By operation.
+    port_of: Vec<Option<u8>>,
+    /// By port: ports behind which it may not follow at once, and after how many cycles it may.
+    gaps: Vec<Vec<(u8, u8)>>,
+    /// By operation: fewest cycles to the next instruction.
+    least: Vec<u8>,
 }
 
 const TEXT: &str = include_str!("rows/distances/units.txt");
@@ -154,15 +166,46 @@ impl IssueUnits {
         self.units.get(usize::from(place?))
     }
 
+    /// How many ports there are: instructions are issued to one each.
+    pub fn port_count(&self) -> usize {
+        self.gaps.len()
+    }
+
+    /// The port of an operation (bits 0 to 8 of the opcode): that of its unit, or one of its own.
+    pub fn port(&self, operation: u16) -> Option<u8> {
+        let own = self.port_of.get(usize::from(operation)).copied().flatten();
+        own.or_else(|| self.places.get(usize::from(operation)).copied().flatten())
+    }
+
+    /// The ports behind which ptxas lets an operation of this one follow only after some cycles, and the cycles.
+    pub fn gaps_before(&self, port: u8) -> &[(u8, u8)] {
+        self.gaps.get(usize::from(port)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The shortest stall that ptxas gives an operation (bits 0 to 8 of the opcode).
+    pub fn least_stall(&self, operation: u16) -> u8 {
+        self.least.get(usize::from(operation)).copied().unwrap_or(1)
+    }
+
     /// The unit of that name.
     pub fn named(&self, name: &str) -> Option<&IssueUnit> {
         self.units.iter().find(|unit| unit.name == name)
+    }
+
+    fn port_named(&self, name: &str) -> Option<u8> {
+        let unit = self.units.iter().position(|unit| unit.name == name);
+        let port = || Some(self.units.len() + self.ports.iter().position(|&port| port == name)?);
+        Some(unit.or_else(port)? as u8)
     }
 
     fn read(sm: u32) -> IssueUnits {
         let mut table = IssueUnits {
             units: Vec::new(),
             places: vec![None; OPERATIONS],
+            ports: Vec::new(),
+            port_of: vec![None; OPERATIONS],
+            gaps: Vec::new(),
+            least: vec![1; OPERATIONS],
         };
         let mut queues = Vec::new();
         for line in TEXT.lines() {
@@ -206,6 +249,35 @@ impl IssueUnits {
                     *free = Some(place as u8);
                 }
             }
+            "port" => {
+                let range = operations(words.next()?)?;
+                let name = words.next()?;
+                let port = self.units.len() + self.ports.len();
+                self.ports.push(name);
+                self.port_of.get_mut(range)?.fill(Some(port as u8));
+            }
+            "gap" => {
+                self.gaps
+                    .resize(self.units.len() + self.ports.len(), Vec::new());
+                let (cycles, earlier) = (words.next()?.parse().ok()?, words.next()?);
+                for later in words {
+                    let (earlier, later) = (self.port_named(earlier)?, self.port_named(later)?);
+                    let gaps = self.gaps.get_mut(usize::from(later))?;
+                    if concerns && gaps.iter().all(|gap| gap.0 != earlier) {
+                        gaps.push((earlier, cycles));
+                    }
+                }
+            }
+            "least" => {
+                let cycles = words.next()?.parse().ok()?;
+                for range in words {
+                    let range = self.least.get_mut(operations(range)?)?;
+                    range
+                        .iter_mut()
+                        .filter(|_| concerns)
+                        .for_each(|least| *least = cycles);
+                }
+            }
             "occupies" => {}
             _ => return None,
         }
@@ -220,6 +292,8 @@ fn unit(
 ) -> Option<IssueUnit> {
     let mut unit = IssueUnit {
         name,
+        result_cycles: 0,
+        source_cycles: 0,
         is_late: false,
         is_late_if_counted: false,
         reads_uniform_late: false,
@@ -251,6 +325,8 @@ fn unit(
             ("shapes", "") => unit.has_shapes = true,
             ("groups", "") => unit.has_groups = true,
             ("other-flags", "") => unit.has_other_flags = true,
+            ("result-cycles", number) => unit.result_cycles = number.parse().ok()?,
+            ("source-cycles", number) => unit.source_cycles = number.parse().ok()?,
             ("results", name) if !name.is_empty() => unit.results = queue(name),
             ("sources", name) if !name.is_empty() => unit.sources = queue(name),
             _ => return None,
@@ -270,6 +346,10 @@ mod tests {
             let mut table = IssueUnits {
                 units: Vec::new(),
                 places: vec![None; OPERATIONS],
+                ports: Vec::new(),
+                port_of: vec![None; OPERATIONS],
+                gaps: Vec::new(),
+                least: vec![1; OPERATIONS],
             };
             for line in TEXT.lines() {
                 assert_eq!(

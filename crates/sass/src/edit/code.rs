@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::returns::Returns;
-use super::{Edit, Moves, Undo};
+use super::{Arrangement, Edit, Moves, Undo};
 use crate::branch::{CodeOperand, target};
 use crate::elf::kernel::INSTRUCTION;
 use crate::elf::{Elf, ElfError, refused};
@@ -50,12 +50,7 @@ pub(super) fn rebuild(
     if let Some(at) = wishes.copied().find(|&at| at >= old.len()) {
         return Err(format!("there is no instruction {at}"));
     }
-    let padding = old
-        .iter()
-        .rev()
-        .take_while(|i| i.operation() == Operation::NOP)
-        .count();
-    let end = old.len() - padding;
+    let end = end(old);
     let first_in_padding = |keys: Option<&usize>| keys.is_some_and(|&at| at >= end);
     if first_in_padding(edit.before.keys().next_back())
         || first_in_padding(edit.after.keys().next_back())
@@ -85,7 +80,67 @@ pub(super) fn rebuild(
         code.extend(edit.after.get(&at).unwrap_or(&none));
         origin.resize(code.len(), None);
     }
-    let filled = code.len().next_multiple_of(GROUP) + padding / GROUP * GROUP;
+    finish(code, &origin, moves, old, relocated, returns)
+}
+
+/// Where the padding begins.
+pub(super) fn end(old: &[Instruction]) -> usize {
+    let padding = old.iter().rev();
+    let padding = padding.take_while(|i| i.operation() == Operation::NOP);
+    old.len() - padding.count()
+}
+
+/// The new code of an arrangement, and where everything went.
+pub(super) fn arrange(
+    arrangement: &Arrangement,
+    old: &[Instruction],
+    relocated: &Relocated,
+    returns: &Returns,
+) -> Result<(Vec<Instruction>, Moves), String> {
+    let end = end(old);
+    if arrangement.starts.len() != end {
+        return Err("an arrangement of other code".into());
+    }
+    let mut places = vec![None; end];
+    for (place, origin) in arrangement.code.iter().map(|op| op.1).enumerate() {
+        let Some(at) = origin else { continue };
+        let known = places.get_mut(at);
+        let free = known.ok_or_else(|| format!("there is no instruction {at}"))?;
+        if free.replace((place * INSTRUCTION) as u64).is_some() {
+            return Err(format!("instruction {at} stands at two places"));
+        }
+    }
+    let starts = arrangement.starts.iter();
+    let starts = starts.map(|&place| (place * INSTRUCTION) as u64).collect();
+    let (mut code, origin): (Vec<_>, Vec<_>) = arrangement.code.iter().copied().unzip();
+    for &(place, target) in &arrangement.jumps {
+        let distance = (target as i64 - place as i64 - 1) * INSTRUCTION as i64;
+        let moved = code
+            .get(place)
+            .and_then(|jump| jump.with_distance(distance));
+        code[place] = moved.ok_or("a branch target out of reach")?;
+    }
+    finish(
+        code,
+        &origin,
+        Moves { places, starts },
+        old,
+        relocated,
+        returns,
+    )
+}
+
+/// Padding and distances.
+fn finish(
+    mut code: Vec<Instruction>,
+    origin: &[Option<usize>],
+    mut moves: Moves,
+    old: &[Instruction],
+    relocated: &Relocated,
+    returns: &Returns,
+) -> Result<(Vec<Instruction>, Moves), String> {
+    let end = end(old);
+    let filled = code.len().next_multiple_of(GROUP) + (old.len() - end) / GROUP * GROUP;
     let nop = match (old.get(end), old.first()) {
         (Some(&nop), _) => nop,
         (None, Some(any)) => Instruction::new(any.sm(), PADDING),
@@ -97,7 +152,7 @@ pub(super) fn rebuild(
         moves.places.push(Some(new as u64));
     }
     moves.starts.push((filled * INSTRUCTION) as u64);
-    retarget(&mut code, &origin, returns, relocated, &moves)?;
+    retarget(&mut code, origin, returns, relocated, &moves)?;
     code.resize(filled, nop);
     Ok((code, moves))
 }

@@ -32,6 +32,7 @@ mod trace;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::control::Control;
 use crate::elf::kernel::INSTRUCTION;
 use crate::elf::{Elf, ElfError, KernelSections, refused};
 use crate::inst::Instruction;
@@ -112,28 +113,81 @@ impl Edit {
     /// # Errors
     /// The reason why it cannot be done; the cubin is unchanged then.
     pub fn apply(&self, elf: &mut Elf, name: &str) -> Result<Moves, ElfError> {
-        let kernel = elf.kernel(name)?;
-        if elf.section(".debug_info").is_some() {
-            return Err(refused(
-                "the code of a cubin with full debug information (-G) cannot be moved",
-            ));
-        }
-        facts::allow_renaming(elf, &kernel, &self.renamed)?;
-        let old = elf.instructions(&kernel)?;
-        let relocated = code::relocated_targets(elf, kernel.text)?;
-        let named = |why| refused(format!("{name}: {why}"));
-        let found = indirect(elf, &kernel, &old, &relocated)?;
-        let (new, moves) = code::rebuild(self, &old, &relocated, &found.returns).map_err(named)?;
-        let mut undo = Undo::default();
-        let followed = follow(elf, &kernel, &old, &found.tables, &moves, &mut undo);
-        if let Err(why) = followed {
-            undo.restore(elf);
-            return Err(why);
-        }
-        let bytes = new.iter().flat_map(|i| i.bits().to_le_bytes());
-        elf.sections[kernel.text].data = bytes.collect();
-        Ok(moves)
+        carry_out(elf, name, &self.renamed, |old, relocated, returns| {
+            code::rebuild(self, old, relocated, returns)
+        })
     }
+}
+
+/// The code of one function as a whole, in an order of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Arrangement {
+    /// The instructions, each with its index in the code as it was, if it was there. The padding is not among
+    /// them. What was there names code by the distances that it had.
+    pub code: Vec<(Instruction, Option<usize>)>,
+    /// For every instruction as it was: before which one of `code` lands who jumps to it.
+    pub starts: Vec<usize>,
+    /// New branches, by their place in `code`, and the place that they lead to.
+    pub jumps: Vec<(usize, usize)>,
+}
+
+impl Arrangement {
+    /// Gives the function called `name` this code; returns where everything went. Everything outside the code
+    /// follows as after an [`Edit`].
+    ///
+    /// # Errors
+    /// The reason why it cannot be done; the cubin is unchanged then.
+    pub fn apply(&self, elf: &mut Elf, name: &str) -> Result<Moves, ElfError> {
+        let old = elf.instructions(&elf.kernel(name)?)?;
+        let changed = self.code.iter().filter_map(|&(new, origin)| {
+            let at = origin?;
+            let blank = |inst: Instruction| inst.with_control(Control::default()).ok();
+            (blank(new) != blank(*old.get(at)?)).then_some(at)
+        });
+        carry_out(elf, name, &changed.collect(), |old, relocated, returns| {
+            code::arrange(self, old, relocated, returns)
+        })
+    }
+
+    /// How many instructions a function has before the padding.
+    pub fn length(code: &[Instruction]) -> usize {
+        code::end(code)
+    }
+}
+
+/// Gives the function called `name` the code that `make` makes of the old one, of relocated places and of
+/// return addresses.
+fn carry_out(
+    elf: &mut Elf,
+    name: &str,
+    renamed: &BTreeSet<usize>,
+    make: impl FnOnce(
+        &[Instruction],
+        &code::Relocated,
+        &Returns,
+    ) -> Result<(Vec<Instruction>, Moves), String>,
+) -> Result<Moves, ElfError> {
+    let kernel = elf.kernel(name)?;
+    if elf.section(".debug_info").is_some() {
+        return Err(refused(
+            "the code of a cubin with full debug information (-G) cannot be moved",
+        ));
+    }
+    facts::allow_renaming(elf, &kernel, renamed)?;
+    let old = elf.instructions(&kernel)?;
+    let relocated = code::relocated_targets(elf, kernel.text)?;
+    let named = |why| refused(format!("{name}: {why}"));
+    let found = indirect(elf, &kernel, &old, &relocated)?;
+    let (new, moves) = make(&old, &relocated, &found.returns).map_err(named)?;
+    let mut undo = Undo::default();
+    let followed = follow(elf, &kernel, &old, &found.tables, &moves, &mut undo);
+    if let Err(why) = followed {
+        undo.restore(elf);
+        return Err(why);
+    }
+    let bytes = new.iter().flat_map(|i| i.bits().to_le_bytes());
+    elf.sections[kernel.text].data = bytes.collect();
+    Ok(moves)
 }
 
 /// Lets everything outside the code follow the moves.

@@ -17,11 +17,11 @@
 //! * [`reuse`]: the flags of the operand cache.
 
 pub mod distance;
-mod pending;
+pub(crate) mod pending;
 mod reuse;
 pub mod timing;
 mod violation;
-mod waits;
+pub(crate) mod waits;
 pub mod walk;
 
 use warpwright_flow::{Function, Inst};
@@ -116,7 +116,7 @@ pub fn control_faults(code: &Code) -> Result<Vec<Violation>, Unchecked> {
 }
 
 /// What is wrong with a pair that no wait has settled, if anything.
-fn judge(dependence: &Dependence, distances: &Distances) -> Option<Cause> {
+pub(crate) fn judge(dependence: &Dependence, distances: &Distances) -> Option<Cause> {
     if dependence.is_in_order() {
         return None;
     }

@@ -10,6 +10,7 @@ use super::timing::Timing;
 use super::waits::{GROUPS, MASK_SEES_AFTER, Wait, bit, commits, is_block_barrier, waits};
 use crate::control::Control;
 use crate::function::{Code, value_of};
+use crate::inst::Instruction;
 use crate::roles::{File, Role, Span};
 
 /// Ages stop here.
@@ -21,14 +22,14 @@ const GUARD_BIT: u8 = 12;
 
 /// A predicate that decides whether an instruction is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     predicate: Value,
     negated: bool,
 }
 
 /// An access of a register by an instruction that has been issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Access {
+pub(crate) struct Access {
     /// The register.
     pub value: Value,
     /// The instruction.
@@ -52,7 +53,8 @@ impl Access {
         (self.value, self.inst, self.span)
     }
 
-    fn is_ended_by(&self, wait: &Wait) -> bool {
+    /// Does this wait end it, if it comes late enough?
+    pub fn is_ended_by(&self, wait: &Wait) -> bool {
         let mut shared = each(self.scoreboards & wait.scoreboards);
         shared.any(|s| self.later[s] >= wait.count)
     }
@@ -63,10 +65,14 @@ impl Access {
 }
 
 /// What one instruction does to the set: everything that does not depend on the way to it.
-pub(super) struct Step {
+pub(crate) struct Step {
     inst: Inst,
+    bits: Instruction,
+    /// The groups of asynchronous products, if it ends one.
+    group: u8,
     waits: Vec<Wait>,
-    control: Control,
+    /// The control field.
+    pub control: Control,
     timing: Timing,
     guard: Option<Guard>,
     /// Registers that it writes.
@@ -87,7 +93,6 @@ pub(super) struct Step {
 
 impl Step {
     pub fn new(code: &Code, inst: Inst, timing: Timing) -> Step {
-        let bits = code.instructions()[inst.0 as usize];
         let spans = code.roles(inst).spans().iter();
         let spans = spans.filter(|span| counts_as_access(**span));
         let operands = spans.flat_map(|&span| {
@@ -98,18 +103,19 @@ impl Step {
         let written = operands
             .iter()
             .filter(|operand| operand.1.role == Role::Def);
-        let control = bits.control();
+        let bits = code.instructions()[inst.0 as usize];
         let group = match timing.unit.has_groups && commits(bits) {
             true => GROUPS,
             false => 0,
         };
-        let delivered = bit(control.write_barrier) | group;
-        Step {
+        let mut step = Step {
             inst,
-            waits: waits(bits).collect(),
-            control,
-            delivered,
-            read: delivered | bit(control.read_barrier),
+            bits,
+            group,
+            waits: Vec::new(),
+            control: Control::default(),
+            delivered: 0,
+            read: 0,
             is_block_barrier: is_block_barrier(bits) && !code.is_predicated(inst),
             leaves: matches!(code.transfer(inst), Transfer::Call | Transfer::Return),
             timing,
@@ -117,7 +123,18 @@ impl Step {
             written: written.map(|operand| operand.0).collect(),
             is_certain: !code.is_predicated(inst),
             operands,
-        }
+        };
+        step.set_control(bits.control());
+        step
+    }
+
+    /// The same instruction with another control field.
+    pub fn set_control(&mut self, control: Control) {
+        self.waits.clear();
+        self.waits.extend(waits(self.bits, control.wait_mask));
+        self.delivered = bit(control.write_barrier) | self.group;
+        self.read = self.delivered | bit(control.read_barrier);
+        self.control = control;
     }
 
     /// Scoreboards that tell when an operand is no longer in use.
@@ -133,7 +150,7 @@ impl Step {
 /// The accesses that may be going on before an instruction, ascending by register, instruction,
 /// operand.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Pending {
+pub(crate) struct Pending {
     accesses: Vec<Access>,
 }
 
@@ -148,6 +165,14 @@ impl Pending {
         let from = self.accesses.partition_point(|a| a.value < value);
         let rest = &self.accesses[from..];
         &rest[..rest.partition_point(|a| a.value == value)]
+    }
+
+    /// So much time passes.
+    pub fn pass(&mut self, cycles: u16) {
+        for access in &mut self.accesses {
+            access.age = (access.age + cycles).min(LONG_AGO);
+        }
+        self.accesses.retain(|access| !access.is_over());
     }
 
     /// Takes in what may be going on along another path; says whether that changed anything.
@@ -221,10 +246,7 @@ impl Pending {
             true => MASK_SEES_AFTER,
             false => u16::from(step.control.stall),
         };
-        for access in &mut self.accesses {
-            access.age = (access.age + stall).min(LONG_AGO);
-        }
-        self.accesses.retain(|access| !access.is_over());
+        self.pass(stall);
     }
 
     /// A unit that reads in order has read a register for earlier instructions once it has for this
@@ -321,7 +343,7 @@ fn each(set: u8) -> impl Iterator<Item = usize> {
 
 /// Must an instruction keep its distance from `access` with this operand? Reads do not wait for
 /// reads, and threads that execute an instruction do not execute another with the opposite guard.
-pub(super) fn depends(access: &Access, step: &Step, later: Span) -> bool {
+pub(crate) fn depends(access: &Access, step: &Step, later: Span) -> bool {
     let writes = access.span.role == Role::Def || later.role == Role::Def;
     let guards = access.guard.zip(step.guard);
     let excluded =
@@ -331,7 +353,7 @@ pub(super) fn depends(access: &Access, step: &Step, later: Span) -> bool {
 }
 
 /// Is it the operand that decides whether the instruction is executed?
-pub(super) fn is_guard(span: Span) -> bool {
+pub(crate) fn is_guard(span: Span) -> bool {
     span.role == Role::Use && span.bit == GUARD_BIT
 }
 

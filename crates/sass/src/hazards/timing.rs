@@ -62,7 +62,7 @@ impl Timing {
 ///
 /// # Errors
 /// The first instruction of which it is not known, or whose operands are not.
-pub(super) fn timings(code: &Code) -> Result<Vec<Timing>, Unchecked> {
+pub(crate) fn timings(code: &Code) -> Result<Vec<Timing>, Unchecked> {
     if let Some(&inst) = code.opaque().first() {
         return Err(Unchecked::Opaque { inst });
     }
@@ -85,7 +85,7 @@ pub(super) fn timings(code: &Code) -> Result<Vec<Timing>, Unchecked> {
 }
 
 /// The unit that stands for code which is not seen.
-pub(super) fn away(code: &Code) -> Option<Timing> {
+pub(crate) fn away(code: &Code) -> Option<Timing> {
     let sm = code.instructions().first()?.sm();
     let unit = IssueUnits::for_sm(sm)?.named("away")?;
     Some(Timing {

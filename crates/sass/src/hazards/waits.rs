@@ -4,10 +4,10 @@ use crate::inst::Instruction;
 use crate::operation::Operation;
 
 /// Stands among the scoreboards for the groups of asynchronous matrix products.
-pub(super) const GROUPS: u8 = 1 << 7;
+pub(crate) const GROUPS: u8 = 1 << 7;
 
 /// A wait for scoreboards.
-pub(super) struct Wait {
+pub(crate) struct Wait {
     /// One bit each.
     pub scoreboards: u8,
     /// How many instructions may still be counted on the scoreboard; the oldest end first.
@@ -17,19 +17,19 @@ pub(super) struct Wait {
 }
 
 /// No two instructions of the corpus are closer where the second waits by its mask.
-pub(super) const MASK_SEES_AFTER: u16 = 2;
+pub(crate) const MASK_SEES_AFTER: u16 = 2;
 /// DEPBAR looks later.
 const DEPBAR_SEES_AFTER: u16 = 1;
 
-/// What an instruction waits for before it issues: the mask, and the operands of DEPBAR.LE (one
+/// What an instruction waits for before it issues: the mask of its control field, and the operands of DEPBAR.LE (one
 /// scoreboard counted, others in braces whole) and WARPGROUP.DEPBAR.LE.
-pub(super) fn waits(inst: Instruction) -> impl Iterator<Item = Wait> {
+pub(crate) fn waits(inst: Instruction, mask: u8) -> impl Iterator<Item = Wait> {
     const DEPBAR: u128 = 0x91a;
     const WARPGROUP: u128 = 0x9c5;
     const WARPGROUP_DEPBAR: u128 = 1 << 80;
     let bits = inst.bits();
     let mask = Wait {
-        scoreboards: inst.control().wait_mask,
+        scoreboards: mask,
         count: 0,
         sees_after: MASK_SEES_AFTER,
     };
@@ -55,20 +55,20 @@ pub(super) fn waits(inst: Instruction) -> impl Iterator<Item = Wait> {
 }
 
 /// Does an asynchronous matrix product end its group (`gsb0`)?
-pub(super) fn commits(inst: Instruction) -> bool {
+pub(crate) fn commits(inst: Instruction) -> bool {
     const NO_GROUP: u8 = 7;
     field(inst.bits(), 84, 3) != NO_GROUP
 }
 
 /// Does it wait for the other warps of the block? Before it does, loads and stores have read their
 /// registers: ptxas gives none of them a scoreboard for that, on sm_75 hardly ever.
-pub(super) fn is_block_barrier(inst: Instruction) -> bool {
+pub(crate) fn is_block_barrier(inst: Instruction) -> bool {
     const ARRIVE: u8 = 1;
     inst.operation() == Operation::BAR && field(inst.bits(), 77, 3) != ARRIVE
 }
 
 /// A set of one scoreboard or none.
-pub(super) fn bit(scoreboard: Option<u8>) -> u8 {
+pub(crate) fn bit(scoreboard: Option<u8>) -> u8 {
     scoreboard.map_or(0, |s| 1 << s)
 }
 

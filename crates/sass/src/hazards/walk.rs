@@ -160,7 +160,7 @@ fn fixpoint(cfg: &Cfg, steps: &[Step], timings: &[Timing]) -> Vec<Pending> {
     at_start
 }
 
-fn visit_pairs(
+pub(crate) fn visit_pairs(
     inst: Inst,
     step: &Step,
     pending: &Pending,
@@ -191,7 +191,7 @@ fn visit_pairs(
 }
 
 /// Code that is not seen may use any register at once.
-fn visit_leaving(
+pub(crate) fn visit_leaving(
     inst: Inst,
     pending: &Pending,
     timings: &[Timing],

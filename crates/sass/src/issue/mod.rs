@@ -1,0 +1,69 @@
+//! Control fields, made anew: stall counts, yield, scoreboards, waits and reuse flags of every instruction.
+//!
+//! Goal: code that was moved, inserted or renamed needs other control fields than ptxas gave it. Paper: RegDem
+//! (section 3.2) gives barriers to the instructions that it inserts by a tracker within basic blocks
+//! and leaves all others as they were; here nothing is left, and the state is that of the hazard checker, over
+//! the whole graph ([`crate::hazards`]): what it demands is what is written.
+//!
+//! * Stall counts: the fewest cycles that the table of distances allows, and that ptxas leaves between two
+//!   instructions of one unit.
+//! * Waits: at the first instruction that depends.
+//! * Scoreboards: [`scoreboards`].
+//! * Yield and reuse as ptxas has them: [`hints`].
+//!
+//! What stays of the old control field: stall counts of instructions that work on no register (barriers, fences
+//! and the like) are not made shorter; an instruction that had a scoreboard and no register to tell of still
+//! has one, and the next instruction that synchronizes, touches memory or leaves its block waits for it;
+//! scoreboards that a DEPBAR counts belong to those that counted on them; the padding, and what loops on itself.
+//!
+//! Requires: roles, timing and flow of all instructions. Preserves everything but control fields.
+
+mod hints;
+mod scoreboards;
+mod walk;
+
+use warpwright_flow::Inst;
+
+use crate::control::ControlRange;
+use crate::function::Code;
+use crate::hazards::Unchecked;
+
+/// Why control fields cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unassigned {
+    /// Something is not known well enough.
+    #[error(transparent)]
+    Unchecked(#[from] Unchecked),
+    /// No control field keeps two instructions far enough apart.
+    #[error("the instruction at {:#x} cannot be kept away from the one at {:#x}", later.0 * 16, earlier.0 * 16)]
+    TooClose {
+        /// The first one.
+        earlier: Inst,
+        /// The second one.
+        later: Inst,
+    },
+    /// A matrix product of which no wait is sure.
+    #[error("nothing waits for the matrix product at {:#x}", inst.0 * 16)]
+    Group {
+        /// The product.
+        inst: Inst,
+    },
+    /// All scoreboards belong to DEPBAR.
+    #[error("no scoreboard is free")]
+    NoScoreboard,
+    /// A value that does not fit.
+    #[error(transparent)]
+    Range(#[from] ControlRange),
+}
+
+/// Gives every instruction of `code` a control field.
+///
+/// # Errors
+/// See [`Unassigned`]; `code` is unchanged then.
+pub fn assign(code: &mut Code) -> Result<(), Unassigned> {
+    let controls = walk::controls(code)?;
+    for (at, control) in controls.into_iter().enumerate() {
+        code.set_control(Inst(at as u32), control)?;
+    }
+    Ok(())
+}

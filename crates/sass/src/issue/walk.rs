@@ -1,0 +1,644 @@
+//! The way through the code that finds out what every control field must say.
+//!
+//! Twice through all blocks in reverse postorder to choose: the second time with what goes on around the back
+//! edges known. Then to a fixpoint, in which waits and stalls only grow, until a whole round changes nothing.
+
+use std::collections::{BTreeSet, HashMap};
+
+use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst};
+use warpwright_target::IssueUnits;
+
+use super::scoreboards::Board;
+use super::{Unassigned, hints};
+use crate::branch::ControlFlow;
+use crate::control::{Control, SCOREBOARDS};
+use crate::edit::Arrangement;
+use crate::function::Code;
+use crate::hazards::pending::{Pending, Step};
+use crate::hazards::timing::{Timing, away, timings};
+use crate::hazards::waits::{MASK_SEES_AFTER, is_block_barrier};
+use crate::hazards::walk::{Dependence, visit_leaving, visit_pairs};
+use crate::hazards::{Distances, Pair, Unchecked};
+use crate::operation::Operation;
+use crate::roles::{File, Role, Span};
+
+/// The longest stall.
+const MOST_STALL: u16 = 15;
+/// A place in a block that is never reached.
+const NEVER: u32 = u32::MAX;
+
+/// What an instruction needs besides its waits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Needs {
+    /// Somebody must learn when its results have come.
+    write: bool,
+    /// Somebody must learn when its sources have been read.
+    read: bool,
+    /// The place in its block of the first instruction that waits for its results, and for its sources.
+    first: [u32; 2],
+    /// It had a scoreboard that no register explains.
+    token: bool,
+}
+
+struct Walk<'a> {
+    code: &'a Code,
+    cfg: Cfg,
+    units: &'static IssueUnits,
+    distances: &'static Distances,
+    needed: HashMap<Pair, u16>,
+    timings: Vec<Timing>,
+    away: Option<Timing>,
+    steps: Vec<Step>,
+    needs: Vec<Needs>,
+    /// The whole field stays.
+    kept: Vec<bool>,
+    /// Stalls at least so long.
+    least: Vec<u8>,
+    /// Stalls for a dependence, not for its unit alone.
+    is_for_dependence: Vec<bool>,
+    /// Scoreboards that belong to DEPBAR.
+    pinned: u8,
+    has_changed: bool,
+    /// By block: cycles that were added before it in this round.
+    raised: Vec<u16>,
+}
+
+/// What is known at the start of a block.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct State {
+    pending: Pending,
+    /// Scoreboards that tell something that no register explains.
+    tokens: u8,
+}
+
+impl State {
+    fn join(&mut self, other: &State) -> bool {
+        let tokens = self.tokens | other.tokens;
+        let changed = std::mem::replace(&mut self.tokens, tokens) != tokens;
+        self.pending.join(&other.pending) || changed
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Choose,
+    Grow,
+}
+
+/// The control fields for `code`.
+pub(super) fn controls(code: &Code) -> Result<Vec<Control>, Unassigned> {
+    let Some(sm) = code.instructions().first().map(|inst| inst.sm()) else {
+        return Ok(Vec::new());
+    };
+    let unknown = Unchecked::Architecture(sm);
+    let mut walk = Walk::new(
+        code,
+        IssueUnits::for_sm(sm).ok_or(unknown.clone())?,
+        Distances::for_sm(sm).ok_or(unknown)?,
+    )?;
+    walk.run()?;
+    walk.hint();
+    Ok(walk.steps.iter().map(|step| step.control).collect())
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        code: &'a Code,
+        units: &'static IssueUnits,
+        distances: &'static Distances,
+    ) -> Result<Self, Unassigned> {
+        let timings = timings(code)?;
+        let insts = (0..code.inst_count()).map(Inst::new);
+        let steps = insts
+            .zip(&timings)
+            .map(|(inst, &timing)| Step::new(code, inst, timing));
+        let steps: Vec<Step> = steps.collect();
+        let count = steps.len();
+        let mut walk = Walk {
+            code,
+            cfg: Cfg::new(code),
+            units,
+            distances,
+            needed: HashMap::new(),
+            away: away(code),
+            needs: vec![Needs::default(); count],
+            kept: vec![false; count],
+            least: vec![1; count],
+            is_for_dependence: vec![false; count],
+            pinned: 0,
+            has_changed: false,
+            raised: Vec::new(),
+            timings,
+            steps,
+        };
+        walk.look_at_old_fields();
+        for block in walk.cfg.blocks() {
+            walk.look_ahead(block);
+        }
+        Ok(walk)
+    }
+
+    /// What the old fields say about the instructions themselves.
+    fn look_at_old_fields(&mut self) {
+        let insts = self.code.instructions();
+        let end = Arrangement::length(insts);
+        for inst in insts
+            .iter()
+            .filter(|inst| inst.operation() == Operation::DEPBAR)
+        {
+            let bits = inst.bits();
+            self.pinned |= (bits >> 32) as u8 & 0x3f;
+            self.pinned |= (1u8 << (bits >> 44 & 7)) & 0x3f;
+        }
+        for (at, &inst) in insts.iter().enumerate() {
+            let old = inst.control();
+            let timing = self.timings[at];
+            let loops =
+                matches!(ControlFlow::of(inst), ControlFlow::Jump(distance) if distance == -16);
+            self.kept[at] = at >= end || loops;
+            if self.kept[at] {
+                continue;
+            }
+            let late = |role| {
+                let mut spans = self.code.roles(Inst::new(at)).spans().iter();
+                spans.any(|&span| {
+                    span.role == role && span.file != File::Barrier && timing.is_late(span)
+                })
+            };
+            let needs = &mut self.needs[at];
+            let counts = timing.unit.is_late_if_counted && timing.is_late;
+            needs.token = old.write_barrier.is_some() && !late(Role::Def)
+                || old.read_barrier.is_some() && !late(Role::Use);
+            needs.write = late(Role::Def) || counts || needs.token && old.write_barrier.is_some();
+            needs.read = needs.token && old.read_barrier.is_some();
+            let floor = self.units.least_stall(inst.operation().number());
+            self.least[at] = match timing.unit.name {
+                "sync" if inst.operation() != Operation::BAR => floor.max(old.stall),
+                _ if needs.token => floor.max(2),
+                _ => floor,
+            };
+        }
+    }
+
+    /// Finds, for what takes its time, the first instruction of the block that has to wait for it.
+    fn look_ahead(&mut self, block: Block) {
+        let (mut next_use, mut next_def) = (HashMap::new(), HashMap::new());
+        let mut barrier = NEVER;
+        let insts: Vec<Inst> = self.cfg.insts(block).collect();
+        for inst in insts.into_iter().rev() {
+            let at = inst.index();
+            let timing = self.timings[at];
+            let mut first = [NEVER, NEVER];
+            for &(value, span) in &self.steps[at].operands {
+                if !timing.is_late(span) {
+                    continue;
+                }
+                let find = |table: &HashMap<_, (u32, Timing)>, role| {
+                    let &(place, other) = table.get(&value)?;
+                    // A unit that works in order.
+                    let queue = timing.queue(span.role);
+                    let ordered =
+                        role == Role::Def && queue.is_some() && queue == other.queue(span.role);
+                    (!ordered).then_some(place)
+                };
+                let by_def = find(&next_def, Role::Def).unwrap_or(NEVER);
+                match span.role {
+                    Role::Def => {
+                        let by_use = find(&next_use, Role::Use).unwrap_or(NEVER);
+                        first[0] = first[0].min(by_use).min(by_def);
+                    }
+                    Role::Use if timing.unit.reads_before_barrier && barrier < by_def => {}
+                    Role::Use => first[1] = first[1].min(by_def),
+                }
+            }
+            self.needs[at].first = first;
+            self.needs[at].read |= first[1] < first[0];
+            for &(value, span) in &self.steps[at].operands {
+                let table = match span.role {
+                    Role::Use => &mut next_use,
+                    Role::Def => &mut next_def,
+                };
+                table.insert(value, (at as u32, timing));
+            }
+            if is_block_barrier(self.code.instructions()[at]) && !self.code.is_predicated(inst) {
+                barrier = at as u32;
+            }
+        }
+    }
+
+    fn run(&mut self) -> Result<(), Unassigned> {
+        let order = self.order();
+        let mut at_start = vec![State::default(); self.cfg.block_count()];
+        for &block in &order {
+            let end = self.block(block, at_start[block.index()].clone(), Mode::Choose)?;
+            for next in self.cfg.succs(block) {
+                at_start[next.index()].join(&end);
+            }
+        }
+        for &block in &order {
+            self.block(block, at_start[block.index()].clone(), Mode::Choose)?;
+        }
+        // Each round settles at least one field for good, and few rounds are needed.
+        loop {
+            self.has_changed = false;
+            self.fixpoint(&order)?;
+            if !self.has_changed {
+                return Ok(());
+            }
+        }
+    }
+
+    fn order(&self) -> Vec<Block> {
+        let others = self
+            .cfg
+            .blocks()
+            .filter(|&block| !self.cfg.is_reachable(block));
+        self.cfg
+            .reverse_postorder()
+            .iter()
+            .copied()
+            .chain(others)
+            .collect()
+    }
+
+    fn fixpoint(&mut self, order: &[Block]) -> Result<(), Unassigned> {
+        let mut number_of = vec![0; order.len()];
+        for (number, block) in order.iter().enumerate() {
+            number_of[block.index()] = number as u32;
+        }
+        self.raised = vec![0; order.len()];
+        let mut at_start = vec![State::default(); order.len()];
+        let mut work: BTreeSet<u32> = (0..order.len() as u32).collect();
+        while let Some(number) = work.pop_first() {
+            let block = order[number as usize];
+            let end = self.block(block, at_start[block.index()].clone(), Mode::Grow)?;
+            for next in self.cfg.succs(block) {
+                if at_start[next.index()].join(&end) {
+                    work.insert(number_of[next.index()]);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes through a block; returns what is going on at its end.
+    fn block(&mut self, block: Block, start: State, mode: Mode) -> Result<State, Unassigned> {
+        let State {
+            mut pending,
+            mut tokens,
+        } = start;
+        let first = self.cfg.first_inst(block).index();
+        let last = self.cfg.last_inst(block).index();
+        let mut board = Board::default();
+        let mut issued: Vec<Option<u32>> = vec![None; self.units.port_count()];
+        let mut clock = 0u32;
+        if mode == Mode::Choose {
+            for access in pending.all().iter().filter(|access| access.is_late) {
+                board.occupy(access.scoreboards, 100);
+            }
+        }
+        for at in first..=last {
+            if mode == Mode::Choose && !self.kept[at] {
+                self.reset(at);
+            }
+            let mut mask = self.steps[at].control.wait_mask;
+            if tokens != 0 && (at == last || self.synchronizes(at)) {
+                mask |= tokens;
+            }
+            let mut short = self.required(at, &pending, &mut mask)?;
+            if !self.kept[at] {
+                tokens &= !mask;
+            }
+            let by_unit = self.gap(at, &issued, clock);
+            if short > by_unit && at > first {
+                self.is_for_dependence[at - 1] = true;
+            }
+            short = short.max(by_unit);
+            if short > 0 {
+                match (at > first, mode) {
+                    (true, _) => self.stall_longer(at - 1, at, short)?,
+                    (false, Mode::Choose) => {}
+                    (false, Mode::Grow) => self.stall_before(block, at, short)?,
+                }
+                pending.pass(short);
+                clock += u32::from(short);
+                board.now += u32::from(short);
+            }
+            let mut control = self.steps[at].control;
+            if control.wait_mask != mask {
+                self.has_changed = true;
+                control.wait_mask = mask;
+            }
+            board.wait(mask);
+            if mode == Mode::Choose && !self.kept[at] {
+                self.choose(at, &mut control, &mut board)?;
+            }
+            self.steps[at].set_control(control);
+            if self.needs[at].token {
+                tokens |= scoreboards_of(control);
+            }
+            pending.wait(&self.steps[at]);
+            self.leave(at, &pending)?;
+            if let Some(port) = self.port(at) {
+                issued[usize::from(port)] = Some(clock);
+            }
+            let stall = self.steps[at].control.stall;
+            clock += u32::from(stall);
+            board.now += u32::from(stall);
+            pending.issue(&self.steps[at], &self.timings);
+        }
+        Ok(State { pending, tokens })
+    }
+
+    /// The field of an instruction of which nothing has been decided.
+    fn reset(&mut self, at: usize) {
+        let old = self.code.instructions()[at].control();
+        let is_interlocked =
+            old.stall == 0 && !old.yield_bit && self.timings[at].unit.name == "sync";
+        let mut control = Control {
+            stall: self.least[at],
+            yield_bit: true,
+            ..Control::default()
+        };
+        if is_interlocked {
+            (control.stall, control.yield_bit) = (0, false);
+        }
+        let pinned = |barrier: Option<u8>| barrier.filter(|&s| self.pinned >> s & 1 != 0);
+        control.write_barrier = pinned(old.write_barrier);
+        control.read_barrier = pinned(old.read_barrier);
+        self.is_for_dependence[at] = false;
+        self.steps[at].set_control(control);
+    }
+
+    /// Does what goes on without registers have to be over before it?
+    fn synchronizes(&self, at: usize) -> bool {
+        let unit = self.timings[at].unit;
+        unit.sources.is_some() && unit.reads_before_barrier
+            || matches!(unit.name, "sync" | "control" | "bmov")
+    }
+
+    /// The scoreboards that the instruction has to wait for, into `mask`; how many cycles too early it comes.
+    fn required(&mut self, at: usize, pending: &Pending, mask: &mut u8) -> Result<u16, Unassigned> {
+        let step = &self.steps[at];
+        let mut short = 0;
+        let mut open: Vec<Dependence> = Vec::new();
+        let inst = Inst::new(at);
+        visit_pairs(
+            inst,
+            step,
+            pending,
+            &self.timings,
+            &mut |dependence: Dependence| {
+                if !dependence.is_in_order() {
+                    open.push(dependence);
+                }
+            },
+        );
+        if let Some(away) = self.away.filter(|_| step.leaves) {
+            visit_leaving(inst, pending, &self.timings, away, &mut |dependence| {
+                if dependence.unsettled().is_some() {
+                    open.push(dependence);
+                }
+            });
+        }
+        let is_leaving =
+            |dependence: &Dependence| step.leaves && dependence.later.timing.unit.name == "away";
+        let mut too_close = None;
+        let mut unknown = Vec::new();
+        for dependence in &open {
+            if dependence.unsettled().is_some() {
+                match dependence.scoreboards & 0x3f {
+                    0 if dependence.scoreboards != 0 => {
+                        return Err(Unassigned::Group {
+                            inst: dependence.earlier.inst,
+                        });
+                    }
+                    0 => {
+                        unknown.push((dependence.earlier.inst, dependence.earlier.span));
+                    }
+                    scoreboards => {
+                        if scoreboards & *mask == 0 {
+                            *mask |= self.told_by(dependence, scoreboards);
+                        }
+                        short = short.max(MASK_SEES_AFTER.saturating_sub(dependence.cycles));
+                    }
+                }
+            } else if !is_leaving(dependence) {
+                let Some(pair) = Pair::of(dependence) else {
+                    continue;
+                };
+                let distances = self.distances;
+                let needed = *self
+                    .needed
+                    .entry(pair)
+                    .or_insert_with(|| distances.needed(pair));
+                if needed == u16::MAX {
+                    too_close = Some(dependence.earlier.inst);
+                }
+                short = short.max(needed.saturating_sub(dependence.cycles));
+            }
+        }
+        if let Some(earlier) = too_close {
+            let later = inst;
+            return Err(Unassigned::TooClose { earlier, later });
+        }
+        for (earlier, span) in unknown {
+            self.give_scoreboard(earlier, span)?;
+        }
+        Ok(short)
+    }
+
+    /// Which of several scoreboards to wait for: the instruction's own.
+    fn told_by(&self, dependence: &Dependence, scoreboards: u8) -> u8 {
+        let earlier = dependence.earlier;
+        let control = self.steps[earlier.inst.index()].control;
+        let own = match earlier.span.role {
+            Role::Def => [control.write_barrier, control.write_barrier],
+            Role::Use => [control.read_barrier, control.write_barrier],
+        };
+        let own = own
+            .into_iter()
+            .flatten()
+            .map(|s| 1 << s)
+            .find(|bit| bit & scoreboards != 0);
+        own.unwrap_or(scoreboards & scoreboards.wrapping_neg())
+    }
+
+    /// Somebody has to know when an access is over that has no scoreboard.
+    fn give_scoreboard(&mut self, inst: Inst, span: Span) -> Result<(), Unassigned> {
+        let at = inst.index();
+        let mut control = self.steps[at].control;
+        let taken = scoreboards_of(control) | self.pinned;
+        let free = (0..SCOREBOARDS).rev().find(|s| taken >> s & 1 == 0);
+        let free = free.ok_or(Unassigned::NoScoreboard)?;
+        match span.role {
+            Role::Def => {
+                self.needs[at].write = true;
+                control.write_barrier.get_or_insert(free);
+            }
+            Role::Use => {
+                self.needs[at].read = true;
+                control.read_barrier.get_or_insert(free);
+            }
+        }
+        self.steps[at].set_control(control);
+        self.has_changed = true;
+        Ok(())
+    }
+
+    fn port(&self, at: usize) -> Option<u8> {
+        self.units
+            .port(self.code.instructions()[at].operation().number())
+    }
+
+    /// How many cycles too early the instruction comes for its unit.
+    fn gap(&self, at: usize, issued: &[Option<u32>], clock: u32) -> u16 {
+        let gaps = self
+            .port(at)
+            .map_or(&[][..], |port| self.units.gaps_before(port));
+        let short = gaps.iter().filter_map(|&(unit, cycles)| {
+            let since = clock - issued[usize::from(unit)]?;
+            Some(u32::from(cycles).saturating_sub(since) as u16)
+        });
+        short.max().unwrap_or(0)
+    }
+
+    /// Lets so many cycles more pass before a block than at the start of this round.
+    fn stall_before(&mut self, block: Block, at: usize, cycles: u16) -> Result<(), Unassigned> {
+        // What is known of the time before the block may be from before the last time.
+        let raised = &mut self.raised[block.index()];
+        let more = cycles.saturating_sub(*raised);
+        *raised = cycles.max(*raised);
+        let before: Vec<usize> = self
+            .cfg
+            .preds(block)
+            .iter()
+            .map(|&b| self.cfg.last_inst(b).index())
+            .collect();
+        for before in before.into_iter().filter(|_| more > 0) {
+            self.stall_longer(before, at, more)?;
+        }
+        Ok(())
+    }
+
+    fn stall_longer(&mut self, at: usize, later: usize, cycles: u16) -> Result<(), Unassigned> {
+        let mut control = self.steps[at].control;
+        let stall = u16::from(control.stall).saturating_add(cycles);
+        if stall > MOST_STALL || self.kept[at] || control.stall == 0 {
+            return Err(Unassigned::TooClose {
+                earlier: Inst::new(at),
+                later: Inst::new(later),
+            });
+        }
+        control.stall = stall as u8;
+        self.steps[at].set_control(control);
+        self.has_changed = true;
+        Ok(())
+    }
+
+    /// Chooses the scoreboards of an instruction.
+    fn choose(
+        &mut self,
+        at: usize,
+        control: &mut Control,
+        board: &mut Board,
+    ) -> Result<(), Unassigned> {
+        let needs = self.needs[at];
+        let unit = self.timings[at].unit;
+        let place = at as u32;
+        let mut take = |cycles: u16, first: u32, taken: u8| {
+            let chosen = board.choose(taken, u32::from(cycles), first, place);
+            chosen.ok_or(Unassigned::NoScoreboard)
+        };
+        if needs.write && control.write_barrier.is_none() {
+            let scoreboard = take(
+                unit.result_cycles,
+                needs.first[0],
+                self.pinned | scoreboards_of(*control),
+            )?;
+            control.write_barrier = Some(scoreboard);
+        }
+        if needs.read && control.read_barrier.is_none() {
+            let scoreboard = take(
+                unit.source_cycles,
+                needs.first[1],
+                self.pinned | scoreboards_of(*control),
+            )?;
+            control.read_barrier = Some(scoreboard);
+        }
+        Ok(())
+    }
+
+    /// Where control leaves for code that is not seen: what has a fixed latency is over when it gets there.
+    fn leave(&mut self, at: usize, pending: &Pending) -> Result<(), Unassigned> {
+        let Some(away) = self.away.filter(|_| self.steps[at].leaves) else {
+            return Ok(());
+        };
+        let inst = Inst::new(at);
+        let mut leaving = pending.clone();
+        leaving.issue_without_leaving(&self.steps[at], &self.timings);
+        let mut short = 0;
+        visit_leaving(
+            inst,
+            &leaving,
+            &self.timings,
+            away,
+            &mut |dependence: Dependence| {
+                if dependence.unsettled().is_none() && !dependence.is_in_order() {
+                    let needed =
+                        Pair::of(&dependence).map_or(0, |pair| self.distances.needed(pair));
+                    short = short.max(needed.saturating_sub(dependence.cycles));
+                }
+            },
+        );
+        let mut control = self.steps[at].control;
+        if short > 0 {
+            let stall = u16::from(control.stall).saturating_add(short);
+            if stall > MOST_STALL {
+                return Err(Unassigned::TooClose {
+                    earlier: inst,
+                    later: inst,
+                });
+            }
+            control.stall = stall as u8;
+            self.steps[at].set_control(control);
+            self.has_changed = true;
+        }
+        Ok(())
+    }
+
+    /// Yield bits and reuse flags.
+    fn hint(&mut self) {
+        for block in self.cfg.blocks() {
+            let last = self.cfg.last_inst(block).index();
+            for at in self
+                .cfg
+                .insts(block)
+                .map(|inst| inst.index())
+                .collect::<Vec<_>>()
+            {
+                let mut control = self.steps[at].control;
+                if self.kept[at] || control.stall == 0 {
+                    continue;
+                }
+                let timing = self.timings[at];
+                control.yield_bit =
+                    hints::yield_bit(timing, control.stall, self.is_for_dependence[at]);
+                let next = at + 1;
+                if control.yield_bit
+                    && at < last
+                    && hints::keeps_operands(timing)
+                    && hints::keeps_operands(self.timings[next])
+                {
+                    control.reuse = hints::reuse(self.code, Inst::new(at), Inst::new(next));
+                }
+                self.steps[at].set_control(control);
+            }
+        }
+    }
+}
+
+fn scoreboards_of(control: Control) -> u8 {
+    let bit = |barrier: Option<u8>| barrier.map_or(0, |s| 1u8 << s);
+    bit(control.write_barrier) | bit(control.read_barrier)
+}
