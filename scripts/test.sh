@@ -12,6 +12,17 @@ fi
 if [ "${WARPWRIGHT_OFFLINE:-0}" != 1 ]; then
     cargo run --quiet --locked --package warpwright-cli --bin warpwright -- toolkit install
     export WARPWRIGHT_REQUIRE_TOOLKIT=1
+    # Dask, for the test that spreads measurements over workers.
+    if [ -z "${WARPWRIGHT_PYTHON:-}" ]; then
+        python="${WARPWRIGHT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/warpwright}/python-$(sha256sum scripts/requirements.txt | cut -c1-12)"
+        if [ ! -e "$python/complete" ]; then
+            rm -rf "$python"
+            python3 -m venv "$python"
+            "$python/bin/pip" install --quiet --requirement scripts/requirements.txt
+            touch "$python/complete"
+        fi
+        export WARPWRIGHT_PYTHON="$python/bin/python"
+    fi
 fi
 cargo nextest run --workspace --locked "$@"
 cargo test --workspace --locked --doc --quiet

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use warpwright_driver::opt::DEFAULT_BUDGET;
 
+use crate::commands::measure::SessionArgs;
 use crate::input::Places;
 
 /// Decides what each thread of a CUDA kernel keeps in registers, and writes a faster kernel.
@@ -34,6 +35,8 @@ pub enum Command {
     Opt(OptArgs),
     /// The same, and the shortlist is measured on the local GPU
     Tune(TuneArgs),
+    /// Measure the candidates of a file that `tune --jobs` wrote, on this machine's GPU
+    Measure(MeasureArgs),
     /// Which kernels a program launches, how, and where its GPU time goes
     Trace(TraceArgs),
     /// Run a program with the winners of the store in place; nothing is compiled or measured
@@ -81,12 +84,13 @@ impl Command {
             }
             Command::Tune(args) => {
                 all.reads.extend(args.file.as_deref());
-                all.reads.extend(args.import.as_deref());
+                all.reads.extend(args.import.iter().map(PathBuf::as_path));
                 all.writes.extend(args.output.as_deref());
                 all.writes.extend(args.export.as_deref());
                 all.writes.extend(args.show.report.as_deref());
                 all.writes.extend(args.report_to.as_deref());
                 all.folders.extend(args.build_only.as_deref());
+                all.folders.extend(args.jobs.as_deref());
                 Some(&args.kernel)
             }
             Command::Check(args) => {
@@ -110,6 +114,11 @@ impl Command {
                 None
             }
             Command::GpuSelftest(args) => {
+                all.writes.push(&args.output);
+                None
+            }
+            Command::Measure(args) => {
+                all.reads.push(&args.job);
                 all.writes.push(&args.output);
                 None
             }
@@ -303,6 +312,12 @@ pub struct TuneArgs {
     /// Measure what `--build-only DIR` built, and write DIR/result.json (or --output)
     #[arg(long, value_name = "DIR", conflicts_with = "file")]
     pub measure_only: Option<PathBuf>,
+    /// Build the candidates, write them as files for `measure` into DIR and stop
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["measure_only", "build_only", "output"])]
+    pub jobs: Option<PathBuf>,
+    /// Candidates in a file of --jobs, beside the default build
+    #[arg(long, value_name = "N", default_value_t = 8, requires = "jobs", value_parser = clap::value_parser!(u32).range(1..))]
+    pub per_job: u32,
     /// Measure again, even what the database already knows
     #[arg(long)]
     pub fresh: bool,
@@ -311,9 +326,9 @@ pub struct TuneArgs {
     /// Write the database of measurements as JSON, and stop
     #[arg(long, value_name = "JSON", conflicts_with = "file")]
     pub export: Option<PathBuf>,
-    /// Add the measurements of a JSON file to the database, and stop
-    #[arg(long, value_name = "JSON", conflicts_with = "file")]
-    pub import: Option<PathBuf>,
+    /// Add the measurements of files (of --export or `measure`) to the database, and stop
+    #[arg(long, value_name = "JSON", conflicts_with = "file", num_args = 1..)]
+    pub import: Vec<PathBuf>,
     /// The store of winners, for a program [default: WARPWRIGHT_DB, else the user's]
     #[arg(long, value_name = "DIR")]
     pub db: Option<PathBuf>,
@@ -332,14 +347,39 @@ pub struct TuneArgs {
 impl TuneArgs {
     /// Is a program to be tuned, not a file?
     pub fn is_for_program(&self) -> bool {
-        let asks = self.measure_only.is_some() || self.export.is_some() || self.import.is_some();
+        let asks = self.measure_only.is_some() || self.export.is_some() || !self.import.is_empty();
         self.file.is_none() && !self.nvcc.is_empty() && !asks
+    }
+
+    /// How it measures.
+    pub fn session(&self) -> SessionArgs {
+        SessionArgs {
+            budget: self.budget,
+            exhaustive: self.exhaustive,
+            fresh: self.fresh,
+        }
     }
 
     /// The program and its arguments.
     pub fn program_words(&self) -> Vec<OsString> {
         self.nvcc.iter().map(OsString::from).collect()
     }
+}
+
+/// `warpwright measure`
+#[derive(Debug, Args)]
+pub struct MeasureArgs {
+    /// A file of candidates (`tune --jobs`)
+    pub job: PathBuf,
+    /// Where the measurements go, for `tune --import`
+    #[arg(short, long, value_name = "RESULT")]
+    pub output: PathBuf,
+    /// Seconds of measuring
+    #[arg(long, value_name = "SECONDS", default_value_t = 20.0)]
+    pub budget: f64,
+    /// The driver's number of the GPU, from zero
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub device: u32,
 }
 
 /// `warpwright trace`

@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     // else stops at once, but leaves neither compilers running nor temporary files.
     if !matches!(
         cli.command,
-        Command::Tune(_) | Command::Trace(_) | Command::With(_)
+        Command::Tune(_) | Command::Measure(_) | Command::Trace(_) | Command::With(_)
     ) {
         let _ = ctrlc::set_handler(|| {
             warpwright_toolkit::shut_down();
@@ -98,6 +98,7 @@ fn run(cli: &mut Cli) -> Result<(), Failure> {
         Command::Sass(args) => commands::sass::run(cli, args),
         Command::GpuSelftest(args) => commands::selftest::run(args),
         Command::Tune(args) => commands::tune::run(cli, args),
+        Command::Measure(args) => commands::measure::run(args),
         Command::Trace(args) => commands::inplace::trace::run(args),
         Command::With(args) => commands::inplace::with::run(cli, args),
         Command::Db(args) => commands::inplace::db::run(args),

@@ -72,10 +72,21 @@ fn stored_recipe(text: &str) -> Result<Recipe, serde_json::Error> {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct Export {
+/// Measurements that travel: what [`Database::import`] takes.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Export {
     schema: u32,
     measurements: Vec<Entry>,
+}
+
+impl Export {
+    /// A document of these measurements.
+    pub fn new(measurements: Vec<Entry>) -> Self {
+        Export {
+            schema: SCHEMA,
+            measurements,
+        }
+    }
 }
 
 /// The database.
@@ -265,11 +276,7 @@ impl Database {
 
     /// Everything as a JSON document for [`Database::import`].
     pub fn export(&self) -> Result<String, DatabaseError> {
-        let document = Export {
-            schema: SCHEMA,
-            measurements: self.all()?,
-        };
-        Ok(serde_json::to_string_pretty(&document)?)
+        Ok(serde_json::to_string_pretty(&Export::new(self.all()?))?)
     }
 
     /// Adds the measurements of an exported document, all or none; returns how many there were.

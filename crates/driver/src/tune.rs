@@ -4,6 +4,10 @@
 //! Building and measuring may happen on different machines: a [`Manifest`] and one cubin per
 //! candidate are all that the measuring side needs. A [`Suite`] is what comes back.
 
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 use warpwright_gpu::stats::Outcome;
 use warpwright_gpu::{Image, Measurements, Promise, Variant};
@@ -18,6 +22,8 @@ use crate::opt::{DEFAULT_MARGIN, KernelOutcome, KernelReport, Known};
 pub const MANIFEST_SCHEMA: &str = "warpwright.candidates/1";
 /// Version tag of the result file.
 pub const SUITE_SCHEMA: &str = "warpwright.suite/1";
+/// Version tag of a file of candidates.
+const JOB_SCHEMA: &str = "warpwright.job/1";
 /// Name of the manifest within a folder of candidates.
 pub const MANIFEST_FILE: &str = "manifest.json";
 /// The default build among the candidates.
@@ -107,6 +113,27 @@ pub fn manifest<'a>(
 }
 
 impl Manifest {
+    /// The candidates with code of their own dealt out, `size` beside the default build to each share.
+    pub fn shares(&self, size: u32) -> Vec<Manifest> {
+        let is_default = |index: usize| self.report.candidates[index].name() == BASELINE;
+        let others: Vec<usize> = (0..self.files.len())
+            .filter(|&index| self.files[index].is_some() && !is_default(index))
+            .collect();
+        let share = |chunk: &[usize]| {
+            let mut share = self.clone();
+            for (index, file) in share.files.iter_mut().enumerate() {
+                if !is_default(index) && !chunk.contains(&index) {
+                    *file = None;
+                }
+            }
+            share
+        };
+        match others.is_empty() {
+            true => vec![self.clone()],
+            false => others.chunks(size.max(1) as usize).map(share).collect(),
+        }
+    }
+
     /// The variants to measure: every candidate with code of its own, the default first.
     /// `path` maps a file of the folder to where it is.
     pub fn variants(&self, path: impl Fn(&str) -> std::path::PathBuf) -> Vec<Variant> {
@@ -124,6 +151,62 @@ impl Manifest {
                 Some(variant)
             })
             .collect()
+    }
+}
+
+/// A manifest and its cubins in one document: a job that any machine with the GPU can measure.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Packed {
+    schema: String,
+    manifest: Manifest,
+    /// Contents of [`Manifest::files`], in base64.
+    cubins: BTreeMap<String, String>,
+}
+
+/// A file of candidates cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PackedError {
+    /// Written by another version.
+    #[error("schema `{0}`, wanted `{JOB_SCHEMA}`")]
+    Schema(String),
+    /// A candidate's machine code is not in it, or not in base64.
+    #[error("the machine code of `{0}` is missing or damaged")]
+    Cubin(String),
+}
+
+impl Packed {
+    /// Packs a manifest with what `read` gives for its files.
+    pub fn new<E>(
+        manifest: Manifest,
+        read: impl Fn(&str) -> Result<Vec<u8>, E>,
+    ) -> Result<Self, E> {
+        let cubins = manifest
+            .files
+            .iter()
+            .flatten()
+            .map(|file| Ok((file.clone(), BASE64.encode(read(file)?))))
+            .collect::<Result<_, E>>()?;
+        Ok(Packed {
+            schema: JOB_SCHEMA.into(),
+            manifest,
+            cubins,
+        })
+    }
+
+    /// The manifest, and name and bytes of its files.
+    pub fn open(self) -> Result<(Manifest, Vec<(String, Vec<u8>)>), PackedError> {
+        if self.schema != JOB_SCHEMA {
+            return Err(PackedError::Schema(self.schema));
+        }
+        let bytes = |file: &String| {
+            let text = self.cubins.get(file)?;
+            Some((file.clone(), BASE64.decode(text).ok()?))
+        };
+        let files = self.manifest.files.iter().flatten();
+        let files = files
+            .map(|file| bytes(file).ok_or_else(|| PackedError::Cubin(file.clone())))
+            .collect::<Result<_, _>>()?;
+        Ok((self.manifest, files))
     }
 }
 

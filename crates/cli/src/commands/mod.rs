@@ -5,6 +5,7 @@ mod cuda;
 pub mod estimate;
 pub mod explain;
 pub mod inplace;
+pub mod measure;
 pub mod nvcc;
 pub mod occupancy;
 pub mod opt;

@@ -1,40 +1,32 @@
 //! `warpwright tune`: build the candidates, measure them on the local GPU, keep the fastest.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use warpwright_driver::database::{Database, Key, hash, kernel_hash};
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request, known};
 use warpwright_driver::tune::{
-    BASELINE, KernelResult, MANIFEST_FILE, MANIFEST_SCHEMA, Manifest, SUITE_SCHEMA, Suite, entries,
-    manifest, merge, recall,
+    KernelResult, MANIFEST_FILE, MANIFEST_SCHEMA, Manifest, Packed, SUITE_SCHEMA, Suite, manifest,
+    merge, recall,
 };
 use warpwright_driver::{KernelReport, Peers, Proofs};
-use warpwright_gpu::{
-    Budget, Fault, FaultKind, Measurements, Process, Progress, State, WorkerCommand, devices,
-    fleet::measure_split, measure, prepare,
-};
-use warpwright_launch::LaunchFile;
+use warpwright_gpu::{Fault, FaultKind, devices};
 use warpwright_pass::Scope;
 use warpwright_toolkit::{BuildCache, cache_dir};
 
+use super::measure::{measure_all, measure_one};
 use super::opt::{explore_all, ptxas_version, workshop};
 use super::pass::verified;
 use super::print_json;
 use crate::args::{Cli, SweptPeers, TuneArgs};
 use crate::failure::Failure;
-use crate::input::{Input, contents, make_folder, text as read, write_atomically, write_into};
-use crate::progress;
+use crate::input::{
+    Input, contents, file_name, make_folder, text as read, write_atomically, write_into,
+};
 use crate::session;
 use crate::table::Table;
 
 /// How many times `opt`'s work goes into candidates that will be measured.
 const BUDGET_OF_TUNE: f64 = 15.0;
-
-/// Where a measuring session can be resumed from, within the folder of candidates.
-const STATE_FILE: &str = "state.json";
 
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Self {
@@ -60,13 +52,8 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             .map_err(|e| Failure::input(e.to_string()))?;
         return write_atomically(path, json.as_bytes());
     }
-    if let Some(path) = &args.import {
-        let json = read(path)?;
-        let count = database()?
-            .import(&json)
-            .map_err(|e| Failure::input(format!("{}: {e}", path.display())))?;
-        eprintln!("{count} measurements imported");
-        return Ok(());
+    if !args.import.is_empty() {
+        return import(&args.import);
     }
     if let Some(root) = &args.measure_only {
         return measure_only(args, root);
@@ -88,6 +75,9 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
         eprintln!("candidates are in {}", folder.display());
         return Ok(());
     }
+    if let Some(folder) = &args.jobs {
+        return pack(cli, args, &input, folder);
+    }
     let Some(output) = &args.output else {
         return Err(Failure::Usage("-o OUT is wanted".into()));
     };
@@ -99,7 +89,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             eprintln!("every candidate was measured before; --fresh measures again");
             report
         }
-        None => chosen_report(&measure_one(args, &folder)?),
+        None => chosen_report(&measure_one(&folder, &args.session())?),
     };
     let chosen = report.candidates[report.chosen].name();
     let cubin = std::fs::read(folder.join(format!("{chosen}.cubin")))
@@ -112,6 +102,36 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     }
     super::opt::print_kernel(&report);
     println!("wrote {} ({chosen})", output.display());
+    Ok(())
+}
+
+/// Adds what `--export` and `measure` wrote to the database; a file that does not fit adds nothing.
+fn import(files: &[PathBuf]) -> Result<(), Failure> {
+    let mut database = database()?;
+    let mut count = 0;
+    for path in files {
+        count += database
+            .import(&read(path)?)
+            .map_err(|e| Failure::input(format!("{}: {e}", path.display())))?;
+    }
+    eprintln!("{count} measurements imported");
+    Ok(())
+}
+
+/// Builds the candidates and deals them out to files that `measure` takes, one after the other.
+fn pack(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(), Failure> {
+    make_folder(folder)?;
+    let built = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
+    build(cli, args, input, built.path())?;
+    let manifest = load_manifest(built.path())?;
+    let name = file_name(&manifest.report.name);
+    for (index, share) in manifest.shares(args.per_job).into_iter().enumerate() {
+        let job = Packed::new(share, |file| contents(&built.path().join(file)))?;
+        let text = serde_json::to_string(&job).map_err(|e| Failure::Internal(e.to_string()))?;
+        let path = folder.join(format!("{name}-{index:03}.job"));
+        write_atomically(&path, text.as_bytes())?;
+        println!("{}", path.display());
+    }
     Ok(())
 }
 
@@ -219,7 +239,7 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
         let launch = (launch_text.as_str(), launch.size.as_str());
         let (manifest, files) = manifest(
             outcome,
-            &file_name(Path::new(&input.name)),
+            &last_part(Path::new(&input.name)),
             &gpu.to_string(),
             &ptxas,
             content,
@@ -246,7 +266,7 @@ fn wanted_peers(args: &TuneArgs) -> Peers {
 }
 
 /// The name without its folder: result files travel.
-fn file_name(file: &Path) -> String {
+fn last_part(file: &Path) -> String {
     file.file_name()
         .map(|n| n.to_string_lossy().into_owned())
         .unwrap_or_default()
@@ -261,20 +281,19 @@ fn local_gpu() -> Option<warpwright_target::Gpu> {
 
 /// Measures every folder of candidates below `root` and writes one result file.
 fn measure_only(args: &TuneArgs, root: &Path) -> Result<(), Failure> {
-    devices()?;
     let mut results = Vec::new();
     let mut failures = Vec::new();
     let mut ptxas = String::new();
-    for folder in candidate_folders(root)? {
-        let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
-        eprintln!("measuring {}", folder.display());
-        match measure_one(args, &folder) {
+    let folders = candidate_folders(root)?;
+    for (folder, outcome) in folders.iter().zip(measure_all(&folders, &args.session())?) {
+        match outcome {
             Ok(result) => {
-                ptxas = load_manifest(&folder)?.ptxas;
+                ptxas = load_manifest(folder)?.ptxas;
                 results.push(result);
             }
             Err(failure) => {
-                eprintln!("  {failure:?}");
+                let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
+                eprintln!("{}: {failure:?}", folder.display());
                 failures.push((name.unwrap_or_default(), format!("{failure:?}")));
             }
         }
@@ -318,7 +337,7 @@ fn candidate_folders(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(folders)
 }
 
-fn load_manifest(folder: &Path) -> Result<Manifest, Failure> {
+pub fn load_manifest(folder: &Path) -> Result<Manifest, Failure> {
     let path = folder.join(MANIFEST_FILE);
     let bad = |e: String| Failure::input(format!("`{}`: {e}", path.display()));
     let manifest: Manifest = serde_json::from_str(&read(&path)?).map_err(|e| bad(e.to_string()))?;
@@ -329,126 +348,6 @@ fn load_manifest(folder: &Path) -> Result<Manifest, Failure> {
         )));
     }
     Ok(manifest)
-}
-
-/// Measures the candidates of one folder; what the database knows already is not measured again.
-fn measure_one(args: &TuneArgs, folder: &Path) -> Result<KernelResult, Failure> {
-    let manifest = load_manifest(folder)?;
-    let file = LaunchFile::parse(&manifest.launch, &manifest.input)
-        .map_err(|e| Failure::input(e.to_string()))?;
-    let launch = file
-        .resolve(&manifest.size, &[])
-        .map_err(|e| Failure::input(e.to_string()))?;
-    let scratch = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
-    let files = |name: &str| Err(format!("`{name}`: files are not carried along"));
-    let job = prepare(&launch, scratch.path(), &files)?;
-    let variants = manifest.variants(|name| folder.join(name));
-    let budget = Budget {
-        seconds: args.budget,
-        exhaustive: args.exhaustive,
-        ..Budget::default()
-    };
-    let resume = if args.fresh { None } else { load_state(folder) };
-    let stop = interrupt_flag();
-    let bar = progress::bar(None, &manifest.report.name);
-    let step = |news: &Progress<'_>| {
-        follow(news, &bar, folder);
-        match stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
-    };
-    let mut backends = devices()?
-        .iter()
-        .map(|device| Ok(Process::new(WorkerCommand::this_program(device.ordinal)?)))
-        .collect::<Result<Vec<_>, Fault>>()?;
-    let measurements = match &mut backends[..] {
-        // Only a session on one device can be resumed.
-        [backend] => measure(
-            backend,
-            &job,
-            &variants,
-            BASELINE,
-            &budget,
-            resume,
-            &mut |n| step(n),
-        )?,
-        _ => measure_split(backends, &job, &variants, BASELINE, &budget, &|_, n| {
-            step(n)
-        })?,
-    };
-    bar.finish_and_clear();
-    if !measurements.interrupted {
-        let _ = std::fs::remove_file(folder.join(STATE_FILE));
-    }
-    remember(&manifest, &launch.size, &measurements);
-    if measurements.interrupted {
-        eprintln!("interrupted; the same command goes on from here");
-    }
-    Ok(KernelResult {
-        input: manifest.input,
-        report: manifest.report,
-        measurements,
-    })
-}
-
-fn load_state(folder: &Path) -> Option<State> {
-    serde_json::from_str(&std::fs::read_to_string(folder.join(STATE_FILE)).ok()?).ok()
-}
-
-/// Shows news and stores checkpoints. A checkpoint that cannot be written costs only the resuming.
-fn follow(news: &Progress<'_>, bar: &indicatif::ProgressBar, folder: &Path) {
-    match news {
-        Progress::Checked { id, done, of, .. } => {
-            bar.set_message(format!("checked {id} ({done} of {of})"));
-        }
-        Progress::Timed {
-            alive,
-            best,
-            ratio,
-            spent,
-            budget,
-        } => bar.set_message(format!(
-            "{alive} left, best so far {best} at {ratio:.3} ({spent:.0} of {budget:.0} s)"
-        )),
-        Progress::Excluded { id, verdict } => bar.println(format!("{id} is out: {verdict}")),
-        Progress::Checkpoint(state) => {
-            if let Ok(text) = serde_json::to_string(state) {
-                let _ = write_atomically(&folder.join(STATE_FILE), text.as_bytes());
-            }
-        }
-    }
-}
-
-/// Becomes true at the first Ctrl-C; the second one ends the program.
-fn interrupt_flag() -> Arc<AtomicBool> {
-    static FLAG: std::sync::OnceLock<Arc<AtomicBool>> = std::sync::OnceLock::new();
-    FLAG.get_or_init(|| {
-        let flag = Arc::new(AtomicBool::new(false));
-        let seen = flag.clone();
-        // Without a handler Ctrl-C simply ends the program, which is fine too.
-        let _ = ctrlc::set_handler(move || {
-            if seen.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
-            }
-        });
-        flag
-    })
-    .clone()
-}
-
-/// Stores what was measured; measuring goes on without a database too.
-fn remember(manifest: &Manifest, size: &str, found: &Measurements) {
-    let launch_hash = hash(&[manifest.launch.as_bytes(), size.as_bytes()]);
-    let stored = database().and_then(|db| {
-        entries(manifest, &launch_hash, found)
-            .iter()
-            .try_for_each(|entry| db.put(entry))
-            .map_err(|e| Failure::input(e.to_string()))
-    });
-    if let Err(failure) = stored {
-        eprintln!("warning: the measurements were not stored: {failure:?}");
-    }
 }
 
 /// The report with the measurements in it and the choice that follows from them.

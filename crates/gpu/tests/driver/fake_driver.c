@@ -6,7 +6,7 @@
  * freeing memory never returns, as with the real driver.
  *
  * FAKE_DRIVER_INIT=N makes cuInit fail with N; FAKE_DRIVER_VERSION=N is what cuDriverGetVersion
- * says.
+ * says; FAKE_DRIVER_DEVICES=N is how many devices there are.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -45,8 +45,14 @@ unsigned cuDriverGetVersion(int *version) {
 unsigned cuGetErrorName(unsigned code, const char **text) { *text = "NAME"; return 0; }
 unsigned cuGetErrorString(unsigned code, const char **text) { *text = "words"; return 0; }
 
-unsigned cuDeviceGetCount(int *count) { *count = 1; return 0; }
-unsigned cuDeviceGet(int *device, int ordinal) { *device = 0; return ordinal ? INVALID_DEVICE : 0; }
+unsigned cuDeviceGetCount(int *count) {
+    *count = from_environment("FAKE_DRIVER_DEVICES", 1);
+    return 0;
+}
+unsigned cuDeviceGet(int *device, int ordinal) {
+    *device = 0;
+    return ordinal < (int)from_environment("FAKE_DRIVER_DEVICES", 1) ? 0 : INVALID_DEVICE;
+}
 unsigned cuDeviceGetName(char *text, int size, int device) {
     snprintf(text, size, "Fake GPU");
     return 0;

@@ -1,0 +1,245 @@
+//! `warpwright measure`: a file of candidates in, a file of measurements out; and the sessions of `tune`.
+//!
+//! A job needs neither toolkit nor network nor a shared folder, so that whatever spreads work over hosts (an
+//! array of Slurm, `scripts/spread.py` with Dask) runs it as it is. What comes out goes into a database by
+//! `tune --import`.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use warpwright_driver::database::{Export, hash};
+use warpwright_driver::tune::{BASELINE, KernelResult, MANIFEST_FILE, Manifest, Packed, entries};
+use warpwright_gpu::{
+    Budget, DeviceInfo, Fault, Process, Progress, State, WorkerCommand, devices,
+    fleet::{measure_split, spread},
+    measure, prepare,
+};
+use warpwright_launch::LaunchFile;
+
+use super::tune::{database, load_manifest};
+use crate::args::MeasureArgs;
+use crate::failure::Failure;
+use crate::input::{file_name, text, write_atomically, write_into};
+use crate::progress;
+
+/// Where a measuring session can be resumed from, within the folder of candidates.
+const STATE_FILE: &str = "state.json";
+
+/// How a session measures.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionArgs {
+    /// Seconds a kernel.
+    pub budget: f64,
+    /// Nobody is dropped on the way.
+    pub exhaustive: bool,
+    /// Nothing is resumed.
+    pub fresh: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &MeasureArgs) -> Result<(), Failure> {
+    let bad = |e: String| Failure::input(format!("`{}`: {e}", args.job.display()));
+    let packed: Packed = serde_json::from_str(&text(&args.job)?).map_err(|e| bad(e.to_string()))?;
+    let (manifest, files) = packed.open().map_err(|e| bad(e.to_string()))?;
+    let folder = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
+    for (name, bytes) in &files {
+        if file_name(name) != *name {
+            return Err(bad(format!("`{name}` is no name of a file")));
+        }
+        write_into(folder.path(), name, bytes)?;
+    }
+    let manifest_text = serde_json::to_string(&manifest).map_err(|e| bad(e.to_string()))?;
+    write_into(folder.path(), MANIFEST_FILE, manifest_text.as_bytes())?;
+    let session = SessionArgs {
+        budget: args.budget,
+        exhaustive: true,
+        fresh: true,
+    };
+    let mut devices = devices()?.into_iter();
+    let device = devices
+        .nth(args.device as usize)
+        .ok_or_else(|| Failure::input(format!("there is no device {}", args.device)))?;
+    let result = measure_folder(folder.path(), &session, On::One(&mut worker(&device)?))?;
+    let export = Export::new(entries(
+        &manifest,
+        &launch_hash(&manifest, &manifest.size),
+        &result.measurements,
+    ));
+    let document = serde_json::to_string(&export).map_err(|e| bad(e.to_string()))?;
+    write_atomically(&args.output, document.as_bytes())
+}
+
+/// Measures the candidates of folders: several folders side by side, one to a device; one folder's candidates on
+/// all devices. In the order of the folders.
+pub fn measure_all(
+    folders: &[PathBuf],
+    session: &SessionArgs,
+) -> Result<Vec<Result<KernelResult, Failure>>, Failure> {
+    let devices = devices()?;
+    if folders.len() < 2 || devices.len() < 2 {
+        return Ok(folders
+            .iter()
+            .map(|folder| {
+                eprintln!("measuring {}", folder.display());
+                measure_one(folder, session)
+            })
+            .collect());
+    }
+    let workers = devices.iter().map(worker).collect::<Result<Vec<_>, _>>()?;
+    Ok(spread(workers, folders.to_vec(), |worker, folder| {
+        eprintln!("measuring {}", folder.display());
+        measure_folder(&folder, session, On::One(worker))
+    }))
+}
+
+/// Measures the candidates of one folder on all devices.
+pub fn measure_one(folder: &Path, session: &SessionArgs) -> Result<KernelResult, Failure> {
+    let mut workers = devices()?
+        .iter()
+        .map(worker)
+        .collect::<Result<Vec<_>, _>>()?;
+    match &mut workers[..] {
+        [worker] => measure_folder(folder, session, On::One(worker)),
+        _ => measure_folder(folder, session, On::All(workers)),
+    }
+}
+
+fn worker(device: &DeviceInfo) -> Result<Process, Fault> {
+    Ok(Process::new(WorkerCommand::this_program(device.ordinal)?))
+}
+
+/// Where candidates are measured.
+enum On<'a> {
+    One(&'a mut Process),
+    All(Vec<Process>),
+}
+
+fn measure_folder(folder: &Path, session: &SessionArgs, on: On) -> Result<KernelResult, Failure> {
+    let manifest = load_manifest(folder)?;
+    let file = LaunchFile::parse(&manifest.launch, &manifest.input)
+        .map_err(|e| Failure::input(e.to_string()))?;
+    let launch = file
+        .resolve(&manifest.size, &[])
+        .map_err(|e| Failure::input(e.to_string()))?;
+    let scratch = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
+    let files = |name: &str| Err(format!("`{name}`: files are not carried along"));
+    let job = prepare(&launch, scratch.path(), &files)?;
+    let variants = manifest.variants(|name| folder.join(name));
+    let budget = Budget {
+        seconds: session.budget,
+        exhaustive: session.exhaustive,
+        ..Budget::default()
+    };
+    let stop = interrupt_flag();
+    let bar = progress::bar(None, &manifest.report.name);
+    let step = |news: &Progress<'_>| {
+        follow(news, &bar, folder);
+        match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
+    let measurements = match on {
+        // Only a session on one device can be resumed.
+        On::One(backend) => {
+            let resume = if session.fresh {
+                None
+            } else {
+                load_state(folder)
+            };
+            measure(
+                backend,
+                &job,
+                &variants,
+                BASELINE,
+                &budget,
+                resume,
+                &mut |n| step(n),
+            )?
+        }
+        On::All(backends) => {
+            measure_split(backends, &job, &variants, BASELINE, &budget, &|_, n| {
+                step(n)
+            })?
+        }
+    };
+    bar.finish_and_clear();
+    if !measurements.interrupted {
+        let _ = std::fs::remove_file(folder.join(STATE_FILE));
+    }
+    // Measuring goes on without a database too.
+    let found = entries(
+        &manifest,
+        &launch_hash(&manifest, &launch.size),
+        &measurements,
+    );
+    let stored = database().and_then(|db| {
+        found
+            .iter()
+            .try_for_each(|entry| db.put(entry))
+            .map_err(|e| Failure::input(e.to_string()))
+    });
+    if let Err(failure) = stored {
+        eprintln!("warning: the measurements were not stored: {failure:?}");
+    }
+    if measurements.interrupted {
+        eprintln!("interrupted; the same command goes on from here");
+    }
+    Ok(KernelResult {
+        input: manifest.input,
+        report: manifest.report,
+        measurements,
+    })
+}
+
+/// What the database knows a launch by.
+fn launch_hash(manifest: &Manifest, size: &str) -> String {
+    hash(&[manifest.launch.as_bytes(), size.as_bytes()])
+}
+
+fn load_state(folder: &Path) -> Option<State> {
+    serde_json::from_str(&std::fs::read_to_string(folder.join(STATE_FILE)).ok()?).ok()
+}
+
+/// Shows news and stores checkpoints. A checkpoint that cannot be written costs only the resuming.
+fn follow(news: &Progress<'_>, bar: &indicatif::ProgressBar, folder: &Path) {
+    match news {
+        Progress::Checked { id, done, of, .. } => {
+            bar.set_message(format!("checked {id} ({done} of {of})"));
+        }
+        Progress::Timed {
+            alive,
+            best,
+            ratio,
+            spent,
+            budget,
+        } => bar.set_message(format!(
+            "{alive} left, best so far {best} at {ratio:.3} ({spent:.0} of {budget:.0} s)"
+        )),
+        Progress::Excluded { id, verdict } => bar.println(format!("{id} is out: {verdict}")),
+        Progress::Checkpoint(state) => {
+            if let Ok(text) = serde_json::to_string(state) {
+                let _ = write_atomically(&folder.join(STATE_FILE), text.as_bytes());
+            }
+        }
+    }
+}
+
+/// Becomes true at the first Ctrl-C; the second one ends the program.
+fn interrupt_flag() -> Arc<AtomicBool> {
+    static FLAG: std::sync::OnceLock<Arc<AtomicBool>> = std::sync::OnceLock::new();
+    FLAG.get_or_init(|| {
+        let flag = Arc::new(AtomicBool::new(false));
+        let seen = flag.clone();
+        // Without a handler Ctrl-C simply ends the program, which is fine too.
+        let _ = ctrlc::set_handler(move || {
+            if seen.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        flag
+    })
+    .clone()
+}

@@ -1,0 +1,261 @@
+//! Candidates as files: built here, measured elsewhere, brought together in the database; by Dask, too, with a
+//! worker that is lost on the way. The device is a driver that computes on the host
+//! (`crates/gpu/tests/driver/fake_driver.c`).
+
+#![cfg(unix)]
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use warpwright_toolkit::testing::require_toolkit;
+
+struct Bench {
+    folder: tempfile::TempDir,
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn data() -> PathBuf {
+    repository().join("crates/gpu/tests/data")
+}
+
+impl Bench {
+    /// A folder with the driver; its cache is empty.
+    fn new() -> Bench {
+        let bench = Bench {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+        };
+        let driver = bench.path("driver");
+        std::fs::create_dir(&driver).expect("a folder");
+        let status = Command::new("cc")
+            .args(["-shared", "-fPIC", "-w", "-o"])
+            .arg(driver.join("libcuda.so.1"))
+            .arg(repository().join("crates/gpu/tests/driver/fake_driver.c"))
+            .status()
+            .expect("cc");
+        assert!(status.success());
+        std::fs::copy(driver.join("libcuda.so.1"), driver.join("libcuda.so")).expect("copied");
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, program: impl AsRef<std::ffi::OsStr>, words: &[&str]) -> Output {
+        Command::new(program)
+            .args(words)
+            .current_dir(self.folder.path())
+            .env("LD_LIBRARY_PATH", self.path("driver"))
+            .env("WARPWRIGHT_CACHE", self.path("cache"))
+            .env("FAKE_DRIVER_DEVICES", "2")
+            .env("WARPWRIGHT_TOOL", env!("CARGO_BIN_EXE_warpwright"))
+            .output()
+            .expect("starts")
+    }
+
+    fn warpwright(&self, words: &[&str]) -> Output {
+        self.run(env!("CARGO_BIN_EXE_warpwright"), words)
+    }
+
+    /// Builds candidates of `default.ptx`.
+    fn build(&self, how: &[&str]) {
+        let (ptx, launch) = (data().join("default.ptx"), data().join("selftest.toml"));
+        // The toolkit is found through the user's cache, not through this test's.
+        let built = Command::new(env!("CARGO_BIN_EXE_warpwright"))
+            .args([
+                "tune",
+                text(&ptx),
+                "--launch",
+                text(&launch),
+                "--size",
+                "small",
+            ])
+            .args(["--gpu", "sm_90", "--peers", "usual"])
+            .args(how)
+            .current_dir(self.folder.path())
+            .output()
+            .expect("starts");
+        assert!(built.status.success(), "{}", said(&built));
+    }
+
+    /// Files of candidates, one candidate in each. The driver reads no machine code: the default becomes a
+    /// kernel of 100 µs to it, every other one of 60 µs.
+    fn jobs(&self) -> Vec<PathBuf> {
+        self.build(&["--jobs", "jobs", "--per-job", "1"]);
+        let mut jobs: Vec<PathBuf> = std::fs::read_dir(self.path("jobs"))
+            .expect("jobs")
+            .map(|entry| entry.expect("entry").path())
+            .collect();
+        jobs.sort();
+        for job in &jobs {
+            let mut document = json(job);
+            let cubins = document["cubins"].as_object_mut().expect("cubins");
+            assert!(cubins.contains_key("default.cubin"));
+            for (name, bytes) in cubins {
+                *bytes = match name.as_str() {
+                    "default.cubin" => base64_of(&data().join("default.ptx")),
+                    _ => base64_of(&data().join("fast.ptx")),
+                };
+            }
+            std::fs::write(job, document.to_string()).expect("written");
+        }
+        jobs
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
+}
+
+fn base64_of(path: &Path) -> Value {
+    let output = Command::new("base64").arg("-w0").arg(path).output();
+    String::from_utf8(output.expect("base64").stdout)
+        .expect("ASCII")
+        .into()
+}
+
+#[test]
+fn a_job_is_measured_and_its_result_imported() {
+    let Some(_) = require_toolkit("a_job_is_measured_and_its_result_imported") else {
+        return;
+    };
+    let bench = Bench::new();
+    let jobs = bench.jobs();
+    assert!(jobs.len() >= 2, "{jobs:?}");
+    let measured =
+        bench.warpwright(&["measure", text(&jobs[0]), "-o", "r.json", "--budget", "0.2"]);
+    assert!(measured.status.success(), "{}", said(&measured));
+    let result = json(&bench.path("r.json"));
+    let found = result["measurements"].as_array().expect("measurements");
+    assert_eq!(found.len(), 2);
+    assert!(found.iter().all(|m| m["key"]["gpu"] == "Fake GPU"));
+    let ratio = found[1]["measured"]["relative_time"]
+        .as_f64()
+        .expect("a ratio");
+    assert!((0.5..0.7).contains(&ratio), "{ratio}");
+    // Another user's database.
+    std::fs::remove_dir_all(bench.path("cache")).expect("removed");
+    let imported = bench.warpwright(&["tune", "--import", "r.json"]);
+    assert!(
+        said(&imported).contains("2 measurements imported"),
+        "{}",
+        said(&imported)
+    );
+}
+
+#[test]
+fn several_kernels_are_measured_on_two_devices() {
+    let Some(_) = require_toolkit("several_kernels_are_measured_on_two_devices") else {
+        return;
+    };
+    let bench = Bench::new();
+    for folder in ["all/a", "all/b", "all/c"] {
+        bench.build(&["--build-only", folder]);
+        for entry in std::fs::read_dir(bench.path(folder)).expect("candidates") {
+            let path = entry.expect("entry").path();
+            let stands_for = match path.file_name().and_then(|name| name.to_str()) {
+                Some("manifest.json") => continue,
+                Some("default.cubin") => "default.ptx",
+                _ => "fast.ptx",
+            };
+            std::fs::copy(data().join(stands_for), path).expect("copied");
+        }
+    }
+    let words = [
+        "tune",
+        "--measure-only",
+        "all",
+        "--budget",
+        "0.2",
+        "-o",
+        "r.json",
+    ];
+    let output = bench.warpwright(&words);
+    assert!(output.status.success(), "{}", said(&output));
+    let kernels = json(&bench.path("r.json"));
+    let kernels = kernels["kernels"].as_array().expect("kernels");
+    let device = |k: &Value| k["measurements"]["environment"]["device"]["ordinal"].as_u64();
+    let mut devices: Vec<_> = kernels.iter().filter_map(device).collect();
+    devices.sort_unstable();
+    devices.dedup();
+    assert_eq!((kernels.len(), devices), (3, vec![0, 1]));
+    for kernel in kernels {
+        let variants = kernel["measurements"]["variants"].as_array();
+        let ratios = variants
+            .expect("variants")
+            .iter()
+            .filter(|v| v["id"] != "default");
+        let ratios: Vec<_> = ratios
+            .filter_map(|v| v["ratio"]["median"].as_f64())
+            .collect();
+        assert!(!ratios.is_empty());
+        assert!(ratios.iter().all(|r| (0.5..0.7).contains(r)), "{ratios:?}");
+    }
+}
+
+#[test]
+fn a_job_that_cannot_be_used_is_refused() {
+    let bench = Bench::new();
+    let refused = |job: &str, why: &str| {
+        std::fs::write(bench.path("a.job"), job).expect("written");
+        let output = bench.warpwright(&["measure", "a.job", "-o", "r.json"]);
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(said(&output).contains(why), "{}", said(&output));
+        assert!(!bench.path("r.json").exists());
+    };
+    refused("{", "EOF");
+    refused("{\"schema\": \"warpwright.job/1\"}", "manifest");
+}
+
+/// Two workers; the first `measure` of all kills the worker that runs it. Every job is measured all the same.
+#[test]
+fn dask_spreads_jobs_and_outlives_a_lost_worker() {
+    let Some(python) = std::env::var_os("WARPWRIGHT_PYTHON") else {
+        println!("SKIPPED dask_spreads_jobs: WARPWRIGHT_PYTHON names no Python with `distributed`");
+        return;
+    };
+    let Some(_) = require_toolkit("dask_spreads_jobs_and_outlives_a_lost_worker") else {
+        return;
+    };
+    let bench = Bench::new();
+    let jobs = bench.jobs();
+    let wrapper =
+        "#!/bin/sh\nmkdir killed 2>/dev/null && kill -9 $PPID\nexec \"$WARPWRIGHT_TOOL\" \"$@\"\n";
+    let tool = bench.path("tool.sh");
+    std::fs::write(
+        &tool,
+        wrapper.replace("killed", text(&bench.path("killed"))),
+    )
+    .expect("written");
+    std::fs::set_permissions(&tool, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let script = repository().join("scripts/spread.py");
+    let mut words = vec![text(&script), "out"];
+    words.extend(jobs.iter().map(|job| text(job)));
+    words.extend(["--workers", "2", "--budget", "0.2", "--tool", text(&tool)]);
+    let output = bench.run(&python, &words);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(bench.path("killed").is_dir(), "no worker was lost");
+    let results: Vec<PathBuf> = std::fs::read_dir(bench.path("out"))
+        .expect("results")
+        .map(|entry| entry.expect("entry").path())
+        .collect();
+    assert_eq!(results.len(), jobs.len());
+    let mut words = vec!["tune", "--import"];
+    words.extend(results.iter().map(|path| text(path)));
+    let imported = bench.warpwright(&words);
+    let count = format!("{} measurements imported", 2 * jobs.len());
+    assert!(said(&imported).contains(&count), "{}", said(&imported));
+}
