@@ -33,6 +33,7 @@ BUILDS = {
     "graphs": ["-cudart", "shared"],
     "streams": ["--default-stream", "per-thread", "-maxrregcount=24"],
     "empty": [],
+    "launch": ["-ldl"],
 }
 SCRIPTS = ["train", "autotune", "arrays", "waves"]
 
@@ -210,7 +211,7 @@ class Program:
         done = told(name, "with", sh([str(WARPWRIGHT), "with", "--", *self.words], env={**self.env, "WARPWRIGHT_LOG": str(log)}))
         result["with"] = {**self.entry(done), "replaced": read(log).count(" is replaced: "), "log": read(log).splitlines()[:12]}
         before, after = [], []
-        for turn in range(3 if name in BUILDS else 1):
+        for turn in range(7 if name in BUILDS else 2):
             for mode, times in (("trace", before), ("trace+with", after)):
                 folder = self.folder / f"turn-{turn}-{mode}"
                 told(name, mode, run(self.words, self.env, mode, folder))
@@ -291,6 +292,60 @@ def faults():
     return found
 
 
+def miscompiled():
+    """A compiler that breaks one candidate: `tune` must name it, start the program again, and end well."""
+    folder, home = WORK / "of-fields", Path(shutil.which("nvcc")).resolve().parent
+    toolkit, mark = WORK / "toolkit", WORK / "broken"
+    (toolkit / "bin").mkdir(parents=True)
+    for entry in home.iterdir():
+        if entry.name != "ptxas":
+            (toolkit / "bin" / entry.name).symlink_to(entry)
+    for entry in home.parent.iterdir():
+        if entry.name != "bin":
+            (toolkit / entry.name).symlink_to(entry)
+    wrapper = toolkit / "bin" / "ptxas"
+    wrapper.write_text(f"""#!/bin/sh
+for word; do case $word in *.ptx) input=$word ;; esac; done
+if [ -n "$input" ] && grep -q '\\.maxnreg' "$input" && mkdir {mark} 2>/dev/null; then
+    sed -i '/\\.entry/,/^{{/ s/^{{/{{ trap;/' "$input"
+fi
+exec {home}/ptxas "$@"
+""")
+    wrapper.chmod(0o755)
+    env, words = environment("fields", folder), command("fields")
+    env |= {"WARPWRIGHT_DB": str(WORK / "broken-db"), "WARPWRIGHT_CACHE": str(WORK / "broken-cache")}
+    plain = sh(words, env=env)
+    tune = [str(WARPWRIGHT), "tune", "--toolkit", str(toolkit), "--report-to", str(WORK / "broken.json")]
+    done = sh([*tune, "--", *words], env=env, limit=90)
+    named = [line for line in done["err"].splitlines() if "took the program down" in line]
+    ok = done["code"] == 0 and done["out"] == plain["out"] and len(named) == 1 and mark.exists()
+    return {"ok": ok, "code": done["code"], "said": named, "err": "" if ok else done["err"][-1500:]}
+
+
+def alongside():
+    """Other tools that stand in front of the driver: the program's output and the replacing must stay."""
+    folder, found = WORK / "of-fields", {}
+    env, words = environment("fields", folder), command("fields")
+    plain = sh(words, env=env)["out"].splitlines()
+    tools = {
+        "ncu": ["ncu", "--clock-control", "none", "--launch-count", "4", "--metrics", "gpu__time_duration.sum"],
+        "compute-sanitizer": ["compute-sanitizer", "--tool", "memcheck"],
+        "nsys": ["nsys", "profile", "-o", str(WORK / "nsys-report")],
+    }
+    for name, before in tools.items():
+        if not shutil.which(before[0]):
+            found[name] = {"skipped": "not on this machine"}
+            continue
+        log = WORK / f"{name}.log"
+        more = {"LD_PRELOAD": str(LIBRARY), "WARPWRIGHT": "with", "WARPWRIGHT_DB": str(folder / "itself"), "WARPWRIGHT_LOG": str(log)}
+        done = sh([*before, "env", *[f"{k}={v}" for k, v in more.items()], *words], env=env, limit=90)
+        lost = [line for line in plain if line not in done["out"].splitlines()]
+        found[name] = {"ok": done["code"] == 0 and not lost, "code": done["code"], "replaced": read(log).count(" is replaced: "), "log": read(log).splitlines()[:3]}
+        if not found[name]["ok"]:
+            found[name] |= {"lost": lost[:5], "out": done["out"][-800:], "err": done["err"][-800:]}
+    return found
+
+
 def hog():
     """A program that leaves no room for a copy of its memory."""
     folder, found = WORK / "hog", {}
@@ -337,7 +392,16 @@ def overhead():
             match = re.search(r"ns ([0-9.]+) least ([0-9.]+)", run["err"])
             if match:
                 ns[mode].append(float(match[1]))
-    return {mode: {"median_ns": statistics.median(v), "all": v} for mode, v in ns.items() if v}
+    found = {mode: {"median_ns": statistics.median(v), "all": v} for mode, v in ns.items() if v}
+    # The same function through the library and past it, in turns within one process on one core.
+    pinned = ["taskset", "-c", "2"] if shutil.which("taskset") and (os.cpu_count() or 1) > 2 else []
+    for mode, more in modes.items():
+        run = sh([*pinned, *command("launch")], env={**env, **more})
+        match = re.search(r"wrapped (\d) own_ns (\S+) by_name_ns (\S+) more_ns (\S+) from (\S+) to (\S+)", run["err"])
+        if match:
+            names = ["own_ns", "by_name_ns", "more_ns", "more_from_ns", "more_to_ns"]
+            found[f"in turns: {mode}"] = {"wrapped": match[1] == "1", **dict(zip(names, map(float, match.groups()[1:])))}
+    return found
 
 
 def main():
@@ -375,7 +439,8 @@ def main():
         safely(p.name, p.second)
         save()
     if "fields" in programs:
-        for key, work in (("launch_overhead", overhead), ("faults", faults)):
+        works = (("launch_overhead", overhead), ("faults", faults), ("miscompiled_candidate", miscompiled), ("alongside", alongside))
+        for key, work in works:
             document[key] = safely(key, work)
             print(key, json.dumps(document[key])[:1500], flush=True)
             save()
