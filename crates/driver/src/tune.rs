@@ -163,6 +163,9 @@ pub struct Packed {
     cubins: BTreeMap<String, String>,
 }
 
+/// Names and contents.
+pub type Files = Vec<(String, Vec<u8>)>;
+
 /// A file of candidates cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PackedError {
@@ -194,7 +197,7 @@ impl Packed {
     }
 
     /// The manifest, and name and bytes of its files.
-    pub fn open(self) -> Result<(Manifest, Vec<(String, Vec<u8>)>), PackedError> {
+    pub fn open(self) -> Result<(Manifest, Files), PackedError> {
         if self.schema != JOB_SCHEMA {
             return Err(PackedError::Schema(self.schema));
         }
