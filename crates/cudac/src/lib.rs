@@ -21,6 +21,7 @@ pub mod macros;
 pub mod names;
 mod preprocessed;
 pub mod print;
+pub mod replace;
 #[cfg(test)]
 mod tests;
 mod types;

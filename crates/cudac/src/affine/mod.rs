@@ -131,6 +131,29 @@ impl Poly {
             .map(|(monomial, value)| (monomial.as_slice(), *value))
     }
 
+    /// It as C, the longest products first; `name` gives what a symbol is called, in parentheses if it is a sum.
+    pub fn text(&self, name: impl Fn(Symbol) -> String) -> String {
+        let mut terms: Vec<(&Monomial, i64)> = self.0.iter().map(|(m, v)| (m, *v)).collect();
+        // A sum begins with something that is added.
+        terms.sort_by_key(|(m, value)| (*value < 0, std::cmp::Reverse(m.len()), *m));
+        let mut out = String::new();
+        for (monomial, value) in terms {
+            let sign = match (out.is_empty(), value < 0) {
+                (true, true) => "-",
+                (true, false) => "",
+                (false, true) => " - ",
+                (false, false) => " + ",
+            };
+            out.push_str(sign);
+            let mut factors: Vec<String> = monomial.iter().map(|s| name(*s)).collect();
+            if value.unsigned_abs() != 1 || factors.is_empty() {
+                factors.insert(0, value.unsigned_abs().to_string());
+            }
+            out.push_str(&factors.join(" * "));
+        }
+        if out.is_empty() { "0".to_owned() } else { out }
+    }
+
     /// All symbols, in order.
     pub fn symbols(&self) -> Vec<Symbol> {
         let mut all: Vec<Symbol> = self.0.keys().flatten().copied().collect();

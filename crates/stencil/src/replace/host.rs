@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::words::tokens;
 use super::{Refusal, Subject};
 use crate::extract::Along;
 use crate::ir::Extent;
 use crate::sweep::{Names, Sweep, host_extent, parameters, try_function};
 use warpwright_cudac::ast::Type;
+use warpwright_cudac::replace::tokens;
 
 /// What the host functions are made of.
 pub(super) struct Host<'a> {

@@ -11,8 +11,6 @@
 //! Requires: a kernel that is no template and no member; threads of which a launch says which points they compute.
 
 mod host;
-mod launches;
-mod words;
 
 use std::collections::BTreeSet;
 
@@ -22,8 +20,8 @@ use warpwright_cudac::{File, Header};
 use crate::extract::Along;
 use crate::ir::Stencil;
 use crate::sweep::{Names, Sweep, device};
-use launches::Launch;
-pub use words::words;
+use warpwright_cudac::replace::{Insertion, avoid};
+pub use warpwright_cudac::replace::{Note, Use, words};
 
 /// A file written anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,26 +34,6 @@ pub struct Replaced {
     pub launches: usize,
     /// Uses of the kernel that were left as they are.
     pub notes: Vec<Note>,
-}
-
-/// A use of the kernel that was left as it is: it gets the kernel as written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Note {
-    /// Its line in the input, from 1.
-    pub line: usize,
-    /// What it is.
-    pub what: Use,
-}
-
-/// Why a use was left as it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
-    /// A launch in front of the kernel's definition, where `NAME_launch` is not known yet.
-    BeforeDefinition,
-    /// A launch in the body of a macro.
-    InMacro,
-    /// Anything else: a pointer to the kernel, a launch of another form.
-    Other,
 }
 
 /// Why a file cannot be written anew.
@@ -93,53 +71,22 @@ impl Subject<'_> {
         if self.header.nested {
             return Err(Refusal::Nested);
         }
-        let text = &*self.file.source.text;
-        let kernel = &self.header.name.text;
-        let taken = words(text);
-        let names = Names::new(kernel, &taken);
-        let (launches, notes) = launches::find(text, kernel, &self.header.span);
-        let by_pointers = launches.iter().any(|l| matches!(l, Launch::Function(_)));
+        let taken = words(&self.file.source.text);
+        let names = Names::new(&self.header.name.text, &taken);
         let host = host::Host::new(self, &names, &taken)?;
         let generated = device(self.stencil, sweep, &names, "") + &host.attempt(sweep);
-        let generated = words::avoid(&generated, &self.macros());
-        let mut inserted = format!("\n\nextern \"C++\" {{\n\n{generated}\n{}", host.launch());
-        if by_pointers {
-            inserted += &host.launch_by_pointers();
-        }
-        inserted += "\n}  // extern \"C++\"\n";
-        let end = self.header.span.end;
-        let mut edits = vec![(end..end, inserted)];
-        let count = launches.len();
-        for launch in launches {
-            match launch {
-                Launch::Chevrons {
-                    open,
-                    close,
-                    missing,
-                    arguments,
-                } => {
-                    edits.push((open, "_launch(".to_owned()));
-                    let comma = if arguments { ", " } else { "" };
-                    edits.push((close, ", 0".repeat(missing) + comma));
-                }
-                Launch::Function(range) => {
-                    edits.push((range, format!("{}_pointers(", names.launch())));
-                }
-            }
-        }
-        // The name before `<<<` becomes that of the function.
-        let stem = names.launch();
-        let suffix = stem.strip_prefix(&**kernel).unwrap_or("_launch").to_owned() + "(";
-        for (_, new) in &mut edits {
-            if new == "_launch(" {
-                *new = suffix.clone();
-            }
-        }
+        let generated = avoid(&generated, &self.macros());
+        let insertion = Insertion {
+            text: &format!("{generated}\n{}", host.launch()),
+            launch: &names.launch(),
+            by_pointers: &host.launch_by_pointers(),
+        };
+        let replaced = self.file.replaced(self.header, &insertion);
         Ok(Replaced {
-            text: self.file.replace(edits),
+            text: replaced.text,
             names,
-            launches: count,
-            notes,
+            launches: replaced.launches,
+            notes: replaced.notes,
         })
     }
 

@@ -5,15 +5,17 @@ use std::ops::Range;
 
 /// A word or a sign, with its place. Comments, literals and white space are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Token {
-    pub(super) at: Range<usize>,
-    pub(super) word: bool,
+pub struct Token {
+    /// Where it stands.
+    pub at: Range<usize>,
+    /// It is a word, or a number.
+    pub word: bool,
     /// It stands in a preprocessor line.
-    pub(super) directive: bool,
+    pub directive: bool,
 }
 
 /// All words and signs of a text.
-pub(super) fn tokens(text: &str) -> Vec<Token> {
+pub fn tokens(text: &str) -> Vec<Token> {
     let bytes = text.as_bytes();
     let (mut out, mut at) = (Vec::new(), 0);
     let (mut directive, mut fresh) = (false, true);

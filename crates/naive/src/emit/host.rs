@@ -1,0 +1,502 @@
+//! When and how the kernels are launched, as host code.
+//!
+//! `NAME_launch` takes the place of `NAME<<<…>>>`. It works out which points the launch that was asked for computes
+//! (what its threads cover, cut off by the guards of the kernel), launches a generated kernel for just these where its
+//! conditions hold, and the kernel as written everywhere else: arrays that overlap, numbers beyond 32 bits, blocks of
+//! another shape than the text presumes.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use warpwright_cudac::Scalar;
+use warpwright_cudac::affine::{Poly, Symbol};
+
+use super::body::end_names;
+use super::{Condition, Entry, Generated, extents};
+use crate::bounds;
+use crate::ir::{Kernel, ParameterKind};
+
+/// What the parts of a generated text are called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    stem: String,
+    /// Names that are free: the grid, the block, the shared memory, the stream, the arguments.
+    free: [String; 5],
+}
+
+/// Why a kernel cannot be launched in another way.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoLauncher {
+    /// Which elements are touched is not known, so it cannot be checked that arrays are apart.
+    #[error(
+        "which elements of `{0}` are touched is not known, and it may overlap an array that is stored to"
+    )]
+    Overlap(String),
+    /// A number of the kernel has no bound that could be checked.
+    #[error("how large a number of the kernel becomes is not known")]
+    Range,
+}
+
+const AXES: [&str; 3] = ["x", "y", "z"];
+
+impl Names {
+    /// The names for a kernel in a text that has these words.
+    pub fn new(kernel: &str, words: &BTreeSet<String>) -> Names {
+        let is_free = |stem: &str| {
+            let generated = |word: &String| {
+                let rest = word.strip_prefix(stem);
+                rest.is_some_and(|rest| {
+                    ["_launch", "_try", "_tuned"]
+                        .iter()
+                        .any(|part| rest.starts_with(part))
+                })
+            };
+            !words.iter().any(generated)
+        };
+        let numbered = (2..).map(|n| format!("{kernel}_{n}"));
+        let stem = std::iter::once(kernel.to_owned())
+            .chain(numbered)
+            .find(|stem| is_free(stem));
+        let free = ["grid", "block", "shared", "stream", "arguments"].map(|word| {
+            let mut word = word.to_owned();
+            while words.contains(&word) {
+                word.push('_');
+            }
+            word
+        });
+        Names {
+            stem: stem.unwrap_or_else(|| kernel.to_owned()),
+            free,
+        }
+    }
+
+    /// The function that a program calls in place of the kernel.
+    pub fn launch(&self) -> String {
+        format!("{}_launch", self.stem)
+    }
+
+    /// A kernel.
+    pub fn entry(&self, entry: &Entry) -> String {
+        format!("{}{}", self.stem, entry.suffix)
+    }
+
+    fn attempt(&self) -> String {
+        format!("{}_try", self.stem)
+    }
+}
+
+/// The kernels, and the functions that launch them; the second text is for launches by `cudaLaunchKernel`.
+///
+/// # Errors
+/// See [`NoLauncher`].
+pub fn launcher(
+    kernel: &Kernel,
+    generated: &Generated,
+    names: &Names,
+) -> Result<(String, String), NoLauncher> {
+    let mut text = String::new();
+    for note in &generated.notes {
+        let _ = writeln!(text, "// {note}");
+    }
+    let ends = end_names(kernel);
+    for entry in &generated.entries {
+        let bounds = match entry.resident {
+            0 => entry.threads.to_string(),
+            resident => format!("{}, {resident}", entry.threads),
+        };
+        let mut declared: Vec<String> = kernel.parameters.iter().map(of_entry).collect();
+        declared.extend(
+            ends.iter()
+                .take(kernel.dims.len())
+                .map(|end| format!("int {end}")),
+        );
+        let _ = writeln!(
+            text,
+            "__global__ void __launch_bounds__({bounds})\n{}({})\n{{\n{}}}\n",
+            names.entry(entry),
+            declared.join(", "),
+            entry.body
+        );
+    }
+    text += &attempt(kernel, generated, names)?;
+    text += &launch(kernel, names);
+    Ok((text, by_pointers(kernel, names)))
+}
+
+/// A parameter of a generated kernel: sizes are `int`.
+fn of_entry(parameter: &crate::ir::Parameter) -> String {
+    match parameter.kind {
+        ParameterKind::Size(..) => format!("int {}", parameter.name),
+        _ => parameter.declared.clone(),
+    }
+}
+
+/// A polynomial of [`bounds`] as host code; each symbol is converted to `ty`.
+fn host(kernel: &Kernel, ends: &[String; 3], poly: &Poly, ty: &str) -> String {
+    poly.text(|symbol| {
+        let name = match symbol {
+            Symbol::Size(size) => kernel.size_name(size).to_owned(),
+            Symbol::Unknown(dim) => ends[dim.min(2)].clone(),
+            _ => String::new(),
+        };
+        format!("({ty}){name}")
+    })
+}
+
+fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<String, NoLauncher> {
+    let [grid, block, _, stream, _] = &names.free;
+    let ends = end_names(kernel);
+    let mut declared = vec![format!("dim3 {grid}"), format!("dim3 {block}")];
+    declared.extend(kernel.parameters.iter().map(|p| p.declared.clone()));
+    let mut text = format!(
+        "static inline cudaError_t {}({}, cudaStream_t {stream})\n{{\n",
+        names.attempt(),
+        declared.join(", ")
+    );
+    let line = |text: &mut String, line: &str| {
+        let _ = writeln!(text, "    {line}");
+    };
+    let unless = |text: &mut String, what: &[String]| {
+        if !what.is_empty() {
+            let what = what.join(" ||\n        ");
+            let _ = writeln!(text, "    if ({what}) return cudaErrorNotSupported;");
+        }
+    };
+    line(
+        &mut text,
+        "if (cudaPeekAtLastError() != cudaSuccess) return cudaErrorNotSupported;",
+    );
+    let mut shape = Vec::new();
+    for (axis, name) in AXES.iter().enumerate() {
+        let dim = kernel.dims.iter().find(|d| d.axis() == axis);
+        match dim.map(|d| d.symbol) {
+            None => shape.push(format!("{grid}.{name} * {block}.{name} != 1")),
+            Some(Symbol::BlockIdx(_)) => shape.push(format!("{block}.{name} != 1")),
+            Some(_) => {}
+        }
+        if let Some(threads) = kernel.block[axis] {
+            shape.push(format!("{block}.{name} != {threads}"));
+        }
+    }
+    unless(&mut text, &shape);
+    let mut sizes = Vec::new();
+    for parameter in &kernel.parameters {
+        if let ParameterKind::Size(_, scalar) = parameter.kind {
+            let name = &parameter.name;
+            match scalar {
+                Scalar::Integer(32, true) => sizes.push(format!("{name} < 0")),
+                Scalar::Integer(_, false) => sizes.push(format!("{name} > 2147483647u")),
+                _ => sizes.push(format!("{name} < 0 || {name} > 2147483647")),
+            }
+        }
+    }
+    unless(&mut text, &sizes);
+    line(&mut text, "// The points that the launch computes.");
+    let mut empty = Vec::new();
+    for (dim, end) in kernel.dims.iter().zip(&ends) {
+        let name = AXES[dim.axis().min(2)];
+        let threads = match dim.symbol {
+            Symbol::BlockIdx(_) => format!("(long long){grid}.{name}"),
+            _ => format!("(long long){grid}.{name} * {block}.{name}"),
+        };
+        line(&mut text, &format!("long long {end} = {threads};"));
+        for high in &dim.high {
+            let high = host(kernel, &ends, high, "long long");
+            line(&mut text, &format!("if ({end} > {high}) {end} = {high};"));
+        }
+        empty.push(format!("{end} <= 0"));
+        for low in &dim.low {
+            empty.push(format!(
+                "{end} <= {}",
+                host(kernel, &ends, low, "long long")
+            ));
+        }
+    }
+    unless(&mut text, &empty);
+    let rows: Vec<String> = bounds::assumptions(kernel)
+        .iter()
+        .map(|poly| format!("{} < 0", host(kernel, &ends, poly, "long long")))
+        .collect();
+    unless(&mut text, &rows);
+    let ranges = ranges(kernel)?;
+    let ranges: Vec<String> = ranges
+        .iter()
+        .map(|(poly, limit)| match limit {
+            Limit::Most => format!("{} > 2147483647.0", host(kernel, &ends, poly, "double")),
+            Limit::Least(least) => format!("{} < {least}.0", host(kernel, &ends, poly, "double")),
+        })
+        .collect();
+    if !ranges.is_empty() {
+        line(&mut text, "// Places and sizes are counted in 32 bits.");
+        unless(&mut text, &ranges);
+    }
+    overlaps(kernel, &ends, &mut text)?;
+    let mut passed: Vec<String> = kernel
+        .parameters
+        .iter()
+        .map(|p| match p.kind {
+            ParameterKind::Size(_, Scalar::Integer(32, true)) => p.name.clone(),
+            ParameterKind::Size(..) => format!("(int){}", p.name),
+            _ => p.name.clone(),
+        })
+        .collect();
+    passed.extend(
+        ends.iter()
+            .take(kernel.dims.len())
+            .map(|end| format!("(int){end}")),
+    );
+    for entry in &generated.entries {
+        let conditions: Vec<String> = entry
+            .conditions
+            .iter()
+            .map(|c| condition(kernel, &ends, c))
+            .collect();
+        let open = match conditions.is_empty() {
+            true => "    {".to_owned(),
+            false => format!("    if ({}) {{", conditions.join(" &&\n        ")),
+        };
+        let _ = writeln!(text, "{open}");
+        let blocks = |dim: usize| match ends.get(dim).filter(|_| dim < kernel.dims.len()) {
+            None => "1".to_owned(),
+            Some(end) => match entry.tile[dim] {
+                1 => end.clone(),
+                tile => format!("({end} + {}) / {tile}", tile - 1),
+            },
+        };
+        let [x, y, z] = [0, 1, 2].map(blocks);
+        for along in [&y, &z] {
+            if *along != "1" {
+                line(
+                    &mut text,
+                    &format!("    if ({along} > 65535) return cudaErrorNotSupported;"),
+                );
+            }
+        }
+        let name = names.entry(entry);
+        if entry.shared_bytes > 0 {
+            let _ = writeln!(
+                text,
+                "        if (cudaFuncSetAttribute({name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {}) != \
+                 cudaSuccess) {{\n            cudaGetLastError();\n            return cudaErrorNotSupported;\n        }}",
+                entry.shared_bytes
+            );
+        }
+        let _ = writeln!(
+            text,
+            "        {name}<<<dim3((unsigned)({x}), (unsigned)({y}), (unsigned)({z})), {}, {}, {stream}>>>(\n            \
+             {});\n        return cudaPeekAtLastError();\n    }}",
+            entry.threads,
+            entry.shared_bytes,
+            passed.join(", ")
+        );
+    }
+    if generated
+        .entries
+        .last()
+        .is_none_or(|e| !e.conditions.is_empty())
+    {
+        line(&mut text, "return cudaErrorNotSupported;");
+    }
+    Ok(text + "}\n\n")
+}
+
+fn condition(kernel: &Kernel, ends: &[String; 3], condition: &Condition) -> String {
+    match condition {
+        Condition::Multiple(poly, by) => {
+            format!("({}) % {by} == 0", host(kernel, ends, poly, "long long"))
+        }
+        Condition::Aligned(array, bytes) => {
+            format!("(size_t){} % {bytes} == 0", kernel.arrays[*array].name)
+        }
+        Condition::Is(size, value) => format!("{} == {value}", kernel.size_name(*size)),
+    }
+}
+
+/// What a polynomial must not pass.
+pub(crate) enum Limit {
+    /// The largest `int`.
+    Most,
+    /// This number.
+    Least(i64),
+}
+
+/// All that must be in range.
+pub(crate) fn ranges(kernel: &Kernel) -> Result<Vec<(Poly, Limit)>, NoLauncher> {
+    let mut most: Vec<Poly> = Vec::new();
+    let mut all = Vec::new();
+    let mut values: Vec<(Poly, bool)> = kernel.ranges.clone();
+    values.extend(
+        kernel
+            .accesses
+            .iter()
+            .filter_map(|a| a.affine())
+            .map(|p| (p.clone(), false)),
+    );
+    let mut least: Vec<(Poly, bool)> = Vec::new();
+    for (poly, unsigned) in values {
+        let high = bounds::largest(kernel, &poly).ok_or(NoLauncher::Range)?;
+        if !most.contains(&high) {
+            most.push(high);
+        }
+        // A sum of products that are not negative is not negative.
+        if poly.terms().any(|(_, times)| times < 0) {
+            let low = bounds::smallest(kernel, &poly).ok_or(NoLauncher::Range)?;
+            if !least.contains(&(low.clone(), unsigned)) {
+                least.push((low, unsigned));
+            }
+        }
+    }
+    // What is nowhere above another one needs no check of its own.
+    let below = |a: &Poly, b: &Poly| {
+        let apart = b.plus(a, -1);
+        a != b && apart.is_some_and(|apart| apart.terms().all(|(_, times)| times > 0))
+    };
+    for poly in &most {
+        if poly.as_constant().is_none_or(|v| v > i64::from(i32::MAX))
+            && !most.iter().any(|other| below(poly, other))
+        {
+            all.push((poly.clone(), Limit::Most));
+        }
+    }
+    for (poly, unsigned) in least {
+        let limit = if unsigned { 0 } else { i64::from(i32::MIN) };
+        if poly.as_constant().is_none_or(|v| v < limit) {
+            all.push((poly, Limit::Least(limit)));
+        }
+    }
+    Ok(all)
+}
+
+/// Arrays are taken to be apart.
+fn overlaps(kernel: &Kernel, ends: &[String; 3], text: &mut String) -> Result<(), NoLauncher> {
+    let extents = extents(kernel);
+    let restricted = |at: usize| {
+        let parameter = kernel.arrays[at]
+            .parameter
+            .map(|p| &kernel.parameters[p].declared);
+        parameter.is_some_and(|declared| declared.contains("__restrict__"))
+    };
+    let mut pairs = Vec::new();
+    for (a, first) in kernel.arrays.iter().enumerate() {
+        for (b, second) in kernel.arrays.iter().enumerate().skip(a + 1) {
+            let both = first.parameter.is_some() && second.parameter.is_some();
+            let stored = first.stored || second.stored;
+            if both
+                && stored
+                && !(restricted(a) && restricted(b))
+                && touched(&extents, a)
+                && touched(&extents, b)
+            {
+                pairs.push((a, b));
+            }
+        }
+    }
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let _ = writeln!(
+        text,
+        "    // Arrays that are stored to must be apart from the others."
+    );
+    let wanted: BTreeSet<usize> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
+    for at in wanted {
+        let array = &kernel.arrays[at];
+        let unknown = || NoLauncher::Overlap(array.name.clone());
+        let (lows, highs) = extents[at].as_ref().ok_or_else(unknown)?;
+        for (word, sign, polys) in [("first", "<", lows), ("last", ">", highs)] {
+            let mut name = format!("{}_{word}", array.name);
+            while kernel.parameters.iter().any(|p| p.name == name) {
+                name.push('_');
+            }
+            let texts: Vec<String> = polys
+                .iter()
+                .map(|p| host(kernel, ends, p, "long long"))
+                .collect();
+            let Some((one, more)) = texts.split_first() else {
+                continue;
+            };
+            let _ = writeln!(text, "    long long {name} = {one};");
+            for other in more {
+                let _ = writeln!(text, "    if ({other} {sign} {name}) {name} = {other};");
+            }
+        }
+    }
+    let place = |at: usize, word: &str| {
+        let array = &kernel.arrays[at];
+        let mut name = format!("{}_{word}", array.name);
+        while kernel.parameters.iter().any(|p| p.name == name) {
+            name.push('_');
+        }
+        format!("(const char*)({} + {name})", array.name)
+    };
+    let texts: Vec<String> = pairs
+        .iter()
+        .map(|&(a, b)| {
+            let (m, n) = (kernel.arrays[a].bytes, kernel.arrays[b].bytes);
+            format!(
+                "({} < {} + {n} && {} < {} + {m})",
+                place(a, "first"),
+                place(b, "last"),
+                place(b, "first"),
+                place(a, "last")
+            )
+        })
+        .collect();
+    let _ = writeln!(
+        text,
+        "    if ({}) return cudaErrorNotSupported;",
+        texts.join(" ||\n        ")
+    );
+    Ok(())
+}
+
+fn touched(extents: &[Option<(Vec<Poly>, Vec<Poly>)>], at: usize) -> bool {
+    extents[at]
+        .as_ref()
+        .is_none_or(|(lows, _)| !lows.is_empty())
+}
+
+fn launch(kernel: &Kernel, names: &Names) -> String {
+    let [grid, block, shared, stream, _] = &names.free;
+    let mut declared = format!("dim3 {grid}, dim3 {block}, size_t {shared}, cudaStream_t {stream}");
+    let mut passed = String::new();
+    for parameter in &kernel.parameters {
+        let _ = write!(declared, ", {}", parameter.declared);
+        let _ = write!(passed, "{}, ", parameter.name);
+    }
+    let own = passed.trim_end_matches(", ");
+    let name = &kernel.name;
+    format!(
+        "// In place of {name}<<<{grid}, {block}, {shared}, {stream}>>>(…): what was generated where it is for this \
+         launch, else the kernel as written.\nstatic inline void {}({declared})\n{{\n    if ({}({grid}, {block}, \
+         {passed}{stream}) == cudaErrorNotSupported)\n        {name}<<<{grid}, {block}, {shared}, \
+         {stream}>>>({own});\n}}\n",
+        names.launch(),
+        names.attempt(),
+    )
+}
+
+fn by_pointers(kernel: &Kernel, names: &Names) -> String {
+    let [grid, block, shared, stream, arguments] = &names.free;
+    let mut passed = String::new();
+    for (at, parameter) in kernel.parameters.iter().enumerate() {
+        let ty = parameter
+            .declared
+            .replacen(&parameter.name, "", 1)
+            .replace("__restrict__", "");
+        let _ = write!(
+            passed,
+            "*(std::remove_reference<{}>::type*){arguments}[{at}], ",
+            ty.trim()
+        );
+    }
+    let name = &kernel.name;
+    format!(
+        "\n// In place of cudaLaunchKernel((void*){name}, …).\nstatic inline cudaError_t {}_pointers(\n    dim3 {grid}, \
+         dim3 {block}, void** {arguments}, size_t {shared}, cudaStream_t {stream})\n{{\n    const cudaError_t status = \
+         {}({grid}, {block}, {passed}{stream});\n    if (status != cudaErrorNotSupported) return status;\n    return \
+         cudaLaunchKernel((const void*){name}, {grid}, {block}, {arguments}, {shared}, {stream});\n}}\n",
+        names.launch(),
+        names.attempt(),
+    )
+}

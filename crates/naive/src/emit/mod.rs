@@ -1,0 +1,345 @@
+//! A kernel and a schedule to CUDA C.
+//!
+//! | file | |
+//! |---|---|
+//! | `tiles.rs` | which operands are staged in shared memory, and how they lie there |
+//! | `body.rs` | statements for the points of a thread |
+//! | `staged.rs` | the loop in parts: copies, fragments, waits |
+//! | `print.rs` | values as text |
+//! | `host.rs` | when and how the kernels are launched |
+
+mod body;
+mod host;
+mod print;
+mod staged;
+mod tiles;
+
+use std::collections::BTreeSet;
+
+use warpwright_cudac::affine::{Poly, Symbol};
+
+use crate::bounds;
+use crate::ir::{Index, Kernel, Statement, Value};
+use crate::schedule::Schedule;
+pub use host::{Names, NoLauncher, launcher};
+
+/// Kernels that take the place of a naive one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generated {
+    /// The kernels; the first whose conditions hold is launched.
+    pub entries: Vec<Entry>,
+    /// What was done, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A kernel. Its parameters are those of the naive one, and the ends of the dimensions (`int`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Its name behind that of the naive kernel: `NAME_tuned`, and so on.
+    pub suffix: String,
+    /// Its statements.
+    pub body: String,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Points of a block along x, y and z.
+    pub tile: [u32; 3],
+    /// Blocks that an SM must have room for; 0: it is not said.
+    pub resident: u32,
+    /// Bytes of dynamic shared memory.
+    pub shared_bytes: u32,
+    /// When it may be launched.
+    pub conditions: Vec<Condition>,
+}
+
+/// What an entry asks of a launch. Polynomials are those of [`bounds`]: sizes, and ends of dimensions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// A polynomial is a multiple of a number.
+    Multiple(Poly, i64),
+    /// An array, by number, begins at a multiple of so many bytes.
+    Aligned(usize, u32),
+    /// A size has this value.
+    Is(usize, i64),
+}
+
+/// Why a schedule is not one for a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// The choices contradict each other.
+    #[error("{0}")]
+    Shape(&'static str),
+    /// No loop has an operand that several points share, or that is not coalesced.
+    #[error("no loop has an operand to be staged in shared memory")]
+    NoOperand,
+    /// More shared memory than a block may have.
+    #[error("{0} bytes of shared memory are too many")]
+    Shared(i64),
+}
+
+/// How much a kernel may take for granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Variant {
+    /// Blocks and parts are full.
+    exact: bool,
+    /// Copies are 16 bytes wide where they can be.
+    wide: bool,
+}
+
+/// Values of sizes for which nothing is said.
+const UNKNOWN_SIZE: i64 = 4096;
+
+/// The kernels of a schedule. `shared` is how many bytes of shared memory a block may have.
+///
+/// # Errors
+/// See [`Unfit`].
+pub fn generate(kernel: &Kernel, schedule: &Schedule, shared: u32) -> Result<Generated, Unfit> {
+    check(kernel, schedule)?;
+    let expected = expected(kernel);
+    let mut fixed = Vec::new();
+    if schedule.specialise {
+        // Small sizes are those of loops that are written out.
+        let small = |(at, n): (usize, &i64)| (*n <= 64 && counts(kernel, at)).then_some((at, *n));
+        fixed = expected.iter().enumerate().filter_map(small).collect();
+    }
+    let mut generated = Generated {
+        entries: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut passes = vec![fixed.clone()];
+    if !fixed.is_empty() {
+        passes.push(Vec::new());
+    }
+    for fixed in passes {
+        let kernel = &with_sizes(kernel, &fixed);
+        let stem = if fixed.is_empty() { "" } else { "_fixed" };
+        let plan = tiles::plan(kernel, schedule);
+        if schedule.stage.is_some() && plan.is_none() {
+            return Err(Unfit::NoOperand);
+        }
+        let variants: &[(Variant, &str)] = match &plan {
+            Some(_) => &[
+                (
+                    Variant {
+                        exact: true,
+                        wide: true,
+                    },
+                    "_full",
+                ),
+                (
+                    Variant {
+                        exact: false,
+                        wide: true,
+                    },
+                    "_wide",
+                ),
+                (
+                    Variant {
+                        exact: false,
+                        wide: false,
+                    },
+                    "",
+                ),
+            ],
+            None => &[(
+                Variant {
+                    exact: false,
+                    wide: false,
+                },
+                "",
+            )],
+        };
+        for (variant, suffix) in variants {
+            let mut entry = body::entry(kernel, schedule, plan.as_ref(), *variant, &expected)?;
+            if i64::from(entry.shared_bytes) > i64::from(shared) {
+                return Err(Unfit::Shared(entry.shared_bytes.into()));
+            }
+            entry.suffix = format!("_tuned{stem}{suffix}");
+            let is = fixed
+                .iter()
+                .map(|(size, value)| Condition::Is(*size, *value));
+            entry.conditions.extend(is);
+            let known = generated
+                .entries
+                .iter()
+                .any(|e| e.conditions == entry.conditions);
+            if !known {
+                generated.entries.push(entry);
+            }
+        }
+        if let Some(plan) = &plan {
+            for tile in &plan.tiles {
+                let note = format!(
+                    "`{}`: {} x {} elements a part in shared memory",
+                    kernel.arrays[tile.array].name,
+                    tile.row_count(),
+                    tile.column_count()
+                );
+                if !generated.notes.contains(&note) {
+                    generated.notes.push(note);
+                }
+            }
+        }
+    }
+    Ok(generated)
+}
+
+fn check(kernel: &Kernel, schedule: &Schedule) -> Result<(), Unfit> {
+    let block = schedule.block();
+    if block == 0 || block > 1024 || !block.is_multiple_of(32) {
+        return Err(Unfit::Shape("a block is not whole warps, or too large"));
+    }
+    for axis in 0..2 {
+        let (points, run) = (schedule.points[axis], schedule.run[axis]);
+        if points == 0 || points > 64 || run == 0 || !points.is_multiple_of(run) {
+            return Err(Unfit::Shape("a thread's points are not whole runs"));
+        }
+    }
+    let lanes = schedule.lanes;
+    if lanes != 0
+        && (32 % lanes != 0
+            || schedule.threads[0] % lanes != 0
+            || schedule.threads[1] % (32 / lanes) != 0)
+    {
+        return Err(Unfit::Shape("a warp's lanes do not fill the block"));
+    }
+    if kernel.dims.len() < 2 && (schedule.threads[1] != 1 || schedule.points[1] != 1) {
+        return Err(Unfit::Shape("the kernel has one dimension"));
+    }
+    if let Some(stage) = &schedule.stage
+        && (stage.unroll == 0 || stage.turns == 0 || !(1..=8).contains(&stage.buffers))
+    {
+        return Err(Unfit::Shape(
+            "a part of the loop without turns, or with so many buffers",
+        ));
+    }
+    Ok(())
+}
+
+/// By size: what the pragma expects.
+pub fn expected(kernel: &Kernel) -> Vec<i64> {
+    let of = |size: usize| {
+        let name = kernel.size_name(size);
+        let found = kernel.pragma.sizes.iter().find(|(n, _)| n == name);
+        found.map_or(UNKNOWN_SIZE, |(_, value)| *value)
+    };
+    (0..kernel.sizes.len()).map(of).collect()
+}
+
+/// Does a size say how often a loop runs?
+fn counts(kernel: &Kernel, size: usize) -> bool {
+    let uses = |poly: &Poly| poly.symbols().contains(&Symbol::Size(size));
+    kernel.loops.iter().any(|l| uses(&l.low) || uses(&l.high))
+}
+
+/// By dimension: one past the last point of the expected launch.
+pub(crate) fn expected_ends(kernel: &Kernel, sizes: &[i64]) -> Vec<i64> {
+    let value = |s: Symbol| match s {
+        Symbol::Size(n) => sizes.get(n).copied(),
+        _ => None,
+    };
+    let of = |dim: &crate::ir::Dim| dim.high.iter().filter_map(|h| h.evaluate(value)).min();
+    kernel
+        .dims
+        .iter()
+        .map(|d| of(d).unwrap_or(UNKNOWN_SIZE))
+        .collect()
+}
+
+/// The value of a polynomial of [`bounds`].
+pub(crate) fn value(poly: &Poly, sizes: &[i64], ends: &[i64]) -> Option<i64> {
+    poly.evaluate(|s| match s {
+        Symbol::Size(n) => sizes.get(n).copied(),
+        Symbol::Unknown(n) => ends.get(n).copied(),
+        _ => None,
+    })
+}
+
+/// The kernel with numbers in place of some sizes.
+fn with_sizes(kernel: &Kernel, fixed: &[(usize, i64)]) -> Kernel {
+    let mut kernel = kernel.clone();
+    let set = |poly: &mut Poly| {
+        for (size, value) in fixed {
+            if let Some(new) = poly.substituted(Symbol::Size(*size), &Poly::constant(*value)) {
+                *poly = new;
+            }
+        }
+    };
+    for access in &mut kernel.accesses {
+        match &mut access.index {
+            Index::Affine(poly) => set(poly),
+            Index::Value(value) => polys(value, &set),
+        }
+    }
+    for of in &mut kernel.loops {
+        set(&mut of.low);
+        set(&mut of.high);
+    }
+    for dim in &mut kernel.dims {
+        dim.low.iter_mut().for_each(set);
+    }
+    kernel.body.iter_mut().for_each(|s| in_statement(s, &set));
+    kernel
+}
+
+fn in_statement(statement: &mut Statement, set: &impl Fn(&mut Poly)) {
+    match statement {
+        Statement::Declare(_, value) => value.iter_mut().for_each(|v| polys(v, set)),
+        Statement::Assign { value, .. } | Statement::Store { value, .. } => polys(value, set),
+        Statement::Loop(_, body) => body.iter_mut().for_each(|s| in_statement(s, set)),
+        Statement::If(cond, then, otherwise) => {
+            polys(cond, set);
+            then.iter_mut()
+                .chain(otherwise)
+                .for_each(|s| in_statement(s, set));
+        }
+    }
+}
+
+fn polys(value: &mut Value, set: &impl Fn(&mut Poly)) {
+    match value {
+        Value::Int(poly, _) => set(poly),
+        Value::Unary(_, a) | Value::Cast(_, a) | Value::Member(a, _) => polys(a, set),
+        Value::Binary(_, a, b) => [a, b].into_iter().for_each(|v| polys(v, set)),
+        Value::Call(_, all) => all.iter_mut().for_each(|v| polys(v, set)),
+        Value::Select(a, b, c) => [a, b, c].into_iter().for_each(|v| polys(v, set)),
+        Value::Text(_) | Value::Parameter(_) | Value::Variable(_) | Value::Load(_) => {}
+    }
+}
+
+/// The largest and the smallest element of each array that the kernel touches, where that is a polynomial.
+pub fn extents(kernel: &Kernel) -> Vec<Option<(Vec<Poly>, Vec<Poly>)>> {
+    let mut all = vec![Some((Vec::new(), Vec::new())); kernel.arrays.len()];
+    for access in &kernel.accesses {
+        let found = access
+            .affine()
+            .and_then(|poly| bounds::smallest(kernel, poly).zip(bounds::largest(kernel, poly)));
+        match (found, &mut all[access.array]) {
+            (Some((low, high)), Some((lows, highs))) => {
+                if !lows.contains(&low) {
+                    lows.push(low);
+                }
+                if !highs.contains(&high) {
+                    highs.push(high);
+                }
+            }
+            (None, of) => *of = None,
+            _ => {}
+        }
+    }
+    all
+}
+
+/// All names in a kernel.
+fn names_of(kernel: &Kernel) -> BTreeSet<String> {
+    let mut all: BTreeSet<String> = kernel.parameters.iter().map(|p| p.name.clone()).collect();
+    all.extend(kernel.arrays.iter().map(|a| a.name.clone()));
+    all.extend(kernel.variables.iter().map(|v| v.name.clone()));
+    all.extend(kernel.loops.iter().map(|l| l.name.clone()));
+    all.extend(kernel.dims.iter().map(|d| d.name.clone()));
+    kernel.values(&mut |value, _| {
+        if let Value::Text(text) | Value::Call(text, _) | Value::Cast(text, _) = value {
+            all.insert(text.clone());
+        }
+    });
+    all
+}

@@ -1,0 +1,325 @@
+//! A naive kernel: the points of a grid, and what a thread computes for one of them.
+//!
+//! Integers that say where something is (places, counters, subscripts, bounds) are polynomials of
+//! [`affine`](warpwright_cudac::affine). Everything else stays an expression tree as it was written, operators and
+//! order included, so that what is printed from it means the same to the compiler, to the bit.
+
+use warpwright_cudac::Scalar;
+use warpwright_cudac::affine::{Poly, Symbol};
+use warpwright_cudac::diag::Span;
+
+/// A kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// Its parameters in their order.
+    pub parameters: Vec<Parameter>,
+    /// Its arrays.
+    pub arrays: Vec<Array>,
+    /// By number of [`Symbol::Size`]: the parameter.
+    pub sizes: Vec<usize>,
+    /// The dimensions of its points: x, y, z as far as they are used, in this order.
+    pub dims: Vec<Dim>,
+    /// Threads of a block along x, y and z, where the text presumes them.
+    pub block: [Option<i64>; 3],
+    /// Variables of a thread.
+    pub variables: Vec<Variable>,
+    /// Accesses to arrays, by number.
+    pub accesses: Vec<Access>,
+    /// By number of [`Symbol::Loop`].
+    pub loops: Vec<Loop>,
+    /// What is done for a point.
+    pub body: Vec<Statement>,
+    /// Integers that C computes in 32 bits, and whether without a sign: where all of them are in range, the
+    /// polynomials are what C computes.
+    pub ranges: Vec<(Poly, bool)>,
+    /// What its pragma says.
+    pub pragma: Pragma,
+}
+
+/// `#pragma warpwright naive …`
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pragma {
+    /// Sizes that are expected, by name of a parameter.
+    pub sizes: Vec<(String, i64)>,
+    /// Arrays that count as results; empty: all that are stored to.
+    pub outputs: Vec<String>,
+    /// Sums may be reordered.
+    pub reassociate: bool,
+}
+
+/// A parameter of the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
+    /// Its declaration, as written.
+    pub declared: String,
+    /// What it is.
+    pub kind: ParameterKind,
+}
+
+/// What a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParameterKind {
+    /// An array, by number.
+    Array(usize),
+    /// An integer, by number of [`Symbol::Size`].
+    Size(usize, Scalar),
+    /// A number of another type, which is passed by value.
+    Scalar(Option<Scalar>),
+    /// Something that the kernel does not use.
+    Unused,
+}
+
+/// An array in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// Its name.
+    pub name: String,
+    /// The parameter that points to it; none for a variable of the file.
+    pub parameter: Option<usize>,
+    /// The type of its elements, as C has it.
+    pub element: String,
+    /// Bytes of an element.
+    pub bytes: u32,
+    /// The type of its elements, if it is an arithmetic one.
+    pub scalar: Option<Scalar>,
+    /// Elements of a variable of the file.
+    pub length: Option<i64>,
+    /// It is stored to.
+    pub stored: bool,
+}
+
+/// A dimension of the points.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dim {
+    /// A place in the grid: [`Symbol::Global`] or [`Symbol::BlockIdx`].
+    pub symbol: Symbol,
+    /// The variable that holds it in the text.
+    pub name: String,
+    /// Points below are left out; the largest counts.
+    pub low: Vec<Poly>,
+    /// Each is one past the last point; the smallest counts, and what the launch has threads for.
+    pub high: Vec<Poly>,
+}
+
+impl Dim {
+    /// The axis of the grid: 0 is x.
+    pub fn axis(&self) -> usize {
+        match self.symbol {
+            Symbol::Global(axis) | Symbol::BlockIdx(axis) => usize::from(axis),
+            _ => 0,
+        }
+    }
+}
+
+/// A variable of a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name in the text.
+    pub name: String,
+    /// Its type, as C has it.
+    pub ty: String,
+    /// Its type, if it is an arithmetic one.
+    pub scalar: Option<Scalar>,
+}
+
+/// An element of an array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Access {
+    /// The array.
+    pub array: usize,
+    /// Which of its elements.
+    pub index: Index,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A subscript, in elements.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Index {
+    /// A polynomial.
+    Affine(Poly),
+    /// The paper's unresolved index (section 3.2): a value of the thread.
+    Value(Value),
+}
+
+impl Access {
+    /// The subscript, if it is a polynomial.
+    pub fn affine(&self) -> Option<&Poly> {
+        match &self.index {
+            Index::Affine(poly) => Some(poly),
+            Index::Value(_) => None,
+        }
+    }
+}
+
+/// A sequential loop, `for (name = low; name < high; name += step)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    /// Its counter.
+    pub name: String,
+    /// The first value.
+    pub low: Poly,
+    /// One past the last value.
+    pub high: Poly,
+    /// The step, above zero.
+    pub step: i64,
+    /// Its head.
+    pub span: Span,
+}
+
+/// What a thread does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statement {
+    /// `ty name;`, or with a first value.
+    Declare(usize, Option<Value>),
+    /// `variable = value;`, `variable.member += value;`, …
+    Assign {
+        /// The variable.
+        variable: usize,
+        /// A part of it.
+        member: Option<String>,
+        /// `=`, `+=`, …
+        op: String,
+        /// The value.
+        value: Value,
+    },
+    /// `array[index] = value;` and so on.
+    Store {
+        /// The element.
+        access: usize,
+        /// A part of it.
+        member: Option<String>,
+        /// `=`, `+=`, …
+        op: String,
+        /// The value.
+        value: Value,
+    },
+    /// A loop.
+    Loop(usize, Vec<Statement>),
+    /// `if (…) … else …`
+    If(Value, Vec<Statement>, Vec<Statement>),
+}
+
+/// A value of a thread.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A literal, or the name of a constant of the file.
+    Text(String),
+    /// A parameter that is passed by value.
+    Parameter(usize),
+    /// A variable.
+    Variable(usize),
+    /// An element of an array, by number of the access.
+    Load(usize),
+    /// An integer of this type.
+    Int(Poly, Scalar),
+    /// A sign or another operator in front.
+    Unary(String, Box<Value>),
+    /// Two operands.
+    Binary(String, Box<Value>, Box<Value>),
+    /// A function without effects.
+    Call(String, Vec<Value>),
+    /// A conversion to the type of this name.
+    Cast(String, Box<Value>),
+    /// `c ? a : b`
+    Select(Box<Value>, Box<Value>, Box<Value>),
+    /// `a.x`
+    Member(Box<Value>, String),
+}
+
+impl Value {
+    /// The parts of which it is made.
+    pub fn parts(&self) -> Vec<&Value> {
+        match self {
+            Value::Text(_)
+            | Value::Parameter(_)
+            | Value::Variable(_)
+            | Value::Load(_)
+            | Value::Int(..) => Vec::new(),
+            Value::Unary(_, a) | Value::Cast(_, a) | Value::Member(a, _) => vec![a],
+            Value::Binary(_, a, b) => vec![a, b],
+            Value::Call(_, all) => all.iter().collect(),
+            Value::Select(a, b, c) => vec![a, b, c],
+        }
+    }
+
+    /// Calls `see` for itself and all its parts, and tells whether a part is computed only sometimes.
+    pub fn walk<'a>(&'a self, sometimes: bool, see: &mut impl FnMut(&'a Value, bool)) {
+        warpwright_cudac::with_stack(|| {
+            see(self, sometimes);
+            match self {
+                Value::Select(cond, a, b) => {
+                    cond.walk(sometimes, see);
+                    a.walk(true, see);
+                    b.walk(true, see);
+                }
+                Value::Binary(op, a, b) if op == "&&" || op == "||" => {
+                    a.walk(sometimes, see);
+                    b.walk(true, see);
+                }
+                _ => self
+                    .parts()
+                    .into_iter()
+                    .for_each(|p| p.walk(sometimes, see)),
+            }
+        });
+    }
+}
+
+impl Statement {
+    /// The value that it computes, if it does nothing else.
+    pub fn value(&self) -> Option<&Value> {
+        match self {
+            Statement::Declare(_, value) => value.as_ref(),
+            Statement::Assign { value, .. } | Statement::Store { value, .. } => Some(value),
+            Statement::Loop(..) | Statement::If(..) => None,
+        }
+    }
+
+    /// Calls `see` for itself and all statements in it.
+    pub fn walk<'a>(&'a self, see: &mut impl FnMut(&'a Statement)) {
+        warpwright_cudac::with_stack(|| {
+            see(self);
+            match self {
+                Statement::Loop(_, body) => body.iter().for_each(|s| s.walk(see)),
+                Statement::If(_, then, otherwise) => {
+                    then.iter().chain(otherwise).for_each(|s| s.walk(see));
+                }
+                _ => {}
+            }
+        });
+    }
+}
+
+impl Kernel {
+    /// Calls `see` for every value of the kernel, those of subscripts included, and tells whether it is computed only
+    /// sometimes.
+    pub fn values<'a>(&'a self, see: &mut impl FnMut(&'a Value, bool)) {
+        for statement in &self.body {
+            statement.walk(&mut |s| match s {
+                Statement::If(cond, ..) => cond.walk(true, see),
+                s => s.value().into_iter().for_each(|v| v.walk(false, see)),
+            });
+        }
+        for access in &self.accesses {
+            if let Index::Value(value) = &access.index {
+                value.walk(true, see);
+            }
+        }
+    }
+
+    /// The dimension of a place.
+    pub fn dim(&self, symbol: Symbol) -> Option<usize> {
+        self.dims.iter().position(|d| d.symbol == symbol)
+    }
+
+    /// The name of a size.
+    pub fn size_name(&self, size: usize) -> &str {
+        let parameter = self.sizes.get(size).and_then(|p| self.parameters.get(*p));
+        parameter.map_or("", |p| &p.name)
+    }
+}

@@ -1,0 +1,15 @@
+//! Naive kernels: one output element per thread in, tuned CUDA C out (Yang et al., "A GPGPU compiler for memory
+//! optimization and parallelism management", PLDI 2010, and what came after it).
+//!
+//! * `recognise`: a kernel of CUDA C to the small loop nest of `ir`.
+//! * `forms`: accesses as strides, and what moves along each; `bounds`: where polynomials lie.
+//! * `schedule`: the choices; `emit`: a kernel and its choices to CUDA C.
+//! * `replace`: the file in which the result takes the place of the input.
+
+pub mod bounds;
+pub mod emit;
+pub mod forms;
+pub mod ir;
+pub mod recognise;
+pub mod replace;
+pub mod schedule;

@@ -1,0 +1,148 @@
+//! What must hold of a kernel as a whole: each place that it uses is a dimension of its points, and the points do not
+//! disturb each other.
+
+use warpwright_cudac::affine::{Poly, Symbol};
+use warpwright_cudac::diag::Span;
+
+use super::{Done, Machine, problem, refused};
+use crate::ir::{Index, Statement, Value};
+
+impl Machine<'_> {
+    pub(super) fn finish(&mut self, name: &Span) -> Done<()> {
+        if !self.kernel.arrays.iter().any(|a| a.stored) {
+            return Err(problem(
+                "naive::output",
+                "the kernel stores nothing",
+                name,
+                "this kernel",
+            ));
+        }
+        if let Some(axis) = self.places.conflict {
+            let what = format!(
+                "blocks of two sizes along {}",
+                ["x", "y", "z"][usize::from(axis.min(2))]
+            );
+            return Err(refused(&what, name));
+        }
+        self.kernel.block = self.places.block;
+        let mut polys: Vec<(Poly, Span)> = Vec::new();
+        for access in &self.kernel.accesses {
+            if let Some(poly) = access.affine() {
+                polys.push((poly.clone(), access.span.clone()));
+            }
+        }
+        for counter in &self.kernel.loops {
+            polys.push((counter.low.clone(), counter.span.clone()));
+            polys.push((counter.high.clone(), counter.span.clone()));
+        }
+        self.kernel.values(&mut |value, _| {
+            if let Value::Int(poly, _) = value {
+                polys.push((poly.clone(), name.clone()));
+            }
+        });
+        for (poly, at) in &polys {
+            for symbol in poly.symbols() {
+                match symbol {
+                    Symbol::Global(_) | Symbol::BlockIdx(_) => {
+                        self.dim(symbol);
+                    }
+                    Symbol::Size(_) | Symbol::Loop(_) => {}
+                    _ => {
+                        let what = "a place in the block, or the block's size, by itself";
+                        return Err(refused(what, at));
+                    }
+                }
+            }
+        }
+        self.kernel.dims.sort_by_key(|d| d.axis());
+        if let [a, b, ..] = &self.kernel.dims[..]
+            && a.axis() == b.axis()
+        {
+            return Err(refused("a block's place beside its threads' places", name));
+        }
+        if self.kernel.dims.is_empty() {
+            return Err(refused("the same work in every thread", name));
+        }
+        for number in 0..self.kernel.dims.len() {
+            let symbol = self.kernel.dims[number].symbol;
+            let axis = self.kernel.dims[number].axis();
+            let own = self.names.get(&symbol).cloned();
+            self.kernel.dims[number].name = own.unwrap_or_else(|| ["x", "y", "z"][axis].to_owned());
+        }
+        self.independent(name)
+    }
+
+    /// No point reads or stores what another one stores.
+    ///
+    /// Requires of every array that is stored to: all accesses to it have the same part that depends on places, and it
+    /// depends on every dimension. Two points then have the same element only where rows are shorter than what is
+    /// stored in them, and there the kernel as written races with itself.
+    fn independent(&mut self, name: &Span) -> Done<()> {
+        let mut stores = vec![Vec::new(); self.kernel.arrays.len()];
+        for statement in &self.kernel.body {
+            statement.walk(&mut |s| {
+                if let Statement::Store { access, .. } = s {
+                    stores[self.kernel.accesses[*access].array].push(*access);
+                }
+            });
+        }
+        for access in &self.kernel.accesses {
+            let Some(&first) = stores[access.array].first() else {
+                continue;
+            };
+            let array = &self.kernel.arrays[access.array].name;
+            let Index::Affine(poly) = &access.index else {
+                let what = format!("`{array}` is stored to, and read at an unresolved index");
+                return Err(problem(
+                    "naive::independent",
+                    what,
+                    &access.span,
+                    "read here",
+                ));
+            };
+            let Some(stored) = self.kernel.accesses[first].affine() else {
+                continue;
+            };
+            let (a, b) = (of_places(poly), of_places(stored));
+            if a != b {
+                let what = format!("points may share elements of `{array}`, which is stored to");
+                let at = &self.kernel.accesses[first].span;
+                return Err(
+                    problem("naive::independent", what, &access.span, "accessed here")
+                        .label(at.clone(), "stored here"),
+                );
+            }
+            for dim in &self.kernel.dims {
+                if !stored.symbols().contains(&dim.symbol) {
+                    let what = format!(
+                        "all points along `{}` store the same element of `{array}`",
+                        dim.name
+                    );
+                    let at = &self.kernel.accesses[first].span;
+                    return Err(problem("naive::independent", what, at, "stored here"));
+                }
+            }
+        }
+        if self.kernel.dims.len() > 3 {
+            return Err(refused("so many dimensions", name));
+        }
+        Ok(())
+    }
+}
+
+/// The terms that depend on places.
+fn of_places(poly: &Poly) -> Poly {
+    let mut out = Poly::default();
+    for (symbols, times) in poly.terms() {
+        let place = |s: &Symbol| matches!(s, Symbol::Global(_) | Symbol::BlockIdx(_));
+        if symbols.iter().any(place) {
+            let mut term = Poly::constant(times);
+            for symbol in symbols {
+                // Terms of a polynomial multiply again to what they were.
+                term = term.times(&Poly::symbol(*symbol)).unwrap_or_default();
+            }
+            out = out.plus(&term, 1).unwrap_or_default();
+        }
+    }
+    out
+}

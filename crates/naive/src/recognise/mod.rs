@@ -1,0 +1,272 @@
+//! A kernel of CUDA C to a [`Kernel`]: does a thread compute one output element, and from what?
+//!
+//! The kernel is executed symbolically, once: integers become polynomials where they can, guards become the bounds of
+//! the points, loops stay loops. Indices are the four kinds of section 3.2 of Yang et al. (PLDI 2010): constant,
+//! predefined and loop indices are polynomials, unresolved ones are values.
+//!
+//! Refused by name: shared memory and barriers (the kernel is not naive), atomics, loops of another form than a
+//! counter upwards, stores that two points may share, functions with effects, pointers that change.
+
+mod finish;
+mod pragma;
+mod statements;
+mod values;
+
+use std::collections::BTreeMap;
+
+use warpwright_cudac::affine::{Places, Poly, Symbol};
+use warpwright_cudac::ast::{Expr, Type};
+use warpwright_cudac::def_use::DefUse;
+use warpwright_cudac::diag::{Diagnostic, Span};
+use warpwright_cudac::names::Scopes;
+use warpwright_cudac::{File, Header, Scalar, TypeNames, print};
+
+use crate::ir::{Array, Index, Kernel, Parameter, ParameterKind, Value, Variable};
+
+type Done<T> = Result<T, Diagnostic>;
+
+/// What a name means.
+#[derive(Clone, Debug)]
+enum Var {
+    Int(Poly, Scalar),
+    /// A variable of the kernel, by number.
+    Value(usize),
+    /// A parameter that is passed by value.
+    Parameter(usize),
+    Pointer(Pointer),
+    /// Something that cannot be used, and why.
+    Other(&'static str),
+}
+
+/// An array with an offset, and the subscripts that were given so far.
+#[derive(Clone, Debug)]
+struct Pointer {
+    array: usize,
+    offset: Index,
+    /// Lengths of the arrays that it points to.
+    lengths: Vec<Poly>,
+    taken: Vec<Index>,
+}
+
+/// What an expression is.
+#[derive(Clone, Debug)]
+enum Val {
+    Int(Poly, Scalar),
+    Pointer(Pointer),
+    Value(Value),
+}
+
+struct Machine<'a> {
+    file: &'a File,
+    kernel: Kernel,
+    scopes: Scopes<Var>,
+    types: TypeNames,
+    places: Places,
+    /// Assignments of the whole function, by name.
+    uses: DefUse,
+    /// Guards may still bound the points: nothing was stored, and no loop or condition is open.
+    open: bool,
+    /// Loops and conditions around the present place.
+    depth: usize,
+    /// Names of variables that hold places.
+    names: BTreeMap<Symbol, String>,
+    steps: u32,
+}
+
+/// Most expressions that are looked at.
+const MOST_STEPS: u32 = 200_000;
+
+/// Is there a pragma that marks a kernel as naive? One that is not understood is an error.
+///
+/// # Errors
+/// The pragma is not understood.
+pub fn is_marked(file: &File, header: &Header) -> Result<bool, Diagnostic> {
+    pragma::of(file, header).map(|pragma| pragma.is_some())
+}
+
+/// The naive kernel that a kernel of a file is.
+///
+/// # Errors
+/// What is in the way, with its place.
+pub fn recognise(file: &File, header: &Header) -> Result<Kernel, Diagnostic> {
+    let pragma = pragma::of(file, header)?.unwrap_or_default();
+    if header.nested || header.is_member || header.template.is_some() {
+        let what = "a template, or a kernel inside something else, is not rewritten";
+        return Err(problem("naive::template", what, &header.name.span, "here"));
+    }
+    let function = file.kernel(header)?;
+    let kernel = Kernel {
+        name: header.name.text.clone(),
+        parameters: Vec::new(),
+        arrays: Vec::new(),
+        sizes: Vec::new(),
+        dims: Vec::new(),
+        block: [None; 3],
+        variables: Vec::new(),
+        accesses: Vec::new(),
+        loops: Vec::new(),
+        body: Vec::new(),
+        ranges: Vec::new(),
+        pragma,
+    };
+    let mut machine = Machine {
+        file,
+        kernel,
+        scopes: Scopes::default(),
+        types: TypeNames::new(),
+        places: Places::default(),
+        uses: DefUse::of(&function.body),
+        open: true,
+        depth: 0,
+        names: BTreeMap::new(),
+        steps: 0,
+    };
+    for parameter in &function.parameters {
+        let declared = file.source.text.get(parameter.span.clone());
+        let declared = declared.unwrap_or("").to_owned();
+        let name = &parameter.name;
+        machine.parameter(&name.text, &parameter.ty, declared, &name.span)?;
+    }
+    let body = machine.block(&function.body, true)?;
+    machine.kernel.body = body;
+    machine.finish(&header.name.span)?;
+    Ok(machine.kernel)
+}
+
+fn problem(code: &'static str, what: impl Into<String>, at: &Span, label: &str) -> Diagnostic {
+    Diagnostic::error(code, what.into()).label(at.clone(), label.to_owned())
+}
+
+/// A construct that is outside of what naive kernels have.
+fn refused(what: &str, at: &Span) -> Diagnostic {
+    problem("naive::construct", what, at, "this is no naive kernel")
+}
+
+impl Machine<'_> {
+    fn parameter(&mut self, name: &str, ty: &Type, declared: String, at: &Span) -> Done<()> {
+        let number = self.kernel.parameters.len();
+        let scalar = self.file.scalar(ty, &self.types);
+        let changed = self.is_assigned(name);
+        let (kind, var) = match (scalar, ty.bare()) {
+            (Some(scalar @ Scalar::Integer(32 | 64, _)), _) if !changed => {
+                let size = self.kernel.sizes.len();
+                self.kernel.sizes.push(number);
+                let poly = Poly::symbol(Symbol::Size(size));
+                (ParameterKind::Size(size, scalar), Var::Int(poly, scalar))
+            }
+            (_, Type::Pointer(to, _)) if !changed => match self.pointed(to, at) {
+                Ok((element, lengths)) => {
+                    let array = self.array(name, Some(number), &element, None);
+                    let pointer = Pointer {
+                        array,
+                        offset: Index::Affine(Poly::default()),
+                        lengths,
+                        taken: Vec::new(),
+                    };
+                    (ParameterKind::Array(array), Var::Pointer(pointer))
+                }
+                Err(_) => (
+                    ParameterKind::Unused,
+                    Var::Other("a pointer to something that is not understood"),
+                ),
+            },
+            _ if changed => (
+                ParameterKind::Unused,
+                Var::Other("a parameter that is assigned to"),
+            ),
+            (scalar, Type::Named(_)) => (ParameterKind::Scalar(scalar), Var::Parameter(number)),
+            _ => (
+                ParameterKind::Unused,
+                Var::Other("a parameter of a type that is not understood"),
+            ),
+        };
+        self.kernel.parameters.push(Parameter {
+            name: name.to_owned(),
+            declared,
+            kind,
+        });
+        self.scopes.declare(name, var);
+        Ok(())
+    }
+
+    /// Is a name assigned to anywhere, apart from the first value of its declaration?
+    fn is_assigned(&self, name: &str) -> bool {
+        let sites = self.uses.sites(name);
+        sites.is_some_and(|s| !s.assigned.is_empty() || s.declared.len() > 1)
+    }
+
+    /// The elements of what a pointer points to, and the lengths of arrays of them.
+    fn pointed(&mut self, ty: &Type, at: &Span) -> Done<(Type, Vec<Poly>)> {
+        let mut lengths = Vec::new();
+        let mut ty = ty.bare().clone();
+        while let Type::Array(of, length) = ty {
+            let length = length.ok_or_else(|| refused("an array without a length", at))?;
+            match self.value(&length)? {
+                Val::Int(length, _) => lengths.push(length),
+                _ => return Err(refused("an array of this length", at)),
+            }
+            ty = of.bare().clone();
+        }
+        match self.file.resolved(&ty, &self.types) {
+            named @ Type::Named(_) => Ok((named, lengths)),
+            _ => Err(refused("a pointer to pointers", at)),
+        }
+    }
+
+    fn array(
+        &mut self,
+        name: &str,
+        parameter: Option<usize>,
+        element: &Type,
+        length: Option<i64>,
+    ) -> usize {
+        let scalar = self.file.scalar(element, &self.types);
+        let text = print::declared(element, "").trim().to_owned();
+        self.kernel.arrays.push(Array {
+            name: name.to_owned(),
+            parameter,
+            bytes: bytes(&text, scalar),
+            element: text,
+            scalar,
+            length,
+            stored: false,
+        });
+        self.kernel.arrays.len() - 1
+    }
+
+    fn variable(&mut self, name: &str, ty: &Type) -> usize {
+        let ty = self.file.resolved(ty, &self.types);
+        let scalar = self.file.scalar(&ty, &self.types);
+        self.kernel.variables.push(Variable {
+            name: name.to_owned(),
+            ty: print::declared(&ty, "").trim().to_owned(),
+            scalar,
+        });
+        self.kernel.variables.len() - 1
+    }
+
+    fn step(&mut self, expr: &Expr) -> Done<()> {
+        self.steps += 1;
+        match self.steps > MOST_STEPS {
+            true => Err(refused("so much code", &expr.span)),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Bytes of an element; 0 where they are not known.
+fn bytes(name: &str, scalar: Option<Scalar>) -> u32 {
+    match scalar {
+        Some(Scalar::Bool) => 1,
+        Some(Scalar::Integer(bits, _)) => u32::from(bits) / 8,
+        Some(Scalar::Float) => 4,
+        Some(Scalar::Double) => 8,
+        None => match name {
+            "char" | "signed char" | "unsigned char" | "uint8_t" | "int8_t" => 1,
+            "float2" | "int2" | "uint2" => 8,
+            "float4" | "int4" | "uint4" | "double2" => 16,
+            "float3" | "int3" | "uint3" => 12,
+            _ => 0,
+        },
+    }
+}

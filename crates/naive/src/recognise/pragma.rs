@@ -1,0 +1,69 @@
+//! `#pragma warpwright naive sizes(n=4096, m=512) outputs(c) reassociate`, in front of a kernel.
+
+use warpwright_cudac::diag::{Diagnostic, Span};
+use warpwright_cudac::{File, Header};
+
+use crate::ir::Pragma;
+
+/// The pragma of a kernel: the first one that stands after the kernel before it.
+pub(super) fn of(file: &File, kernel: &Header) -> Result<Option<Pragma>, Diagnostic> {
+    let before = file.kernels.iter().map(|k| k.span.end);
+    let start = before.filter(|end| *end <= kernel.span.start).max();
+    let range = start.unwrap_or(0)..kernel.span.end;
+    let mut found = file.pragmas.iter();
+    let found = found.find(|(text, at)| range.contains(&at.start) && text.starts_with("naive"));
+    found.map_or(Ok(None), |(text, at)| {
+        parse(text.trim_start_matches("naive"), at).map(Some)
+    })
+}
+
+fn parse(text: &str, at: &Span) -> Result<Pragma, Diagnostic> {
+    let mut pragma = Pragma::default();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let end = rest
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        rest = after.trim_start();
+        match word {
+            "reassociate" => pragma.reassociate = true,
+            "sizes" | "outputs" => {
+                let inner = rest.strip_prefix('(').and_then(|r| r.split_once(')'));
+                let (inner, after) =
+                    inner.ok_or_else(|| wrong(&format!("`{word}` has no list"), at))?;
+                for part in inner.split(',').map(str::trim) {
+                    match word {
+                        "sizes" => pragma.sizes.push(size(part, at)?),
+                        _ => pragma.outputs.push(part.to_owned()),
+                    }
+                }
+                rest = after.trim_start();
+            }
+            _ => {
+                let word = if word.is_empty() { rest } else { word };
+                let what = format!("`{word}` is nothing to say of a naive kernel");
+                return Err(wrong(&what, at));
+            }
+        }
+        rest = rest.trim_start_matches(',').trim_start();
+    }
+    Ok(pragma)
+}
+
+fn size(text: &str, at: &Span) -> Result<(String, i64), Diagnostic> {
+    let parsed = text.split_once('=').and_then(|(name, size)| {
+        let size: i64 = size.trim().parse().ok()?;
+        Some((name.trim().to_owned(), size))
+    });
+    match parsed {
+        Some((name, size)) if size > 0 && !name.is_empty() => Ok((name, size)),
+        _ => Err(wrong(&format!("`{text}` is no size"), at)),
+    }
+}
+
+fn wrong(what: &str, at: &Span) -> Diagnostic {
+    Diagnostic::error("naive::pragma", what)
+        .label(at.clone(), "in this pragma")
+        .help("for example `#pragma warpwright naive sizes(n=4096) outputs(c) reassociate`")
+}

@@ -1,0 +1,682 @@
+//! Expressions: integers as polynomials where they can be, everything else as it was written.
+
+use warpwright_cudac::affine::{Poly, Symbol, Test};
+use warpwright_cudac::ast::{Expr, ExprKind, Init, StmtKind, Type};
+use warpwright_cudac::diag::Span;
+use warpwright_cudac::macros::Expanded;
+use warpwright_cudac::{Literal, Scalar, print};
+
+use super::{Done, Machine, Pointer, Val, Var, problem, refused};
+use crate::ir::{Access, Index, Value};
+
+/// `int`
+pub(super) const INT: Scalar = Scalar::Integer(32, true);
+
+/// Functions of CUDA without effects: arithmetic on their arguments alone.
+const PURE: &[&str] = &[
+    "abs",
+    "fabs",
+    "fabsf",
+    "min",
+    "max",
+    "fmin",
+    "fmax",
+    "fminf",
+    "fmaxf",
+    "umin",
+    "umax",
+    "sqrt",
+    "sqrtf",
+    "rsqrt",
+    "rsqrtf",
+    "cbrt",
+    "cbrtf",
+    "exp",
+    "expf",
+    "exp2",
+    "exp2f",
+    "exp10f",
+    "expm1f",
+    "log",
+    "logf",
+    "log2",
+    "log2f",
+    "log10f",
+    "log1pf",
+    "sin",
+    "sinf",
+    "cos",
+    "cosf",
+    "tan",
+    "tanf",
+    "tanh",
+    "tanhf",
+    "sinhf",
+    "coshf",
+    "asinf",
+    "acosf",
+    "atanf",
+    "atan2f",
+    "atan",
+    "atan2",
+    "erf",
+    "erff",
+    "erfcf",
+    "pow",
+    "powf",
+    "hypotf",
+    "fma",
+    "fmaf",
+    "floor",
+    "floorf",
+    "ceil",
+    "ceilf",
+    "round",
+    "roundf",
+    "rintf",
+    "truncf",
+    "fmod",
+    "fmodf",
+    "copysignf",
+    "isnan",
+    "isinf",
+    "__expf",
+    "__logf",
+    "__sinf",
+    "__cosf",
+    "__powf",
+    "__fdividef",
+    "__frsqrt_rn",
+    "__fmul_rn",
+    "__fadd_rn",
+    "__fsub_rn",
+    "__fmaf_rn",
+    "__fdiv_rn",
+    "__fsqrt_rn",
+    "__saturatef",
+    "__float2int_rn",
+    "__int2float_rn",
+    "__float_as_int",
+    "__int_as_float",
+    "__mul24",
+    "__umul24",
+    "__popc",
+    "__clz",
+    "make_float2",
+    "make_float3",
+    "make_float4",
+    "make_int2",
+    "make_int4",
+];
+
+/// Most uses of macros within each other.
+const DEEPEST: usize = 32;
+
+impl Machine<'_> {
+    pub(super) fn value(&mut self, expr: &Expr) -> Done<Val> {
+        self.step(expr)?;
+        warpwright_cudac::with_stack(|| self.value_of(expr))
+    }
+
+    /// The value of an expression that is no array.
+    pub(super) fn plain(&mut self, expr: &Expr) -> Done<Value> {
+        let value = self.value(expr)?;
+        self.as_value(value, &expr.span)
+    }
+
+    fn as_value(&mut self, value: Val, at: &Span) -> Done<Value> {
+        match value {
+            Val::Int(poly, scalar) => Ok(Value::Int(self.placed(poly), scalar)),
+            Val::Value(value) => Ok(value),
+            Val::Pointer(_) => Err(refused("an address as a value", at)),
+        }
+    }
+
+    /// Writes places in the grid as such.
+    pub(super) fn placed(&mut self, poly: Poly) -> Poly {
+        self.places.merged(poly)
+    }
+
+    fn value_of(&mut self, expr: &Expr) -> Done<Val> {
+        let at = &expr.span;
+        match &expr.kind {
+            ExprKind::Paren(inner) => self.value(inner),
+            ExprKind::Number(text) => Ok(match Literal::parse(text) {
+                Some(Literal::Integer(value)) => match integer_type(text, value) {
+                    Some(scalar) => Val::Int(Poly::constant(value), scalar),
+                    None => Val::Value(Value::Text(text.clone())),
+                },
+                _ => Val::Value(Value::Text(text.clone())),
+            }),
+            ExprKind::Bool(value) => Ok(Val::Value(Value::Text(value.to_string()))),
+            ExprKind::Name(name) => self.name(name, expr),
+            ExprKind::Member(base, field) => self.member(base, field, at),
+            ExprKind::Index(..) => {
+                let pointer = self.subscripted(expr)?;
+                self.load_or_row(pointer, at)
+            }
+            ExprKind::Unary(op, inner) => self.unary(op, inner, at),
+            ExprKind::Binary(op, a, b) => self.binary(op, a, b, at),
+            ExprKind::Conditional(cond, a, b) => {
+                let cond = self.plain(cond)?;
+                let (a, b) = (self.plain(a)?, self.plain(b)?);
+                let select = Value::Select(Box::new(cond), Box::new(a), Box::new(b));
+                Ok(Val::Value(select))
+            }
+            ExprKind::Cast(_, ty, inner) => self.cast(ty, inner, at),
+            ExprKind::Call(name, arguments) => match self.expanded(expr)? {
+                Some(meaning) => self.value(&meaning),
+                None => self.call(&name.text, arguments, at),
+            },
+            ExprKind::Update(..) | ExprKind::Assign(..) => {
+                Err(refused("an assignment inside an expression", at))
+            }
+        }
+    }
+
+    /// What a use of a macro stands for.
+    pub(super) fn expanded(&mut self, expr: &Expr) -> Done<Option<Expr>> {
+        let mut out = None;
+        for _ in 0..DEEPEST {
+            let present = out.as_ref().unwrap_or(expr).bare();
+            if matches!(&present.kind, ExprKind::Name(name) if self.scopes.get(name).is_some()) {
+                return Ok(out);
+            }
+            match self.file.expand(present) {
+                Expanded::NoMacro => return Ok(out),
+                Expanded::Problem(problem) => return Err(problem),
+                Expanded::Expr(meaning) => out = Some(*meaning),
+            }
+        }
+        Err(refused("macros that are nested so deep", &expr.span))
+    }
+
+    fn name(&mut self, name: &str, expr: &Expr) -> Done<Val> {
+        let at = &expr.span;
+        match self.scopes.get(name).cloned() {
+            Some(Var::Int(poly, scalar)) => return Ok(Val::Int(poly, scalar)),
+            Some(Var::Value(variable)) => return Ok(Val::Value(Value::Variable(variable))),
+            Some(Var::Parameter(number)) => return Ok(Val::Value(Value::Parameter(number))),
+            Some(Var::Pointer(pointer)) => return Ok(Val::Pointer(pointer)),
+            Some(Var::Other(what)) => {
+                return Err(problem(
+                    "naive::name",
+                    format!("`{name}` is {what}"),
+                    at,
+                    "used here",
+                ));
+            }
+            None => {}
+        }
+        if let Some(meaning) = self.expanded(expr)? {
+            return self.value(&meaning);
+        }
+        if name == "warpSize" {
+            return Err(refused("the size of a warp", at));
+        }
+        let file = self.file;
+        let unknown = || {
+            problem(
+                "naive::name",
+                format!("what `{name}` is is not known"),
+                at,
+                "used here",
+            )
+        };
+        let found = file.global(name, at.start).ok_or_else(unknown)?;
+        let ty = file.resolved(&found.ty, &self.types);
+        if let (Some(scalar), Some(Init::Value(value)), true) =
+            (file.scalar(&ty, &self.types), &found.init, found.is_fixed())
+        {
+            if let Scalar::Integer(..) = scalar {
+                let value = self.value(value)?;
+                return match value {
+                    Val::Int(poly, _) if poly.as_constant().is_some() => Ok(Val::Int(poly, scalar)),
+                    _ => Err(unknown()),
+                };
+            }
+            return Ok(Val::Value(Value::Text(name.to_owned())));
+        }
+        if (found.is("__constant__") || found.is("__device__") && found.is_fixed())
+            && let Type::Array(of, Some(length)) = &ty
+            && let Val::Int(length, _) = self.value(length)?
+            && let Some(length) = length.as_constant()
+        {
+            let known = self
+                .kernel
+                .arrays
+                .iter()
+                .position(|a| a.parameter.is_none() && a.name == name);
+            let of = file.resolved(of, &self.types);
+            let array = match known {
+                Some(array) => array,
+                None if matches!(of, Type::Named(_)) => self.array(name, None, &of, Some(length)),
+                None => return Err(unknown()),
+            };
+            return Ok(Val::Pointer(Pointer {
+                array,
+                offset: Index::Affine(Poly::default()),
+                lengths: Vec::new(),
+                taken: Vec::new(),
+            }));
+        }
+        Err(unknown())
+    }
+
+    fn member(&mut self, base: &Expr, field: &str, at: &Span) -> Done<Val> {
+        if let ExprKind::Name(name) = &base.bare().kind
+            && self.scopes.get(name).is_none()
+        {
+            let axis = match field {
+                "x" => 0,
+                "y" => 1,
+                "z" => 2,
+                _ => 3,
+            };
+            let symbol = match &**name {
+                "threadIdx" => Some(Symbol::ThreadIdx(axis)),
+                "blockIdx" => Some(Symbol::BlockIdx(axis)),
+                "blockDim" => Some(Symbol::BlockDim(axis)),
+                "gridDim" => return Err(refused("a loop over the grid, or `gridDim`", at)),
+                _ => None,
+            };
+            if let Some(symbol) = symbol.filter(|_| axis < 3) {
+                return Ok(Val::Int(Poly::symbol(symbol), Scalar::Integer(32, false)));
+            }
+        }
+        let base = self.plain(base)?;
+        Ok(Val::Value(Value::Member(Box::new(base), field.to_owned())))
+    }
+
+    fn unary(&mut self, op: &str, inner: &Expr, at: &Span) -> Done<Val> {
+        if op == "*" {
+            let Val::Pointer(mut pointer) = self.value(inner)? else {
+                return Err(refused("`*` of something that is no array", at));
+            };
+            pointer.taken.push(Index::Affine(Poly::default()));
+            return self.load_or_row(pointer, at);
+        }
+        if op == "&" {
+            return Err(refused("an address", at));
+        }
+        let value = self.value(inner)?;
+        match (op, value) {
+            ("+", Val::Int(poly, scalar)) => Ok(Val::Int(poly, scalar)),
+            ("-", Val::Int(poly, scalar)) => {
+                let scalar = promoted(scalar);
+                let negative = Poly::default().plus(&poly, -1);
+                Ok(self.int(
+                    negative.ok_or_else(|| refused("a number so large", at))?,
+                    scalar,
+                ))
+            }
+            (op, value) => {
+                let value = self.as_value(value, at)?;
+                Ok(Val::Value(Value::Unary(op.to_owned(), Box::new(value))))
+            }
+        }
+    }
+
+    /// An integer that was computed: it must be in range where the kernel is replaced.
+    pub(super) fn int(&mut self, poly: Poly, scalar: Scalar) -> Val {
+        let poly = self.placed(poly);
+        let of_launch = |s: &Symbol| {
+            matches!(
+                s,
+                Symbol::BlockDim(_) | Symbol::ThreadIdx(_) | Symbol::BlockIdx(_)
+            )
+        };
+        // The places of a launch are in range.
+        let checked = poly.as_constant().is_none() && !poly.symbols().iter().any(of_launch);
+        let unsigned = matches!(scalar, Scalar::Integer(_, false));
+        if checked {
+            let range = (poly.clone(), unsigned);
+            if !self.kernel.ranges.contains(&range) {
+                self.kernel.ranges.push(range);
+            }
+        }
+        Val::Int(poly, scalar)
+    }
+
+    fn binary(&mut self, op: &str, left: &Expr, right: &Expr, at: &Span) -> Done<Val> {
+        let (a, b) = (self.value(left)?, self.value(right)?);
+        let large = || refused("a subscript of so many terms", at);
+        match (op, a, b) {
+            ("+" | "-" | "*", Val::Int(a, s), Val::Int(b, t)) => {
+                let scalar = common(s, t);
+                let value = match op {
+                    "+" => a.plus(&b, 1),
+                    "-" => a.plus(&b, -1),
+                    _ => a.times(&b),
+                };
+                Ok(self.int(value.ok_or_else(large)?, scalar))
+            }
+            ("/" | "%" | "<<" | ">>", Val::Int(a, s), Val::Int(b, t)) => {
+                let known = a.as_constant().zip(b.as_constant());
+                let exact = known.and_then(|(a, b)| match op {
+                    "/" => a.checked_div(b),
+                    "%" => a.checked_rem(b),
+                    "<<" if (0..31).contains(&b) => a.checked_mul(1 << b),
+                    ">>" if (0..31).contains(&b) && a >= 0 => Some(a >> b),
+                    _ => None,
+                });
+                if let Some(exact) = exact {
+                    let scalar = if op.len() == 1 {
+                        common(s, t)
+                    } else {
+                        promoted(s)
+                    };
+                    return Ok(Val::Int(Poly::constant(exact), scalar));
+                }
+                let (a, b) = (self.placed(a), self.placed(b));
+                let (a, b) = (Value::Int(a, s), Value::Int(b, t));
+                let value = Value::Binary(op.to_owned(), Box::new(a), Box::new(b));
+                Ok(Val::Value(value))
+            }
+            ("+" | "-", Val::Pointer(mut pointer), b @ (Val::Int(..) | Val::Value(_)))
+                if pointer.taken.is_empty() && pointer.lengths.is_empty() =>
+            {
+                let by = self.index(b, at)?;
+                pointer.offset = sum(&pointer.offset, &by, op == "-").ok_or_else(large)?;
+                Ok(Val::Pointer(pointer))
+            }
+            ("+", a @ (Val::Int(..) | Val::Value(_)), Val::Pointer(mut pointer))
+                if pointer.taken.is_empty() && pointer.lengths.is_empty() =>
+            {
+                let by = self.index(a, at)?;
+                pointer.offset = sum(&by, &pointer.offset, false).ok_or_else(large)?;
+                Ok(Val::Pointer(pointer))
+            }
+            (op, a, b) => {
+                let a = self.as_value(a, &left.span)?;
+                let b = self.as_value(b, &right.span)?;
+                let value = Value::Binary(op.to_owned(), Box::new(a), Box::new(b));
+                Ok(Val::Value(value))
+            }
+        }
+    }
+
+    fn index(&mut self, value: Val, at: &Span) -> Done<Index> {
+        match value {
+            Val::Int(poly, _) => Ok(Index::Affine(self.placed(poly))),
+            Val::Value(value) => Ok(Index::Value(value)),
+            Val::Pointer(_) => Err(refused("an address as a subscript", at)),
+        }
+    }
+
+    fn cast(&mut self, ty: &Type, inner: &Expr, at: &Span) -> Done<Val> {
+        let resolved = self.file.resolved(ty, &self.types);
+        if !matches!(resolved, Type::Named(_)) {
+            return Err(refused("a cast of a pointer", at));
+        }
+        let value = self.value(inner)?;
+        let to = self.file.scalar(&resolved, &self.types);
+        match (to, value) {
+            (Some(to @ Scalar::Integer(bits, signed)), Val::Int(poly, from)) => {
+                let Scalar::Integer(before, had_sign) = from else {
+                    return Err(refused("this cast", at));
+                };
+                let keeps =
+                    bits >= before && (signed == had_sign || !signed) || signed && bits > before;
+                match keeps
+                    || poly
+                        .as_constant()
+                        .is_some_and(|v| (0..1 << 15).contains(&v))
+                {
+                    // A sign that is lost is a value that must not be negative.
+                    true => Ok(self.int(poly, to)),
+                    false if bits >= before => Ok(self.int(poly, to)),
+                    false => {
+                        let text = print::declared(&resolved, "").trim().to_owned();
+                        let value = Value::Int(self.placed(poly), from);
+                        Ok(Val::Value(Value::Cast(text, Box::new(value))))
+                    }
+                }
+            }
+            (_, value) => {
+                let text = print::declared(&resolved, "").trim().to_owned();
+                let value = self.as_value(value, at)?;
+                Ok(Val::Value(Value::Cast(text, Box::new(value))))
+            }
+        }
+    }
+
+    fn call(&mut self, name: &str, arguments: &[Expr], at: &Span) -> Done<Val> {
+        if name.starts_with("atomic") {
+            return Err(refused("an atomic operation", at));
+        }
+        if name.starts_with("__sync") || name.starts_with("__shfl") || name.starts_with("__ballot")
+        {
+            return Err(refused("threads that work together", at));
+        }
+        let ldg = name == "__ldg" && arguments.len() == 1;
+        if let ([argument], true) = (arguments, ldg) {
+            let pointed = match &argument.bare().kind {
+                ExprKind::Unary(op, element) if op == "&" => return self.value(element),
+                _ => self.value(argument)?,
+            };
+            if let Val::Pointer(mut pointer) = pointed {
+                pointer.taken.push(Index::Affine(Poly::default()));
+                return self.load_or_row(pointer, at);
+            }
+        }
+        if !PURE.contains(&name) && !self.is_pure(name) {
+            let what = format!("`{name}` may have effects, or is not known");
+            return Err(problem("naive::call", what, at, "called here"));
+        }
+        let mut values = Vec::new();
+        for argument in arguments {
+            values.push(self.plain(argument)?);
+        }
+        Ok(Val::Value(Value::Call(name.to_owned(), values)))
+    }
+
+    /// Is it a function of the file that computes with its arguments and numbers alone?
+    fn is_pure(&self, name: &str) -> bool {
+        let mut found = self.file.functions.iter().filter(|f| f.name.text == name);
+        let (Some(header), None) = (found.next(), found.next()) else {
+            return false;
+        };
+        let Ok(function) = self.file.kernel(header) else {
+            return false;
+        };
+        let by_value = |p: &warpwright_cudac::ast::Parameter| {
+            self.file.scalar(&p.ty, &self.types).is_some()
+                && !self
+                    .file
+                    .source
+                    .text
+                    .get(p.span.clone())
+                    .is_some_and(|t| t.contains('&'))
+        };
+        header.template.is_none()
+            && function.head.contains("__device__")
+            && function.parameters.iter().all(by_value)
+            && function.body.statements.iter().all(|s| match &s.kind {
+                StmtKind::Return(Some(value)) => is_arithmetic(value, &function),
+                StmtKind::Declare(declaration) => {
+                    declaration.storage.is_empty()
+                        && declaration.variables.iter().all(|v| match &v.init {
+                            Some(Init::Value(value)) => is_arithmetic(value, &function),
+                            _ => false,
+                        })
+                }
+                _ => false,
+            })
+    }
+
+    /// `base[index]` as a pointer with all subscripts.
+    pub(super) fn subscripted(&mut self, expr: &Expr) -> Done<Pointer> {
+        let expr = expr.bare();
+        match &expr.kind {
+            ExprKind::Index(base, index) => {
+                let mut pointer = self.subscripted(base)?;
+                let value = self.value(index)?;
+                let index = self.index(value, &index.span)?;
+                if pointer.taken.len() > pointer.lengths.len() {
+                    return Err(refused("one subscript too many", &expr.span));
+                }
+                pointer.taken.push(index);
+                Ok(pointer)
+            }
+            ExprKind::Unary(op, inner) if op == "*" => {
+                let mut pointer = self.subscripted(inner)?;
+                pointer.taken.push(Index::Affine(Poly::default()));
+                Ok(pointer)
+            }
+            _ => match self.value(expr)? {
+                Val::Pointer(pointer) => Ok(pointer),
+                _ => Err(refused(
+                    "a subscript of something that is no array",
+                    &expr.span,
+                )),
+            },
+        }
+    }
+
+    fn load_or_row(&mut self, pointer: Pointer, at: &Span) -> Done<Val> {
+        if pointer.taken.len() <= pointer.lengths.len() {
+            return Ok(Val::Pointer(pointer));
+        }
+        let access = self.access(pointer, at)?;
+        Ok(Val::Value(Value::Load(access)))
+    }
+
+    /// Notes an access; its number.
+    pub(super) fn access(&mut self, pointer: Pointer, at: &Span) -> Done<usize> {
+        let large = || refused("a subscript of so many terms", at);
+        let mut index = pointer.offset;
+        for (number, taken) in pointer.taken.iter().enumerate() {
+            let mut stride = Poly::constant(1);
+            for length in pointer.lengths.iter().skip(number) {
+                stride = stride.times(length).ok_or_else(large)?;
+            }
+            let scaled = match taken {
+                Index::Affine(poly) => Index::Affine(poly.times(&stride).ok_or_else(large)?),
+                Index::Value(value) if stride.as_constant() == Some(1) => {
+                    Index::Value(value.clone())
+                }
+                Index::Value(_) => return Err(refused("an unresolved row", at)),
+            };
+            index = sum(&index, &scaled, false).ok_or_else(large)?;
+        }
+        if let Index::Affine(poly) = &mut index {
+            *poly = self.placed(std::mem::take(poly));
+        }
+        self.kernel.accesses.push(Access {
+            array: pointer.array,
+            index,
+            span: at.clone(),
+        });
+        Ok(self.kernel.accesses.len() - 1)
+    }
+
+    /// What a condition says of integers, if it speaks of nothing else.
+    pub(super) fn test(&mut self, cond: &Expr) -> Done<Option<Test>> {
+        if let Some(meaning) = self.expanded(cond.bare())? {
+            return self.test(&meaning);
+        }
+        match &cond.bare().kind {
+            ExprKind::Unary(op, inner) if op == "!" => {
+                Ok(self.test(inner)?.and_then(|test| test.opposite()))
+            }
+            ExprKind::Binary(op, a, b) if op == "&&" || op == "||" => {
+                let (a, b) = (self.test(a)?, self.test(b)?);
+                Ok(a.zip(b).map(|(a, b)| a.join(b, op == "&&")))
+            }
+            ExprKind::Binary(op, a, b) => {
+                let (a, b) = (self.value(a)?, self.value(b)?);
+                let (Val::Int(a, s), Val::Int(b, t)) = (a, b) else {
+                    return Ok(None);
+                };
+                // A number with a sign beside one without is compared as one without.
+                let scalar = common(s, t);
+                let (Val::Int(a, _), Val::Int(b, _)) = (self.int(a, scalar), self.int(b, scalar))
+                else {
+                    return Ok(None);
+                };
+                Ok(Test::of(op, &a, &b, &cond.span))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Does an expression use parameters, variables and numbers alone?
+fn is_arithmetic(expr: &Expr, function: &warpwright_cudac::ast::Function) -> bool {
+    warpwright_cudac::with_stack(|| match &expr.kind {
+        ExprKind::Number(_) | ExprKind::Bool(_) => true,
+        ExprKind::Name(name) => {
+            let own = function.parameters.iter().any(|p| p.name.text == *name);
+            own || function.body.statements.iter().any(|s| match &s.kind {
+                StmtKind::Declare(d) => d.variables.iter().any(|v| v.name.text == *name),
+                _ => false,
+            })
+        }
+        ExprKind::Paren(a) | ExprKind::Cast(_, _, a) => is_arithmetic(a, function),
+        ExprKind::Unary(op, a) => op != "*" && op != "&" && is_arithmetic(a, function),
+        ExprKind::Binary(_, a, b) => is_arithmetic(a, function) && is_arithmetic(b, function),
+        ExprKind::Conditional(a, b, c) => [a, b, c].iter().all(|e| is_arithmetic(e, function)),
+        ExprKind::Call(name, all) => {
+            PURE.contains(&&*name.text) && all.iter().all(|e| is_arithmetic(e, function))
+        }
+        _ => false,
+    })
+}
+
+fn sum(a: &Index, b: &Index, minus: bool) -> Option<Index> {
+    let as_value = |index: &Index| match index {
+        Index::Affine(poly) => Value::Int(poly.clone(), Scalar::Integer(64, true)),
+        Index::Value(value) => value.clone(),
+    };
+    match (a, b) {
+        (Index::Affine(a), Index::Affine(b)) => {
+            Some(Index::Affine(a.plus(b, if minus { -1 } else { 1 })?))
+        }
+        (Index::Affine(a), Index::Value(b)) if a.is_zero() && !minus => {
+            Some(Index::Value(b.clone()))
+        }
+        (a, b) => {
+            let op = if minus { "-" } else { "+" };
+            let (a, b) = (Box::new(as_value(a)), Box::new(as_value(b)));
+            Some(Index::Value(Value::Binary(op.to_owned(), a, b)))
+        }
+    }
+}
+
+/// The type of an integer literal; none where it is not known.
+fn integer_type(text: &str, value: i64) -> Option<Scalar> {
+    let lower = text.to_ascii_lowercase();
+    let is_hexadecimal = lower.starts_with("0x");
+    let suffix = lower
+        .trim_start_matches(|c: char| c.is_ascii_hexdigit() && c != 'l' || c == 'x' || c == '\'');
+    let fits = i32::try_from(value).is_ok();
+    match suffix {
+        "" if fits => Some(INT),
+        "" if is_hexadecimal => None,
+        "u" if u32::try_from(value).is_ok() => Some(Scalar::Integer(32, false)),
+        "ul" | "ull" | "lu" | "llu" => Some(Scalar::Integer(64, false)),
+        "" | "l" | "ll" => Some(Scalar::Integer(64, true)),
+        _ => None,
+    }
+}
+
+/// The type after the integer promotions.
+pub(super) fn promoted(scalar: Scalar) -> Scalar {
+    match scalar {
+        Scalar::Bool | Scalar::Integer(..32, _) => INT,
+        other => other,
+    }
+}
+
+/// The type of a sum of two integers (the usual arithmetic conversions).
+fn common(a: Scalar, b: Scalar) -> Scalar {
+    match (promoted(a), promoted(b)) {
+        (Scalar::Integer(m, s), Scalar::Integer(n, t)) if m == n => Scalar::Integer(m, s && t),
+        (Scalar::Integer(m, s), Scalar::Integer(n, t)) => match m > n {
+            true => Scalar::Integer(m, s),
+            false => Scalar::Integer(n, t),
+        },
+        (a, _) => a,
+    }
+}

@@ -1,0 +1,39 @@
+//! The input with generated kernels in it.
+//!
+//! The kernel keeps its name, its parameters and its text, and the rest of the file stays byte by byte
+//! ([`warpwright_cudac::replace`]).
+
+use warpwright_cudac::replace::{Insertion, Replaced, avoid, words};
+use warpwright_cudac::{File, Header};
+
+use crate::emit::{self, Generated, Names, NoLauncher};
+use crate::ir::Kernel;
+
+/// The file with these kernels in the place of one, and the names in it.
+///
+/// # Errors
+/// The kernel cannot be launched in another way.
+pub fn replaced(
+    file: &File,
+    header: &Header,
+    kernel: &Kernel,
+    generated: &Generated,
+) -> Result<(Replaced, Names), NoLauncher> {
+    let taken = words(&file.source.text);
+    let names = Names::new(&kernel.name, &taken);
+    let (text, by_pointers) = emit::launcher(kernel, generated, &names)?;
+    // Macros of the file change every word that they are called, but those that the kernel itself uses.
+    let own = words(&file.source.text[header.span.clone()]);
+    let macros = file.macros.iter().map(|m| m.name.clone());
+    let macros = macros.filter(|name| !own.contains(name)).collect();
+    let mut text = avoid(&text, &macros);
+    if text.contains("__pipeline_") && !file.source.text.contains("<cuda_pipeline.h>") {
+        text = format!("#include <cuda_pipeline.h>\n\n{text}");
+    }
+    let insertion = Insertion {
+        text: &text,
+        launch: &names.launch(),
+        by_pointers: &by_pointers,
+    };
+    Ok((file.replaced(header, &insertion), names))
+}

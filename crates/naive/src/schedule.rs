@@ -1,0 +1,98 @@
+//! The choices that make a kernel out of a naive one.
+
+use std::fmt;
+
+/// How the points of a kernel are computed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Schedule {
+    /// Threads of a block along x and y.
+    pub threads: [u32; 2],
+    /// Points of a thread along x and y (thread merge, section 3.5.2 of the paper).
+    pub points: [u32; 2],
+    /// How many of them are neighbours; the next ones are a block's threads further.
+    pub run: [u32; 2],
+    /// Lanes of a warp along x; 0: as many as there are threads.
+    pub lanes: u32,
+    /// A loop in parts, whose operands wait in shared memory (section 3.3).
+    pub stage: Option<Stage>,
+    /// Rows of blocks that are computed together, so that their operands stay in the L2 cache; 0: as launched.
+    pub order: u32,
+    /// Blocks that an SM must have room for, whatever registers that leaves; 0: the compiler's own choice.
+    pub resident: u32,
+    /// The sizes that the pragma expects are constants in a kernel of their own.
+    pub specialise: bool,
+}
+
+/// Shared memory for the operands of a part of a loop.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stage {
+    /// Turns of the loop in a part.
+    pub turns: u32,
+    /// Turns that are written out one after the other.
+    pub unroll: u32,
+    /// Parts that are there at once: 1 waits for each copy, more copy ahead (section 3.6, with `cp.async`).
+    pub buffers: u32,
+    /// Rows along the loop are turned while they are copied, so that points are neighbours.
+    pub turn: bool,
+}
+
+impl Schedule {
+    /// A thread for a point, as the kernel is written.
+    pub fn identity(dims: usize) -> Schedule {
+        Schedule {
+            threads: if dims > 1 { [32, 8] } else { [256, 1] },
+            points: [1, 1],
+            run: [1, 1],
+            lanes: 0,
+            stage: None,
+            order: 0,
+            resident: 0,
+            specialise: false,
+        }
+    }
+
+    /// Points of a block along x and y.
+    pub fn tile(&self) -> [u32; 2] {
+        [0, 1].map(|a| self.threads[a] * self.points[a])
+    }
+
+    /// Threads of a block.
+    pub fn block(&self) -> u32 {
+        self.threads[0] * self.threads[1]
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pair = |p: [u32; 2]| format!("{}x{}", p[0], p[1]);
+        write!(f, "threads {}", pair(self.threads))?;
+        if self.points != [1, 1] {
+            write!(f, ", points {}", pair(self.points))?;
+        }
+        if self.run != [1, 1] {
+            write!(f, ", run {}", pair(self.run))?;
+        }
+        if self.lanes != 0 {
+            write!(f, ", lanes {}", self.lanes)?;
+        }
+        if let Some(stage) = &self.stage {
+            write!(f, ", stage {} by {}", stage.turns, stage.unroll)?;
+            if stage.buffers > 1 {
+                write!(f, ", buffers {}", stage.buffers)?;
+            }
+            if stage.turn {
+                f.write_str(", turned")?;
+            }
+        }
+        if self.order != 0 {
+            write!(f, ", order {}", self.order)?;
+        }
+        if self.resident != 0 {
+            write!(f, ", resident {}", self.resident)?;
+        }
+        if self.specialise {
+            f.write_str(", sizes fixed")?;
+        }
+        Ok(())
+    }
+}
