@@ -9,7 +9,7 @@
 //! * [`estimate`]: without ptxas. [`explain`]: what there is to say before any choice.
 //! * [`database`], [`tune`]: measurements that overrule the model.
 //! * [`life_ranges`]: liveness of machine code against nvdisasm.
-//! * [`stencil`]: stencils from source to source.
+//! * [`naive`], [`stencil`]: naive kernels and stencils from source to source.
 
 pub mod build;
 pub mod candidate;
@@ -17,10 +17,12 @@ pub mod choose;
 pub mod control;
 pub mod crat;
 pub mod database;
+mod emulated;
 pub mod estimate;
 pub mod explain;
 pub mod explore;
 pub mod life_ranges;
+pub mod naive;
 pub mod opt;
 pub mod proposal;
 pub mod residency;

@@ -7,12 +7,9 @@
 //! compared with the host's values, and so is its plain kernel.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use serde::Serialize;
 use warpwright_cudac::ast::Type;
-use warpwright_emu::{Emulator, Options, Outcome};
-use warpwright_launch::LaunchFile;
 use warpwright_ptx::Module;
 use warpwright_stencil::evaluate::{Data, Sizes, evaluate, extent};
 use warpwright_stencil::ir::{ArrayId, Element, Stencil};
@@ -23,6 +20,7 @@ use super::problem::{Cuda, Problem};
 use super::result::tolerance;
 use super::trial::trials;
 use super::versions::{Family, Version, Way, as_written};
+use crate::emulated::{self, symbol};
 
 /// Why a text was not compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -403,71 +401,30 @@ impl Comparison<'_> {
 
     fn run(&self, launched: &Launched<'_>, data: &Data) -> Result<Memory, String> {
         let stencil = self.stencil();
-        let mut text = format!(
-            "kernel = \"{}\"\n[sizes.trial]\nq = 1\n[launch]\ngrid = {:?}\nblock = {:?}\ndynamic_smem = {}\n",
-            launched.kernel, launched.grid, launched.block, launched.shared
-        );
-        let mut inputs = Vec::new();
         let mut order = Vec::new();
-        for (number, argument) in launched.arguments.iter().enumerate() {
-            let _ = writeln!(text, "[[args]]\nname = \"a{number}\"");
-            match argument {
-                Argument::Array(id) => {
-                    let array = &stencil.arrays[*id];
-                    let _ = writeln!(
-                        text,
-                        "type = \"{}\"\nshape = [{}]\noutput = true\ninit = \"zeros\"\noffset = {}",
-                        element(array.element),
-                        data.arrays[*id].len(),
-                        launched.offset
-                    );
-                    inputs.push(bytes(array.element, &data.arrays[*id]));
-                    order.push(Some(*id));
-                }
-                Argument::Unused => {
-                    let _ = writeln!(text, "type = \"u8\"\nshape = [64]\ninit = \"zeros\"");
-                    inputs.push(vec![0; 64]);
-                    order.push(None);
-                }
-                Argument::Value(ty, value) => {
-                    let _ = writeln!(text, "type = \"{ty}\"\nvalue = {value}");
-                }
+        let arguments = launched.arguments.iter().map(|argument| match argument {
+            Argument::Array(id) => {
+                order.push(*id);
+                let element = stencil.arrays[*id].element;
+                let bytes = bytes(element, &data.arrays[*id]);
+                emulated::Argument::Array(self::element(element), bytes)
             }
-        }
-        let file = LaunchFile::parse(&text, "trial.toml").map_err(|e| e.to_string())?;
-        let launch = file.resolve("trial", &[]).map_err(|e| e.to_string())?;
-        let emulator = Emulator::new(self.module, launched.kernel).map_err(|e| e.to_string())?;
-        let options = Options {
-            races: true,
-            ..Options::default()
+            Argument::Unused => emulated::Argument::Unused,
+            Argument::Value(ty, value) => emulated::Argument::Value(ty.clone(), value.clone()),
+        });
+        let arguments = arguments.collect();
+        let launch = emulated::Launched {
+            kernel: launched.kernel,
+            grid: launched.grid,
+            block: launched.block,
+            shared: launched.shared,
+            offset: launched.offset,
         };
-        let outcome = emulator
-            .run(&launch, inputs, &options)
-            .map_err(|e| e.to_string())?;
-        let results = match outcome {
-            Outcome::Finished(results) => results,
-            Outcome::Faulted(fault) => return Err(fault.to_string()),
-        };
-        let mut memory: Vec<(Option<ArrayId>, Vec<u8>)> =
-            order.into_iter().zip(results.buffers).collect();
-        memory.retain(|(id, _)| id.is_some());
+        let buffers = emulated::run(self.module, &launch, arguments)?;
+        let mut memory: Vec<(ArrayId, Vec<u8>)> = order.into_iter().zip(buffers).collect();
         memory.sort_by_key(|(id, _)| *id);
         Ok(memory.into_iter().map(|(_, bytes)| bytes).collect())
     }
-}
-
-/// The symbol of a kernel with this name, mangled or not.
-fn symbol(module: &Module, name: &str) -> Option<String> {
-    let mangled = format!("{}{name}", name.len());
-    let is = |symbol: &str| {
-        symbol == name
-            || symbol.strip_prefix("_Z").is_some_and(|rest| {
-                let at = rest.find(&mangled);
-                at.is_some_and(|at| !rest[..at].ends_with(|c: char| c.is_ascii_digit()))
-            })
-    };
-    let mut kernels = module.kernels().map(|(_, f)| f.name.to_string());
-    kernels.find(|symbol| is(symbol))
 }
 
 fn element(element: Element) -> &'static str {

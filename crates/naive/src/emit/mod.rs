@@ -197,8 +197,8 @@ fn check(kernel: &Kernel, schedule: &Schedule) -> Result<(), Unfit> {
     let lanes = schedule.lanes;
     if lanes != 0
         && (32 % lanes != 0
-            || schedule.threads[0] % lanes != 0
-            || schedule.threads[1] % (32 / lanes) != 0)
+            || !schedule.threads[0].is_multiple_of(lanes)
+            || !schedule.threads[1].is_multiple_of(32 / lanes))
     {
         return Err(Unfit::Shape("a warp's lanes do not fill the block"));
     }

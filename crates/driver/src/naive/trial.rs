@@ -1,0 +1,165 @@
+//! At which sizes a version is tried: one point, more than one tile, whole tiles, whole vectors, parts of loops that are
+//! full and parts that are not. A size that an entry has built in is tried with its value.
+
+use warpwright_cudac::affine::{Poly, Symbol};
+use warpwright_naive::emit::{Condition, Generated, extents};
+use warpwright_naive::ir::Kernel;
+
+/// One launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trial {
+    /// By number of the size.
+    pub(super) sizes: Vec<i64>,
+    /// By dimension: one past the last point.
+    pub(super) ends: Vec<i64>,
+    pub(super) grid: [u64; 3],
+    pub(super) block: [u32; 3],
+    /// By array: elements.
+    pub(super) lengths: Vec<i64>,
+}
+
+/// Most elements of all arrays together.
+const MOST_ELEMENTS: i64 = 4 << 20;
+/// Most turns of loops of all points together.
+const MOST_TURNS: i64 = 6 << 20;
+/// Elements of an array of which nothing is known.
+const UNKNOWN: i64 = 4096;
+
+/// The launches for a version.
+pub(super) fn trials(kernel: &Kernel, generated: &Generated) -> Vec<Trial> {
+    let mut found: Vec<Trial> = Vec::new();
+    let entry = generated.entries.first();
+    let tile = entry.map_or([1; 3], |e| e.tile.map(i64::from));
+    // Turns of a part, from the condition that asks for whole parts.
+    let turns = generated.entries.iter().flat_map(|e| &e.conditions).filter_map(|c| match c {
+        Condition::Multiple(poly, by) if of_loop(kernel, poly) => Some(*by),
+        _ => None,
+    });
+    let turns = turns.max().unwrap_or(4);
+    let mut fixed: Vec<Vec<(usize, i64)>> = vec![Vec::new()];
+    for entry in &generated.entries {
+        let own: Vec<(usize, i64)> = entry
+            .conditions
+            .iter()
+            .filter_map(|c| match c {
+                Condition::Is(size, value) => Some((*size, *value)),
+                _ => None,
+            })
+            .collect();
+        if !fixed.contains(&own) {
+            fixed.push(own);
+        }
+    }
+    for fixed in &fixed {
+        for (points, counts) in [
+            ([1, 1, 1], 1),
+            ([tile[0] + 3, 3, 2], turns + 3),
+            ([5, tile[1] + 2, 3], 2 * turns + 1),
+            ([tile[0] + 4, 4, 2], 2 * turns + 4),
+            ([4, tile[1] + 4, 1], turns + 8),
+            ([tile[0], tile[1], 2], 3 * turns),
+            ([2 * tile[0], tile[1], 1], turns),
+        ] {
+            let trial = trial(kernel, points, counts, fixed);
+            if let Some(trial) = trial.filter(|t| !found.contains(t)) {
+                found.push(trial);
+            }
+        }
+    }
+    found
+}
+
+/// Is it the number of turns of a loop?
+fn of_loop(kernel: &Kernel, poly: &Poly) -> bool {
+    let span = |l: &warpwright_naive::ir::Loop| l.high.plus(&l.low, -1);
+    kernel.loops.iter().any(|l| span(l).as_ref() == Some(poly))
+}
+
+fn uses(poly: &Poly, size: usize) -> bool {
+    poly.symbols().contains(&Symbol::Size(size))
+}
+
+fn trial(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) -> Option<Trial> {
+    let mut sizes: Vec<Option<i64>> = vec![None; kernel.sizes.len()];
+    for (at, size) in sizes.iter_mut().enumerate() {
+        let dims = kernel.dims.iter().zip(points);
+        let ends = dims.filter(|(d, _)| d.high.iter().any(|h| uses(h, at))).map(|(d, points)| {
+            // `n - 2` points want two more.
+            let add = d.high.iter().map(Poly::constant_term).min().unwrap_or(0);
+            points - add
+        });
+        let counted = kernel.loops.iter().any(|l| uses(&l.high, at) || uses(&l.low, at));
+        *size = ends.chain(counted.then_some(turns)).max();
+        if let Some((_, value)) = fixed.iter().find(|(n, _)| *n == at) {
+            *size = Some(*value);
+        }
+    }
+    let largest = sizes.iter().flatten().copied().chain(points).chain([turns]).max()?;
+    // Lengths of rows alone: enough, and whole vectors.
+    let rows = (largest + 7) / 8 * 8;
+    let sizes: Vec<i64> = sizes.into_iter().map(|s| s.unwrap_or(rows)).collect();
+    let size = |s: Symbol| match s {
+        Symbol::Size(n) => sizes.get(n).copied(),
+        _ => None,
+    };
+    let mut block = [1u32; 3];
+    for dim in &kernel.dims {
+        if let Symbol::Global(axis) = dim.symbol {
+            block[usize::from(axis)] = if kernel.dims.len() == 1 { 32 } else { [16, 4, 1][usize::from(axis)] };
+        }
+    }
+    for (threads, known) in block.iter_mut().zip(kernel.block) {
+        if let Some(known) = known {
+            *threads = u32::try_from(known).ok()?;
+        }
+    }
+    let mut grid = [1u64; 3];
+    let mut ends = Vec::new();
+    for (dim, points) in kernel.dims.iter().zip(points) {
+        let axis = dim.axis();
+        let wanted = dim.high.iter().map(|h| h.evaluate(size)).min().unwrap_or(Some(points))?;
+        let per = i64::from(block[axis]);
+        let blocks = (wanted.max(1) + per - 1) / per;
+        let end = wanted.min(blocks * per).min(if dim.high.is_empty() { blocks * per } else { wanted });
+        grid[axis] = u64::try_from(blocks).ok()?;
+        ends.push(match dim.high.is_empty() {
+            true => blocks * per,
+            false => end,
+        });
+    }
+    let value = |poly: &Poly| {
+        poly.evaluate(|s| match s {
+            Symbol::Unknown(dim) => ends.get(dim).copied(),
+            s => size(s),
+        })
+    };
+    let mut lengths = Vec::new();
+    for (array, found) in kernel.arrays.iter().zip(extents(kernel)) {
+        let length = match (array.length, found) {
+            (Some(length), _) => length,
+            (None, None) => UNKNOWN,
+            (None, Some((lows, highs))) => {
+                let low = lows.iter().map(&value).min().unwrap_or(Some(0))?;
+                if low < 0 {
+                    return None;
+                }
+                highs.iter().map(value).max().unwrap_or(Some(0))? + 1
+            }
+        };
+        lengths.push(length.max(1));
+    }
+    let total = lengths.iter().try_fold(0i64, |a, b| a.checked_add(*b))?;
+    let mut work: i64 = ends.iter().product();
+    for of in &kernel.loops {
+        let span = of.high.plus(&of.low, -1)?;
+        let span = warpwright_naive::bounds::largest(kernel, &span).and_then(|s| value(&s));
+        work = work.checked_mul(span.unwrap_or(turns).max(1))?;
+    }
+    (ends.iter().all(|end| *end > 0) && total <= MOST_ELEMENTS && work <= MOST_TURNS).then_some(Trial {
+        sizes,
+        ends,
+        grid,
+        block,
+        lengths,
+    })
+}
