@@ -79,11 +79,17 @@ pub(crate) fn run(
         Outcome::Faulted(fault) => return Err(fault.to_string()),
     };
     let buffers = results.buffers.into_iter().zip(is_array);
-    Ok(buffers.filter(|(_, is)| *is).map(|(bytes, _)| bytes).collect())
+    Ok(buffers
+        .filter(|(_, is)| *is)
+        .map(|(bytes, _)| bytes)
+        .collect())
 }
 
 fn bytes_of(ty: &str) -> usize {
-    let bits: usize = ty.trim_start_matches(|c: char| c.is_alphabetic()).parse().unwrap_or(8);
+    let bits: usize = ty
+        .trim_start_matches(|c: char| c.is_alphabetic())
+        .parse()
+        .unwrap_or(8);
     bits / 8
 }
 

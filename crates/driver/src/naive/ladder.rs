@@ -61,18 +61,19 @@ pub enum Fall {
 /// How far a version got.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rung {
-    /// It agrees with the input, and every kernel of it ran.
+    /// It agrees with the input: every kernel that is left in it ran.
     Agrees(Checked),
     /// It is out.
     Falls(Fall),
-    /// It was not compared: there is no compiler, or no small launch could be made for all of it.
+    /// It was not compared: there is no compiler, or no small launch could be made.
     Unchecked(String),
 }
 
-/// Compares a version with the input. `compile` makes PTX of a text, with nvcc's `-fmad=false`.
+/// Compares a version with the input. `compile` makes PTX of a text, with nvcc's `-fmad=false`. Kernels for which no
+/// small launch can be made (conditions that contradict each other) are taken out of the version.
 pub fn climb(
     problem: &Problem,
-    generated: &Generated,
+    generated: &mut Generated,
     compile: &dyn Fn(&str) -> Result<String, CompileError>,
 ) -> Rung {
     match compared(problem, generated, compile) {
@@ -83,7 +84,7 @@ pub fn climb(
 
 fn compared(
     problem: &Problem,
-    generated: &Generated,
+    generated: &mut Generated,
     compile: &dyn Fn(&str) -> Result<String, CompileError>,
 ) -> Result<Rung, Fall> {
     let kernel = &problem.kernel;
@@ -97,7 +98,8 @@ fn compared(
     if let Some(problem) = problems.iter().find(|d| d.is_error()) {
         return Err(Fall::Compile(problem.message.clone()));
     }
-    let own = symbol(&module, &kernel.name).ok_or_else(|| Fall::Compile("the kernel is not there".into()))?;
+    let own = symbol(&module, &kernel.name)
+        .ok_or_else(|| Fall::Compile("the kernel is not there".into()))?;
     let mut checked = Checked::default();
     let mut tried = vec![0; generated.entries.len()];
     for trial in trials(kernel, generated) {
@@ -132,7 +134,10 @@ fn compared(
                 fault,
             };
             let symbol = symbol(&module, &name).ok_or_else(|| fault("it is not there".into()))?;
-            let aligned = entry.conditions.iter().any(|c| matches!(c, Condition::Aligned(..)));
+            let aligned = entry
+                .conditions
+                .iter()
+                .any(|c| matches!(c, Condition::Aligned(..)));
             let blocks = |dim: usize| {
                 let end = trial.ends.get(dim).copied().unwrap_or(1);
                 let per = i64::from(entry.tile[dim]);
@@ -144,7 +149,11 @@ fn compared(
                 block: [entry.threads, 1, 1],
                 shared: entry.shared_bytes,
                 // A kernel that does not ask for alignment must not need it.
-                offset: if aligned { 0 } else { 16 - 16 % largest(kernel) + largest(kernel) },
+                offset: if aligned {
+                    0
+                } else {
+                    16 - 16 % largest(kernel) + largest(kernel)
+                },
             };
             let Some(passed) = arguments_of_entry(kernel, &trial) else {
                 continue;
@@ -171,9 +180,14 @@ fn compared(
         }
         checked.sizes.push(named);
     }
-    if let Some(at) = tried.iter().position(|times| *times == 0) {
-        let name = output.names.entry(&generated.entries[at]);
-        return Ok(Rung::Unchecked(format!("no small launch could be made to try `{name}` on")));
+    let mut times = tried.iter();
+    generated
+        .entries
+        .retain(|_| times.next().is_some_and(|times| *times > 0));
+    if generated.entries.is_empty() {
+        return Ok(Rung::Unchecked(
+            "no small launch could be made to try it on".to_owned(),
+        ));
     }
     Ok(Rung::Agrees(checked))
 }
@@ -186,9 +200,17 @@ fn largest(kernel: &Kernel) -> usize {
 
 fn named(kernel: &Kernel, trial: &Trial) -> Vec<(String, i64)> {
     let sizes = trial.sizes.iter().enumerate();
-    let mut all: Vec<(String, i64)> = sizes.map(|(n, v)| (kernel.size_name(n).to_owned(), *v)).collect();
+    let mut all: Vec<(String, i64)> = sizes
+        .map(|(n, v)| (kernel.size_name(n).to_owned(), *v))
+        .collect();
     if all.is_empty() {
-        all.extend(kernel.dims.iter().zip(&trial.ends).map(|(d, end)| (d.name.clone(), *end)));
+        all.extend(
+            kernel
+                .dims
+                .iter()
+                .zip(&trial.ends)
+                .map(|(d, end)| (d.name.clone(), *end)),
+        );
     }
     all
 }
@@ -240,7 +262,10 @@ fn arguments(kernel: &Kernel, trial: &Trial, narrow: bool) -> Option<Vec<Argumen
 /// Those of a generated kernel: sizes are `int`, and the ends of the dimensions follow.
 fn arguments_of_entry(kernel: &Kernel, trial: &Trial) -> Option<Vec<Argument>> {
     let mut all = arguments(kernel, trial, true)?;
-    let ends = trial.ends.iter().map(|end| Argument::Value("s32".into(), end.to_string()));
+    let ends = trial
+        .ends
+        .iter()
+        .map(|end| Argument::Value("s32".into(), end.to_string()));
     all.extend(ends);
     Some(all)
 }
@@ -276,11 +301,17 @@ fn element(array: &Array) -> Option<&'static str> {
 /// What an array holds first: numbers that look random, positive, none of them alike.
 fn data(array: &Array, length: i64, number: usize) -> Vec<u8> {
     let per = array.element.chars().last().and_then(|c| c.to_digit(10));
-    let per = if array.scalar.is_none() { per.unwrap_or(1) } else { 1 };
+    let per = if array.scalar.is_none() {
+        per.unwrap_or(1)
+    } else {
+        1
+    };
     let count = usize::try_from(length).unwrap_or(0) * per as usize;
     let mut out = Vec::new();
     for at in 0..count {
-        let mut h = (at as u32).wrapping_mul(2_654_435_761).wrapping_add((number as u32 + 1).wrapping_mul(0x9e37_79b1));
+        let mut h = (at as u32)
+            .wrapping_mul(2_654_435_761)
+            .wrapping_add((number as u32 + 1).wrapping_mul(0x9e37_79b1));
         h ^= h >> 15;
         h = h.wrapping_mul(739_982_445);
         h ^= h >> 12;

@@ -31,10 +31,14 @@ pub(super) fn trials(kernel: &Kernel, generated: &Generated) -> Vec<Trial> {
     let entry = generated.entries.first();
     let tile = entry.map_or([1; 3], |e| e.tile.map(i64::from));
     // Turns of a part, from the condition that asks for whole parts.
-    let turns = generated.entries.iter().flat_map(|e| &e.conditions).filter_map(|c| match c {
-        Condition::Multiple(poly, by) if of_loop(kernel, poly) => Some(*by),
-        _ => None,
-    });
+    let turns = generated
+        .entries
+        .iter()
+        .flat_map(|e| &e.conditions)
+        .filter_map(|c| match c {
+            Condition::Multiple(poly, by) if of_loop(kernel, poly) => Some(*by),
+            _ => None,
+        });
     let turns = turns.max().unwrap_or(4);
     let mut fixed: Vec<Vec<(usize, i64)>> = vec![Vec::new()];
     for entry in &generated.entries {
@@ -83,18 +87,29 @@ fn trial(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) 
     let mut sizes: Vec<Option<i64>> = vec![None; kernel.sizes.len()];
     for (at, size) in sizes.iter_mut().enumerate() {
         let dims = kernel.dims.iter().zip(points);
-        let ends = dims.filter(|(d, _)| d.high.iter().any(|h| uses(h, at))).map(|(d, points)| {
-            // `n - 2` points want two more.
-            let add = d.high.iter().map(Poly::constant_term).min().unwrap_or(0);
-            points - add
-        });
-        let counted = kernel.loops.iter().any(|l| uses(&l.high, at) || uses(&l.low, at));
+        let ends = dims
+            .filter(|(d, _)| d.high.iter().any(|h| uses(h, at)))
+            .map(|(d, points)| {
+                // `n - 2` points want two more.
+                let add = d.high.iter().map(Poly::constant_term).min().unwrap_or(0);
+                points - add
+            });
+        let counted = kernel
+            .loops
+            .iter()
+            .any(|l| uses(&l.high, at) || uses(&l.low, at));
         *size = ends.chain(counted.then_some(turns)).max();
         if let Some((_, value)) = fixed.iter().find(|(n, _)| *n == at) {
             *size = Some(*value);
         }
     }
-    let largest = sizes.iter().flatten().copied().chain(points).chain([turns]).max()?;
+    let largest = sizes
+        .iter()
+        .flatten()
+        .copied()
+        .chain(points)
+        .chain([turns])
+        .max()?;
     // Lengths of rows alone: enough, and whole vectors.
     let rows = (largest + 7) / 8 * 8;
     let sizes: Vec<i64> = sizes.into_iter().map(|s| s.unwrap_or(rows)).collect();
@@ -105,7 +120,11 @@ fn trial(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) 
     let mut block = [1u32; 3];
     for dim in &kernel.dims {
         if let Symbol::Global(axis) = dim.symbol {
-            block[usize::from(axis)] = if kernel.dims.len() == 1 { 32 } else { [16, 4, 1][usize::from(axis)] };
+            block[usize::from(axis)] = if kernel.dims.len() == 1 {
+                32
+            } else {
+                [16, 4, 1][usize::from(axis)]
+            };
         }
     }
     for (threads, known) in block.iter_mut().zip(kernel.block) {
@@ -117,10 +136,19 @@ fn trial(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) 
     let mut ends = Vec::new();
     for (dim, points) in kernel.dims.iter().zip(points) {
         let axis = dim.axis();
-        let wanted = dim.high.iter().map(|h| h.evaluate(size)).min().unwrap_or(Some(points))?;
+        let wanted = dim
+            .high
+            .iter()
+            .map(|h| h.evaluate(size))
+            .min()
+            .unwrap_or(Some(points))?;
         let per = i64::from(block[axis]);
         let blocks = (wanted.max(1) + per - 1) / per;
-        let end = wanted.min(blocks * per).min(if dim.high.is_empty() { blocks * per } else { wanted });
+        let end = wanted.min(blocks * per).min(if dim.high.is_empty() {
+            blocks * per
+        } else {
+            wanted
+        });
         grid[axis] = u64::try_from(blocks).ok()?;
         ends.push(match dim.high.is_empty() {
             true => blocks * per,
@@ -155,11 +183,13 @@ fn trial(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) 
         let span = warpwright_naive::bounds::largest(kernel, &span).and_then(|s| value(&s));
         work = work.checked_mul(span.unwrap_or(turns).max(1))?;
     }
-    (ends.iter().all(|end| *end > 0) && total <= MOST_ELEMENTS && work <= MOST_TURNS).then_some(Trial {
-        sizes,
-        ends,
-        grid,
-        block,
-        lengths,
-    })
+    (ends.iter().all(|end| *end > 0) && total <= MOST_ELEMENTS && work <= MOST_TURNS).then_some(
+        Trial {
+            sizes,
+            ends,
+            grid,
+            block,
+            lengths,
+        },
+    )
 }
