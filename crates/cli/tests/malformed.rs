@@ -654,3 +654,226 @@ fn a_database_that_is_none_does_not_stop_opt() {
     assert!(output.status.success(), "{output:?}");
     bench.ran += 1;
 }
+
+/// PTX that is small as text and large as something else, or the other way round: valid in form more often than
+/// not, so that it reaches what works behind the parser.
+mod shapes {
+    use super::Dice;
+
+    /// How many shapes there are.
+    pub const COUNT: u64 = 30;
+
+    const HEAD: &str = ".version 8.8\n.target sm_90\n.address_size 64\n";
+    const ENTRY: &str = ".visible .entry k(.param .u64 p, .param .u32 n)\n.reqntid 64, 1, 1\n{\n";
+    const START: &str = "ld.param.u64 %rd1, [p];\nld.param.u32 %r1, [n];\nmov.u32 %r2, %tid.x;\n\
+        mul.wide.u32 %rd2, %r2, 4;\nadd.s64 %rd1, %rd1, %rd2;\nld.global.u32 %r3, [%rd1];\nmov.u32 %r0, 0;\n";
+    const REGISTERS: &str = ".reg .b32 %r<20000>;\n.reg .b64 %rd<9>;\n.reg .pred %p<9>;\n";
+    const END: &str = "st.global.u32 [%rd1], %r0;\nret;\n}\n";
+
+    fn kernel(body: &str) -> String {
+        format!("{HEAD}{ENTRY}{REGISTERS}{START}{body}{END}")
+    }
+
+    fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+        (0..count).map(|i| line(i) + "\n").collect()
+    }
+
+    /// A shape of some size.
+    pub fn text(shape: u64, dice: &mut Dice) -> String {
+        let many = *dice.of(&[3usize, 60, 900, 6000]);
+        let few = many / 20 + 1;
+        let size = *dice.of(&[
+            "0",
+            "1",
+            "16777216",
+            "16777217",
+            "2147483647",
+            "4294967296",
+            "9223372036854775807",
+        ]);
+        match shape {
+            0 => kernel(&format!(".reg .b32 %z<{size}>;\n")),
+            1 => kernel(&lines(many, |i| format!(".reg .b64 %z{i}_<16777216>;"))),
+            2 => kernel(&format!(
+                ".reg .b32 %z<16777216>;\n{}",
+                lines(many, |i| {
+                    format!(
+                        "mov.u32 %z{}, %r1;\nadd.u32 %r0, %r0, %z{};",
+                        i * 2731,
+                        i * 2731
+                    )
+                })
+            )),
+            3 => kernel(&("{\n".repeat(many) + &"}\n".repeat(many))),
+            4 => kernel(&lines(many, |i| format!("bra L{i};\nL{i}:"))),
+            5 => {
+                let labels: Vec<String> = (0..many).map(|i| format!("L{i}")).collect();
+                let arms = lines(many, |i| format!("L{i}:\nadd.u32 %r0, %r0, {i};"));
+                kernel(&format!(
+                    "T: .branchtargets {};\nbrx.idx %r3, T;\n{arms}",
+                    labels.join(", ")
+                ))
+            }
+            6 => kernel(&lines(many, |i| {
+                format!(
+                    "setp.eq.u32 %p1, %r3, {i};\n@%p1 bra L{};\nL{i}:\nadd.u32 %r0, %r0, 1;",
+                    (i * 7919) % many
+                )
+            })),
+            7 => {
+                let open = lines(few, |i| format!("mov.u32 %r{}, 0;\nL{i}:", i + 10));
+                let close = lines(few, |i| {
+                    let i = few - 1 - i;
+                    let r = i + 10;
+                    format!(
+                        "add.u32 %r{r}, %r{r}, 1;\nadd.u32 %r0, %r0, %r{r};\nsetp.lt.u32 %p1, %r{r}, 3;\n@%p1 bra L{i};"
+                    )
+                });
+                kernel(&(open + &close))
+            }
+            8 => {
+                let calls = |next: usize| format!("call.uni f{next};\n");
+                let functions: String = (0..few)
+                    .rev()
+                    .map(|i| {
+                        let next = if i + 1 < few {
+                            calls(i + 1)
+                        } else {
+                            String::new()
+                        };
+                        format!(".func f{i}\n{{\n{next}ret;\n}}\n")
+                    })
+                    .collect();
+                kernel(&calls(0)).replacen(ENTRY, &(functions + ENTRY), 1)
+            }
+            9 => format!(
+                "{HEAD}.func f0;\n.func f1\n{{\ncall.uni f0;\nret;\n}}\n.func f0\n{{\ncall.uni f1;\nret;\n}}\n{}",
+                &kernel("call.uni f1;\n")[HEAD.len()..]
+            ),
+            10 => kernel(&lines(many, |_| {
+                "add.u32 %r3, %r3, %r3;\nxor.b32 %r0, %r0, %r3;".into()
+            })),
+            11 => kernel(&lines(many, |_| {
+                "mad.lo.u32 %r3, %r3, %r3, %r0;\nadd.u32 %r0, %r3, %r0;".into()
+            })),
+            12 => kernel(&lines(many, |i| {
+                format!(
+                    "setp.gt.u32 %p1, %r3, {i};\n@%p1 bra L{i};\nadd.u32 %r0, %r0, %r3;\nmul.lo.u32 %r3, %r0, %r3;\nL{i}:"
+                )
+            })),
+            13 => kernel(&lines(many, |i| {
+                format!(
+                    "setp.gt.u32 %p1, %r3, {i};\n@%p1 add.u32 %r0, %r0, %r3;\n@!%p1 mul.lo.u32 %r3, %r0, %r3;"
+                )
+            })),
+            14 => kernel(&lines(many, |i| {
+                format!(
+                    "st.global.u32 [%rd1+{}], %r0;\nld.global.u32 %r0, [%rd1+{}];",
+                    4 * i,
+                    4 * (i / 2)
+                )
+            })),
+            15 => kernel(&format!(
+                ".local .align 8 .b8 l[{size}];\n.shared .align 8 .b8 s[{}];\n",
+                many * 4
+            )),
+            16 => format!(
+                "{HEAD}.global .align {many} .b8 g[{size}] = {{{}}};\n{}",
+                "{".repeat(many),
+                &kernel("")[HEAD.len()..]
+            ),
+            17 => kernel(&format!(
+                "mov.u32 %r0, {}1{};\n",
+                "(".repeat(many),
+                ")".repeat(many)
+            )),
+            18 => kernel(&format!("mov.u32 %r0, {}1;\n", "1 + ~-!".repeat(many))),
+            19 => {
+                let all: Vec<String> = (0..many).map(|i| format!("%r{i}")).collect();
+                kernel(&format!("mov.b64 {{{}}}, %rd1;\n", all.join(", ")))
+            }
+            20 => kernel(&format!(
+                "{}:\nbra {};\n",
+                "a".repeat(many * 100),
+                "a".repeat(many * 100)
+            )),
+            21 => kernel(&lines(many, |i| {
+                format!(".loc 1 {i} {i}, function_name L, inlined_at 1 {i} {i}")
+            })),
+            22 => {
+                let all: Vec<String> = (0..many)
+                    .map(|i| format!(".param .align 16 .b8 q{i}[{}]", 1 + i * 7919))
+                    .collect();
+                format!(
+                    "{HEAD}.visible .entry k({})\n{{\nret;\n}}\n",
+                    all.join(", ")
+                )
+            }
+            23 => format!(
+                "{HEAD}{}{}",
+                lines(many, |i| format!(".visible .entry k{i}()\n{{\nret;\n}}")),
+                &kernel("")[HEAD.len()..]
+            ),
+            24 => {
+                let set = lines(few * 4, |i| format!("add.u32 %r{}, %r1, {i};", i + 10));
+                let sum = lines(few * 4, |i| format!("add.u32 %r0, %r0, %r{};", i + 10));
+                kernel(&format!(
+                    "{set}L:\n{sum}setp.lt.u32 %p1, %r0, %r3;\n@%p1 bra L;\n{sum}"
+                ))
+            }
+            25 => kernel(
+                &(lines(many, |_| {
+                    "bar.sync 0;\nvote.sync.any.pred %p1, %p2, -1;".into()
+                })),
+            ),
+            26 => kernel(
+                &(lines(few, |i| {
+                    format!(
+                        "setp.gt.u32 %p1, %r3, {i};\n@%p1 bra A{i};\nbar.warp.sync -1;\nbra B{i};\nA{i}:\nbar.warp.sync -1;\nB{i}:"
+                    )
+                })),
+            ),
+            27 => format!(
+                "{HEAD}.section .debug_info\n{{\n{}}}\n{}",
+                lines(many, |i| format!(".b8 {i}")),
+                &kernel("")[HEAD.len()..]
+            ),
+            28 => {
+                kernel(
+                    &lines(few, |i| {
+                        format!("{{\n.reg .b32 %r<{}>;\nmov.u32 %r{i}, %r0;\n", i + 2)
+                    })
+                    .replace("\n\n", "\n"),
+                ) + &"}\n".repeat(few)
+            }
+            _ => kernel(&lines(many, |i| {
+                format!(
+                    "P{i}: .callprototype (.param .b32 _) _ (.param .b64 .ptr .align 16 _, .param .b8 _[{i}]);"
+                )
+            })),
+        }
+    }
+}
+
+/// Files that grow into something large: no more memory or time than [`MOST_KIB`] and [`PATIENCE`].
+#[test]
+fn shapes_of_ptx() {
+    let mut bench = Bench::new("shape");
+    let path = bench.path("f.ptx");
+    let begin = setting("WARPWRIGHT_MALFORMED_SEED", 0);
+    let count = setting("WARPWRIGHT_MALFORMED", shapes::COUNT);
+    for number in begin..begin + count {
+        let text = shapes::text(number % shapes::COUNT, &mut Dice::new("shape", number));
+        std::fs::write(&path, text).expect("a file");
+        for command in [
+            &["explain", "f.ptx"][..],
+            &["pass", "remat", "f.ptx", "--regs", "8", "-o", "out.ptx"],
+            &["pass", "allocate", "f.ptx", "--regs", "16", "-o", "out.ptx"],
+            &["run", "f.ptx", "--launch", "good.toml", "--fuel", "1000000"],
+            &["check", "f.ptx", "f.ptx", "--block", "64"],
+        ] {
+            bench.hold(&number.to_string(), false, command);
+        }
+    }
+    assert_eq!(bench.failures.len(), 0, "{}", bench.failures.join("\n\n"));
+}

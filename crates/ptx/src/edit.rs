@@ -453,6 +453,15 @@ mod tests {
         module
     }
 
+    fn register(name: &str) -> Reg {
+        let module = module();
+        let body = module.functions.values().find_map(|f| f.body.as_ref());
+        let body = body.expect("a body");
+        let mut regs = body.regs.keys();
+        let found = regs.find(|&reg| body.reg_name(reg).to_string() == name);
+        found.expect("it is used")
+    }
+
     fn edited(edit: impl FnOnce(&mut Edits<'_>, FuncId)) -> String {
         let module = module();
         let mut edits = Edits::new(&module);
@@ -519,12 +528,12 @@ mod tests {
 
     #[test]
     fn registers_are_renamed_everywhere() {
-        let text = edited(|e, f| e.rename_register(f, Reg::from_u32(3), "%new").unwrap());
+        let text = edited(|e, f| e.rename_register(f, register("%r1"), "%new").unwrap());
         assert!(text.contains("{\n\t.reg .b32 %new;\n"), "{text}");
         assert!(text.contains("mov.u32 \t%new, %tid.x"), "{text}");
         assert!(text.contains("add.s32 %r2, %new, %new;"), "{text}");
         assert!(text.contains("[%new+4]"), "{text}");
-        let text = edited(|e, f| e.rename_register(f, Reg::from_u32(6), "u").unwrap());
+        let text = edited(|e, f| e.rename_register(f, register("t"), "u").unwrap());
         assert!(text.contains("%r<4>, u;"), "{text}");
     }
 

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::Span;
-use crate::ir::{BranchTable, CallTable, FuncId, Label, Prototype, Reg, VarId};
+use crate::ir::{BranchTable, CallTable, FuncId, Label, Prototype, Reg, RegDeclId, VarId};
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,10 +12,17 @@ pub enum Entity {
     Reg(Reg),
     /// A register range `base<count>`.
     Range {
-        /// The register `base0`.
-        first: Reg,
+        /// The declaration.
+        decl: RegDeclId,
         /// Number of registers.
         count: u32,
+    },
+    /// A register of a range, which need not have been used before.
+    Ranged {
+        /// The declaration.
+        decl: RegDeclId,
+        /// Its number.
+        number: u32,
     },
     /// A variable or parameter.
     Var(VarId),
@@ -60,9 +67,7 @@ impl Binding<'_> {
     /// Is it the range of this register?
     fn holds(&self, entity: Entity) -> bool {
         match (self.entity, entity) {
-            (Entity::Range { first, count }, Entity::Reg(reg)) => {
-                (first.as_u32()..first.as_u32() + count).contains(&reg.as_u32())
-            }
+            (Entity::Range { decl, .. }, Entity::Ranged { decl: of, .. }) => decl == of,
             _ => false,
         }
     }
@@ -224,12 +229,11 @@ impl<'s> Names<'s> {
         let number = number.bytes().fold(0, |n, b| n * 10 + u32::from(b - b'0'));
         let mut index = *self.ranges.get(prefix)?;
         while let Some(binding) = self.bindings.get(index as usize) {
-            if let Entity::Range { first, count } = binding.entity
+            if let Entity::Range { decl, count } = binding.entity
                 && number < count
             {
-                let reg = Reg::from_u32(first.as_u32() + number);
                 return Some(Found {
-                    entity: Entity::Reg(reg),
+                    entity: Entity::Ranged { decl, number },
                     depth: binding.depth,
                 });
             }
@@ -258,9 +262,11 @@ impl<'s> Names<'s> {
 mod tests {
     use super::*;
 
-    fn reg(found: Option<Found>) -> Option<u32> {
+    /// The declaration and number of a register; a single one has no number.
+    fn reg(found: Option<Found>) -> Option<(u32, Option<u32>)> {
         match found?.entity {
-            Entity::Reg(r) => Some(r.as_u32()),
+            Entity::Reg(r) => Some((r.as_u32(), None)),
+            Entity::Ranged { decl, number } => Some((decl.as_u32(), Some(number))),
             _ => None,
         }
     }
@@ -269,29 +275,29 @@ mod tests {
     fn inner_ranges_and_names_shadow_outer_ones() {
         let mut names = Names::default();
         let span = Span::default();
-        let range = |first, count| Entity::Range {
-            first: Reg::from_u32(first),
+        let range = |decl, count| Entity::Range {
+            decl: RegDeclId::from_u32(decl),
             count,
         };
         names.open();
         names.declare("%r", range(0, 100), span).unwrap();
         names.open();
-        names.declare("%r", range(100, 5), span).unwrap();
+        names.declare("%r", range(1, 5), span).unwrap();
         names
             .declare("%r7", Entity::Reg(Reg::from_u32(200)), span)
             .unwrap();
-        assert_eq!(reg(names.find("%r4")), Some(104));
-        assert_eq!(reg(names.find("%r5")), Some(5));
-        assert_eq!(reg(names.find("%r7")), Some(200));
+        assert_eq!(reg(names.find("%r4")), Some((1, Some(4))));
+        assert_eq!(reg(names.find("%r5")), Some((0, Some(5))));
+        assert_eq!(reg(names.find("%r7")), Some((200, None)));
         assert!(names.find("%r07").is_none());
         assert!(names.find("%r100").is_none());
         names.open();
-        names.declare("%r", range(300, 9), span).unwrap();
-        assert_eq!(reg(names.find("%r7")), Some(307));
+        names.declare("%r", range(3, 9), span).unwrap();
+        assert_eq!(reg(names.find("%r7")), Some((3, Some(7))));
         names.close();
         names.close();
-        assert_eq!(reg(names.find("%r4")), Some(4));
-        assert_eq!(reg(names.find("%r7")), Some(7));
+        assert_eq!(reg(names.find("%r4")), Some((0, Some(4))));
+        assert_eq!(reg(names.find("%r7")), Some((0, Some(7))));
         names.close();
         assert!(names.find("%r4").is_none());
     }
@@ -300,7 +306,7 @@ mod tests {
     fn a_register_is_not_declared_singly_and_in_a_range() {
         let span = Span::new(1, 2);
         let range = |count| Entity::Range {
-            first: Reg::from_u32(0),
+            decl: RegDeclId::from_u32(0),
             count,
         };
         let single = Entity::Reg(Reg::from_u32(9));

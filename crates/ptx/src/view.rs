@@ -512,13 +512,23 @@ mod tests {
 
     #[test]
     fn classes_have_the_width_of_their_registers() {
-        with_view("", |view| {
+        with_view("frobnicate.x %q, %d1, %r1, %h1, %p1, %r0;", |view| {
             let units = |v| view.units(Value(v));
-            assert_eq!(
-                [units(0), units(4), units(8), units(16), units(20)],
-                [0, 1, 1, 2, 4]
-            );
-            assert_eq!(view.value_name(Value(9)), "%r1");
+            assert_eq!([0, 1, 2, 4, 5].map(units), [0, 1, 1, 2, 4]);
+            assert_eq!(view.value_name(Value(3)), "%r1");
+        });
+    }
+
+    #[test]
+    fn registers_of_ranges_exist_where_they_are_used() {
+        let lines = ".reg .b32 %z<16777216>;\nmov.b32 %z16777215, %r1;\n\
+            mov.b32 %z7, %z16777215;\nmov.b32 %r0, %z7;";
+        with_view(lines, |view| {
+            // In the order of their declarations, not of their uses.
+            let names: Vec<String> = (0..view.value_count() as u32)
+                .map(|v| view.value_name(Value(v)).to_string())
+                .collect();
+            assert_eq!(names, ["%r0", "%r1", "%q", "%z7", "%z16777215"]);
         });
     }
 }

@@ -320,7 +320,7 @@ fn judge(
 }
 
 /// The outputs after one run on the device; `None` for buffers that are no outputs.
-fn on_device(
+pub(crate) fn on_device(
     backend: &mut Process,
     launch: &Launch,
     image: Vec<u8>,

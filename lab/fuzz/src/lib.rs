@@ -5,8 +5,10 @@
 //! * [`passes`]: the same kernels through the register passes; [`proved`] and [`assignment`] are what
 //!   must hold of any kernel that went through one.
 //! * [`constants`]: constant expressions and immediates against ptxas.
+//! * [`controls`]: planted mistakes, and rewrites that change nothing.
 //! * [`precision`]: right rewrites that the checker does not prove, by reason.
 //! * [`hardware`]: the same kernels (and the examples) on a GPU, bit for bit against the emulator.
+//! * [`ptxas`]: the same kernels built by ptxas in many ways, on a GPU.
 //!
 //! The normal tests run a second's worth of cases; `warpwright-fuzz run` and
 //! `warpwright-fuzz passes` go on for as long as they are told; `warpwright-fuzz hardware` writes a
@@ -15,7 +17,9 @@
 pub mod assignment;
 pub mod case;
 pub mod constants;
+pub mod controls;
 pub mod hardware;
 pub mod passes;
 pub mod precision;
 pub mod proved;
+pub mod ptxas;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use warpwright_fuzz::{case, constants, hardware, passes, precision};
+use warpwright_fuzz::{case, constants, hardware, passes, precision, ptxas};
 use warpwright_toolkit::{FindOptions, Toolkit};
 
 /// Generated kernels through the front end, the emulator, and against hardware.
@@ -71,6 +71,38 @@ enum Command {
         /// The seed
         seed: u64,
     },
+    /// Build kernels with ptxas in many ways (levels, register limits, spilling to shared memory), and compare
+    /// them on the local GPU with the emulator
+    Ptxas {
+        /// First seed
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many at most
+        #[arg(long, default_value_t = 100_000)]
+        count: u64,
+        /// No kernel is begun after this many seconds
+        #[arg(long, default_value_t = 120)]
+        seconds: u64,
+        /// Builds at a time
+        #[arg(long, default_value_t = 8)]
+        jobs: usize,
+        /// Processes that use the GPU
+        #[arg(long, default_value_t = 4)]
+        workers: usize,
+        /// The result file
+        #[arg(short, long)]
+        output: PathBuf,
+    },
+    /// Shrink a seed's kernel while one way of `ptxas` gets it wrong on the local GPU
+    PtxasShrink {
+        /// The seed
+        seed: u64,
+        /// The way, as `ptxas` reports it
+        way: String,
+        /// Kernels to try at most
+        #[arg(long, default_value_t = 300)]
+        budget: usize,
+    },
     /// Compare the emulator with the local GPU, bit for bit
     Hardware {
         /// First seed
@@ -114,6 +146,29 @@ fn main() -> ExitCode {
             println!("{}", found.as_deref().unwrap_or("they agree"));
             found.is_none()
         }),
+        Command::Ptxas {
+            from,
+            count,
+            seconds,
+            jobs,
+            workers,
+            output,
+        } => under_pressure(
+            &ptxas::Plan {
+                from,
+                count,
+                seconds,
+                jobs,
+                workers,
+            },
+            &output,
+        ),
+        Command::PtxasShrink { seed, way, budget } => {
+            ptxas::shrink(seed, &way, budget).map(|found| {
+                println!("{}", found.as_deref().unwrap_or("they agree"));
+                found.is_none()
+            })
+        }
         Command::Hardware {
             from,
             count,
@@ -206,11 +261,11 @@ fn print_precision(from: u64, count: u64) {
 
 fn against_ptxas(from: u64, count: u64) -> Result<bool, String> {
     let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
-    let ptxas = toolkit.ptxas().map_err(|e| e.to_string())?;
+    let assembler = toolkit.ptxas().map_err(|e| e.to_string())?;
     let mut sum = constants::Totals::default();
     let mut failed = 0;
     for seed in from..from + count {
-        match constants::check(seed, &ptxas) {
+        match constants::check(seed, &assembler) {
             Ok(totals) => {
                 sum.initial_values += totals.initial_values;
                 sum.immediates += totals.immediates;
@@ -225,7 +280,7 @@ fn against_ptxas(from: u64, count: u64) -> Result<bool, String> {
     println!(
         "{}: {} initial values and {} immediates as the front end says, {} expressions refused by \
          both, {failed} seeds with a difference",
-        ptxas.tool().version().map_err(|e| e.to_string())?,
+        assembler.tool().version().map_err(|e| e.to_string())?,
         sum.initial_values,
         sum.immediates,
         sum.refused
@@ -246,6 +301,31 @@ fn save(folder: &Path, name: &str, text: &str) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let file = folder.join(format!("{name}.ptx"));
     std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))
+}
+
+fn under_pressure(plan: &ptxas::Plan, output: &Path) -> Result<bool, String> {
+    let report = ptxas::run(plan)?;
+    let text = serde_json::to_string_pretty(&report).map_err(|e| e.to_string())?;
+    std::fs::write(output, text + "\n").map_err(|e| format!("{}: {e}", output.display()))?;
+    println!(
+        "ptxas {} on {}: {} kernels, {} unusable, {} that some way gets wrong",
+        report.ptxas,
+        report.gpu,
+        report.kernels,
+        report.unusable,
+        report.findings.len()
+    );
+    for (way, count) in &report.ways {
+        println!(
+            "{way}: {} built, {} with spills, {} identical, {} different, {} refused",
+            count.built,
+            count.spilled,
+            count.identical,
+            count.different,
+            count.refused.values().sum::<u64>()
+        );
+    }
+    Ok(report.findings.is_empty())
 }
 
 fn against_hardware(

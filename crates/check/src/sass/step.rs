@@ -229,6 +229,9 @@ impl Reader<'_, '_> {
         step.effect = match function.code.transfer(self.inst) {
             // What it does beside the jump shows nowhere else.
             Transfer::Jump if name == "CALL" => Effect::Ordered,
+            // Where a return to the only call there is goes is a matter of its register, though with one way
+            // there is nothing to decide.
+            Transfer::Indirect if self.has_one_way() => Effect::Ordered,
             Transfer::Jump | Transfer::Branch | Transfer::Indirect => Effect::Branch,
             Transfer::Return | Transfer::Exit | Transfer::Trap => Effect::Leave,
             Transfer::Call => return unsupported("a call that leaves the kernel's code"),
@@ -238,6 +241,12 @@ impl Reader<'_, '_> {
         };
         step.is_collective = step.effect == Effect::Ordered;
         Ok(step)
+    }
+
+    fn has_one_way(&self) -> bool {
+        let mut ways = 0;
+        self.function.code.for_each_target(self.inst, |_| ways += 1);
+        ways < 2
     }
 
     /// The bits that decide what it does beside its registers.

@@ -185,8 +185,6 @@ pub struct RegDecl {
     pub ty: Type,
     /// Vector length: 1, 2 or 4 (`.reg .v4 .f32 v`).
     pub vector: u8,
-    /// The first register; the others follow.
-    pub first: Reg,
     /// The scope that it belongs to.
     pub scope: Scope,
     /// The whole `.reg` statement.

@@ -5,6 +5,7 @@ use std::mem;
 use cranelift_entity::packed_option::PackedOption;
 
 use super::decl::Specifiers;
+use super::ranged::Ranged;
 use super::resolve::{Deferred, Place};
 use super::{Failed, MAX_NESTING, Parse, Parser};
 use crate::Span;
@@ -27,6 +28,8 @@ pub(super) struct Work {
     /// Operands on the stack that wait for a name: index and name.
     pub waiting: Vec<(usize, Span)>,
     pub deferred: Vec<Deferred>,
+    /// Registers of ranges that were used so far.
+    pub ranged: Ranged,
 }
 
 /// The current scope; the default is the body itself.
@@ -84,6 +87,7 @@ impl<'s> Parser<'s> {
             self.unresolved.push((func, deferred));
         }
         let mut body = mem::take(&mut self.work.body);
+        super::ranged::order(&mut body);
         body.span = self.since(start);
         body
     }
@@ -442,35 +446,20 @@ impl<'s> Parser<'s> {
         name: Span,
         count: Option<u32>,
     ) -> Parse<()> {
-        let budget = &mut self.register_budget;
-        match budget.checked_sub(count.unwrap_or(1)) {
-            Some(left) => *budget = left,
-            None => return self.fail("ptx::constant", "too many registers", name, "declared here"),
-        }
         let body = &mut self.work.body;
-        let first = body.regs.next_key();
         let decl = body.reg_decls.push(RegDecl {
             base: name.text(self.source).into(),
             count,
             ty,
             vector: spec.vector.unwrap_or(1),
-            first,
             scope: self.work.scope.0,
             span: name,
             name_span: name,
         });
         let entity = match count {
-            Some(count) => Entity::Range { first, count },
-            None => Entity::Reg(first),
+            Some(count) => Entity::Range { decl, count },
+            None => Entity::Reg(body.regs.push(RegData::new(ty, decl, None))),
         };
-        match count {
-            Some(count) => (0..count).for_each(|i| {
-                body.regs.push(RegData::new(ty, decl, Some(i)));
-            }),
-            None => {
-                body.regs.push(RegData::new(ty, decl, None));
-            }
-        }
         self.declare_here(name, entity)
     }
 

@@ -176,13 +176,11 @@ impl<'s> Parser<'s> {
         let whole = variable.span;
         let var = self.module.variables.push(variable);
         let reg = (space == Space::Reg).then(|| {
-            let first = self.work.body.regs.next_key();
             let decl = self.work.body.reg_decls.push(RegDecl {
                 base: self.name(span),
                 count: None,
                 ty,
                 vector,
-                first,
                 scope: Scope::from_u32(0),
                 span: whole,
                 name_span: span,

@@ -74,11 +74,7 @@ impl<'s> Parser<'s> {
         self.bump();
         let negated = self.eat(Kind::Bang);
         let name = self.expect(Kind::Word, "a predicate register")?;
-        match self
-            .names
-            .find(name.span.text(self.source))
-            .map(|f| f.entity)
-        {
+        match self.find(name.span.text(self.source)).map(|f| f.entity) {
             Some(Entity::Reg(reg)) if self.work.body.regs[reg].ty == Type::Pred => {
                 Ok(Guard { reg, negated })
             }

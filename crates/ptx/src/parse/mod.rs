@@ -11,6 +11,7 @@ mod function;
 mod init;
 mod instruction;
 mod operand;
+mod ranged;
 mod resolve;
 mod top;
 
@@ -36,9 +37,6 @@ const MAX_BYTES: usize = 1 << 31;
 
 /// Bytes of initial values beyond what their text can spell out (zeros skipped by braces).
 const INIT_BUDGET: u64 = 64 << 20;
-
-/// Registers of a module; more than any compiler writes, few enough for memory.
-const REGISTER_BUDGET: u32 = 1 << 20;
 
 /// The error was reported; the caller recovers.
 #[derive(Debug)]
@@ -152,8 +150,6 @@ struct Parser<'s> {
     init_budget: u64,
     /// Tiles that may still be counted ahead.
     count_budget: usize,
-    /// Registers that may still be declared.
-    register_budget: u32,
     /// Depth of the recursion over operands, initialisers and expressions.
     nesting: u32,
 }
@@ -175,7 +171,6 @@ impl<'s> Parser<'s> {
             work: body::Work::default(),
             init_budget: INIT_BUDGET + 16 * source.len() as u64,
             count_budget: 2 * syntax.tiles.len(),
-            register_budget: REGISTER_BUDGET,
             nesting: 0,
         };
         parser.skip_trivia();

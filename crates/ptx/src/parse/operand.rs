@@ -102,7 +102,7 @@ impl<'s> Parser<'s> {
     fn named(&mut self, mode: Mode) -> Parse<Operand> {
         let span = self.span();
         let text = span.text(self.source);
-        if let Some(found) = self.names.find(text) {
+        if let Some(found) = self.find(text) {
             match found.entity {
                 Entity::Reg(reg) => {
                     self.bump();
@@ -154,7 +154,7 @@ impl<'s> Parser<'s> {
             return Ok(Operand::Special { reg, part });
         }
         if let Some(Some(part)) = selected
-            && let Some(Entity::Reg(reg)) = self.names.find(name).map(|f| f.entity)
+            && let Some(Entity::Reg(reg)) = self.find(name).map(|f| f.entity)
         {
             self.bump();
             return Ok(Operand::Select {
@@ -228,7 +228,7 @@ impl<'s> Parser<'s> {
     fn negated_predicate(&mut self) -> Parse<Operand> {
         self.bump();
         let span = self.span();
-        match self.names.find(span.text(self.source)).map(|f| f.entity) {
+        match self.find(span.text(self.source)).map(|f| f.entity) {
             Some(Entity::Reg(reg)) => {
                 self.bump();
                 Ok(Operand::Not(reg))
@@ -293,7 +293,7 @@ impl<'s> Parser<'s> {
         }
         let name = self.span();
         let text = name.text(self.source);
-        let base = match self.names.find(text).map(|f| f.entity) {
+        let base = match self.find(text).map(|f| f.entity) {
             Some(Entity::Reg(reg)) => Base::Reg(reg),
             Some(Entity::Var(var)) => Base::Symbol(Symbol::Var(var)),
             Some(Entity::Func(func)) => Base::Symbol(Symbol::Func(func)),

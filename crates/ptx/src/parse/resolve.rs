@@ -106,7 +106,10 @@ impl<'s> Parser<'s> {
         deferred: &Deferred,
         entity: Entity,
     ) -> Parse<()> {
-        if matches!(entity, Entity::Reg(_) | Entity::Range { .. }) {
+        if matches!(
+            entity,
+            Entity::Reg(_) | Entity::Range { .. } | Entity::Ranged { .. }
+        ) {
             let message = "a register is declared before it is used";
             return self.fail("ptx::name", message, deferred.name, "declared further down");
         }
@@ -156,6 +159,6 @@ pub(super) fn operand_of(entity: Entity) -> Operand {
         Entity::BranchTable(table) => Operand::BranchTable(table),
         Entity::CallTable(table) => Operand::CallTable(table),
         Entity::Prototype(prototype) => Operand::Prototype(prototype),
-        Entity::Range { .. } => Operand::Unresolved,
+        Entity::Range { .. } | Entity::Ranged { .. } => Operand::Unresolved,
     }
 }

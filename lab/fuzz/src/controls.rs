@@ -1,0 +1,487 @@
+//! Controls of the fuzzer: planted mistakes that the checker must not prove, and rewrites that change nothing,
+//! which it must.
+//!
+//! A run in which the checker proved everything would look as good as one in which all was right. So mistakes
+//! of every class are planted in generated kernels, and in what passes make of them. In PTX the emulator is the
+//! judge of what is a mistake: other results, or a fault, where the kernel itself has none. In machine code the
+//! classes are such that every planted one is a mistake: every cell that a generated kernel stores to is read,
+//! and every barrier orders an exchange. A mistake that is proved, and a class that was planted and never
+//! caught, fail the run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use warpwright_check::{CubinOptions, Options, Verdict, check_files, check_modules};
+use warpwright_ptx::{Diagnostic, Module};
+use warpwright_sass::{Elf, ElfError};
+
+use crate::case::{self, Case};
+
+/// The controls of a class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Class {
+    /// Planted in a valid kernel.
+    pub planted: u64,
+    /// Of these, mistakes for certain.
+    pub mistakes: u64,
+    /// Mistakes that were not proved.
+    pub caught: u64,
+}
+
+/// Controls by class, and those that change nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Controls {
+    /// Planted mistakes.
+    pub classes: BTreeMap<String, Class>,
+    /// Rewrites that change nothing.
+    pub idle: u64,
+    /// Of these, proved.
+    pub idle_proved: u64,
+}
+
+/// What does not hold of the controls.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// A mistake is proved.
+    #[error("a planted mistake is proved: {class}\n{text}")]
+    Proved {
+        /// Its class.
+        class: &'static str,
+        /// The kernel with the mistake.
+        text: String,
+    },
+    /// What is as it was is not proved.
+    #[error("the kernel is not proved to be itself: {0}")]
+    Idle(String),
+    /// The kernel itself.
+    #[error(transparent)]
+    Before(case::Failure),
+    /// Its machine code cannot be read.
+    #[error("machine code: {0}")]
+    Elf(String),
+}
+
+impl From<ElfError> for Failure {
+    fn from(error: ElfError) -> Self {
+        Failure::Elf(error.to_string())
+    }
+}
+
+impl Controls {
+    /// Adds another part.
+    pub fn add(&mut self, other: &Controls) {
+        for (name, class) in &other.classes {
+            let sum = self.classes.entry(name.clone()).or_default();
+            sum.planted += class.planted;
+            sum.mistakes += class.mistakes;
+            sum.caught += class.caught;
+        }
+        self.idle += other.idle;
+        self.idle_proved += other.idle_proved;
+    }
+
+    /// Classes of which mistakes were planted and none was caught, or not all; with `all`, also those of
+    /// [`MISTAKES`] that were never planted.
+    pub fn failing(&self, all: bool) -> Vec<String> {
+        let missed = self.classes.iter().filter(|(_, c)| c.caught < c.mistakes);
+        let mut names: Vec<String> = missed.map(|(name, _)| name.clone()).collect();
+        if all {
+            let has = |name: &str| self.classes.get(name).is_some_and(|c| c.caught > 0);
+            let never = MISTAKES.iter().map(|m| m.0).filter(|name| !has(name));
+            names.extend(never.map(str::to_owned));
+        }
+        if self.idle_proved < self.idle {
+            names.push("rewrites that change nothing".to_owned());
+        }
+        names
+    }
+
+    fn class(&mut self, name: &str) -> &mut Class {
+        self.classes.entry(name.to_owned()).or_default()
+    }
+}
+
+/// A stream of numbers (splitmix64).
+pub struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+}
+
+/// A line of PTX to the lines that stand for it; `None` where there is nothing to spoil.
+type Mistake = fn(&str, &mut Dice) -> Option<String>;
+
+/// The classes of mistakes in PTX.
+pub const MISTAKES: [(&str, Mistake); 16] = [
+    ("another source register", other_register),
+    ("another immediate", other_immediate),
+    ("sources swapped", swapped),
+    ("guard inverted", guard_inverted),
+    ("guard dropped", guard_dropped),
+    ("branch inverted", branch_inverted),
+    ("store lost", store_lost),
+    ("store elsewhere", |line, _| shifted(line, "st.global")),
+    ("slot elsewhere", |line, _| {
+        shifted(line, "ld.shared").or_else(|| shifted(line, "st.local"))
+    }),
+    ("definition lost", definition_lost),
+    ("another operation", other_operation),
+    ("another sign", other_sign),
+    ("another rounding", other_rounding),
+    ("barrier lost", |line, _| lost(line, "bar.sync")),
+    ("another lane", other_lane),
+    ("one round more", one_round_more),
+];
+
+/// The instruction of a line, behind its white space and guard: guard, opcode and operands.
+fn parts(line: &str) -> Option<(&str, &str, Vec<&str>)> {
+    let code = line.trim().strip_suffix(';')?;
+    let (guard, code) = match code.strip_prefix('@') {
+        Some(_) => code.split_once(' ')?,
+        None => ("", code),
+    };
+    let (opcode, operands) = code.split_once(' ')?;
+    let is_instruction = !opcode.starts_with('.') && opcode.contains('.');
+    let operands = operands.split(", ").collect();
+    is_instruction.then_some((guard, opcode, operands))
+}
+
+fn join(guard: &str, opcode: &str, operands: &[&str]) -> String {
+    let guard = match guard {
+        "" => String::new(),
+        guard => format!("{guard} "),
+    };
+    format!("    {guard}{opcode} {};", operands.join(", "))
+}
+
+/// A register's pool and number.
+fn register(text: &str) -> Option<(&str, u32)> {
+    let digits = text.len() - text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let (pool, number) = text.split_at(text.len() - digits);
+    (pool.starts_with('%') && digits > 0).then_some(())?;
+    Some((pool, number.parse().ok()?))
+}
+
+fn is_plain(opcode: &str) -> bool {
+    !["st.", "ld.", "bar.", "bra", "red.", "vote.", "shfl."]
+        .iter()
+        .any(|start| opcode.starts_with(start))
+}
+
+fn other_register(line: &str, dice: &mut Dice) -> Option<String> {
+    let (guard, opcode, mut operands) = parts(line).filter(|p| is_plain(p.1))?;
+    let at = 1 + dice.below(operands.len() - 1);
+    let (pool, number) = register(operands.get(at)?)?;
+    let new = format!("{pool}{}", if number == 0 { 1 } else { number - 1 });
+    operands[at] = &new;
+    Some(join(guard, opcode, &operands))
+}
+
+fn other_immediate(line: &str, dice: &mut Dice) -> Option<String> {
+    let (guard, opcode, mut operands) = parts(line).filter(|p| is_plain(p.1))?;
+    let at = 1 + dice.below(operands.len() - 1);
+    let value: i64 = operands.get(at)?.parse().ok()?;
+    let new = (value ^ 1).to_string();
+    operands[at] = &new;
+    Some(join(guard, opcode, &operands))
+}
+
+fn swapped(line: &str, _: &mut Dice) -> Option<String> {
+    let (guard, opcode, mut operands) = parts(line).filter(|p| is_plain(p.1))?;
+    let [_, a, b] = operands[..] else { return None };
+    let same_pool = register(a)?.0 == register(b)?.0;
+    operands.swap(1, 2);
+    same_pool.then(|| join(guard, opcode, &operands))
+}
+
+fn guard_inverted(line: &str, _: &mut Dice) -> Option<String> {
+    let (guard, opcode, operands) = parts(line).filter(|p| !p.0.is_empty())?;
+    Some(join(&inverse(guard)?, opcode, &operands))
+}
+
+fn inverse(guard: &str) -> Option<String> {
+    Some(match guard.strip_prefix("@!") {
+        Some(name) => format!("@{name}"),
+        None => format!("@!{}", guard.strip_prefix('@')?),
+    })
+}
+
+fn guard_dropped(line: &str, _: &mut Dice) -> Option<String> {
+    let (guard, opcode, operands) = parts(line)?;
+    (!guard.is_empty()).then(|| join("", opcode, &operands))
+}
+
+fn branch_inverted(line: &str, _: &mut Dice) -> Option<String> {
+    let (guard, rest) = line.trim().split_once(" bra ")?;
+    // The branch back of a loop would not end.
+    let is_back = guard.ends_with("%q");
+    (!is_back).then_some(())?;
+    Some(format!("    {} bra {rest}", inverse(guard)?))
+}
+
+fn store_lost(line: &str, _: &mut Dice) -> Option<String> {
+    lost(line, "st.")
+}
+
+fn lost(line: &str, opcode: &str) -> Option<String> {
+    line.trim().starts_with(opcode).then(String::new)
+}
+
+/// The address of an access four bytes on.
+fn shifted(line: &str, opcode: &str) -> Option<String> {
+    line.trim().starts_with(opcode).then_some(())?;
+    let (before, behind) = line.split_once(']')?;
+    Some(format!("{before}+8]{behind}"))
+}
+
+fn definition_lost(line: &str, _: &mut Dice) -> Option<String> {
+    parts(line).filter(|p| is_plain(p.1)).map(|_| String::new())
+}
+
+fn other_operation(line: &str, _: &mut Dice) -> Option<String> {
+    const OTHER: [(&str, &str); 8] = [
+        ("add.", "sub."),
+        ("sub.", "add."),
+        ("min.", "max."),
+        ("max.", "min."),
+        ("and.b", "or.b"),
+        ("xor.b", "and.b"),
+        (".eq.", ".ne."),
+        (".lt.", ".le."),
+    ];
+    let (guard, opcode, operands) = parts(line).filter(|p| is_plain(p.1))?;
+    let other = OTHER.iter().find(|(from, _)| opcode.contains(from))?;
+    Some(join(
+        guard,
+        &opcode.replacen(other.0, other.1, 1),
+        &operands,
+    ))
+}
+
+fn other_sign(line: &str, _: &mut Dice) -> Option<String> {
+    let (guard, opcode, operands) = parts(line).filter(|p| is_plain(p.1))?;
+    let depends = [
+        "mul.hi",
+        "mul.wide",
+        "shr",
+        "min",
+        "max",
+        "setp.l",
+        "setp.g",
+        "bfe",
+        "cvt.s32.s16",
+    ];
+    let depends = depends.iter().any(|start| opcode.starts_with(start));
+    let other = match opcode.contains(".s") {
+        true => opcode.replace(".s", ".u"),
+        false => opcode.replace(".u", ".s"),
+    };
+    let is_valid = !other.contains(".ub") && !other.contains(".uat");
+    (depends && other != opcode && is_valid).then(|| join(guard, &other, &operands))
+}
+
+fn other_rounding(line: &str, _: &mut Dice) -> Option<String> {
+    let (guard, opcode, operands) = parts(line).filter(|p| is_plain(p.1))?;
+    let is_float =
+        [".f32", ".f64"].iter().any(|ty| opcode.ends_with(ty)) && !opcode.contains("rni");
+    let new = opcode.replace(".rn.", ".rp.");
+    (is_float && new != opcode).then(|| join(guard, &new, &operands))
+}
+
+fn other_lane(line: &str, _: &mut Dice) -> Option<String> {
+    let (guard, opcode, mut operands) = parts(line).filter(|p| p.1.starts_with("shfl."))?;
+    let lane: u32 = operands.get(2)?.parse().ok()?;
+    let new = (lane ^ 1).to_string();
+    operands[2] = &new;
+    Some(join(guard, opcode, &operands))
+}
+
+fn one_round_more(line: &str, _: &mut Dice) -> Option<String> {
+    let (guard, opcode, mut operands) = parts(line).filter(|p| p.1 == "mov.u32")?;
+    let count: u32 = (operands[0].starts_with("%n")).then(|| operands[1].parse().ok())??;
+    let new = (count + 1).to_string();
+    operands[1] = &new;
+    Some(join(guard, opcode, &operands))
+}
+
+/// Plants a mistake of every class in `new`, a right version of the kernel of `case`, and asks the checker.
+///
+/// # Errors
+/// A mistake is proved.
+pub fn ptx(case: &Case, new: &str, seed: u64, controls: &mut Controls) -> Result<(), Failure> {
+    let expected = case::emulate(case, &case::strict()).map_err(Failure::Before)?;
+    if new == case.text {
+        controls.idle += 1;
+        match verdict(&case.module, &case.module) {
+            Verdict::Proved => controls.idle_proved += 1,
+            other => return Err(Failure::Idle(other.to_string())),
+        }
+    }
+    let lines: Vec<&str> = new.lines().collect();
+    for (at, (class, mistake)) in MISTAKES.iter().enumerate() {
+        let mut dice = Dice(seed.wrapping_mul(31).wrapping_add(at as u64));
+        let spoiled = lines.iter().enumerate();
+        let spoiled = spoiled.filter_map(|(i, line)| Some((i, mistake(line, &mut dice)?)));
+        let places: Vec<(usize, String)> = spoiled.collect();
+        let Some((at, line)) = places.get(dice.below(places.len())) else {
+            continue;
+        };
+        let mut text = lines.clone();
+        text[*at] = line;
+        let text = text.join("\n") + "\n";
+        let (module, diagnostics) = Module::parse("planted.ptx", &text);
+        let is_valid = !diagnostics.iter().any(Diagnostic::is_error);
+        if !is_valid || warpwright_ptx::verify::verify(&module).is_err() {
+            continue;
+        }
+        let planted = Case {
+            text,
+            module,
+            launch: case.launch.clone(),
+            inputs: case.inputs.clone(),
+        };
+        let found = case::emulate(&planted, &case::strict());
+        let is_mistake = !found.is_ok_and(|found| found.buffers == expected.buffers);
+        let counted = controls.class(class);
+        counted.planted += 1;
+        if !is_mistake {
+            continue;
+        }
+        counted.mistakes += 1;
+        if verdict(&case.module, &planted.module) == Verdict::Proved {
+            let text = planted.text;
+            return Err(Failure::Proved { class, text });
+        }
+        counted.caught += 1;
+    }
+    Ok(())
+}
+
+fn verdict(original: &Module, new: &Module) -> Verdict {
+    let answers = check_modules(original, new, &Options::default());
+    let mut verdicts = answers.into_iter().map(|(_, verdict)| verdict);
+    verdicts
+        .find(|verdict| *verdict != Verdict::Proved)
+        .unwrap_or(Verdict::Proved)
+}
+
+/// An instruction to another one; `None` where there is nothing to spoil.
+type Spoil = fn(u128) -> Option<u128>;
+
+/// Bits 0 to 11: the opcode, with the form of its operands (sm_75 and later).
+fn opcode(bits: u128) -> u128 {
+    bits & 0xfff
+}
+
+/// The guard that never holds.
+fn never(bits: u128) -> u128 {
+    bits & !(0xf << 12) | (0xf << 12)
+}
+
+const STG: u128 = 0x986;
+const S2R: u128 = 0x919;
+const BAR: u128 = 0xb1d;
+const TID_X: u128 = 0x21;
+
+/// The classes of mistakes in machine code: each is one wherever it is planted.
+pub const SPOILS: [(&str, Spoil); 4] = [
+    ("machine code: store lost", |bits| {
+        (opcode(bits) == STG).then(|| never(bits))
+    }),
+    ("machine code: store elsewhere", |bits| {
+        // Bits 40 to 63: a constant added to the address.
+        (opcode(bits) == STG).then(|| bits ^ (8 << 40))
+    }),
+    ("machine code: another thread", |bits| {
+        // Bits 72 to 79: the special register.
+        let is_index = opcode(bits) == S2R && (bits >> 72) & 0xff == TID_X;
+        is_index.then(|| bits ^ (3 << 72))
+    }),
+    ("machine code: barrier lost", |bits| {
+        (opcode(bits) == BAR).then(|| never(bits))
+    }),
+];
+
+/// The same in a kernel's machine code, for blocks of `block` threads.
+///
+/// # Errors
+/// A mistake is proved, or the file cannot be read.
+pub fn machine_code(
+    cubin: &[u8],
+    block: [u32; 3],
+    seed: u64,
+    controls: &mut Controls,
+) -> Result<(), Failure> {
+    let options = CubinOptions {
+        block: Some(block),
+        dynamic_smem: Some(0),
+    };
+    let proved = |new: &[u8]| {
+        let answers = check_files(cubin, new, &options)?;
+        let open = answers.iter().find(|(_, a)| a.verdict != Verdict::Proved);
+        Ok::<_, Failure>(open.map(|(_, answer)| answer.verdict.to_string()))
+    };
+    controls.idle += 1;
+    match proved(cubin)? {
+        None => controls.idle_proved += 1,
+        Some(why) => return Err(Failure::Idle(why)),
+    }
+    let elf = Elf::parse(cubin)?;
+    for (at, (class, spoil)) in SPOILS.iter().enumerate() {
+        let mut dice = Dice(seed.wrapping_mul(37).wrapping_add(at as u64));
+        let mut new = elf.clone();
+        let code = new
+            .sections
+            .iter_mut()
+            .filter(|s| s.name.starts_with(".text."));
+        let mut places: Vec<(&mut [u8], u128)> = Vec::new();
+        for section in code {
+            for word in section.data.chunks_exact_mut(16) {
+                let mut bytes = [0; 16];
+                bytes.copy_from_slice(word);
+                if let Some(spoiled) = spoil(u128::from_le_bytes(bytes)) {
+                    places.push((word, spoiled));
+                }
+            }
+        }
+        let chosen = dice.below(places.len());
+        let Some((word, spoiled)) = places.get_mut(chosen) else {
+            continue;
+        };
+        word.copy_from_slice(&spoiled.to_le_bytes());
+        let text = new.write()?;
+        let counted = controls.class(class);
+        counted.planted += 1;
+        counted.mistakes += 1;
+        if proved(&text)?.is_none() {
+            let text = format!("seed {seed}");
+            return Err(Failure::Proved { class, text });
+        }
+        counted.caught += 1;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_is_planted_and_caught() {
+        let mut controls = Controls::default();
+        for seed in 0..12 {
+            let case = case::prepare(&case::program(seed, false)).unwrap();
+            ptx(&case, &case.text, seed, &mut controls).unwrap();
+        }
+        assert_eq!(controls.failing(true), Vec::<String>::new(), "{controls:?}");
+    }
+}
