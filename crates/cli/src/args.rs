@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use warpwright_driver::opt::DEFAULT_BUDGET;
 
 use crate::commands::measure::SessionArgs;
+use crate::failure::Failure;
 use crate::input::Places;
 
 /// Decides what each thread of a CUDA kernel keeps in registers, and writes a faster kernel.
 #[derive(Debug, Parser)]
-#[command(name = "warpwright", version, max_term_width = 100)]
+#[command(name = "warpwright", version = version::SHORT, long_version = version::LONG, max_term_width = 100)]
 pub struct Cli {
     /// Use the toolkit in this folder (with bin/ptxas in it)
     #[arg(long, global = true, value_name = "DIR")]
@@ -21,6 +22,9 @@ pub struct Cli {
     /// Say more on stderr: what ran, how long it took
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// Print nothing but errors, and the JSON or result that was asked for on stdout
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
     /// What to do
     #[command(subcommand)]
     pub command: Command,
@@ -57,6 +61,12 @@ pub enum Command {
     Toolkit(ToolkitArgs),
     /// Build a program with nvcc, and the drop-in for ptxas in ptxas's place
     Nvcc(NvccArgs),
+    /// What a word means that the terminal or the page uses, or what a pass does
+    ExplainTerm(ExplainTermArgs),
+    /// Completions for a shell, on stdout
+    Completions(CompletionsArgs),
+    /// Write the man pages into a folder
+    Man(ManArgs),
     /// Turn result files into the tables and plots of the documentation
     Report(ReportArgs),
     #[command(hide = true)]
@@ -77,7 +87,7 @@ impl Command {
             }
             Command::Opt(args) => {
                 all.reads.push(&args.file);
-                all.writes.push(&args.output);
+                all.writes.extend(args.output.as_deref());
                 all.writes.extend(args.show.report.as_deref());
                 all.folders.extend(args.keep.as_deref());
                 Some(&args.kernel)
@@ -134,7 +144,13 @@ impl Command {
                 }
                 None
             }
+            Command::Man(args) => {
+                all.folders.push(&args.folder);
+                None
+            }
             Command::Nvcc(_)
+            | Command::ExplainTerm(_)
+            | Command::Completions(_)
             | Command::Sass(_)
             | Command::Occupancy(_)
             | Command::Toolkit(_)
@@ -161,15 +177,15 @@ impl Command {
 /// Which kernel, for which GPU, launched how.
 #[derive(Debug, Clone, Args)]
 pub struct KernelArgs {
-    /// Only this kernel of the module
-    #[arg(long, value_name = "NAME")]
-    pub kernel: Option<String>,
+    /// Only this kernel: its symbol, its name in the source, or a pattern with * and ?; may be repeated
+    #[arg(long = "kernel", value_name = "NAME")]
+    pub kernels: Vec<String>,
     /// The GPU or architecture: h200, a100, sm_90, …
     #[arg(long, value_name = "GPU")]
     pub gpu: Option<String>,
-    /// Threads per block
-    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_block)]
-    pub block: Option<[u32; 3]>,
+    /// Threads per block, of one kernel or of all; may be repeated
+    #[arg(long, value_name = "[NAME=]X[,Y[,Z]]", value_parser = parse_stated_block, action = clap::ArgAction::Append)]
+    pub block: Vec<StatedBlock>,
     /// Dynamic shared memory per block
     #[arg(long, value_name = "BYTES")]
     pub dynamic_smem: Option<u32>,
@@ -182,6 +198,40 @@ pub struct KernelArgs {
     /// A trace (`warpwright trace -o`), in the place of a launch description
     #[arg(long, value_name = "JSON", conflicts_with = "launch")]
     pub trace: Option<PathBuf>,
+}
+
+/// `--block`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatedBlock {
+    /// The kernel; all of them without.
+    pub kernel: Option<String>,
+    /// Threads in x, y, z.
+    pub dims: [u32; 3],
+}
+
+impl KernelArgs {
+    /// The one kernel that was named, for commands that work on one.
+    pub fn one(&self) -> Result<Option<&str>, Failure> {
+        match &self.kernels[..] {
+            [] => Ok(None),
+            [kernel] => Ok(Some(kernel)),
+            _ => Err(Failure::Usage("only one --kernel can be named here".into())),
+        }
+    }
+
+    /// `--block` for all kernels.
+    pub fn block_of_all(&self) -> Option<[u32; 3]> {
+        let mut blocks = self.block.iter().rev();
+        let all = blocks.find(|block| block.kernel.is_none());
+        all.map(|block| block.dims)
+    }
+
+    /// `--block NAME=X,Y,Z`.
+    pub fn blocks(&self) -> Vec<(String, [u32; 3])> {
+        let blocks = self.block.iter();
+        let named = blocks.filter_map(|block| Some((block.kernel.clone()?, block.dims)));
+        named.collect()
+    }
 }
 
 /// What only concerns stencils.
@@ -255,11 +305,16 @@ pub enum Emit {
 /// `warpwright opt`
 #[derive(Debug, Args)]
 pub struct OptArgs {
-    /// A .cu, .ptx, .cubin or .stencil file, or a host file with cubins in it, which are replaced
+    /// A .cu, .ptx, .cubin or .stencil file, or a host file with cubins in it, which are replaced; `-`: PTX or a
+    /// cubin on stdin
     pub file: PathBuf,
-    /// Where the chosen kernel goes; for OUT.cu, a stencil goes from source to source
+    /// Where the chosen kernel goes (`-`: stdout); for OUT.cu, a stencil goes from source to source. Without it
+    /// nothing is written
     #[arg(short, long, value_name = "OUT")]
-    pub output: PathBuf,
+    pub output: Option<PathBuf>,
+    /// Show every candidate
+    #[arg(long)]
+    pub all: bool,
     /// What to write [default: by the ending of OUT, else cubin]
     #[arg(long, value_enum)]
     pub emit: Option<Emit>,
@@ -300,6 +355,9 @@ pub struct TuneArgs {
     /// What people sweep by hand, to be measured too [default: all with --exhaustive, else none]
     #[arg(long, value_enum)]
     pub peers: Option<SweptPeers>,
+    /// Show every candidate
+    #[arg(long)]
+    pub all: bool,
     /// Measure every candidate to the end, and the exhaustive sweep of register limits
     #[arg(long)]
     pub exhaustive: bool,
@@ -714,6 +772,28 @@ pub struct ReportArgs {
     pub plan: Option<PathBuf>,
 }
 
+/// `warpwright explain-term`
+#[derive(Debug, Args)]
+pub struct ExplainTermArgs {
+    /// The word; without one, all words are listed
+    pub word: Vec<String>,
+}
+
+/// `warpwright completions`
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// `warpwright man`
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The folder
+    pub folder: PathBuf,
+}
+
 /// `warpwright gpu-selftest`
 #[derive(Debug, Args)]
 pub struct SelftestArgs {
@@ -735,6 +815,41 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=');
     let (name, value) = pair.ok_or("NAME=VALUE is wanted")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// `X[,Y[,Z]]`, or the same behind `NAME=`. A name may have commas and equal signs (`k<a, b>`).
+fn parse_stated_block(text: &str) -> Result<StatedBlock, String> {
+    let (kernel, dims) = match text.rsplit_once('=') {
+        Some((kernel, dims)) => (Some(kernel.trim().to_owned()), dims),
+        None => (None, text),
+    };
+    let dims = parse_block(dims)?;
+    Ok(StatedBlock { kernel, dims })
+}
+
+/// Does the command line ask for a JSON document? Known before it is parsed, for errors in it.
+pub fn wants_json(words: &[String]) -> bool {
+    let own = words.iter().take_while(|word| *word != "--");
+    own.into_iter().any(|word| word == "--json")
+}
+
+/// What `-V` and `--version` print.
+mod version {
+    /// Number and commit.
+    pub const SHORT: &str = concat!(
+        env!("CARGO_PKG_VERSION"),
+        " (",
+        env!("WARPWRIGHT_COMMIT"),
+        ")"
+    );
+    /// The same, and what it works with.
+    pub const LONG: &str = concat!(
+        env!("CARGO_PKG_VERSION"),
+        " (",
+        env!("WARPWRIGHT_COMMIT"),
+        ")\ntested with CUDA toolkits 13.0 and 13.5; machine code of sm_75 to sm_120\n",
+        "`warpwright toolkit` says which tools are used here"
+    );
 }
 
 fn parse_block(text: &str) -> Result<[u32; 3], String> {
@@ -772,5 +887,46 @@ mod tests {
         assert!(parse_block("0").is_err());
         assert!(parse_block("1,2,3,4").is_err());
         assert!(parse_block("x").is_err());
+        let stated = parse_stated_block("k<int, 2>=16,8").unwrap();
+        assert_eq!(stated.kernel.as_deref(), Some("k<int, 2>"));
+        assert_eq!(stated.dims, [16, 8, 1]);
+        assert_eq!(parse_stated_block("64").unwrap().kernel, None);
+        assert!(parse_stated_block("k=").is_err());
+    }
+
+    /// Command lines in the code blocks of a page; those with brackets or dots are forms and no commands.
+    fn commands(page: &str) -> Vec<String> {
+        let blocks = page.split("```").skip(1).step_by(2);
+        let lines = blocks.flat_map(str::lines).filter_map(|line| {
+            let cargo = line.strip_prefix("cargo run --release -p warpwright-cli -- ");
+            let own = line.strip_prefix("warpwright ").or(cargo)?;
+            let own = own.split("  ").next()?.split(" #").next()?;
+            let is_form = own.contains(['[', '…', '|', '"']);
+            (!is_form).then(|| own.trim().to_owned())
+        });
+        lines.collect()
+    }
+
+    #[test]
+    fn the_command_lines_of_the_documentation_are_understood() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut pages = vec![root.join("README.md")];
+        let docs = std::fs::read_dir(root.join("docs")).unwrap();
+        pages.extend(docs.map(|entry| entry.unwrap().path()));
+        let mut all = 0;
+        for page in pages
+            .iter()
+            .filter(|page| page.extension().is_some_and(|e| e == "md"))
+        {
+            let text = std::fs::read_to_string(page).unwrap();
+            for command in commands(&text) {
+                let words = ["warpwright"].into_iter().chain(command.split_whitespace());
+                if let Err(error) = Cli::try_parse_from(words) {
+                    panic!("{}: warpwright {command}: {error}", page.display());
+                }
+                all += 1;
+            }
+        }
+        assert!(all > 8, "{all} command lines were found");
     }
 }

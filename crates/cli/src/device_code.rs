@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use warpwright_pass::names::selected;
 use warpwright_sass::Cubin;
 use warpwright_sass::elf::Elf;
 use warpwright_sass::fatbin::{Fatbin, FatbinError, Kind};
@@ -27,6 +28,18 @@ pub struct Embedded {
 }
 
 impl Embedded {
+    /// The patterns that name kernels of it.
+    pub fn named(&self, patterns: &[String]) -> Vec<String> {
+        let kernels = Cubin::parse(&self.bytes).map(|cubin| cubin.kernels);
+        let names = kernels.unwrap_or_default().into_iter();
+        let names: Vec<String> = names.map(|kernel| kernel.name).collect();
+        let patterns = patterns.iter();
+        patterns
+            .filter(|pattern| !selected(pattern, &names).is_empty())
+            .cloned()
+            .collect()
+    }
+
     /// Does it have kernels? What cannot be read may have some: whoever reads it next says what is wrong.
     pub fn has_kernels(&self) -> bool {
         Cubin::parse(&self.bytes).map_or(true, |cubin| cubin.kernels.iter().any(|k| k.is_entry))
@@ -95,6 +108,23 @@ fn architecture(name: &str, fat: &Fatbin, gpu: Option<&Gpu>) -> Result<u32, Fail
 }
 
 impl DeviceCode {
+    /// Only the cubins that have a kernel which one of the patterns names; all of them without patterns.
+    pub fn with_kernels(mut self, patterns: &[String]) -> Result<Self, Failure> {
+        let names = self.functions();
+        if let Some(pattern) = patterns.iter().find(|p| selected(p, &names).is_empty()) {
+            return Err(Failure::input(format!(
+                "`{}` has no function `{pattern}`; it has {}",
+                self.name,
+                some_names(&names)
+            )));
+        }
+        if self.fat.is_some() && !patterns.is_empty() {
+            self.cubins
+                .retain(|cubin| !cubin.named(patterns).is_empty());
+        }
+        Ok(self)
+    }
+
     /// Only the cubins that have a function of that name.
     pub fn with_function(mut self, function: Option<&str>) -> Result<Self, Failure> {
         let Some(function) = function else {

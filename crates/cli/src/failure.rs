@@ -1,5 +1,6 @@
 //! How a command fails: one labelled message on stderr and the exit code of the contract.
 
+use serde::Serialize;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -27,6 +28,47 @@ pub enum Failure {
     Undecided(String),
     /// The result was printed already; only the exit code is left to say.
     Quiet(u8),
+}
+
+/// What `--json` has of a failure.
+#[derive(Debug, Serialize)]
+struct Document {
+    /// `warpwright.error/1`
+    schema: &'static str,
+    /// The exit code.
+    code: u8,
+    /// `input`, `usage`, `missing`, `internal` or `undecided`.
+    kind: &'static str,
+    message: String,
+    /// Where in a file, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<Place>,
+    /// The command that mends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mend: Option<String>,
+}
+
+/// A place in a file; lines and columns begin at 1.
+#[derive(Debug, Serialize)]
+struct Place {
+    file: Option<String>,
+    line: usize,
+    column: usize,
+    label: Option<String>,
+}
+
+impl Place {
+    /// Where the first label of a report is.
+    fn of(report: &miette::Report) -> Option<Place> {
+        let label = report.labels()?.next()?;
+        let contents = report.source_code()?.read_span(label.inner(), 0, 0).ok()?;
+        Some(Place {
+            file: contents.name().map(str::to_owned),
+            line: contents.line() + 1,
+            column: contents.column() + 1,
+            label: label.label().map(str::to_owned),
+        })
+    }
 }
 
 /// Characters of a message, which may quote its input, which may be one long line; and of all that was rendered.
@@ -75,9 +117,41 @@ impl Failure {
         }
     }
 
-    /// Prints the message on stderr and gives the exit code.
-    pub fn report(self) -> ExitCode {
+    /// The document of `--json`.
+    fn document(&self) -> Document {
+        let (mut place, mut mend) = (None, None);
+        let kind = match self {
+            Failure::Input(report) => {
+                place = Place::of(report);
+                "input"
+            }
+            Failure::Rendered(_) => "input",
+            Failure::Usage(_) => "usage",
+            Failure::Missing { mend: command, .. } => {
+                mend.clone_from(command);
+                "missing"
+            }
+            Failure::Internal(_) => "internal",
+            Failure::Undecided(_) | Failure::Quiet(_) => "undecided",
+        };
+        Document {
+            schema: "warpwright.error/1",
+            code: self.code(),
+            kind,
+            message: cut(self.to_string().trim_end(), LONGEST_TEXT),
+            place,
+            mend,
+        }
+    }
+
+    /// Prints the message on stderr, and the document on stdout if one was asked for; gives the exit code.
+    pub fn report(self, wants_json: bool) -> ExitCode {
         let code = self.code();
+        if wants_json && !matches!(self, Failure::Quiet(_)) {
+            if let Ok(text) = serde_json::to_string_pretty(&self.document()) {
+                crate::terminal::json(&text);
+            }
+        }
         match self {
             // Its text was made printable when it was made; the colours are miette's.
             Failure::Input(report) => std::eprintln!("{report:?}"),

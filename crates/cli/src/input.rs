@@ -71,10 +71,23 @@ pub fn contents(path: &Path) -> Result<Vec<u8>, Failure> {
     contents_within(path, LARGEST_INPUT)
 }
 
+/// Is it `-`, which stands for stdin and stdout?
+pub fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 /// The same, with a limit in bytes.
 pub fn contents_within(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     let name = path.display();
     let fail = |e: std::io::Error| Failure::input(format!("cannot read `{name}`: {e}"));
+    if is_stdout(path) {
+        let limit = limit.min(LARGEST_STREAM);
+        let bytes = drain(std::io::stdin().lock().take(limit + 1), false).map_err(fail)?;
+        return match bytes.len() as u64 > limit {
+            true => Err(Failure::input("stdin holds more than 256 MiB")),
+            false => Ok(bytes),
+        };
+    }
     // A pipe without a writer would block the opening for ever.
     let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let file = File::options().read(true).custom_flags(flags).open(path);
@@ -142,7 +155,10 @@ pub fn text(path: &Path) -> Result<String, Failure> {
 impl Input {
     /// Reads FILE and detects its level, by content first and by ending where that says nothing.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let name = printable(&path.display().to_string());
+        let name = match is_stdout(path) {
+            true => "standard input".to_owned(),
+            false => printable(&path.display().to_string()),
+        };
         let bytes = contents(path)?;
         if bytes.is_empty() {
             return Err(Failure::input(format!("`{name}` is empty")));
@@ -250,11 +266,16 @@ pub enum Staged {
     File(tempfile::NamedTempFile, PathBuf),
     /// For a device or pipe, which nothing may take the place of.
     Stream(Vec<u8>, PathBuf),
+    /// For stdout.
+    Stdout(Vec<u8>),
 }
 
 /// Writes a file beside the place where it belongs (behind symbolic links). [`Staged::commit`] puts it there.
 pub fn stage(path: &Path, bytes: &[u8]) -> Result<Staged, Failure> {
     let fail = |e: std::io::Error| cannot_write(path, &e);
+    if is_stdout(path) {
+        return Ok(Staged::Stdout(bytes.to_vec()));
+    }
     if path.is_dir() {
         return Err(Failure::input(format!("`{}` is a folder", path.display())));
     }
@@ -293,6 +314,7 @@ impl Staged {
                 let written = open_stream(&path).and_then(|mut stream| stream.write_all(&bytes));
                 written.map_err(|e| cannot_write(&path, &e))?;
             }
+            Staged::Stdout(bytes) => crate::terminal::bytes(&bytes),
         }
         Ok(())
     }
@@ -347,6 +369,9 @@ impl Places<'_> {
     /// whatever name?
     pub fn check(&self) -> Result<(), Failure> {
         for (number, path) in self.writes.iter().enumerate() {
+            if is_stdout(path) {
+                continue;
+            }
             if path.is_dir() {
                 return Err(Failure::input(format!("`{}` is a folder", path.display())));
             }

@@ -3,7 +3,7 @@
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
 //! * [`device_code`]: the cubins of a file. [`build`]: nvcc and ptxas for the executor of passes.
-//! * [`input`], [`failure`], [`table`], [`progress`], [`terminal`]: files, exit codes and what people see.
+//! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see.
 
 #[macro_use]
 mod terminal;
@@ -16,7 +16,6 @@ mod failure;
 mod input;
 mod progress;
 mod session;
-mod table;
 
 use clap::Parser;
 use std::panic::AssertUnwindSafe;
@@ -41,7 +40,17 @@ fn main() -> ExitCode {
     {
         return ExitCode::from(warpwright_gpu::worker_main(&words[1..]));
     }
-    let mut cli = Cli::parse();
+    let wants_json = args::wants_json(&words);
+    let mut cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if wants_json && error.use_stderr() => {
+            return Failure::Usage(error.to_string()).report(wants_json);
+        }
+        Err(error) => error.exit(),
+    };
+    if cli.quiet {
+        terminal::be_quiet();
+    }
     // A panic is our own mistake: it is reported as such, not as a Rust backtrace.
     std::panic::set_hook(Box::new(|panic| {
         let place = panic
@@ -62,18 +71,20 @@ fn main() -> ExitCode {
     }
     match std::panic::catch_unwind(AssertUnwindSafe(|| run(&mut cli))) {
         Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(failure)) => failure.report(),
+        Ok(Err(failure)) => failure.report(wants_json),
         Err(panic) => match panic_text(&*panic) {
             // `println!` panics when nobody reads on, or the disk is full. A reader that has seen enough
             // (`| head`) needs no message.
             text if text.starts_with("failed printing to std") && text.contains("Broken pipe") => {
-                Failure::Quiet(1).report()
+                Failure::Quiet(1).report(false)
             }
-            text if text.starts_with("failed printing to std") => Failure::input(text).report(),
+            text if text.starts_with("failed printing to std") => {
+                Failure::input(text).report(false)
+            }
             text => {
                 let place = PANICKED.lock().unwrap_or_else(PoisonError::into_inner);
                 let place = place.clone().unwrap_or_default();
-                Failure::Internal(format!("{text} ({place})")).report()
+                Failure::Internal(format!("{text} ({place})")).report(wants_json)
             }
         },
     }
@@ -93,6 +104,9 @@ fn run(cli: &mut Cli) -> Result<(), Failure> {
         Command::Toolkit(args) => commands::toolkit::run(cli, args),
         Command::Nvcc(args) => commands::nvcc::run(cli, args),
         Command::Report(args) => commands::report::run(args),
+        Command::ExplainTerm(args) => commands::words::explain_term(args),
+        Command::Completions(args) => commands::words::completions(args),
+        Command::Man(args) => commands::words::man(args),
         Command::Pass(args) => commands::pass::run(cli, args),
         Command::Run(args) => commands::run::run(cli, args),
         Command::Sass(args) => commands::sass::run(cli, args),

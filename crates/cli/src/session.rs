@@ -93,8 +93,17 @@ pub fn module(
         }
         Level::Cuda => {
             refuse_ptxas_options(nvcc)?;
-            let target = gpu.map_or_else(|| DEFAULT_GPU.to_string(), Gpu::target);
-            let ptx = compile(cli, &input.path, &target, nvcc, lineinfo)?;
+            let (stated, nvcc) = architecture(nvcc)?;
+            let target = match (gpu, stated) {
+                (Some(gpu), Some(stated)) if stated != gpu.target() => {
+                    return Err(Failure::Usage(format!(
+                        "the arguments of nvcc are for {stated}, but --gpu is {gpu}"
+                    )));
+                }
+                (Some(gpu), _) => gpu.target(),
+                (None, stated) => stated.unwrap_or_else(|| DEFAULT_GPU.to_owned()),
+            };
+            let ptx = compile(cli, &input.path, &target, &nvcc, lineinfo)?;
             parse(&input.name, &ptx)
         }
         Level::Cubin => Err(Failure::input(format!(
@@ -128,6 +137,43 @@ fn refuse_ptxas_options(nvcc: &[String]) -> Result<(), Failure> {
         Some(word) => Err(Failure::Usage(format!(
             "`{word}` after `--` is for ptxas, but nvcc only makes PTX here: it would have no effect (state \
              register limits in the source with __maxnreg__ or __launch_bounds__, or give a cubin built with it)"
+        ))),
+    }
+}
+
+/// The architecture that arguments of nvcc name (`-arch=sm_90`, `-gencode arch=compute_90,code=sm_90`), and the
+/// other arguments: candidates are built for one.
+fn architecture(nvcc: &[String]) -> Result<(Option<String>, Vec<String>), Failure> {
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    let mut words = nvcc.iter();
+    while let Some(word) = words.next() {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (&**word, None),
+        };
+        if !["-arch", "--gpu-architecture", "-gencode", "--generate-code"].contains(&name) {
+            others.push(word.clone());
+            continue;
+        }
+        let value = value.or_else(|| words.next().map(String::as_str));
+        let number = value.and_then(|value| {
+            let at = value.find("compute_").map(|at| at + "compute_".len());
+            let at = at.or_else(|| value.find("sm_").map(|at| at + "sm_".len()))?;
+            let rest = &value[at..];
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+            Some(format!("sm_{}", &rest[..end.unwrap_or(rest.len())]))
+        });
+        found.push(number.ok_or_else(|| {
+            Failure::Usage(format!("`{word}` names no architecture (say --gpu GPU)"))
+        })?);
+    }
+    found.sort_unstable();
+    found.dedup();
+    match &found[..] {
+        [] | [_] => Ok((found.pop(), others)),
+        _ => Err(Failure::Usage(format!(
+            "the arguments of nvcc are for {}; a candidate is built for one of them (leave them out and say --gpu GPU)",
+            found.join(", ")
         ))),
     }
 }
@@ -253,4 +299,37 @@ pub fn kernel_launch(args: &KernelArgs) -> Result<Option<Launch>, Failure> {
         return Ok(None);
     };
     launch(path, args.size.as_deref(), "full", &[]).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> Result<(Option<String>, Vec<String>), Failure> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        architecture(&words)
+    }
+
+    #[test]
+    fn one_architecture_is_taken_from_the_arguments_of_nvcc() {
+        for words in [
+            &["-gencode", "arch=compute_80,code=sm_80", "-I."][..],
+            &["-gencode=arch=compute_80,code=[sm_80,compute_80]", "-I."],
+            &[
+                "-arch=sm_80",
+                "-gencode",
+                "arch=compute_80,code=sm_80",
+                "-I.",
+            ],
+            &["--gpu-architecture", "compute_80", "-I."],
+        ] {
+            let (arch, others) = of(words).unwrap();
+            assert_eq!(arch.as_deref(), Some("sm_80"), "{words:?}");
+            assert_eq!(others, ["-I."]);
+        }
+        assert_eq!(of(&["-arch=sm_90a"]).unwrap().0.as_deref(), Some("sm_90a"));
+        assert_eq!(of(&["-O3"]).unwrap().0, None);
+        assert!(of(&["-arch=native"]).is_err() && of(&["-gencode"]).is_err());
+        assert!(of(&["-arch=sm_80", "-arch=sm_90"]).is_err());
+    }
 }

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// `println!`, control characters escaped.
 macro_rules! println {
@@ -39,9 +40,24 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
+/// Is text for people to be left out?
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// `-q`: from now on text for people is left out. Errors, documents and results are not.
+pub fn be_quiet() {
+    IS_QUIET.store(true, Ordering::Relaxed);
+}
+
 /// Behind `println!` and `print!`.
 pub fn out(text: fmt::Arguments<'_>) {
-    write(printable(&text.to_string()).as_bytes());
+    if !IS_QUIET.load(Ordering::Relaxed) {
+        write(printable(&text.to_string()).as_bytes());
+    }
+}
+
+/// Bytes of a result on stdout, as they are.
+pub fn bytes(bytes: &[u8]) {
+    write(bytes);
 }
 
 /// Behind `eprintln!`.
@@ -52,7 +68,7 @@ pub fn err(text: fmt::Arguments<'_>) {
 /// A whole document on stdout, such as PTX: as it is, unless stdout is a terminal.
 pub fn document(text: &str) {
     match std::io::stdout().is_terminal() {
-        true => out(format_args!("{text}")),
+        true => write(printable(text).as_bytes()),
         false => write(text.as_bytes()),
     }
 }

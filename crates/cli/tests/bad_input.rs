@@ -24,6 +24,19 @@ fn header() -> &'static str {
     KERNEL.split(".visible").next().unwrap_or_default()
 }
 
+/// Is it one document that says what failed, and nothing else?
+#[track_caller]
+fn is_error_document(stdout: &[u8], code: i32) {
+    let document: serde_json::Value = serde_json::from_slice(stdout).expect("one document");
+    assert_eq!(document["schema"], "warpwright.error/1");
+    assert_eq!(document["code"], code);
+    assert!(
+        document["message"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty())
+    );
+}
+
 /// A folder with files to try, and the program with no toolkit in reach.
 struct Bench {
     folder: tempfile::TempDir,
@@ -66,7 +79,10 @@ impl Bench {
         let output = self.run(args);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
-        assert!(output.stdout.is_empty(), "{args:?} printed on stdout");
+        match args.contains(&"--json") {
+            true => is_error_document(&output.stdout, code),
+            false => assert!(output.stdout.is_empty(), "{args:?} printed on stdout"),
+        }
         let labelled = said.contains("error") || said.contains('×');
         assert!(labelled && said.len() < 20_000, "{args:?}: {said:.500}");
         said

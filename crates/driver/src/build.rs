@@ -147,6 +147,8 @@ impl<'a> Bench<'a> {
                 registers: of_cubin.registers,
                 shared_bytes: of_cubin.shared_bytes,
                 stack_bytes: of_cubin.stack_bytes,
+                spill_moved_bytes: (said.spill_store_bytes + said.spill_load_bytes)
+                    .saturating_sub(of_cubin.local_spill_bytes()),
                 ..said
             },
             Some(said) => said,
@@ -220,6 +222,7 @@ pub fn resources(kernel: &KernelResources) -> Resources {
         stack_bytes: kernel.stack_frame,
         spill_store_bytes: kernel.spill_stores,
         spill_load_bytes: kernel.spill_loads,
+        spill_moved_bytes: 0,
         shared_bytes: kernel.shared,
         barriers: kernel.barriers,
     }
@@ -234,6 +237,7 @@ pub fn resources_of(kernel: &Kernel, gpu: &Gpu) -> Resources {
         stack_bytes: kernel.frame_bytes,
         spill_store_bytes: kernel.frame_traffic(Unit::LocalStore),
         spill_load_bytes: kernel.frame_traffic(Unit::LocalLoad),
+        spill_moved_bytes: 0,
         shared_bytes: kernel.shared_bytes.saturating_sub(first),
         barriers: 0,
     }

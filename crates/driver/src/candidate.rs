@@ -16,6 +16,9 @@ pub struct Resources {
     pub spill_store_bytes: u32,
     /// Bytes per thread loaded from spill slots.
     pub spill_load_bytes: u32,
+    /// Of both, what goes to shared memory because a pass moved the slots there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub spill_moved_bytes: u32,
     /// Static shared memory in bytes per block.
     pub shared_bytes: u32,
     /// Named barriers.
@@ -27,6 +30,15 @@ impl Resources {
     pub fn spills(&self) -> bool {
         self.spill_store_bytes + self.spill_load_bytes > 0
     }
+
+    /// Bytes per thread to and from spill slots in local memory.
+    pub fn local_spill_bytes(&self) -> u32 {
+        (self.spill_store_bytes + self.spill_load_bytes).saturating_sub(self.spill_moved_bytes)
+    }
+}
+
+fn is_zero(bytes: &u32) -> bool {
+    *bytes == 0
 }
 
 /// Resident blocks and warps of a candidate.

@@ -23,7 +23,7 @@ const THROTTLE_MARGIN: f64 = 0.4;
 const TRADE_MARGIN: f64 = 0.15;
 
 /// The share of time that a candidate must promise to save over the default.
-fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
+pub(crate) fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
     let recipe = &candidate.recipe;
     match recipe.is_default() {
         true => margin,
@@ -33,14 +33,16 @@ fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
     }
 }
 
+/// Bytes per thread to and from spill slots, wherever they are.
+pub(crate) fn spill_traffic(candidate: &Candidate) -> u32 {
+    let resources = candidate.resources();
+    resources.map_or(0, |r| r.spill_store_bytes + r.spill_load_bytes)
+}
+
 /// Does it spill more than the default, or have fewer resident warps?
 fn trades(default: &Candidate, candidate: &Candidate) -> bool {
-    let spilled = |c: &Candidate| {
-        let resources = c.resources();
-        resources.map_or(0, |r| r.spill_store_bytes + r.spill_load_bytes)
-    };
     let warps = |c: &Candidate| c.score().map_or(0, |score| score.active_warps);
-    spilled(candidate) > spilled(default) || warps(candidate) < warps(default)
+    spill_traffic(candidate) > spill_traffic(default) || warps(candidate) < warps(default)
 }
 
 /// Does its promise suffice, if it must promise more than the margin? (The others are judged together.)

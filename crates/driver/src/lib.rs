@@ -7,6 +7,7 @@
 //! * [`control`]: `reduce` with ptxas in the loop.
 //! * [`crat`]: resource usage, design space and choice as CRAT has them.
 //! * [`estimate`]: without ptxas. [`explain`]: what there is to say before any choice.
+//! * [`why_not`]: why a candidate was not chosen, for people.
 //! * [`database`], [`tune`]: measurements that overrule the model.
 //! * [`life_ranges`]: liveness of machine code against nvdisasm.
 //! * [`naive`], [`stencil`]: naive kernels and stencils from source to source.
@@ -29,6 +30,7 @@ pub mod residency;
 pub mod score;
 pub mod stencil;
 pub mod tune;
+pub mod why_not;
 pub mod witness;
 
 pub use candidate::{Candidate, Measured, Residency, Resources, Score};

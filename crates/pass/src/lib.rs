@@ -5,6 +5,7 @@
 //! * [`recipe`]: lists of them as text.
 //! * [`executor`]: verify, apply, verify, prove ([`proof`]), time, fuel; what it works on is an [`Artifact`].
 //! * [`carry`](mod@carry): recipes on a whole input, every step proved.
+//! * [`names`]: kernels as their sources call them.
 //! * [`scope`], [`site`], [`launch`]: what callers state about kernels and launches, and what a pass is given.
 //! * [`ptx`]: the passes over PTX; [`source`]: those over CUDA C; [`spill_to_shared`], [`dead_instructions`],
 //!   [`throttle`], [`usage_level`]: the others.
@@ -16,6 +17,7 @@ pub mod dead_instructions;
 pub mod executor;
 pub mod launch;
 mod legacy;
+pub mod names;
 pub mod options;
 pub mod pass;
 pub mod passes;

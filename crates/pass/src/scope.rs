@@ -1,6 +1,8 @@
 //! What a caller states: which kernel, for which GPU, launched how. One struct for all passes and all
 //! levels.
 
+use std::collections::BTreeSet;
+
 use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
 use warpwright_launch::Launch;
@@ -10,6 +12,7 @@ use warpwright_target::{Gpu, lookup};
 
 use crate::artifact::Artifact;
 use crate::launch::{Block, BlockError, BlockSource};
+use crate::names::{is_named, selected, source_name};
 use crate::ptx::facts::uses_dynamic_shared;
 use crate::refusal::Refusal;
 use crate::site::Setting;
@@ -19,10 +22,12 @@ use crate::site::Setting;
 pub struct Scope<'a> {
     /// `--gpu`; without it the architecture that the code names counts.
     pub gpu: Option<Gpu>,
-    /// `--kernel`: only this kernel.
-    pub kernel: Option<&'a str>,
+    /// `--kernel`: only these kernels, as [`crate::names::selected`] reads them; all of them if there are none.
+    pub kernels: &'a [String],
     /// `--block`, threads in x, y, z.
     pub block: Option<[u32; 3]>,
+    /// `--block NAME=X,Y,Z`: the same of the kernels that a name is for ([`is_named`]).
+    pub blocks: &'a [(String, [u32; 3])],
     /// `--dynamic-smem`, bytes per block.
     pub dynamic_smem: Option<u32>,
     /// `--launch`, for the kernel that it names.
@@ -108,16 +113,35 @@ impl<'a> Scope<'a> {
             }
             (None, None) => ("file", kernels_of_source(artifact)),
         };
-        match self.kernel {
-            _ if names.is_empty() => Err(ScopeError::NoKernels(place)),
-            None => Ok(names),
-            Some(wanted) if names.iter().any(|name| name == wanted) => Ok(vec![wanted.to_owned()]),
-            Some(wanted) => Err(ScopeError::NoSuchKernel {
-                wanted: wanted.to_owned(),
-                place,
-                known: names.into_iter().take(SHOWN).collect(),
-            }),
+        if names.is_empty() {
+            return Err(ScopeError::NoKernels(place));
         }
+        if self.kernels.is_empty() {
+            return Ok(names);
+        }
+        let mut found = BTreeSet::new();
+        for wanted in self.kernels {
+            let these = selected(wanted, &names);
+            if these.is_empty() {
+                return Err(ScopeError::NoSuchKernel {
+                    wanted: wanted.clone(),
+                    place,
+                    known: names.iter().take(SHOWN).map(|n| source_name(n)).collect(),
+                });
+            }
+            found.extend(these);
+        }
+        Ok(names
+            .iter()
+            .filter(|n| found.contains(&***n))
+            .cloned()
+            .collect())
+    }
+
+    /// The block that was stated for a kernel: the last that names it, else the one for all.
+    pub fn stated_block(&self, kernel: &str) -> Option<[u32; 3]> {
+        let own = self.blocks.iter().rfind(|(name, _)| is_named(name, kernel));
+        own.map(|(_, dims)| *dims).or(self.block)
     }
 
     /// Where a kernel will run.
@@ -138,11 +162,13 @@ impl<'a> Scope<'a> {
                 let cubin = Cubin::parse(bytes).ok();
                 let found = cubin.as_ref().and_then(|cubin| cubin.kernel(kernel));
                 let has_none = found.is_some_and(|kernel| !kernel.touches_shared());
-                let block = block_in_cubin(bytes, kernel, self.block, launch);
+                let block = block_in_cubin(bytes, kernel, self.stated_block(kernel), launch);
                 (block, stated.or(has_none.then_some(0)))
             }
             (None, None) => {
-                let dims = self.block.map(|dims| (dims, BlockSource::Option));
+                let dims = self
+                    .stated_block(kernel)
+                    .map(|dims| (dims, BlockSource::Option));
                 let dims = dims.or(launch.map(|launch| (launch.block, BlockSource::Launch)));
                 let block = dims.map_or(Block::ASSUMED, |(dims, source)| Block { dims, source });
                 (block, stated)
@@ -168,7 +194,7 @@ impl<'a> Scope<'a> {
             return Ok((Block::ASSUMED, stated));
         };
         let function = &module.functions[id];
-        let block = Block::of(function, self.block, launch)?;
+        let block = Block::of(function, self.stated_block(kernel), launch)?;
         let has_none = !uses_dynamic_shared(module, function);
         Ok((block, stated.or(has_none.then_some(0))))
     }

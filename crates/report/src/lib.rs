@@ -1,5 +1,6 @@
 //! Result documents to tables, plots and self-contained HTML pages.
 //!
+//! * [`screen`]: what `opt` and `tune` print. [`glossary`]: words explained. [`table`]: plain-text tables.
 //! * [`page`]: the HTML page of a document that `opt`, `explain` or `tune` printed with `--json`.
 //! * [`crat`]: CRAT and You & Tsai on a result file, beside the papers' claims.
 //! * [`spills`]: the ways to spill, at the same register limit.
@@ -10,11 +11,15 @@
 //! Everything is text in, text out; the command line writes the files.
 
 pub mod crat;
+pub mod glossary;
 mod page;
+mod plane;
+pub mod screen;
 pub mod spills;
 pub mod stencils;
 pub mod suite;
 pub mod svg;
+pub mod table;
 pub mod tables;
 
 pub use page::page;
@@ -28,6 +33,9 @@ pub enum ReportError {
     /// The template and the document do not fit.
     #[error("the page could not be rendered: {0}")]
     Template(#[from] minijinja::Error),
+    /// A document does not hold what its schema says.
+    #[error("the document is not in the form of its schema: {0}")]
+    Document(#[from] serde_json::Error),
     /// A Markdown file lacks the markers between which a table belongs.
     #[error("the file has no `<!-- {0} -->` … `<!-- /{0} -->` markers")]
     NoMarkers(String),

@@ -1,27 +1,210 @@
-//! Self-contained HTML pages: no script, no outside reference.
+//! Self-contained HTML pages: no script, no outside reference; light and dark, on paper, at any width.
 
 use minijinja::{Environment, context};
+use serde::Serialize;
 use serde_json::Value;
+use warpwright_driver::opt::DEFAULT_MARGIN;
+use warpwright_driver::why_not::why_not;
+use warpwright_driver::{Candidate, KernelReport};
+use warpwright_pass::names::source_name;
+use warpwright_target::{lookup, staircase};
 
 use crate::ReportError;
+use crate::glossary::TERMS;
+use crate::plane::{Point, Stairs, plane};
+use crate::screen::{decision, proof};
 use crate::svg;
 
+/// A kernel of `opt` or `tune`, as the page shows it.
+#[derive(Debug, Serialize)]
+struct Kernel {
+    name: String,
+    symbol: String,
+    block: String,
+    block_source: String,
+    decision: String,
+    is_kept: bool,
+    proof: Option<&'static str>,
+    recipe: String,
+    plane: String,
+    rows: Vec<Row>,
+    notes: Vec<String>,
+}
+
+/// A candidate; what has the same code as an earlier one stands in that one's row.
+#[derive(Debug, Serialize)]
+struct Row {
+    recipe: String,
+    same: Vec<String>,
+    is_chosen: bool,
+    is_out: bool,
+    registers: Option<u32>,
+    /// Bytes per thread to and from slots in local memory, and in shared memory.
+    spills: Option<(u32, u32)>,
+    shared: Option<u32>,
+    blocks: Option<u32>,
+    warps: Option<u32>,
+    percent: Option<f64>,
+    predicted: Option<f64>,
+    measured: Option<f64>,
+    why: Option<String>,
+}
+
 /// The page of a document that a command printed with `--json`.
+///
+/// # Errors
+/// [`ReportError::UnknownSchema`] for other documents, [`ReportError::Document`] for one that does not hold what its
+/// schema says.
 pub fn page(document: &Value) -> Result<String, ReportError> {
     let schema = document["schema"].as_str().unwrap_or("");
     let kind = match schema.split('/').next().unwrap_or("") {
-        "warpwright.opt" | "warpwright.tune" => "opt",
+        "warpwright.opt" => "opt",
+        "warpwright.tune" => "tune",
         "warpwright.explain" => "explain",
         _ => return Err(ReportError::UnknownSchema(schema.into())),
     };
+    let gpu = document["gpu"].as_str();
+    let mut kernels = Vec::new();
+    let mut planes = Vec::new();
+    if kind == "explain" {
+        for kernel in document["kernels"].as_array().into_iter().flatten() {
+            planes.push(explained(kernel));
+        }
+    } else {
+        let reports = document["kernels"].clone();
+        let reports: Vec<KernelReport> = serde_json::from_value(reports)?;
+        kernels = reports.iter().map(|report| shown(report, gpu)).collect();
+    }
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::Html);
     environment.add_template("page", include_str!("page.html"))?;
     environment.add_filter("curve", |values: Vec<u64>| {
         minijinja::Value::from_safe_string(svg::curve(&values))
     });
+    environment.add_filter("source_name", |name: String| source_name(&name));
+    let terms: Vec<(&str, &str)> = TERMS.iter().map(|term| (term.word, term.text)).collect();
     let template = environment.get_template("page")?;
-    Ok(template.render(context! { document, kind })?)
+    Ok(template.render(context! { document, kind, kernels, planes, terms })?)
+}
+
+fn shown(report: &KernelReport, gpu: Option<&str>) -> Kernel {
+    let chosen = &report.candidates[report.chosen];
+    let extents: Vec<String> = report.block.iter().map(u32::to_string).collect();
+    Kernel {
+        name: source_name(&report.name),
+        symbol: report.name.clone(),
+        block: extents.join("×"),
+        block_source: report.block_source.to_string(),
+        decision: decision(report),
+        is_kept: report.chosen == 0,
+        proof: proof(chosen),
+        recipe: chosen.recipe.to_string(),
+        plane: plane(&stairs(report, gpu), &points(report)),
+        rows: rows(report),
+        notes: report.notes.clone(),
+    }
+}
+
+/// The stairs of the default build on the GPU that the document names.
+fn stairs(report: &KernelReport, gpu: Option<&str>) -> Stairs {
+    let name = gpu
+        .and_then(|gpu| gpu.split(' ').next())
+        .unwrap_or_default();
+    let (Ok(gpu), Some(resources)) = (lookup(name), report.candidates[0].resources()) else {
+        return Stairs::default();
+    };
+    let threads = report.block.iter().product();
+    let found = staircase(&gpu, threads, resources.shared_bytes, report.dynamic_smem);
+    Stairs {
+        most_warps: gpu.arch.threads.warps,
+        most_registers: gpu.arch.registers.per_thread,
+        steps: found
+            .unwrap_or_default()
+            .iter()
+            .map(|stair| (stair.regs, stair.warps))
+            .collect(),
+    }
+}
+
+fn points(report: &KernelReport) -> Vec<Point> {
+    let all = report.candidates.iter().enumerate();
+    let all = all.filter(|(_, c)| c.same_code_as().is_none() && c.rejected().is_none());
+    all.filter_map(|(at, c)| {
+        let time = time(c);
+        Some(Point {
+            registers: c.resources()?.registers,
+            warps: c.residency()?.warps,
+            label: match time {
+                Some(time) => format!("{}: {time:.2} of the time", c.recipe),
+                None => c.recipe.to_string(),
+            },
+            time,
+            is_chosen: at == report.chosen,
+            is_default: at == 0,
+        })
+    })
+    .collect()
+}
+
+fn time(candidate: &Candidate) -> Option<f64> {
+    let measured = candidate.measured().map(|m| m.relative_time);
+    measured.or(candidate.score().map(|s| s.relative_time))
+}
+
+fn rows(report: &KernelReport) -> Vec<Row> {
+    let all = report.candidates.iter().enumerate();
+    let all = all.filter(|(_, c)| c.same_code_as().is_none());
+    all.map(|(at, c)| {
+        let name = c.name();
+        let twins = report.candidates.iter();
+        let twins = twins.filter(|twin| twin.same_code_as() == Some(&*name));
+        let is_chosen = at == report.chosen;
+        let why = || why_not(&report.candidates, report.chosen, at, DEFAULT_MARGIN).to_string();
+        Row {
+            recipe: c.recipe.to_string(),
+            same: twins.map(|twin| twin.recipe.to_string()).collect(),
+            is_chosen,
+            is_out: c.rejected().is_some(),
+            registers: c.resources().map(|r| r.registers),
+            spills: c
+                .resources()
+                .map(|r| (r.local_spill_bytes(), r.spill_moved_bytes)),
+            shared: c.resources().map(|r| r.shared_bytes + report.dynamic_smem),
+            blocks: c.residency().map(|r| r.blocks),
+            warps: c.residency().map(|r| r.warps),
+            percent: c.residency().map(|r| r.percent),
+            predicted: c.score().map(|s| s.relative_time),
+            measured: c.measured().map(|m| m.relative_time),
+            why: (!is_chosen && at != 0).then(why),
+        }
+    })
+    .collect()
+}
+
+/// The staircase of `explain`, with the kernel on it.
+fn explained(kernel: &Value) -> String {
+    let number = |value: &Value| value.as_u64().and_then(|n| u32::try_from(n).ok());
+    let steps = kernel["staircase"].as_array().into_iter().flatten();
+    let steps: Vec<(u32, u32)> = steps
+        .filter_map(|stair| Some((number(&stair["regs"])?, number(&stair["warps"])?)))
+        .collect();
+    let point = |registers: u32, warps: u32| Point {
+        registers,
+        warps,
+        label: "this kernel".to_owned(),
+        time: None,
+        is_chosen: false,
+        is_default: true,
+    };
+    let here = number(&kernel["resources"]["registers"]);
+    let here = here.zip(number(&kernel["residency"]["warps"]));
+    let stairs = Stairs {
+        most_warps: steps.iter().map(|step| step.1).max().unwrap_or(0),
+        most_registers: steps.iter().map(|step| step.0).max().unwrap_or(0),
+        steps,
+    };
+    let points: Vec<Point> = here.map(|(r, w)| point(r, w)).into_iter().collect();
+    plane(&stairs, &points)
 }
 
 #[cfg(test)]
@@ -29,29 +212,80 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[test]
-    fn opt_shows_every_candidate_and_marks_the_chosen_one() {
-        let document = json!({
+    fn document() -> Value {
+        json!({
             "schema": "warpwright.opt/1", "input": "a<b>.cu", "gpu": "h200 (sm_90)",
             "kernels": [{
-                "name": "k", "block": [256, 1, 1], "block_source": "option", "dynamic_smem": 0,
-                "chosen": 1, "reason": "fewer registers", "notes": ["a note"],
+                "name": "_Z1kPf", "block": [256, 1, 1], "block_source": "option", "dynamic_smem": 512,
+                "chosen": 1, "reason": "fewer registers", "notes": ["a <note>"],
                 "candidates": [
-                    {"recipe": "default", "resources": {"registers": 68, "spill_store_bytes": 0,
-                     "spill_load_bytes": 0, "shared_bytes": 0}, "residency": null, "score": null},
-                    {"recipe": "maxnreg(64)", "resources": null,
-                     "residency": {"blocks": 4, "warps": 32, "percent": 50.0},
-                     "score": {"relative_time": 0.9, "bound": "latency"}}
+                    {"recipe": "default", "resources": {"registers": 68, "stack_bytes": 0, "spill_store_bytes": 0,
+                     "spill_load_bytes": 0, "shared_bytes": 1024, "barriers": 0},
+                     "residency": {"blocks": 3, "warps": 24, "percent": 37.5, "limiters": ["registers"]},
+                     "score": {"relative_time": 1.0, "bound": "latency"}},
+                    {"recipe": "maxnreg(64)", "resources": {"registers": 64, "stack_bytes": 0, "spill_store_bytes": 8,
+                     "spill_load_bytes": 8, "shared_bytes": 1024, "barriers": 0},
+                     "residency": {"blocks": 4, "warps": 32, "percent": 50.0, "limiters": ["registers"]},
+                     "score": {"relative_time": 0.9, "bound": "latency"}},
+                    {"recipe": "maxnreg(63)", "resources": {"registers": 63, "stack_bytes": 0, "spill_store_bytes": 8,
+                     "spill_load_bytes": 8, "shared_bytes": 1024, "barriers": 0},
+                     "residency": null, "score": null, "same_code_as": "maxnreg-64"},
+                    {"recipe": "maxnreg(16)", "resources": null, "rejected": "ptxas: too few"}
                 ]}]
-        });
-        let html = page(&document).unwrap();
-        assert!(html.contains("a&lt;b&gt;.cu"), "input names are escaped");
-        assert_eq!(html.matches("<tr class=\"chosen\">").count(), 1);
-        assert!(html.contains("maxnreg(64)") && html.contains("0.900") && html.contains("68"));
+        })
     }
 
     #[test]
-    fn explain_has_the_curve() {
+    fn opt_shows_every_candidate_and_marks_the_chosen_one() {
+        let html = page(&document()).unwrap();
+        assert!(
+            html.contains("a&lt;b&gt;.cu") && html.contains("a &lt;note&gt;"),
+            "texts are escaped"
+        );
+        assert_eq!(html.matches("<tr class=\"chosen\">").count(), 1);
+        for part in [
+            "maxnreg(64)",
+            "0.900",
+            "68",
+            "k(float*)",
+            "1536",
+            "maxnreg(63)",
+            "out: ptxas: too few",
+            "1.11 times",
+        ] {
+            assert!(html.contains(part), "{part}");
+        }
+        assert!(html.contains("--recipe"), "the command that makes it again");
+    }
+
+    #[test]
+    fn a_page_stands_alone() {
+        let html = page(&document()).unwrap();
+        for outside in ["http://", "https://", "src=", "<script", "@import", "url("] {
+            let place = html.replace("http://www.w3.org/2000/svg", "");
+            assert!(!place.contains(outside), "{outside}");
+        }
+        // Every SVG has a text for those who do not see it, every table a heading row.
+        assert_eq!(
+            html.matches("<svg").count(),
+            html.matches("role=\"img\"").count()
+        );
+        assert_eq!(
+            html.matches("<table").count(),
+            html.matches("<thead").count()
+        );
+        assert!(html.contains("prefers-color-scheme: dark") && html.contains("@media print"));
+        for term in TERMS {
+            assert!(
+                html.contains(&format!("<dt>{}</dt>", term.word)),
+                "{}",
+                term.word
+            );
+        }
+    }
+
+    #[test]
+    fn explain_has_the_stairs_and_the_curve() {
         let document = json!({
             "schema": "warpwright.explain/1", "input": "k.ptx", "gpu": "sm_90",
             "kernels": [{
@@ -62,7 +296,8 @@ mod tests {
                     "peaks": [], "crossing": []}}]
         });
         let html = page(&document).unwrap();
-        assert!(html.contains("<svg") && html.contains("255"));
+        assert_eq!(html.matches("<svg").count(), 2);
+        assert!(html.contains("255"));
     }
 
     #[test]
@@ -71,5 +306,7 @@ mod tests {
             page(&json!({"schema": "x/1"})),
             Err(ReportError::UnknownSchema(_))
         ));
+        let odd = json!({"schema": "warpwright.opt/1", "kernels": [{"name": 3}]});
+        assert!(matches!(page(&odd), Err(ReportError::Document(_))));
     }
 }

@@ -79,13 +79,18 @@ pub fn bars(title: &str, series: &[Series], rows: &[(String, Vec<Option<f64>>)])
     out
 }
 
-/// A step curve of whole numbers, with its maximum marked on the axis.
+/// A step curve of whole numbers for the page, with its maximum marked on the axis.
 pub fn curve(values: &[u64]) -> String {
     const WIDTH: f64 = 760.0;
     const HEIGHT: f64 = 160.0;
     let top = values.iter().copied().max().unwrap_or(0).max(1) as f64;
     let step = WIDTH / values.len().max(1) as f64;
-    let mut out = open(WIDTH + 50.0, HEIGHT + 20.0);
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"curve\" role=\"img\" viewBox=\"0 0 {:.0} {:.0}\" \
+         aria-label=\"Registers needed at each instruction\">",
+        WIDTH + 50.0,
+        HEIGHT + 20.0
+    );
     let mut path = format!("M40 {:.1}", HEIGHT + 5.0);
     for (i, &value) in values.iter().enumerate() {
         let y = 5.0 + HEIGHT * (1.0 - value as f64 / top);
@@ -97,10 +102,7 @@ pub fn curve(values: &[u64]) -> String {
         );
     }
     let _ = write!(path, " L{:.1} {:.1} Z", 40.0 + WIDTH, HEIGHT + 5.0);
-    let _ = write!(
-        out,
-        "<path d=\"{path}\" fill=\"#9ec5e8\" stroke=\"#2a6fa8\" stroke-width=\"0.7\"/>"
-    );
+    let _ = write!(out, "<path class=\"area\" d=\"{path}\"/>");
     text(&mut out, 36.0, 12.0, "end", &format!("{top}"));
     text(&mut out, 36.0, HEIGHT + 5.0, "end", "0");
     out.push_str("</svg>");
@@ -122,7 +124,7 @@ fn text(out: &mut String, x: f64, y: f64, anchor: &str, inner: &str) {
     );
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

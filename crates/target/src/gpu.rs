@@ -83,10 +83,19 @@ pub struct UnknownGpu {
     pub name: String,
     /// Names that are near, the nearest first.
     pub near: Vec<String>,
+    /// Its architecture, if it is a GPU without a row.
+    pub unsupported: Option<u32>,
 }
 
 impl fmt::Display for UnknownGpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(sm) = self.unsupported {
+            return write!(
+                f,
+                "`{}` (sm_{sm}) is not supported: there is no table for it (`warpwright occupancy --list` has all)",
+                self.name
+            );
+        }
         write!(f, "unknown GPU `{}`", self.name)?;
         if self.near.is_empty() {
             Ok(())
@@ -119,6 +128,7 @@ pub fn lookup(name: &str) -> Result<Gpu, UnknownGpu> {
         .ok_or_else(|| UnknownGpu {
             name: name.to_owned(),
             near: near(&key),
+            unsupported: unsupported(&key),
         })
 }
 
@@ -164,6 +174,43 @@ fn normalize(name: &str) -> String {
     words
         .filter(|word| !["nvidia", "geforce", "tesla", "jetson"].contains(word))
         .collect()
+}
+
+/// GPUs without a row, by name, with their compute capabilities (NVIDIA, 'CUDA GPU Compute Capability').
+const WITHOUT_A_ROW: &[(&str, u32)] = &[
+    ("v100", 70),
+    ("titanv", 70),
+    ("xavier", 72),
+    ("agxxavier", 72),
+    ("p100", 60),
+    ("p4", 61),
+    ("p40", 61),
+    ("titanxp", 61),
+    ("gtx1050", 61),
+    ("gtx1060", 61),
+    ("gtx1070", 61),
+    ("gtx1080", 61),
+    ("gtx1080ti", 61),
+    ("tx2", 62),
+    ("k80", 37),
+    ("tx1", 53),
+];
+
+/// The architecture of a GPU that exists and has no row.
+fn unsupported(key: &str) -> Option<u32> {
+    let known = WITHOUT_A_ROW.iter();
+    let by_name = known.clone().find(|(name, _)| {
+        key == *name || {
+            let rest = key.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with("sxm") || rest.starts_with("pcie"))
+        }
+    });
+    let number = ["sm", "compute", "cc"]
+        .iter()
+        .find_map(|p| key.strip_prefix(p));
+    let number = number.unwrap_or(key).replace('.', "").parse::<u32>().ok();
+    let by_number = || known.clone().find(|(_, sm)| Some(*sm) == number);
+    by_name.or_else(by_number).map(|(_, sm)| *sm)
 }
 
 /// The names of boards and architectures nearest to `key`.
@@ -244,6 +291,24 @@ mod tests {
             assert_eq!(gpu.board.map(|board| board.name), Some(board), "{name}");
         }
         assert_eq!(lookup("h200").unwrap().to_string(), "h200 (sm_90)");
+    }
+
+    #[test]
+    fn gpus_without_a_row_are_said_to_be_so() {
+        for name in [
+            "v100",
+            "Tesla V100-SXM2-16GB",
+            "NVIDIA V100",
+            "sm_70",
+            "7.0",
+        ] {
+            let error = lookup(name).unwrap_err();
+            assert_eq!(error.unsupported, Some(70), "{name}");
+            assert!(error.to_string().contains("not supported"));
+        }
+        for (_, sm) in WITHOUT_A_ROW {
+            assert!(architectures().all(|arch| arch.sm != *sm), "sm_{sm}");
+        }
     }
 
     #[test]

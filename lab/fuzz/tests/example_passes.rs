@@ -55,7 +55,7 @@ fn check(toolkit: &Toolkit, name: &str) -> Result<(), String> {
     for pass in PASSES {
         let scope = Scope {
             gpu: lookup("h200").ok(),
-            kernel: Some(&case.launch.kernel),
+            kernels: std::slice::from_ref(&case.launch.kernel),
             launch: Some(&case.launch),
             ..Scope::default()
         };

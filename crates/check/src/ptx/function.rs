@@ -29,6 +29,15 @@ pub(super) struct PtxFunction<'m> {
 }
 
 impl<'m> PtxFunction<'m> {
+    /// ` (k.cu:12)`, where `.loc` says so.
+    fn source_line(&self, inst: Inst) -> Option<String> {
+        let inst = warpwright_ptx::Inst::from_u32(inst.as_u32());
+        let loc = self.view.body().loc(inst)?;
+        let path = &self.module().file(loc.file)?.path;
+        let file = path.rsplit('/').next().unwrap_or(path);
+        Some(format!(" ({file}:{})", loc.line))
+    }
+
     pub(super) fn new(module: &'m Module, id: FuncId) -> Option<Self> {
         let view = module.view(id)?;
         let names = names(module, &view);
@@ -307,9 +316,10 @@ impl Semantics for PtxFunction<'_> {
 
     fn place(&self, inst: Inst) -> String {
         let (name, line) = (&self.module().name, self.line(inst));
+        let source = self.source_line(inst).unwrap_or_default();
         match inst.as_u32() as usize {
             index if index < self.view.inst_count() => {
-                format!("{name}:{line}: {}", self.view.inst_text(inst))
+                format!("{name}:{line}{source}: {}", self.view.inst_text(inst))
             }
             _ => format!("{name}:{line}: the end"),
         }

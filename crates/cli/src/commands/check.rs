@@ -108,7 +108,12 @@ fn cut(line: &str) -> String {
 }
 
 fn load(cli: &Cli, input: &Input) -> Result<Module, Failure> {
-    session::module(cli, input, None, &[], false)
+    // With lines, so that a difference can be shown in the source.
+    let mut module = session::module(cli, input, None, &[], input.level == Level::Cuda)?;
+    if input.level == Level::Cuda {
+        module.name = format!("PTX of {}", module.name);
+    }
+    Ok(module)
 }
 
 fn symbolically(

@@ -4,7 +4,7 @@ use warpwright_driver::estimate::estimate;
 use warpwright_driver::opt::{Chosen, Request, finish as carry_out};
 use warpwright_pass::{Artifact, Fuel, Level};
 
-use super::opt::{Document, annotated, finish};
+use super::opt::{Document, annotated, finish, written_to};
 use crate::args::{Emit, OptArgs};
 use crate::failure::Failure;
 use crate::input::Input;
@@ -36,7 +36,7 @@ pub fn run(
             gpu: request.gpu.to_string(),
             ptxas: None,
             kernels: reports,
-            output: args.output.display().to_string(),
+            output: written_to(args),
             emitted: "ptx",
         },
         annotated.as_bytes(),

@@ -4,8 +4,9 @@ use serde::Serialize;
 use warpwright_driver::build::resources_of;
 use warpwright_driver::crat::ResourceUsage;
 use warpwright_driver::explain::{Explanation, explain, from_resources};
+use warpwright_pass::names::{is_named, source_name};
 use warpwright_pass::scope::too_large;
-use warpwright_pass::{Block, BlockSource, Scope, Setting};
+use warpwright_pass::{Block, BlockSource, Setting};
 use warpwright_sass::Cubin;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{BuildCache, PtxasJob};
@@ -16,7 +17,7 @@ use crate::device_code;
 use crate::failure::Failure;
 use crate::input::{Input, Level, write_atomically};
 use crate::session;
-use crate::table::Table;
+use warpwright_report::table::Table;
 
 #[derive(Serialize)]
 struct Document {
@@ -109,7 +110,7 @@ fn stencils(
         Level::Cuda => {
             let target = named.map(Gpu::target);
             let file = cuda::read(cli, input, target.as_deref(), &args.nvcc)?;
-            cuda::stencils(&file, args.kernel.kernel.as_deref())
+            cuda::stencils(&file, args.kernel.one().ok().flatten())
         }
         _ => Ok(cuda::Found::default()),
     }
@@ -137,13 +138,9 @@ fn of_module(
         }
         _ => None,
     };
-    let scope = Scope {
-        gpu: Some(gpu),
-        kernel: args.kernel.kernel.as_deref(),
-        block: args.kernel.block,
-        dynamic_smem: args.kernel.dynamic_smem,
-        launch: launch.as_ref(),
-    };
+    let blocks = args.kernel.blocks();
+    let mut scope = super::opt::scope(&args.kernel, &blocks, launch.as_ref())?;
+    scope.gpu = Some(gpu);
     let artifact = super::pass::verified(module)?;
     let mut explanations = Vec::new();
     for kernel in scope.kernels(&artifact)? {
@@ -177,13 +174,13 @@ fn of_cubins(
     }
     match target {
         Some(gpu) if !all.is_empty() => Ok((gpu, all)),
-        _ => Err(Failure::input(match &args.kernel.kernel {
-            Some(kernel) => format!(
+        _ => Err(Failure::input(match &args.kernel.kernels[..] {
+            [kernel, ..] => format!(
                 "`{}` has no kernel `{kernel}`; it has {}",
                 input.name,
                 device_code::some_names(&names)
             ),
-            None => format!("`{}` has no kernel", input.name),
+            [] => format!("`{}` has no kernel", input.name),
         })),
     }
 }
@@ -200,17 +197,16 @@ fn of_cubin(
             "a cubin for {own} does not run on {gpu}"
         )));
     }
+    let blocks = args.kernel.blocks();
+    let scope = super::opt::scope(&args.kernel, &blocks, None)?;
     let mut explanations = Vec::new();
     for kernel in cubin.kernels.iter().filter(|k| k.is_entry) {
-        if args
-            .kernel
-            .kernel
-            .as_deref()
-            .is_some_and(|wanted| wanted != kernel.name)
-        {
+        let wanted = &args.kernel.kernels;
+        if !wanted.is_empty() && !wanted.iter().any(|name| is_named(name, &kernel.name)) {
             continue;
         }
-        let (dims, source) = match (args.kernel.block, kernel.max_threads) {
+        let stated = scope.stated_block(&kernel.name);
+        let (dims, source) = match (stated, kernel.max_threads) {
             (Some(dims), _) => (dims, BlockSource::Option),
             (None, Some(dims)) => (dims, BlockSource::Bound),
             (None, None) => ([256, 1, 1], BlockSource::Assumed),
@@ -236,7 +232,8 @@ fn print_kernel(e: &Explanation, gpu: &Gpu) {
     let [x, y, z] = e.block;
     println!(
         "kernel {}, {x}×{y}×{z} threads per block ({})",
-        e.kernel, e.block_source
+        source_name(&e.kernel),
+        e.block_source
     );
     let r = &e.resources;
     let about = if e.estimated {

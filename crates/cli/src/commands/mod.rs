@@ -20,6 +20,7 @@ mod stencil_opt;
 mod stencil_tune;
 pub mod toolkit;
 pub mod tune;
+pub mod words;
 
 use crate::failure::Failure;
 

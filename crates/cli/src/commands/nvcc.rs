@@ -21,7 +21,7 @@ pub fn run(cli: &Cli, args: &NvccArgs) -> Result<(), Failure> {
     let ptxas = toolkit.ptxas()?.tool().path.clone();
     let folder = folder(&toolkit.nvcc()?.tool().path)?;
     if args.folder {
-        println!("{}", folder.display());
+        crate::terminal::document(&format!("{}\n", folder.display()));
         return Ok(());
     }
     if args.nvcc.is_empty() {

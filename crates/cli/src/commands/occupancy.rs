@@ -6,7 +6,7 @@ use warpwright_target::{Resources, architectures, boards, lookup, occupancy, sta
 use super::print_json;
 use crate::args::OccupancyArgs;
 use crate::failure::Failure;
-use crate::table::Table;
+use warpwright_report::table::Table;
 
 #[derive(Serialize)]
 struct Document {

@@ -13,10 +13,11 @@ use warpwright_driver::opt::{
     self, Chosen, DEFAULT_MARGIN, KernelOutcome, KernelReport, Known, OptError, Request, failure,
     finish as carry_out,
 };
-use warpwright_driver::{Peers, Proofs, Resources};
+use warpwright_driver::{Peers, Proofs};
 use warpwright_launch::Launch;
 use warpwright_pass::passes::UsageLevel;
 use warpwright_pass::{Artifact, Fuel, Level as PassLevel, Recipe, RunError, Scope};
+use warpwright_report::screen::{About, screen};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 
@@ -24,10 +25,9 @@ use super::pass::{say, verified};
 use super::print_json;
 use crate::args::{Cli, Emit, KernelArgs, OptArgs};
 use crate::failure::Failure;
-use crate::input::{Input, Level, make_folder, stage, write_atomically, write_into};
+use crate::input::{Input, Level, is_stdout, make_folder, stage, write_atomically, write_into};
 use crate::progress;
 use crate::session;
-use crate::table::Table;
 
 /// The JSON document of `opt`.
 #[derive(Debug, Serialize)]
@@ -42,8 +42,8 @@ pub struct Document {
     pub ptxas: Option<String>,
     /// Kernel by kernel.
     pub kernels: Vec<KernelReport>,
-    /// What was written.
-    pub output: String,
+    /// What was written; nothing without -o.
+    pub output: Option<String>,
     /// `cubin` or `ptx`, or `file` for a host file with its cubins replaced.
     pub emitted: &'static str,
 }
@@ -69,11 +69,16 @@ impl From<OptError> for Failure {
 }
 
 /// What the options state about kernels and launches.
-pub fn scope<'a>(args: &'a KernelArgs, launch: Option<&'a Launch>) -> Result<Scope<'a>, Failure> {
+pub fn scope<'a>(
+    args: &'a KernelArgs,
+    blocks: &'a [(String, [u32; 3])],
+    launch: Option<&'a Launch>,
+) -> Result<Scope<'a>, Failure> {
     Ok(Scope {
         gpu: session::named_gpu(args.gpu.as_deref())?,
-        kernel: args.kernel.as_deref(),
-        block: args.block,
+        kernels: &args.kernels,
+        block: args.block_of_all(),
+        blocks,
         dynamic_smem: args.dynamic_smem,
         launch,
     })
@@ -85,12 +90,14 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     if matches!(input.level, Level::Cubin | Level::Fat) {
         return super::opt_cubin::run(cli, args, &input);
     }
-    if super::stencil_opt::is_wanted(&input, Some(&args.output)) {
+    if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         return super::stencil_opt::run(cli, args, &input);
     }
     let launch = session::kernel_launch(&args.kernel)?;
-    let mut scope = scope(&args.kernel, launch.as_ref())?;
-    let emit = args.emit.unwrap_or_else(|| emit_by_ending(&args.output));
+    let blocks = args.kernel.blocks();
+    let mut scope = scope(&args.kernel, &blocks, launch.as_ref())?;
+    let by_ending = || args.output.as_deref().map_or(Emit::Cubin, emit_by_ending);
+    let emit = args.emit.unwrap_or_else(by_ending);
     let mut nvcc = args.nvcc.clone();
     let described = args.kernel.launch.as_deref();
     nvcc.extend(session::described_nvcc(&input, described)?);
@@ -126,7 +133,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         gpu: gpu.to_string(),
         ptxas: ptxas_version(&toolkit),
         kernels,
-        output: args.output.display().to_string(),
+        output: written_to(args),
         emitted: match emit {
             Emit::Ptx => "ptx",
             Emit::Cubin => "cubin",
@@ -136,7 +143,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     if input.level == Level::Cuda && !args.show.json {
         // A file that is not understood as a stencil is none: nothing to say.
         let file = super::cuda::read(cli, &input, Some(&arch), &args.nvcc).ok();
-        let kernel = args.kernel.kernel.as_deref();
+        let kernel = args.kernel.one().ok().flatten();
         let found = file.and_then(|file| super::cuda::stencils(&file, kernel).ok());
         let found = found.unwrap_or_default();
         if let Some(advice) = super::cuda::what_to_do(&input, &found.stencils) {
@@ -369,9 +376,10 @@ pub fn annotated(text: &str, reports: &[KernelReport]) -> String {
 
 /// Writes OUT and the HTML page, both or neither, and prints the result the way that was asked for.
 pub fn finish(args: &OptArgs, document: &Document, output: &[u8]) -> Result<(), Failure> {
-    let output = stage(&args.output, output)?;
-    if document.emitted == "file" {
-        output.like(&args.file)?;
+    let staged = args.output.as_deref().map(|path| stage(path, output));
+    let staged = staged.transpose()?;
+    if let (Some(staged), "file") = (&staged, document.emitted) {
+        staged.like(&args.file)?;
     }
     if let Some(path) = &args.show.report {
         let json = serde_json::to_value(document)
@@ -379,7 +387,9 @@ pub fn finish(args: &OptArgs, document: &Document, output: &[u8]) -> Result<(), 
         let page = warpwright_report::page(&json).map_err(|e| Failure::Internal(e.to_string()))?;
         write_atomically(path, page.as_bytes())?;
     }
-    output.commit()?;
+    if let Some(staged) = staged {
+        staged.commit()?;
+    }
     if args.show.json {
         return print_json(document);
     }
@@ -388,76 +398,30 @@ pub fn finish(args: &OptArgs, document: &Document, output: &[u8]) -> Result<(), 
         None if document.emitted != "ptx" => "machine code as it is".into(),
         None => "no ptxas: resources are estimated from the PTX".into(),
     };
-    println!("{} for {}, {ptxas}\n", document.input, document.gpu);
-    for kernel in &document.kernels {
-        print_kernel(kernel);
+    let text = screen(
+        &document.kernels,
+        &About {
+            input: &document.input,
+            gpu: &document.gpu,
+            builder: &ptxas,
+            output: document.output.as_deref(),
+            emitted: document.emitted,
+            is_measured: false,
+            all: args.all,
+        },
+    );
+    match args.output.as_deref().is_some_and(is_stdout) {
+        true => eprint!("{text}"),
+        false => print!("{text}"),
     }
-    println!("wrote {} ({})", document.output, document.emitted);
     Ok(())
 }
 
-/// Prints one kernel's candidates as a table.
-pub fn print_kernel(report: &KernelReport) {
-    let [x, y, z] = report.block;
-    println!(
-        "kernel {}, {x}×{y}×{z} threads per block ({})",
-        report.name, report.block_source
-    );
-    let mut table = Table::new(&[
-        "",
-        "candidate",
-        "regs",
-        "spill B",
-        "smem B",
-        "blocks",
-        "warps",
-        "occ.",
-        "time",
-        "note",
-    ]);
-    for (i, c) in report.candidates.iter().enumerate() {
-        let mark = if i == report.chosen { "*" } else { "" };
-        // What was never built has no figures.
-        let figure = |f: fn(&Resources) -> u32| {
-            c.resources()
-                .map_or_else(|| "–".to_owned(), |r| f(r).to_string())
-        };
-        let residency = |f: fn(&warpwright_driver::Residency) -> String| {
-            c.residency().map(f).unwrap_or_default()
-        };
-        let time = match (c.measured(), c.score()) {
-            (Some(m), _) => format!("{:.3}", m.relative_time),
-            (None, Some(s)) => format!("{:.2}", s.relative_time),
-            (None, None) => String::new(),
-        };
-        let note = match (c.rejected(), c.same_code_as()) {
-            (Some(why), _) => {
-                let why = why.to_string();
-                format!("out: {}", why.lines().next().unwrap_or_default())
-            }
-            (None, Some(twin)) => format!("same code as {twin}"),
-            (None, None) => String::new(),
-        };
-        table.row(vec![
-            mark.into(),
-            c.name(),
-            figure(|r| r.registers),
-            figure(|r| r.spill_store_bytes + r.spill_load_bytes),
-            figure(|r| r.shared_bytes),
-            residency(|r| r.blocks.to_string()),
-            residency(|r| r.warps.to_string()),
-            residency(|r| format!("{:.0}%", r.percent)),
-            time,
-            note,
-        ]);
-    }
-    print!("{}", table.render(1));
-    println!(
-        " -> {}: {}",
-        report.candidates[report.chosen].recipe, report.reason
-    );
-    for note in &report.notes {
-        println!("    note: {note}");
-    }
-    println!();
+/// OUT by name.
+pub fn written_to(args: &OptArgs) -> Option<String> {
+    let output = args.output.as_deref()?;
+    Some(match is_stdout(output) {
+        true => "standard output".to_owned(),
+        false => output.display().to_string(),
+    })
 }

@@ -2,10 +2,10 @@
 
 use warpwright_driver::opt::{DEFAULT_MARGIN, Request};
 use warpwright_driver::{Peers, Proofs};
-use warpwright_pass::Artifact;
+use warpwright_pass::{Artifact, Scope};
 use warpwright_sass::Cubin;
 
-use super::opt::{Document, finish, optimise, scope};
+use super::opt::{Document, finish, optimise, scope, written_to};
 use crate::args::{Cli, Emit, OptArgs};
 use crate::device_code;
 use crate::failure::Failure;
@@ -20,9 +20,11 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
         ));
     }
     let launch = session::kernel_launch(&args.kernel)?;
-    let scope = scope(&args.kernel, launch.as_ref())?;
-    let code = device_code::of(input, scope.gpu.as_ref())?.with_function(scope.kernel)?;
-    let ends_in_ptx = args.output.extension().is_some_and(|e| e == "ptx");
+    let blocks = args.kernel.blocks();
+    let scope = scope(&args.kernel, &blocks, launch.as_ref())?;
+    let code = device_code::of(input, scope.gpu.as_ref())?.with_kernels(scope.kernels)?;
+    let ending = args.output.as_deref().and_then(|path| path.extension());
+    let ends_in_ptx = ending.is_some_and(|e| e == "ptx");
     if let Some(Err(error)) = code.cubins.first().map(|c| Cubin::parse(&c.bytes)) {
         return Err(Failure::input(format!("`{}`: {error}", input.name)));
     }
@@ -41,6 +43,11 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
             edited.push(found.bytes.clone());
             continue;
         }
+        let here = found.named(scope.kernels);
+        let scope = Scope {
+            kernels: &here,
+            ..scope
+        };
         let artifact = Artifact::cubin(found.bytes.clone());
         let artifact = artifact.map_err(|error| Failure::input(error.to_string()))?;
         let gpu = scope.gpu(&artifact)?;
@@ -65,7 +72,7 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
         gpu: gpu.to_string(),
         ptxas: None,
         kernels: reports,
-        output: args.output.display().to_string(),
+        output: written_to(args),
         emitted: match input.level {
             Level::Fat => "file",
             _ => "cubin",

@@ -19,8 +19,8 @@ use crate::device_code;
 use crate::failure::Failure;
 use crate::input::{Input, Level, stage, write_atomically};
 use crate::session;
-use crate::table::Table;
 use crate::terminal::document;
+use warpwright_report::table::Table;
 
 impl From<RecipeError> for Failure {
     fn from(error: RecipeError) -> Self {
@@ -70,7 +70,8 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     let first = recipe.passes().first().map(Invocation::level);
     let input = Input::read(file)?;
     let launch = session::kernel_launch(&args.kernel)?;
-    let mut scope = scope(&args.kernel, launch.as_ref())?;
+    let blocks = args.kernel.blocks();
+    let mut scope = scope(&args.kernel, &blocks, launch.as_ref())?;
     match input.level {
         Level::Cubin | Level::Fat => return on_cubins(cli, args, &recipe, &input, &scope),
         Level::Cuda if first == Some(PassLevel::Source) => {
@@ -230,7 +231,7 @@ fn on_cubins(
     let (Some(output), Some(file)) = (&args.output, &args.file) else {
         return Err(Failure::Usage("-o OUT is wanted".into()));
     };
-    let code = device_code::of(input, scope.gpu.as_ref())?.with_function(scope.kernel)?;
+    let code = device_code::of(input, scope.gpu.as_ref())?.with_kernels(scope.kernels)?;
     let mut edited = Vec::new();
     for cubin in &code.cubins {
         // nvcc links stubs without kernels into programs and libraries.
@@ -240,10 +241,15 @@ fn on_cubins(
         }
         let artifact = Artifact::cubin(cubin.bytes.clone());
         let artifact = artifact.map_err(|error| Failure::input(error.to_string()))?;
-        let all = carry(cli, args, &artifact, recipe, scope)?;
+        let here = cubin.named(scope.kernels);
+        let scope = Scope {
+            kernels: &here,
+            ..*scope
+        };
+        let all = carry(cli, args, &artifact, recipe, &scope)?;
         // With a name, a refusal is an error; without one it has been said.
         let refused = all.kernels.iter().find_map(|done| done.refused.as_ref());
-        if let (Some(kernel), Some((_, refusal))) = (scope.kernel, refused) {
+        if let (Some(kernel), Some((_, refusal))) = (scope.kernels.first(), refused) {
             return Err(Failure::input(format!("{kernel}: {refusal}")));
         }
         edited.push(all.artifact.bytes().to_vec());

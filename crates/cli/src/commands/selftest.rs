@@ -6,7 +6,7 @@ use warpwright_gpu::{Process, SelftestSize, WorkerCommand, selftest};
 use crate::args::SelftestArgs;
 use crate::failure::Failure;
 use crate::input::write_atomically;
-use crate::table::Table;
+use warpwright_report::table::Table;
 
 /// Runs the command.
 pub fn run(args: &SelftestArgs) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use warpwright_stencil::statistics::statistics;
 
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::table::Table;
+use warpwright_report::table::Table;
 
 /// The numbers of one stencil.
 #[derive(Serialize)]

@@ -18,9 +18,9 @@ use warpwright_toolkit::{NvccJob, Toolkit};
 
 use crate::args::{Cli, Floating, OptArgs, StencilArgs};
 use crate::failure::Failure;
-use crate::input::{Input, Level, write_atomically};
+use crate::input::{Input, Level, is_stdout, write_atomically};
 use crate::session;
-use crate::table::Table;
+use warpwright_report::table::Table;
 
 /// Versions of each family that are shown.
 const SHOWN: usize = 8;
@@ -46,7 +46,7 @@ struct Document {
     launches: Option<usize>,
     /// Uses of the kernel that were left as they are.
     left: Vec<String>,
-    output: String,
+    output: Option<String>,
 }
 
 /// Is it source that becomes source: a `.stencil`, or CUDA C that is to stay CUDA C?
@@ -56,10 +56,13 @@ pub fn is_wanted(input: &Input, output: Option<&Path>) -> bool {
 }
 
 /// A stencil becomes CUDA C++, and OUT says so.
-pub fn refuse_other_levels(output: &Path) -> Result<(), Failure> {
-    match output.extension().is_some_and(|ending| ending == "cu") {
-        true => Ok(()),
-        false => Err(Failure::input(format!(
+pub fn refuse_other_levels(output: Option<&Path>) -> Result<(), Failure> {
+    match output {
+        None => Ok(()),
+        Some(output) if is_stdout(output) || output.extension().is_some_and(|e| e == "cu") => {
+            Ok(())
+        }
+        Some(output) => Err(Failure::input(format!(
             "`{}`: a stencil becomes CUDA C++; name OUT.cu (and optimize that once more for a cubin)",
             output.display()
         ))),
@@ -68,16 +71,13 @@ pub fn refuse_other_levels(output: &Path) -> Result<(), Failure> {
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
-    refuse_other_levels(&args.output)?;
-    let problem = read_problem(
-        cli,
-        input,
-        args.kernel.kernel.as_deref(),
-        (&args.stencil, &args.nvcc),
-    )?;
+    refuse_other_levels(args.output.as_deref())?;
+    let problem = read_problem(cli, input, args.kernel.one()?, (&args.stencil, &args.nvcc))?;
     let stencil = &problem.stencil;
     if let Some(what) = stencil.unwritten() {
-        write_atomically(&args.output, &input.bytes)?;
+        if let Some(output) = &args.output {
+            write_atomically(output, &input.bytes)?;
+        }
         let why = format!(
             "`{}` stays as it is: {what} are not rewritten yet",
             stencil.name
@@ -102,7 +102,9 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
         Failure::input(format!("no kernel can be written for `{}`", stencil.name))
     })?;
     let (checked, unchecked) = ladder(&chosen, &found);
-    write(&args.output, &chosen, unchecked.as_deref())?;
+    if let Some(output) = &args.output {
+        write(output, &chosen, unchecked.as_deref())?;
+    }
     let document = Document {
         schema: "warpwright.stencil-opt/2",
         input: input.name.clone(),
@@ -120,7 +122,7 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
         unchecked,
         launches: chosen.output.launches,
         left: left(&chosen, stencil),
-        output: args.output.display().to_string(),
+        output: super::opt::written_to(args),
     };
     let decided = document.unchecked.is_none() || args.stencil.unchecked;
     if args.show.json {
@@ -254,7 +256,10 @@ fn print(document: &Document, chosen: &Chosen) {
     if let Some(launches) = document.launches {
         println!("launches rewritten: {launches}");
     }
-    println!("wrote {} (CUDA C++)", document.output);
+    match &document.output {
+        Some(output) => println!("wrote {output} (CUDA C++)"),
+        None => println!("nothing is written: -o OUT.cu writes it"),
+    }
 }
 
 /// nvcc, for texts that stand where the input stands.

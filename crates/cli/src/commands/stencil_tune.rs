@@ -37,13 +37,8 @@ const MOST_ROUNDS: u32 = 101;
 pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
     let output = args.output.as_deref();
     let output = output.ok_or_else(|| Failure::Usage("-o OUT.cu is wanted".into()))?;
-    refuse_other_levels(output)?;
-    let problem = read_problem(
-        cli,
-        input,
-        args.kernel.kernel.as_deref(),
-        (&args.stencil, &args.nvcc),
-    )?;
+    refuse_other_levels(Some(output))?;
+    let problem = read_problem(cli, input, args.kernel.one()?, (&args.stencil, &args.nvcc))?;
     let stencil = problem.stencil.clone();
     let device = devices()?.into_iter().next();
     let device = device.ok_or_else(|| Failure::Missing {

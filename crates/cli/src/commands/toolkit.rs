@@ -8,7 +8,7 @@ use crate::args::{Cli, ToolkitAction, ToolkitArgs};
 use crate::failure::Failure;
 use crate::progress;
 use crate::session;
-use crate::table::Table;
+use warpwright_report::table::Table;
 
 #[derive(Serialize)]
 struct Row {

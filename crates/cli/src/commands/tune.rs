@@ -11,6 +11,7 @@ use warpwright_driver::tune::{
 use warpwright_driver::{KernelReport, Peers, Proofs};
 use warpwright_gpu::{Fault, FaultKind, devices};
 use warpwright_pass::Scope;
+use warpwright_report::screen::{About, screen};
 use warpwright_toolkit::{BuildCache, cache_dir};
 
 use super::measure::{measure_all, measure_one};
@@ -23,7 +24,7 @@ use crate::input::{
     Input, contents, file_name, make_folder, text as read, write_atomically, write_into,
 };
 use crate::session;
-use crate::table::Table;
+use warpwright_report::table::Table;
 
 /// How many times `opt`'s work goes into candidates that will be measured.
 const BUDGET_OF_TUNE: f64 = 15.0;
@@ -84,6 +85,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     devices()?;
     let folder = work_folder(args, file)?;
     build(cli, args, &input, &folder)?;
+    let gpu = load_manifest(&folder)?.gpu;
     let report = match from_database(args, &folder)? {
         Some(report) => {
             eprintln!("every candidate was measured before; --fresh measures again");
@@ -100,8 +102,20 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             &serde_json::json!({ "schema": "warpwright.tune/1", "kernels": [report] }),
         );
     }
-    super::opt::print_kernel(&report);
-    println!("wrote {} ({chosen})", output.display());
+    let name = output.display().to_string();
+    let text = screen(
+        &[report],
+        &About {
+            input: &input.name,
+            gpu: &gpu,
+            builder: "measured here",
+            output: Some(&name),
+            emitted: "cubin",
+            is_measured: true,
+            all: args.all,
+        },
+    );
+    print!("{text}");
     Ok(())
 }
 
@@ -215,12 +229,14 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
     let source = module.source.clone();
     let artifact = verified(module)?;
     let workshop = workshop(&toolkit, &cache, &arch, &artifact);
+    let blocks = args.kernel.blocks();
     let request = Request {
         gpu: &gpu,
         scope: Scope {
             gpu: Some(gpu),
-            kernel: Some(&launch.kernel),
-            block: args.kernel.block,
+            kernels: std::slice::from_ref(&launch.kernel),
+            block: args.kernel.block_of_all(),
+            blocks: &blocks,
             dynamic_smem: args.kernel.dynamic_smem,
             launch: Some(&launch),
         },

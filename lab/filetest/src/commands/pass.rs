@@ -95,7 +95,7 @@ fn options<'a>(name: &str, args: &'a [String]) -> Result<(Scope<'a>, Recipe, Fue
         let number = || value.parse().map_err(|e| format!("{name} {value}: {e}"));
         match name.as_str() {
             "--gpu" => scope.gpu = Some(lookup(value).map_err(|e| e.to_string())?),
-            "--kernel" => scope.kernel = Some(value),
+            "--kernel" => scope.kernels = std::slice::from_ref(value),
             "--block" => scope.block = Some(super::check::block(value)?),
             "--dynamic-smem" => scope.dynamic_smem = Some(number()?),
             "--regs" => arguments.set("registers", value),

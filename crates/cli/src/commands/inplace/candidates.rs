@@ -38,7 +38,7 @@ pub struct Wanted<'a> {
     /// The PTX that it was made of, if there is some.
     pub ptx: Option<&'a str>,
     /// The kernel's symbol.
-    pub kernel: &'a str,
+    pub kernel: &'a String,
     /// Digest of its code.
     pub digest: &'a str,
     /// How it is launched.
@@ -65,7 +65,7 @@ pub fn propose(
             Some(Ok(built)) => take(&built, wanted, what, &mut found),
             Some(Err(failure)) if cli.verbose > 0 => {
                 eprintln!("{}: no candidates from {what}", wanted.kernel);
-                let _ = failure.report();
+                let _ = failure.report(false);
             }
             _ => {}
         }
@@ -80,8 +80,9 @@ fn request<'a>(wanted: &Wanted<'a>, gpu: &'a Gpu) -> Request<'a> {
         gpu,
         scope: Scope {
             gpu: Some(*gpu),
-            kernel: Some(wanted.kernel),
+            kernels: std::slice::from_ref(wanted.kernel),
             block: Some(wanted.class.block),
+            blocks: &[],
             dynamic_smem: Some(wanted.class.dynamic_smem),
             launch: None,
         },
@@ -141,7 +142,7 @@ fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, 
             Standing::Open | Standing::SameCode(_) | Standing::Rejected(_) => continue,
         };
         let identity = identities(cubin).unwrap_or_default();
-        let own = identity.iter().find(|k| k.name == wanted.kernel);
+        let own = identity.iter().find(|k| k.name == *wanted.kernel);
         let is_new = own.is_some_and(|k| k.digest != wanted.digest);
         let is_known = found.iter().any(|(_, other)| other.cubin == cubin);
         if !is_new || is_known || stands_alone(cubin, wanted.kernel).is_err() {

@@ -11,7 +11,7 @@ use crate::args::{DbAction, DbArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
 use crate::input::write_atomically;
-use crate::table::Table;
+use warpwright_report::table::Table;
 
 impl From<StoreError> for Failure {
     fn from(e: StoreError) -> Self {

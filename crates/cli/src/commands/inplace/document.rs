@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use warpwright_pass::names::is_named;
 use warpwright_winners::lines::{Launches, Note};
 use warpwright_winners::{LaunchClass, identities};
 
-use crate::args::KernelArgs;
+use crate::args::{KernelArgs, StatedBlock};
 use crate::failure::Failure;
 
 /// `schema` of the document.
@@ -137,7 +138,9 @@ pub fn apply(args: &KernelArgs) -> Result<KernelArgs, Failure> {
         return Ok(args);
     };
     let trace = Trace::read(&path)?;
-    let wanted = |l: &&Launched| args.kernel.as_ref().is_none_or(|name| *name == l.kernel);
+    let named = args.kernels.clone();
+    let wanted =
+        |l: &&Launched| named.is_empty() || named.iter().any(|name| is_named(name, &l.kernel));
     let mut kernels: Vec<&str> = trace
         .launches
         .iter()
@@ -147,17 +150,22 @@ pub fn apply(args: &KernelArgs) -> Result<KernelArgs, Failure> {
     kernels.sort_unstable();
     kernels.dedup();
     let [_] = kernels[..] else {
-        let what = match (&args.kernel, kernels.len()) {
-            (Some(name), _) => format!("has no launch of `{name}`"),
+        let what = match (named.first(), kernels.len()) {
+            (Some(name), 0) => format!("has no launch of `{name}`"),
             (None, 0) => "has no launch".to_owned(),
-            (None, n) => format!("has launches of {n} kernels; choose one with --kernel"),
+            (_, n) => format!("has launches of {n} kernels; choose one with --kernel"),
         };
         return Err(Failure::input(format!("`{}` {what}", path.display())));
     };
     let dearest = trace.launches.iter().find(|l| wanted(l));
     if let Some(launched) = dearest {
-        args.kernel = Some(launched.kernel.clone());
-        args.block = args.block.or(Some(launched.block));
+        args.kernels = vec![launched.kernel.clone()];
+        if args.block.is_empty() {
+            args.block.push(StatedBlock {
+                kernel: None,
+                dims: launched.block,
+            });
+        }
         args.dynamic_smem = args.dynamic_smem.or(Some(launched.dynamic_smem));
         if args.gpu.is_none() {
             args.gpu = trace.gpu.map(|gpu| format!("sm_{}", gpu.sm));
@@ -199,9 +207,4 @@ pub fn digests(cubin: &[u8]) -> BTreeMap<String, String> {
     all.map(|kernel| (kernel.name, kernel.digest)).collect()
 }
 
-/// A symbol as people write it.
-pub fn demangled(symbol: &str) -> String {
-    let parsed = cpp_demangle::Symbol::new(symbol);
-    let text = parsed.ok().and_then(|symbol| symbol.demangle().ok());
-    text.unwrap_or_else(|| symbol.to_owned())
-}
+pub use warpwright_pass::names::source_name as demangled;

@@ -18,7 +18,7 @@ use crate::args::TraceArgs;
 use crate::commands::print_json;
 use crate::failure::Failure;
 use crate::input::write_atomically;
-use crate::table::Table;
+use warpwright_report::table::Table;
 
 /// Runs the command.
 pub fn run(args: &TraceArgs) -> Result<(), Failure> {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use warpwright_gpu::stats::{median, order_statistic};
+use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
 use warpwright_winners::lines::{Note, Outcome, Planned, Trial};
 use warpwright_winners::{LaunchClass, Winner};
@@ -22,7 +23,7 @@ use crate::args::{Cli, TuneArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
 use crate::session;
-use crate::table::Table;
+use warpwright_report::table::Table;
 
 /// Kernels with less of the GPU time than this are left alone.
 const LEAST_SHARE: f64 = 0.01;
@@ -174,12 +175,9 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
 fn targets(cli: &Cli, args: &TuneArgs, seen: &Seen, gpu: &Gpu) -> Result<Vec<Target>, Failure> {
     let toolkit = session::toolkit(cli).ok();
     let mut targets = Vec::new();
-    let wanted = |l: &&Launched| {
-        args.kernel
-            .kernel
-            .as_ref()
-            .is_none_or(|name| *name == l.kernel)
-    };
+    let named = &args.kernel.kernels;
+    let wanted =
+        |l: &&Launched| named.is_empty() || named.iter().any(|name| is_named(name, &l.kernel));
     let hot = seen
         .trace
         .launches

@@ -1,0 +1,26 @@
+//! Tells the program which commit it was built from: that of a release build, where there is a repository.
+
+use std::process::Command;
+
+fn main() {
+    println!("cargo:rerun-if-env-changed=WARPWRIGHT_COMMIT");
+    let stated = std::env::var("WARPWRIGHT_COMMIT").ok();
+    // A development build would be made anew at each commit.
+    let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    if is_release {
+        println!("cargo:rerun-if-changed=../../.git/HEAD");
+    }
+    let commit = stated.or_else(|| is_release.then(head).flatten());
+    let commit = commit.unwrap_or_else(|| "development build".to_owned());
+    println!("cargo:rustc-env=WARPWRIGHT_COMMIT={commit}");
+}
+
+fn head() -> Option<String> {
+    let git = Command::new("git")
+        .args(["rev-parse", "--short=10", "HEAD"])
+        .output()
+        .ok()?;
+    let text = String::from_utf8(git.stdout).ok()?;
+    let commit = text.trim();
+    (git.status.success() && !commit.is_empty()).then(|| format!("commit {commit}"))
+}

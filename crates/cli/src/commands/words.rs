@@ -1,0 +1,55 @@
+//! `warpwright explain-term`, `completions`, `man`: what there is to say about the command itself.
+
+use clap::CommandFactory;
+use warpwright_report::glossary::{explain, words};
+use warpwright_report::screen::wrap;
+
+use crate::args::{Cli, CompletionsArgs, ExplainTermArgs, ManArgs};
+use crate::failure::Failure;
+use crate::input::{make_folder, write_into};
+
+/// Explains a word, or lists all of them.
+pub fn explain_term(args: &ExplainTermArgs) -> Result<(), Failure> {
+    let word = args.word.join(" ");
+    if word.is_empty() {
+        println!("{}", wrap(&words().join(", "), "", "").join("\n"));
+        return Ok(());
+    }
+    let (word, text) = explain(&word).ok_or_else(|| {
+        Failure::input(format!(
+            "`{word}` is no word of the glossary; it has {}",
+            words().join(", ")
+        ))
+    })?;
+    println!("{word}\n{}", wrap(&text, "  ", "  ").join("\n"));
+    Ok(())
+}
+
+/// Completions of a shell.
+pub fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "warpwright", &mut text);
+    crate::terminal::bytes(&text);
+    Ok(())
+}
+
+/// One page for each command.
+pub fn man(args: &ManArgs) -> Result<(), Failure> {
+    make_folder(&args.folder)?;
+    let mut command = Cli::command();
+    command.build();
+    pages(&command, &args.folder)
+}
+
+fn pages(command: &clap::Command, folder: &std::path::Path) -> Result<(), Failure> {
+    let page = clap_mangen::Man::new(command.clone());
+    let mut text = Vec::new();
+    page.render(&mut text)
+        .map_err(|e| Failure::Internal(e.to_string()))?;
+    write_into(folder, &page.get_filename(), &text)?;
+    let shown = command.get_subcommands().filter(|c| !c.is_hide_set());
+    for sub in shown.filter(|c| c.get_name() != "help") {
+        pages(sub, folder)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,240 @@
+//! What people see and scripts rely on: the first screen fits a terminal, nothing is written without -o, `-` is stdin
+//! and stdout, kernels go by the names of their sources, errors are JSON under `--json`.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use warpwright_toolkit::testing::require_toolkit;
+
+const TWO: &str = "
+__global__ void scale(float *x, float f) { x[blockIdx.x * blockDim.x + threadIdx.x] *= f; }
+template <typename T> __global__ void fill(T *x, T v) { x[blockIdx.x * blockDim.x + threadIdx.x] = v; }
+template __global__ void fill<int>(int *, int);
+template __global__ void fill<double>(double *, double);
+";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run_in(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+    command
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(bytes: &[u8]) -> serde_json::Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|e| panic!("{e}: {}", text(bytes)))
+}
+
+#[test]
+fn the_first_screen_fits_a_terminal() {
+    if require_toolkit("the first screen").is_none() {
+        return;
+    }
+    for (name, gpu) in [("sgemm_tile", "h200"), ("icp", "h200"), ("kmeans", "a100")] {
+        let source = format!("examples/{name}/{name}.cu");
+        let launch = format!("examples/{name}/{name}.toml");
+        let args = ["opt", &*source, "--gpu", gpu, "--launch", &*launch];
+        let output = run_in(&root(), &args);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let shown = text(&output.stdout);
+        assert!(shown.lines().count() <= 20, "{name}:\n{shown}");
+        for line in shown.lines() {
+            assert!(line.chars().count() <= 80, "{name}: {line}");
+        }
+        for part in ["limited by", "choice", "next", "--all"] {
+            assert!(shown.contains(part), "{name}: {part}\n{shown}");
+        }
+        let all = run_in(&root(), &[&args[..], &["--all"]].concat());
+        let all = text(&all.stdout);
+        assert!(all.contains("maxnreg(") && all.lines().count() > 8, "{all}");
+    }
+}
+
+#[test]
+fn nothing_is_written_without_a_place() {
+    if require_toolkit("a dry run").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("two.cu"), TWO).unwrap();
+    let run = |args: &[&str]| run_in(folder.path(), args);
+    let count = || std::fs::read_dir(folder.path()).unwrap().count();
+    let shown = run(&["opt", "two.cu", "--gpu", "h200"]);
+    assert!(shown.status.success(), "{}", text(&shown.stderr));
+    assert_eq!(count(), 1);
+    let summary = text(&shown.stdout);
+    assert!(summary.contains("of 3 kernels"), "{summary}");
+    assert!(summary.contains("scale(float*, float)"), "{summary}");
+
+    let document = json(&run(&["opt", "two.cu", "--gpu", "h200", "--json"]).stdout);
+    assert!(document["output"].is_null());
+    assert_eq!(document["kernels"].as_array().unwrap().len(), 3);
+
+    let quiet = run(&["opt", "two.cu", "--gpu", "h200", "-q", "-o", "x.cubin"]);
+    assert!(quiet.status.success());
+    assert_eq!(
+        (text(&quiet.stdout), text(&quiet.stderr)),
+        (String::new(), String::new())
+    );
+    assert_eq!(count(), 2);
+}
+
+#[test]
+fn stdin_and_stdout_are_files() {
+    if require_toolkit("stdin and stdout").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("two.cu"), TWO).unwrap();
+    let args = ["opt", "two.cu", "--gpu", "h200", "-o", "x.ptx"];
+    assert!(run_in(folder.path(), &args).status.success());
+    let ptx = std::fs::read(folder.path().join("x.ptx")).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_warpwright"))
+        .args(["opt", "-", "--gpu", "h200", "-o", "-"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&ptx).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(
+        output.stdout.starts_with(b"\x7fELF"),
+        "a cubin and nothing else"
+    );
+    assert!(text(&output.stderr).contains("standard output"));
+}
+
+#[test]
+fn kernels_go_by_the_names_of_their_source() {
+    if require_toolkit("names of kernels").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("two.cu"), TWO).unwrap();
+    let kernels = |args: &[&str]| {
+        let args = [&["opt", "two.cu", "--gpu", "h200", "--json"], args].concat();
+        let document = json(&run_in(folder.path(), &args).stdout);
+        let kernels = document["kernels"].as_array().unwrap().clone();
+        let kernels = kernels.iter().map(|kernel| {
+            let name = kernel["name"].as_str().unwrap().to_owned();
+            (name, kernel["block"][0].as_u64().unwrap())
+        });
+        kernels.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        kernels(&["--kernel", "scale"]),
+        [("_Z5scalePff".to_owned(), 256)]
+    );
+    assert_eq!(kernels(&["--kernel", "fill"]).len(), 2);
+    assert_eq!(
+        kernels(&["--kernel", "fill<*>", "--kernel", "_Z5scalePff"]).len(),
+        3
+    );
+    let blocks = kernels(&["--block", "scale=64", "--block", "128"]);
+    for (name, block) in blocks {
+        assert_eq!(
+            block,
+            if name.contains("scale") { 64 } else { 128 },
+            "{name}"
+        );
+    }
+    let none = run_in(folder.path(), &["opt", "two.cu", "--kernel", "nobody"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(text(&none.stderr).contains("scale(float*, float)"));
+}
+
+#[test]
+fn differences_are_shown_in_the_source() {
+    if require_toolkit("lines of sources").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.cu"), TWO).unwrap();
+    let wrong = TWO.replace("*= f", "*= f + 1");
+    std::fs::write(folder.path().join("b.cu"), wrong).unwrap();
+    let output = run_in(
+        folder.path(),
+        &["check", "a.cu", "b.cu", "--kernel", "_Z5scalePff"],
+    );
+    assert_ne!(output.status.code(), Some(0));
+    let shown = text(&output.stdout);
+    assert!(
+        shown.contains("(a.cu:2)") && shown.contains("(b.cu:2)"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn errors_are_documents_where_a_document_was_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(
+        folder.path().join("bad.ptx"),
+        ".version 8.5\n.target sm_90\nnonsense\n",
+    )
+    .unwrap();
+    let run = |args: &[&str]| run_in(folder.path(), args);
+    for (args, code, kind) in [
+        (&["opt", "nosuch.ptx", "--json"][..], 1, "input"),
+        (&["opt", "bad.ptx", "--json"], 1, "input"),
+        (
+            &["explain", "bad.ptx", "--gpu", "v100", "--json"],
+            1,
+            "input",
+        ),
+        (&["opt", "--json"], 2, "usage"),
+        (&["opt", "bad.ptx", "--block", "x", "--json"], 2, "usage"),
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+        let document = json(&output.stdout);
+        assert_eq!(document["schema"], "warpwright.error/1");
+        assert_eq!(document["kind"], kind, "{args:?}");
+        assert!(!document["message"].as_str().unwrap().is_empty());
+        assert!(!output.stderr.is_empty(), "{args:?}: people see it, too");
+    }
+    std::fs::write(folder.path().join("t.sass"), ".sm 90\n\nnonsense here\n").unwrap();
+    let document = json(&run(&["explain", "t.sass", "--json"]).stdout);
+    assert_eq!(document["place"]["line"], 3, "{document}");
+    let plain = run(&["explain", "bad.ptx", "--gpu", "v100"]);
+    assert!(text(&plain.stderr).contains("sm_70) is not supported"));
+    assert!(text(&run(&["optimise"]).stderr).contains("'opt'"));
+}
+
+#[test]
+fn the_command_explains_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| run_in(folder.path(), args);
+    let term = run(&["explain-term", "occ."]);
+    assert!(text(&term.stdout).starts_with("occupancy\n"));
+    assert!(text(&run(&["explain-term", "maxnreg(64)"]).stdout).contains("pass"));
+    assert_eq!(run(&["explain-term", "nonsense"]).status.code(), Some(1));
+    let words = text(&run(&["explain-term"]).stdout);
+    assert!(words.contains("spill-to-shared") && words.lines().all(|l| l.chars().count() <= 80));
+    for shell in ["bash", "zsh", "fish"] {
+        let completions = text(&run(&["completions", shell]).stdout);
+        assert!(completions.contains("explain-term"), "{shell}");
+    }
+    assert!(run(&["man", "pages"]).status.success());
+    let page = std::fs::read_to_string(folder.path().join("pages/warpwright-opt.1")).unwrap();
+    assert!(page.contains("recipe"));
+    let version = text(&run(&["--version"]).stdout);
+    assert!(
+        version.contains("13.5") && version.contains('('),
+        "{version}"
+    );
+}

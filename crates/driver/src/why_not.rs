@@ -1,0 +1,167 @@
+//! Why a candidate was not chosen, for people: the rules of [`crate::choose`], told of one candidate.
+
+use std::fmt;
+
+use warpwright_pass::Caution;
+
+use crate::candidate::{Candidate, Rejection};
+use crate::choose::{promise, spill_traffic};
+
+/// Predictions that differ by less are called equal.
+const SAME: f64 = 0.005;
+
+/// Why a candidate was not chosen.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NotChosen {
+    /// It is out.
+    Rejected(Rejection),
+    /// Its outputs have to be compared first.
+    Waits(Caution),
+    /// Slower than the choice; it spills so many bytes of traffic more, or has so many warps fewer.
+    Slower {
+        /// Bytes of spill traffic above the choice's.
+        spills: u32,
+        /// Resident warps below the choice's.
+        warps: u32,
+    },
+    /// As fast as the choice, which is the earlier proposal, or faster by nothing that can be told.
+    AsFast,
+    /// It saves less than such a change must promise.
+    Promise {
+        /// The share of time that it saves.
+        saves: f64,
+        /// The share that it would have to save.
+        needed: f64,
+    },
+    /// Measured, and not faster beyond the noise.
+    Noise,
+    /// Nothing is known of its time.
+    Unrated,
+}
+
+impl fmt::Display for NotChosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotChosen::Rejected(why) => {
+                let why = why.to_string();
+                write!(f, "out: {}", why.lines().next().unwrap_or_default())
+            }
+            NotChosen::Waits(Caution::Fusion) => {
+                f.write_str("waits for `tune`: last bits may differ")
+            }
+            NotChosen::Waits(Caution::Untried { sm }) => {
+                write!(f, "waits for `tune`: such code has not run on sm_{sm}")
+            }
+            NotChosen::Waits(caution) => write!(f, "waits for `tune`: {caution}"),
+            NotChosen::Slower { spills, .. } if *spills > 0 => {
+                write!(f, "slower: {spills} bytes more spill traffic")
+            }
+            NotChosen::Slower { warps, .. } if *warps > 0 => {
+                write!(f, "slower: {warps} resident warps fewer")
+            }
+            NotChosen::Slower { .. } => f.write_str("slower"),
+            NotChosen::AsFast => f.write_str("no faster than the choice"),
+            NotChosen::Promise { saves, needed } => write!(
+                f,
+                "saves {:.0}%; such a change must promise {:.0}%",
+                saves * 100.0,
+                needed * 100.0
+            ),
+            NotChosen::Noise => f.write_str("not faster beyond the noise"),
+            NotChosen::Unrated => f.write_str("its time is not known"),
+        }
+    }
+}
+
+/// Why `candidates[index]` was not chosen, but `candidates[chosen]`; the first one is the default build, and
+/// `margin` is the one that the choice was made with.
+pub fn why_not(candidates: &[Candidate], chosen: usize, index: usize, margin: f64) -> NotChosen {
+    let (candidate, choice) = (&candidates[index], &candidates[chosen]);
+    if let Some(why) = candidate.rejected() {
+        return NotChosen::Rejected(why.clone());
+    }
+    let slower = || {
+        let warps = |c: &Candidate| c.residency().map_or(0, |residency| residency.warps);
+        NotChosen::Slower {
+            spills: spill_traffic(candidate).saturating_sub(spill_traffic(choice)),
+            warps: warps(choice).saturating_sub(warps(candidate)),
+        }
+    };
+    if let (Some(its), Some(best)) = (candidate.measured(), choice.measured()) {
+        return match its.relative_time < best.relative_time + SAME {
+            true => NotChosen::Noise,
+            false => slower(),
+        };
+    }
+    let (Some(its), Some(best)) = (candidate.score(), choice.score()) else {
+        return NotChosen::Unrated;
+    };
+    if its.relative_time > best.relative_time + SAME {
+        return slower();
+    }
+    if let Some(caution) = candidate.caution() {
+        return NotChosen::Waits(caution);
+    }
+    let needed = promise(&candidates[0], candidate, margin);
+    let saves = 1.0 - its.relative_time;
+    match index != 0 && saves > 0.0 && saves <= needed {
+        true => NotChosen::Promise { saves, needed },
+        false => NotChosen::AsFast,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidate::{Because, Resources, Score};
+    use warpwright_pass::Recipe;
+    use warpwright_pass::passes::MaxNReg;
+
+    fn candidate(registers: u32, relative_time: f64, spills: u32) -> Candidate {
+        let recipe = match registers {
+            0 => Recipe::default(),
+            registers => Recipe::default().with(MaxNReg { registers }),
+        };
+        let resources = Resources {
+            spill_store_bytes: spills,
+            ..Resources::default()
+        };
+        let mut candidate = Candidate::built(recipe, resources);
+        candidate.figures_mut().unwrap().score = Some(Score {
+            relative_time,
+            bound: "latency".into(),
+            contention: 1.0,
+            active_warps: 8,
+            tpsc: None,
+        });
+        candidate
+    }
+
+    #[test]
+    fn the_rules_of_the_choice_are_named() {
+        let mut broken = candidate(40, 0.1, 0);
+        broken.reject(Rejection::new(Because::Build, "ptxas failed"));
+        let all = [
+            candidate(0, 1.0, 0),
+            candidate(64, 0.80, 0),
+            candidate(48, 0.95, 100),
+            broken,
+            candidate(56, 0.801, 0),
+        ];
+        assert_eq!(
+            why_not(&all, 1, 2, 0.05),
+            NotChosen::Slower {
+                spills: 100,
+                warps: 0
+            }
+        );
+        assert!(matches!(why_not(&all, 1, 3, 0.05), NotChosen::Rejected(_)));
+        assert_eq!(why_not(&all, 1, 4, 0.05), NotChosen::AsFast);
+        // Spilling more for less time is a trade, which must promise more than the margin.
+        let kept = [candidate(0, 1.0, 0), candidate(48, 0.90, 100)];
+        let NotChosen::Promise { saves, needed } = why_not(&kept, 0, 1, 0.05) else {
+            panic!("a promise that is too small");
+        };
+        assert!((saves - 0.1).abs() < 1e-9 && needed > 0.1);
+    }
+}

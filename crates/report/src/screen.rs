@@ -1,0 +1,585 @@
+//! What `opt` and `tune` print: for one kernel a screen of [`WIDTH`] columns and [`HEIGHT`] lines (what limits it, the
+//! choice, the gain, the best alternatives and why they were not taken, what to do next), for several a summary by
+//! gain, and every candidate where that is asked for.
+
+use warpwright_driver::candidate::Figures;
+use warpwright_driver::candidate::Standing;
+use warpwright_driver::opt::DEFAULT_MARGIN;
+use warpwright_driver::why_not::{NotChosen, why_not};
+use warpwright_driver::{Candidate, KernelReport};
+use warpwright_pass::names::source_name;
+use warpwright_pass::passes::UsageLevel;
+use warpwright_pass::{BlockSource, Rung};
+
+use crate::table::Table;
+
+/// Columns of a terminal.
+pub const WIDTH: usize = 80;
+/// Lines of the screen for one kernel.
+pub const HEIGHT: usize = 20;
+/// Alternatives that are named.
+const ALTERNATIVES: usize = 3;
+/// Kernels of a summary, unless all are asked for.
+const KERNELS: usize = 40;
+
+/// What is shown beside the kernels.
+#[derive(Debug, Clone, Copy)]
+pub struct About<'a> {
+    /// FILE.
+    pub input: &'a str,
+    /// The GPU by name.
+    pub gpu: &'a str,
+    /// `ptxas 13.5.37`, or what stands in for it.
+    pub builder: &'a str,
+    /// OUT; nothing is written without.
+    pub output: Option<&'a str>,
+    /// `cubin`, `ptx`, or `file` for a host file with its cubins replaced.
+    pub emitted: &'a str,
+    /// Were candidates measured?
+    pub is_measured: bool,
+    /// Is every candidate to be shown?
+    pub all: bool,
+}
+
+/// The whole text.
+pub fn screen(kernels: &[KernelReport], about: &About<'_>) -> String {
+    let mut lines = wrap(
+        &format!("{} for {}, {}", about.input, about.gpu, about.builder),
+        "",
+        "",
+    );
+    lines.push(String::new());
+    let mut text = String::new();
+    match kernels {
+        _ if about.all => {
+            for kernel in kernels {
+                text += &(lines.join("\n") + "\n");
+                lines = vec![String::new()];
+                text += &candidates(kernel);
+            }
+            lines.extend(next(kernels, about));
+        }
+        [kernel] => {
+            let next = next(kernels, about);
+            let room = HEIGHT.saturating_sub(lines.len() + next.len());
+            lines.extend(one(kernel, room));
+            lines.extend(next);
+        }
+        _ => {
+            text += &(lines.join("\n") + "\n");
+            lines = Vec::new();
+            text += &summary(kernels);
+            lines.extend(next(kernels, about));
+        }
+    }
+    text + &lines.join("\n") + "\n"
+}
+
+/// One kernel in at most `room` lines; notes that do not fit are counted.
+fn one(report: &KernelReport, room: usize) -> Vec<String> {
+    let mut lines = vec![title(report)];
+    let default = &report.candidates[0];
+    let chosen = &report.candidates[report.chosen];
+    lines.extend(wrap(
+        &figures(default, report.dynamic_smem),
+        "  now     ",
+        INDENT,
+    ));
+    lines.extend(wrap(&limits(default), INDENT, INDENT));
+    if report.chosen == 0 {
+        lines.extend(wrap(
+            &format!("kept: {}", report.reason),
+            "  choice  ",
+            INDENT,
+        ));
+    } else {
+        lines.extend(wrap(&gain(chosen, &report.reason), "  choice  ", INDENT));
+        lines.extend(wrap(&figures(chosen, report.dynamic_smem), INDENT, INDENT));
+        lines.extend(proof(chosen).map(|proof| format!("{INDENT}{proof}")));
+    }
+    // What the choice relies on goes before the alternatives.
+    let notes: Vec<Vec<String>> = report
+        .notes
+        .iter()
+        .map(|note| wrap(note, "  note    ", INDENT))
+        .collect();
+    let wanted: usize = notes.iter().map(Vec::len).sum();
+    let left = room.saturating_sub(lines.len() + 1 + wanted);
+    let (best, others) = alternatives(report, (left / 2).clamp(1, ALTERNATIVES));
+    if !best.is_empty() {
+        lines.push(match others {
+            0 => "  not chosen".to_owned(),
+            others => format!("  not chosen, the best; {others} more with --all"),
+        });
+    }
+    for index in best {
+        let why = why_not(&report.candidates, report.chosen, index, DEFAULT_MARGIN);
+        let candidate = &report.candidates[index];
+        let text = format!("{}: {why}", candidate.recipe);
+        let time = format!("    {:>4}  ", time(candidate));
+        lines.extend(wrap(&text, &time, INDENT).into_iter().take(2));
+    }
+    // The last notes are what the choice relies on.
+    let mut left = room.saturating_sub(lines.len());
+    let mut first = notes.len();
+    while let Some(note) = first.checked_sub(1).map(|at| &notes[at]) {
+        if note.len() + usize::from(first > 1) > left {
+            break;
+        }
+        left -= note.len();
+        first -= 1;
+    }
+    let hidden = first;
+    lines.extend(notes.into_iter().skip(first).flatten());
+    if hidden > 0 {
+        lines.push(format!(
+            "  {hidden} more {} with --all",
+            plural("note", hidden)
+        ));
+    }
+    lines
+}
+
+/// What stands before continued lines of a kernel.
+const INDENT: &str = "          ";
+
+fn title(report: &KernelReport) -> String {
+    let extents: Vec<String> = report.block.iter().map(u32::to_string).collect();
+    let used = report.block.iter().rposition(|&n| n != 1).unwrap_or(0);
+    let source = match report.block_source {
+        BlockSource::Required => ".reqntid",
+        BlockSource::Option => "--block",
+        BlockSource::Launch => "launch description",
+        BlockSource::Bound => ".maxntid",
+        BlockSource::Assumed => "assumed: state it with --block",
+    };
+    let block = format!(
+        "{} threads per block ({source})",
+        extents[..=used].join("×")
+    );
+    let name = shortened(
+        &source_name(&report.name),
+        WIDTH - 9 - block.chars().count(),
+    );
+    format!("kernel {name}, {block}")
+}
+
+/// Registers, spills, shared memory, warps.
+fn figures(candidate: &Candidate, dynamic_smem: u32) -> String {
+    let Some(r) = candidate.resources() else {
+        return "its resources are not known".into();
+    };
+    let mut parts = vec![format!("{} registers", r.registers)];
+    parts.push(match (r.local_spill_bytes(), r.spill_moved_bytes) {
+        (0, 0) => "no spills".to_owned(),
+        (bytes, 0) => format!("{bytes} B spills"),
+        (0, moved) => format!("{moved} B spills (shared)"),
+        (bytes, moved) => format!("{bytes} B spills and {moved} (shared)"),
+    });
+    let shared = r.shared_bytes + dynamic_smem;
+    if shared > 0 {
+        parts.push(format!("{shared} B shared"));
+    }
+    parts.push(match candidate.residency() {
+        Some(found) => format!(
+            "{} per SM ({:.0}%, {})",
+            count(found.warps, "warp"),
+            found.percent,
+            count(found.blocks, "block")
+        ),
+        None => "it cannot be launched".into(),
+    });
+    parts.join(", ")
+}
+
+/// What limits a kernel: occupancy, and time.
+fn limits(default: &Candidate) -> String {
+    let mut parts = Vec::new();
+    if let Some(found) = default.residency() {
+        parts.push(format!(
+            "occupancy limited by {}",
+            found.limiters.join(" and ")
+        ));
+    }
+    if let Some(score) = default.score() {
+        parts.push(format!("time bound by {} (predicted)", score.bound));
+    }
+    parts.join("; ")
+}
+
+/// The choice in a sentence.
+pub(crate) fn decision(report: &KernelReport) -> String {
+    match report.chosen {
+        0 => format!("Kept as it is: {}.", report.reason),
+        chosen => {
+            let gain = gain(&report.candidates[chosen], &report.reason);
+            format!("{gain} ({}).", report.reason)
+        }
+    }
+}
+
+fn gain(chosen: &Candidate, reason: &str) -> String {
+    let (how, time) = match (chosen.measured(), chosen.score()) {
+        (Some(m), _) => ("measured", m.relative_time),
+        (None, Some(s)) => ("predicted", s.relative_time),
+        (None, None) => return format!("{}: {reason}", chosen.recipe),
+    };
+    format!(
+        "{}: {how} {time:.2} of the time, {:.2} times as fast",
+        chosen.recipe,
+        1.0 / time
+    )
+}
+
+/// What stands behind the choice.
+pub(crate) fn proof(chosen: &Candidate) -> Option<&'static str> {
+    match chosen.figures()?.standing {
+        Standing::Proved(Rung::Proved) => Some("proved: it computes what the original does"),
+        Standing::Proved(Rung::ProvedAsPtx) => {
+            Some("proved: its PTX computes what the original's does")
+        }
+        Standing::Proved(Rung::SameCode | Rung::Unchanged) => {
+            Some("ptxas makes it of the same instructions; nothing is rewritten")
+        }
+        _ => None,
+    }
+}
+
+/// The best that were not chosen, and how many more there are. What has the code of another is that.
+fn alternatives(report: &KernelReport, most: usize) -> (Vec<usize>, usize) {
+    let mut others: Vec<usize> = (1..report.candidates.len())
+        .filter(|&i| i != report.chosen && report.candidates[i].same_code_as().is_none())
+        .collect();
+    let rank = |&i: &usize| {
+        let candidate = &report.candidates[i];
+        let is_out = candidate.rejected().is_some();
+        (is_out, relative_time(candidate).unwrap_or(f64::INFINITY))
+    };
+    others.sort_by(|a, b| {
+        let (a, b) = (rank(a), rank(b));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    });
+    let more = others.len().saturating_sub(most);
+    others.truncate(most);
+    (others, more)
+}
+
+fn relative_time(candidate: &Candidate) -> Option<f64> {
+    let measured = candidate.measured().map(|m| m.relative_time);
+    measured.or(candidate.score().map(|s| s.relative_time))
+}
+
+fn time(candidate: &Candidate) -> String {
+    relative_time(candidate).map_or_else(|| "–".into(), |time| format!("{time:.2}"))
+}
+
+/// Several kernels, those that gain most first.
+fn summary(kernels: &[KernelReport]) -> String {
+    let mut order: Vec<&KernelReport> = kernels.iter().collect();
+    let time_of = |report: &KernelReport| match report.chosen {
+        0 => 1.0,
+        chosen => relative_time(&report.candidates[chosen]).unwrap_or(1.0),
+    };
+    order.sort_by(|a, b| time_of(a).total_cmp(&time_of(b)).then(a.name.cmp(&b.name)));
+    let mut table = Table::new(&["time", "registers", "warps", "kernel", "choice"]);
+    for report in order.iter().take(KERNELS) {
+        let before = &report.candidates[0];
+        let after = &report.candidates[report.chosen];
+        let change = |of: &dyn Fn(&Figures) -> Option<u32>| {
+            let get = |c: &Candidate| c.figures().and_then(of);
+            match (get(before), get(after)) {
+                (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
+                (_, Some(b)) => b.to_string(),
+                _ => "–".into(),
+            }
+        };
+        table.row(vec![
+            format!("{:.2}", time_of(report)),
+            change(&|f| Some(f.resources.registers)),
+            change(&|f| f.residency.as_ref().map(|r| r.warps)),
+            shortened(&source_name(&report.name), 26),
+            match report.chosen {
+                0 => "kept".into(),
+                _ => shortened(&after.recipe.to_string(), 26),
+            },
+        ]);
+    }
+    let changed = kernels.iter().filter(|k| k.chosen != 0).count();
+    let mut text = format!(
+        "{} of {} kernels are changed; times are relative to now\n\n",
+        changed,
+        kernels.len()
+    );
+    text += &table.render(2);
+    if kernels.len() > KERNELS {
+        let more = kernels.len() - KERNELS;
+        text += &format!("  … and {more} more (--json has all)\n");
+    }
+    text + "\n"
+}
+
+/// Every candidate of a kernel; what has the code of another stands in its line.
+fn candidates(report: &KernelReport) -> String {
+    let mut table = Table::new(&[
+        "",
+        "time",
+        "regs",
+        "spill",
+        "smem",
+        "blocks",
+        "warps",
+        "occ.",
+        "candidate",
+    ]);
+    for (i, c) in report.candidates.iter().enumerate() {
+        if c.same_code_as().is_some() {
+            continue;
+        }
+        let of = |f: &dyn Fn(&Figures) -> Option<String>| {
+            c.figures().and_then(f).unwrap_or_else(|| "–".into())
+        };
+        let mut note = c.recipe.to_string();
+        let name = c.name();
+        let twins = report
+            .candidates
+            .iter()
+            .filter(|t| t.same_code_as() == Some(&*name));
+        for twin in twins {
+            note += &format!(", same code: {}", twin.recipe);
+        }
+        if i != report.chosen {
+            match why_not(&report.candidates, report.chosen, i, DEFAULT_MARGIN) {
+                NotChosen::Slower { .. } | NotChosen::AsFast | NotChosen::Noise => {}
+                why => note += &format!(" ({why})"),
+            }
+        }
+        table.row(vec![
+            if i == report.chosen { "*" } else { "" }.into(),
+            time(c),
+            of(&|f| Some(f.resources.registers.to_string())),
+            of(&|f| Some(f.resources.local_spill_bytes().to_string())),
+            of(&|f| Some((f.resources.shared_bytes + report.dynamic_smem).to_string())),
+            of(&|f| f.residency.as_ref().map(|r| r.blocks.to_string())),
+            of(&|f| f.residency.as_ref().map(|r| r.warps.to_string())),
+            of(&|f| f.residency.as_ref().map(|r| format!("{:.0}%", r.percent))),
+            note,
+        ]);
+    }
+    let mut text = title(report) + "\n" + &table.render(1);
+    let reason = wrap(&report.reason, "  choice  ", INDENT);
+    text += &(reason.join("\n") + "\n");
+    for note in &report.notes {
+        text += &(wrap(note, "  note    ", INDENT).join("\n") + "\n");
+    }
+    text
+}
+
+/// What to do with it.
+fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let is_changed = kernels.iter().any(|kernel| kernel.chosen != 0);
+    let level = kernels.iter().find_map(|kernel| {
+        let UsageLevel { level } = kernel.candidates[kernel.chosen].recipe.find()?;
+        Some(level)
+    });
+    match (about.output, about.emitted) {
+        (None, _) if is_changed => {
+            lines.push("  next    -o OUT writes it; nothing is written now".into())
+        }
+        (None, _) => {
+            lines.push("  next    nothing is to be gained, and nothing was written".into())
+        }
+        (Some(output), "ptx") => {
+            lines.extend(wrap(&format!("wrote {output} (PTX)"), "  next    ", INDENT));
+            if let Some(level) = level {
+                let text = format!("assemble it with ptxas --register-usage-level {level}");
+                lines.push(format!("{INDENT}{text}"));
+            }
+        }
+        (Some(output), "file") => {
+            let text = format!("wrote {output}: run it in the place of {}", about.input);
+            lines.extend(wrap(&text, "  next    ", INDENT));
+        }
+        (Some(output), _) => {
+            let text = format!("wrote {output}: give it to cuModuleLoad in the old module's place");
+            lines.extend(wrap(&text, "  next    ", INDENT));
+        }
+    }
+    if !about.is_measured && about.emitted != "file" {
+        lines.push(format!(
+            "{INDENT}`warpwright tune` measures the candidates on your GPU"
+        ));
+    }
+    lines.push(format!(
+        "{INDENT}--all: every candidate; --report R.html: a page; explain-term WORD"
+    ));
+    lines
+}
+
+fn count(number: u32, what: &str) -> String {
+    format!("{number} {}", plural(what, number as usize))
+}
+
+fn plural(what: &str, number: usize) -> String {
+    match number {
+        1 => what.to_owned(),
+        _ => format!("{what}s"),
+    }
+}
+
+/// At most `width` characters, the rest left out at the end.
+fn shortened(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        None => text.to_owned(),
+        Some(_) => {
+            text.chars()
+                .take(width.saturating_sub(1))
+                .collect::<String>()
+                + "…"
+        }
+    }
+}
+
+/// Lines of at most [`WIDTH`] characters, broken at blanks; a longer word stands alone.
+pub fn wrap(text: &str, first: &str, rest: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = first.to_owned();
+    let mut is_empty = true;
+    for word in text.split_whitespace() {
+        let long = line.chars().count() + usize::from(!is_empty) + word.chars().count();
+        if !is_empty && long > WIDTH {
+            lines.push(std::mem::replace(&mut line, rest.to_owned()));
+            is_empty = true;
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line += word;
+        is_empty = false;
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A kernel with a default build, a choice with twice the warps, and candidates that are not chosen.
+    fn report(name: &str, time: f64, notes: &[&str]) -> KernelReport {
+        let candidate = |recipe: &str, registers: u32, time: f64, warps: u32| {
+            json!({
+                "recipe": recipe,
+                "resources": {"registers": registers, "stack_bytes": 0, "spill_store_bytes": 40,
+                    "spill_load_bytes": 60, "spill_moved_bytes": if time < 1.0 { 100 } else { 0 },
+                    "shared_bytes": 1024, "barriers": 0},
+                "residency": {"blocks": warps / 8, "warps": warps, "percent": 12.5, "limiters": ["registers"]},
+                "score": {"relative_time": time, "bound": "latency", "active_warps": warps},
+                "measured": null, "rejected": null, "same_code_as": null
+            })
+        };
+        let mut candidates = vec![
+            candidate("default", 135, 1.0, 8),
+            candidate("maxnreg(64); spill-to-shared", 64, time, 16),
+            candidate("maxnreg(32)", 32, 3.0, 64),
+            candidate("usage-level(0)", 130, 1.1, 8),
+        ];
+        candidates[3]["same_code_as"] = json!("maxnreg-32");
+        let value = json!({
+            "name": name, "block": [16, 8, 1], "block_source": "option", "dynamic_smem": 512,
+            "recipe_text": "", "candidates": candidates, "chosen": usize::from(time < 1.0),
+            "reason": "because", "notes": notes
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    const ABOUT: About<'_> = About {
+        input: "k.cu",
+        gpu: "h200 (sm_90)",
+        builder: "ptxas 13.5.37",
+        output: None,
+        emitted: "cubin",
+        is_measured: false,
+        all: false,
+    };
+
+    #[test]
+    fn one_kernel_is_a_screen() {
+        let long = "a word and ".repeat(30);
+        let notes = [&*long, "promise one", "promise two"];
+        let shown = screen(&[report("k", 0.8, &notes)], &ABOUT);
+        assert!(shown.lines().count() <= HEIGHT, "{shown}");
+        assert!(
+            shown.lines().all(|line| line.chars().count() <= WIDTH),
+            "{shown}"
+        );
+        // Static and dynamic shared memory together; slots that were moved are not local any more.
+        for part in [
+            "16×8 threads",
+            "1536 B shared",
+            "100 B spills (shared)",
+            "promise one",
+            "promise two",
+            "1.25 times as fast",
+            "limited by registers",
+            "1 more note with --all",
+            "-o OUT",
+        ] {
+            assert!(shown.contains(part), "{part}:\n{shown}");
+        }
+        assert!(
+            !shown.contains("usage-level"),
+            "equal code is no alternative:\n{shown}"
+        );
+    }
+
+    #[test]
+    fn a_kernel_that_is_kept_says_why() {
+        let shown = screen(&[report("k", 1.0, &[])], &ABOUT);
+        assert!(
+            shown.contains("kept: because") && shown.contains("nothing is to be gained"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn several_kernels_are_sorted_by_gain() {
+        let kernels = [
+            report("a", 0.9, &[]),
+            report("b", 1.0, &[]),
+            report("_Z1cPf", 0.5, &[]),
+        ];
+        let shown = screen(&kernels, &ABOUT);
+        let place = |what: &str| {
+            shown
+                .find(what)
+                .unwrap_or_else(|| panic!("{what}:\n{shown}"))
+        };
+        assert!(place("c(float*)") < place(" a ") && place(" a ") < place(" b "));
+        assert!(shown.contains("2 of 3 kernels are changed") && shown.contains("135 → 64"));
+    }
+
+    #[test]
+    fn every_candidate_is_shown_where_that_is_asked_for() {
+        let all = About { all: true, ..ABOUT };
+        let shown = screen(&[report("k", 0.8, &["a note"])], &all);
+        for part in [
+            "maxnreg(32), same code: usage-level(0)",
+            "default",
+            "a note",
+            "smem",
+        ] {
+            assert!(shown.contains(part), "{part}:\n{shown}");
+        }
+    }
+
+    #[test]
+    fn lines_break_at_blanks() {
+        let text = "word ".repeat(40);
+        let lines = wrap(&text, "  x ", "    ");
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH));
+        assert_eq!(lines.concat().matches("word").count(), 40);
+        assert_eq!(wrap("", "a", "b"), ["a"]);
+    }
+}

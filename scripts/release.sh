@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# usage: scripts/release.sh [TARGET]
+# Builds stripped binaries, completions and man pages into target/dist/warpwright-VERSION-TARGET.tar.gz, with a SHA-256
+# beside it. TARGET is a Rust target (default: this machine's); for another one its linker has to be installed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+host=$(rustc -vV | sed -n 's/^host: //p')
+target=${1:-$host}
+version=$(cargo metadata --format-version 1 --no-deps --offline |
+    python3 -c 'import json,sys; print(next(p["version"] for p in json.load(sys.stdin)["packages"] if p["name"] == "warpwright-cli"))')
+export CARGO_PROFILE_RELEASE_STRIP=symbols
+# The same bytes wherever it is built: no path of this machine in panics and debug strings.
+export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=warpwright --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
+cargo build --release --locked --target "$target" -p warpwright-cli -p warpwright-inject
+name="warpwright-$version-$target"
+dist=target/dist
+rm -rf "${dist:?}/$name"
+mkdir -p "$dist/$name/bin" "$dist/$name/lib" "$dist/$name/share/completions"
+out="target/$target/release"
+cp "$out/warpwright" "$out/warpwright-ptxas" "$dist/$name/bin/"
+cp "$out/libwarpwright_inject.so" "$dist/$name/lib/"
+cp README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$dist/$name/"
+if [ "$target" = "$host" ]; then
+    "$out/warpwright" man "$dist/$name/share/man/man1"
+    for shell in bash zsh fish; do
+        "$out/warpwright" completions "$shell" > "$dist/$name/share/completions/warpwright.$shell"
+    done
+fi
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" \
+    -C "$dist" -czf "$dist/$name.tar.gz" "$name"
+(cd "$dist" && sha256sum "$name.tar.gz" > "$name.tar.gz.sha256")
+echo "$dist/$name.tar.gz"
