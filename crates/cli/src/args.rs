@@ -900,8 +900,8 @@ mod tests {
         let lines = blocks.flat_map(str::lines).filter_map(|line| {
             let cargo = line.strip_prefix("cargo run --release -p warpwright-cli -- ");
             let own = line.strip_prefix("warpwright ").or(cargo)?;
-            let own = own.split("  ").next()?.split(" #").next()?;
             let is_form = own.contains(['[', '…', '|', '"']);
+            let own = own.split("    ").next()?.split(" #").next()?;
             (!is_form).then(|| own.trim().to_owned())
         });
         lines.collect()

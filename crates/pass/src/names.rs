@@ -2,39 +2,62 @@
 
 /// A mangled C++ symbol as its source writes it, any other name as it is.
 pub fn source_name(symbol: &str) -> String {
-    let parsed = cpp_demangle::Symbol::new(symbol);
-    let text = parsed.ok().and_then(|symbol| symbol.demangle().ok());
+    // Without the prefix, a name such as `a` would be read as the code of a type.
+    let is_mangled = symbol.starts_with("_Z");
+    let parsed = is_mangled.then(|| cpp_demangle::Symbol::new(symbol).ok());
+    let text = parsed.flatten().and_then(|symbol| symbol.demangle().ok());
     text.unwrap_or_else(|| symbol.to_owned())
 }
 
-/// The name alone of what [`source_name`] gives: no result, parameters or template arguments (`ns::k`).
-pub fn plain_name(symbol: &str) -> String {
+/// What [`source_name`] gives without the result and the parameters (`ns::k<int, 4>`), and without the arguments of
+/// templates as well (`ns::k`).
+fn short_names(symbol: &str) -> (String, String) {
     let text = source_name(symbol);
     let mut depth = 0_u32;
-    let mut plain = String::new();
+    let (mut full, mut plain) = (String::new(), String::new());
     for c in text.chars() {
         match c {
-            '(' if depth == 0 && !plain.ends_with(' ') && !plain.is_empty() => break,
-            '<' | '(' | '{' => depth += 1,
-            '>' | ')' | '}' => depth = depth.saturating_sub(1),
+            // The parameters; `(anonymous namespace)` stands where a name begins.
+            '(' if depth == 0 && !plain.is_empty() && !plain.ends_with(':') => break,
             // What stands before a blank is the result of a template.
-            ' ' if depth == 0 => plain.clear(),
+            ' ' if depth == 0 => {
+                plain.clear();
+                full.clear();
+                continue;
+            }
+            '<' | '(' => depth += 1,
+            '>' | ')' => depth = depth.saturating_sub(1),
             c if depth == 0 => plain.push(c),
             _ => {}
         }
+        full.push(c);
     }
     match plain.is_empty() {
-        true => text,
-        false => plain,
+        true => (text.clone(), text),
+        false => (full, plain),
     }
 }
 
-/// Does a pattern name a kernel: its symbol, its name in the source with or without parameters, or a glob (`*` and
-/// `?`) over one of these?
+/// Does a pattern name a kernel: its symbol, its name in the source (with or without parameters, template arguments
+/// and namespaces), or a glob (`*` and `?`) over one of these?
 pub fn is_named(pattern: &str, symbol: &str) -> bool {
-    let spellings = [symbol.to_owned(), source_name(symbol), plain_name(symbol)];
-    let last = spellings[2].rsplit("::").next().map(str::to_owned);
-    let mut all = spellings.iter().chain(&last);
+    let (full, plain) = short_names(symbol);
+    let last = plain.rsplit("::").next().map(str::to_owned);
+    let last_full = full.strip_prefix(
+        plain
+            .strip_suffix(last.as_deref().unwrap_or_default())
+            .unwrap_or_default(),
+    );
+    let whole = source_name(symbol);
+    let all = [
+        Some(symbol),
+        Some(&*whole),
+        Some(&*full),
+        Some(&*plain),
+        last.as_deref(),
+        last_full,
+    ];
+    let mut all = all.into_iter().flatten();
     all.any(|name| name == pattern || glob(pattern, name))
 }
 
@@ -83,11 +106,27 @@ mod tests {
 
     #[test]
     fn kernels_are_called_as_in_their_source() {
-        assert_eq!(source_name("saxpy"), "saxpy");
-        assert_eq!(plain_name("saxpy"), "saxpy");
-        assert_eq!(plain_name(TEMPLATE), "ns::k");
-        assert_eq!(plain_name("_Z5saxpyifPf"), "saxpy");
-        for name in [TEMPLATE, "ns::k", "k", "ns::*", "*::?", "*k*"] {
+        // `a` and `i` are codes of types, too.
+        for name in ["saxpy", "a", "i", "_Zzz"] {
+            assert_eq!(source_name(name), name);
+            assert_eq!(short_names(name), (name.to_owned(), name.to_owned()));
+        }
+        assert_eq!(
+            short_names(TEMPLATE),
+            ("ns::k<int, 4>".to_owned(), "ns::k".to_owned())
+        );
+        assert_eq!(short_names("_Z5saxpyifPf").1, "saxpy");
+        assert_eq!(short_names("_ZN12_GLOBAL__N_11kEv").1, "::k");
+        for name in [
+            TEMPLATE,
+            "ns::k",
+            "k",
+            "ns::*",
+            "*::?",
+            "*k*",
+            "ns::k<int, 4>",
+            "k<int, *>",
+        ] {
             assert!(is_named(name, TEMPLATE), "{name}");
         }
         for name in ["n", "ns", "k?", "", "K"] {

@@ -107,7 +107,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "occupancy",
-        &["occ", "occ."],
+        &["occ"],
         "Resident warps over the most that an SM can hold. More warps hide latency; what they cost is registers and \
          cache.",
     ),
