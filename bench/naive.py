@@ -4,12 +4,12 @@
     bench/naive.py --out RESULT.json [--candidates DIR] [--kernels mm,tp] [--seconds 0.4] [--jobs 12]
 
 DIR/NAME/*.cu are candidates for examples/naive/NAME.cu: whole files, with the host function run_NAME. Every file is
-compiled into a library of its own and called through run_NAME, so what is timed is what a program would call. One
-process per kernel; all of its versions and the library's take turns in it, each as a captured graph. Outputs are
+compiled into a library of its own and called through run_NAME, so what is timed is what a program would call. All
+versions of a kernel and the library's take turns in one process, each as a captured graph. Outputs are
 compared with those of the naive kernel before: `equal` to the bit, else the largest |difference| over
 abs + rel * |expected| with the tolerance of examples/naive/NAME.toml (at most 1 is right).
 """
-import argparse, ctypes, glob, json, os, re, shutil, statistics, subprocess, sys, tempfile, time, tomllib
+import argparse, ctypes, glob, json, os, re, shutil, statistics, subprocess, sys, tempfile, threading, time, tomllib
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -79,6 +79,14 @@ class Machine:
             self.cublas = ctypes.CDLL(paths[0])
             self.handle = ctypes.c_void_p()
             self.cublas.cublasCreate_v2(ctypes.byref(self.handle))
+
+    @classmethod
+    def only(cls, work):
+        """The one of this process."""
+        if not hasattr(cls, "machine"):
+            cls.machine = cls(work)
+        cls.machine.torch.cuda.empty_cache()
+        return cls.machine
 
     def stream(self):
         return ctypes.c_void_p(self.torch.cuda.current_stream().cuda_stream)
@@ -300,7 +308,7 @@ def one(name, work, candidates, seconds):
     with open(os.path.join(EXAMPLES, name + ".toml"), "rb") as f:
         file = tomllib.load(f)
     sizes = file["sizes"]["full"]
-    m = Machine(work)
+    m = Machine.only(work)
     tensors, arguments, outputs = prepare(m, name, file, sizes)
     versions, failed = [], []
 
@@ -342,8 +350,15 @@ def main():
     parser.add_argument("--work", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
-        titles = json.loads(os.environ["CANDIDATES"])
-        print("RESULT " + json.dumps(one(args.one, args.work, titles, args.seconds)))
+        found = json.loads(os.environ["CANDIDATES"])
+        for name in args.one.split(","):
+            try:
+                result = one(name, args.work, found[name], args.seconds)
+            except Exception as error:
+                result = {"kernel": name, "error": str(error)[-600:]}
+            print("RESULT " + json.dumps(result), flush=True)
+            if "CUDA error" in json.dumps(result):
+                sys.exit(1)  # the next one gets a new process
         return
     begin = time.time()
     names = args.kernels.split(",") if args.kernels else sorted(
@@ -375,30 +390,45 @@ def main():
             return str(error)
     result = {"schema": "warpwright.naive/1", "gpu": ask("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"),
               "nvcc": ask("nvcc", "--version"), "date": time.strftime("%Y-%m-%d", time.gmtime()), "build_s": round(built), "kernels": []}
-    for name in names:
-        if time.time() - begin > args.limit:
-            result["kernels"].append({"kernel": name, "error": "no time left"})
-            continue
-        command = [sys.executable, os.path.abspath(__file__), "--one", name, "--work", work, "--out", "-", "--seconds", str(args.seconds)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=90, env={**os.environ, "CANDIDATES": json.dumps(found[name])})
-            line = [l for l in done.stdout.splitlines() if l.startswith("RESULT ")]
-            entry = json.loads(line[0][7:]) if line else {"kernel": name, "error": (done.stdout + done.stderr)[-600:]}
-        except subprocess.TimeoutExpired:
-            entry = {"kernel": name, "error": "timeout"}
+    def show(v):
+        if "ms" not in v:
+            return f"{v['version']} FAILED {v.get('error', '')[:80]!r}"
+        c = v.get("check")
+        return f"{v['version']} {v['ms']:.4g}" + ("" if c is None else "=" if c["equal"] else f"~{c['of_tolerance']:.2g}")
+
+    def keep(entry):
         result["kernels"].append(entry)
         with open(args.out, "w") as f:
             json.dump(result, f, indent=1)
         if "error" in entry:
-            print(f"{name}: {entry['error'][-200:]}")
-            continue
+            print(f"{entry['kernel']}: {entry['error'][-200:]}", flush=True)
+            return
+        versions = entry["versions"]
+        titles = set(found[entry["kernel"]])
+        best = sorted((v for v in versions if v["version"] in titles and "ms" in v), key=lambda v: v["ms"])[:2]
+        bad = [v for v in versions if v["version"] in titles and ("ms" not in v or v.get("check", {}).get("of_tolerance", 0) > 1)]
+        rest = [v for v in versions if v["version"] not in titles]
+        print(f"{entry['kernel']}: " + ", ".join(map(show, rest + best)) + (f"; {len(bad)} wrong" if bad else ""), flush=True)
 
-        def show(v):
-            if "ms" not in v:
-                return f"{v['version']} FAILED {v.get('error', '')[:80]!r}"
-            c = v.get("check")
-            return f"{v['version']} {v['ms']:.4g}" + ("" if c is None else "=" if c["equal"] else f"~{c['of_tolerance']:.2g}")
-        print(f"{name}: " + ", ".join(show(v) for v in entry["versions"])[:330])
+    # One process for all kernels; where it dies, another one for the rest.
+    left = list(names)
+    while left and time.time() - begin < args.limit:
+        command = [sys.executable, os.path.abspath(__file__), "--one", ",".join(left), "--work", work, "--out", "-", "--seconds", str(args.seconds)]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "CANDIDATES": json.dumps(found)})
+        watch = threading.Timer(max(1, args.limit - (time.time() - begin)), child.kill)
+        watch.start()
+        for line in child.stdout:
+            if line.startswith("RESULT "):
+                keep(json.loads(line[7:]))
+                left.pop(0)
+        child.wait()
+        watch.cancel()
+        if left and child.returncode and time.time() - begin < args.limit:
+            if len(result["kernels"]) and result["kernels"][-1]["kernel"] not in left and child.returncode == 1:
+                continue
+            keep({"kernel": left.pop(0), "error": f"the process ended with {child.returncode}"})
+    for name in left:
+        keep({"kernel": name, "error": "no time left"})
     result["seconds"] = round(time.time() - begin)
     with open(args.out, "w") as f:
         json.dump(result, f, indent=1)

@@ -19,6 +19,7 @@ pub(crate) struct Launched<'a> {
 }
 
 /// What a kernel is passed.
+#[derive(Clone)]
 pub(crate) enum Argument {
     /// The type of its elements, in the words of launch descriptions, and its bytes.
     Array(&'static str, Vec<u8>),

@@ -6,10 +6,16 @@
 //! * `schedule`: the choices; `emit`: a kernel and its choices to CUDA C.
 //! * `replace`: the file in which the result takes the place of the input.
 
+pub mod across;
 pub mod bounds;
 pub mod emit;
 pub mod forms;
+pub mod fours;
 pub mod ir;
+pub mod prefix;
 pub mod recognise;
 pub mod replace;
 pub mod schedule;
+pub mod team;
+mod text;
+mod wide;

@@ -56,6 +56,7 @@ pub(super) fn entry(
         resident: schedule.resident,
         shared_bytes: emitter.shared_bytes,
         conditions: unique,
+        parts: None,
     })
 }
 
@@ -777,7 +778,7 @@ impl Leaves for Emitter<'_> {
 }
 
 /// The names of the parameters that say where the dimensions end.
-pub(super) fn end_names(kernel: &Kernel) -> [String; 3] {
+pub(crate) fn end_names(kernel: &Kernel) -> [String; 3] {
     let taken = names_of(kernel);
     [0, 1, 2].map(|number| {
         let own = kernel.dims.get(number).map_or("none", |d| &d.name);

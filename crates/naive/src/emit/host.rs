@@ -12,7 +12,7 @@ use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Symbol};
 
 use super::body::end_names;
-use super::{Condition, Entry, Generated, extents};
+use super::{Condition, Entry, Generated, Parts, extents};
 use crate::bounds;
 use crate::ir::{Kernel, ParameterKind};
 
@@ -80,6 +80,11 @@ impl Names {
         format!("{}{}", self.stem, entry.suffix)
     }
 
+    /// The kernel that runs before one.
+    pub fn first(&self, entry: &Entry) -> String {
+        format!("{}{}_first", self.stem, entry.suffix)
+    }
+
     fn attempt(&self) -> String {
         format!("{}_try", self.stem)
     }
@@ -110,6 +115,23 @@ pub fn launcher(
                 .take(kernel.dims.len())
                 .map(|end| format!("int {end}")),
         );
+        if let Some(parts) = &entry.parts {
+            declared.extend(
+                parts
+                    .values
+                    .iter()
+                    .map(|(ty, name)| format!("{ty} *{name}")),
+            );
+            declared.push(format!("int {}", parts.count));
+            let _ = writeln!(
+                text,
+                "__global__ void __launch_bounds__({})\n{}({})\n{{\n{}}}\n",
+                parts.threads,
+                names.first(entry),
+                declared.join(", "),
+                parts.body
+            );
+        }
         let _ = writeln!(
             text,
             "__global__ void __launch_bounds__({bounds})\n{}({})\n{{\n{}}}\n",
@@ -205,6 +227,8 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
             line(&mut text, &format!("if ({end} > {high}) {end} = {high};"));
         }
         empty.push(format!("{end} <= 0"));
+        // Blocks count their points beyond the end as well.
+        empty.push(format!("{end} > 2147352576"));
         for low in &dim.low {
             empty.push(format!(
                 "{end} <= {}",
@@ -281,6 +305,10 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
                 entry.shared_bytes
             );
         }
+        if let Some(parts) = &entry.parts {
+            text += &in_parts(kernel, &ends, entry, parts, names, &x, &passed.join(", "));
+            continue;
+        }
         let _ = writeln!(
             text,
             "        {name}<<<dim3((unsigned)({x}), (unsigned)({y}), (unsigned)({z})), {}, {}, {stream}>>>(\n            \
@@ -298,6 +326,54 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
         line(&mut text, "return cudaErrorNotSupported;");
     }
     Ok(text + "}\n\n")
+}
+
+/// The launch of two kernels, inside the conditions of the second; what follows is for few turns or no memory.
+fn in_parts(
+    kernel: &Kernel,
+    ends: &[String; 3],
+    entry: &Entry,
+    parts: &Parts,
+    names: &Names,
+    blocks: &str,
+    passed: &str,
+) -> String {
+    let stream = &names.free[3];
+    let mut values = "values".to_owned();
+    while kernel.parameters.iter().any(|p| p.name == values) {
+        values.push('_');
+    }
+    let (end, count) = (&ends[0], &parts.count);
+    let turns = host(kernel, ends, &parts.turns, "long long");
+    let (first, second) = (names.first(entry), names.entry(entry));
+    let pointer = |(at, (ty, _)): (usize, &(String, String))| match at {
+        0 => format!("({ty} *){values}"),
+        at => format!("({ty} *)((char *){values} + {count} * {end} * {})", 8 * at),
+    };
+    let pointers: Vec<String> = parts.values.iter().enumerate().map(pointer).collect();
+    let rest = format!("{passed}, {}, (int){count}", pointers.join(", "));
+    let tile = i64::from(parts.tile);
+    let across = if tile == 1 {
+        end.clone()
+    } else {
+        format!("({end} + {}) / {tile}", tile - 1)
+    };
+    format!(
+        "        // Parts of the turns, so that there are {wanted} blocks.\n        long long {count} = {wanted} / \
+         ({across});\n        if ({count} > ({turns}) / {least}) {count} = ({turns}) / {least};\n        if ({count} > \
+         65535) {count} = 65535;\n        void *{values} = 0;\n        if ({count} > 1) {{\n            if \
+         (cudaMallocAsync(&{values}, {count} * {end} * {bytes}, {stream}) == cudaSuccess) {{\n                \
+         {first}<<<dim3((unsigned)({across}), (unsigned){count}), {threads}, 0, {stream}>>>(\n                    \
+         {rest});\n                {second}<<<(unsigned)({blocks}), {own}, 0, {stream}>>>(\n                    \
+         {rest});\n                const cudaError_t status = cudaPeekAtLastError();\n                \
+         cudaFreeAsync({values}, {stream});\n                return status;\n            }}\n            \
+         cudaGetLastError();\n        }}\n    }}\n",
+        wanted = parts.blocks,
+        least = parts.least,
+        bytes = 8 * parts.values.len(),
+        threads = parts.threads,
+        own = entry.threads,
+    )
 }
 
 fn condition(kernel: &Kernel, ends: &[String; 3], condition: &Condition) -> String {

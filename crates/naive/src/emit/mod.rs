@@ -10,7 +10,7 @@
 
 mod body;
 mod host;
-mod print;
+pub(crate) mod print;
 mod staged;
 mod tiles;
 
@@ -21,6 +21,7 @@ use warpwright_cudac::affine::{Poly, Symbol};
 use crate::bounds;
 use crate::ir::{Index, Kernel, Statement, Value};
 use crate::schedule::Schedule;
+pub(crate) use body::end_names;
 pub use host::{Names, NoLauncher, launcher};
 
 /// Kernels that take the place of a naive one.
@@ -30,6 +31,8 @@ pub struct Generated {
     pub entries: Vec<Entry>,
     /// What was done, a sentence each.
     pub notes: Vec<String>,
+    /// Sums of floating-point numbers are added in another order.
+    pub reordered: bool,
 }
 
 /// A kernel. Its parameters are those of the naive one, and the ends of the dimensions (`int`).
@@ -49,6 +52,30 @@ pub struct Entry {
     pub shared_bytes: u32,
     /// When it may be launched.
     pub conditions: Vec<Condition>,
+    /// What is launched before it, and leaves it values in memory.
+    pub parts: Option<Parts>,
+}
+
+/// A kernel that divides the turns of each point among blocks. It and its entry have as further parameters pointers to
+/// the values, a row of points for each part, and the number of parts (`int`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parts {
+    /// Its statements.
+    pub body: String,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Points of a block along x; there is no other dimension. Blocks along y are parts.
+    pub tile: u32,
+    /// How many turns there are, a polynomial of [`bounds`].
+    pub turns: Poly,
+    /// A part has at least so many turns.
+    pub least: i64,
+    /// How many blocks the GPU wants.
+    pub blocks: i64,
+    /// What the number of parts is called.
+    pub count: String,
+    /// Types, of 8 bytes at most, and names of the values.
+    pub values: Vec<(String, String)>,
 }
 
 /// What an entry asks of a launch. Polynomials are those of [`bounds`]: sizes, and ends of dimensions.
@@ -104,6 +131,7 @@ pub fn generate(kernel: &Kernel, schedule: &Schedule, shared: u32) -> Result<Gen
     let mut generated = Generated {
         entries: Vec::new(),
         notes: Vec::new(),
+        reordered: false,
     };
     let mut passes = vec![fixed.clone()];
     if !fixed.is_empty() {
@@ -330,7 +358,7 @@ pub fn extents(kernel: &Kernel) -> Vec<Option<(Vec<Poly>, Vec<Poly>)>> {
 }
 
 /// All names in a kernel.
-fn names_of(kernel: &Kernel) -> BTreeSet<String> {
+pub(crate) fn names_of(kernel: &Kernel) -> BTreeSet<String> {
     let mut all: BTreeSet<String> = kernel.parameters.iter().map(|p| p.name.clone()).collect();
     all.extend(kernel.arrays.iter().map(|a| a.name.clone()));
     all.extend(kernel.variables.iter().map(|v| v.name.clone()));

@@ -7,7 +7,7 @@ use warpwright_cudac::print;
 use crate::ir::Value;
 
 /// What the leaves of a value are called.
-pub(super) trait Leaves {
+pub(crate) trait Leaves {
     fn parameter(&self, number: usize) -> String;
     fn variable(&self, number: usize) -> String;
     fn load(&self, access: usize) -> String;
@@ -16,7 +16,7 @@ pub(super) trait Leaves {
 }
 
 /// A value as C.
-pub(super) fn text(value: &Value, leaves: &impl Leaves) -> String {
+pub(crate) fn text(value: &Value, leaves: &impl Leaves) -> String {
     print::expr(&expr(value, leaves))
 }
 

@@ -1,0 +1,665 @@
+//! Goal: the turns of a loop over a team of threads, where a naive kernel gives all of them to one thread.
+//!
+//! A sum over a row (`mv`, a softmax, a layer norm) leaves most of the GPU idle when a thread takes a row, and its
+//! loads are not coalesced: neighbouring threads are a row apart. Here a warp or a block takes a row, its threads take
+//! neighbouring turns, and what they found is combined by shuffles and in shared memory. A sum over a column (`tmv`) is
+//! coalesced as it is; there the warps of a block take turns, and its lanes stay columns.
+//!
+//! Paper: Yang et al., PLDI 2010, sections 3.3 and 3.4 (coalescing through shared memory, data sharing) and the
+//! reduction of section 6.2. Departures: the paper stages tiles of the matrix in shared memory so that half-warps load
+//! 64 bytes at once, and keeps one thread for a row. A warp of today combines its lanes' values without shared memory,
+//! so nothing has to be staged, and a row is loaded in the order of memory by the threads that use it.
+//!
+//! Requires: loops at the top of the kernel whose turns are independent but for sums, maxima and minima
+//! ([`turns`]); `reassociate` where a sum of floating-point numbers would change its order.
+//! Preserves: everything else to the bit. The order of a sum depends on the numbers of turns and threads alone.
+
+mod turns;
+
+use std::fmt::Write as _;
+
+use warpwright_cudac::affine::Symbol;
+
+use crate::bounds::largest;
+use crate::emit::{Condition, Entry, Generated, Parts};
+use crate::ir::{Kernel, Statement};
+use crate::text::Text;
+use crate::wide;
+pub use turns::Apart;
+pub(crate) use turns::{Combine, Sum, analyse};
+
+/// How turns are divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Team {
+    /// Threads of a block.
+    pub threads: u32,
+    /// What the lanes of a warp are.
+    pub lanes: Lanes,
+    /// Turns that are written out one after the other.
+    pub unroll: u32,
+    /// Blocks that the GPU wants: where points give fewer, each point's turns are divided among several blocks, and a
+    /// second kernel brings their results together. 0: they are not divided.
+    pub blocks: u32,
+}
+
+/// What the lanes of a warp are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lanes {
+    /// Turns of one point: a block takes so many points.
+    Turns {
+        /// Points of a block: each has whole warps.
+        points: u32,
+    },
+    /// Points: the warps of a block take turns.
+    Points,
+}
+
+impl std::fmt::Display for Team {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.lanes {
+            Lanes::Turns { points } => {
+                write!(
+                    f,
+                    "team {} threads a point, {points} points a block",
+                    self.size()
+                )?;
+            }
+            Lanes::Points => write!(f, "team {} warps, lanes are points", self.size())?,
+        }
+        if self.unroll > 1 {
+            write!(f, ", unroll {}", self.unroll)?;
+        }
+        if self.blocks > 0 {
+            write!(f, ", in parts for {} blocks", self.blocks)?;
+        }
+        Ok(())
+    }
+}
+
+impl Team {
+    /// Threads that share the turns of a point.
+    pub fn size(&self) -> u32 {
+        match self.lanes {
+            Lanes::Turns { points } => self.threads / points.max(1),
+            Lanes::Points => self.threads / 32,
+        }
+    }
+
+    /// Points of a block.
+    pub fn points(&self) -> u32 {
+        match self.lanes {
+            Lanes::Turns { points } => points,
+            Lanes::Points => 32,
+        }
+    }
+
+    fn fits(&self) -> bool {
+        let size = self.size();
+        let whole = self.threads.is_multiple_of(32) && (32..=1024).contains(&self.threads);
+        let shape = match self.lanes {
+            Lanes::Turns { points } => {
+                points > 0
+                    && self.threads == size * points
+                    && size.is_multiple_of(32)
+                    && (points == 1 || size == 32)
+            }
+            Lanes::Points => size > 1,
+        };
+        whole && shape && self.unroll > 0
+    }
+}
+
+/// Why there is no such kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// The loops do not allow it.
+    #[error(transparent)]
+    Apart(#[from] Apart),
+    /// The numbers contradict each other.
+    #[error("{0} is no team")]
+    Shape(Team),
+}
+
+/// The kernels in which a team of threads takes a point: with accesses of 16 bytes where rows allow it, and without.
+///
+/// # Errors
+/// See [`Unfit`].
+pub fn generate(kernel: &Kernel, team: &Team) -> Result<Generated, Unfit> {
+    let sums = analyse(kernel)?;
+    if !team.fits() {
+        return Err(Unfit::Shape(*team));
+    }
+    let mut entries = Vec::new();
+    for is_wide in [true, false] {
+        entries.extend(divided(kernel, team, &sums, is_wide)?);
+    }
+    for is_wide in [true, false] {
+        let mut writer = Writer::new(kernel, team, is_wide);
+        writer.places();
+        for (statement, sums) in kernel.body.iter().zip(&sums) {
+            match (statement, sums) {
+                (Statement::Loop(number, body), Some(sums)) => writer.turns(*number, body, sums),
+                _ => writer.alone(statement)?,
+            }
+        }
+        if is_wide && !writer.is_widened {
+            continue;
+        }
+        let suffix = if is_wide { "_team_wide" } else { "_team" };
+        entries.push(writer.entry(suffix));
+    }
+    let reordered = sums.iter().flatten().flatten().any(Sum::is_reordered);
+    let names: Vec<&str> = sums
+        .iter()
+        .flatten()
+        .flatten()
+        .map(|s| kernel.variables[s.variable].name.as_str())
+        .collect();
+    let mut note = match team.lanes {
+        Lanes::Turns { .. } => format!(
+            "{} threads share the turns of a point, so that neighbours load neighbouring elements",
+            team.size()
+        ),
+        Lanes::Points => format!(
+            "{} warps of a block share the turns; their lanes are neighbouring points",
+            team.size()
+        ),
+    };
+    if !names.is_empty() {
+        let _ = write!(note, "; `{}` is combined at the end", names.join("`, `"));
+    }
+    if entries.iter().any(|e| e.parts.is_some()) {
+        let _ = write!(
+            note,
+            "; few points: their turns are divided among blocks, whose results a second kernel brings together"
+        );
+    }
+    Ok(Generated {
+        entries,
+        notes: vec![note],
+        reordered,
+    })
+}
+
+/// The two kernels that divide each point's turns among blocks; none where the kernel does not allow it: it has another
+/// dimension, a second loop, or stores in front of the end.
+fn divided(
+    kernel: &Kernel,
+    team: &Team,
+    sums: &[Option<Vec<Sum>>],
+    is_wide: bool,
+) -> Result<Option<Entry>, Apart> {
+    let mut loops =
+        kernel
+            .body
+            .iter()
+            .zip(sums)
+            .enumerate()
+            .filter_map(|(at, (statement, sums))| match (statement, sums) {
+                (Statement::Loop(number, body), Some(sums)) => Some((at, *number, body, sums)),
+                _ => None,
+            });
+    let (Some((at, number, body, sums)), None, 1) = (loops.next(), loops.next(), kernel.dims.len())
+    else {
+        return Ok(None);
+    };
+    let mut stores = false;
+    kernel.body[..=at]
+        .iter()
+        .for_each(|s| s.walk(&mut |s| stores |= matches!(s, Statement::Store { .. })));
+    let counter = &kernel.loops[number];
+    let turns = counter
+        .high
+        .plus(&counter.low, -1)
+        .and_then(|span| largest(kernel, &span));
+    let by_point = matches!(team.lanes, Lanes::Turns { points: 1 } | Lanes::Points);
+    let (Some(turns), 1, false, true, true) =
+        (turns, counter.step, stores, by_point, team.blocks > 0)
+    else {
+        return Ok(None);
+    };
+    // The first kernel: a part of the turns, and its result to memory.
+    let mut first = Writer::new(kernel, team, is_wide);
+    let [part, parts, from, to, each] =
+        ["part", "parts", "from", "to", "each"].map(|w| first.text.fresh(w));
+    let memory: Vec<String> = sums
+        .iter()
+        .map(|s| {
+            first
+                .text
+                .fresh(&format!("{}_memory", kernel.variables[s.variable].name))
+        })
+        .collect();
+    first.places();
+    for statement in &kernel.body[..at] {
+        first.alone(statement)?;
+    }
+    let (low, high) = (
+        first.text.poly(&counter.low),
+        first.text.poly(&counter.high),
+    );
+    first.text.line(&format!("const int {part} = blockIdx.y;"));
+    // Whole fours, for accesses of 16 bytes.
+    first.text.line(&format!(
+        "const int {each} = (({high} - ({low}) + {parts} - 1) / {parts} + 3) / 4 * 4;"
+    ));
+    first
+        .text
+        .line(&format!("const int {from} = {low} + {part} * {each};"));
+    first
+        .text
+        .line(&format!("const int {to} = min({high}, {from} + {each});"));
+    first.range = Some((from, to));
+    let own = first.own_turns(number, body, sums);
+    let place = format!("[{part} * {} + {}]", first.text.end(0), kernel.dims[0].name);
+    for ((own, sum), memory) in own.iter().zip(sums).zip(&memory) {
+        first.combine(sum, own);
+        let inside = first.first_inside();
+        first
+            .text
+            .line(&format!("if ({inside}) {memory}{place} = {own};"));
+    }
+    if is_wide && !first.is_widened {
+        return Ok(None);
+    }
+    // The second: all parts, and what follows.
+    let second_team = Team {
+        threads: 256,
+        unroll: 1,
+        ..*team
+    };
+    let mut second = Writer::new(kernel, &second_team, false);
+    for name in [&part, &parts].into_iter().chain(&memory) {
+        second.text.fresh(name);
+    }
+    second.places();
+    for statement in &kernel.body[..at] {
+        second.alone(statement)?;
+    }
+    for (sum, memory) in sums.iter().zip(&memory) {
+        let own = second.declare_own(sum);
+        let both = sum
+            .combine
+            .text(sum.scalar, &own, &format!("{memory}{place}"));
+        let (rank, size) = (second.rank.clone(), second_team.size());
+        second.text.line(&format!(
+            "for (int {part} = {rank}; {part} < {parts}; {part} += {size}) {own} = {both};"
+        ));
+        second.combine(sum, &own);
+        let whole = second.text.variable(sum.variable).to_owned();
+        let both = sum.combine.text(sum.scalar, &whole, &own);
+        second.text.line(&format!("{whole} = {both};"));
+    }
+    for statement in &kernel.body[at + 1..] {
+        second.alone(statement)?;
+    }
+    let values = sums
+        .iter()
+        .zip(memory)
+        .map(|(sum, name)| (kernel.variables[sum.variable].ty.clone(), name))
+        .collect();
+    let mut entry = second.entry(if is_wide {
+        "_team_parts_wide"
+    } else {
+        "_team_parts"
+    });
+    entry.conditions = first.conditions;
+    entry.parts = Some(Parts {
+        body: first.text.out,
+        threads: team.threads,
+        tile: team.points(),
+        turns,
+        least: 4 * i64::from(team.size()),
+        blocks: i64::from(team.blocks),
+        count: parts,
+        values,
+    });
+    Ok(Some(entry))
+}
+
+struct Writer<'k> {
+    kernel: &'k Kernel,
+    team: &'k Team,
+    text: Text<'k>,
+    /// Accesses of 16 bytes where they can be.
+    is_wide: bool,
+    /// There is one.
+    is_widened: bool,
+    conditions: Vec<Condition>,
+    rank: String,
+    column: String,
+    inside: String,
+    /// Where the turns of the block begin and end, if it does not do all of them.
+    range: Option<(String, String)>,
+}
+
+impl<'k> Writer<'k> {
+    fn new(kernel: &'k Kernel, team: &'k Team, is_wide: bool) -> Self {
+        let mut text = Text::new(kernel);
+        let [rank, column, inside] = ["rank", "column", "inside"].map(|w| text.fresh(w));
+        Writer {
+            kernel,
+            team,
+            text,
+            is_wide,
+            is_widened: false,
+            conditions: Vec::new(),
+            rank,
+            column,
+            inside,
+            range: None,
+        }
+    }
+
+    /// The kernel as it was written so far.
+    fn entry(self, suffix: &str) -> Entry {
+        Entry {
+            suffix: suffix.to_owned(),
+            body: self.text.out,
+            threads: self.team.threads,
+            tile: [self.team.points(), 1, 1],
+            resident: 0,
+            shared_bytes: 0,
+            conditions: self.conditions,
+            parts: None,
+        }
+    }
+
+    /// Is it the first thread of a team with a point?
+    fn first_inside(&self) -> String {
+        match self.team.lanes {
+            Lanes::Points => format!("{} == 0 && {}", self.rank, self.inside),
+            Lanes::Turns { .. } => format!("{} == 0", self.rank),
+        }
+    }
+
+    /// The thread's points and its place in the team.
+    fn places(&mut self) {
+        let (rank, size, points) = (self.rank.clone(), self.team.size(), self.team.points());
+        let x = self.kernel.dims[0].clone();
+        let x_end = self.text.end(0).to_owned();
+        match self.team.lanes {
+            Lanes::Turns { points: 1 } => {
+                self.text.line(&format!("const int {rank} = threadIdx.x;"));
+                self.text
+                    .line(&format!("const int {} = blockIdx.x;", x.name));
+            }
+            Lanes::Turns { .. } => {
+                self.text
+                    .line(&format!("const int {rank} = threadIdx.x % {size};"));
+                self.text.line(&format!(
+                    "const int {} = blockIdx.x * {points} + threadIdx.x / {size};",
+                    x.name
+                ));
+            }
+            Lanes::Points => {
+                let (column, inside) = (self.column.clone(), self.inside.clone());
+                let place = self.text.fresh("place");
+                self.text
+                    .line(&format!("const int {column} = threadIdx.x % 32;"));
+                self.text
+                    .line(&format!("const int {rank} = threadIdx.x / 32;"));
+                self.text
+                    .line(&format!("const int {place} = blockIdx.x * 32 + {column};"));
+                let mut test = format!("{place} < {x_end}");
+                let mut clamped = format!("min({place}, {x_end} - 1)");
+                for low in &x.low {
+                    let low = self.text.poly(low);
+                    let _ = write!(test, " && {place} >= {low}");
+                    clamped = format!("max({clamped}, {low})");
+                }
+                self.text.line(&format!("const bool {inside} = {test};"));
+                self.text.line(
+                    "// Threads outside compute what the last one computes, and store nothing.",
+                );
+                self.text
+                    .line(&format!("const int {} = {clamped};", x.name));
+            }
+        }
+        for (number, dim) in self.kernel.dims.iter().enumerate().skip(1) {
+            let axis = ["x", "y", "z"][number.min(2)];
+            self.text
+                .line(&format!("const int {} = blockIdx.{axis};", dim.name));
+        }
+        // Blocks and warps leave as a whole.
+        for (number, dim) in self.kernel.dims.iter().enumerate() {
+            if number == 0 && self.team.lanes == Lanes::Points {
+                continue;
+            }
+            let mut tests: Vec<String> = dim
+                .low
+                .iter()
+                .map(|low| format!("{} < {}", dim.name, self.text.poly(low)))
+                .collect();
+            if number == 0 && points > 1 {
+                tests.push(format!("{} >= {x_end}", dim.name));
+            }
+            if !tests.is_empty() {
+                self.text
+                    .line(&format!("if ({}) return;", tests.join(" || ")));
+            }
+        }
+    }
+
+    /// A statement that every thread of the team does, but for its stores.
+    fn alone(&mut self, statement: &Statement) -> Result<(), Apart> {
+        let (mut stores, mut assigns) = (false, false);
+        statement.walk(&mut |s| {
+            stores |= matches!(s, Statement::Store { .. });
+            assigns |= matches!(s, Statement::Assign { .. });
+        });
+        if stores && assigns {
+            return Err(Apart::Condition);
+        }
+        if stores {
+            let inside = self.first_inside();
+            self.text.open(&format!("if ({inside})"));
+        }
+        self.text.statement(statement);
+        if stores {
+            self.text.close();
+        }
+        Ok(())
+    }
+
+    /// A loop whose turns the team divides.
+    fn turns(&mut self, number: usize, body: &[Statement], sums: &[Sum]) {
+        let own = self.own_turns(number, body, sums);
+        for (sum, own) in sums.iter().zip(own) {
+            self.combine(sum, &own);
+            let whole = self.text.variable(sum.variable).to_owned();
+            let both = sum.combine.text(sum.scalar, &whole, &own);
+            self.text.line(&format!("{whole} = {both};"));
+        }
+    }
+
+    /// A thread's part of a sum.
+    fn declare_own(&mut self, sum: &Sum) -> String {
+        let variable = &self.kernel.variables[sum.variable];
+        let name = self.text.fresh(&format!("{}_own", variable.name));
+        let first = match sum.combine {
+            Combine::Add => "0".to_owned(),
+            Combine::Largest | Combine::Least => self.text.variable(sum.variable).to_owned(),
+        };
+        self.text
+            .line(&format!("{} {name} = {first};", variable.ty));
+        name
+    }
+
+    /// The turns of a thread, and the names of what they add up to.
+    fn own_turns(&mut self, number: usize, body: &[Statement], sums: &[Sum]) -> Vec<String> {
+        let mut whole = Vec::new();
+        for sum in sums {
+            let name = self.declare_own(sum);
+            whole.push(self.text.rename(sum.variable, name));
+        }
+        let mut stores = false;
+        body.iter()
+            .for_each(|s| s.walk(&mut |s| stores |= matches!(s, Statement::Store { .. })));
+        let guarded = stores && self.team.lanes == Lanes::Points;
+        if guarded {
+            let inside = self.inside.clone();
+            self.text.open(&format!("if ({inside})"));
+        }
+        let plan = match self.is_wide && matches!(self.team.lanes, Lanes::Turns { .. }) {
+            true => wide_plan(self.kernel, number, body),
+            false => None,
+        };
+        match plan {
+            Some(plan) => self.wide_turns(number, body, plan),
+            None => self.plain_turns(number, body),
+        }
+        if guarded {
+            self.text.close();
+        }
+        sums.iter()
+            .zip(whole)
+            .map(|(sum, whole)| self.text.rename(sum.variable, whole))
+            .collect()
+    }
+
+    fn unroll(&mut self, body: &[Statement]) {
+        let mut inner = false;
+        body.iter()
+            .for_each(|s| s.walk(&mut |s| inner |= matches!(s, Statement::Loop(..))));
+        if !inner && self.team.unroll > 1 {
+            self.text
+                .line(&format!("#pragma unroll {}", self.team.unroll));
+        }
+    }
+
+    fn plain_turns(&mut self, number: usize, body: &[Statement]) {
+        let counter = &self.kernel.loops[number];
+        let (low, high) = match self.range.clone() {
+            Some(range) => range,
+            None => (self.text.poly(&counter.low), self.text.poly(&counter.high)),
+        };
+        let (name, step, size) = (
+            counter.name.clone(),
+            counter.step,
+            i64::from(self.team.size()),
+        );
+        let rank = match step {
+            1 => self.rank.clone(),
+            step => format!("{} * {step}", self.rank),
+        };
+        let first = match low.as_str() {
+            "0" => rank,
+            low => format!("{low} + {rank}"),
+        };
+        self.unroll(body);
+        self.text.open(&format!(
+            "for (int {name} = {first}; {name} < {high}; {name} += {})",
+            step * size
+        ));
+        self.text.statements(body);
+        self.text.close();
+    }
+
+    fn wide_turns(&mut self, number: usize, body: &[Statement], plan: wide::Plan) {
+        self.is_widened = true;
+        for condition in plan.conditions {
+            if !self.conditions.contains(&condition) {
+                self.conditions.push(condition);
+            }
+        }
+        let counter = &self.kernel.loops[number];
+        let (low, high) = match self.range.clone() {
+            Some((low, high)) => (format!("{low} + "), high),
+            None => (String::new(), self.text.poly(&counter.high)),
+        };
+        let first = self.text.fresh(&format!("{}_first", counter.name));
+        let turn = self.text.fresh("turn");
+        let size = 4 * self.team.size();
+        self.unroll(body);
+        let rank = self.rank.clone();
+        self.text.open(&format!(
+            "for (int {first} = {low}{rank} * 4; {first} < {high}; {first} += {size})"
+        ));
+        let mut late = Vec::new();
+        for group in &plan.groups {
+            late.extend(group.write(
+                self.kernel,
+                &mut self.text,
+                Symbol::Loop(number),
+                &first,
+                &turn,
+            ));
+        }
+        self.text.line("#pragma unroll");
+        self.text
+            .open(&format!("for (int {turn} = 0; {turn} < 4; {turn}++)"));
+        if plan.uses_counter {
+            self.text
+                .line(&format!("const int {} = {first} + {turn};", counter.name));
+        }
+        self.text.statements(body);
+        self.text.close();
+        for line in late {
+            self.text.line(&line);
+        }
+        self.text.close();
+        plan.groups.iter().for_each(|g| g.end(&mut self.text));
+    }
+
+    /// Brings together what the threads of a team found; all of them have it then.
+    fn combine(&mut self, sum: &Sum, own: &str) {
+        let size = self.team.size();
+        let ty = self.kernel.variables[sum.variable].ty.clone();
+        let rank = self.rank.clone();
+        if let Lanes::Turns { .. } = self.team.lanes {
+            let far = self.text.fresh("far");
+            let other = format!("__shfl_xor_sync(0xffffffff, {own}, {far})");
+            let both = sum.combine.text(sum.scalar, own, &other);
+            self.text.line(&format!(
+                "for (int {far} = 16; {far} > 0; {far} /= 2) {own} = {both};"
+            ));
+            if size == 32 {
+                return;
+            }
+        }
+        let parts = self.text.fresh(&format!(
+            "{}_parts",
+            self.kernel.variables[sum.variable].name
+        ));
+        let part = self.text.fresh("part");
+        let (count, column) = match self.team.lanes {
+            Lanes::Turns { .. } => {
+                let warps = size / 32;
+                self.text
+                    .line(&format!("__shared__ {ty} {parts}[{warps}];"));
+                self.text.line(&format!(
+                    "if ({rank} % 32 == 0) {parts}[{rank} / 32] = {own};"
+                ));
+                (warps, String::new())
+            }
+            Lanes::Points => {
+                let column = format!("[{}]", self.column);
+                self.text
+                    .line(&format!("__shared__ {ty} {parts}[{size}][32];"));
+                self.text.line(&format!("{parts}[{rank}]{column} = {own};"));
+                (size, column)
+            }
+        };
+        self.text.line("__syncthreads();");
+        self.text.line(&format!("{own} = {parts}[0]{column};"));
+        let both = sum
+            .combine
+            .text(sum.scalar, own, &format!("{parts}[{part}]{column}"));
+        self.text.line("#pragma unroll");
+        self.text.line(&format!(
+            "for (int {part} = 1; {part} < {count}; {part}++) {own} = {both};"
+        ));
+    }
+}
+
+/// Four turns at once, of a loop that begins at 0 in single steps.
+fn wide_plan(kernel: &Kernel, number: usize, body: &[Statement]) -> Option<wide::Plan> {
+    let counter = &kernel.loops[number];
+    if !counter.low.is_zero() || counter.step != 1 {
+        return None;
+    }
+    let mut plan = wide::plan(kernel, Symbol::Loop(number), body)?;
+    plan.push(Condition::Multiple(counter.high.clone(), 4));
+    Some(plan)
+}

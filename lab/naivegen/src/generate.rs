@@ -1,0 +1,581 @@
+//! Random naive kernels: affine accesses in rows, across rows, strided and shifted, several arrays and types, guards in
+//! every form, reductions, loops in loops, conditions on data, unresolved indices, sizes that are odd and tiny.
+//!
+//! Every subscript is built from parts whose ranges are known, so that array lengths follow and no access leaves its
+//! array, at any size.
+
+use std::fmt::Write as _;
+
+use warpwright_fuzzgen::Rng;
+
+/// A kernel with launches.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// The file.
+    pub text: String,
+    /// A launch description, with sizes `s0`, `s1`, …
+    pub launch: String,
+    /// How many sizes it has.
+    pub sizes: usize,
+    /// Sums may be reordered.
+    pub reassociate: bool,
+}
+
+/// A part of a subscript: its text, and its largest value in the words of launch descriptions.
+#[derive(Clone, Debug)]
+struct Part {
+    text: String,
+    most: String,
+}
+
+struct Input {
+    name: String,
+    ty: &'static str,
+    length: Vec<String>,
+}
+
+struct Maker<'r> {
+    rng: &'r mut Rng,
+    /// Dimensions: their names, and the sizes that end them.
+    dims: Vec<(String, &'static str)>,
+    inputs: Vec<Input>,
+    ty: &'static str,
+    loops: usize,
+    exact: bool,
+}
+
+const SIZES: [&str; 4] = ["n", "m", "d", "k"];
+
+/// The kernel of a random number.
+pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
+    let ty = *rng.pick(&[
+        "float",
+        "float",
+        "float",
+        "float",
+        "double",
+        "int",
+        "unsigned int",
+    ]);
+    let count = *rng.pick(&[1, 1, 1, 2, 2, 2, 2, 3]);
+    let reassociate = rng.chance(60);
+    let names = *rng.pick(&[
+        ["idx", "idy", "idz"],
+        ["x", "y", "z"],
+        ["column", "row", "plane"],
+    ]);
+    let dims: Vec<(String, &'static str)> = (0..count)
+        .map(|d| (names[d].to_owned(), SIZES[d]))
+        .collect();
+    let exact = ty == "int" || ty == "unsigned int";
+    let mut maker = Maker {
+        rng,
+        dims,
+        inputs: Vec::new(),
+        ty,
+        loops: 0,
+        exact,
+    };
+    let outputs = if maker.rng.chance(20) { 2 } else { 1 };
+    let by_rows = count == 1 && maker.rng.chance(25);
+    let mut body = String::new();
+    match by_rows {
+        true => maker.rows(&mut body),
+        false => maker.points(&mut body, outputs),
+    }
+    maker.finish(name, body, outputs, reassociate, by_rows)
+}
+
+impl Maker<'_> {
+    /// The place of the point along a dimension.
+    fn place(&self, dim: usize) -> Part {
+        let (name, size) = &self.dims[dim];
+        Part {
+            text: name.clone(),
+            most: format!("({size} - 1)"),
+        }
+    }
+
+    /// An element of an input whose place has these parts, the outermost first: rows of the length that they need.
+    fn load(&mut self, parts: &[Part], unresolved: bool) -> String {
+        let name = format!("a{}", self.inputs.len());
+        let pad = *self.rng.pick(&[0, 0, 0, 0, 1, 3, 4]);
+        let shift = *self.rng.pick(&[0, 0, 0, 0, 1, 2, 4]);
+        let (mut text, mut length) = (String::new(), Vec::new());
+        for (at, part) in parts.iter().enumerate() {
+            // Texts of extents in the kernel and in the description are the same: sizes, + and *.
+            let last = at + 1 == parts.len();
+            let extent = match last {
+                true => format!("({} + {})", part.most, 1 + pad + shift),
+                false => format!("({} + 1)", part.most),
+            };
+            let own = match (last, shift) {
+                (true, 1..) => format!("{} + {shift}", part.text),
+                _ => part.text.clone(),
+            };
+            text = match text.is_empty() {
+                true => own,
+                false => format!("({text}) * {extent} + {own}"),
+            };
+            length.push(extent);
+        }
+        let ty = match unresolved {
+            true => "int",
+            false if self.ty == "float" && self.rng.chance(8) => "unsigned char",
+            false => self.ty,
+        };
+        self.inputs.push(Input {
+            name: name.clone(),
+            ty,
+            length,
+        });
+        format!("{name}[{text}]")
+    }
+
+    /// A part that is a place, a shifted place, a multiple of one, or the counter of a loop.
+    fn part(&mut self, counters: &[Part]) -> Part {
+        let dims = self.dims.len();
+        let choice = self.rng.below(10);
+        if !counters.is_empty() && choice < 5 {
+            let at = self.rng.below(counters.len());
+            let counter = counters[at].clone();
+            return match self.rng.below(8) {
+                0 => Part {
+                    text: format!("2 * {}", counter.text),
+                    most: format!("2 * {}", counter.most),
+                },
+                1 => {
+                    let place = self.rng.below(dims);
+                    self.sum(place, &counter)
+                }
+                _ => counter,
+            };
+        }
+        let place = self.rng.below(dims);
+        let place = self.place(place);
+        match self.rng.below(10) {
+            0 => Part {
+                text: format!("2 * {}", place.text),
+                most: format!("2 * {}", place.most),
+            },
+            1 => Part {
+                text: format!("3 * {}", place.text),
+                most: format!("3 * {}", place.most),
+            },
+            2 => Part {
+                text: format!("{} / 2", place.text),
+                most: format!("{} / 2", place.most),
+            },
+            _ => place,
+        }
+    }
+
+    fn sum(&self, place: usize, counter: &Part) -> Part {
+        let place = self.place(place);
+        Part {
+            text: format!("{} + {}", place.text, counter.text),
+            most: format!("({} + {})", place.most, counter.most),
+        }
+    }
+
+    /// Places in a random order, each once: a matrix, or its transpose.
+    fn all_places(&mut self) -> Vec<Part> {
+        let mut order: Vec<usize> = (0..self.dims.len()).rev().collect();
+        if self.rng.chance(30) {
+            order.reverse();
+        }
+        order.into_iter().map(|d| self.place(d)).collect()
+    }
+
+    fn operand(&mut self, counters: &[Part]) -> String {
+        let parts = match self.rng.below(12) {
+            0 => vec![self.part(counters)],
+            1..=3 => self.all_places(),
+            4 => {
+                let mut parts = self.all_places();
+                parts.push(self.part(counters));
+                parts
+            }
+            5 if counters.is_empty() => return self.number(),
+            6 if self.rng.chance(30) => {
+                // An unresolved index: the place comes from memory.
+                let inner = vec![self.part(counters)];
+                let index = self.load(&inner, true);
+                let name = format!("a{}", self.inputs.len());
+                self.inputs.push(Input {
+                    name: name.clone(),
+                    ty: self.ty,
+                    length: vec!["8".to_owned()],
+                });
+                return format!("{name}[{index} & 7]");
+            }
+            _ => vec![self.part(counters), self.part(counters)],
+        };
+        self.load(&parts, false)
+    }
+
+    fn number(&mut self) -> String {
+        match self.ty {
+            "float" => (*self.rng.pick(&["0.5f", "1.25f", "3.0f", "-0.75f"])).to_owned(),
+            "double" => (*self.rng.pick(&["0.5", "1.25", "3.0", "-0.75"])).to_owned(),
+            _ => (*self.rng.pick(&["1", "3", "7"])).to_owned(),
+        }
+    }
+
+    fn expression(&mut self, counters: &[Part], depth: usize) -> String {
+        if depth == 0 || self.rng.chance(25) {
+            return self.operand(counters);
+        }
+        let (a, b) = (
+            self.expression(counters, depth - 1),
+            self.expression(counters, depth - 1),
+        );
+        let (max, min) = match self.ty {
+            "float" => ("fmaxf", "fminf"),
+            "double" => ("fmax", "fmin"),
+            _ => ("max", "min"),
+        };
+        match self.rng.below(12) {
+            0..=3 => format!("{a} * {b}"),
+            4..=6 => format!("({a} + {b})"),
+            7 | 8 => format!("({a} - {b})"),
+            9 => format!("{max}({a}, {b})"),
+            10 => format!("{min}({a}, {b})"),
+            _ => {
+                let c = self.number();
+                format!("({a} > {c} ? {a} : {b})")
+            }
+        }
+    }
+
+    /// The head of a loop, its counter, and how often it runs at most.
+    fn head(&mut self, name: &str) -> (String, Part) {
+        let size = *self.rng.pick(&["k", "k", "k", "d", "m", "3", "5"]);
+        let low = *self.rng.pick(&[0, 0, 0, 0, 1, 2]);
+        let step = *self.rng.pick(&[1, 1, 1, 1, 2, 3]);
+        let turn = match step {
+            1 => (*self.rng.pick(&[
+                format!("{name}++"),
+                format!("++{name}"),
+                format!("{name} += 1"),
+            ]))
+            .clone(),
+            step => format!("{name} += {step}"),
+        };
+        let test = match self.rng.below(4) {
+            0 => format!("{name} <= {size} - 1"),
+            _ => format!("{name} < {size}"),
+        };
+        let head = format!("for (int {name} = {low}; {test}; {turn})");
+        (
+            head,
+            Part {
+                text: name.to_owned(),
+                most: format!("({size} - 1)"),
+            },
+        )
+    }
+
+    /// A loop that adds up, or takes the largest or the least.
+    fn reduction(&mut self, body: &mut String, variable: &str, outer: &[Part], indent: &str) {
+        let name = ["i", "j", "l", "t", "u"][self.loops.min(4)];
+        self.loops += 1;
+        let (head, counter) = self.head(name);
+        let mut counters = outer.to_vec();
+        counters.push(counter);
+        let inner = self.rng.chance(20) && outer.is_empty() && self.loops < 5;
+        let _ = writeln!(body, "{indent}{head} {{");
+        if inner {
+            self.reduction(body, variable, &counters, &format!("{indent}    "));
+        } else {
+            let value = self.expression(&counters, 1);
+            let (max, min) = match self.ty {
+                "float" => ("fmaxf", "fminf"),
+                "double" => ("fmax", "fmin"),
+                _ => ("max", "min"),
+            };
+            let line = match self.rng.below(12) {
+                0 => format!("{variable} = {max}({variable}, {value});"),
+                1 => format!("{variable} = {min}({value}, {variable});"),
+                2 => format!("{variable} = {variable} + {value};"),
+                3 => format!("{variable} -= {value};"),
+                4 => {
+                    let bound = self.number();
+                    format!(
+                        "{} own_{name} = {value};\n{indent}    if (own_{name} > {bound}) {variable} += own_{name};",
+                        self.ty
+                    )
+                }
+                _ => format!("{variable} += {value};"),
+            };
+            let _ = writeln!(body, "{indent}    {line}");
+        }
+        let _ = writeln!(body, "{indent}}}");
+    }
+
+    /// A kernel that stores an element or two for every point.
+    fn points(&mut self, body: &mut String, outputs: usize) {
+        let count = *self.rng.pick(&[0, 0, 1, 1, 1, 2]);
+        let mut values = Vec::new();
+        for number in 0..count {
+            let name = format!("sum{number}");
+            let first = match self.rng.below(4) {
+                0 => self.operand(&[]),
+                1 => self.number(),
+                _ => "0".to_owned(),
+            };
+            let _ = writeln!(body, "    {} {name} = {first};", self.ty);
+            self.reduction(body, &name, &[], "    ");
+            values.push(name);
+        }
+        for number in 0..outputs {
+            let mut value = match values.is_empty() || self.rng.chance(30) {
+                true => self.expression(&[], 2),
+                false => {
+                    let at = self.rng.below(values.len());
+                    values[at].clone()
+                }
+            };
+            if !values.is_empty() && self.rng.chance(40) {
+                value = format!("{value} + {}", values.join(" + "));
+            }
+            let op = *self.rng.pick(&["=", "=", "=", "=", "+="]);
+            let mut order: Vec<usize> = (0..self.dims.len()).rev().collect();
+            if self.rng.chance(20) {
+                order.reverse();
+            }
+            let mut index = String::new();
+            for dim in order {
+                let (name, size) = &self.dims[dim];
+                index = match index.is_empty() {
+                    true => name.clone(),
+                    false => format!("({index}) * {size} + {name}"),
+                };
+            }
+            let parity = self.rng.chance(8);
+            let line = format!("out{number}[{index}] {op} {value};");
+            match parity {
+                true => {
+                    let name = &self.dims[0].0;
+                    let _ = writeln!(body, "    if ({name} % 2 == 0) {line}");
+                }
+                false => {
+                    let _ = writeln!(body, "    {line}");
+                }
+            }
+        }
+    }
+
+    /// A kernel that goes over a row several times, and stores into it.
+    fn rows(&mut self, body: &mut String) {
+        let (name, _) = self.dims[0].clone();
+        let phases = self.rng.range(1, 2);
+        let mut values = Vec::new();
+        let pad = *self.rng.pick(&[0, 0, 0, 2]);
+        self.inputs.push(Input {
+            name: "a0".into(),
+            ty: self.ty,
+            length: vec!["n".into(), format!("(k + {pad})")],
+        });
+        let width = if pad == 0 {
+            "k".to_owned()
+        } else {
+            format!("(k + {pad})")
+        };
+        let row = format!("a0[{name} * {width} + i]");
+        for number in 0..phases {
+            let variable = format!("sum{number}");
+            let _ = writeln!(body, "    {} {variable} = 0;", self.ty);
+            let mut value = row.clone();
+            if let Some(last) = values.last() {
+                value = match self.rng.below(3) {
+                    0 => format!("({value} - {last})"),
+                    1 => format!("{value} * {last}"),
+                    _ => value,
+                };
+            }
+            if self.rng.chance(30) {
+                value = format!("{value} * {value}");
+            }
+            let (max, wide) = match self.ty {
+                "float" => ("fmaxf", true),
+                "double" => ("fmax", true),
+                _ => ("max", false),
+            };
+            let line = match self.rng.below(4) {
+                0 => format!("{variable} = {max}({variable}, {value});"),
+                _ => format!("{variable} += {value};"),
+            };
+            let _ = writeln!(body, "    for (int i = 0; i < k; i++) {line}");
+            let mean = format!("mean{number}");
+            if wide && self.rng.chance(50) {
+                let _ = writeln!(body, "    {} {mean} = {variable} / k;", self.ty);
+                values.push(mean);
+            } else {
+                values.push(variable);
+            }
+        }
+        let last = values.last().cloned().unwrap_or_default();
+        let mut value = match self.rng.below(3) {
+            0 => format!("{row} - {last}"),
+            1 => format!("{row} * {last}"),
+            _ => format!("{row} + {last}"),
+        };
+        if self.rng.chance(50) {
+            let scale = self.load(
+                &[Part {
+                    text: "i".into(),
+                    most: "(k - 1)".into(),
+                }],
+                false,
+            );
+            value = format!("({value}) * {scale}");
+        }
+        let _ = writeln!(
+            body,
+            "    for (int i = 0; i < k; i++) out0[{name} * k + i] = {value};"
+        );
+    }
+
+    fn guard(&mut self) -> String {
+        let mut out = String::new();
+        for (axis, (name, _)) in self.dims.iter().enumerate() {
+            let letter = ["x", "y", "z"][axis];
+            let place = match axis {
+                2 => "blockIdx.z".to_owned(),
+                _ => format!("blockIdx.{letter} * blockDim.{letter} + threadIdx.{letter}"),
+            };
+            let _ = writeln!(out, "    int {name} = {place};");
+        }
+        let tests: Vec<String> = self
+            .dims
+            .iter()
+            .map(|(name, size)| format!("{name} >= {size}"))
+            .collect();
+        match self.rng.below(3) {
+            0 => tests.iter().for_each(|t| {
+                let _ = writeln!(out, "    if ({t}) return;");
+            }),
+            _ => {
+                let _ = writeln!(out, "    if ({}) return;", tests.join(" || "));
+            }
+        }
+        out
+    }
+
+    fn finish(
+        mut self,
+        name: &str,
+        body: String,
+        outputs: usize,
+        reassociate: bool,
+        by_rows: bool,
+    ) -> Kernel {
+        let guard = self.guard();
+        let mut parameters: Vec<String> = Vec::new();
+        for input in &self.inputs {
+            let restrict = if self.rng.chance(30) {
+                "__restrict__ "
+            } else {
+                ""
+            };
+            parameters.push(format!("const {} *{restrict}{}", input.ty, input.name));
+        }
+        let results = if by_rows { 1 } else { outputs };
+        parameters.extend((0..results).map(|n| format!("{} *out{n}", self.ty)));
+        parameters.extend(SIZES.iter().map(|s| format!("int {s}")));
+        let words = if reassociate { " reassociate" } else { "" };
+        let text = format!(
+            "#pragma warpwright naive sizes(n=64, m=64, d=8, k=32){words}\n__global__ void {name}({})\n{{\n{guard}{body}}}\n",
+            parameters.join(", ")
+        );
+        let block = match self.dims.len() {
+            1 => *self.rng.pick(&["[64]", "[32]", "[256]", "[1]"]),
+            _ => *self.rng.pick(&["[16, 16]", "[32, 8]", "[8, 4]", "[1, 3]"]),
+        };
+        let mut grid = Vec::new();
+        let extents: Vec<usize> = block
+            .trim_matches(['[', ']'])
+            .split(", ")
+            .filter_map(|b| b.parse().ok())
+            .collect();
+        for (axis, (_, size)) in self.dims.iter().enumerate() {
+            grid.push(match axis {
+                2 => format!("\"{size}\""),
+                _ => format!("\"ceil_div({size}, {})\"", extents[axis]),
+            });
+        }
+        let mut launch = format!("kernel = \"{name}\"\n");
+        let count = 4;
+        for number in 0..count {
+            let of = |rng: &mut Rng| match number {
+                0 => 1,
+                1 => 4 * rng.range(1, 9),
+                2 => 2 * rng.range(1, 20) + 1,
+                _ => rng.range(1, 70),
+            };
+            let many = self.dims.len() > 2;
+            let _ = writeln!(launch, "[sizes.s{number}]");
+            for size in SIZES {
+                let mut value = of(self.rng);
+                if many || size == "d" {
+                    value = value.min(9);
+                }
+                let _ = writeln!(launch, "{size} = {value}");
+            }
+        }
+        let _ = writeln!(
+            launch,
+            "[launch]\ngrid = [{}]\nblock = {block}",
+            grid.join(", ")
+        );
+        let kind = |ty: &str| match ty {
+            "float" => ("f32", "{ kind = \"uniform\", low = -1.0, high = 1.0 }"),
+            "double" => ("f64", "{ kind = \"uniform\", low = -1.0, high = 1.0 }"),
+            "int" => ("s32", "{ kind = \"uniform\", low = -9, high = 9 }"),
+            "unsigned char" => ("u8", "{ kind = \"bits\" }"),
+            _ => ("u32", "{ kind = \"uniform\", low = 0, high = 20 }"),
+        };
+        for input in &self.inputs {
+            let (ty, init) = kind(input.ty);
+            let shape: Vec<String> = input.length.iter().map(|l| format!("\"{l}\"")).collect();
+            let _ = writeln!(
+                launch,
+                "[[args]]\nname = \"{}\"\ntype = \"{ty}\"\nshape = [{}]\ninit = {init}",
+                input.name,
+                shape.join(", ")
+            );
+        }
+        for number in 0..results {
+            let (ty, init) = kind(self.ty);
+            let shape: Vec<String> = match by_rows {
+                true => vec!["\"n\"".into(), "\"k\"".into()],
+                false => self
+                    .dims
+                    .iter()
+                    .map(|(_, size)| format!("\"{size}\""))
+                    .collect(),
+            };
+            let _ = writeln!(
+                launch,
+                "[[args]]\nname = \"out{number}\"\ntype = \"{ty}\"\nshape = [{}]\ninit = {init}\noutput = true",
+                shape.join(", ")
+            );
+        }
+        for size in SIZES {
+            let _ = writeln!(
+                launch,
+                "[[args]]\nname = \"{size}\"\ntype = \"s32\"\nvalue = \"{size}\""
+            );
+        }
+        Kernel {
+            name: name.to_owned(),
+            text,
+            launch,
+            sizes: count,
+            reassociate: reassociate && !self.exact,
+        }
+    }
+}

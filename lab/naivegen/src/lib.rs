@@ -1,0 +1,7 @@
+//! Random naive kernels, and everything that `warpwright-naive` makes of them against the original in the emulator.
+
+#![warn(missing_docs)]
+
+pub mod check;
+pub mod generate;
+pub mod ways;
