@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The big counts of docs/fuzzing.md, on a machine with CUDA, a GPU and many cores, all at once: generated kernels
+# The big counts of lab/fuzz/README.md, on a machine with CUDA, a GPU and many cores, all at once: generated kernels
 # through every pass, random stencils through every family of rewrites, ptxas under pressure.
 #   cargo build --release -p warpwright-fuzz -p warpwright-stencilgen
 #   OUT=DIR CALL=1 LIMIT=300 CORES=40 bash bench/fuzz.sh target/release

@@ -61,6 +61,10 @@ pub enum Command {
     Toolkit(ToolkitArgs),
     /// Build a program with nvcc, and the drop-in for ptxas in ptxas's place
     Nvcc(NvccArgs),
+    /// Write the start of a launch description, from the code's own launch or a trace
+    Launch(LaunchArgs),
+    /// What a report about FILE needs: versions, the choice or the failure, the PTX; no path of this machine
+    Bug(BugArgs),
     /// What a word means that the terminal or the page uses, or what a pass does
     ExplainTerm(ExplainTermArgs),
     /// Completions for a shell, on stdout
@@ -144,6 +148,17 @@ impl Command {
                 }
                 None
             }
+            Command::Launch(args) => {
+                all.reads.push(&args.file);
+                all.reads.extend(args.trace.as_deref());
+                all.writes.extend(args.output.as_deref());
+                None
+            }
+            Command::Bug(args) => {
+                all.reads.push(&args.file);
+                all.writes.extend(args.output.as_deref());
+                Some(&args.kernel)
+            }
             Command::Man(args) => {
                 all.folders.push(&args.folder);
                 None
@@ -169,6 +184,7 @@ impl Command {
             Command::Opt(args) => Some(&mut args.kernel),
             Command::Tune(args) if !args.is_for_program() => Some(&mut args.kernel),
             Command::Pass(args) => Some(&mut args.kernel),
+            Command::Bug(args) => Some(&mut args.kernel),
             _ => None,
         }
     }
@@ -772,6 +788,46 @@ pub struct ReportArgs {
     pub plan: Option<PathBuf>,
 }
 
+/// `warpwright launch`
+#[derive(Debug, Args)]
+pub struct LaunchArgs {
+    /// A .cu file
+    pub file: PathBuf,
+    /// The kernel: its symbol, its name in the source, or a pattern with * and ?
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// Threads per block [default: as the code launches it, if that is a number]
+    #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_block)]
+    pub block: Option<[u32; 3]>,
+    /// Dynamic shared memory per block
+    #[arg(long, value_name = "BYTES")]
+    pub dynamic_smem: Option<u32>,
+    /// A trace (`warpwright trace -o`) that saw the kernel: grid, block and dynamic shared memory are taken from it
+    #[arg(long, value_name = "JSON")]
+    pub trace: Option<PathBuf>,
+    /// Where the description goes [default: stdout]
+    #[arg(short, long, value_name = "TOML")]
+    pub output: Option<PathBuf>,
+    /// Arguments for nvcc
+    #[arg(last = true)]
+    pub nvcc: Vec<String>,
+}
+
+/// `warpwright bug`
+#[derive(Debug, Args)]
+pub struct BugArgs {
+    /// The file that went wrong
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub kernel: KernelArgs,
+    /// Where the report goes [default: stdout]
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// Arguments for nvcc
+    #[arg(last = true)]
+    pub nvcc: Vec<String>,
+}
+
 /// `warpwright explain-term`
 #[derive(Debug, Args)]
 pub struct ExplainTermArgs {
@@ -834,7 +890,7 @@ pub fn wants_json(words: &[String]) -> bool {
 }
 
 /// What `-V` and `--version` print.
-mod version {
+pub mod version {
     /// Number and commit.
     pub const SHORT: &str = concat!(
         env!("CARGO_PKG_VERSION"),

@@ -104,6 +104,8 @@ fn run(cli: &mut Cli) -> Result<(), Failure> {
         Command::Toolkit(args) => commands::toolkit::run(cli, args),
         Command::Nvcc(args) => commands::nvcc::run(cli, args),
         Command::Report(args) => commands::report::run(args),
+        Command::Launch(args) => commands::launch::run(cli, args),
+        Command::Bug(args) => commands::bug::run(cli, args),
         Command::ExplainTerm(args) => commands::words::explain_term(args),
         Command::Completions(args) => commands::words::completions(args),
         Command::Man(args) => commands::words::man(args),

@@ -216,6 +216,71 @@ fn errors_are_documents_where_a_document_was_asked_for() {
 }
 
 #[test]
+fn a_launch_description_comes_of_the_code() {
+    if require_toolkit("launch descriptions").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source =
+        format!("{TWO}\nvoid host(float *x) {{ dim3 b(128); scale<<<8, b>>>(x, 2.0f); }}\n");
+    std::fs::write(folder.path().join("two.cu"), source).unwrap();
+    let run = |args: &[&str]| run_in(folder.path(), args);
+    let made = run(&["launch", "two.cu", "--kernel", "scale", "-o", "two.toml"]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let toml = std::fs::read_to_string(folder.path().join("two.toml")).unwrap();
+    assert!(
+        toml.contains("grid = [8]") && toml.contains("block = [128]"),
+        "{toml}"
+    );
+    // The emulator takes it as it is, and so does the choice.
+    let toml = toml.replace("n = 1000 ", "n = 1024 ");
+    std::fs::write(folder.path().join("two.toml"), toml).unwrap();
+    let args = ["run", "two.cu", "--launch", "two.toml", "--size", "small"];
+    let emulated = run(&args);
+    assert!(emulated.status.success(), "{}", text(&emulated.stderr));
+    let several = run(&["launch", "two.cu"]);
+    assert_eq!(several.status.code(), Some(1));
+    assert!(text(&several.stderr).contains("--kernel"));
+}
+
+#[test]
+fn a_report_names_no_place() {
+    if require_toolkit("reports of bugs").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("two.cu"), TWO).unwrap();
+    let path = folder.path().join("two.cu");
+    let told = run_in(
+        Path::new("/"),
+        &[
+            "bug",
+            path.to_str().unwrap(),
+            "--kernel",
+            "scale",
+            "--gpu",
+            "h200",
+        ],
+    );
+    let told = text(&told.stdout);
+    assert!(
+        told.contains(".entry _Z5scalePff") && told.contains("ptxas 13"),
+        "{told}"
+    );
+    assert!(!told.contains(&*folder.path().to_string_lossy()), "{told}");
+    std::fs::write(
+        folder.path().join("bad.ptx"),
+        ".version 8.5\n.target sm_90\nnonsense\n",
+    )
+    .unwrap();
+    let told = text(&run_in(folder.path(), &["bug", "bad.ptx"]).stdout);
+    assert!(
+        told.contains("The failure") && told.contains("exit code 1") && told.contains("nonsense"),
+        "{told}"
+    );
+}
+
+#[test]
 fn the_command_explains_itself() {
     let folder = tempfile::tempdir().unwrap();
     let run = |args: &[&str]| run_in(folder.path(), args);

@@ -44,9 +44,53 @@ impl ElemType {
         }
     }
 
-    /// The type of that name.
+    /// The type of that name: as PTX has it, or as CUDA C does (`float`, `unsigned int`, `size_t`, `__half`).
     pub fn from_name(name: &str) -> Option<ElemType> {
-        Self::ALL.into_iter().find(|ty| ty.name() == name)
+        let own = Self::ALL.into_iter().find(|ty| ty.name() == name);
+        own.or_else(|| Self::from_c(name))
+    }
+
+    /// The type that CUDA C calls so on 64-bit Linux; of several words in any order.
+    fn from_c(name: &str) -> Option<ElemType> {
+        let name = name.strip_prefix("std::").unwrap_or(name);
+        let mut words: Vec<&str> = name.split_whitespace().collect();
+        words.retain(|word| *word != "const");
+        let is_unsigned = words.contains(&"unsigned");
+        let is_signed = words.contains(&"signed");
+        words.retain(|word| !["unsigned", "signed"].contains(word));
+        let longs = words.iter().filter(|word| **word == "long").count();
+        if is_unsigned && is_signed {
+            return None;
+        }
+        let integer = |signed: ElemType, unsigned: ElemType| {
+            Some(if is_unsigned { unsigned } else { signed })
+        };
+        words.retain(|word| *word != "long");
+        match (&words[..], longs) {
+            ([] | ["int"], 1 | 2) => return integer(S64, U64),
+            ([], 0) if is_unsigned || is_signed => return integer(S32, U32),
+            (_, 1..) => return None,
+            _ => {}
+        }
+        match &words[..] {
+            ["char"] => integer(S8, U8),
+            ["short"] | ["short", "int"] | ["int", "short"] => integer(S16, U16),
+            ["int"] => integer(S32, U32),
+            _ if is_unsigned || is_signed => None,
+            ["float"] => Some(F32),
+            ["double"] => Some(F64),
+            ["half" | "__half"] => Some(F16),
+            ["__nv_bfloat16" | "nv_bfloat16"] => Some(Bf16),
+            ["bool" | "uint8_t" | "uchar"] => Some(U8),
+            ["int8_t"] => Some(S8),
+            ["uint16_t" | "ushort"] => Some(U16),
+            ["int16_t"] => Some(S16),
+            ["uint32_t" | "uint"] => Some(U32),
+            ["int32_t"] => Some(S32),
+            ["uint64_t" | "size_t" | "uintptr_t" | "ulong"] => Some(U64),
+            ["int64_t" | "ptrdiff_t" | "intptr_t" | "ssize_t"] => Some(S64),
+            _ => None,
+        }
     }
 
     /// Size and natural alignment in bytes.
@@ -254,5 +298,36 @@ mod tests {
         );
         assert_eq!(F32.poison() & 0x0040_0000, 0x0040_0000);
         assert_eq!(S16.poison(), 0xA5A5);
+    }
+
+    #[test]
+    fn types_of_c_are_known() {
+        for (name, ty) in [
+            ("float", F32),
+            ("const double", F64),
+            ("unsigned", U32),
+            ("unsigned int", U32),
+            ("long unsigned int", U64),
+            ("long long", S64),
+            ("signed char", S8),
+            ("size_t", U64),
+            ("std::int16_t", S16),
+            ("__half", F16),
+            ("s32", S32),
+        ] {
+            assert_eq!(ElemType::from_name(name), Some(ty), "{name}");
+        }
+        for name in [
+            "",
+            "float4",
+            "unsigned float",
+            "long double",
+            "long float",
+            "unsigned signed",
+            "const",
+            "void",
+        ] {
+            assert_eq!(ElemType::from_name(name), None, "{name}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Words that the terminal and the page use, explained once: `warpwright explain-term WORD`.
 
+use warpwright_pass::pass::Registered;
 use warpwright_pass::registry::PASSES;
 
 /// A word of ours or of the field.
@@ -231,8 +232,15 @@ pub fn explain(word: &str) -> Option<(String, String)> {
     if let Some(term) = TERMS.iter().find(is_it) {
         return Some((term.word.to_owned(), term.text.to_owned()));
     }
+    // Names of files and tables have numbers behind the pass (`maxnreg-64`, `spill-to-shared-x4`, `level-10`).
+    let numbers = |c: char| c.is_ascii_digit() || c == 'x' || c == '-';
+    let label = plain(word.trim_end_matches(numbers));
+    let is_it = |pass: &&Registered| {
+        let name = plain(pass.name);
+        name == wanted || name == label || (label == "level" && pass.name == "usage-level")
+    };
     let mut passes = PASSES.iter();
-    let pass = passes.find(|pass| plain(pass.name) == wanted)?;
+    let pass = passes.find(is_it)?;
     let text = format!(
         "A pass: {}. `warpwright pass --list` has its options.",
         pass.about
@@ -272,6 +280,8 @@ mod tests {
             explain("spill-to-shared(blocks=4)").unwrap().0,
             "spill-to-shared"
         );
+        assert_eq!(explain("level-10").unwrap().0, "usage-level");
+        assert_eq!(explain("spill-to-shared-x4").unwrap().0, "spill-to-shared");
         assert_eq!(explain("nonsense"), None);
         assert_eq!(explain(""), None);
     }

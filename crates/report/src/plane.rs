@@ -79,8 +79,8 @@ pub fn plane(stairs: &Stairs, points: &[Point]) -> String {
     }
     let _ = write!(
         out,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">registers per thread</text>\
-         <text x=\"12\" y=\"{:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 12 {:.1})\">resident warps</text>",
+        "<text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">registers per thread</text>\
+         <text class=\"axis\" x=\"12\" y=\"{:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 12 {:.1})\">resident warps</text>",
         (LEFT + WIDTH - RIGHT) / 2.0,
         HEIGHT - 6.0,
         (TOP + HEIGHT - BOTTOM) / 2.0,

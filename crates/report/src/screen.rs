@@ -77,7 +77,7 @@ pub fn screen(kernels: &[KernelReport], about: &About<'_>) -> String {
 
 /// One kernel in at most `room` lines; notes that do not fit are counted.
 fn one(report: &KernelReport, room: usize) -> Vec<String> {
-    let mut lines = vec![title(report)];
+    let mut lines = title(report);
     let default = &report.candidates[0];
     let chosen = &report.candidates[report.chosen];
     lines.extend(wrap(
@@ -143,7 +143,7 @@ fn one(report: &KernelReport, room: usize) -> Vec<String> {
 /// What stands before continued lines of a kernel.
 const INDENT: &str = "          ";
 
-fn title(report: &KernelReport) -> String {
+fn title(report: &KernelReport) -> Vec<String> {
     let extents: Vec<String> = report.block.iter().map(u32::to_string).collect();
     let used = report.block.iter().rposition(|&n| n != 1).unwrap_or(0);
     let source = match report.block_source {
@@ -157,11 +157,11 @@ fn title(report: &KernelReport) -> String {
         "{} threads per block ({source})",
         extents[..=used].join("×")
     );
-    let name = shortened(
-        &source_name(&report.name),
-        WIDTH - 9 - block.chars().count(),
-    );
-    format!("kernel {name}, {block}")
+    wrap(
+        &format!("kernel {}, {block}", source_name(&report.name)),
+        "",
+        "  ",
+    )
 }
 
 /// Registers, spills, shared memory, warps.
@@ -182,7 +182,7 @@ fn figures(candidate: &Candidate, dynamic_smem: u32) -> String {
     }
     parts.push(match candidate.residency() {
         Some(found) => format!(
-            "{} per SM ({:.0}%, {})",
+            "{}/SM ({:.0}%, {})",
             count(found.warps, "warp"),
             found.percent,
             count(found.blocks, "block")
@@ -212,8 +212,11 @@ pub(crate) fn decision(report: &KernelReport) -> String {
     match report.chosen {
         0 => format!("Kept as it is: {}.", report.reason),
         chosen => {
-            let gain = gain(&report.candidates[chosen], &report.reason);
-            format!("{gain} ({}).", report.reason)
+            let candidate = &report.candidates[chosen];
+            let times =
+                relative_time(candidate).map(|time| format!(" ({:.2} times as fast)", 1.0 / time));
+            let times = times.unwrap_or_default();
+            format!("{}: {}{times}.", candidate.recipe, report.reason)
         }
     }
 }
@@ -344,8 +347,9 @@ fn candidates(report: &KernelReport) -> String {
             .candidates
             .iter()
             .filter(|t| t.same_code_as() == Some(&*name));
-        for twin in twins {
-            note += &format!(", same code: {}", twin.recipe);
+        let twins: Vec<String> = twins.map(|twin| twin.recipe.to_string()).collect();
+        if !twins.is_empty() {
+            note += &format!(" = {}", twins.join(" = "));
         }
         if i != report.chosen {
             match why_not(&report.candidates, report.chosen, i, DEFAULT_MARGIN) {
@@ -365,7 +369,7 @@ fn candidates(report: &KernelReport) -> String {
             note,
         ]);
     }
-    let mut text = title(report) + "\n" + &table.render(1);
+    let mut text = title(report).join("\n") + "\n" + &table.render(1);
     let reason = wrap(&report.reason, "  choice  ", INDENT);
     text += &(reason.join("\n") + "\n");
     for note in &report.notes {
@@ -566,12 +570,7 @@ mod tests {
     fn every_candidate_is_shown_where_that_is_asked_for() {
         let all = About { all: true, ..ABOUT };
         let shown = screen(&[report("k", 0.8, &["a note"])], &all);
-        for part in [
-            "maxnreg(32), same code: usage-level(0)",
-            "default",
-            "a note",
-            "smem",
-        ] {
+        for part in ["maxnreg(32) = usage-level(0)", "default", "a note", "smem"] {
             assert!(shown.contains(part), "{part}:\n{shown}");
         }
     }

@@ -11,7 +11,7 @@
 //!   thread.
 //! - `U`, unique elements accessed per thread: the different ones among them.
 //!
-//! With these, the numbers of the simple stencils are the paper's; docs/stencils.md has the table
+//! With these, the numbers of the simple stencils are the paper's; bench/results/stencils.md has the table
 //! and the differences.
 
 use std::collections::BTreeSet;

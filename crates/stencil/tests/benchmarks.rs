@@ -52,7 +52,7 @@ fn all_parse_and_print_back() {
     }
 }
 
-/// (UF, k, F, R, A, U); docs/stencils.md explains where the paper has other numbers.
+/// (UF, k, F, R, A, U); bench/results/stencils.md says where the paper has other numbers.
 #[test]
 fn the_columns_of_table_1() {
     let table = [

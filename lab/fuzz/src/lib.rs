@@ -12,7 +12,7 @@
 //!
 //! The normal tests run a second's worth of cases; `warpwright-fuzz run` and
 //! `warpwright-fuzz passes` go on for as long as they are told; `warpwright-fuzz hardware` writes a
-//! result file. docs/fuzzing.md describes them all.
+//! result file. lab/fuzz/README.md describes them all.
 
 pub mod assignment;
 pub mod case;

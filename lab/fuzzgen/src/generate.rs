@@ -241,7 +241,7 @@ impl Maker<'_> {
         let sign = *self.rng.pick(&["s", "u"]);
         let lut = self.rng.below(256);
         // Fields that reach beyond the register are left out: for an immediate length of 32 and
-        // more ptxas departs from the ISA's text (docs/fuzzing.md).
+        // more ptxas departs from the ISA's text (lab/fuzz/README.md).
         let position = self.rng.below(32);
         let field = format!("{position}, {}", self.rng.range(1, 31).min(32 - position));
         let compare = *self.rng.pick(&["eq", "ne", "lt", "le", "gt", "ge"]);

@@ -29,7 +29,9 @@ fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
 
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md"), root().join("CONTRIBUTING.md")];
-    files(&root().join("docs"), &["md"], &mut pages);
+    for folder in ["docs", "lab", "crates", "bench", ".github"] {
+        files(&root().join(folder), &["md"], &mut pages);
+    }
     pages
 }
 
@@ -75,4 +77,22 @@ fn only_what_a_reader_can_have_is_cited() {
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Words of the README and of docs/*.md together.
+const MOST_WORDS: usize = 25_000;
+
+#[test]
+fn the_documentation_is_short() {
+    let mut pages = vec![root().join("README.md")];
+    files(&root().join("docs"), &["md"], &mut pages);
+    let words = |page: &PathBuf| {
+        let text = std::fs::read_to_string(page).unwrap();
+        text.split_whitespace().count()
+    };
+    let all: usize = pages.iter().map(words).sum();
+    assert!(
+        all <= MOST_WORDS,
+        "{all} words: what has another home goes there"
+    );
 }

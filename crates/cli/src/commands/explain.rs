@@ -78,19 +78,21 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
             println!("\n  {advice}");
         }
     }
+    if let Some(gpu) = gpu {
+        if !document.stencils.is_empty() {
+            println!();
+        }
+        println!("{} for {gpu}\n", document.input);
+        for kernel in &document.kernels {
+            print_kernel(kernel, &gpu);
+        }
+    }
+    // What most kernels are does not stand first.
     for other in &document.not_stencils {
         println!(
             "  `{}` is no stencil that is understood: {} ({}:{}:{})",
             other.kernel, other.reason, document.input, other.line, other.column
         );
-    }
-    let Some(gpu) = gpu else { return Ok(()) };
-    if !document.stencils.is_empty() || !document.not_stencils.is_empty() {
-        println!();
-    }
-    println!("{} for {gpu}\n", document.input);
-    for kernel in &document.kernels {
-        print_kernel(kernel, &gpu);
     }
     Ok(())
 }

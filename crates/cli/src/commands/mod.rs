@@ -1,10 +1,12 @@
 //! One file per command.
 
+pub mod bug;
 pub mod check;
 mod cuda;
 pub mod estimate;
 pub mod explain;
 pub mod inplace;
+pub mod launch;
 pub mod measure;
 pub mod nvcc;
 pub mod occupancy;

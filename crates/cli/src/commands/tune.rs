@@ -208,7 +208,7 @@ fn work_folder(args: &TuneArgs, file: &Path) -> Result<PathBuf, Failure> {
 fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(), Failure> {
     let Some(launch_path) = &args.kernel.launch else {
         return Err(Failure::Usage(
-            "--launch L.toml is wanted: it says how to run the kernel".into(),
+            "--launch L.toml is wanted: it says how to run the kernel (`warpwright launch X.cu` writes the start of one)".into(),
         ));
     };
     let launch = session::kernel_launch(&args.kernel)?

@@ -5,7 +5,7 @@
 //! against it once; everything else is a look-up. An opcode with a base word or a modifier that
 //! no line accepts is *opaque*: it is kept as text and its semantics are unknown to us.
 //!
-//! `docs/ptx-opcodes.md` tells how to add an instruction.
+//! `crates/ptx/src/opcode/table/README.md` tells how to add an instruction.
 
 mod class;
 mod expect;

@@ -40,7 +40,7 @@ fn library() -> Result<PathBuf, Failure> {
     let missing = |what: String| Failure::Missing {
         what,
         mend: Some(format!(
-            "put {LIBRARY} beside `warpwright`, or name it in {LIBRARY_VARIABLE}"
+            "cargo build --release --workspace puts {LIBRARY} beside `warpwright`; {LIBRARY_VARIABLE} names another place"
         )),
     };
     let own = std::env::current_exe().and_then(|path| path.canonicalize());

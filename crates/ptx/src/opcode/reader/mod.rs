@@ -1,4 +1,4 @@
-//! Reads the opcode table. Its grammar stands in `docs/ptx-opcodes.md`.
+//! Reads the opcode table. Its grammar stands in `crates/ptx/src/opcode/table/README.md`.
 
 mod attributes;
 mod operands;

@@ -1,0 +1,356 @@
+//! `warpwright launch`: the start of a launch description, from the code's own launch or from a trace. What is guessed
+//! says so.
+
+use std::fmt::Write;
+
+use warpwright_cudac::ast::{Function, Parameter, Type};
+use warpwright_cudac::diag::{Source, render_all};
+use warpwright_cudac::{File, Header};
+use warpwright_launch::{ElemType, LaunchFile};
+use warpwright_pass::names::{is_named, selected};
+
+use super::inplace::document::Trace;
+use crate::args::{Cli, LaunchArgs};
+use crate::failure::Failure;
+use crate::input::{Input, Level, write_atomically};
+use crate::session;
+
+/// Elements of a buffer whose length nobody knows: a size that the emulator runs in seconds, and one for a GPU.
+const SMALL: u32 = 1_000;
+const FULL: u32 = 10_000_000;
+
+/// What is known of the launch.
+#[derive(Debug, Default)]
+struct Shape {
+    grid: Option<Vec<u32>>,
+    block: Option<Vec<u32>>,
+    dynamic_smem: u32,
+    /// Where it comes from.
+    source: &'static str,
+    /// The block was stated.
+    is_stated: bool,
+}
+
+/// Runs the command.
+pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
+    let input = Input::read(&args.file)?;
+    if input.level != Level::Cuda {
+        return Err(Failure::input(format!(
+            "`{}` is no CUDA C: the names and types of parameters stand in the source alone",
+            input.name
+        )));
+    }
+    let file = super::cuda::read(cli, &input, None, &args.nvcc)?;
+    let module = session::module(cli, &input, None, &args.nvcc, false)?;
+    let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
+    let (header, symbol) = chosen(&file, &symbols, args.kernel.as_deref())?;
+    let function = head(&file, header)?;
+    let shape = shape(args, input.text()?, &header.name.text, &symbol)?;
+    let name = input.path.file_name().map(|name| name.to_string_lossy());
+    let text = description(&name.unwrap_or_default(), &symbol, &function, &shape, &file)?;
+    // What is written has to be what is read.
+    LaunchFile::parse(&text, "the description")
+        .and_then(|file| file.resolve("small", &[]))
+        .map_err(|e| Failure::Internal(format!("a launch description that is none: {e}")))?;
+    match &args.output {
+        Some(output) => {
+            write_atomically(output, text.as_bytes())?;
+            println!(
+                "wrote {}: look at what it marks as a guess",
+                output.display()
+            );
+        }
+        None => crate::terminal::document(&text),
+    }
+    Ok(())
+}
+
+/// The kernel's definition and symbol.
+fn chosen<'f>(
+    file: &'f File,
+    symbols: &[String],
+    wanted: Option<&str>,
+) -> Result<(&'f Header, String), Failure> {
+    let found: Vec<&str> = match wanted {
+        Some(wanted) => selected(wanted, symbols),
+        None => symbols.iter().map(String::as_str).collect(),
+    };
+    let [symbol] = found[..] else {
+        let names = crate::device_code::some_names(symbols);
+        return Err(Failure::input(match wanted {
+            Some(wanted) => format!("`{wanted}` names {} kernels of {names}", found.len()),
+            None => format!("name one kernel with --kernel: {names}"),
+        }));
+    };
+    let mut headers = file.kernels.iter();
+    let header = headers.find(|header| is_named(&header.name.text, symbol));
+    let header = header.ok_or_else(|| {
+        Failure::input(format!("the definition of `{symbol}` is not in this file"))
+    })?;
+    Ok((header, symbol.to_owned()))
+}
+
+/// The kernel without its body, of which nothing has to be understood.
+fn head(file: &File, header: &Header) -> Result<Function, Failure> {
+    let definition = &file.source.text[header.span.clone()];
+    let head = definition.split('{').next().unwrap_or(definition);
+    let source = Source::new(&*file.source.name, format!("{head}{{}}"));
+    let failed = |problem| Failure::Rendered(render_all(&[problem], &source));
+    let alone = File::parse(source.clone()).map_err(failed)?;
+    let header = alone.kernels.first().ok_or_else(|| {
+        Failure::input(format!(
+            "the head of `{}` is not understood",
+            header.name.text
+        ))
+    })?;
+    alone.kernel(header).map_err(failed)
+}
+
+/// The launch: what is stated, else the trace's, else the code's own.
+fn shape(args: &LaunchArgs, text: &str, kernel: &str, symbol: &str) -> Result<Shape, Failure> {
+    let mut shape = Shape::default();
+    if let Some(path) = &args.trace {
+        let trace = Trace::read(path)?;
+        let launched = trace.launches.iter().find(|l| l.kernel == symbol);
+        let launched = launched.ok_or_else(|| {
+            Failure::input(format!("`{}` has no launch of `{symbol}`", path.display()))
+        })?;
+        shape = Shape {
+            grid: Some(launched.grid.to_vec()),
+            block: Some(launched.block.to_vec()),
+            dynamic_smem: launched.dynamic_smem,
+            source: "the trace",
+            is_stated: false,
+        };
+    } else if let Some(own) = own_launch(text, kernel) {
+        shape = own;
+    }
+    if let Some(block) = args.block {
+        shape.block = Some(block.to_vec());
+        shape.is_stated = true;
+    }
+    shape.dynamic_smem = args.dynamic_smem.unwrap_or(shape.dynamic_smem);
+    Ok(shape)
+}
+
+/// `k<<<grid, block, shared>>>`, as far as its parts are numbers.
+fn own_launch(text: &str, kernel: &str) -> Option<Shape> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let at = text.match_indices(kernel).find_map(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + kernel.len()..].trim_start();
+        // A template's arguments may stand between.
+        let after = match after.starts_with("<<<") || !after.starts_with('<') {
+            true => after,
+            false => after
+                .split_once('>')
+                .map_or(after, |(_, rest)| rest.trim_start()),
+        };
+        (!before.is_some_and(is_name))
+            .then(|| after.strip_prefix("<<<"))
+            .flatten()
+    })?;
+    let inside = at.split_once(">>>")?.0;
+    let parts = arguments(inside);
+    let part = |number: usize| parts.get(number).and_then(|part| numbers(part, text, 3));
+    Some(Shape {
+        grid: part(0),
+        block: part(1),
+        dynamic_smem: part(2).and_then(|smem| smem.first().copied()).unwrap_or(0),
+        source: "the code's launch",
+        is_stated: false,
+    })
+}
+
+/// Parts between commas that stand in no brackets.
+fn arguments(text: &str) -> Vec<&str> {
+    let (mut depth, mut from, mut parts) = (0_i32, 0, Vec::new());
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(text[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[from..].trim());
+    parts
+}
+
+/// `256`, `dim3(16, 8)`, or a name that the text gives one such value.
+fn numbers(part: &str, text: &str, most: u32) -> Option<Vec<u32>> {
+    let part = part.trim();
+    if let Ok(number) = part.parse() {
+        return (number > 0).then(|| vec![number]);
+    }
+    if let Some(inside) = part.strip_prefix("dim3") {
+        let inside = inside
+            .trim()
+            .strip_prefix(['(', '{'])?
+            .strip_suffix([')', '}'])?;
+        let all = arguments(inside).into_iter();
+        let all: Option<Vec<u32>> = all.map(|n| n.parse().ok()).collect();
+        return all.filter(|all| !all.is_empty() && all.len() <= 3 && !all.contains(&0));
+    }
+    let is_name = part.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if !is_name || part.is_empty() || most == 0 {
+        return None;
+    }
+    let mut values: Vec<Vec<u32>> = Vec::new();
+    for line in text.split([';', '\n']) {
+        let line = line.trim();
+        let after = |prefix: &str| {
+            let at = line.find(prefix)?;
+            let rest = line[at + prefix.len()..].strip_prefix(part)?;
+            rest.starts_with(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .then_some(rest)
+        };
+        let value = match (
+            after("dim3 "),
+            after("#define "),
+            after("int "),
+            after("unsigned "),
+        ) {
+            (Some(rest), ..) => Some(format!("dim3{}", rest.trim())),
+            (_, Some(rest), ..) => Some(rest.trim().to_owned()),
+            (_, _, Some(rest), _) | (.., Some(rest)) => rest
+                .trim()
+                .strip_prefix('=')
+                .map(|value| value.trim().to_owned()),
+            _ => continue,
+        };
+        values.push(numbers(&value?, text, most - 1)?);
+    }
+    values.dedup();
+    match &values[..] {
+        [only] => Some(only.clone()),
+        _ => None,
+    }
+}
+
+fn description(
+    file: &str,
+    symbol: &str,
+    function: &Function,
+    shape: &Shape,
+    names: &File,
+) -> Result<String, Failure> {
+    let block = shape.block.clone().unwrap_or_else(|| vec![256]);
+    let mut text = format!(
+        "# A start, by `warpwright launch`: lines with `guess` want a look.\n\
+         source = {file:?}\nkernel = {symbol:?}\n\n\
+         [sizes.small]\nn = {SMALL}  # guess\n\n[sizes.full]\nn = {FULL}  # guess\n\n[launch]\n"
+    );
+    let list = |all: &[u32]| {
+        all.iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match &shape.grid {
+        Some(grid) => {
+            let _ = writeln!(text, "grid = [{}]  # {}", list(grid), shape.source);
+        }
+        None => {
+            let _ = writeln!(text, "grid = [\"ceil_div(n, {})\"]  # guess", block[0]);
+        }
+    }
+    let from = match (&shape.block, shape.is_stated) {
+        (None, _) => "guess",
+        (Some(_), true) => "--block",
+        (Some(_), false) => shape.source,
+    };
+    let _ = writeln!(text, "block = [{}]  # {from}", list(&block));
+    if shape.dynamic_smem > 0 {
+        let _ = writeln!(text, "dynamic_smem = {}", shape.dynamic_smem);
+    }
+    for parameter in &function.parameters {
+        text += &argument(parameter, names)?;
+    }
+    Ok(text)
+}
+
+/// The table of a parameter.
+fn argument(parameter: &Parameter, names: &File) -> Result<String, Failure> {
+    let name = &parameter.name.text;
+    let unknown = |what: &str| {
+        Failure::input(format!(
+            "parameter `{name}` is {what}: write its table by hand (docs/launch.md, `fields` for structures)"
+        ))
+    };
+    let (mut ty, mut is_pointer, mut is_const) = (&parameter.ty, false, false);
+    loop {
+        match ty {
+            Type::Const(inner) => {
+                is_const = true;
+                ty = inner;
+            }
+            Type::Pointer(inner, _) if !is_pointer => {
+                is_pointer = true;
+                // What is const is the pointer so far.
+                is_const = false;
+                ty = inner;
+            }
+            Type::Named(_) => break,
+            _ => return Err(unknown("of a type that is not understood")),
+        }
+    }
+    let Type::Named(written) = ty else {
+        return Err(unknown("of a type that is not understood"));
+    };
+    let known = ElemType::from_name(written);
+    let known = known.or_else(|| ElemType::from_name(&names.type_named(written)));
+    let element = known.ok_or_else(|| unknown(&format!("of type `{written}`")))?;
+    let mut text = format!(
+        "\n[[args]]\nname = {name:?}\ntype = \"{}\"\n",
+        element.name()
+    );
+    match (is_pointer, element.is_float()) {
+        (false, true) => text += "value = 1.0  # guess\n",
+        (false, false) => text += "value = \"n\"  # guess\n",
+        (true, is_float) => {
+            text += "shape = [\"n\"]  # guess\n";
+            text += match is_float {
+                true => "init = { kind = \"uniform\", low = -1.0, high = 1.0 }  # guess\n",
+                false => "init = { kind = \"indices\", bound = \"n\" }  # guess\n",
+            };
+            if !is_const {
+                text += "output = true\n";
+            }
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_a_launch_are_found() {
+        let text = "#define T 128\ndim3 b(32, 8); const int n = 64; int m = n + 1;\n\
+             ak<<<1, 2>>>(x); k<<<(n + 255) / 256, T>>>(x);";
+        let own = own_launch(text, "k").unwrap();
+        assert_eq!(
+            (own.grid, own.block, own.dynamic_smem),
+            (None, Some(vec![128]), 0)
+        );
+        assert_eq!(numbers("b", text, 3), Some(vec![32, 8]));
+        assert_eq!(numbers("dim3(4, 2, 1)", text, 3), Some(vec![4, 2, 1]));
+        assert_eq!(numbers("n", text, 3), Some(vec![64]));
+        for unknown in ["m", "0", "dim3(0)", "x", "n * 2", ""] {
+            assert_eq!(numbers(unknown, text, 3), None, "{unknown}");
+        }
+        // A name for itself ends, too.
+        assert_eq!(numbers("a", "#define a a", 3), None);
+        let own = own_launch("k<float, 4><<<dim3(2), 64, 1024>>>(x)", "k").unwrap();
+        assert_eq!(
+            (own.grid, own.block, own.dynamic_smem),
+            (Some(vec![2]), Some(vec![64]), 1024)
+        );
+        assert!(own_launch("k(x);", "k").is_none());
+    }
+}
