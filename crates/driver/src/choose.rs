@@ -140,11 +140,18 @@ fn reason(default: &Candidate, chosen: &Candidate, relative: f64) -> String {
         }
         match (a.spills(), b.spills()) {
             (true, false) => parts.push("no spills any more".into()),
-            (_, true) => parts.push(format!(
-                "{} bytes of spill traffic instead of {}",
-                b.spill_store_bytes + b.spill_load_bytes,
-                a.spill_store_bytes + a.spill_load_bytes
-            )),
+            (_, true) => {
+                let place = match (b.local_spill_bytes(), b.spill_moved_bytes) {
+                    (_, 0) => "",
+                    (0, _) => " in shared memory",
+                    _ => " partly in shared memory",
+                };
+                parts.push(format!(
+                    "{} bytes of spill traffic{place} instead of {}",
+                    spill_traffic(chosen),
+                    spill_traffic(default)
+                ));
+            }
             _ => {}
         }
     }

@@ -414,6 +414,11 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             "{INDENT}`warpwright tune` measures the candidates on your GPU"
         ));
     }
+    if kernels.len() > 1 && !about.all {
+        lines.push(format!(
+            "{INDENT}--kernel NAME: one kernel and its best candidates"
+        ));
+    }
     lines.push(format!(
         "{INDENT}--all: every candidate; --report R.html: a page; explain-term WORD"
     ));

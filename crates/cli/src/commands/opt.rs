@@ -1,6 +1,7 @@
 //! `warpwright opt`: the main job.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use indicatif::ProgressBar;
@@ -15,6 +16,7 @@ use warpwright_driver::opt::{
 };
 use warpwright_driver::{Peers, Proofs};
 use warpwright_launch::Launch;
+use warpwright_pass::names::source_name;
 use warpwright_pass::passes::UsageLevel;
 use warpwright_pass::{Artifact, Fuel, Level as PassLevel, Recipe, RunError, Scope};
 use warpwright_report::screen::{About, screen};
@@ -28,6 +30,7 @@ use crate::failure::Failure;
 use crate::input::{Input, Level, is_stdout, make_folder, stage, write_atomically, write_into};
 use crate::progress;
 use crate::session;
+use crate::terminal::printable;
 
 /// The JSON document of `opt`.
 #[derive(Debug, Serialize)]
@@ -302,10 +305,21 @@ pub fn explore_all(
         request,
     };
     let mut outcomes = Vec::new();
-    for kernel in &kernels {
+    for (number, kernel) in kernels.iter().enumerate() {
         let start = Instant::now();
-        bar.set_message(format!("building candidates of {kernel}"));
-        let outcome = explore(&explored, kernel, &known(kernel), &|_| bar.tick())?;
+        let name = printable(&source_name(kernel));
+        let of = match kernels.len() {
+            1 => String::new(),
+            all => format!(" (kernel {} of {all})", number + 1),
+        };
+        let built = AtomicUsize::new(0);
+        let done = |_: &Candidate| {
+            let built = built.fetch_add(1, Ordering::Relaxed) + 1;
+            bar.set_message(format!("{name}{of}: {built} candidates built"));
+            bar.tick();
+        };
+        bar.set_message(format!("{name}{of}: building candidates"));
+        let outcome = explore(&explored, kernel, &known(kernel), &done)?;
         if cli.verbose > 0 {
             bar.suspend(|| {
                 eprintln!(
