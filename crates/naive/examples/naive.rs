@@ -3,10 +3,11 @@
 
 use warpwright_cudac::File;
 use warpwright_cudac::diag::{Source, render_all};
-use warpwright_naive::emit::generate;
+use warpwright_naive::emit::{cost, generate};
 use warpwright_naive::recognise::recognise;
 use warpwright_naive::replace::replaced;
 use warpwright_naive::schedule::{Schedule, Stage};
+use warpwright_naive::search::{predict, ranked};
 
 fn pair(text: &str) -> [u32; 2] {
     let (a, b) = text.split_once('x').unwrap_or((text, "1"));
@@ -55,6 +56,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     schedule.stage = staged.then_some(stage);
+    if let Some(which) = std::env::var_os("NAIVE_PREDICT") {
+        let gpu = warpwright_target::lookup("h200")?;
+        if which != "all" {
+            println!(
+                "{schedule}: {:?} {:?}",
+                predict(&kernel, &schedule, &gpu),
+                cost(&kernel, &schedule)
+            );
+        } else {
+            for (of, predicted) in ranked(&kernel, &gpu).iter().take(12) {
+                println!("{:.4} {} {of}", predicted.ms, predicted.bound);
+            }
+        }
+        return Ok(());
+    }
     let generated = generate(&kernel, &schedule, 200 << 10)?;
     let (result, _) = replaced(&file, header, &kernel, &generated)?;
     print!("{}", result.text);

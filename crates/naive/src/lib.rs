@@ -4,6 +4,7 @@
 //! * `recognise`: a kernel of CUDA C to the small loop nest of `ir`.
 //! * `forms`: accesses as strides, and what moves along each; `bounds`: where polynomials lie.
 //! * `schedule`: the choices; `emit`: a kernel and its choices to CUDA C.
+//! * `search`: which schedules there are, and how long each should take.
 //! * `replace`: the file in which the result takes the place of the input.
 
 pub mod across;
@@ -16,6 +17,7 @@ pub mod prefix;
 pub mod recognise;
 pub mod replace;
 pub mod schedule;
+pub mod search;
 pub mod team;
 mod text;
 mod wide;

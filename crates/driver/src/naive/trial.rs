@@ -3,7 +3,7 @@
 
 use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_naive::emit::{Condition, Generated, extents};
-use warpwright_naive::ir::Kernel;
+use warpwright_naive::ir::{Kernel, Statement};
 
 /// One launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +103,9 @@ fn trial(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) 
             *size = Some(*value);
         }
     }
+    // A launch without a guard is rounded up to whole blocks.
+    let open = kernel.dims.iter().any(|d| d.high.is_empty());
+    let points = points.map(|p| if open { p + 32 } else { p });
     let largest = sizes
         .iter()
         .flatten()
@@ -155,6 +158,14 @@ fn trial(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) 
             false => end,
         });
     }
+    // Points below a guard's lower bound are none.
+    for (dim, end) in kernel.dims.iter().zip(&ends) {
+        for low in &dim.low {
+            if low.evaluate(size)? >= *end {
+                return None;
+            }
+        }
+    }
     let value = |poly: &Poly| {
         poly.evaluate(|s| match s {
             Symbol::Unknown(dim) => ends.get(dim).copied(),
@@ -176,6 +187,9 @@ fn trial(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) 
         };
         lengths.push(length.max(1));
     }
+    if !apart(kernel, &ends, &value) {
+        return None;
+    }
     let total = lengths.iter().try_fold(0i64, |a, b| a.checked_add(*b))?;
     let mut work: i64 = ends.iter().product();
     for of in &kernel.loops {
@@ -192,4 +206,44 @@ fn trial(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) 
             lengths,
         },
     )
+}
+
+/// Does every point store elements of its own? Where it does not, the kernel as written races with itself.
+fn apart(kernel: &Kernel, ends: &[i64], value: &impl Fn(&Poly) -> Option<i64>) -> bool {
+    let mut stores = Vec::new();
+    for statement in &kernel.body {
+        statement.walk(&mut |s| {
+            if let Statement::Store { access, .. } = s {
+                stores.push(*access);
+            }
+        });
+    }
+    let one = |access: usize| -> Option<bool> {
+        let poly = kernel.accesses[access].affine()?;
+        let mut strides = Vec::new();
+        for symbol in poly.points() {
+            let times = value(&poly.coefficient(symbol)?)?.abs();
+            let range = match symbol {
+                Symbol::Loop(number) => {
+                    let of = &kernel.loops[number];
+                    let span = of.high.plus(&of.low, -1)?;
+                    value(&warpwright_naive::bounds::largest(kernel, &span)?)?
+                }
+                symbol => *ends.get(kernel.dim(symbol)?)?,
+            };
+            strides.push((times, range));
+        }
+        strides.sort_unstable();
+        let mut reach = 0;
+        for (times, range) in strides {
+            if range > 1 && times <= reach {
+                return Some(false);
+            }
+            reach += times * (range - 1).max(0);
+        }
+        Some(true)
+    };
+    stores
+        .into_iter()
+        .all(|access| one(access).unwrap_or(false))
 }

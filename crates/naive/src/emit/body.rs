@@ -791,7 +791,7 @@ pub(crate) fn end_names(kernel: &Kernel) -> [String; 3] {
 }
 
 /// By variable: the axes that its value depends on.
-fn dependences(kernel: &Kernel) -> Vec<[bool; 2]> {
+pub(super) fn dependences(kernel: &Kernel) -> Vec<[bool; 2]> {
     let mut found = vec![[false; 2]; kernel.variables.len()];
     loop {
         let before = found.clone();

@@ -9,6 +9,7 @@
 //! | `host.rs` | when and how the kernels are launched |
 
 mod body;
+mod cost;
 mod host;
 pub(crate) mod print;
 mod staged;
@@ -22,6 +23,7 @@ use crate::bounds;
 use crate::ir::{Index, Kernel, Statement, Value};
 use crate::schedule::Schedule;
 pub(crate) use body::end_names;
+pub use cost::{Cost, cost};
 pub use host::{Names, NoLauncher, launcher};
 
 /// Kernels that take the place of a naive one.

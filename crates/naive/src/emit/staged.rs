@@ -32,6 +32,24 @@ pub(super) struct Fragment {
     turned: Option<usize>,
 }
 
+/// Where a thread copies from.
+struct Steps {
+    from: String,
+    row: String,
+    column: String,
+    /// Elements of a copy.
+    width: i64,
+    /// Copies of a thread.
+    count: i64,
+    /// Rows or columns from one copy to the next.
+    step: i64,
+    in_columns: bool,
+    /// Elements of memory from one copy to the next.
+    stride: String,
+    /// Elements of memory from one part to the next.
+    part: String,
+}
+
 impl Fragment {
     /// How far an access is from the first one, if it is served here.
     pub(super) fn of(&self, access: usize) -> Option<i64> {
@@ -71,7 +89,7 @@ impl Emitter<'_> {
         };
         self.line(&format!("const int {count} = {parts};"));
         let (part, buffer) = (n.part.clone(), n.buffer.clone());
-        let copy = self.copy_function(plan, &names, &low, &high);
+        let copy = self.copies(plan, &names, &low, &high);
         if buffers > 1 {
             let ahead = buffers - 1;
             self.open(&format!("for (int {part} = 0; {part} < {ahead}; ++{part})"));
@@ -162,15 +180,154 @@ impl Emitter<'_> {
         }
     }
 
-    /// The name and the statements of what copies a part; `@` stands for the part.
-    fn copy_function(&mut self, plan: &Plan, names: &[String], low: &Poly, high: &Poly) -> String {
-        let (outer, level) = (std::mem::take(&mut self.out), self.level);
-        self.level = 0;
+    /// The statements that copy a part; `@` stands for the part. What they need once is written now.
+    fn copies(&mut self, plan: &Plan, names: &[String], low: &Poly, high: &Poly) -> String {
+        let mut all = String::new();
         for (tile, name) in plan.tiles.iter().zip(names) {
-            self.copy(plan, tile, name, low, high);
+            let from = self.steps(plan, tile, low);
+            let (outer, level) = (std::mem::take(&mut self.out), self.level);
+            self.level = 0;
+            match &from {
+                Some(from) => self.copy_by_steps(plan, tile, name, from),
+                None => self.copy(plan, tile, name, low, high),
+            }
+            self.level = level;
+            all += &std::mem::replace(&mut self.out, outer);
         }
-        self.level = level;
-        std::mem::replace(&mut self.out, outer)
+        all
+    }
+
+    /// Where a thread copies from, if its elements of a part lie at one distance from each other and nothing is to be
+    /// cut off: then no address is computed twice.
+    fn steps(&mut self, plan: &Plan, tile: &Tile, low: &Poly) -> Option<Steps> {
+        let whole = tile.column_count() == self.needed(tile) && tile.forms.len() <= 2;
+        let lows = self.kernel.dims.iter().any(|d| !d.low.is_empty());
+        if !self.variant.exact || !whole || lows {
+            return None;
+        }
+        let width = self.width(tile);
+        let threads = i64::from(self.schedule.block());
+        let (rows, per_row) = (tile.row_count(), tile.column_count() / width);
+        let fast = if tile.turned { rows } else { per_row };
+        let total = rows * per_row;
+        // A thread goes on in the next rows, or in the next columns of a turned tile.
+        let single = rows == 1 && !tile.turned;
+        if total % threads != 0 || (threads % fast != 0 && !single) {
+            return None;
+        }
+        let [from, row, column] = ["from", "row", "column"].map(|w| {
+            let array = self.kernel.arrays[tile.array].name.clone();
+            self.fresh(&format!("{array}_{w}"))
+        });
+        let thread = self.names.thread.clone();
+        let (r, c) = match (single, tile.turned) {
+            (true, _) => ("0".to_owned(), thread),
+            (false, false) => (
+                format!("{thread} / {per_row}"),
+                format!("{thread} % {per_row}"),
+            ),
+            (false, true) => (format!("{thread} % {rows}"), format!("{thread} / {rows}")),
+        };
+        let c = if width > 1 {
+            format!("{c} * {width}")
+        } else {
+            c
+        };
+        self.line(&format!("const int {row} = {r}, {column} = {c};"));
+        let mut index = tile.base.clone();
+        let mut part = Poly::default();
+        let turns = i64::from(plan.stage.turns);
+        for form in &tile.forms {
+            for (symbol, times) in &form.terms {
+                let by = form.stride.times(&Poly::constant(*times))?;
+                let moved = match *symbol {
+                    Symbol::Loop(number) if number == plan.number => {
+                        part = part.plus(&by, turns)?;
+                        low.clone()
+                    }
+                    Symbol::Loop(number) if plan.inner.iter().any(|(m, _)| *m == number) => {
+                        self.kernel.loops[number].low.clone()
+                    }
+                    symbol => Poly::symbol(symbol),
+                };
+                index = index.plus(&by.times(&moved)?, 1)?;
+            }
+        }
+        let array = self.kernel.arrays[tile.array].name.clone();
+        let element = self.kernel.arrays[tile.array].element.clone();
+        let mut text = self.block_poly(&index);
+        let own = |form: &crate::forms::Form, own: &str, stride: String| match form.is_unit() {
+            true => format!(" + {own}"),
+            false => format!(" + {own} * ({stride})"),
+        };
+        if let [form] = tile.rows() {
+            text += &own(form, &row, self.block_poly(&form.stride));
+        }
+        text += &own(
+            tile.columns(),
+            &column,
+            self.block_poly(&tile.columns().stride),
+        );
+        self.line(&format!("const {element}* {from} = {array} + ({text});"));
+        let (step, stride) = match (single, tile.turned) {
+            (true, _) => (threads * width, &tile.columns().stride),
+            (false, false) => (threads / per_row, &tile.forms[0].stride),
+            (false, true) => (threads / rows, &tile.columns().stride),
+        };
+        let stride = stride.times(&Poly::constant(step))?;
+        Some(Steps {
+            from,
+            row,
+            column,
+            width,
+            count: total / threads,
+            step,
+            in_columns: single || tile.turned,
+            stride: self.block_poly(&stride),
+            part: self.block_poly(&part),
+        })
+    }
+
+    /// Copies a tile whose elements lie at one distance from each other.
+    fn copy_by_steps(&mut self, plan: &Plan, tile: &Tile, name: &str, from: &Steps) {
+        let buffers = plan.stage.buffers;
+        let item = self.fresh("item");
+        let mut target = (from.row.clone(), from.column.clone());
+        let mut source = format!("{} + @ * ({})", from.from, from.part);
+        if from.count > 1 {
+            self.line("#pragma unroll");
+            self.open(&format!(
+                "for (int {item} = 0; {item} < {}; ++{item})",
+                from.count
+            ));
+            let more = format!(" + {item} * {}", from.step);
+            match from.in_columns {
+                true => target.1 += &more,
+                false => target.0 += &more,
+            }
+            let _ = write!(source, " + {item} * ({})", from.stride);
+        }
+        let (row, column) = target;
+        let at = match buffers > 1 {
+            true => format!("{name}[@ % {buffers}][{row}][{column}]"),
+            false => format!("{name}[{row}][{column}]"),
+        };
+        let bytes = from.width * i64::from(self.kernel.arrays[tile.array].bytes);
+        match (buffers > 1, from.width > 1) {
+            (true, _) => self.line(&format!(
+                "__pipeline_memcpy_async(&{at}, {source}, {bytes});"
+            )),
+            (false, true) => {
+                let ty = vector(self.kernel, tile.array);
+                self.line(&format!(
+                    "*reinterpret_cast<{ty}*>(&{at}) = *reinterpret_cast<const {ty}*>({source});"
+                ));
+            }
+            (false, false) => self.line(&format!("{at} = *({source});")),
+        }
+        if from.count > 1 {
+            self.close();
+        }
     }
 
     fn call(&mut self, copy: &str, part: &str) {

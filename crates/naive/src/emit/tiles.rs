@@ -1,7 +1,8 @@
 //! Which operands of a loop are staged in shared memory, and how they lie there.
 //!
 //! Sections 3.3 and 3.4 of the paper: the elements that a block of points touches in a part of a loop are loaded
-//! together, in the order of memory. An operand without reuse that is coalesced as it is stays where it is.
+//! together, in the order of memory. An operand without reuse that is coalesced as it is stays where it is, unless its
+//! copies are several parts ahead (a departure: the paper knows no copies that run beside the threads).
 
 use warpwright_cudac::affine::{Poly, Symbol};
 
@@ -174,7 +175,9 @@ pub(super) fn plan(kernel: &Kernel, schedule: &Schedule) -> Option<Plan> {
         let uses = points * i64::try_from(tile.accesses.len()).unwrap_or(1);
         let coalesced =
             tile.columns().is_unit() && tile.columns().times(kernel.dims[0].symbol) == 1;
-        elements > 0 && elements <= 1 << 16 && (uses > elements || !coalesced)
+        // Copies that are far ahead keep memory busy even where nothing is used twice.
+        let ahead = stage.buffers > 2;
+        elements > 0 && elements <= 1 << 16 && (uses > elements || !coalesced || ahead)
     });
     (!tiles.is_empty()).then_some(Plan {
         number,

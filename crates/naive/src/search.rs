@@ -1,0 +1,255 @@
+//! The choice among schedules without a GPU: candidates as in section 4 of the paper (128 to 512 threads, merges of 4 to
+//! 32) and beyond it, each with a predicted time.
+//!
+//! A prediction is the slowest of what a block keeps busy (issue slots, the shared-memory pipe, the level-2 cache, the
+//! special function and double-precision units), with what its waits leave uncovered, times the waves of blocks, and
+//! never less than the time in which device memory brings every array once. The constants in [`FIT`] were chosen by
+//! looking at 170 schedules of 23 of the kernels in examples/naive on an H200; they stand for the behaviour of one GPU.
+
+use warpwright_target::{Gpu, Resources, occupancy};
+
+use crate::emit::{Cost, cost};
+use crate::ir::Kernel;
+use crate::schedule::{Schedule, Stage};
+
+/// A prediction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// Milliseconds.
+    pub ms: f64,
+    /// What limits it.
+    pub bound: &'static str,
+}
+
+/// Constants of the model.
+struct Fit {
+    /// Bytes per clock and multiprocessor that the level-2 cache delivers.
+    cache_bytes: f64,
+    /// Cycles until a load from the level-2 cache or from memory arrives.
+    arrival: f64,
+    /// Cycles between dependent instructions of a warp.
+    chain: f64,
+    /// Microseconds of a launch.
+    launch: f64,
+    /// The power of the norm.
+    norm: f64,
+    /// Registers beyond which values are spilled.
+    registers: f64,
+}
+
+const FIT: Fit = Fit {
+    cache_bytes: 40.0,
+    arrival: 700.0,
+    chain: 2.4,
+    launch: 3.0,
+    norm: 4.0,
+    registers: 255.0,
+};
+
+/// The predicted time of a schedule at the sizes that the pragma expects; none where the GPU's figures are missing, or
+/// where a block does not fit.
+pub fn predict(kernel: &Kernel, schedule: &Schedule, gpu: &Gpu) -> Option<Prediction> {
+    let of: Cost = cost(kernel, schedule)?;
+    let board = gpu.board.or_else(|| gpu.typical_board())?;
+    let (sms, mhz) = (
+        f64::from(board.sms?.value),
+        f64::from(board.clock_mhz?.value),
+    );
+    let memory = board.copy_gb_s.or(board.dram_gb_s)?;
+    let rates = &gpu.arch.throughput;
+    let (fp32, fp64) = (f64::from(rates.fp32?.value), f64::from(rates.fp64?.value));
+    let special = rates.special.map_or(16.0, |f| f64::from(f.value));
+    let shared = f64::from(rates.shared_bytes?.value);
+    let registers = of.registers.clamp(16.0, FIT.registers);
+    let resources =
+        Resources::new(registers.ceil() as u32, of.threads).dynamic_smem(of.shared_bytes);
+    let resident = f64::from(occupancy(gpu, &resources).ok()?.blocks);
+    if resident < 1.0 || of.blocks < 1.0 {
+        return None;
+    }
+    let together = resident.min((of.blocks / sms).ceil());
+    let waves = (of.blocks / (sms * together)).max(1.0);
+    let waves = 0.5 * waves.ceil() + 0.5 * waves;
+    let warps = f64::from(of.threads) / 32.0 * together;
+    let spilled = (of.registers - FIT.registers).max(0.0);
+    let busy = [
+        (
+            of.instructions * (1.0 + spilled / 64.0) * warps * 32.0 / fp32,
+            "issue",
+        ),
+        (of.pipe * warps * 128.0 / shared, "shared memory"),
+        (of.bytes * together / FIT.cache_bytes, "cache"),
+        (of.special * warps * 32.0 / special, "special functions"),
+        (of.doubles * warps * 32.0 / fp64, "double precision"),
+    ];
+    // A warp alone: its instructions one after the other, and the waits that no other part covers.
+    let uncovered = if of.ahead > 1.0 {
+        FIT.arrival / (of.ahead - 1.0) * 0.6
+    } else {
+        FIT.arrival
+    };
+    let points = f64::from(schedule.points[0] * schedule.points[1]);
+    let alone = of.instructions / points.sqrt().min(2.0) * FIT.chain
+        + of.parts * uncovered.max(60.0)
+        + of.waits / points.min(8.0) * FIT.arrival / 8.0;
+    let sum: f64 = busy.iter().map(|(t, _)| t.powf(FIT.norm)).sum::<f64>() + alone.powf(FIT.norm);
+    let cycles = sum.powf(1.0 / FIT.norm) * waves;
+    let device = of.unique / (f64::from(memory.value) * 1e9) * 1e3;
+    let on_chip = cycles / (mhz * 1e3);
+    let ms =
+        (on_chip.powf(FIT.norm) + device.powf(FIT.norm)).powf(1.0 / FIT.norm) + FIT.launch / 1e3;
+    let slowest = busy
+        .iter()
+        .fold((alone, "latency"), |a, b| if b.0 > a.0 { *b } else { a });
+    let bound = if device > on_chip {
+        "memory"
+    } else {
+        slowest.1
+    };
+    Some(Prediction { ms, bound })
+}
+
+/// The schedules to choose from, the kernel as written first.
+pub fn candidates(kernel: &Kernel) -> Vec<Schedule> {
+    let plain = Schedule::identity(kernel.dims.len());
+    let mut all = vec![plain.clone()];
+    let has_loop = !kernel.loops.is_empty();
+    let stages = |turns: &[u32], unrolls: &[u32], buffers: &[u32], turn: &[bool]| {
+        let mut all = Vec::new();
+        for &turns in turns {
+            for &unroll in unrolls.iter().filter(|u| turns % **u == 0 || **u > turns) {
+                for &buffers in buffers {
+                    for &turn in turn {
+                        all.push(Stage {
+                            turns,
+                            unroll,
+                            buffers,
+                            turn,
+                        });
+                    }
+                }
+            }
+        }
+        all
+    };
+    let add = |all: &mut Vec<Schedule>, of: Schedule| {
+        if !all.contains(&of) {
+            all.push(of);
+        }
+    };
+    if kernel.dims.len() == 1 {
+        for threads in [32, 64, 128, 256] {
+            for (points, run) in [(1, 1), (2, 1), (4, 4), (8, 4), (16, 4)] {
+                let of = Schedule {
+                    threads: [threads, 1],
+                    points: [points, 1],
+                    run: [run, 1],
+                    ..plain.clone()
+                };
+                add(&mut all, of.clone());
+                if !has_loop {
+                    continue;
+                }
+                for stage in stages(&[32, 64, 128], &[4, 8], &[1, 2, 3, 4], &[false]) {
+                    let stage = Some(stage);
+                    add(
+                        &mut all,
+                        Schedule {
+                            stage,
+                            ..of.clone()
+                        },
+                    );
+                }
+            }
+        }
+        return all;
+    }
+    for (threads, points, run) in [
+        ([32, 8], [1, 2], [1, 1]),
+        ([32, 8], [1, 4], [1, 1]),
+        ([32, 4], [1, 8], [1, 1]),
+        ([32, 8], [4, 2], [1, 1]),
+        ([32, 8], [4, 4], [4, 1]),
+    ] {
+        add(
+            &mut all,
+            Schedule {
+                threads,
+                points,
+                run,
+                ..plain.clone()
+            },
+        );
+    }
+    if !has_loop {
+        return all;
+    }
+    let wide = kernel.arrays.iter().any(|a| a.bytes == 8);
+    for (threads, points) in [
+        ([16, 16], [8, 8]),
+        ([16, 8], [8, 8]),
+        ([16, 16], [4, 8]),
+        ([16, 16], [8, 4]),
+        ([16, 16], [4, 4]),
+        ([16, 8], [8, 16]),
+        ([32, 8], [8, 16]),
+        ([16, 8], [4, 4]),
+        ([16, 8], [4, 2]),
+    ] {
+        let lanes = if wide { 2 } else { 4 };
+        for run in [[lanes, 1], [lanes, lanes], [1, 1]] {
+            let run = [0, 1].map(|a: usize| run[a].min(points[a]));
+            for stage in stages(&[8, 16, 32], &[4], &[2, 3], &[false, true]) {
+                let of = Schedule {
+                    threads,
+                    points,
+                    run,
+                    lanes: 8,
+                    stage: Some(stage),
+                    ..plain.clone()
+                };
+                add(&mut all, of);
+            }
+        }
+    }
+    let inner = kernel.loops.len() > 1;
+    for (threads, points) in [
+        ([16, 8], [8, 4]),
+        ([32, 4], [4, 8]),
+        ([8, 16], [8, 8]),
+        ([16, 8], [8, 8]),
+        ([16, 16], [8, 4]),
+        ([32, 8], [4, 4]),
+        ([16, 16], [4, 2]),
+    ] {
+        for stage in stages(
+            if inner { &[4, 8] } else { &[] },
+            &[3, 5, 8, 16],
+            &[1, 2],
+            &[false],
+        ) {
+            let of = Schedule {
+                threads,
+                points,
+                run: [4, 1],
+                stage: Some(stage),
+                specialise: true,
+                ..plain.clone()
+            };
+            add(&mut all, of);
+        }
+    }
+    all
+}
+
+/// The schedules with their predicted times, the fastest first; the kernel as written is among them. Schedules that
+/// cannot be predicted are left out.
+pub fn ranked(kernel: &Kernel, gpu: &Gpu) -> Vec<(Schedule, Prediction)> {
+    let mut all: Vec<(Schedule, Prediction)> = candidates(kernel)
+        .into_iter()
+        .filter_map(|of| predict(kernel, &of, gpu).map(|p| (of, p)))
+        .collect();
+    // Equal times stay in the order of the candidates.
+    all.sort_by(|a, b| a.1.ms.total_cmp(&b.1.ms));
+    all
+}
