@@ -8,9 +8,79 @@
 
 use warpwright_target::{Gpu, Resources, occupancy};
 
-use crate::emit::{Cost, cost};
+use std::fmt;
+
+use warpwright_cudac::affine::Symbol;
+
+use crate::across::{self, Across};
+use crate::emit::{self, Cost, Generated, cost};
+use crate::explain;
+use crate::forms::rows;
+use crate::fours::{self, Fours};
 use crate::ir::Kernel;
+use crate::prefix::{self, Prefix};
 use crate::schedule::{Schedule, Stage};
+use crate::team::{self, Lanes, Team};
+
+/// A way to compute the points.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Way {
+    /// Tiles of points, operands in shared memory.
+    Tiles(Schedule),
+    /// The turns of a loop over a team of threads.
+    Team(Team),
+    /// Squares that are turned in shared memory.
+    Across(Across),
+    /// Runs of neighbours, 16 bytes at a time.
+    Fours(Fours),
+    /// Prefixes that blocks hand on.
+    Prefix(Prefix),
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Way::Tiles(of) => of.fmt(f),
+            Way::Team(of) => of.fmt(f),
+            Way::Across(of) => of.fmt(f),
+            Way::Fours(of) => of.fmt(f),
+            Way::Prefix(of) => of.fmt(f),
+        }
+    }
+}
+
+impl Way {
+    /// Its kernels; none where it is not one for this kernel. `shared` is how many bytes of shared memory a block may
+    /// have.
+    pub fn generate(&self, kernel: &Kernel, shared: u32) -> Option<Generated> {
+        match self {
+            Way::Tiles(of) => emit::generate(kernel, of, shared).ok(),
+            Way::Team(of) => team::generate(kernel, of).ok(),
+            Way::Across(of) => across::generate(kernel, of).ok(),
+            Way::Fours(of) => fours::generate(kernel, of).ok(),
+            Way::Prefix(of) => prefix::generate(kernel, of).ok(),
+        }
+    }
+
+    /// What is done, a sentence a step.
+    pub fn steps(&self, kernel: &Kernel) -> Vec<String> {
+        match self {
+            Way::Tiles(of) => explain::steps(kernel, of),
+            Way::Team(of) => vec![format!(
+                "the turns of the loops are divided among threads that share a point: {of}"
+            )],
+            Way::Across(of) => vec![format!(
+                "squares of points are turned in shared memory, so that all sides are coalesced: {of}"
+            )],
+            Way::Fours(of) => vec![format!(
+                "a thread computes neighbours that are 16 bytes together (section 3.1): {of}"
+            )],
+            Way::Prefix(of) => vec![format!(
+                "a block sums its own part, and blocks hand their sums on: {of}"
+            )],
+        }
+    }
+}
 
 /// A prediction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -242,13 +312,92 @@ pub fn candidates(kernel: &Kernel) -> Vec<Schedule> {
     all
 }
 
-/// The schedules with their predicted times, the fastest first; the kernel as written is among them. Schedules that
-/// cannot be predicted are left out.
-pub fn ranked(kernel: &Kernel, gpu: &Gpu) -> Vec<(Schedule, Prediction)> {
-    let mut all: Vec<(Schedule, Prediction)> = candidates(kernel)
-        .into_iter()
-        .filter_map(|of| predict(kernel, &of, gpu).map(|p| (of, p)))
-        .collect();
+/// The other ways, each with its predicted time: they load every element once, so device memory counts, and the issue
+/// slots for all turns of all points.
+fn families(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
+    let Some((streamed, issued, sms)) = streamed(kernel, gpu) else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    let mut add = |way: Way, factor: f64, launches: f64| {
+        let (device, on_chip) = (streamed * factor, issued * factor.max(1.0));
+        let ms = device.max(on_chip) + launches * FIT.launch / 1e3;
+        let bound = if device > on_chip { "memory" } else { "issue" };
+        all.push((way, Prediction { ms, bound }));
+    };
+    // Neighbours in memory are turns of a loop, or points.
+    let along = |turns: bool| {
+        kernel
+            .accesses
+            .iter()
+            .filter_map(|a| a.affine())
+            .filter_map(rows)
+            .any(|r| {
+                let unit = r.forms.iter().find(|f| f.is_unit());
+                unit.is_some_and(|f| {
+                    f.terms
+                        .iter()
+                        .any(|(s, _)| matches!(s, Symbol::Loop(_)) == turns)
+                })
+            })
+    };
+    for (threads, unroll) in [(256, 4), (128, 4), (512, 4)] {
+        for (lanes, fits) in [
+            (Lanes::Turns { points: 1 }, along(true)),
+            (Lanes::Points, along(false) && !along(true)),
+        ] {
+            let blocks = 4 * sms;
+            let team = Team {
+                threads,
+                lanes,
+                unroll,
+                blocks,
+            };
+            // A block is more than a short row wants.
+            add(
+                Way::Team(team),
+                if fits { 1.1 } else { 8.0 } + f64::from(threads) / 1e4,
+                2.0,
+            );
+        }
+    }
+    add(Way::Across(Across { side: 32, rows: 8 }), 1.3, 1.0);
+    for (threads, rows) in [(128, 1), (64, 4)] {
+        let rows = if kernel.dims.len() > 1 { rows } else { 1 };
+        add(Way::Fours(Fours { threads, rows }), 1.1, 1.0);
+    }
+    add(
+        Way::Prefix(Prefix {
+            threads: 1024,
+            points: 4,
+        }),
+        2.0,
+        2.0,
+    );
+    all
+}
+
+/// Milliseconds for all arrays once and for all instructions once, and the multiprocessors.
+fn streamed(kernel: &Kernel, gpu: &Gpu) -> Option<(f64, f64, u32)> {
+    let of = cost(kernel, &Schedule::identity(kernel.dims.len()))?;
+    let board = gpu.board.or_else(|| gpu.typical_board())?;
+    let (sms, mhz) = (board.sms?.value, f64::from(board.clock_mhz?.value));
+    let memory = f64::from(board.copy_gb_s.or(board.dram_gb_s)?.value);
+    let fp32 = f64::from(gpu.arch.throughput.fp32?.value);
+    let all = of.instructions * of.blocks * f64::from(of.threads);
+    Some((
+        of.unique / (memory * 1e6),
+        all / (fp32 * f64::from(sms) * mhz * 1e3),
+        sms,
+    ))
+}
+
+/// The ways with their predicted times, the fastest first; the kernel as written is among them. Schedules that cannot
+/// be predicted are left out.
+pub fn ranked(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
+    let tiles = candidates(kernel).into_iter();
+    let tiles = tiles.filter_map(|of| predict(kernel, &of, gpu).map(|p| (Way::Tiles(of), p)));
+    let mut all: Vec<(Way, Prediction)> = tiles.chain(families(kernel, gpu)).collect();
     // Equal times stay in the order of the candidates.
     all.sort_by(|a, b| a.1.ms.total_cmp(&b.1.ms));
     all

@@ -8,6 +8,7 @@ pub mod explain;
 pub mod inplace;
 pub mod launch;
 pub mod measure;
+mod naive_opt;
 pub mod nvcc;
 pub mod occupancy;
 pub mod opt;

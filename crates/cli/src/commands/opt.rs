@@ -94,6 +94,9 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         return super::opt_cubin::run(cli, args, &input);
     }
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
+        if let Some(problem) = super::naive_opt::wanted(cli, args, &input)? {
+            return super::naive_opt::run(cli, args, &input, &problem);
+        }
         return super::stencil_opt::run(cli, args, &input);
     }
     let launch = session::kernel_launch(&args.kernel)?;

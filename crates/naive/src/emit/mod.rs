@@ -132,7 +132,7 @@ pub fn generate(kernel: &Kernel, schedule: &Schedule, shared: u32) -> Result<Gen
     }
     let mut generated = Generated {
         entries: Vec::new(),
-        notes: Vec::new(),
+        notes: crate::explain::steps(kernel, schedule),
         reordered: false,
     };
     let mut passes = vec![fixed.clone()];

@@ -1,0 +1,169 @@
+//! The first schedule in the order of the predictions that agrees with the input; and whether a kernel is naive at all.
+
+use warpwright_cudac::diag::Diagnostic;
+use warpwright_cudac::{File, Header};
+use warpwright_naive::recognise::is_marked;
+use warpwright_naive::schedule::Schedule;
+use warpwright_naive::search::{Prediction, Way, predict, ranked};
+use warpwright_stencil::extract;
+use warpwright_target::Gpu;
+
+use super::ladder::{Checked, Fall, Rung, climb};
+use super::problem::{Output, Problem};
+use crate::stencil::CompileError;
+
+/// A schedule must be predicted to take less than this part of the kernel as written: the model is not surer than that.
+pub const MARGIN: f64 = 0.8;
+
+/// Schedules that are tried before the kernel is kept as it is.
+const TRIED: usize = 6;
+
+/// What a kernel is.
+pub enum Kind {
+    /// A stencil: reads the neighbourhood of its point, without a loop over operands.
+    Stencil,
+    /// A naive kernel.
+    Naive(Box<Problem>),
+    /// Neither, and the reasons against both.
+    Neither {
+        /// Why it is no stencil.
+        stencil: Option<Diagnostic>,
+        /// Why it is not naive.
+        naive: Diagnostic,
+    },
+}
+
+/// Decides what a kernel is. What its pragma says counts first; a sweep over neighbours without loops is a stencil
+/// whatever it is called.
+///
+/// # Errors
+/// A pragma that is not understood.
+pub fn kind(file: &File, header: &Header) -> Result<Kind, Diagnostic> {
+    let marked = is_marked(file, header)?;
+    if extract::is_marked(file, header)? {
+        return Ok(Kind::Stencil);
+    }
+    let problem = Problem::new(file.clone(), header);
+    let stencil = extract::extract(file, header);
+    Ok(match (problem, stencil) {
+        (Err(_), Ok(_)) => Kind::Stencil,
+        (Ok(problem), Ok(_)) if !marked || is_sweep(&problem) => {
+            match problem.kernel.loops.is_empty() {
+                true if !is_sweep(&problem) => Kind::Naive(Box::new(problem)),
+                _ => Kind::Stencil,
+            }
+        }
+        (Ok(problem), _) => Kind::Naive(Box::new(problem)),
+        (Err(naive), Err(stencil)) => Kind::Neither {
+            stencil: stencil.into_iter().next(),
+            naive,
+        },
+    })
+}
+
+/// Does it read an array at several places around its point, without loops?
+fn is_sweep(problem: &Problem) -> bool {
+    let kernel = &problem.kernel;
+    let reads = |array: usize| {
+        let of = kernel
+            .accesses
+            .iter()
+            .filter(|a| a.array == array && a.affine().is_some());
+        of.count()
+    };
+    let arrays = kernel.arrays.iter().enumerate();
+    kernel.loops.is_empty()
+        && arrays
+            .filter(|(_, a)| !a.stored)
+            .any(|(at, _)| reads(at) >= 4)
+}
+
+/// A schedule, and what became of it.
+#[derive(Clone, Debug)]
+pub struct Version {
+    /// The choices.
+    pub way: Way,
+    /// How long it should take.
+    pub predicted: Prediction,
+    /// Why it is out.
+    pub rejected: Option<Fall>,
+}
+
+/// The choice.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// What was tried, in the order of the predictions, then the kernel as written.
+    pub versions: Vec<Version>,
+    /// The number of the chosen one; none: the kernel stays as written.
+    pub version: Option<usize>,
+    /// Its text.
+    pub output: Option<Output>,
+    /// What agreed.
+    pub checked: Option<Checked>,
+    /// Why it was not compared.
+    pub unchecked: Option<String>,
+    /// Sums were reordered, as the pragma permits: results agree within the ladder's tolerance, not to the bit.
+    pub reordered: bool,
+    /// Predicted time of the kernel as written, in milliseconds.
+    pub original_ms: Option<f64>,
+}
+
+/// Tries the schedules, the one that is predicted to be the fastest first, until one agrees. The kernel as written wins
+/// where nothing is predicted to gain. `compile` makes PTX of a text, with nvcc's `-fmad=false`.
+pub fn choose(
+    problem: &Problem,
+    gpu: &Gpu,
+    compile: &dyn Fn(&str) -> Result<String, CompileError>,
+) -> Chosen {
+    let kernel = &problem.kernel;
+    let shared = gpu.arch.shared.per_block_opt_in;
+    let plain = Schedule::identity(kernel.dims.len());
+    let original = predict(kernel, &plain, gpu).map(|p| p.ms);
+    let mut chosen = Chosen {
+        versions: Vec::new(),
+        version: None,
+        output: None,
+        checked: None,
+        unchecked: None,
+        reordered: false,
+        original_ms: original,
+    };
+    for (way, predicted) in ranked(kernel, gpu) {
+        let gains = original.is_some_and(|ms| predicted.ms < MARGIN * ms);
+        if !gains || chosen.versions.len() == TRIED {
+            break;
+        }
+        let Some(mut generated) = way.generate(kernel, shared) else {
+            continue;
+        };
+        let mut version = Version {
+            way,
+            predicted,
+            rejected: None,
+        };
+        match climb(problem, &mut generated, compile) {
+            Rung::Agrees(checked) => chosen.checked = Some(checked),
+            Rung::Unchecked(why) => chosen.unchecked = Some(why),
+            Rung::Falls(fall) => {
+                version.rejected = Some(fall);
+                chosen.versions.push(version);
+                continue;
+            }
+        }
+        match problem.output(&generated) {
+            Ok(output) => {
+                chosen.output = Some(output);
+                chosen.reordered = generated.reordered;
+                chosen.version = Some(chosen.versions.len());
+                chosen.versions.push(version);
+                return chosen;
+            }
+            Err(refusal) => {
+                version.rejected = Some(Fall::Refused(refusal));
+                chosen.versions.push(version);
+                return chosen;
+            }
+        }
+    }
+    chosen
+}

@@ -1,0 +1,116 @@
+//! What was done to a kernel and why, a sentence a step, in the words of the paper.
+
+use warpwright_cudac::affine::Symbol;
+
+use crate::forms::rows;
+use crate::ir::{Index, Kernel};
+use crate::schedule::Schedule;
+
+/// How the threads of a warp touch each operand (section 3.2 of Yang et al.).
+pub fn accesses(kernel: &Kernel) -> Vec<String> {
+    let mut all = Vec::new();
+    for access in &kernel.accesses {
+        let name = &kernel.arrays[access.array].name;
+        let what = match &access.index {
+            Index::Value(_) => "an unresolved index, left as it is".to_owned(),
+            Index::Affine(poly) => {
+                let x = kernel.dims[0].symbol;
+                let form = rows(poly).and_then(|r| r.forms.into_iter().find(|f| f.times(x) > 0));
+                let text = poly.text(|s| name_of(kernel, s));
+                let how = match form {
+                    None if poly.symbols().contains(&x) => {
+                        "runs backwards or is no sum of strides, left as it is".to_owned()
+                    }
+                    None => "the same element for neighbouring threads".to_owned(),
+                    Some(form) => match (form.is_unit(), form.times(x)) {
+                        (true, 1) => "neighbouring threads read neighbours: coalesced".to_owned(),
+                        (_, times) => {
+                            let stride = form.stride.text(|s| name_of(kernel, s));
+                            let apart = match (times, form.is_unit()) {
+                                (times, true) => times.to_string(),
+                                (1, false) => stride,
+                                (times, false) => format!("{times} * ({stride})"),
+                            };
+                            format!(
+                                "neighbouring threads are {apart} elements apart: not coalesced"
+                            )
+                        }
+                    },
+                };
+                format!("[{text}]: {how}")
+            }
+        };
+        let line = match what.starts_with('[') {
+            true => format!("{name}{what}"),
+            false => format!("{name}: {what}"),
+        };
+        if !all.contains(&line) {
+            all.push(line);
+        }
+    }
+    all
+}
+
+fn name_of(kernel: &Kernel, symbol: Symbol) -> String {
+    match symbol {
+        Symbol::Size(size) => kernel.size_name(size).to_owned(),
+        Symbol::Loop(number) => kernel.loops[number].name.clone(),
+        symbol => kernel
+            .dim(symbol)
+            .map_or(String::new(), |d| kernel.dims[d].name.clone()),
+    }
+}
+
+/// The steps of a schedule.
+pub fn steps(kernel: &Kernel, schedule: &Schedule) -> Vec<String> {
+    let mut all = Vec::new();
+    let two = kernel.dims.len() > 1;
+    let pair = |p: [u32; 2]| {
+        if two {
+            format!("{} x {}", p[0], p[1])
+        } else {
+            p[0].to_string()
+        }
+    };
+    let tile = schedule.tile();
+    all.push(format!(
+        "block merge (section 3.5.1): a block of {} threads computes {} points",
+        schedule.block(),
+        pair(tile)
+    ));
+    if schedule.points != [1, 1] {
+        let mut text = format!(
+            "thread merge (section 3.5.2): a thread computes {} points, and what they share is loaded once",
+            pair(schedule.points)
+        );
+        if schedule.run != [1, 1] {
+            text += &format!("; {} of them are neighbours", pair(schedule.run));
+        }
+        all.push(text);
+    }
+    if let Some(stage) = &schedule.stage {
+        all.push(format!(
+            "coalescing (section 3.3): {} turns of the loop at a time, operands in shared memory, {} turns written out",
+            stage.turns, stage.unroll
+        ));
+        if stage.turn {
+            all.push("rows along the loop are turned while they are copied".to_owned());
+        }
+        if stage.buffers > 1 {
+            all.push(format!(
+                "prefetching (section 3.6): {} parts in flight by cp.async, no registers for it",
+                stage.buffers - 1
+            ));
+        }
+    }
+    if schedule.order > 1 {
+        all.push(format!(
+            "{} rows of blocks together, for the L2 cache",
+            schedule.order
+        ));
+    }
+    if schedule.specialise {
+        all.push("the expected small sizes are constants in kernels of their own".to_owned());
+    }
+    all
+}
