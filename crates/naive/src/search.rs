@@ -15,7 +15,7 @@ use warpwright_cudac::affine::Symbol;
 use crate::across::{self, Across};
 use crate::emit::{self, Cost, Generated, cost};
 use crate::explain;
-use crate::forms::rows;
+use crate::forms::{Form, rows};
 use crate::fours::{self, Fours};
 use crate::ir::Kernel;
 use crate::prefix::{self, Prefix};
@@ -164,7 +164,14 @@ pub fn predict(kernel: &Kernel, schedule: &Schedule, gpu: &Gpu) -> Option<Predic
         + of.waits / points.min(8.0) * FIT.arrival / 8.0;
     let sum: f64 = busy.iter().map(|(t, _)| t.powf(FIT.norm)).sum::<f64>() + alone.powf(FIT.norm);
     let cycles = sum.powf(1.0 / FIT.norm) * waves;
-    let device = of.unique / (f64::from(memory.value) * 1e9) * 1e3;
+    // Loads that wait for nothing else must be enough to keep memory busy until the first of them arrives.
+    let rate = f64::from(memory.value) * 1e3 / mhz / sms;
+    let flying = of.flying * f64::from(of.threads) * together;
+    let idle = match schedule.stage {
+        None if of.flying > 0.0 => (FIT.arrival * 1.5 * rate / flying).max(1.0),
+        _ => 1.0,
+    };
+    let device = of.unique / (f64::from(memory.value) * 1e9) * 1e3 * idle;
     let on_chip = cycles / (mhz * 1e3);
     let ms =
         (on_chip.powf(FIT.norm) + device.powf(FIT.norm)).powf(1.0 / FIT.norm) + FIT.launch / 1e3;
@@ -361,10 +368,32 @@ fn families(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
             );
         }
     }
-    add(Way::Across(Across { side: 32, rows: 8 }), 1.3, 1.0);
+    // Accesses whose neighbours along x are not neighbours in memory.
+    let torn = kernel
+        .accesses
+        .iter()
+        .filter_map(|a| a.affine())
+        .any(|poly| {
+            let x = kernel.dims[0].symbol;
+            let moves = poly.symbols().contains(&x);
+            let unit = rows(poly).and_then(|r| r.forms.into_iter().find(Form::is_unit));
+            moves && !unit.is_some_and(|f| (1..=4).contains(&f.times(x)))
+        });
+    for (side, rows) in [(64, 8), (32, 8)] {
+        let factor = if torn { 1.3 } else { 4.0 };
+        add(
+            Way::Across(Across { side, rows }),
+            factor + f64::from(64 - side) / 1e3,
+            1.0,
+        );
+    }
     for (threads, rows) in [(128, 1), (64, 4)] {
         let rows = if kernel.dims.len() > 1 { rows } else { 1 };
-        add(Way::Fours(Fours { threads, rows }), 1.1, 1.0);
+        add(
+            Way::Fours(Fours { threads, rows }),
+            if torn { 6.0 } else { 1.1 },
+            1.0,
+        );
     }
     add(
         Way::Prefix(Prefix {

@@ -41,6 +41,8 @@ pub struct Cost {
     pub ahead: f64,
     /// Bytes of all arrays, each once.
     pub unique: f64,
+    /// Bytes that a thread loads without waiting for anything.
+    pub flying: f64,
     /// Turns of loops that a thread goes through with loads of its own.
     pub waits: f64,
 }
@@ -316,8 +318,10 @@ impl Counter<'_> {
             (warps / rows).max(1.0)
         };
         self.found.bytes += turns * times / runs * sectors * 32.0 * alone * fresh * again;
-        if !around.is_empty() {
-            self.found.waits += turns * times;
+        match around {
+            [] if shared => self.found.flying += (times * bytes).min(128.0),
+            [] => {}
+            _ => self.found.waits += turns * times,
         }
     }
 
