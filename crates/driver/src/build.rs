@@ -176,7 +176,7 @@ fn missing_tool(error: RunError) -> Result<Rejection, ToolError> {
             Err(other) => Ok(Rejection::new(Because::Build, other)),
         },
         RunError::Refused { pass, refusal } => {
-            let text = format!("{}: {refusal}", pass.label());
+            let text = format!("{pass}: {refusal}");
             Ok(Rejection::new(Because::Refused, text))
         }
         other => Ok(Rejection::new(Because::Build, other)),
