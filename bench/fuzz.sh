@@ -5,6 +5,7 @@
 #   OUT=DIR CALL=1 LIMIT=300 CORES=40 bash bench/fuzz.sh target/release
 # CALL chooses the seeds: runs of different numbers have none in common, so their counts add up.
 # SHARE=passes,stencils,ptxas are parts of the cores, 6,3,3 if nothing is said. PTXAS is the ptxas to use.
+# EVERY=N: of N kernels one is assembled, too, and goes through the passes over machine code.
 set -u
 bin=$(realpath "${1:?the folder of the binaries}")
 out=$(realpath -m "${OUT:-.}")
@@ -20,7 +21,7 @@ begin=$(date +%s)
 if [ "$a" -gt 0 ]; then
   from=$((call * 10000000))
   timeout $((limit + 40)) "${PASSES:-$bin/warpwright-fuzz}" passes --seeds $from..$((from + 10000000)) --jobs "$(part "$a")" \
-    --seconds "$limit" --json "$work/passes.json" --ptxas "$ptxas" --every "${EVERY:-1}" --out "$work/failures" \
+    --seconds "$limit" --json "$work/passes.json" ${EVERY:+--ptxas "$ptxas" --every "$EVERY"} --out "$work/failures" \
     > "$work/passes.log" 2>&1 &
 fi
 
@@ -43,12 +44,14 @@ if [ "$c" -gt 0 ]; then
 import json, sys
 try: report = json.load(open(sys.argv[1]))
 except (OSError, ValueError): sys.exit()
-seen = {}
+groups = {}
 for finding in report["findings"]:
-    for way, what in finding["ways"].items():
-        if len(seen.setdefault(way, [])) < 3: seen[way].append(finding["seed"])
-pairs = [(seed, way) for n in range(3) for way, seeds in sorted(seen.items()) for seed in seeds[n:n + 1]]
-for seed, way in pairs[:16]: print(seed, way)
+    ways = sorted(finding["ways"])
+    groups.setdefault(tuple(ways), []).append((finding["seed"], "O3" if "O3" in ways else ways[0]))
+# Rare combinations of ways first: they may have another cause than the others.
+rare = sorted(groups.values(), key=len)
+chosen = [group[n] for n in range(8) for group in rare if n < len(group)]
+for seed, way in chosen[:16]: print(seed, way)
 P
   shrink() {
     timeout 50 "$bin/warpwright-fuzz" ptxas-shrink "$1" "$2" --budget 250 > "$out/ptxas-$1-$2.ptx" 2>&1

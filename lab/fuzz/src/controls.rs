@@ -9,11 +9,15 @@
 //! caught, fail the run.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use warpwright_check::{CubinOptions, Options, Verdict, check_files, check_modules};
 use warpwright_ptx::{Diagnostic, Module};
 use warpwright_sass::{Elf, ElfError};
+use warpwright_toolkit::{Ptxas, PtxasJob};
 
 use crate::case::{self, Case};
 
@@ -469,6 +473,79 @@ pub fn machine_code(
         counted.caught += 1;
     }
     Ok(())
+}
+
+/// The controls of many kernels.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// First seed, and how many were done.
+    pub seeds: (u64, u64),
+    /// What assembled, if anything did.
+    pub assembled_by: Option<String>,
+    /// Kernels that were assembled.
+    pub assembled: u64,
+    /// What came of them.
+    pub controls: Controls,
+    /// Seeds on which something does not hold, and what; must be empty.
+    pub failures: Vec<(u64, String)>,
+}
+
+/// Which kernels.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// First seed.
+    pub from: u64,
+    /// Kernels at most.
+    pub count: u64,
+    /// No kernel is begun after so many seconds.
+    pub seconds: u64,
+    /// Threads.
+    pub jobs: usize,
+}
+
+/// The controls of the kernels of a plan; with `ptxas`, those of their machine code, too, with 32 registers.
+pub fn run(plan: Plan, ptxas: Option<&Ptxas<'_>>) -> Report {
+    let until = Instant::now() + Duration::from_secs(plan.seconds);
+    let next = AtomicU64::new(plan.from);
+    let sum = Mutex::new(Report::default());
+    std::thread::scope(|scope| {
+        for _ in 0..plan.jobs.max(1) {
+            scope.spawn(|| {
+                while Instant::now() < until {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= plan.from + plan.count {
+                        break;
+                    }
+                    let mut controls = Controls::default();
+                    let done = one(seed, ptxas, &mut controls);
+                    let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+                    sum.seeds.1 += 1;
+                    sum.assembled += u64::from(ptxas.is_some());
+                    sum.controls.add(&controls);
+                    sum.failures
+                        .extend(done.err().map(|e| (seed, e.to_string())));
+                }
+            });
+        }
+    });
+    let mut report = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
+    report.seeds.0 = plan.from;
+    report.failures.sort();
+    let version = ptxas.and_then(|ptxas| ptxas.tool().version().ok());
+    report.assembled_by = version.map(|version| format!("ptxas {version}"));
+    report
+}
+
+fn one(seed: u64, ptxas: Option<&Ptxas<'_>>, controls: &mut Controls) -> Result<(), Failure> {
+    let program = case::program(seed, false);
+    let case = case::prepare(&program).map_err(Failure::Before)?;
+    ptx(&case, &case.text, seed, controls)?;
+    let Some(ptxas) = ptxas else { return Ok(()) };
+    let mut job = PtxasJob::new(&case.text, "sm_90");
+    job.maxrregcount = Some(32);
+    let build = ptxas.run(&job).map_err(|e| Failure::Elf(e.to_string()))?;
+    let block = [program.block as u32, 1, 1];
+    machine_code(&build.cubin, block, seed, controls)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use warpwright_fuzz::{case, constants, hardware, passes, precision, ptxas};
+use warpwright_fuzz::{case, constants, controls, hardware, passes, precision, ptxas};
 use warpwright_toolkit::{FindOptions, Toolkit};
 
 /// Generated kernels through the front end, the emulator, and against hardware.
@@ -71,6 +71,45 @@ enum Command {
         /// The seed
         seed: u64,
     },
+    /// Plant mistakes of every class: none may be proved, each class must be caught
+    Controls {
+        /// First seed
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many at most
+        #[arg(long, default_value_t = 1000)]
+        count: u64,
+        /// No kernel is begun after this many seconds
+        #[arg(long, default_value_t = 3600)]
+        seconds: u64,
+        /// Threads
+        #[arg(long, default_value_t = 2)]
+        jobs: usize,
+        /// In machine code, too
+        #[arg(long)]
+        machine_code: bool,
+        /// The result file
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+    },
+    /// Build kernels in the ways of `ptxas`, as SEED-WAY.cubin in a folder, for `ptxas --built`
+    PtxasBuild {
+        /// First seed
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many
+        #[arg(long, default_value_t = 100)]
+        count: u64,
+        /// Only these ways
+        #[arg(long = "way")]
+        ways: Vec<String>,
+        /// The architecture
+        #[arg(long, default_value = "sm_90")]
+        arch: String,
+        /// The folder
+        #[arg(short, long)]
+        output: PathBuf,
+    },
     /// Build kernels with ptxas in many ways (levels, register limits, spilling to shared memory), and compare
     /// them on the local GPU with the emulator
     Ptxas {
@@ -89,6 +128,9 @@ enum Command {
         /// Processes that use the GPU
         #[arg(long, default_value_t = 4)]
         workers: usize,
+        /// Take what `ptxas-build` wrote to this folder
+        #[arg(long)]
+        built: Option<PathBuf>,
         /// The result file
         #[arg(short, long)]
         output: PathBuf,
@@ -152,6 +194,7 @@ fn main() -> ExitCode {
             seconds,
             jobs,
             workers,
+            built,
             output,
         } => under_pressure(
             &ptxas::Plan {
@@ -160,9 +203,37 @@ fn main() -> ExitCode {
                 seconds,
                 jobs,
                 workers,
+                built,
             },
             &output,
         ),
+        Command::Controls {
+            from,
+            count,
+            seconds,
+            jobs,
+            machine_code,
+            output,
+        } => planted(
+            controls::Plan {
+                from,
+                count,
+                seconds,
+                jobs,
+            },
+            machine_code,
+            output.as_deref(),
+        ),
+        Command::PtxasBuild {
+            from,
+            count,
+            ways,
+            arch,
+            output,
+        } => ptxas::build_all(from..from + count, &ways, &arch, &output).map(|built| {
+            println!("{built} files");
+            true
+        }),
         Command::PtxasShrink { seed, way, budget } => {
             ptxas::shrink(seed, &way, budget).map(|found| {
                 println!("{}", found.as_deref().unwrap_or("they agree"));
@@ -301,6 +372,47 @@ fn save(folder: &Path, name: &str, text: &str) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let file = folder.join(format!("{name}.ptx"));
     std::fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))
+}
+
+fn planted(
+    plan: controls::Plan,
+    machine_code: bool,
+    output: Option<&Path>,
+) -> Result<bool, String> {
+    let toolkit = Toolkit::find(&FindOptions::default());
+    let toolkit = machine_code.then_some(toolkit).transpose();
+    let toolkit = toolkit.map_err(|e| e.to_string())?;
+    let assembler = toolkit.as_ref().map(Toolkit::ptxas).transpose();
+    let assembler = assembler.map_err(|e| e.to_string())?;
+    let report = controls::run(plan, assembler.as_ref());
+    if let Some(file) = output {
+        let text = serde_json::to_string_pretty(&report).map_err(|e| e.to_string())?;
+        let written = std::fs::write(file, text + "\n");
+        written.map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    println!(
+        "{} kernels, {} failures; {} of {} proved to be themselves",
+        report.seeds.1,
+        report.failures.len(),
+        report.controls.idle_proved,
+        report.controls.idle
+    );
+    for (name, class) in &report.controls.classes {
+        println!(
+            "{name}: {} planted, {} mistakes, {} caught",
+            class.planted, class.mistakes, class.caught
+        );
+    }
+    for (seed, why) in report.failures.iter().take(3) {
+        let why: Vec<&str> = why.lines().take(3).collect();
+        println!("seed {seed}: {}", why.join(" "));
+    }
+    // A handful of kernels need not have a place for every class.
+    let failing = report.controls.failing(report.seeds.1 >= 100);
+    for name in &failing {
+        println!("not caught: {name}");
+    }
+    Ok(report.failures.is_empty() && failing.is_empty())
 }
 
 fn under_pressure(plan: &ptxas::Plan, output: &Path) -> Result<bool, String> {

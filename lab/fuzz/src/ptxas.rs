@@ -7,6 +7,8 @@
 //! nothing may be fused).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -188,6 +190,104 @@ pub struct Plan {
     pub jobs: usize,
     /// Processes that use the GPU.
     pub workers: usize,
+    /// Take what [`build_all`] wrote to this folder.
+    pub built: Option<PathBuf>,
+}
+
+/// What builds.
+enum Builder<'t> {
+    Ptxas(Ptxas<'t>),
+    Folder(&'t Path),
+}
+
+impl Builder<'_> {
+    fn version(&self) -> Result<String, String> {
+        match self {
+            Builder::Ptxas(ptxas) => {
+                let version = ptxas.tool().version().map_err(|e| e.to_string())?;
+                Ok(version.to_string())
+            }
+            Builder::Folder(folder) => {
+                let file = folder.join(VERSION);
+                std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))
+            }
+        }
+    }
+
+    /// All ways, or those that were built.
+    fn build(
+        &self,
+        seed: u64,
+        text: &str,
+        arch: &str,
+    ) -> Vec<(&'static str, Result<Built, String>)> {
+        let ways = WAYS.iter();
+        match self {
+            Builder::Ptxas(ptxas) => ways
+                .map(|way| (way.name, way.build(ptxas, text, arch)))
+                .collect(),
+            Builder::Folder(folder) => ways
+                .filter_map(|way| {
+                    let file = folder.join(file_name(seed, way));
+                    let cubin = std::fs::read(file).ok()?;
+                    let built = Built {
+                        spills: spills(&cubin),
+                        cubin,
+                    };
+                    Some((way.name, Ok(built)))
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The file that names the ptxas of a folder.
+const VERSION: &str = "version";
+
+fn file_name(seed: u64, way: &Way) -> String {
+    format!("{seed}-{}.cubin", way.name)
+}
+
+/// Has its code accesses to local memory beyond those of the program's own array?
+fn spills(cubin: &[u8]) -> bool {
+    let cubin = warpwright_sass::Cubin::parse(cubin);
+    cubin.is_ok_and(|cubin| cubin.kernels.iter().any(|kernel| kernel.frame_bytes > 32))
+}
+
+/// Builds kernels in all ways, or in those that are named, and writes them to a folder. How many there are.
+///
+/// # Errors
+/// There is no toolkit, or the folder cannot be written to.
+pub fn build_all(
+    seeds: Range<u64>,
+    ways: &[String],
+    arch: &str,
+    folder: &Path,
+) -> Result<u64, String> {
+    let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
+    let ptxas = toolkit.ptxas().map_err(|e| e.to_string())?;
+    let version = ptxas.tool().version().map_err(|e| e.to_string())?;
+    let write = |name: &str, bytes: &[u8]| {
+        let file = folder.join(name);
+        std::fs::write(&file, bytes).map_err(|e| format!("{}: {e}", file.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    write(VERSION, version.to_string().as_bytes())?;
+    let mut count = 0;
+    for seed in seeds {
+        let text = print(&case::program(seed, false));
+        for way in WAYS.iter() {
+            let is_wanted = ways.is_empty() || ways.iter().any(|name| name == way.name);
+            if !is_wanted {
+                continue;
+            }
+            if let Ok(built) = way.build(&ptxas, &text, arch) {
+                write(&file_name(seed, way), &built.cubin)?;
+                count += 1;
+            }
+        }
+    }
+    Ok(count)
 }
 
 struct Ready {
@@ -202,15 +302,22 @@ struct Ready {
 /// # Errors
 /// There is no toolkit or no GPU.
 pub fn run(plan: &Plan) -> Result<Report, String> {
-    let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
-    let ptxas = toolkit.ptxas().map_err(|e| e.to_string())?;
-    let version = ptxas.tool().version().map_err(|e| e.to_string())?;
+    let toolkit = match plan.built {
+        Some(_) => None,
+        None => Some(Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?),
+    };
+    let builder = match (&plan.built, &toolkit) {
+        (Some(folder), _) => Builder::Folder(folder),
+        (None, Some(toolkit)) => Builder::Ptxas(toolkit.ptxas().map_err(|e| e.to_string())?),
+        (None, None) => return Err("nothing builds".to_owned()),
+    };
+    let version = builder.version()?;
     let device = first_device()?;
     let report = Mutex::new(Report {
         schema: "warpwright.ptxas-pressure/1",
         gpu: device.name,
         driver: device.driver.unwrap_or_default(),
-        ptxas: version.to_string(),
+        ptxas: version,
         date: warpwright_gpu::utc_now(),
         from: plan.from,
         kernels: 0,
@@ -230,14 +337,14 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
         }
         for _ in 0..plan.jobs {
             let (sender, next, report) = (sender.clone(), &next, &report);
-            let (ptxas, arch) = (&ptxas, &device.arch);
+            let (builder, arch) = (&builder, &device.arch);
             scope.spawn(move || {
                 while Instant::now() < until {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= plan.from + plan.count {
                         break;
                     }
-                    match ready(seed, ptxas, arch) {
+                    match ready(seed, builder, arch) {
                         Some(ready) => {
                             let _ = sender.send(ready);
                         }
@@ -263,13 +370,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn ready(seed: u64, ptxas: &Ptxas<'_>, arch: &str) -> Option<Ready> {
+fn ready(seed: u64, builder: &Builder<'_>, arch: &str) -> Option<Ready> {
     let case = case::prepare(&case::program(seed, false)).ok()?;
     let expected = case::emulate(&case, &Options::default()).ok()?.buffers;
-    let built = (WAYS.iter()).map(|way| (way.name, way.build(ptxas, &case.text, arch)));
     Some(Ready {
         seed,
-        built: built.collect(),
+        built: builder.build(seed, &case.text, arch),
         case,
         expected,
     })
