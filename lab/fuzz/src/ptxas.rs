@@ -214,6 +214,16 @@ impl Builder<'_> {
         }
     }
 
+    /// Is there anything of the kernel of a seed?
+    fn has(&self, seed: u64) -> bool {
+        match self {
+            Builder::Ptxas(_) => true,
+            Builder::Folder(folder) => WAYS
+                .iter()
+                .any(|way| folder.join(file_name(seed, way)).is_file()),
+        }
+    }
+
     /// All ways, or those that were built.
     fn build(
         &self,
@@ -343,6 +353,9 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= plan.from + plan.count {
                         break;
+                    }
+                    if !builder.has(seed) {
+                        continue;
                     }
                     match ready(seed, builder, arch) {
                         Some(ready) => {
