@@ -5,13 +5,15 @@
 #   OUT=DIR CALL=1 LIMIT=300 CORES=40 bash bench/fuzz.sh target/release
 # CALL chooses the seeds: runs of different numbers have none in common, so their counts add up.
 # SHARE=passes,stencils,ptxas are parts of the cores, 6,3,3 if nothing is said. PTXAS is the ptxas to use.
+# Planted mistakes go along (a tenth of the cores): one that is proved, or a class that is never caught, fails the run.
+# BUILT=DIR are kernels that another ptxas built (`warpwright-fuzz ptxas-build`), compared in the end.
 # EVERY=N: of N kernels one is assembled, too, and goes through the passes over machine code.
 set -u
 bin=$(realpath "${1:?the folder of the binaries}")
 out=$(realpath -m "${OUT:-.}")
 call=${CALL:-1} limit=${LIMIT:-300} cores=${CORES:-$(nproc)}
 IFS=, read -r a b c <<< "${SHARE:-6,3,3}"
-part() { echo $((cores * $1 / (a + b + c) + 0)); }
+part() { echo $(((cores - cores / 10 - 1) * $1 / (a + b + c))); }
 mkdir -p "$out"
 work=$(mktemp -d)
 export WARPWRIGHT_CACHE=$work/cache PATH=$PATH:/usr/local/cuda/bin
@@ -20,10 +22,15 @@ begin=$(date +%s)
 
 if [ "$a" -gt 0 ]; then
   from=$((call * 10000000))
-  timeout $((limit + 40)) "${PASSES:-$bin/warpwright-fuzz}" passes --seeds $from..$((from + 10000000)) --jobs "$(part "$a")" \
+  timeout $((limit + 40)) "${PASSES:-$bin/warpwright-fuzz}" passes --seeds $from..$((from + 5000000)) --jobs "$(part "$a")" \
     --seconds "$limit" --json "$work/passes.json" ${EVERY:+--ptxas "$ptxas" --every "$EVERY"} --out "$work/failures" \
     > "$work/passes.log" 2>&1 &
 fi
+
+from=$((call * 10000000 + 5000000))
+timeout $((limit + 40)) "$bin/warpwright-fuzz" controls --from $from --count 5000000 --seconds "$limit" \
+  --jobs $((cores / 10 + 1)) --machine-code --output "$work/controls.json" > "$work/controls.log" 2>&1 &
+controls=$!
 
 if [ "$b" -gt 0 ]; then
   n=$(part "$b")
@@ -61,6 +68,14 @@ P
   export bin out
   xargs -r -P 8 -L 1 bash -c 'shrink $0 $1' < "$work/found"
 fi
+if [ -n "${BUILT:-}" ]; then
+  for seeds in ${SEEDS:-0:100000}; do
+    timeout 90 "$bin/warpwright-fuzz" ptxas --built "$BUILT" --from "${seeds%:*}" --count "${seeds#*:}" --jobs 4 --workers 6 \
+      --output "$work/built-${seeds%:*}.json" >> "$work/built.log" 2>&1
+  done
+fi
+wait "$controls"
+caught=$?
 wait
 python3 - "$work" "$out" "$call" "$limit" "$cores" $(($(date +%s) - begin)) << 'P'
 import glob, json, os, shutil, subprocess, sys
@@ -86,6 +101,8 @@ result = {
     "schema": "warpwright.fuzz/1", "call": call, "cores": cores, "limit_s": limit, "seconds": seconds,
     "gpu": first(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]),
     "nvcc": first(["nvcc", "--version"]),
+    "controls": load(f"{work}/controls.json"),
+    "built_elsewhere": [load(path) for path in sorted(glob.glob(f"{work}/built-*.json"))],
     "passes": load(f"{work}/passes.json"), "stencils": stencils or None, "ptxas": load(f"{work}/ptxas.json"),
 }
 json.dump(result, open(f"{out}/fuzz-{call}.json", "w"), indent=1)
@@ -98,7 +115,8 @@ for folder in ("failures", "stencil-failures"):
 print(seconds, "seconds")
 print("stencils:", json.dumps(stencils)[:900])
 for line in logs[:4]: print("  ", line)
-for name in ("passes", "ptxas"):
+for name in ("passes", "controls", "built", "ptxas"):
     for line in tail(f"{work}/{name}.log", 17)[-17:]: print(f"{name}:", line[:160])
 P
 rm -rf "$work"
+exit "$caught"
