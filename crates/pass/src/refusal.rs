@@ -93,6 +93,14 @@ pub enum Refusal {
         /// The instruction.
         at: Option<String>,
     },
+    /// So much is live at once that an allocation would be as good as all spills, and take long.
+    #[error("{pressure} registers are live at once, and more than {most} are not tried")]
+    TooManyLive {
+        /// 32-bit registers.
+        pressure: u32,
+        /// The most that is tried.
+        most: u32,
+    },
     /// So many blocks cannot be had.
     #[error("no {what} leaves exactly {blocks} blocks")]
     NoThrottle {

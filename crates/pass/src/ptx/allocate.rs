@@ -84,12 +84,21 @@ impl Pass for Allocate {
     }
 }
 
+/// How many times as many registers as a thread can have may be live at once: the interference graph grows with the
+/// square of it.
+const TIMES_TOO_MANY: u32 = 8;
+
 /// Allocates the registers of one kernel.
 fn allocate(pass: &Allocate, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
     let Site { module, kernel, .. } = *site;
     let view = view(module, kernel)?;
     obstacle(module, &view)?;
     let before = pressure(&view);
+    let most = TIMES_TOO_MANY * site.setting.gpu.arch.registers.per_thread;
+    if before > most {
+        let pressure = before;
+        return Err(Refusal::TooManyLive { pressure, most });
+    }
     let goal = goal(site, pass.registers, before)?;
     let registers = goal.registers;
     let spare = match pass.space {

@@ -68,8 +68,12 @@ pub struct Rematerialized<'f, F> {
 /// Candidates that are tried in a round before it is given up.
 const TRIES: usize = 48;
 
+/// Instructions that are analysed in all before what was found so far has to do: every try analyses the whole
+/// function anew, so long functions would have time for few.
+const WORK: u64 = 1 << 24;
+
 /// Recomputes values until the highest pressure is at most `goal` 32-bit registers, nothing more
-/// can be done, or `most` rounds are over: in each, one value is recomputed.
+/// can be done, [`WORK`] is used up, or `most` rounds are over: in each, one value is recomputed.
 pub fn rematerialize<F: Function>(
     func: &F,
     goal: u32,
@@ -80,8 +84,9 @@ pub fn rematerialize<F: Function>(
     let before = now.facts.pressure.max();
     let mut best = now.rewrite.clone();
     let (mut rounds, mut done) = (0, 0);
+    let mut work = WORK;
     while now.facts.pressure.max() > goal && done < most {
-        let Some(next) = improve(&now, rules) else {
+        let Some(next) = improve(&now, rules, &mut work) else {
             break;
         };
         done += 1;
@@ -122,8 +127,12 @@ impl<'f, F: Function> State<'f, F> {
     }
 }
 
-/// Recomputes one value: the best candidate that lowers or shortens the peak.
-fn improve<'f, F: Function>(now: &State<'f, F>, rules: Rules) -> Option<State<'f, F>> {
+/// Recomputes one value: the best candidate that lowers or shortens the peak, as long as `work` lasts.
+fn improve<'f, F: Function>(
+    now: &State<'f, F>,
+    rules: Rules,
+    work: &mut u64,
+) -> Option<State<'f, F>> {
     let regions = now.facts.pressure.peak_regions();
     let candidates = candidate::find(&now.rewrite, &now.facts, &regions, rules);
     let ways: &[Sources] = match rules {
@@ -133,6 +142,10 @@ fn improve<'f, F: Function>(now: &State<'f, F>, rules: Rules) -> Option<State<'f
     let tries = candidates.iter().take(TRIES);
     let pairs = tries.flat_map(|candidate| ways.iter().map(move |&way| (candidate, way)));
     let mut placed = pairs
+        .map_while(|pair| {
+            *work = work.checked_sub(now.rewrite.steps().len() as u64)?;
+            Some(pair)
+        })
         .filter_map(|(candidate, way)| place::recompute(&now.rewrite, &now.facts, candidate, way))
         .map(State::new);
     placed.find(|next| next.peak() < now.peak())
