@@ -8,7 +8,9 @@ fn main() {
     // A development build would be made anew at each commit.
     let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
     if is_release {
+        // The first changes with the branch, the second with every commit.
         println!("cargo:rerun-if-changed=../../.git/HEAD");
+        println!("cargo:rerun-if-changed=../../.git/logs/HEAD");
     }
     let commit = stated.or_else(|| is_release.then(head).flatten());
     let commit = commit.unwrap_or_else(|| "development build".to_owned());
