@@ -228,3 +228,25 @@ __global__ void rows(const float *a, float *y, int m, int n) {{
         assert_eq!(generated == shared, wanted, "{body}: {generated:?}");
     }
 }
+
+/// Every second element alone: the last run of eight would end behind the array.
+#[test]
+fn runs_end_where_accesses_do() {
+    let text = "#pragma warpwright naive
+__global__ void halves(const float *a, float *b, int n) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    if (x >= n) return;
+    b[x] = a[2 * x];
+}
+";
+    let problem = of_text(text);
+    let fours = Fours {
+        threads: 32,
+        rows: 1,
+    };
+    let generated = fours::generate(&problem.kernel, &fours).unwrap();
+    assert!(!generated.entries[0].body.contains("a_four"));
+    if let Some(toolkit) = require_toolkit("runs_end_where_accesses_do") {
+        agrees(&toolkit, &problem, &generated);
+    }
+}

@@ -11,6 +11,7 @@ pub mod across;
 pub mod bounds;
 pub mod emit;
 pub mod explain;
+pub mod families;
 pub mod forms;
 pub mod fours;
 pub mod ir;

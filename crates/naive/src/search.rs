@@ -10,17 +10,15 @@ use warpwright_target::{Gpu, Resources, occupancy};
 
 use std::fmt;
 
-use warpwright_cudac::affine::Symbol;
-
 use crate::across::{self, Across};
 use crate::emit::{self, Cost, Generated, cost};
 use crate::explain;
-use crate::forms::{Form, rows};
+use crate::families::families;
 use crate::fours::{self, Fours};
 use crate::ir::Kernel;
 use crate::prefix::{self, Prefix};
 use crate::schedule::{Schedule, Stage};
-use crate::team::{self, Lanes, Team};
+use crate::team::{self, Team};
 
 /// A way to compute the points.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +31,7 @@ pub enum Way {
     Across(Across),
     /// Runs of neighbours, 16 bytes at a time.
     Fours(Fours),
-    /// Prefixes that blocks hand on.
+    /// Prefixes: what lies in front of a block is added up once.
     Prefix(Prefix),
 }
 
@@ -66,18 +64,7 @@ impl Way {
     pub fn steps(&self, kernel: &Kernel) -> Vec<String> {
         match self {
             Way::Tiles(of) => explain::steps(kernel, of),
-            Way::Team(of) => vec![format!(
-                "the turns of the loops are divided among threads that share a point: {of}"
-            )],
-            Way::Across(of) => vec![format!(
-                "squares of points are turned in shared memory, so that all sides are coalesced: {of}"
-            )],
-            Way::Fours(of) => vec![format!(
-                "a thread computes neighbours that are 16 bytes together (section 3.1): {of}"
-            )],
-            Way::Prefix(of) => vec![format!(
-                "a block sums its own part, and blocks hand their sums on: {of}"
-            )],
+            _ => self.generate(kernel, 0).map_or(Vec::new(), |g| g.notes),
         }
     }
 }
@@ -319,112 +306,13 @@ pub fn candidates(kernel: &Kernel) -> Vec<Schedule> {
     all
 }
 
-/// The other ways, each with its predicted time: they load every element once, so device memory counts, and the issue
-/// slots for all turns of all points.
-fn families(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
-    let Some((streamed, issued, sms)) = streamed(kernel, gpu) else {
-        return Vec::new();
-    };
-    let mut all = Vec::new();
-    let mut add = |way: Way, factor: f64, launches: f64| {
-        let (device, on_chip) = (streamed * factor, issued * factor.max(1.0));
-        let ms = device.max(on_chip) + launches * FIT.launch / 1e3;
-        let bound = if device > on_chip { "memory" } else { "issue" };
-        all.push((way, Prediction { ms, bound }));
-    };
-    // Neighbours in memory are turns of a loop, or points.
-    let along = |turns: bool| {
-        kernel
-            .accesses
-            .iter()
-            .filter_map(|a| a.affine())
-            .filter_map(rows)
-            .any(|r| {
-                let unit = r.forms.iter().find(|f| f.is_unit());
-                unit.is_some_and(|f| {
-                    f.terms
-                        .iter()
-                        .any(|(s, _)| matches!(s, Symbol::Loop(_)) == turns)
-                })
-            })
-    };
-    for (threads, unroll) in [(256, 4), (128, 4), (512, 4)] {
-        for (lanes, fits) in [
-            (Lanes::Turns { points: 1 }, along(true)),
-            (Lanes::Points, along(false) && !along(true)),
-        ] {
-            let blocks = 4 * sms;
-            let team = Team {
-                threads,
-                lanes,
-                unroll,
-                blocks,
-            };
-            // A block is more than a short row wants.
-            add(
-                Way::Team(team),
-                if fits { 1.1 } else { 8.0 } + f64::from(threads) / 1e4,
-                2.0,
-            );
-        }
-    }
-    // Accesses whose neighbours along x are not neighbours in memory.
-    let torn = kernel
-        .accesses
-        .iter()
-        .filter_map(|a| a.affine())
-        .any(|poly| {
-            let x = kernel.dims[0].symbol;
-            let moves = poly.symbols().contains(&x);
-            let unit = rows(poly).and_then(|r| r.forms.into_iter().find(Form::is_unit));
-            moves && !unit.is_some_and(|f| (1..=4).contains(&f.times(x)))
-        });
-    for (side, rows) in [(64, 8), (32, 8)] {
-        let factor = if torn { 1.3 } else { 4.0 };
-        add(
-            Way::Across(Across { side, rows }),
-            factor + f64::from(64 - side) / 1e3,
-            1.0,
-        );
-    }
-    for (threads, rows) in [(128, 1), (64, 4)] {
-        let rows = if kernel.dims.len() > 1 { rows } else { 1 };
-        add(
-            Way::Fours(Fours { threads, rows }),
-            if torn { 6.0 } else { 1.1 },
-            1.0,
-        );
-    }
-    add(
-        Way::Prefix(Prefix {
-            threads: 1024,
-            points: 4,
-        }),
-        2.0,
-        2.0,
-    );
-    all
-}
-
-/// Milliseconds for all arrays once and for all instructions once, and the multiprocessors.
-fn streamed(kernel: &Kernel, gpu: &Gpu) -> Option<(f64, f64, u32)> {
-    let of = cost(kernel, &Schedule::identity(kernel.dims.len()))?;
-    let board = gpu.board.or_else(|| gpu.typical_board())?;
-    let (sms, mhz) = (board.sms?.value, f64::from(board.clock_mhz?.value));
-    let memory = f64::from(board.copy_gb_s.or(board.dram_gb_s)?.value);
-    let fp32 = f64::from(gpu.arch.throughput.fp32?.value);
-    let all = of.instructions * of.blocks * f64::from(of.threads);
-    Some((
-        of.unique / (memory * 1e6),
-        all / (fp32 * f64::from(sms) * mhz * 1e3),
-        sms,
-    ))
-}
-
 /// The ways with their predicted times, the fastest first; the kernel as written is among them. Schedules that cannot
 /// be predicted are left out.
 pub fn ranked(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
+    // Without a loop a thread's neighbours pay where their accesses become one, which is what fours do.
+    let loops = !kernel.loops.is_empty();
     let tiles = candidates(kernel).into_iter();
+    let tiles = tiles.filter(|of| loops || of.points[0] == 1);
     let tiles = tiles.filter_map(|of| predict(kernel, &of, gpu).map(|p| (Way::Tiles(of), p)));
     let mut all: Vec<(Way, Prediction)> = tiles.chain(families(kernel, gpu)).collect();
     // Equal times stay in the order of the candidates.

@@ -98,6 +98,16 @@ pub(crate) fn plan(kernel: &Kernel, counter: Symbol, body: &[Statement]) -> Opti
             }
         });
     }
+    // A run whose ends no access touches may end behind its array.
+    let (whole, torn) = std::mem::take(&mut plan.groups)
+        .into_iter()
+        .partition(Group::is_whole);
+    plan.groups = whole;
+    let torn: Vec<Group> = torn;
+    kept.extend(
+        torn.iter()
+            .flat_map(|g| g.accesses.iter().map(|(access, _)| *access)),
+    );
     let unresolved = |a: &usize| {
         kernel.accesses[*a]
             .affine()
@@ -196,6 +206,12 @@ impl Plan {
 }
 
 impl Group {
+    /// Are the first and the last element of a neighbour's run accessed?
+    fn is_whole(&self) -> bool {
+        let has = |wanted: i64| self.accesses.iter().any(|(_, offset)| *offset == wanted);
+        has(0) && has(self.times - 1)
+    }
+
     /// Declares what the group holds, and loads it; `first` is the first neighbour, `turn` counts them. The lines that
     /// store it come back.
     pub(crate) fn write(

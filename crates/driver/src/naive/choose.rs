@@ -2,9 +2,9 @@
 
 use warpwright_cudac::diag::Diagnostic;
 use warpwright_cudac::{File, Header};
+use warpwright_naive::families::written;
 use warpwright_naive::recognise::is_marked;
-use warpwright_naive::schedule::Schedule;
-use warpwright_naive::search::{Prediction, Way, predict, ranked};
+use warpwright_naive::search::{Prediction, Way, ranked};
 use warpwright_stencil::extract;
 use warpwright_target::Gpu;
 
@@ -117,8 +117,7 @@ pub fn choose(
 ) -> Chosen {
     let kernel = &problem.kernel;
     let shared = gpu.arch.shared.per_block_opt_in;
-    let plain = Schedule::identity(kernel.dims.len());
-    let original = predict(kernel, &plain, gpu).map(|p| p.ms);
+    let original = written(kernel, gpu);
     let mut chosen = Chosen {
         versions: Vec::new(),
         version: None,

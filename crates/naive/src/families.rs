@@ -1,0 +1,383 @@
+//! The families of kernels beside tiles: which of them fit a kernel, and how long each should take.
+//!
+//! They are bound by memory, or wait for it. Their predicted time is what moving their bytes takes, at the speed of a
+//! copy or at what the loads that are under way at once allow (Little's law), and the waves of blocks that each wait for
+//! their loads one after the other. The constants were chosen by looking at 22 of the kernels in examples/naive on an
+//! H200.
+
+use warpwright_cudac::affine::{Poly, Symbol};
+use warpwright_target::{Gpu, Resources, occupancy};
+
+use crate::across::Across;
+use crate::emit::{self, expected, expected_ends, value};
+use crate::fours::Fours;
+use crate::ir::{Kernel, Statement, Value};
+use crate::prefix::Prefix;
+use crate::schedule::Schedule;
+use crate::search::{self, Prediction, Way};
+use crate::team::{Lanes, Team};
+
+/// The ways of the families that fit, each with its predicted time.
+pub fn families(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
+    let with_time = |way: Way| predict(kernel, &way, gpu).map(|p| (way, p));
+    fitting(kernel).into_iter().filter_map(with_time).collect()
+}
+
+/// The predicted time of the kernel as written.
+///
+/// A thread that computes one element of a long array has few bytes under way, so that an SM full of threads waits for
+/// memory (Little's law). That is looked at here, and not in [`search`], which is about loops.
+pub fn written(kernel: &Kernel, gpu: &Gpu) -> Option<f64> {
+    let plain = search::predict(kernel, &Schedule::identity(kernel.dims.len()), gpu)?.ms;
+    if !kernel.loops.is_empty() {
+        return Some(plain);
+    }
+    let board = gpu.board.or_else(|| gpu.typical_board())?;
+    let (sms, mhz) = (
+        f64::from(board.sms?.value),
+        f64::from(board.clock_mhz?.value),
+    );
+    let ends = expected_ends(kernel, &expected(kernel));
+    let points: f64 = ends.iter().map(|e| *e as f64).product();
+    let bytes = moved(kernel, &|_| 1.0, points, &|_| 1.0);
+    let own = |access: &crate::ir::Access| f64::from(kernel.arrays[access.array].bytes);
+    let loads: f64 = kernel
+        .accesses
+        .iter()
+        .filter(|a| !kernel.arrays[a.array].stored)
+        .map(own)
+        .sum();
+    let stores: f64 = kernel.accesses.iter().map(own).sum();
+    let places = |access: &&crate::ir::Access| {
+        let symbols = access.affine().map(Poly::symbols).unwrap_or_default();
+        kernel.dims.iter().all(|d| symbols.contains(&d.symbol))
+    };
+    // What neighbouring rows or columns share comes from the caches.
+    let alone = kernel
+        .accesses
+        .iter()
+        .filter(places)
+        .filter(|a| !kernel.arrays[a.array].stored)
+        .map(own)
+        .sum::<f64>();
+    let under_way = match (alone > 0.0, loads > 0.0) {
+        (true, _) => alone,
+        _ => stores - loads,
+    };
+    let threads = f64::from(32 * gpu.arch.threads.warps);
+    let little = sms * threads * under_way.max(1.0) / ARRIVAL * mhz * 1e3;
+    Some(plain.max(bytes / little + LAUNCH[0] / 1e3))
+}
+
+fn fitting(kernel: &Kernel) -> Vec<Way> {
+    let two = kernel.dims.len() > 1;
+    let mut all = Vec::new();
+    for threads in [128, 256, 512, 1024] {
+        for unroll in [1, 2, 4, 8] {
+            let warps = Lanes::Turns {
+                points: threads / 32,
+            };
+            for lanes in [Lanes::Turns { points: 1 }, warps, Lanes::Points] {
+                for blocks in [0, 528, 1056] {
+                    all.push(Way::Team(Team {
+                        threads,
+                        lanes,
+                        unroll,
+                        blocks,
+                    }));
+                }
+            }
+        }
+    }
+    for (side, rows) in [(32, 8), (32, 16), (64, 8), (64, 16)] {
+        all.push(Way::Across(Across { side, rows }));
+    }
+    for threads in [64, 128, 256] {
+        for rows in if two { &[1, 2, 4, 8][..] } else { &[1] } {
+            all.push(Way::Fours(Fours {
+                threads,
+                rows: *rows,
+            }));
+        }
+    }
+    for (threads, points) in [(256, 4), (512, 4), (1024, 4)] {
+        all.push(Way::Prefix(Prefix { threads, points }));
+    }
+    all.retain(|way| {
+        // A team that does not divide its turns among blocks is there without asking for it.
+        way.generate(kernel, 0).is_some_and(|generated| match way {
+            Way::Team(team) => {
+                team.blocks == 0 || generated.entries.iter().any(|e| e.parts.is_some())
+            }
+            _ => true,
+        })
+    });
+    all
+}
+
+/// Cycles until a load arrives.
+const ARRIVAL: f64 = 800.0;
+/// Cycles in which a block's threads bring their values together.
+const COMBINE: f64 = 250.0;
+/// Microseconds of a launch, and of a second one behind it.
+const LAUNCH: [f64; 2] = [3.0, 1.5];
+/// The part of a copy's speed that a kernel's loads reach.
+const SPEED: f64 = 0.95;
+/// The same where a block waits for all of its loads before it stores.
+const SQUARE: f64 = 0.72;
+
+/// The predicted time of a way of a family.
+fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
+    let board = gpu.board.or_else(|| gpu.typical_board())?;
+    let (sms, mhz) = (
+        f64::from(board.sms?.value),
+        f64::from(board.clock_mhz?.value),
+    );
+    let copy = f64::from(board.copy_gb_s.or(board.dram_gb_s)?.value) * 1e6;
+    let generated = way.generate(kernel, 0)?;
+    let sizes = expected(kernel);
+    let ends = expected_ends(kernel, &sizes);
+    let at = |poly: &Poly| value(poly, &sizes, &ends);
+    // The entry that the expected launch gets.
+    let holds = |c: &emit::Condition| match c {
+        emit::Condition::Multiple(poly, by) => at(poly).is_some_and(|v| v % by == 0),
+        emit::Condition::Aligned(..) => true,
+        emit::Condition::Is(size, wanted) => sizes.get(*size) == Some(wanted),
+    };
+    let entry = generated
+        .entries
+        .iter()
+        .find(|e| e.conditions.iter().all(holds))?;
+    let points: f64 = ends.iter().map(|e| *e as f64).product();
+    let mut blocks: f64 = ends
+        .iter()
+        .zip(entry.tile)
+        .map(|(end, tile)| (*end as f64 / f64::from(tile)).ceil())
+        .product();
+    let turns = |number: usize| {
+        let of = &kernel.loops[number];
+        let span = of
+            .high
+            .plus(&of.low, -1)
+            .and_then(|s| crate::bounds::largest(kernel, &s));
+        span.and_then(|s| at(&s)).unwrap_or(1).max(1) as f64
+    };
+    let lane = |access: usize| match way {
+        Way::Team(team) if matches!(team.lanes, Lanes::Turns { .. }) => {
+            outer(kernel, access).map(Symbol::Loop)
+        }
+        Way::Across(_) | Way::Tiles(_) => None,
+        Way::Team(_) | Way::Fours(_) | Way::Prefix(_) => Some(kernel.dims[0].symbol),
+    };
+    let waste = |access: usize| lane(access).map_or(1.0, |lane| apart(kernel, access, lane));
+    let bytes = moved(kernel, &turns, points, &waste);
+    let wide = entry.suffix.ends_with("_wide") || matches!(way, Way::Fours(_));
+    let each = if wide { 16.0 } else { 4.0 };
+    let mut launches = LAUNCH[0];
+    let mut threads = f64::from(entry.threads);
+    // Cycles of a block from its first load to its end, and the bytes that a thread has under way.
+    let (path, under_way) = match way {
+        Way::Team(team) => {
+            let size = f64::from(team.size()) * if wide { 4.0 } else { 1.0 };
+            if let Some(parts) = &entry.parts {
+                let across = (ends[0] as f64 / f64::from(parts.tile)).ceil();
+                let most = at(&parts.turns)? as f64 / parts.least as f64;
+                let count = (parts.blocks as f64 / across).floor().min(most).max(1.0);
+                if count < 2.0 {
+                    return None;
+                }
+                blocks = across * count;
+                threads = f64::from(parts.threads);
+                launches += LAUNCH[1];
+            }
+            let unroll = f64::from(team.unroll);
+            let mut path = COMBINE;
+            for statement in &kernel.body {
+                if let Statement::Loop(number, _) = statement {
+                    let own = turns(*number) * ends_in(blocks, points, entry) / size;
+                    path += (own / unroll).ceil().max(1.0) * ARRIVAL + COMBINE;
+                }
+            }
+            (path, each * unroll)
+        }
+        Way::Across(across) => {
+            let own = f64::from(across.side * across.side) / threads;
+            (2.0 * ARRIVAL + COMBINE, 4.0 * own.min(8.0))
+        }
+        Way::Fours(fours) => (ARRIVAL + COMBINE, 16.0 * f64::from(fours.rows).min(4.0)),
+        Way::Prefix(prefix) => {
+            // The last block adds up everything in front of it.
+            let own = points / threads / 4.0;
+            let again = points * points / (2.0 * threads * f64::from(prefix.points)) * 4.0;
+            let ms = again / copy + own * ARRIVAL / 4.0 / (mhz * 1e3);
+            return Some(Prediction {
+                ms: ms + LAUNCH[0] / 1e3,
+                bound: "latency",
+            });
+        }
+        Way::Tiles(_) => return None,
+    };
+    let registers = Resources::new(32, entry.threads.max(32)).static_smem(0);
+    let resident = f64::from(occupancy(gpu, &registers).ok()?.blocks).max(1.0);
+    let together = resident.min((blocks / sms).ceil());
+    let waves = (blocks / (sms * together)).max(1.0);
+    let busy = sms * together * threads;
+    let little = busy.min(blocks * threads) * under_way / ARRIVAL * mhz * 1e3;
+    let limit = match way {
+        Way::Across(_) => copy * SQUARE,
+        // Long rows, nothing to wait for.
+        Way::Fours(_) => copy,
+        _ => copy * SPEED,
+    };
+    let move_ms = (bytes / limit).max(bytes / little);
+    let wait_ms = waves * path / (mhz * 1e3);
+    let issue_ms = operations(kernel, &turns, points) / 32.0 / 4.0 / sms / (mhz * 1e3);
+    let ms = [move_ms, wait_ms, issue_ms]
+        .iter()
+        .map(|t| t.powi(4))
+        .sum::<f64>()
+        .powf(0.25);
+    let bound = match move_ms >= wait_ms.max(issue_ms) {
+        true => "memory",
+        false if wait_ms >= issue_ms => "latency",
+        false => "issue",
+    };
+    Some(Prediction {
+        ms: ms + launches / 1e3,
+        bound,
+    })
+}
+
+/// The part of a point's turns that one block does.
+fn ends_in(blocks: f64, points: f64, entry: &emit::Entry) -> f64 {
+    match &entry.parts {
+        Some(parts) => ((points / f64::from(parts.tile)).ceil() / blocks).min(1.0),
+        None => 1.0,
+    }
+}
+
+/// The loop at the top of the kernel in which an access stands.
+fn outer(kernel: &Kernel, access: usize) -> Option<usize> {
+    let mut found = None;
+    for statement in &kernel.body {
+        if let Statement::Loop(number, _) = statement {
+            statement.walk(&mut |s| {
+                let mut loads = false;
+                if let Some(value) = s.value() {
+                    value.walk(false, &mut |v, _| loads |= *v == Value::Load(access));
+                }
+                let stores = matches!(s, Statement::Store { access: own, .. } if *own == access);
+                if loads || stores {
+                    found = Some(*number);
+                }
+            });
+        }
+    }
+    found
+}
+
+/// How many times the bytes of an access are moved, because neighbouring lanes are apart: memory gives 32 bytes at least.
+fn apart(kernel: &Kernel, access: usize, lane: Symbol) -> f64 {
+    let of = &kernel.accesses[access];
+    let bytes = f64::from(kernel.arrays[of.array].bytes.max(1));
+    let step = of.affine().and_then(|index| index.coefficient(lane));
+    match step.map(|step| step.as_constant()) {
+        // Up to four elements apart, others of the kernel lie between them.
+        Some(Some(step)) if step.abs() <= 4 => 1.0,
+        Some(Some(step)) => (step.abs() as f64 * bytes).min(32.0) / bytes,
+        Some(None) => 32.0 / bytes,
+        None => 1.0,
+    }
+}
+
+/// Bytes that go to and from memory: each array once, as far as it is touched, and more where lanes are apart.
+fn moved(
+    kernel: &Kernel,
+    turns: &impl Fn(usize) -> f64,
+    points: f64,
+    waste: &impl Fn(usize) -> f64,
+) -> f64 {
+    let mut all = vec![(0.0f64, 0.0f64, 1.0f64); kernel.arrays.len()];
+    let ends = |symbols: &[Symbol]| {
+        // An access touches as many elements as its places and counters have values.
+        let mut count = 1.0;
+        for symbol in symbols {
+            count *= match symbol {
+                Symbol::Loop(number) => turns(*number),
+                _ => 1.0,
+            };
+        }
+        count
+    };
+    let sizes = expected(kernel);
+    let dims = expected_ends(kernel, &sizes);
+    for (number, access) in kernel.accesses.iter().enumerate() {
+        let symbols = access.affine().map(Poly::symbols).unwrap_or_default();
+        let mut count = ends(&symbols);
+        for (dim, end) in kernel.dims.iter().zip(&dims) {
+            if symbols.contains(&dim.symbol) {
+                count *= *end as f64;
+            }
+        }
+        if access.affine().is_none() {
+            count = points;
+        }
+        let mut stored = false;
+        kernel.body.iter().for_each(|s| {
+            s.walk(&mut |s| {
+                stored |= matches!(s, Statement::Store { access, .. } if *access == number)
+            });
+        });
+        let of = &mut all[access.array];
+        of.2 = of.2.max(waste(number));
+        match stored {
+            true => of.1 = of.1.max(count),
+            false => of.0 += count,
+        }
+    }
+    let mut bytes = 0.0;
+    for ((loads, stores, waste), array) in all.iter().zip(&kernel.arrays) {
+        let own = f64::from(array.bytes.max(1));
+        // Several loads that fit together into what the largest index spans are one pass over it.
+        let span = emit::extents(kernel);
+        let at = kernel.arrays.iter().position(|a| a == array);
+        let length = at
+            .and_then(|at| span[at].as_ref())
+            .and_then(|(_, highs)| highs.iter().filter_map(|h| value(h, &sizes, &dims)).max());
+        let length = length.map_or(f64::INFINITY, |l| l as f64 + 1.0);
+        bytes += own * waste * (loads.min(length) + stores.min(length));
+    }
+    bytes
+}
+
+/// Operations of all threads together.
+fn operations(kernel: &Kernel, turns: &impl Fn(usize) -> f64, points: f64) -> f64 {
+    fn of_value(value: &Value) -> f64 {
+        let mut count = 0.0;
+        value.walk(false, &mut |v, _| {
+            count += match v {
+                Value::Call(name, _) if ["fmaxf", "fminf", "fabsf"].contains(&name.as_str()) => 1.0,
+                Value::Call(..) => 16.0,
+                Value::Binary(op, ..) if op == "/" => 10.0,
+                Value::Binary(..) | Value::Select(..) | Value::Unary(..) => 1.0,
+                Value::Load(_) => 0.5,
+                _ => 0.0,
+            };
+        });
+        count
+    }
+    fn of(all: &[Statement], turns: &impl Fn(usize) -> f64) -> f64 {
+        let mut count = 0.0;
+        for statement in all {
+            count += match statement {
+                Statement::Loop(number, body) => turns(*number) * (of(body, turns) + 0.5),
+                Statement::If(cond, then, otherwise) => {
+                    of_value(cond) + of(then, turns) + of(otherwise, turns)
+                }
+                s => s.value().map_or(0.0, of_value) + 1.0,
+            };
+        }
+        count
+    }
+    points * of(&kernel.body, turns)
+}

@@ -1,0 +1,70 @@
+//! Which family is predicted to be the fastest for each of the example kernels, and that predictions are sane.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use warpwright_cudac::File;
+use warpwright_cudac::diag::Source;
+use warpwright_naive::families::written;
+use warpwright_naive::ir::Kernel;
+use warpwright_naive::recognise::recognise;
+use warpwright_naive::search::{Way, ranked};
+use warpwright_naive::team::Lanes;
+
+fn kernel(name: &str) -> Kernel {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/naive");
+    let text = std::fs::read_to_string(folder.join(name).with_extension("cu")).unwrap();
+    let file = File::parse(Source::new("kernel.cu", text)).unwrap();
+    recognise(&file, &file.kernels[0]).unwrap()
+}
+
+fn family(way: &Way) -> &'static str {
+    match way {
+        Way::Tiles(_) => "tiled",
+        Way::Team(team) if team.blocks > 0 => "team in parts",
+        Way::Team(team) if team.lanes == Lanes::Points => "team of warps",
+        Way::Team(_) => "team",
+        Way::Across(_) => "across",
+        Way::Fours(_) => "fours",
+        Way::Prefix(_) => "prefix",
+    }
+}
+
+#[test]
+fn each_kernel_gets_the_family_that_is_made_for_it() {
+    let gpu = warpwright_target::lookup("h200").unwrap();
+    for (name, wanted) in [
+        ("mv", "team"),
+        ("softmax", "team"),
+        ("layer_norm", "team"),
+        ("rms_norm", "team"),
+        ("row_max", "team"),
+        ("tmv", "team of warps"),
+        ("rd", "team in parts"),
+        ("rd_complex", "team in parts"),
+        ("column_mean", "team in parts"),
+        ("tp", "across"),
+        ("add_transposed", "across"),
+        ("vv", "fours"),
+        ("gelu", "fours"),
+        ("grey", "fours"),
+        ("prefix_sum", "prefix"),
+        ("mm", "tiled"),
+        ("conv", "tiled"),
+        ("nbody", "tiled"),
+        ("shortest_paths", "tiled"),
+    ] {
+        let kernel = kernel(name);
+        let all = ranked(&kernel, &gpu);
+        let (choice, first) = &all[0];
+        assert_eq!(family(choice), wanted, "{name}: {choice}");
+        let original = written(&kernel, &gpu).unwrap();
+        assert!(
+            first.ms > 0.0 && first.ms < original,
+            "{name}: {} of {original}",
+            first.ms
+        );
+        assert!(all.windows(2).all(|w| w[0].1.ms <= w[1].1.ms), "{name}");
+    }
+}
