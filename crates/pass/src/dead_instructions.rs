@@ -104,7 +104,7 @@ fn round(elf: &Elf, kernel: &str, fuel: &mut Fuel) -> Result<(Edit, usize), Refu
         edit.replace(at - 1, controlled(at - 1, before)?);
         edit.replace(at + 1, controlled(at + 1, behind)?);
         edit.delete(at);
-        free = at + 1;
+        free = at + 2;
         count += 1;
     }
     Ok((edit, count))

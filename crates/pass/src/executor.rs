@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use warpwright_ptx::Module;
-use warpwright_sass::function::{Calls, Code};
-use warpwright_sass::{Cubin, Elf, hazards};
+use warpwright_sass::Cubin;
 
 use crate::artifact::{Artifact, Invalid, SourceFile};
 use crate::budget::Budget;
+use crate::hazard::{self, Hazard};
 use crate::pass::{AssemblerOptions, Caution, Fuel, Level, Need, Product, Subject};
 use crate::proof::{NotProved, Obligation, Rung};
 use crate::ptx::facts::uses_dynamic_shared;
@@ -79,8 +79,8 @@ pub enum RunError {
     Hazard {
         /// The pass.
         pass: Invocation,
-        /// The first one.
-        hazard: String,
+        /// Which.
+        hazard: Hazard,
     },
     /// There is nothing that builds the next level.
     #[error("{0} cannot be built here")]
@@ -356,10 +356,7 @@ impl<'a> Executor<'a> {
         })?;
         let is_changed = new.bytes() != artifact.bytes();
         if let (Some(kernel), true) = (target.kernel, is_changed) {
-            without_hazards(artifact, &new, kernel).map_err(|hazard| RunError::Hazard {
-                pass: pass.clone(),
-                hazard,
-            })?;
+            without_hazards([artifact, &new], kernel, pass)?;
         }
         let kernel = target.kernel.filter(|_| !pass.pass.is_whole_module());
         let obligation = match (is_changed, artifact.level()) {
@@ -494,29 +491,24 @@ fn may_have_dynamic(artifact: &Artifact, name: Option<&str>) -> bool {
     kernel.is_none_or(|kernel| kernel.touches_shared())
 }
 
-/// Rewritten machine code must be free of hazards: moved accesses keep their control fields, and there may
-/// be new code.
-fn without_hazards(before: &Artifact, after: &Artifact, kernel: &str) -> Result<(), String> {
-    let (Some(before), Some(after)) = (before.as_cubin(), after.as_cubin()) else {
+/// Machine code must be free of hazards before a pass rewrites it, and behind: moved accesses keep their control
+/// fields, and there may be new code.
+fn without_hazards(
+    [before, after]: [&Artifact; 2],
+    kernel: &str,
+    pass: &Invocation,
+) -> Result<(), RunError> {
+    let ([Some(before), Some(after)], pass) =
+        ([before, after].map(Artifact::as_cubin), pass.clone())
+    else {
         return Ok(());
     };
-    let text = |error: warpwright_sass::ElfError| error.to_string();
-    let code = |bytes: &[u8]| {
-        let elf = Elf::parse(bytes).map_err(text)?;
-        let sections = elf.kernel(kernel).map_err(text)?;
-        let code = elf.instructions(&sections).map_err(text)?;
-        Ok::<_, String>((elf, sections, code))
-    };
-    let (_, _, old) = code(before)?;
-    let (elf, sections, new) = code(after)?;
-    if old == new {
+    if hazard::is_same_code(before, after, kernel) {
         return Ok(());
     }
-    let code = Code::new(&elf, &sections, Calls::Followed).map_err(|error| error.to_string())?;
-    let violations = hazards::check(&code)
-        .map_err(|error| format!("its control fields cannot be checked: {error}"))?;
-    match violations.first() {
-        None => Ok(()),
-        Some(first) => Err(first.describe(&code)),
+    if let Err(hazard) = hazard::check(before, kernel) {
+        let refusal = Refusal::Hazard(hazard);
+        return Err(RunError::Refused { pass, refusal });
     }
+    hazard::check(after, kernel).map_err(|hazard| RunError::Hazard { pass, hazard })
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use warpwright_launch::Launch;
 use warpwright_ptx::Function;
+use warpwright_target::THREADS_PER_BLOCK;
 
 /// Where the block size comes from; the later ones are guesses or promises of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,8 +46,7 @@ pub struct Block {
 /// The block size that is assumed when nobody states one.
 const ASSUMED_BLOCK: u32 = 256;
 
-/// The most threads that a block of any device has (CUDA C++ Programming Guide, compute capabilities).
-const MOST_THREADS: u64 = 1024;
+const MOST_THREADS: u64 = THREADS_PER_BLOCK as u64;
 
 /// A block size that contradicts the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,7 +74,7 @@ pub enum BlockError {
         bound: [u32; 3],
     },
     /// No device has such blocks.
-    #[error("a block of {} is {threads} threads; a block has 1 to {MOST_THREADS}", show(*.dims))]
+    #[error("a block of {} is {threads} threads; a block has 1 to {THREADS_PER_BLOCK}", show(*.dims))]
     Impossible {
         /// Threads in x, y, z.
         dims: [u32; 3],

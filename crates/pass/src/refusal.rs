@@ -5,6 +5,7 @@ use warpwright_sass::ElfError;
 use warpwright_sass::spill::Refusal as SpillRefusal;
 use warpwright_target::LaunchError;
 
+use crate::hazard::Hazard;
 use crate::pass::{Level, Need};
 
 /// A refusal. The kernel's name stands in front of it where it is shown.
@@ -129,6 +130,9 @@ pub enum Refusal {
     /// The spill code of a cubin is not of the kind that can move.
     #[error(transparent)]
     Spill(#[from] SpillRefusal),
+    /// The machine code is not sound before the pass, as far as is known.
+    #[error("before the pass: {0}")]
+    Hazard(Hazard),
     /// The cubin cannot be read or changed.
     #[error(transparent)]
     Elf(#[from] ElfError),

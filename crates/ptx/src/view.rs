@@ -1,7 +1,8 @@
 //! A function as the analyses see it: definitions, uses and control flow of every instruction.
 //!
 //! What an operand is (written, read, an address) comes from the opcode table. A [`View`] looks
-//! it up once for each distinct opcode and operand count; its visits allocate nothing.
+//! it up once for each distinct opcode and operand count, and lists the registers of every instruction
+//! once: the analyses ask for them again and again.
 //!
 //! An instruction that the table does not know, or that has an operand count it does not take,
 //! may read every register it names and may write those of its first operand; its definitions do
@@ -109,8 +110,13 @@ pub struct View<'m> {
     module: &'m Module,
     function: &'m Function,
     body: &'m Body,
-    /// By opcode; nearly always one count each.
-    plans: SecondaryMap<OpcodeId, SmallVec<[Plan; 1]>>,
+    plans: Vec<Plan>,
+    /// The plan of each instruction.
+    plan_of: Vec<u32>,
+    /// What each instruction does to the registers that it names, one instruction behind the other.
+    accesses: Vec<(Reg, Access)>,
+    /// Where those of each instruction end.
+    ends: Vec<u32>,
 }
 
 impl Module {
@@ -118,19 +124,39 @@ impl Module {
     pub fn view(&self, func: FuncId) -> Option<View<'_>> {
         let function = self.functions.get(func)?;
         let body = function.body.as_ref()?;
-        let mut plans: SecondaryMap<OpcodeId, SmallVec<[Plan; 1]>> = SecondaryMap::new();
-        for inst in body.insts.values() {
-            let operands = body.list(inst.operands);
-            if !plans[inst.opcode].iter().any(|p| p.fits(operands)) {
-                plans[inst.opcode].push(plan(self, inst.opcode, operands));
-            }
-        }
-        Some(View {
+        let mut view = View {
             module: self,
             function,
             body,
-            plans,
-        })
+            plans: Vec::new(),
+            plan_of: Vec::with_capacity(body.insts.len()),
+            accesses: Vec::with_capacity(3 * body.insts.len()),
+            ends: Vec::with_capacity(body.insts.len()),
+        };
+        // Nearly always one plan for each opcode.
+        let mut by_opcode: SecondaryMap<OpcodeId, SmallVec<[u32; 1]>> = SecondaryMap::new();
+        for inst in body.insts.values() {
+            let operands = body.list(inst.operands);
+            let known = &mut by_opcode[inst.opcode];
+            let fits = |&&at: &&u32| view.plans[at as usize].fits(operands);
+            let at = match known.iter().find(fits) {
+                Some(&at) => at,
+                None => {
+                    let at = view.plans.len() as u32;
+                    view.plans.push(plan(self, inst.opcode, operands));
+                    known.push(at);
+                    at
+                }
+            };
+            view.plan_of.push(at);
+        }
+        for inst in body.insts.keys() {
+            let mut accesses = std::mem::take(&mut view.accesses);
+            view.list(inst, &mut |reg, access| accesses.push((reg, access)));
+            view.accesses = accesses;
+            view.ends.push(view.accesses.len() as u32);
+        }
+        Some(view)
     }
 }
 
@@ -259,23 +285,28 @@ impl<'m> View<'m> {
     }
 
     fn plan(&self, inst: Inst) -> &Plan {
-        let data = &self.body.insts[inst];
-        let plans = &self.plans[data.opcode];
-        let operands = self.body.list(data.operands);
-        let found = plans.iter().find(|p| p.fits(operands));
-        found.unwrap_or(&UNKNOWN)
+        &self.plans[self.plan_of[inst.index()] as usize]
     }
 
     /// Visits each register that an instruction names, with what it does to it.
     #[inline]
     fn visit(&self, inst: Inst, visit: &mut impl FnMut(Reg, Access)) {
+        let at = inst.index();
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        for &(reg, access) in &self.accesses[start as usize..self.ends[at] as usize] {
+            visit(reg, access);
+        }
+    }
+
+    /// The same from the operands.
+    fn list(&self, inst: Inst, visit: &mut impl FnMut(Reg, Access)) {
         let data = &self.body.insts[inst];
         if let Some(guard) = data.guard {
             visit(guard.reg, READ);
         }
         let plan = self.plan(inst);
         if plan.is_call {
-            return self.visit_call(inst, visit);
+            return self.list_call(inst, visit);
         }
         for (i, operand) in self.body.list(data.operands).iter().enumerate() {
             let access = match &plan.accesses {
@@ -283,7 +314,7 @@ impl<'m> View<'m> {
                 None if i == 0 => BOTH,
                 None => READ,
             };
-            self.visit_operand(operand, access, visit);
+            self.list_operand(operand, access, visit);
         }
         if plan.control == Control::Return {
             // A register result is read by the caller.
@@ -293,26 +324,20 @@ impl<'m> View<'m> {
         }
     }
 
-    fn visit_call(&self, inst: Inst, visit: &mut impl FnMut(Reg, Access)) {
+    fn list_call(&self, inst: Inst, visit: &mut impl FnMut(Reg, Access)) {
         let Some(call) = self.body.call(inst) else {
             return;
         };
         for operand in call.returns {
-            self.visit_operand(operand, WRITE, visit);
+            self.list_operand(operand, WRITE, visit);
         }
-        self.visit_operand(call.target, READ, visit);
+        self.list_operand(call.target, READ, visit);
         for operand in call.args {
-            self.visit_operand(operand, READ, visit);
+            self.list_operand(operand, READ, visit);
         }
     }
 
-    #[inline]
-    fn visit_operand(
-        &self,
-        operand: &Operand,
-        access: Access,
-        visit: &mut impl FnMut(Reg, Access),
-    ) {
+    fn list_operand(&self, operand: &Operand, access: Access, visit: &mut impl FnMut(Reg, Access)) {
         match *operand {
             Operand::Reg(reg) => visit(reg, access),
             Operand::Not(reg) | Operand::Neg(reg) => visit(reg, READ),
@@ -323,32 +348,26 @@ impl<'m> View<'m> {
                     visit(reg, READ);
                 }
             }
-            Operand::MemTuple(list) => self.visit_list(list, READ, visit),
+            Operand::MemTuple(list) => self.list_elements(list, READ, visit),
             Operand::Vector(list) | Operand::Pair(list) | Operand::List(list) => {
-                self.visit_list(list, access, visit);
+                self.list_elements(list, access, visit);
             }
             _ => {}
         }
     }
 
-    fn visit_list(&self, list: OperandList, access: Access, visit: &mut impl FnMut(Reg, Access)) {
+    fn list_elements(
+        &self,
+        list: OperandList,
+        access: Access,
+        visit: &mut impl FnMut(Reg, Access),
+    ) {
         // Nesting is bounded by the parser.
         for operand in self.body.list(list) {
-            self.visit_operand(operand, access, visit);
+            self.list_operand(operand, access, visit);
         }
     }
 }
-
-/// For an instruction that was not there when the view was made; there is none.
-static UNKNOWN: Plan = Plan {
-    count: 0,
-    shapes: None,
-    accesses: None,
-    control: Control::Next,
-    is_call: false,
-    held: None,
-    waits: None,
-};
 
 fn value(reg: Reg) -> Value {
     Value(reg.as_u32())

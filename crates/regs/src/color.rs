@@ -8,12 +8,12 @@
 //!
 //! Ties go to the lower value, so that the result depends on nothing but the graph.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use warpwright_flow::{EntityRef, Function, Value};
 
 use crate::draft::Draft;
-use crate::groups::{Bank, Contradiction, Group, Groups};
+use crate::groups::{Bank, Conflict, Contradiction, Group, Groups};
 use crate::interference::Graph;
 
 /// The register file: how many 32-bit registers a thread may have.
@@ -51,6 +51,9 @@ pub(crate) fn blocked(draft: &Draft, value: Value, neighbour: Value) -> u32 {
 /// Places of `group` that `other` blocks at most, wherever it lies: of the forbidden distances those
 /// that both alignments allow.
 fn blocked_by(group: &Group, other: &Group, distances: &[i64]) -> u32 {
+    if group.align == 1 {
+        return distances.len() as u32;
+    }
     let (align, common) = (i64::from(group.align), group.align.min(other.align).into());
     let apart = i64::from(group.residue) - i64::from(other.residue);
     let classes = (0..align).filter(|class| (class - apart).rem_euclid(common) == 0);
@@ -109,13 +112,18 @@ pub(crate) fn colour(
 
 struct Colour<'a> {
     groups: &'a Groups,
-    conflicts: Vec<BTreeMap<usize, Vec<i64>>>,
+    conflicts: Vec<Vec<Conflict>>,
     file: File,
 }
 
 impl Colour<'_> {
     fn group(&self, index: usize) -> &Group {
         &self.groups.list[index]
+    }
+
+    /// Places of a node that a neighbour blocks at most.
+    fn blocks(&self, node: usize, met: &Conflict) -> u32 {
+        blocked_by(self.group(node), self.group(met.other), &met.distances)
     }
 
     /// The order in which nodes leave the graph; fixed ones stay.
@@ -125,9 +133,7 @@ impl Colour<'_> {
             .clone()
             .map(|node| {
                 let neighbours = self.conflicts[node].iter();
-                let blocked = neighbours.map(|(&other, distances)| {
-                    blocked_by(self.group(node), self.group(other), distances)
-                });
+                let blocked = neighbours.map(|met| self.blocks(node, met));
                 blocked.sum()
             })
             .collect();
@@ -155,12 +161,15 @@ impl Colour<'_> {
             let Some(node) = next else { break };
             gone[node] = true;
             stack.push(node);
-            for &other in self.conflicts[node].keys() {
+            for &Conflict { other, .. } in &self.conflicts[node] {
                 if gone[other] {
                     continue;
                 }
-                let distances = &self.conflicts[other][&node];
-                squeeze[other] -= blocked_by(self.group(other), self.group(node), distances);
+                let theirs = &self.conflicts[other];
+                let Ok(at) = theirs.binary_search_by_key(&node, |met| met.other) else {
+                    continue;
+                };
+                squeeze[other] -= self.blocks(other, &theirs[at]);
                 if is_low(&squeeze, other) && high.remove(&other) {
                     low.insert(other);
                 }
@@ -173,9 +182,9 @@ impl Colour<'_> {
     fn free_place(&self, place: &[Option<u32>], index: usize) -> Option<u32> {
         let group = self.group(index);
         let mut taken: Vec<i64> = Vec::new();
-        for (&other, distances) in &self.conflicts[index] {
-            if let Some(other) = place[other] {
-                taken.extend(distances.iter().map(|d| i64::from(other) + d));
+        for met in &self.conflicts[index] {
+            if let Some(other) = place[met.other] {
+                taken.extend(met.distances.iter().map(|d| i64::from(other) + d));
             }
         }
         taken.sort_unstable();

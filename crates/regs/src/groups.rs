@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
 use warpwright_flow::{EntityRef, Function, Inst, Value};
 
 use crate::draft::{Draft, Role};
@@ -80,15 +81,15 @@ impl Groups {
         })
     }
 
-    /// For each group the groups that it meets, with the distances from their first register to this
-    /// one's at which two members would overlap: ascending, each once.
+    /// For each group the groups that it meets, ascending.
     pub(crate) fn conflicts(
         &self,
         draft: &Draft,
         graph: &Graph,
-    ) -> Result<Vec<BTreeMap<usize, Vec<i64>>>, Contradiction> {
-        let mut all = vec![BTreeMap::<usize, Vec<i64>>::new(); self.list.len()];
-        for (index, group) in self.list.iter().enumerate() {
+    ) -> Result<Vec<Vec<Conflict>>, Contradiction> {
+        let mut found: Vec<(u32, i64)> = Vec::new();
+        let all = self.list.iter().enumerate().map(|(index, group)| {
+            found.clear();
             for &(value, at) in &group.members {
                 let size = i64::from(draft.units(value).max(1));
                 for &other in graph.of(value) {
@@ -99,20 +100,31 @@ impl Groups {
                     let apart = i64::from(place) - i64::from(at);
                     let overlaps = apart - size + 1..apart + other_size;
                     if with as usize != index {
-                        let list = all[index].entry(with as usize).or_default();
-                        list.extend(overlaps);
+                        found.extend(overlaps.map(|distance| (with, distance)));
                     } else if overlaps.contains(&0) {
                         return Err(Contradiction(None));
                     }
                 }
             }
-        }
-        for distances in all.iter_mut().flat_map(|with| with.values_mut()) {
-            distances.sort_unstable();
-            distances.dedup();
-        }
-        Ok(all)
+            found.sort_unstable();
+            found.dedup();
+            let met = found.chunk_by(|a, b| a.0 == b.0).map(|all| Conflict {
+                other: all[0].0 as usize,
+                distances: all.iter().map(|&(_, distance)| distance).collect(),
+            });
+            Ok(met.collect())
+        });
+        all.collect()
     }
+}
+
+/// A group that another one meets.
+pub(crate) struct Conflict {
+    /// The group.
+    pub(crate) other: usize,
+    /// The distances from its first register to the other group's at which two members would overlap:
+    /// ascending, each once.
+    pub(crate) distances: SmallVec<[i64; 4]>,
 }
 
 /// A forest whose edges carry distances.

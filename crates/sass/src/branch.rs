@@ -7,6 +7,8 @@
 //! from sm_100 on its mode in bits 72 and 73: its distance is in bits 34 to 63. LEPC of sm_90 and
 //! later has a distance in bytes in bits 24 to 31.
 
+use warpwright_target::machine_code;
+
 use crate::inst::Instruction;
 use crate::operation::{OperandForm, Operation};
 
@@ -128,17 +130,16 @@ impl Instruction {
 
     fn field_of_distance(self) -> Option<Field> {
         let mode = (self.bits() >> 85) & 3;
-        let field = if self.sm() < 90 {
-            Field::Whole
-        } else {
-            Field::Split
+        let field = match machine_code(self.sm()).splits_distances {
+            false => Field::Whole,
+            true => Field::Split,
         };
         match self.operation() {
             Operation::BRA | Operation::CALL_REL | Operation::BRX | Operation::BRXU => Some(field),
             Operation::BSSY => Some(Field::Short),
             // RET.REL, not RET.ABS; WARPSYNC.COLLECTIVE, not the other WARPSYNCs.
             Operation::RET | Operation::WARPSYNC if mode == 2 => Some(field),
-            Operation::LEPC if self.sm() >= 90 => Some(Field::Small),
+            Operation::LEPC if machine_code(self.sm()).names_code => Some(Field::Small),
             _ => None,
         }
     }
@@ -199,8 +200,10 @@ impl ControlFlow {
                 ControlFlow::Branch(distance)
             }
             (Operation::BRA, CodeOperand::Relative(distance)) => ControlFlow::Jump(distance),
-            // Before sm_90 these bits mean something else, which goes nowhere.
-            (Operation::WARPSYNC, CodeOperand::Relative(distance)) if inst.sm() >= 90 => {
+            // Elsewhere these bits mean something else, which goes nowhere.
+            (Operation::WARPSYNC, CodeOperand::Relative(distance))
+                if machine_code(inst.sm()).names_code =>
+            {
                 ControlFlow::Collective(distance)
             }
             (Operation::CALL_REL, CodeOperand::Relative(distance)) => ControlFlow::Call(distance),

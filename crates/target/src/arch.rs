@@ -7,6 +7,13 @@ use crate::fact::{Fact, Provenance};
 /// Threads per warp, on every architecture so far.
 pub const WARP_SIZE: u32 = 32;
 
+/// The most threads that a block of any device has (CUDA C++ Programming Guide, compute capabilities).
+pub const THREADS_PER_BLOCK: u32 = 1024;
+
+/// The limits of registers per thread that ptxas takes: it raises smaller ones by itself (the ABI's minimum on
+/// sm_90, ptxas 13.5), and no thread can have more.
+pub const REGISTERS_PER_THREAD: std::ops::RangeInclusive<u32> = 24..=255;
+
 /// Bytes of a line of the level-1 cache (CUDA C++ Best Practices Guide 13, Coalesced Access to Global
 /// Memory).
 pub const LINE_BYTES: u32 = 128;

@@ -19,6 +19,7 @@ mod distances;
 mod fact;
 mod gpu;
 mod limits;
+mod machine_code;
 mod occupancy;
 mod resources;
 mod rows;
@@ -27,14 +28,16 @@ mod staircase;
 mod units;
 
 pub use arch::{
-    Architecture, BelowNeed, LINE_BYTES, LOCAL_MEMORY_PER_THREAD, Latency, RegisterAllocation,
-    RegisterFile, SECTOR_BYTES, SharedMemory, ThreadLimits, Throughput, WARP_SIZE,
+    Architecture, BelowNeed, LINE_BYTES, LOCAL_MEMORY_PER_THREAD, Latency, REGISTERS_PER_THREAD,
+    RegisterAllocation, RegisterFile, SECTOR_BYTES, SharedMemory, THREADS_PER_BLOCK, ThreadLimits,
+    Throughput, WARP_SIZE,
 };
 pub use board::Board;
 pub use distances::{IssueDistance, issue_distances};
 pub use fact::{Confidence, Fact, Provenance};
 pub use gpu::{Gpu, UnknownGpu, Variant, architectures, boards, lookup};
 pub use limits::{BlockLimits, Limiter, Limiters};
+pub use machine_code::{MachineCode, machine_code};
 pub use occupancy::{LaunchError, Occupancy, occupancy, occupancy_with};
 pub use resources::{Carveout, Options, Resources};
 pub use spills::SpillCosts;

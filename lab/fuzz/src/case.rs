@@ -121,9 +121,19 @@ pub fn prepare(program: &Program) -> Result<Case, Failure> {
 
 /// One run in the emulator.
 pub fn emulate(case: &Case, options: &Options) -> Result<Results, Failure> {
-    let program = Emulator::new(&case.module, &case.launch.kernel)
-        .map_err(|e| Failure::Emulator(e.to_string()))?;
-    match program.run(&case.launch, case.inputs.clone(), options) {
+    emulate_module(&case.module, &case.launch, &case.inputs, options)
+}
+
+/// One run of any version of a kernel.
+pub fn emulate_module(
+    module: &Module,
+    launch: &Launch,
+    inputs: &[Vec<u8>],
+    options: &Options,
+) -> Result<Results, Failure> {
+    let program =
+        Emulator::new(module, &launch.kernel).map_err(|e| Failure::Emulator(e.to_string()))?;
+    match program.run(launch, inputs.to_vec(), options) {
         Ok(Outcome::Finished(results)) => Ok(results),
         Ok(Outcome::Faulted(fault)) => Err(Failure::Fault(fault.to_string())),
         Err(e) => Err(Failure::Emulator(e.to_string())),

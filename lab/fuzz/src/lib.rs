@@ -2,8 +2,9 @@
 //! hardware.
 //!
 //! * [`case`]: one generated kernel and everything that must hold for it on any machine.
-//! * [`passes`]: the same kernels through the register passes; [`proved`] and [`assignment`] are what
-//!   must hold of any kernel that went through one.
+//! * [`passes`]: the same kernels through the register passes, and [`machine_code`]: as machine code through
+//!   the passes over it; [`proved`] and [`assignment`] are what must hold of any kernel that went through one.
+//! * [`totals`]: what a long run came to.
 //! * [`constants`]: constant expressions and immediates against ptxas.
 //! * [`controls`]: planted mistakes, and rewrites that change nothing.
 //! * [`precision`]: right rewrites that the checker does not prove, by reason.
@@ -19,7 +20,9 @@ pub mod case;
 pub mod constants;
 pub mod controls;
 pub mod hardware;
+pub mod machine_code;
 pub mod passes;
 pub mod precision;
 pub mod proved;
 pub mod ptxas;
+pub mod totals;

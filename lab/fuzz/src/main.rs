@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+use warpwright_fuzz::machine_code::{self, Assembler};
+use warpwright_fuzz::totals::{Failed, Totals};
 use warpwright_fuzz::{case, constants, controls, hardware, passes, precision, ptxas};
 use warpwright_toolkit::{FindOptions, Toolkit};
 
@@ -19,29 +22,31 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Check seeds FROM to FROM+COUNT on this machine; failures are shrunk and written to OUT
-    Run {
-        /// First seed
-        #[arg(long, default_value_t = 0)]
-        from: u64,
-        /// How many
-        #[arg(long, default_value_t = 10_000)]
-        count: u64,
-        /// Folder for failing cases
-        #[arg(long, default_value = "fuzz-failures")]
-        out: PathBuf,
-    },
-    /// Put seeds FROM to FROM+COUNT through every register pass: proved, and the same in the emulator
+    /// Check kernels on this machine; failures are shrunk and written to OUT
+    Run(Campaign),
+    /// Put kernels through every register pass: proved, and the same in the emulator
     Passes {
-        /// First seed
-        #[arg(long, default_value_t = 0)]
-        from: u64,
-        /// How many
-        #[arg(long, default_value_t = 10_000)]
-        count: u64,
-        /// Folder for failing cases
-        #[arg(long, default_value = "fuzz-failures")]
-        out: PathBuf,
+        #[command(flatten)]
+        campaign: Campaign,
+        /// Write the counts to this file
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// This ptxas (or the one in this folder) makes machine code of the kernels, which goes through every
+        /// pass over machine code
+        #[arg(long, value_name = "PATH")]
+        ptxas: Option<PathBuf>,
+        /// Of so many kernels one is assembled
+        #[arg(long, value_name = "N", default_value_t = 1, requires = "ptxas")]
+        every: u64,
+    },
+    /// Add up files of counts, parts of one run
+    Merge {
+        /// Files that `passes --json` wrote
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// The sum
+        #[arg(short, long)]
+        output: PathBuf,
     },
     /// Hold constant expressions and immediates against ptxas, 1,000 for each seed
     Constants {
@@ -162,6 +167,56 @@ enum Command {
     },
 }
 
+/// Which kernels, and how fast.
+#[derive(clap::Args)]
+struct Campaign {
+    /// Seeds A to B, without B
+    #[arg(long, value_name = "A..B", default_value = "0..10000", value_parser = seeds)]
+    seeds: (u64, u64),
+    /// Threads [default: one for each core]
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+    /// Begin no further kernels after so many seconds
+    #[arg(long, value_name = "S")]
+    seconds: Option<u64>,
+    /// Folder for failing cases
+    #[arg(long, default_value = "fuzz-failures")]
+    out: PathBuf,
+}
+
+fn seeds(text: &str) -> Result<(u64, u64), String> {
+    let parsed = || {
+        let (from, to) = text.split_once("..")?;
+        Some((from.parse().ok()?, to.parse().ok()?))
+    };
+    let range = parsed().filter(|(from, to)| from < to);
+    range.ok_or_else(|| "two numbers A..B are wanted, the second one larger".to_owned())
+}
+
+/// Kernels that are begun together: the clock is looked at in between.
+const CHUNK: u64 = 1024;
+
+impl Campaign {
+    /// Gives every seed to `check`, in parallel; those that were done are a range from the first one on.
+    fn run(&self, check: impl Fn(u64) -> Result<(), String> + Sync) -> Result<(u64, u64), String> {
+        let threads = self.jobs.unwrap_or(0);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|e| e.to_string())?;
+        let start = Instant::now();
+        let (from, to) = self.seeds;
+        let mut done = from;
+        let is_late = || (self.seconds).is_some_and(|most| start.elapsed().as_secs() >= most);
+        while done < to && !is_late() {
+            let end = to.min(done + CHUNK);
+            pool.install(|| (done..end).into_par_iter().try_for_each(&check))?;
+            done = end;
+            let seconds = start.elapsed().as_secs_f64();
+            eprintln!("{} kernels in {seconds:.0} seconds", done - from);
+        }
+        Ok((from, done))
+    }
+}
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words
@@ -171,8 +226,23 @@ fn main() -> ExitCode {
         return ExitCode::from(warpwright_gpu::worker_main(&words[1..]));
     }
     let done = match Cli::parse().command {
-        Command::Run { from, count, out } => run(from, count, &out),
-        Command::Passes { from, count, out } => through_passes(from, count, &out),
+        Command::Run(campaign) => run(&campaign),
+        Command::Passes {
+            campaign,
+            json,
+            ptxas,
+            every,
+        } => {
+            let assembler = ptxas.map(|path| Assembler::new(&path)).transpose();
+            assembler.map_err(|e| e.to_string()).and_then(|assembler| {
+                let assembler = assembler.map(|assembler| (assembler, every.max(1)));
+                let totals = through_passes(&campaign, assembler.as_ref())?;
+                finish(&totals, json.as_deref())
+            })
+        }
+        Command::Merge { files, output } => {
+            merge(&files).and_then(|totals| finish(&totals, Some(&output)))
+        }
         Command::Precision { from, count } => {
             print_precision(from, count);
             Ok(true)
@@ -257,61 +327,82 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(from: u64, count: u64, out: &Path) -> Result<bool, String> {
+fn run(campaign: &Campaign) -> Result<bool, String> {
     let failed = AtomicUsize::new(0);
-    let done = AtomicUsize::new(0);
-    (from..from + count).into_par_iter().try_for_each(|seed| {
+    let (from, to) = campaign.run(|seed| {
         let program = case::program(seed, seed % 5 == 4);
-        if let Err(failure) = case::check(&program) {
-            failed.fetch_add(1, Ordering::Relaxed);
-            eprintln!("seed {seed}: {failure}");
-            save(
-                out,
-                &format!("seed-{seed}"),
-                &case::report(&program, &failure),
-            )?;
-        }
-        let n = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if n.is_multiple_of(1000) {
-            eprintln!("{n} kernels");
-        }
-        Ok::<(), String>(())
+        let Err(failure) = case::check(&program) else {
+            return Ok(());
+        };
+        failed.fetch_add(1, Ordering::Relaxed);
+        eprintln!("seed {seed}: {failure}");
+        let text = case::report(&program, &failure);
+        save(&campaign.out, &format!("seed-{seed}"), &text)
     })?;
     let failed = failed.into_inner();
-    println!("{count} kernels, {failed} failures");
+    println!("{} kernels, {failed} failures", to - from);
     Ok(failed == 0)
 }
 
-fn through_passes(from: u64, count: u64, out: &Path) -> Result<bool, String> {
-    let failed = AtomicUsize::new(0);
-    let done = AtomicUsize::new(0);
-    let totals = Mutex::new([passes::Changed::default(); 4]);
-    (from..from + count).into_par_iter().try_for_each(|seed| {
-        let mut own = [passes::Changed::default(); 4];
-        if let Err(error) = passes::check(seed, &mut own) {
+fn through_passes(
+    campaign: &Campaign,
+    assembler: Option<&(Assembler, u64)>,
+) -> Result<Totals, String> {
+    let sum = Mutex::new(Totals::default());
+    let seeds = campaign.run(|seed| {
+        let mut totals = Totals::default();
+        let fail = |totals: &mut Totals, (name, run, failure, text): (&str, _, _, String)| {
+            eprintln!("seed {seed}, {run}: {failure}");
+            totals.failures.push(Failed { seed, run, failure });
+            save(&campaign.out, &format!("{name}-{seed}"), &text)
+        };
+        if let Err(error) = passes::check(seed, &mut totals) {
             let (run, failure) = *error;
-            failed.fetch_add(1, Ordering::Relaxed);
-            eprintln!("seed {seed}, {}: {failure}", run.pass);
             let text = passes::report(&case::program(seed, false), &run, &failure);
-            save(out, &format!("{}-{seed}", run.pass), &text)?;
+            let what = (run.pass, format!("{run:?}"), failure.to_string(), text);
+            fail(&mut totals, what)?;
         }
-        add(&totals, &own);
-        let n = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if n.is_multiple_of(1000) {
-            eprintln!("{n} kernels");
+        let chosen = assembler.filter(|(_, every)| seed.is_multiple_of(*every));
+        if let Some((assembler, _)) = chosen
+            && let Err(error) = machine_code::check(seed, assembler, &mut totals)
+        {
+            let (run, failure) = *error;
+            let program = machine_code::program(seed);
+            let text = machine_code::report(&program, assembler, &run, &failure);
+            let what = ("machine-code", run.to_string(), failure.to_string(), text);
+            fail(&mut totals, what)?;
         }
-        Ok::<(), String>(())
+        let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
+        sum.merge(totals).map_err(|e| e.to_string())
     })?;
-    let failed = failed.into_inner();
-    println!("{count} kernels, {failed} failures");
-    let totals = totals.into_inner().unwrap_or_else(PoisonError::into_inner);
-    for (pass, total) in passes::PASSES.iter().zip(totals) {
-        println!(
-            "{pass}: {} of {} runs changed the kernel",
-            total.changed, total.runs
-        );
+    let mut sum = sum.into_inner().unwrap_or_else(PoisonError::into_inner);
+    sum.seeds = vec![seeds];
+    if let Some((assembler, _)) = assembler {
+        sum.assembled_by = Some(assembler.version().map_err(|e| e.to_string())?);
     }
-    Ok(failed == 0)
+    Ok(sum)
+}
+
+fn merge(files: &[PathBuf]) -> Result<Totals, String> {
+    let mut sum = Totals::default();
+    for file in files {
+        let named = |e: &dyn std::fmt::Display| format!("{}: {e}", file.display());
+        let text = std::fs::read_to_string(file).map_err(|e| named(&e))?;
+        let totals: Totals = serde_json::from_str(&text).map_err(|e| named(&e))?;
+        sum.merge(totals).map_err(|e| named(&e))?;
+    }
+    Ok(sum)
+}
+
+/// Writes the counts and prints them.
+fn finish(totals: &Totals, json: Option<&Path>) -> Result<bool, String> {
+    if let Some(file) = json {
+        let text = serde_json::to_string_pretty(totals).map_err(|e| e.to_string())?;
+        let written = std::fs::write(file, text + "\n");
+        written.map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    println!("{totals}");
+    Ok(totals.failures.is_empty())
 }
 
 fn print_precision(from: u64, count: u64) {
@@ -357,14 +448,6 @@ fn against_ptxas(from: u64, count: u64) -> Result<bool, String> {
         sum.refused
     );
     Ok(failed == 0)
-}
-
-fn add(totals: &Mutex<[passes::Changed; 4]>, own: &[passes::Changed; 4]) {
-    let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
-    for (total, own) in totals.iter_mut().zip(own) {
-        total.runs += own.runs;
-        total.changed += own.changed;
-    }
 }
 
 /// Writes a failing case.

@@ -4,9 +4,11 @@
 use crate::assignment;
 use crate::case::{self, Case};
 use crate::proved::{self, Applied, pressure};
+use crate::totals::Totals;
+use warpwright_emu::Options;
 use warpwright_fuzzgen::{Program, launch_toml, print, reduce};
 use warpwright_pass::options::Arguments;
-use warpwright_pass::{Invocation, Recipe, RecipeError, Refusal, Scope};
+use warpwright_pass::{Artifact, Invocation, Recipe, RecipeError, Refusal, Scope};
 use warpwright_ptx::Module;
 
 /// One run of a pass.
@@ -42,17 +44,16 @@ pub enum Failure {
     #[error("other results than before the pass")]
     Different,
     /// `allocate` promised a number of registers, `spill-shared` and `reduce` less pressure.
+    #[error("{after} registers instead of {most} at most")]
+    Promise {
+        /// Its pressure.
+        after: u32,
+        /// The promise.
+        most: u32,
+    },
+    /// `allocate` promised names.
     #[error("a broken promise: {0}")]
-    Promise(String),
-}
-
-/// What the runs on one kernel came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Changed {
-    /// Runs of the pass.
-    pub runs: u64,
-    /// Runs that changed the kernel.
-    pub changed: u64,
+    Assignment(assignment::Broken),
 }
 
 /// The passes, in the order of [`runs`].
@@ -93,49 +94,95 @@ pub fn runs(seed: u64) -> [Run; 4] {
     ]
 }
 
+/// Strict, and one block behind the other: the kernels run side by side.
+fn options() -> Options {
+    Options {
+        sequential: true,
+        ..case::strict()
+    }
+}
+
+/// A generated kernel, verified, and what it computes.
+struct Subject {
+    case: Case,
+    artifact: Artifact,
+    expected: Vec<Vec<u8>>,
+}
+
+impl Subject {
+    fn new(program: &Program) -> Result<Subject, case::Failure> {
+        let case = case::prepare(program)?;
+        let artifact = Artifact::ptx(case.module.clone());
+        let artifact = artifact.map_err(|error| case::Failure::Verify(error.render()))?;
+        let expected = case::emulate(&case, &options())?.buffers;
+        Ok(Subject {
+            case,
+            artifact,
+            expected,
+        })
+    }
+
+    fn run(&self, run: &Run) -> Result<Applied, Failure> {
+        let module = &self.case.module;
+        let Some((kernel, _)) = module.kernels().next() else {
+            return Ok(Applied::Unchanged);
+        };
+        let before = pressure(module, kernel);
+        let goal = (before * run.percent / 100).max(8);
+        let scope = Scope {
+            launch: Some(&self.case.launch),
+            ..Scope::default()
+        };
+        let applied = proved::apply(&recipe(run, goal)?, &self.artifact, &scope);
+        let artifact = match applied.map_err(Failure::Pass)? {
+            Applied::Changed(new) => new,
+            Applied::Unchanged => return Ok(Applied::Unchanged),
+            Applied::Refused(why) => return refused(why),
+        };
+        let new = artifact.as_module().unwrap_or(module);
+        let after = pressure(new, kernel);
+        let most = match run.pass {
+            "allocate" => goal,
+            "spill-shared" | "reduce" => before - 1,
+            _ => u32::MAX,
+        };
+        if after > most {
+            return Err(Failure::Promise { after, most });
+        }
+        if run.pass == "allocate" {
+            assignment::check(new, kernel, goal).map_err(Failure::Assignment)?;
+        }
+        self.same_results(new)?;
+        Ok(Applied::Changed(artifact))
+    }
+
+    /// Runs the new version under the strict options; it must leave the same bits.
+    fn same_results(&self, new: &Module) -> Result<(), Failure> {
+        let Case { launch, inputs, .. } = &self.case;
+        let found = case::emulate_module(new, launch, inputs, &options());
+        match found.map_err(Failure::After)?.buffers == self.expected {
+            true => Ok(()),
+            false => Err(Failure::Different),
+        }
+    }
+}
+
 /// All passes on the kernel of a seed.
 ///
 /// # Errors
 /// The first run that fails, and how.
-pub fn check(seed: u64, totals: &mut [Changed; 4]) -> Result<(), Box<(Run, Failure)>> {
-    let program = case::program(seed, false);
-    for (run, total) in runs(seed).into_iter().zip(totals) {
-        let changed = check_run(&program, &run).map_err(|failure| Box::new((run, failure)))?;
-        total.runs += 1;
-        total.changed += u64::from(changed);
+pub fn check(seed: u64, totals: &mut Totals) -> Result<(), Box<(Run, Failure)>> {
+    let subject = Subject::new(&case::program(seed, false));
+    let runs = runs(seed);
+    let subject = subject.map_err(|error| Box::new((runs[0].clone(), Failure::Before(error))))?;
+    totals.kernels += 1;
+    for run in runs {
+        let done = subject
+            .run(&run)
+            .map_err(|failure| Box::new((run.clone(), failure)))?;
+        totals.pass(run.pass).count(&done);
     }
     Ok(())
-}
-
-/// One run on one kernel; whether it changed it.
-///
-/// # Errors
-/// What did not hold.
-pub fn check_run(program: &Program, run: &Run) -> Result<bool, Failure> {
-    let case = case::prepare(program).map_err(Failure::Before)?;
-    let Some((kernel, _)) = case.module.kernels().next() else {
-        return Ok(false);
-    };
-    let before = pressure(&case.module, kernel);
-    let goal = (before * run.percent / 100).max(8);
-    let scope = Scope {
-        launch: Some(&case.launch),
-        ..Scope::default()
-    };
-    let new =
-        match proved::apply(&recipe(run, goal)?, &case.module, &scope).map_err(Failure::Pass)? {
-            Applied::Changed(new) => *new,
-            Applied::Unchanged => return Ok(false),
-            Applied::Refused(why) => return refused(why),
-        };
-    let after = pressure(&new, kernel);
-    match run.pass {
-        "allocate" if after > goal => Err(promise(after, goal)),
-        "allocate" => assignment::check(&new, kernel, goal).map_err(Failure::Promise),
-        "spill-shared" | "reduce" if after >= before => Err(promise(after, before - 1)),
-        _ => Ok(()),
-    }?;
-    same_results(case, new)
 }
 
 fn recipe(run: &Run, goal: u32) -> Result<Recipe, RecipeError> {
@@ -148,39 +195,24 @@ fn recipe(run: &Run, goal: u32) -> Result<Recipe, RecipeError> {
 }
 
 /// The reasons for which a pass may leave a generated kernel alone.
-fn refused(why: Refusal) -> Result<bool, Failure> {
+fn refused(why: Refusal) -> Result<Applied, Failure> {
     match why {
         Refusal::TooFewRegisters { .. }
         | Refusal::NothingHelps { .. }
-        | Refusal::WithinGoal { .. } => Ok(false),
+        | Refusal::WithinGoal { .. } => Ok(Applied::Refused(why)),
         other => Err(Failure::Refused(other)),
-    }
-}
-
-fn promise(after: u32, most: u32) -> Failure {
-    Failure::Promise(format!("{after} registers instead of {most} at most"))
-}
-
-/// Runs both under the strict options; they must leave the same bits.
-fn same_results(case: Case, new: Module) -> Result<bool, Failure> {
-    let expected = case::emulate(&case, &case::strict()).map_err(Failure::Before)?;
-    let case = Case {
-        module: new,
-        ..case
-    };
-    let found = case::emulate(&case, &case::strict()).map_err(Failure::After)?;
-    match found.buffers == expected.buffers {
-        true => Ok(true),
-        false => Err(Failure::Different),
     }
 }
 
 /// Shrinks a kernel while the run fails in the same way; a test file with the failure, the run and
 /// the launch in comments.
 pub fn report(program: &Program, run: &Run, failure: &Failure) -> String {
+    let fails = |p: &Program| match Subject::new(p) {
+        Ok(subject) => subject.run(run).err(),
+        Err(error) => Some(Failure::Before(error)),
+    };
     let same = |p: &Program| {
-        check_run(p, run)
-            .is_err_and(|f| std::mem::discriminant(&f) == std::mem::discriminant(failure))
+        fails(p).is_some_and(|f| std::mem::discriminant(&f) == std::mem::discriminant(failure))
     };
     let small = reduce(program, 400, same);
     let about = format!("{run:?}\n{failure}");

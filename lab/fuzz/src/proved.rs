@@ -1,11 +1,10 @@
-//! A recipe on a module through the executor: what it writes is accepted by the verifier and proved equal
-//! by the checker, or it is a failure.
+//! A recipe on a module or a cubin through the executor: what it writes is accepted by the verifier and
+//! proved equal by the checker, or it is a failure.
 
 use warpwright_pass::{
     Artifact, CarryError, Demand, Executor, NotProved, Recipe, Refusal, RunError, Scope,
     ScopeError, carry_out, plans,
 };
-use warpwright_ptx::Module;
 
 pub use warpwright_pass::ptx::facts::kernel_pressure as pressure;
 
@@ -13,7 +12,7 @@ pub use warpwright_pass::ptx::facts::kernel_pressure as pressure;
 #[derive(Debug)]
 pub enum Applied {
     /// It wrote this, and it was proved.
-    Changed(Box<Module>),
+    Changed(Artifact),
     /// It changed nothing.
     Unchanged,
     /// A pass refuses the kernel.
@@ -23,7 +22,7 @@ pub enum Applied {
 /// What does not hold.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The request contradicts the module.
+    /// The request contradicts the input.
     #[error(transparent)]
     Scope(#[from] ScopeError),
     /// A pass failed, or the verifier does not accept what it wrote.
@@ -32,23 +31,19 @@ pub enum Failure {
     /// The checker refutes it or does not decide.
     #[error(transparent)]
     NotProved(NotProved),
-    /// The module itself is not valid.
-    #[error("the kernel itself is not valid: {0}")]
-    Input(String),
 }
 
 /// Carries the recipe out on every kernel of the scope, and proves what it wrote.
 ///
 /// # Errors
 /// The first thing that does not hold. That a pass refuses a kernel is no failure.
-pub fn apply(recipe: &Recipe, module: &Module, scope: &Scope<'_>) -> Result<Applied, Failure> {
-    let input = Artifact::ptx(module.clone()).map_err(|error| Failure::Input(error.render()))?;
-    let plans = plans(&input, scope, recipe)?;
-    let gpu = scope.gpu(&input)?;
+pub fn apply(recipe: &Recipe, input: &Artifact, scope: &Scope<'_>) -> Result<Applied, Failure> {
+    let plans = plans(input, scope, recipe)?;
+    let gpu = scope.gpu(input)?;
     let level = (input.level(), Demand::Proved);
     let all = carry_out(
         &mut Executor::default(),
-        &input,
+        input,
         (scope, &gpu),
         &plans,
         level,
@@ -59,11 +54,9 @@ pub fn apply(recipe: &Recipe, module: &Module, scope: &Scope<'_>) -> Result<Appl
         CarryError::NotProved { error, .. } => Failure::NotProved(error),
     })?;
     let refused = all.kernels.into_iter().find_map(|done| done.refused);
-    match (refused, all.artifact.as_module()) {
-        (Some((_, refusal)), _) => Ok(Applied::Refused(refusal)),
-        (None, Some(new)) if new.source != module.source => {
-            Ok(Applied::Changed(Box::new(new.clone())))
-        }
-        _ => Ok(Applied::Unchanged),
-    }
+    Ok(match refused {
+        Some((_, refusal)) => Applied::Refused(refusal),
+        None if all.artifact.bytes() == input.bytes() => Applied::Unchanged,
+        None => Applied::Changed(all.artifact),
+    })
 }

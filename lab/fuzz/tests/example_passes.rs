@@ -11,7 +11,7 @@ use warpwright_fuzz::case::{self, Case};
 use warpwright_fuzz::passes::PASSES;
 use warpwright_fuzz::proved::{Applied, apply, pressure};
 use warpwright_launch::LaunchFile;
-use warpwright_pass::{Recipe, Scope};
+use warpwright_pass::{Artifact, Recipe, Scope};
 use warpwright_ptx::Module;
 use warpwright_target::lookup;
 use warpwright_toolkit::{FindOptions, NvccJob, Toolkit};
@@ -48,7 +48,8 @@ fn toolkit() -> Result<Toolkit, String> {
 /// All passes on one example. A note of a pass that changes nothing is printed.
 fn check(toolkit: &Toolkit, name: &str) -> Result<(), String> {
     let mut case = example(toolkit, name)?;
-    let module = case.module.clone();
+    let artifact = Artifact::ptx(case.module.clone()).map_err(|e| e.render())?;
+    let module = artifact.as_module().ok_or("no module")?;
     let kernel = module.function(&case.launch.kernel).ok_or("no kernel")?;
     let run = |case: &Case| case::emulate(case, &case::strict()).map_err(|e| e.to_string());
     let expected = run(&case)?.buffers;
@@ -60,8 +61,8 @@ fn check(toolkit: &Toolkit, name: &str) -> Result<(), String> {
             ..Scope::default()
         };
         let recipe: Recipe = pass.parse().map_err(|e| format!("{pass}: {e}"))?;
-        match apply(&recipe, &module, &scope).map_err(|e| format!("{pass}: {e}"))? {
-            Applied::Changed(new) => case.module = *new,
+        match apply(&recipe, &artifact, &scope).map_err(|e| format!("{pass}: {e}"))? {
+            Applied::Changed(new) => case.module = new.as_module().ok_or("no module")?.clone(),
             Applied::Unchanged => {
                 println!("{name}: {pass}: nothing to do");
                 continue;
@@ -71,13 +72,13 @@ fn check(toolkit: &Toolkit, name: &str) -> Result<(), String> {
                 continue;
             }
         }
-        let (before, after) = (pressure(&module, kernel), pressure(&case.module, kernel));
+        let (before, after) = (pressure(module, kernel), pressure(&case.module, kernel));
         println!("{name}: {pass}: {before} -> {after}");
         if run(&case)?.buffers != expected {
             return Err(format!("{pass} computes something else"));
         }
         if pass == "allocate" {
-            assignment::check(&case.module, kernel, before)?;
+            assignment::check(&case.module, kernel, before).map_err(|e| e.to_string())?;
         }
     }
     Ok(())

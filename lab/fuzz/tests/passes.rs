@@ -1,10 +1,12 @@
 //! A second's worth of the pass fuzzer; `warpwright-fuzz passes` is the long form.
 
-use warpwright_fuzz::{case, passes};
+use warpwright_fuzz::totals::Totals;
+use warpwright_fuzz::{case, machine_code, passes};
+use warpwright_toolkit::testing::require_toolkit;
 
 #[test]
 fn generated_kernels_hold_through_every_pass() {
-    let mut totals = [passes::Changed::default(); 4];
+    let mut totals = Totals::default();
     for seed in 0..16 {
         if let Err(error) = passes::check(seed, &mut totals) {
             let (run, failure) = *error;
@@ -13,7 +15,36 @@ fn generated_kernels_hold_through_every_pass() {
             panic!("seed {seed}, {}: {failure}\n\n{text}", run.pass);
         }
     }
-    for (pass, total) in passes::PASSES.iter().zip(totals) {
-        assert!(total.changed > 3, "the test of {pass} runs dry: {total:?}");
+    for pass in passes::PASSES {
+        let counts = totals.pass(pass);
+        assert!(
+            counts.changed > 3,
+            "the test of {pass} runs dry: {counts:?}"
+        );
+    }
+}
+
+#[test]
+fn machine_code_holds_through_every_pass() {
+    let Some(toolkit) = require_toolkit("passes over machine code") else {
+        return;
+    };
+    let assembler = machine_code::Assembler::of(toolkit.clone()).expect("an assembler");
+    let mut totals = Totals::default();
+    // The larger kernels: those that spill.
+    for seed in (0..12).map(|n| 4 * n + 2 + n % 2) {
+        if let Err(error) = machine_code::check(seed, &assembler, &mut totals) {
+            let (run, failure) = *error;
+            let program = machine_code::program(seed);
+            let text = machine_code::report(&program, &assembler, &run, &failure);
+            panic!("seed {seed}, {}: {failure}\n\n{text}", run.recipe);
+        }
+    }
+    for pass in ["spill-to-shared", "throttle", machine_code::ALL] {
+        let counts = totals.pass(pass);
+        assert!(
+            counts.changed > 3,
+            "the test of {pass} runs dry: {counts:?}"
+        );
     }
 }

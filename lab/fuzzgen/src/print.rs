@@ -64,6 +64,12 @@ impl Printer<'_> {
         let _ = writeln!(self.out, "{:indent$}{text}", "");
     }
 
+    fn has_local_array(&self) -> bool {
+        self.program
+            .count(|stmt| matches!(stmt, Stmt::Local { .. }))
+            > 0
+    }
+
     fn label(&mut self) -> String {
         self.labels += 1;
         format!("L{}", self.labels)
@@ -85,7 +91,7 @@ impl Printer<'_> {
         self.line(".reg .b32 %t<8>;");
         self.line(".reg .b64 %a<8>;");
         self.line(".reg .pred %q;");
-        let loops = count_loops(&program.body);
+        let loops = program.count(|stmt| matches!(stmt, Stmt::Loop { .. }));
         if loops > 0 {
             self.line(&format!(".reg .b32 %n<{loops}>;"));
         }
@@ -93,7 +99,9 @@ impl Printer<'_> {
             ".shared .align 8 .b8 exchange[{}];",
             program.block * 8
         ));
-        self.line(&format!(".local .align 4 .b8 scratch[{}];", LOCALS * 4));
+        if self.has_local_array() {
+            self.line(&format!(".local .align 4 .b8 scratch[{}];", LOCALS * 4));
+        }
         self.prologue();
         self.stmts(&program.body);
         self.epilogue();
@@ -115,9 +123,11 @@ impl Printer<'_> {
         self.line("mad.lo.u32 %t1, %t2, %t3, %t0;");
         self.line("mov.u64 %a5, exchange;");
         self.line("mad.wide.u32 %a5, %t0, 8, %a5;");
-        self.line("mov.u64 %a6, scratch;");
-        for i in 0..LOCALS {
-            self.line(&format!("st.local.u32 [%a6+{}], %t1;", 4 * i));
+        if self.has_local_array() {
+            self.line("mov.u64 %a6, scratch;");
+            for i in 0..LOCALS {
+                self.line(&format!("st.local.u32 [%a6+{}], %t1;", 4 * i));
+            }
         }
         for i in 0..self.program.pool(Kind::B32) {
             self.line(&format!(
@@ -326,17 +336,4 @@ fn text(operand: &Operand) -> String {
         Operand::Reg(kind, i) => format!("{}{i}", kind.prefix()),
         Operand::Text(text) => text.clone(),
     }
-}
-
-fn count_loops(stmts: &[Stmt]) -> usize {
-    stmts
-        .iter()
-        .map(|s| match s {
-            Stmt::If {
-                then, otherwise, ..
-            } => count_loops(then) + count_loops(otherwise),
-            Stmt::Loop { body, .. } => 1 + count_loops(body),
-            _ => 0,
-        })
-        .sum()
 }

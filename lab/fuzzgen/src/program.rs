@@ -180,19 +180,45 @@ impl Program {
 
     /// Statements in all, nested ones included.
     pub fn size(&self) -> usize {
-        fn count(stmts: &[Stmt]) -> usize {
-            stmts
-                .iter()
-                .map(|s| match s {
+        self.count(|_| true)
+    }
+
+    /// Statements of a kind, nested ones included.
+    pub fn count(&self, is_counted: impl Fn(&Stmt) -> bool) -> usize {
+        fn all(stmts: &[Stmt], is_counted: &dyn Fn(&Stmt) -> bool) -> usize {
+            let inside = |stmt: &Stmt| match stmt {
+                Stmt::If {
+                    then, otherwise, ..
+                } => all(then, is_counted) + all(otherwise, is_counted),
+                Stmt::Loop { body, .. } => all(body, is_counted),
+                _ => 0,
+            };
+            let count = |stmt| usize::from(is_counted(stmt)) + inside(stmt);
+            stmts.iter().map(count).sum()
+        }
+        all(&self.body, &is_counted)
+    }
+
+    /// The same without the local array: what is then in local memory was spilled.
+    #[must_use]
+    pub fn without_local_array(mut self) -> Program {
+        fn keep(stmts: &mut Vec<Stmt>) {
+            stmts.retain(|stmt| !matches!(stmt, Stmt::Local { .. }));
+            for stmt in stmts {
+                match stmt {
                     Stmt::If {
                         then, otherwise, ..
-                    } => 1 + count(then) + count(otherwise),
-                    Stmt::Loop { body, .. } => 1 + count(body),
-                    _ => 1,
-                })
-                .sum()
+                    } => {
+                        keep(then);
+                        keep(otherwise);
+                    }
+                    Stmt::Loop { body, .. } => keep(body),
+                    _ => {}
+                }
+            }
         }
-        count(&self.body)
+        keep(&mut self.body);
+        self
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use warpwright_sass::elf::info::Attribute;
-use warpwright_target::{Resources, lookup, occupancy};
+use warpwright_target::{Resources, lookup, machine_code, occupancy};
 
 use super::{CubinOptions, Side};
 use crate::slots::Threads;
@@ -151,7 +151,7 @@ fn fits(original: &Side, new: &Side, threads: u32, options: &CubinOptions) -> Re
         return Ok(());
     }
     let sm = new.module.elf.target().sm;
-    let reserved = if sm >= 90 { 1024 } else { 0 };
+    let reserved = machine_code(sm).reserved_in_section;
     let bytes = u32::try_from(shared(new)).map_err(|_| Narrower::TooMuchShared)?;
     let resources = Resources {
         static_smem: bytes.saturating_sub(reserved),
@@ -191,14 +191,10 @@ pub(super) fn own_shared(
 
 impl Side<'_> {
     /// Where the block's shared memory ends with so much that is dynamic: an address, rounded up so that
-    /// wide accesses behind it are aligned. From sm_90 on the first 1,024 bytes are the system's even if
+    /// wide accesses behind it are aligned. Where the section counts them in, the first bytes are the system's even if
     /// the kernel has no section.
     fn shared_end(&self, dynamic: u32) -> Result<u32, Narrower> {
-        let reserved = if self.module.elf.target().sm >= 90 {
-            1024
-        } else {
-            0
-        };
+        let reserved = machine_code(self.module.elf.target().sm).reserved_in_section;
         let bytes = u32::try_from(self.module.elf.shared_bytes(self.sections)).ok();
         bytes
             .and_then(|bytes| bytes.max(reserved).checked_add(dynamic))

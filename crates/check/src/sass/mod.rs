@@ -23,6 +23,7 @@ use warpwright_sass::elf::info::{Attribute, Info};
 use warpwright_sass::elf::{Elf, ElfError, KernelSections};
 use warpwright_sass::function::{Calls, Code, CodeError};
 use warpwright_sass::roles::{File, Table};
+use warpwright_target::machine_code;
 
 use crate::prove::check_counted;
 use crate::verdict::{Reason, Verdict};
@@ -309,12 +310,12 @@ impl<'m> Side<'m> {
 
 /// The word of constant bank 0 with the initial stack pointer, as ptxas reads it.
 fn stack_constant(sm: u32) -> u32 {
-    if sm < 100 { 0x28 / 4 } else { 0x37c / 4 }
+    machine_code(sm).stack_pointer / 4
 }
 
 /// The word of constant bank 0 with the block's first dimension, as ptxas reads it.
 fn block_constant(sm: u32) -> u32 {
-    if sm < 100 { 0 } else { 0x360 / 4 }
+    machine_code(sm).block_size / 4
 }
 
 /// The register into which `inst` loads the stack pointer from its constant, whatever else happens:

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use warpwright_sass::elf::info::{Attribute, Record, Value};
 use warpwright_sass::elf::{ElfError, Section};
+use warpwright_target::machine_code;
 
 use super::Side;
 use super::module::{Module, NEW_MEMORY, Owner};
@@ -271,7 +272,8 @@ fn section_header(module: &Module, section: &Section) -> Header {
         true => {
             let symbol = section.info & 0x00ff_ffff;
             let (sm, top) = (module.elf.target().sm, section.info >> 24);
-            let repeats = sm < 90 && module.number(Attribute::REGCOUNT, symbol) == Some(top);
+            let repeats = machine_code(sm).repeats_registers
+                && module.number(Attribute::REGCOUNT, symbol) == Some(top);
             let top = if repeats {
                 "registers".to_owned()
             } else {

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use object::elf::{SHF_ALLOC, SHF_INFO_LINK, SHF_WRITE, SHT_NOBITS};
+use warpwright_target::machine_code;
 
 use super::info::{Attribute, Info, Value};
 use super::{Elf, ElfError, Section, damaged, refused};
@@ -16,10 +17,6 @@ pub const INSTRUCTION: usize = 16;
 /// in every cubin that was looked at; on an H200 an instruction that names one of them is illegal, or the
 /// kernel never ends (tried on sm_90).
 pub const RESERVED_REGISTERS: u32 = 2;
-
-/// From this architecture on the register count stands in `.nv.info` alone; before, the top byte of
-/// the text section's sh_info repeats it (ptxas 13.0 and 13.5).
-pub(crate) const REGISTERS_ONLY_IN_INFO: u32 = 90;
 
 /// Sections and symbol of one function.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,7 +173,7 @@ impl Elf {
             return Err(refused(format!("{name} has no EIATTR_REGCOUNT")));
         }
         self.set_info(".nv.info", &info)?;
-        if self.target().sm < REGISTERS_ONLY_IN_INFO {
+        if machine_code(self.target().sm).repeats_registers {
             let text = &mut self.sections[kernel.text];
             text.info = text.info & 0x00ff_ffff | u32::from(registers) << 24;
         }

@@ -111,7 +111,7 @@ impl Section {
         is_zero_fill(self.kind)
     }
 
-    fn is_writable_memory(&self) -> bool {
+    pub(crate) fn is_writable_memory(&self) -> bool {
         self.flags & u64::from(SHF_ALLOC) != 0 && self.flags & u64::from(SHF_WRITE) != 0
     }
 }
@@ -287,13 +287,16 @@ impl Elf {
             Part::Section(i) => Some(&self.sections[i]),
             _ => None,
         });
-        let end = sections
-            .filter(|s| s.is_writable_memory())
-            .fold(0u64, |end, s| {
-                end.next_multiple_of(s.align.max(1)) + s.size()
-            });
-        end as i64
+        writable_memory(sections) as i64
     }
+}
+
+/// Memory that the writable ones of some sections need, one behind the other.
+pub(crate) fn writable_memory<'s>(sections: impl Iterator<Item = &'s Section>) -> u64 {
+    let writable = sections.filter(|section| section.is_writable_memory());
+    writable.fold(0, |end, section| {
+        end.next_multiple_of(section.align.max(1)) + section.size()
+    })
 }
 
 pub(crate) fn is_zero_fill(kind: u32) -> bool {

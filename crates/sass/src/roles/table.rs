@@ -15,6 +15,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use warpwright_target::machine_code;
+
 use super::{File, Role, Roles, Span};
 use crate::inst::Instruction;
 
@@ -109,11 +111,9 @@ impl Entry {
 impl Table {
     /// An empty table for architecture `sm`.
     pub fn new(sm: u32) -> Table {
-        // Blackwell widened the fields: nvdisasm reads all eight bits of them there.
-        let uniform_bits = if sm < 100 { 6 } else { 8 };
         Table {
             entries: BTreeMap::new(),
-            uniform_bits,
+            uniform_bits: machine_code(sm).uniform_bits.into(),
         }
     }
 

@@ -3,6 +3,8 @@
 //! Positions from docs/facts.md; the address scale in bits 78 and 79 and the special register
 //! in bits 72 to 79 as nvdisasm prints them, the same on every architecture from sm_75 to sm_120.
 
+use warpwright_target::machine_code;
+
 use crate::control::Control;
 use crate::inst::Instruction;
 use crate::operation::{OperandForm, Operation};
@@ -239,8 +241,8 @@ pub(super) fn thread_index(sm: u32, to: Register, dimension: u32, control: Contr
 
 /// `LDC to, ntid`: the block's size in dimension 0 to 2, which the driver leaves in constant bank 0.
 pub(super) fn block_size(sm: u32, to: Register, dimension: u32, control: Control) -> Instruction {
-    // In words: `c[0x0][0x0]`, and `c[0x0][0x360]` on sm_100 and later, as ptxas reads them.
-    let first = if sm < 100 { 0 } else { 0x360 / 4 };
+    // In words.
+    let first = machine_code(sm).block_size / 4;
     let bits = RESULT.put(LDC, u32::from(to));
     let bits = CONSTANT_WORD.put(bits, first + dimension);
     build(sm, bits, control)

@@ -23,12 +23,8 @@ use crate::elf::{Elf, Extent, Gap, Part, Placed, Section, Segment, Shared, refus
 pub fn assemble(text: &str) -> Result<Vec<u8>, TextError> {
     let mut statements = Statements::read(text)?;
     let sm = architecture(text, &statements)?;
-    let is_whole = statements
-        .container
-        .iter()
-        .any(|words| words[0].text == ".elf");
     let first = first_line(text);
-    if !is_whole {
+    if !statements.is_whole() {
         fresh::fill_in(sm, first, &mut statements)?;
     }
     let builder = Builder::new(sm, &statements)?;
@@ -133,6 +129,9 @@ impl<'s, 't> Builder<'s, 't> {
                 ".place" => elf.layout.push(self.placed(words)?),
                 _ => {}
             }
+        }
+        if !statements.is_whole() {
+            elf.segments = fresh::program_headers(&elf.sections);
         }
         if elf.layout.is_empty() {
             let inside: Vec<usize> = elf.shared.iter().map(|s| s.section).collect();

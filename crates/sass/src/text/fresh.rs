@@ -2,20 +2,20 @@
 //!
 //! Each `.function NAME` becomes a kernel with the sections that the analyses and passes ask for; what
 //! it needs is stated by directives (`.registers`, `.local`, `.shared`, `.parameters`, `.reqntid`,
-//! `.maxntid`, `.info`) or, for the registers, read off the code. There are no program headers: such a
-//! cubin is not meant to be loaded.
+//! `.maxntid`, `.info`) or, for the registers, read off the code. Such a cubin is not meant to be loaded, but
+//! has the program headers that ptxas writes.
 
 use object::elf::{
-    SHF_ALLOC, SHF_EXECINSTR, SHF_INFO_LINK, SHF_WRITE, SHT_NOBITS, SHT_PROGBITS, SHT_STRTAB,
-    SHT_SYMTAB, STB_GLOBAL, STB_LOCAL, STT_FUNC,
+    PF_R, PF_W, PF_X, PT_LOAD, PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_INFO_LINK, SHF_WRITE,
+    SHT_NOBITS, SHT_PROGBITS, SHT_STRTAB, SHT_SYMTAB, STB_GLOBAL, STB_LOCAL, STT_FUNC,
 };
+use warpwright_target::machine_code;
 
 use super::assemble::instructions;
 use super::error::{At, TextError};
 use super::statement::{Draft, FunctionDraft, Item, Place, Ref, Statements, SymbolDraft};
-use crate::elf::RESERVED_REGISTERS;
 use crate::elf::info::{Attribute, FORMAT_HALF, FORMAT_SIZED};
-use crate::elf::kernel::REGISTERS_ONLY_IN_INFO;
+use crate::elf::{Extent, Part, RESERVED_REGISTERS, Section, Segment, writable_memory};
 use crate::roles::{File, Roles};
 
 /// As ptxas 13.5 fills in the file header.
@@ -98,10 +98,9 @@ pub(super) fn fill_in<'t>(
         let code = &mut statements.sections[function.section];
         code.flags = u64::from(SHF_ALLOC | SHF_EXECINSTR);
         code.link = Some(Ref::Index(symbols_at));
-        let repeated = if sm < REGISTERS_ONLY_IN_INFO {
-            registers << 24
-        } else {
-            0
+        let repeated = match machine_code(sm).repeats_registers {
+            true => registers << 24,
+            false => 0,
         };
         code.info = Some(Ref::Index(number | repeated));
         code.align = 128;
@@ -112,6 +111,40 @@ pub(super) fn fill_in<'t>(
     added.retain(|draft| !known.contains(&draft.name));
     statements.sections.append(&mut added);
     Ok(())
+}
+
+/// What is loaded: the program headers themselves, code, constants, and memory without contents.
+pub(super) fn program_headers(sections: &[Section]) -> Vec<Segment> {
+    let segment = |kind, flags, first, last| Segment {
+        kind,
+        flags,
+        addresses: [0; 2],
+        align: 8,
+        zero_fill: 0,
+        extent: Extent::Parts { first, last },
+    };
+    let table = Part::SegmentTable;
+    let mut segments: Vec<Segment> = [PT_PHDR, PT_LOAD]
+        .map(|kind| segment(kind, PF_R, table, Some(table)))
+        .into();
+    let loaded = |section: &Section| {
+        section.flags & u64::from(SHF_ALLOC) != 0 && !section.is_writable_memory()
+    };
+    for (at, section) in sections.iter().enumerate().filter(|(_, s)| loaded(s)) {
+        let executes = section.flags & u64::from(SHF_EXECINSTR) != 0;
+        let flags = if executes { PF_R | PF_X } else { PF_R };
+        let part = Part::Section(at);
+        segments.push(segment(PT_LOAD, flags, part, Some(part)));
+    }
+    let mut memory = sections.iter().enumerate();
+    if let Some((at, _)) = memory.find(|(_, section)| section.is_writable_memory()) {
+        let part = Part::Section(at);
+        segments.push(Segment {
+            zero_fill: writable_memory(sections.iter()) as i64,
+            ..segment(PT_LOAD, PF_R | PF_W, part, None)
+        });
+    }
+    segments
 }
 
 /// `.nv.info.NAME`, `.nv.constant0.NAME` and `.nv.shared.NAME`.

@@ -175,6 +175,11 @@ enum Open {
 }
 
 impl<'t> Statements<'t> {
+    /// Does the text state its container?
+    pub(super) fn is_whole(&self) -> bool {
+        self.container.iter().any(|words| words[0].text == ".elf")
+    }
+
     pub(super) fn read(text: &'t str) -> Result<Statements<'t>, TextError> {
         let mut found = Statements::default();
         let mut open = Open::Nothing;

@@ -1,0 +1,262 @@
+//! Generated kernels as machine code, through every pass of the registry that works on it: what a pass
+//! writes must be taken apart, be free of hazards, and differ in no value for the checker; what the checker does not
+//! decide is counted by its reasons. In the end all passes that changed the kernel go over it one behind the
+//! other.
+//!
+//! The kernels are assembled with few registers, so that there is something to move; every other one goes
+//! without its local array, so that all that lies in local memory was spilled.
+
+use std::fmt;
+use std::path::Path;
+
+use warpwright_check::Verdict;
+use warpwright_fuzzgen::{Program, launch_toml, print, reduce};
+use warpwright_launch::Launch;
+use warpwright_pass::options::Arguments;
+use warpwright_pass::registry::PASSES;
+use warpwright_pass::{
+    Artifact, Builders, Executor, Invocation, Level, Recipe, RunError, Scope, ScopeError, Target,
+};
+use warpwright_target::{Gpu, UnknownGpu, lookup};
+use warpwright_toolkit::{FindOptions, NotFound, PtxasJob, ToolError, Toolkit};
+
+use crate::case;
+use crate::proved::{self, Applied};
+use crate::totals::Totals;
+
+/// Where the kernels would run.
+const GPU: &str = "h200";
+
+/// Register limits; the small ones make kernels spill.
+const LIMITS: [u32; 4] = [32, 24, 40, 255];
+
+/// The name under which runs of several passes are counted.
+pub const ALL: &str = "machine code, one behind the other";
+
+/// What assembles.
+pub struct Assembler {
+    toolkit: Toolkit,
+    gpu: Gpu,
+}
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+pub enum NoAssembler {
+    /// No tools there.
+    #[error(transparent)]
+    Toolkit(#[from] NotFound),
+    /// No ptxas, or one that does not say its version.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// No table of the GPU.
+    #[error(transparent)]
+    Gpu(#[from] UnknownGpu),
+}
+
+/// What a kernel went through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Registers per thread at most, of the build.
+    pub limit: u32,
+    /// The passes.
+    pub recipe: Recipe,
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "--maxrregcount {}: {}", self.limit, self.recipe)
+    }
+}
+
+/// What did not hold.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The kernel itself.
+    #[error("before the pass: {0}")]
+    Before(#[from] case::Failure),
+    /// What is stated contradicts it.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    /// It could not be assembled.
+    #[error("not assembled: {0}")]
+    Assemble(#[from] RunError),
+    /// What the pass wrote is invalid, has hazards or differs.
+    #[error(transparent)]
+    Pass(#[from] proved::Failure),
+}
+
+impl Assembler {
+    /// The ptxas at a path, or in a folder.
+    ///
+    /// # Errors
+    /// [`NoAssembler`].
+    pub fn new(path: &Path) -> Result<Assembler, NoAssembler> {
+        let folder = match path.is_file() {
+            true => path.parent().unwrap_or(path),
+            false => path,
+        };
+        let options = FindOptions {
+            explicit_dir: Some(folder.to_path_buf()),
+        };
+        let toolkit = Toolkit::find(&options)?;
+        toolkit.ptxas()?;
+        Ok(Assembler::of(toolkit)?)
+    }
+
+    /// That of a toolkit.
+    ///
+    /// # Errors
+    /// The table of the GPU is missing.
+    pub fn of(toolkit: Toolkit) -> Result<Assembler, UnknownGpu> {
+        let gpu = lookup(GPU)?;
+        Ok(Assembler { toolkit, gpu })
+    }
+
+    /// Its version.
+    ///
+    /// # Errors
+    /// There is no ptxas, or it does not say.
+    pub fn version(&self) -> Result<String, ToolError> {
+        let version = self.toolkit.ptxas()?.tool().version()?.to_string();
+        Ok(format!("ptxas {version}"))
+    }
+
+    fn assemble(&self, ptx: &Artifact, launch: &Launch, limit: u32) -> Result<Artifact, Failure> {
+        let arch = format!("sm_{}", self.gpu.arch.sm);
+        let build = |ptx: &str, _| {
+            let mut job = PtxasJob::new(ptx, &arch);
+            job.maxrregcount = Some(limit);
+            Ok(self.toolkit.ptxas()?.run(&job)?.cubin.into())
+        };
+        let builders = Builders {
+            compile: None,
+            assemble: Some(&build),
+        };
+        let scope = self.scope(launch);
+        let target = Target {
+            kernel: Some(&launch.kernel),
+            setting: scope.setting(ptx, &launch.kernel, &self.gpu)?,
+        };
+        let recipe = Recipe::default();
+        let run = Executor::new(builders).run(ptx, &target, &recipe, Level::MachineCode)?;
+        Ok(run.unproved().clone())
+    }
+
+    fn scope<'a>(&self, launch: &'a Launch) -> Scope<'a> {
+        Scope {
+            gpu: Some(self.gpu),
+            launch: Some(launch),
+            ..Scope::default()
+        }
+    }
+}
+
+/// The kernel of a seed, as it is assembled.
+pub fn program(seed: u64) -> Program {
+    let program = case::program(seed, false);
+    match seed / 4 % 2 {
+        0 => program.without_local_array(),
+        _ => program,
+    }
+}
+
+/// Every pass of the registry over machine code, with options that alternate with the seed.
+fn passes(seed: u64) -> impl Iterator<Item = Invocation> {
+    let invoke = move |name: &str| {
+        let mut arguments = Arguments::default();
+        let blocks = [8, 16, 4, 12][(seed / 32 % 4) as usize];
+        match name {
+            "throttle" => arguments.set("blocks", blocks.to_string()),
+            "spill-to-shared" if seed / 8 % 2 == 1 => arguments.set("blocks", blocks.to_string()),
+            _ => {}
+        }
+        Invocation::new(name, arguments).ok()
+    };
+    let all = PASSES.iter().filter_map(move |pass| invoke(pass.name));
+    all.filter(|pass| pass.level() == Level::MachineCode)
+}
+
+/// Every pass on the machine code of the kernel of a seed, each alone and then all of them.
+///
+/// # Errors
+/// The first run that fails, and how.
+pub fn check(
+    seed: u64,
+    assembler: &Assembler,
+    totals: &mut Totals,
+) -> Result<(), Box<(Run, Failure)>> {
+    let limit = LIMITS[(seed / 16 % LIMITS.len() as u64) as usize];
+    let built = build(&program(seed), assembler, limit);
+    let (launch, cubin) = built.map_err(|failure| {
+        let recipe = Recipe::default();
+        Box::new((Run { limit, recipe }, failure))
+    })?;
+    totals.assembled += 1;
+    let scope = assembler.scope(&launch);
+    let mut apply = |name: &str, recipe: Recipe| {
+        let failed = |failure| {
+            let run = Run {
+                limit,
+                recipe: recipe.clone(),
+            };
+            Box::new((run, Failure::Pass(failure)))
+        };
+        let counts = totals.pass(name);
+        match proved::apply(&recipe, &cubin, &scope) {
+            Ok(applied) => {
+                counts.count(&applied);
+                Ok(matches!(applied, Applied::Changed(_)))
+            }
+            Err(proved::Failure::NotProved(open))
+                if matches!(*open.verdict, Verdict::Undecided(_)) =>
+            {
+                counts.count_undecided(&open.verdict);
+                Ok(false)
+            }
+            Err(failure) => Err(failed(failure)),
+        }
+    };
+    let mut all = Recipe::default();
+    for pass in passes(seed) {
+        if apply(pass.name(), Recipe::default().with(pass.clone()))? {
+            all = all.with(pass);
+        }
+    }
+    if all.passes().len() > 1 {
+        apply(ALL, all)?;
+    }
+    Ok(())
+}
+
+fn build(
+    program: &Program,
+    assembler: &Assembler,
+    limit: u32,
+) -> Result<(Launch, Artifact), Failure> {
+    let case = case::prepare(program)?;
+    let ptx = Artifact::ptx(case.module);
+    let ptx = ptx.map_err(|error| case::Failure::Verify(error.render()))?;
+    let cubin = assembler.assemble(&ptx, &case.launch, limit)?;
+    Ok((case.launch, cubin))
+}
+
+/// Shrinks a kernel while the run fails in the same way; a test file with the failure, the run and
+/// the launch in comments.
+pub fn report(program: &Program, assembler: &Assembler, run: &Run, failure: &Failure) -> String {
+    let fails = |p: &Program| {
+        let (launch, cubin) = build(p, assembler, run.limit)?;
+        proved::apply(&run.recipe, &cubin, &assembler.scope(&launch))?;
+        Ok::<(), Failure>(())
+    };
+    let kind = |failure: &Failure| match failure {
+        Failure::Pass(inner) => (
+            std::mem::discriminant(failure),
+            Some(std::mem::discriminant(inner)),
+        ),
+        _ => (std::mem::discriminant(failure), None),
+    };
+    let same = |p: &Program| fails(p).is_err_and(|found| kind(&found) == kind(failure));
+    let small = reduce(program, 400, same);
+    let about = format!("{run}\n{failure}");
+    case::in_comments(&about, &launch_toml(&small)) + &print(&small)
+}
