@@ -74,21 +74,21 @@ def text(recipe):
     return "; ".join(known[d["decision"]].format(**d) for d in recipe) or "default"
 
 
-def side_by_side(binary, jobs, label):
-    """Runs on all cores but those of the timing, two for each."""
+def side_by_side(jobs):
+    """Runs on all cores but those of the timing, two for each: (binary, label, job) -> results by label and name."""
     rest = [core for core in ALLOWED if core not in WANTED] or WANTED
     pairs = [rest[i:i + 2] for i in range(0, len(rest) - 1, 2)] or [rest]
-    todo, done = queue.Queue(), {}
+    todo, done = queue.Queue(), {"before": {}, "others": {}}
     for job in jobs:
         todo.put(job)
 
     def work_off(cores):
         while True:
             try:
-                job = todo.get_nowait()
+                binary, label, job = todo.get_nowait()
             except queue.Empty:
                 return
-            done[job[0]] = opt(binary, *job, cores, label)
+            done[label][job[0]] = opt(binary, *job, cores, label)
 
     threads = [threading.Thread(target=work_off, args=(pair,)) for pair in pairs]
     for thread in threads:
@@ -153,11 +153,13 @@ def measure(name, choices):
 
 
 jobs = list(examples())
-threads, older = side_by_side(before, jobs, "before") if before else ([], {})
+beside = [(after, "others", (Path(file).stem, file, ["--block", "128"])) for file in files]
+beside += [(before, "before", job) for job in jobs] if before else []
+threads, done = side_by_side(beside)
 timed = [opt(after, *job, WANTED, "after") for job in jobs]
-others = [opt(after, Path(file).stem, file, ["--block", "128"], WANTED, "others") for file in files]
 for thread in threads:
     thread.join()
+older, others = done["before"], list(done["others"].values())
 differ = []
 for job, new in zip(jobs, timed):
     old = older.get(job[0])
