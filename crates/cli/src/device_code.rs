@@ -6,7 +6,7 @@ use warpwright_pass::names::selected;
 use warpwright_sass::Cubin;
 use warpwright_sass::elf::Elf;
 use warpwright_sass::fatbin::{Fatbin, FatbinError, Kind};
-use warpwright_target::Gpu;
+use warpwright_target::{Gpu, runs_on};
 
 use crate::failure::Failure;
 use crate::input::{Input, Level};
@@ -91,10 +91,7 @@ fn architecture(name: &str, fat: &Fatbin, gpu: Option<&Gpu>) -> Result<u32, Fail
             "`{name}` holds no cubin, only PTX or intermediate code"
         ))),
         (Some(wanted), ..) => {
-            // Machine code runs on later architectures of the same generation.
-            let runs = all
-                .iter()
-                .filter(|&&sm| sm / 10 == wanted / 10 && sm <= wanted);
+            let runs = all.iter().filter(|&&sm| runs_on(sm, wanted));
             runs.max().copied().ok_or_else(|| {
                 let text = format!("`{name}` holds cubins for {names}, none for sm_{wanted}");
                 Failure::input(text)

@@ -2,12 +2,12 @@
 //! less or one block more would take.
 
 use serde::Serialize;
-use warpwright_flow::{
-    Cfg, DefUse, Function as _, Inst, LiveRanges, Liveness, Loops, Pressure, Value,
-};
+use warpwright_flow::{Cfg, DefUse, Function, Inst, LiveRanges, Liveness, Loops, Pressure, Value};
 use warpwright_pass::ptx::facts::static_shared_bytes;
 use warpwright_pass::{BlockSource, Recipe, Setting};
 use warpwright_ptx::{FuncId, Module};
+use warpwright_sass::Elf;
+use warpwright_sass::function::{Calls, Code};
 use warpwright_target::{Stair, registers_for_one_more_block};
 
 use crate::candidate::{Candidate, Residency, Resources};
@@ -42,7 +42,7 @@ pub struct Explanation {
     pub registers_for_one_more_block: Option<u32>,
     /// Registers too many for one more block.
     pub registers_to_save: Option<u32>,
-    /// Register pressure; absent for a cubin.
+    /// Register pressure; absent for machine code whose registers are not all known.
     pub pressure: Option<PressureReport>,
     /// Resource usage as CRAT collects it; absent for a cubin.
     pub usage: Option<ResourceUsage>,
@@ -50,7 +50,7 @@ pub struct Explanation {
     pub design_space: Vec<DesignPoint>,
 }
 
-/// The pressure curve of the PTX, before ptxas schedules and allocates.
+/// The pressure curve: of PTX before ptxas schedules and allocates, of machine code as it is.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct PressureReport {
     /// Highest pressure in 32-bit registers.
@@ -164,22 +164,33 @@ pub fn from_resources(
 
 /// All analyses of one function's body; a declaration has an empty report.
 pub fn pressure_report(module: &Module, id: FuncId) -> PressureReport {
-    let Some(view) = module.view(id) else {
-        return PressureReport::default();
-    };
-    let cfg = Cfg::new(&view);
-    let loops = Loops::new(&cfg);
-    let liveness = Liveness::new(&view, &cfg);
-    let pressure = Pressure::new(&view, &cfg, &liveness);
-    let ranges = LiveRanges::new(&view, &cfg, &loops, &liveness);
-    let def_use = DefUse::new(&view, &liveness);
     let lines = Lines { module, id };
+    let view = module.view(id);
+    view.map_or_else(PressureReport::default, |view| {
+        pressure_of(&view, |inst| lines.of(inst))
+    })
+}
+
+/// The same of finished machine code; `None` where not all of its registers are known.
+pub fn pressure_of_machine_code(elf: &Elf, kernel: &str) -> Option<PressureReport> {
+    let code = Code::new(elf, &elf.kernel(kernel).ok()?, Calls::Followed).ok()?;
+    let is_known = code.opaque().is_empty();
+    is_known.then(|| pressure_of(&code, |_| None))
+}
+
+fn pressure_of<F: Function>(view: &F, line: impl Fn(Inst) -> Option<String>) -> PressureReport {
+    let cfg = Cfg::new(view);
+    let loops = Loops::new(&cfg);
+    let liveness = Liveness::new(view, &cfg);
+    let pressure = Pressure::new(view, &cfg, &liveness);
+    let ranges = LiveRanges::new(view, &cfg, &loops, &liveness);
+    let def_use = DefUse::new(view, &liveness);
     let insts = || (0..view.inst_count() as u32).map(Inst);
     let peak = |region: warpwright_flow::PressureRegion| Peak {
         first: region.first.0,
         last: region.last.0,
         units: region.units,
-        line: lines.of(region.first),
+        line: line(region.first),
         text: view.inst_text(region.first),
     };
     let range = |value: Value| {
@@ -189,7 +200,7 @@ pub fn pressure_report(module: &Module, id: FuncId) -> PressureReport {
             units: view.units(value),
             length: ranges.length(value),
             defined_by: def.map(|d| view.inst_text(d)),
-            line: def.and_then(|d| lines.of(d)),
+            line: def.and_then(&line),
             uses: def_use.uses(value).len(),
         }
     };
@@ -198,7 +209,7 @@ pub fn pressure_report(module: &Module, id: FuncId) -> PressureReport {
         instructions: view.inst_count(),
         loop_depth: loops.iter().map(|l| loops.depth(l)).max().unwrap_or(0),
         curve: insts().map(|i| pressure.during(i)).collect(),
-        lines: insts().map(|i| lines.of(i)).collect(),
+        lines: insts().map(&line).collect(),
         peaks: pressure
             .highest(LISTED_PEAKS)
             .into_iter()
@@ -226,5 +237,33 @@ impl Lines<'_> {
         let path = &self.module.file(loc.file)?.path;
         let name = path.rsplit('/').next().unwrap_or(path);
         Some(format!("{name}:{}", loc.line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machine_code_has_a_pressure() {
+        let text = ".sm 90\n.function k\n\
+            B------:R-:W-:-:S05:U---- MOV R2, 0x7\n\
+            B------:R-:W-:-:S05:U---- MOV R3, 0x8\n\
+            B------:R-:W-:-:S05:U---- IADD3 R4, R2, R3, R2\n\
+            B------:R-:W-:-:S05:U---- IADD3 R5, R4, R4, R3\n\
+            B------:R-:W-:-:S05:U---- EXIT\n";
+        let elf = Elf::parse(&warpwright_sass::text::assemble(text).unwrap()).unwrap();
+        let report = pressure_of_machine_code(&elf, "k").unwrap();
+        assert_eq!(report.curve[..4], [1, 2, 2, 2]);
+        assert_eq!((report.peak_units, report.peaks[0].first), (2, 1));
+        assert!(
+            report.peaks[0].text.contains("MOV R3"),
+            "{:?}",
+            report.peaks
+        );
+        assert_eq!(
+            pressure_of_machine_code(&elf, "other").map(|r| r.peak_units),
+            None
+        );
     }
 }

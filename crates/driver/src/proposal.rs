@@ -16,7 +16,7 @@ use warpwright_pass::passes::{
 };
 use warpwright_pass::throttle::{array_for, by_registers, registers_for};
 use warpwright_pass::{Invocation, Level, Recipe};
-use warpwright_target::{Gpu, Resources};
+use warpwright_target::{Gpu, REGISTERS_PER_THREAD, Resources};
 
 use crate::candidate::Candidate;
 
@@ -43,11 +43,9 @@ pub fn spills_elsewhere(recipe: &Recipe) -> bool {
     recipe.find::<SmemSpilling>().is_some() || recipe.find::<SpillToShared>().is_some()
 }
 
-/// The fewest registers worth asking for: the ABI minimum of ptxas is 24 on current parts, and
-/// it raises smaller limits to that by itself.
-const FEWEST_REGISTERS: u32 = 24;
-/// The most registers a thread can have.
-const MOST_REGISTERS: u32 = 255;
+/// The fewest registers worth asking for, and the most that a thread can have.
+const FEWEST_REGISTERS: u32 = *REGISTERS_PER_THREAD.start();
+const MOST_REGISTERS: u32 = *REGISTERS_PER_THREAD.end();
 /// Below this share of the natural need nearly every instruction would touch a spill slot. (An
 /// eighth still wins: `ionic` at 32 of 196 registers is its fastest build on an H200.)
 const LOWEST_SHARE: f64 = 0.125;

@@ -3,7 +3,7 @@
 use crate::arith::Lane;
 
 /// Threads in a warp.
-pub const WARP: usize = 32;
+pub const WARP: usize = warpwright_target::WARP_SIZE as usize;
 
 /// One register of a warp: the value of each lane, zero-extended.
 pub type Lanes = [u64; WARP];

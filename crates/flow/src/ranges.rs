@@ -28,11 +28,6 @@ impl Point {
     pub fn inst(self) -> Inst {
         Inst(self.0 / 2)
     }
-
-    /// Is it the point before the instruction?
-    pub fn is_before(self) -> bool {
-        self.0.is_multiple_of(2)
-    }
 }
 
 /// A stretch of points, both ends included.

@@ -108,11 +108,6 @@ impl Job {
     pub fn reference_file(&self, buffer: usize) -> PathBuf {
         self.dir.join(format!("reference-{buffer}.bin"))
     }
-
-    /// Where a run's result for a buffer lies, when asked for.
-    pub fn output_file(&self, buffer: usize) -> PathBuf {
-        self.dir.join(format!("output-{buffer}.bin"))
-    }
 }
 
 /// What a recipe promises about results.

@@ -42,6 +42,9 @@ pub struct Limits {
     pub address: Class,
     /// Registers that computing base addresses in shared memory takes besides them.
     pub scratch: u32,
+    /// Copies that are merged away at most. (What is spilled and renamed belongs together: a part of it is no
+    /// allocation.)
+    pub merges: u64,
 }
 
 /// Why there is no allocation.
@@ -69,6 +72,8 @@ pub struct Allocation {
     pub local: Frame,
     /// Loop-weighted accesses that were added.
     pub added: Added,
+    /// Copies that were merged away.
+    pub merged: u64,
 }
 
 /// Loop-weighted instructions that an allocation added: CRAT's Num_shm, Num_local and Num_others
@@ -141,7 +146,14 @@ fn color_with(
         bases: Vec::new(),
         may_spill,
     };
-    while coalesce(&mut rounds.draft, file).map_err(|found| rounds.contradiction(found))? {}
+    let mut merged = 0;
+    loop {
+        let more = coalesce(&mut rounds.draft, file, limits.merges - merged);
+        match more.map_err(|found| rounds.contradiction(found))? {
+            0 => break,
+            more => merged += more,
+        }
+    }
     rounds.add_bases(bases, limits);
     loop {
         let facts = Facts::new(&rounds.draft);
@@ -150,7 +162,8 @@ fn color_with(
         let found = colour(&rounds.draft, &graph, file, &cost)
             .map_err(|found| rounds.contradiction(found))?;
         if found.uncoloured.is_empty() {
-            return Ok(distribute(rounds.draft, found.register, limits, bases));
+            let done = distribute(rounds.draft, found.register, limits, bases);
+            return Ok(Allocation { merged, ..done });
         }
         let victims = victims(&graph, &cost, &found.uncoloured);
         if victims.is_empty() {

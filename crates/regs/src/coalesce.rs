@@ -15,15 +15,16 @@ use crate::groups::{Contradiction, Groups};
 use crate::interference::Graph;
 use crate::union::Union;
 
-/// Merges what it can and removes the copies; says whether there were any.
-pub(crate) fn coalesce(draft: &mut Draft, file: File) -> Result<bool, Contradiction> {
+/// Merges what it can, `most` copies at most, and removes those; says how many there were.
+pub(crate) fn coalesce(draft: &mut Draft, file: File, most: u64) -> Result<u64, Contradiction> {
     let facts = Facts::new(draft);
     let mut graph = Graph::new(draft, &facts);
     let groups = Groups::new(draft)?;
     let mut union = Union::new(draft.value_count());
     let mut dead = vec![false; draft.inst_count()];
+    let mut merged = 0;
     for inst in draft.insts() {
-        let Some((to, from)) = draft.copy_of(inst) else {
+        let Some((to, from)) = draft.copy_of(inst).filter(|_| merged < most) else {
             continue;
         };
         let (to, from) = (
@@ -41,9 +42,10 @@ pub(crate) fn coalesce(draft: &mut Draft, file: File) -> Result<bool, Contradict
             union.join(to.index(), from.index());
         }
         dead[inst.index()] = true;
+        merged += 1;
     }
-    if !dead.contains(&true) {
-        return Ok(false);
+    if merged == 0 {
+        return Ok(0);
     }
     let root: Vec<Value> = (0..draft.value_count())
         .map(|value| Value::new(union.find(value)))
@@ -52,7 +54,7 @@ pub(crate) fn coalesce(draft: &mut Draft, file: File) -> Result<bool, Contradict
         code.rename(|value| root[value.index()]);
     }
     draft.remove(|inst| dead[inst.index()]);
-    Ok(true)
+    Ok(merged)
 }
 
 fn may_merge(draft: &Draft, graph: &Graph, file: File, a: Value, b: Value) -> bool {

@@ -76,6 +76,7 @@ pub(crate) fn distribute(
     drop_bases(&mut draft, &shared);
     let added = count(&draft, &shared);
     Allocation {
+        merged: 0,
         draft,
         register,
         shared,

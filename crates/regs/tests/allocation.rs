@@ -18,6 +18,7 @@ const NARROW: Class = Class(1);
 
 fn limits(registers: u32, shared: Option<u64>) -> Limits {
     Limits {
+        merges: u64::MAX,
         registers,
         shared: shared.map(|capacity| Shared {
             capacity,

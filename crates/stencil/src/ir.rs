@@ -116,6 +116,35 @@ pub enum Element {
     F64,
 }
 
+impl Element {
+    /// Bytes of a value.
+    pub fn size(self) -> usize {
+        match self {
+            Element::F32 => 4,
+            Element::F64 => 8,
+        }
+    }
+
+    /// Values as they lie in memory.
+    pub fn bytes(self, values: &[f64]) -> Vec<u8> {
+        let values = values.iter();
+        match self {
+            Element::F32 => values.flat_map(|v| (*v as f32).to_le_bytes()).collect(),
+            Element::F64 => values.flat_map(|v| v.to_le_bytes()).collect(),
+        }
+    }
+
+    /// The values that lie in memory; what is left over is no value.
+    pub fn values(self, bytes: &[u8]) -> Vec<f64> {
+        let single = |&bytes: &[u8; 4]| f64::from(f32::from_le_bytes(bytes));
+        let double = |&bytes: &[u8; 8]| f64::from_le_bytes(bytes);
+        match self {
+            Element::F32 => bytes.as_chunks().0.iter().map(single).collect(),
+            Element::F64 => bytes.as_chunks().0.iter().map(double).collect(),
+        }
+    }
+}
+
 /// A scalar argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scalar {

@@ -54,29 +54,6 @@ fn c_name(element: Element) -> &'static str {
     }
 }
 
-fn bytes(element: Element, values: &[f64]) -> Vec<u8> {
-    match element {
-        Element::F32 => values
-            .iter()
-            .flat_map(|v| (*v as f32).to_le_bytes())
-            .collect(),
-        Element::F64 => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
-    }
-}
-
-fn values(element: Element, bytes: &[u8]) -> Vec<f64> {
-    match element {
-        Element::F32 => bytes
-            .chunks_exact(4)
-            .map(|b| f64::from(f32::from_le_bytes(b.try_into().unwrap())))
-            .collect(),
-        Element::F64 => bytes
-            .chunks_exact(8)
-            .map(|b| f64::from_le_bytes(b.try_into().unwrap()))
-            .collect(),
-    }
-}
-
 /// The launch of one kernel of a part.
 fn launch(part: &Stencil, kernel: &str, entry: &Entry, sizes: &Sizes, data: &Data) -> Launch {
     let grid = entry.grid.blocks(sizes).unwrap();
@@ -128,11 +105,11 @@ fn run(
     let mut buffers: Vec<Vec<u8>> = Vec::new();
     for (id, array) in &stencil.arrays {
         buffers.push(match data.arrays.get(id) {
-            Some(values) => bytes(array.element, values),
+            Some(values) => array.element.bytes(values),
             // Promoted: whatever is in it must not matter.
             None => {
                 let cells: i64 = array.extents.iter().map(|&e| extent(e, sizes)).product();
-                bytes(array.element, &vec![f64::NAN; cells as usize])
+                array.element.bytes(&vec![f64::NAN; cells as usize])
             }
         });
     }
@@ -154,7 +131,7 @@ fn run(
     let elements = stencil.arrays.values().map(|a| a.element);
     elements
         .zip(&buffers)
-        .map(|(element, bytes)| values(element, bytes))
+        .map(|(element, bytes)| element.values(bytes))
         .collect()
 }
 

@@ -69,7 +69,7 @@ fn run(kernel: &Kernel, stencil: &Stencil, sizes: &Sizes, wide: bool) -> Option<
     let inputs = stencil
         .arrays
         .iter()
-        .map(|(id, a)| bytes(&data.arrays[id], a.element))
+        .map(|(id, a)| a.element.bytes(&data.arrays[id]))
         .collect();
     let emulator = Emulator::new(&module, &entry).unwrap_or_else(|e| panic!("{e}"));
     // Threads at the edge of a tile look at shared memory that nobody wrote; they store nothing.
@@ -85,7 +85,7 @@ fn run(kernel: &Kernel, stencil: &Stencil, sizes: &Sizes, wide: bool) -> Option<
         Outcome::Faulted(fault) => panic!("{fault}\n{text}"),
     };
     for ((id, array), buffer) in stencil.arrays.iter().zip(&results.buffers) {
-        data.arrays[id] = values(buffer, array.element);
+        data.arrays[id] = array.element.values(buffer);
     }
     Some(data)
 }
@@ -137,29 +137,6 @@ fn description(
         );
     }
     text
-}
-
-fn bytes(values: &[f64], element: Element) -> Vec<u8> {
-    match element {
-        Element::F64 => values.iter().flat_map(|v| v.to_le_bytes()).collect(),
-        Element::F32 => values
-            .iter()
-            .flat_map(|v| (*v as f32).to_le_bytes())
-            .collect(),
-    }
-}
-
-fn values(bytes: &[u8], element: Element) -> Vec<f64> {
-    match element {
-        Element::F64 => bytes
-            .chunks_exact(8)
-            .map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes")))
-            .collect(),
-        Element::F32 => bytes
-            .chunks_exact(4)
-            .map(|b| f64::from(f32::from_le_bytes(b.try_into().expect("four bytes"))))
-            .collect(),
-    }
 }
 
 /// The kernel of a plan gives what the host gives: to the bit without reassociation, else up to

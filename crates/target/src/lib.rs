@@ -37,7 +37,7 @@ pub use distances::{IssueDistance, issue_distances};
 pub use fact::{Confidence, Fact, Provenance};
 pub use gpu::{Gpu, UnknownGpu, Variant, architectures, boards, lookup};
 pub use limits::{BlockLimits, Limiter, Limiters};
-pub use machine_code::{MachineCode, machine_code};
+pub use machine_code::{MachineCode, machine_code, runs_on};
 pub use occupancy::{LaunchError, Occupancy, occupancy, occupancy_with};
 pub use resources::{Carveout, Options, Resources};
 pub use spills::SpillCosts;

@@ -69,6 +69,12 @@ pub fn machine_code(sm: u32) -> &'static MachineCode {
     newest.unwrap_or(&ROWS[0])
 }
 
+/// Does machine code for one architecture run on another? It does on later ones of the same generation (CUDA C++
+/// Programming Guide, Binary Compatibility).
+pub fn runs_on(code: u32, device: u32) -> bool {
+    code / 10 == device / 10 && code <= device
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

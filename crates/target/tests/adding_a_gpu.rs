@@ -100,15 +100,28 @@ fn a_row_is_all_that_the_calculator_needs() {
     let kernel = Resources::new(128, 256);
     let found = occupancy(&gpu(), &kernel).unwrap();
     assert_eq!(found.blocks, 3, "half as many registers again");
-    assert!(found.limiters.iter().any(|limiter| limiter == Limiter::Registers));
-    assert_eq!(occupancy(&lookup("sm_90").unwrap(), &kernel).unwrap().blocks, 2);
+    assert!(
+        found
+            .limiters
+            .iter()
+            .any(|limiter| limiter == Limiter::Registers)
+    );
+    assert_eq!(
+        occupancy(&lookup("sm_90").unwrap(), &kernel)
+            .unwrap()
+            .blocks,
+        2
+    );
 }
 
 #[test]
 fn and_the_staircase_has_its_stairs() {
     let most = |gpu: &Gpu| {
         let stairs = staircase(gpu, 256, 0, 0).unwrap();
-        stairs.iter().find(|stair| stair.blocks == 3).map(|stair| stair.registers)
+        stairs
+            .iter()
+            .find(|stair| stair.blocks == 3)
+            .map(|stair| stair.regs)
     };
     assert_eq!(most(&lookup("sm_90").unwrap()), Some(80));
     assert_eq!(most(&gpu()), Some(128));

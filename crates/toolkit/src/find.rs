@@ -118,11 +118,6 @@ impl Toolkit {
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
         self.tools.values()
     }
-
-    /// The directory that the user named, if one was named.
-    pub fn named_dir(&self) -> Option<&Path> {
-        self.named.as_deref()
-    }
 }
 
 /// The directories searched when no toolkit is named, in order.

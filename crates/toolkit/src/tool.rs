@@ -88,11 +88,6 @@ impl Origin {
             Origin::Cache => "warpwright cache",
         }
     }
-
-    /// Whether the user named this toolkit for Warpwright; then nothing else may stand in for it.
-    pub fn is_explicit(self) -> bool {
-        matches!(self, Origin::Option | Origin::Variable)
-    }
 }
 
 impl std::fmt::Display for Origin {

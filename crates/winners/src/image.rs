@@ -2,6 +2,7 @@
 
 use warpwright_sass::fatbin::{Fatbin, Kind};
 use warpwright_sass::{Elf, elf::ElfError};
+use warpwright_target::runs_on;
 
 /// Why it is not known which code the driver takes from an image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,9 +50,8 @@ pub fn code(image: &[u8], sm: u32) -> Result<Code, ImageError> {
         return Err(ImageError::Unknown);
     }
     let fat = Fatbin::parse(image)?;
-    let runs = |found: u32| found / 10 == sm / 10 && found <= sm;
     let entries = fat.entries().iter().enumerate();
-    let cubins = entries.filter(|(_, e)| e.kind == Kind::Cubin && runs(e.sm));
+    let cubins = entries.filter(|(_, e)| e.kind == Kind::Cubin && runs_on(e.sm, sm));
     let cubins: Vec<_> = cubins.collect();
     let best = cubins.iter().map(|(_, e)| e.sm).max();
     let best = best.ok_or(ImageError::NoCubin(sm))?;

@@ -3,12 +3,12 @@
 use serde::Serialize;
 use warpwright_driver::build::resources_of;
 use warpwright_driver::crat::ResourceUsage;
-use warpwright_driver::explain::{Explanation, explain, from_resources};
+use warpwright_driver::explain::{Explanation, explain, from_resources, pressure_of_machine_code};
 use warpwright_pass::names::{is_named, source_name};
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{Block, BlockSource, Setting};
-use warpwright_sass::Cubin;
-use warpwright_target::{Gpu, lookup};
+use warpwright_sass::{Cubin, Elf};
+use warpwright_target::{Gpu, lookup, runs_on};
 use warpwright_toolkit::{BuildCache, PtxasJob};
 
 use super::{cuda, print_json, stencil};
@@ -168,9 +168,9 @@ fn of_cubins(
     let code = device_code::of(input, named.as_ref())?;
     let names = code.functions();
     for cubin in code.cubins {
-        let cubin = Cubin::parse(&cubin.bytes);
-        let cubin = cubin.map_err(|e| Failure::input(format!("`{}`: {e}", input.name)))?;
-        let (gpu, explanations) = of_cubin(args, &cubin, target)?;
+        let elf = Elf::parse(&cubin.bytes);
+        let elf = elf.map_err(|e| Failure::input(format!("`{}`: {e}", input.name)))?;
+        let (gpu, explanations) = of_cubin(args, &elf, target)?;
         all.extend(explanations);
         target = Some(gpu);
     }
@@ -189,12 +189,13 @@ fn of_cubins(
 
 fn of_cubin(
     args: &ExplainArgs,
-    cubin: &Cubin,
+    elf: &Elf,
     named: Option<Gpu>,
 ) -> Result<(Gpu, Vec<Explanation>), Failure> {
+    let cubin = Cubin::of(elf).map_err(|e| Failure::input(e.to_string()))?;
     let own = lookup(&format!("sm_{}", cubin.sm)).map_err(|e| Failure::input(e.to_string()))?;
     let gpu = named.unwrap_or(own);
-    if gpu.arch.sm / 10 != own.arch.sm / 10 || gpu.arch.sm < own.arch.sm {
+    if !runs_on(own.arch.sm, gpu.arch.sm) {
         return Err(Failure::input(format!(
             "a cubin for {own} does not run on {gpu}"
         )));
@@ -221,6 +222,7 @@ fn of_cubin(
             grid: None,
         };
         let mut found = from_resources(&kernel.name, &setting, resources, false);
+        found.pressure = pressure_of_machine_code(elf, &kernel.name);
         if let Some(why) = too_large(kernel, &setting.block, &gpu) {
             found.residency = None;
             found.cannot_launch = Some(why.to_string());
@@ -290,7 +292,11 @@ fn print_kernel(e: &Explanation, gpu: &Gpu) {
         print_usage(usage);
     }
     if let Some(pressure) = &e.pressure {
-        print_pressure(pressure);
+        let level = match e.usage {
+            Some(_) => warpwright_pass::Level::Ptx,
+            None => warpwright_pass::Level::MachineCode,
+        };
+        print_pressure(pressure, level);
     }
     println!();
 }
@@ -320,9 +326,9 @@ fn print_usage(u: &ResourceUsage) {
     print!("{}", table.render(4));
 }
 
-fn print_pressure(p: &warpwright_driver::explain::PressureReport) {
+fn print_pressure(p: &warpwright_driver::explain::PressureReport, level: warpwright_pass::Level) {
     println!(
-        "  register pressure of the PTX: {} at its peak, {} instructions, loops {} deep",
+        "  register pressure of the {level}: {} at its peak, {} instructions, loops {} deep",
         p.peak_units, p.instructions, p.loop_depth
     );
     print!("{}", plot(&p.curve));

@@ -96,7 +96,7 @@ fn cubins(cli: &Cli, args: &SassInput) -> Result<(String, Vec<Vec<u8>>), Failure
 fn runs_on(name: &str, cubin: &[u8], gpu: &Gpu) -> Result<(), Failure> {
     let elf = Elf::parse(cubin).map_err(|e| Failure::input(format!("`{name}`: {e}")))?;
     let (sm, wanted) = (elf.target().sm, gpu.arch.sm);
-    match sm / 10 == wanted / 10 && sm <= wanted {
+    match warpwright_target::runs_on(sm, wanted) {
         true => Ok(()),
         false => Err(Failure::input(format!(
             "`{name}` is a cubin for sm_{sm}, which does not run on {gpu}"

@@ -109,19 +109,10 @@ pub fn distance(stencil: &Stencil, reference: &Data, bytes: &[u8]) -> Option<f64
     let mut worst = 0.0f64;
     for (id, array) in stencil.arrays.iter().filter(|(_, array)| array.written) {
         let (mut apart, mut magnitude) = (0.0f64, 0.0f64);
-        for &expected in &reference.arrays[id] {
-            let found = match array.element {
-                Element::F32 => {
-                    let (head, tail) = rest.split_first_chunk::<4>()?;
-                    rest = tail;
-                    f64::from(f32::from_le_bytes(*head))
-                }
-                Element::F64 => {
-                    let (head, tail) = rest.split_first_chunk::<8>()?;
-                    rest = tail;
-                    f64::from_le_bytes(*head)
-                }
-            };
+        let expected = &reference.arrays[id];
+        let (own, others) = rest.split_at_checked(expected.len() * array.element.size())?;
+        rest = others;
+        for (expected, found) in expected.iter().zip(array.element.values(own)) {
             let difference = (found - expected).abs();
             apart = if difference.is_nan() {
                 f64::INFINITY

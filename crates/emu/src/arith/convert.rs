@@ -223,17 +223,5 @@ pub fn to_ue8m0(round: Round, satfinite: bool, value: Value) -> u64 {
     }
 }
 
-/// The number that an `.ue8m0` code stands for.
-pub fn from_ue8m0(code: u64) -> Value {
-    match code & 0xff {
-        0xff => Value::Nan,
-        e => Value::Finite {
-            neg: false,
-            exp: e as i32 - 127,
-            sig: 1,
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests;

@@ -19,7 +19,7 @@ use crate::outcome::{Counts, Options, Outcome, Results};
 use crate::program::Program;
 
 /// Largest number of threads of a block on any GPU.
-const MAX_THREADS: u64 = 1024;
+const MAX_THREADS: u64 = warpwright_target::THREADS_PER_BLOCK as u64;
 
 /// Most shared memory of a block, gaps between variables included: far above any GPU's.
 const MAX_SHARED: u64 = 16 << 20;

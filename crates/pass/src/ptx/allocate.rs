@@ -105,7 +105,13 @@ fn allocate(pass: &Allocate, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
         SlotSpace::Shared => shared(site, pass.cut, pass.blocks.unwrap_or(goal.blocks)),
         SlotSpace::Local => Err(Refusal::LocalOnly),
     };
+    // Names, slots and what reloads them are one rewrite: a part of them is no allocation. Each copy that is merged
+    // away is one more.
+    if fuel.left() == 0 {
+        return Ok(Rewritten::new(module.source.to_string()));
+    }
     let limits = Limits {
+        merges: fuel.left() - 1,
         registers,
         shared: spare.as_ref().ok().map(|(shared, _)| shared.clone()),
         address: address_class(),
@@ -119,9 +125,7 @@ fn allocate(pass: &Allocate, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
             at: at.map(|at| view.inst_text(at)),
         }
     })?;
-    if !fuel.burn() {
-        return Ok(Rewritten::new(module.source.to_string()));
-    }
+    fuel.burn_up_to(1 + done.merged);
     let bound = spare.as_ref().ok().map(|(_, bound)| bound);
     let bytes = declared_bytes(module, view.function(), done.shared.bytes());
     let text = write(&view, kernel, &done, bound, bytes)?;

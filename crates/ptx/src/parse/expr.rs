@@ -13,7 +13,7 @@ use crate::ir::Imm;
 use crate::syntax::Kind;
 
 /// Lanes of a warp: the value of `WARP_SZ`.
-const WARP_SZ: i64 = 32;
+const WARP_SZ: i64 = warpwright_target::WARP_SIZE as i64;
 
 /// Registers of one range; more than any compiler writes, few enough for memory.
 const MAX_RANGE: i64 = 1 << 24;

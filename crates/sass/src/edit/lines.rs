@@ -84,10 +84,27 @@ impl Header {
     }
 }
 
+/// A line table that cannot be rewritten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum LineError {
+    #[error("the table is cut short")]
+    Cut,
+    #[error("version {0} is not understood")]
+    Version(usize),
+    #[error("its header is not understood")]
+    Header,
+    #[error("operation {0} is not understood")]
+    Operation(u8),
+    #[error("an address that is not zero in its place")]
+    InPlace,
+    #[error("a row outside the code")]
+    Outside,
+}
+
 /// A new table, the way from old to new places of its addresses, and its headers.
 type Rewritten = (Vec<u8>, BTreeMap<u64, u64>, Vec<Header>);
 
-fn rewrite(old: &[u8], starts: &Starts, moves: &Moves) -> Result<Rewritten, String> {
+fn rewrite(old: &[u8], starts: &Starts, moves: &Moves) -> Result<Rewritten, LineError> {
     let mut new = Vec::with_capacity(old.len());
     let mut places = BTreeMap::new();
     let mut headers = Vec::new();
@@ -129,24 +146,24 @@ struct Unit {
 }
 
 impl Unit {
-    fn read(data: &[u8], at: usize) -> Result<Unit, String> {
-        let cut = || "the table is cut short".to_string();
-        let word = |at: usize, size: usize| -> Result<usize, String> {
+    fn read(data: &[u8], at: usize) -> Result<Unit, LineError> {
+        let cut = || LineError::Cut;
+        let word = |at: usize, size: usize| -> Result<usize, LineError> {
             let bytes = data.get(at..at + size).ok_or_else(cut)?;
             Ok(bytes.iter().rev().fold(0, |n, &b| n << 8 | usize::from(b)))
         };
         let end = at + 4 + word(at, 4)?;
         let version = word(at + 4, 2)?;
         if !(2..=3).contains(&version) || end > data.len() {
-            return Err(format!("version {version} is not understood"));
+            return Err(LineError::Version(version));
         }
         let program = at + 10 + word(at + 6, 4)?;
         let head = data.get(at + 10..program.min(end)).ok_or_else(cut)?;
         let [unit, _, base, range, opcodes, ..] = *head else {
-            return Err(cut());
+            return Err(LineError::Cut);
         };
         if unit != 1 || range == 0 || opcodes == 0 || program > end {
-            return Err("its header is not understood".into());
+            return Err(LineError::Header);
         }
         let lengths = head.get(5..5 + usize::from(opcodes) - 1).ok_or_else(cut)?;
         Ok(Unit {
@@ -194,7 +211,7 @@ struct Program<'a> {
 }
 
 impl Program<'_> {
-    fn run(&mut self) -> Result<(), String> {
+    fn run(&mut self) -> Result<(), LineError> {
         let mut at = self.unit.program;
         while at < self.old.len() {
             let opcode = self.old[at];
@@ -204,7 +221,7 @@ impl Program<'_> {
                 2 => self.advance_pc(at)?,
                 3 => self.advance_line(at)?,
                 8 | 9 if self.address.is_some() => {
-                    return Err(format!("operation {opcode} is not understood"));
+                    return Err(LineError::Operation(opcode));
                 }
                 _ if opcode >= self.unit.opcode_base => self.special(at, opcode)?,
                 _ => {
@@ -228,12 +245,12 @@ impl Program<'_> {
         end
     }
 
-    fn extended(&mut self, at: usize) -> Result<usize, String> {
+    fn extended(&mut self, at: usize) -> Result<usize, LineError> {
         let (length, body) = leb(self.old, at + 1)?;
         let end = body
             .checked_add(length as usize)
             .filter(|&e| e <= self.old.len());
-        let end = end.ok_or("an extended operation is cut short")?;
+        let end = end.ok_or(LineError::Cut)?;
         match self.old.get(body) {
             Some(1) => self.address = None,
             Some(2) => return self.set_address(at, body, end),
@@ -242,7 +259,7 @@ impl Program<'_> {
         Ok(self.keep(at, end))
     }
 
-    fn set_address(&mut self, at: usize, body: usize, end: usize) -> Result<usize, String> {
+    fn set_address(&mut self, at: usize, body: usize, end: usize) -> Result<usize, LineError> {
         let place = body as u64 + 1;
         let shift = self.new.len() as u64 + (body + 1 - at) as u64;
         self.places.insert(place, shift);
@@ -256,23 +273,23 @@ impl Program<'_> {
         let addend = addend.unwrap_or(in_place as i64);
         let address = symbol.checked_add_signed(addend);
         if in_place != 0 {
-            return Err("an address that is not zero in its place".into());
+            return Err(LineError::InPlace);
         }
         self.address = address;
         Ok(end)
     }
 
     /// The new advance for an old one, and the old address moves on.
-    fn advance(&mut self, by: u64) -> Result<u64, String> {
+    fn advance(&mut self, by: u64) -> Result<u64, LineError> {
         let Some(address) = self.address else {
             return Ok(by);
         };
         let new = self.moves.stretch(address, by);
         self.address = address.checked_add(by);
-        new.ok_or_else(|| "a row outside the code".into())
+        new.ok_or(LineError::Outside)
     }
 
-    fn advance_line(&mut self, at: usize) -> Result<usize, String> {
+    fn advance_line(&mut self, at: usize) -> Result<usize, LineError> {
         let (line, end) = sleb(self.old, at + 1)?;
         let from = self.new.len();
         self.new.extend_from_slice(&self.old[at..end]);
@@ -284,7 +301,7 @@ impl Program<'_> {
         Ok(end)
     }
 
-    fn advance_pc(&mut self, at: usize) -> Result<usize, String> {
+    fn advance_pc(&mut self, at: usize) -> Result<usize, LineError> {
         let (old, end) = leb(self.old, at + 1)?;
         let new = self.advance(old)?;
         let from = self.row.from.filter(|_| self.row.advance.is_none());
@@ -300,7 +317,7 @@ impl Program<'_> {
     }
 
     /// A row written out: it becomes a special opcode if ptxas would have written one.
-    fn copy(&mut self, at: usize) -> Result<usize, String> {
+    fn copy(&mut self, at: usize) -> Result<usize, LineError> {
         if let (Some(from), Some((old, STEP))) = (self.row.from, self.row.advance)
             && old != STEP
             && self.row.line != 0
@@ -314,7 +331,7 @@ impl Program<'_> {
         Ok(self.keep(at, at + 1))
     }
 
-    fn special(&mut self, at: usize, opcode: u8) -> Result<usize, String> {
+    fn special(&mut self, at: usize, opcode: u8) -> Result<usize, LineError> {
         let number = i64::from(opcode - self.unit.opcode_base);
         let line = number % self.unit.line_range + self.unit.line_base;
         let old = (number / self.unit.line_range) as u64;
@@ -336,10 +353,10 @@ impl Program<'_> {
     }
 }
 
-fn leb(data: &[u8], mut at: usize) -> Result<(u64, usize), String> {
+fn leb(data: &[u8], mut at: usize) -> Result<(u64, usize), LineError> {
     let (mut value, mut shift) = (0u64, 0);
     loop {
-        let &byte = data.get(at).ok_or("a number is cut short")?;
+        let &byte = data.get(at).ok_or(LineError::Cut)?;
         if shift < 63 {
             value |= u64::from(byte & 0x7f) << shift;
         }
@@ -350,7 +367,7 @@ fn leb(data: &[u8], mut at: usize) -> Result<(u64, usize), String> {
     }
 }
 
-fn sleb(data: &[u8], at: usize) -> Result<(i64, usize), String> {
+fn sleb(data: &[u8], at: usize) -> Result<(i64, usize), LineError> {
     let (value, end) = leb(data, at)?;
     let bits = 7 * (end - at) as u32;
     let shift = 64u32.saturating_sub(bits);

@@ -121,7 +121,10 @@ impl Table {
     pub fn for_sm(sm: u32) -> Option<&'static Table> {
         static TABLES: [OnceLock<Option<Table>>; TEXTS.len()] = [const { OnceLock::new() }; _];
         let place = TEXTS.iter().position(|&(known, _)| known == sm)?;
-        let control = if sm < 90 { CONTROL_TO_SM_89 } else { "" };
+        let control = match machine_code(sm).names_code {
+            true => "",
+            false => CONTROL_TO_SM_89,
+        };
         let read = || {
             let mut table = Table::read(sm, &[CONTROL, control]).ok()?.verified();
             table

@@ -82,15 +82,6 @@ fn peak(effects: &[Effect], order: &[usize], first: usize) -> i64 {
     peak
 }
 
-/// The peak of the clusters in the order in which they are given.
-pub fn peak_as_given(effects: &[Effect]) -> i64 {
-    let order: Vec<usize> = (0..effects.len()).collect();
-    match order.is_empty() {
-        true => 0,
-        false => peak(effects, &order, 0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
