@@ -147,10 +147,11 @@ impl Failure {
     /// Prints the message on stderr, and the document on stdout if one was asked for; gives the exit code.
     pub fn report(self, wants_json: bool) -> ExitCode {
         let code = self.code();
-        if wants_json && !matches!(self, Failure::Quiet(_)) {
-            if let Ok(text) = serde_json::to_string_pretty(&self.document()) {
-                crate::terminal::json(&text);
-            }
+        if wants_json
+            && !matches!(self, Failure::Quiet(_))
+            && let Ok(text) = serde_json::to_string_pretty(&self.document())
+        {
+            crate::terminal::json(&text);
         }
         match self {
             // Its text was made printable when it was made; the colours are miette's.

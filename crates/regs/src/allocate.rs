@@ -24,7 +24,7 @@ use warpwright_flow::{Class, EntityRef, Function, Inst, Value};
 use crate::coalesce::coalesce;
 use crate::color::{File, colour};
 use crate::draft::{Code, Draft, Origin, Role};
-use crate::evict::{Away, Facts, evict, pinned, reloads};
+use crate::evict::{Facts, SplitRegion, evict, pinned, reloads};
 use crate::frame::Frame;
 use crate::groups::Contradiction;
 use crate::interference::Graph;
@@ -240,8 +240,9 @@ impl<M: Fn(Value) -> bool> Rounds<'_, M> {
     /// would not help.
     fn spill(&mut self, facts: &Facts, limits: &Limits, victims: &[Value]) {
         let pressure = facts.pressure(&self.draft);
-        let crowded = Away::new(&self.draft, |inst| pressure.during(inst) > limits.registers);
-        let all = Away::new(&self.draft, |_| true);
+        let crowded =
+            SplitRegion::new(&self.draft, |inst| pressure.during(inst) > limits.registers);
+        let all = SplitRegion::new(&self.draft, |_| true);
         let mut added = Vec::new();
         for &value in victims {
             let is_new = self.draft.values[value.index()].slot.is_none();

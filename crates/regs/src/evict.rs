@@ -61,15 +61,15 @@ impl Facts {
     }
 }
 
-/// The instructions over which the evicted value is away. Code that a pass added is never among
-/// them: it stands between a definition and its store, or a load and its use.
-pub(crate) struct Away {
+/// The instructions over which an evicted value is in its slot: where its live range is split. Code that a pass
+/// added is never among them: it stands between a definition and its store, or a load and its use.
+pub(crate) struct SplitRegion {
     /// How many of the instructions before each one.
     before: Vec<u32>,
 }
 
-impl Away {
-    pub(crate) fn new(draft: &Draft, is_away: impl Fn(Inst) -> bool) -> Away {
+impl SplitRegion {
+    pub(crate) fn new(draft: &Draft, is_away: impl Fn(Inst) -> bool) -> SplitRegion {
         let mut before = vec![0];
         let mut count = 0;
         for inst in draft.insts() {
@@ -77,7 +77,7 @@ impl Away {
             count += u32::from(own && is_away(inst));
             before.push(count);
         }
-        Away { before }
+        SplitRegion { before }
     }
 
     /// Is it away somewhere from `first` up to and without `end`?
@@ -105,7 +105,7 @@ pub(crate) fn pinned(draft: &Draft, facts: &Facts) -> Vec<bool> {
 
 /// The instructions before which a value has to be loaded if it is away where `away` says, in
 /// program order.
-pub(crate) fn reloads(draft: &Draft, facts: &Facts, value: Value, away: &Away) -> Vec<Inst> {
+pub(crate) fn reloads(draft: &Draft, facts: &Facts, value: Value, away: &SplitRegion) -> Vec<Inst> {
     let cfg = &facts.cfg;
     // Optimistic: in its register wherever a block begins, until a path says otherwise.
     let mut whole = vec![true; cfg.block_count()];
@@ -145,7 +145,7 @@ fn walk(
     draft: &Draft,
     facts: &Facts,
     value: Value,
-    away: &Away,
+    away: &SplitRegion,
     block: Block,
     enters: bool,
     mut reload: impl FnMut(Inst),

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use warpwright_flow::{Class, EntityRef, Function, Inst, LiveRanges, Point, PressureRegion, Value};
 
 use crate::draft::{Code, Draft, Origin, Role};
-use crate::evict::{Away, Facts, evict, pinned, reloads, remove_dead_stores, writers};
+use crate::evict::{Facts, SplitRegion, evict, pinned, reloads, remove_dead_stores, writers};
 use crate::frame::{Frame, Layout};
 
 /// What spilling may take.
@@ -163,7 +163,7 @@ impl Spilling<'_> {
             return None;
         }
         let regions = pressure.peak_regions();
-        let away = Away::new(draft, |inst| pressure.during(inst) > self.room.goal);
+        let away = SplitRegion::new(draft, |inst| pressure.during(inst) > self.room.goal);
         let ranges = facts.ranges(draft);
         let mut candidates: Vec<Candidate> = draft
             .values()
@@ -263,7 +263,7 @@ fn candidate(
     draft: &Draft,
     facts: &Facts,
     ranges: &LiveRanges,
-    away: &Away,
+    away: &SplitRegion,
     regions: &[PressureRegion],
     value: Value,
 ) -> Candidate {

@@ -403,12 +403,12 @@ pub const SPOILS: [(&str, Spoil); 4] = [
     }),
     ("machine code: store elsewhere", |bits| {
         // Bits 40 to 63: a constant added to the address.
-        (opcode(bits) == STG).then(|| bits ^ (8 << 40))
+        (opcode(bits) == STG).then_some(bits ^ (8 << 40))
     }),
     ("machine code: another thread", |bits| {
         // Bits 72 to 79: the special register.
         let is_index = opcode(bits) == S2R && (bits >> 72) & 0xff == TID_X;
-        is_index.then(|| bits ^ (3 << 72))
+        is_index.then_some(bits ^ (3 << 72))
     }),
     ("machine code: barrier lost", |bits| {
         (opcode(bits) == BAR).then(|| never(bits))

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use warpwright_flow::{Function as _, Value};
 use warpwright_ptx::edit::{EditError, Edits};
 use warpwright_ptx::{FuncId, Inst as PtxInst, Reg, Type, View, repeat};
-use warpwright_regs::remat::{Hidden, Mask, Rules, Step, rematerialize};
+use warpwright_regs::remat::{Hidden, Instance, Mask, Rules, rematerialize};
 
 use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
 use crate::ptx::facts::{pressure, register, view};
@@ -113,7 +113,7 @@ impl<'a, 'm> Writer<'a, 'm> {
         }
     }
 
-    fn write(mut self, steps: &[Step]) -> Result<String, EditError> {
+    fn write(mut self, steps: &[Instance]) -> Result<String, EditError> {
         for &(_, value) in steps.iter().flat_map(|step| &step.writes) {
             let name = self.declare(value)?;
             self.names.insert(value, name);
@@ -128,7 +128,7 @@ impl<'a, 'm> Writer<'a, 'm> {
     }
 
     /// The copies in front of an instruction, and the instruction itself if it is still there.
-    fn write_group(&mut self, inst: PtxInst, group: &[Step]) -> Result<(), EditError> {
+    fn write_group(&mut self, inst: PtxInst, group: &[Instance]) -> Result<(), EditError> {
         let mut lines = Vec::new();
         for copy in group.iter().filter(|step| step.is_copy) {
             self.write_copy(copy, &mut lines)?;
@@ -146,7 +146,7 @@ impl<'a, 'm> Writer<'a, 'm> {
         Ok(())
     }
 
-    fn write_copy(&mut self, copy: &Step, lines: &mut Vec<String>) -> Result<(), EditError> {
+    fn write_copy(&mut self, copy: &Instance, lines: &mut Vec<String>) -> Result<(), EditError> {
         let of = PtxInst::from_u32(copy.of.0);
         let hidden = match copy.hidden {
             Some(hidden) => Some((hidden.source, self.hide(hidden, lines)?)),

@@ -37,7 +37,7 @@ use warpwright_flow::{Function, Inst};
 
 use facts::{Facts, price};
 use place::Sources;
-pub use rewrite::{Hidden, Mask, Rewrite, Step};
+pub use rewrite::{Hidden, Instance, Mask, Rewrite};
 
 /// Which rules apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

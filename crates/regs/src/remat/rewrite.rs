@@ -10,9 +10,9 @@ use warpwright_flow::{
     Class, ClassInfo, Function, Inst, Queue, Queues, Repetition, Transfer, Value,
 };
 
-/// One instruction of a [`Rewrite`].
+/// One instruction of a [`Rewrite`]: an instance of one of the base.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct Instance {
     /// The base instruction that it executes.
     pub of: Inst,
     /// The base instruction in front of which it stands: `of` itself for an original. Jumps to
@@ -46,7 +46,7 @@ pub enum Mask {
     Value(Value),
 }
 
-impl Step {
+impl Instance {
     /// What it reads where the base instruction reads `value`.
     pub fn read(&self, value: Value) -> Value {
         renamed(&self.reads, value)
@@ -87,7 +87,7 @@ pub(crate) struct Copy {
 #[derive(Debug)]
 pub struct Rewrite<'f, F> {
     base: &'f F,
-    steps: Vec<Step>,
+    steps: Vec<Instance>,
     /// For each fresh value, the base value that it repeats.
     fresh: Vec<Value>,
 }
@@ -105,7 +105,7 @@ impl<F> Clone for Rewrite<'_, F> {
 impl<'f, F: Function> Rewrite<'f, F> {
     /// The base function as it stands.
     pub fn new(base: &'f F) -> Self {
-        let original = |index| Step {
+        let original = |index| Instance {
             of: Inst(index),
             anchor: Inst(index),
             is_copy: false,
@@ -127,7 +127,7 @@ impl<'f, F: Function> Rewrite<'f, F> {
 
     /// All steps, in program order. Anchors ascend; copies stand before the original that they are
     /// anchored to.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[Instance] {
         &self.steps
     }
 
@@ -174,9 +174,9 @@ impl<'f, F: Function> Rewrite<'f, F> {
         self.steps = steps;
     }
 
-    fn copy_step(&self, copy: Copy, anchor: Inst) -> Step {
+    fn copy_step(&self, copy: Copy, anchor: Inst) -> Instance {
         let of = &self.steps[copy.of.0 as usize];
-        let mut step = Step {
+        let mut step = Instance {
             anchor,
             is_copy: true,
             hidden: None,
@@ -212,7 +212,7 @@ impl<'f, F: Function> Rewrite<'f, F> {
         });
     }
 
-    fn step(&self, inst: Inst) -> &Step {
+    fn step(&self, inst: Inst) -> &Instance {
         &self.steps[inst.0 as usize]
     }
 }
