@@ -13,6 +13,7 @@ use warpwright_check::Verdict;
 use warpwright_fuzzgen::{Program, launch_toml, print, reduce};
 use warpwright_launch::Launch;
 use warpwright_pass::options::Arguments;
+use warpwright_pass::passes::MaxNReg;
 use warpwright_pass::registry::PASSES;
 use warpwright_pass::{
     Artifact, Builders, Executor, Invocation, Level, Recipe, RunError, Scope, ScopeError, Target,
@@ -64,7 +65,7 @@ pub struct Run {
 
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "--maxrregcount {}: {}", self.limit, self.recipe)
+        write!(f, ".maxnreg {}: {}", self.limit, self.recipe)
     }
 }
 
@@ -124,8 +125,7 @@ impl Assembler {
     fn assemble(&self, ptx: &Artifact, launch: &Launch, limit: u32) -> Result<Artifact, Failure> {
         let arch = format!("sm_{}", self.gpu.arch.sm);
         let build = |ptx: &str, _| {
-            let mut job = PtxasJob::new(ptx, &arch);
-            job.maxrregcount = Some(limit);
+            let job = PtxasJob::new(ptx, &arch);
             Ok(self.toolkit.ptxas()?.run(&job)?.cubin.into())
         };
         let builders = Builders {
@@ -137,7 +137,8 @@ impl Assembler {
             kernel: Some(&launch.kernel),
             setting: scope.setting(ptx, &launch.kernel, &self.gpu)?,
         };
-        let recipe = Recipe::default();
+        // ptxas does not heed --maxrregcount where a kernel states its block.
+        let recipe = Recipe::default().with(MaxNReg { registers: limit });
         let run = Executor::new(builders).run(ptx, &target, &recipe, Level::MachineCode)?;
         Ok(run.unproved().clone())
     }
