@@ -255,7 +255,7 @@ def main():
         rows = ',\n'.join(json.dumps(r, separators=(',', ':')) for r in sorted(
             replay.records, key=lambda r: (r['program'], r['kernel'], r['build'] != 'default', r['build'])))
         file.write(f'{json.dumps(document, indent=1)[:-2]},\n "records": [\n{rows}\n]}}\n')
-    filters = [dict(id=lzma.FILTER_LZMA2, preset=9, lc=0, lp=4, pb=4, dict_size=1 << 26)]
+    filters = [dict(id=lzma.FILTER_LZMA2, preset=6, lc=0, lp=4, pb=4, dict_size=1 << 26)]
     with lzma.open(f'{options.out}/cubins.tar.xz', 'wb', filters=filters) as packed, tarfile.open(fileobj=packed, mode='w|') as tar:
         for name, path in sorted(replay.cubins.items()):
             if os.path.getsize(path) < 1 << 20:

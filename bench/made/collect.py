@@ -278,7 +278,7 @@ def main():
             return ',\n'.join(json.dumps(r, separators=(',', ':')) for r in list_)
         file.write(f'{json.dumps(head, indent=1)[:-2]},\n "counters": [\n{rows(looked)}\n],\n "records": [\n{rows(records)}\n]}}\n')
     # Instructions have 16 bytes each: the compressor should know.
-    filters = [dict(id=lzma.FILTER_LZMA2, preset=9, lc=0, lp=4, pb=4, dict_size=1 << 26)]
+    filters = [dict(id=lzma.FILTER_LZMA2, preset=6, lc=0, lp=4, pb=4, dict_size=1 << 26)]
     with lzma.open(f'{options.out}/cubins.tar.xz', 'wb', filters=filters) as packed, tarfile.open(fileobj=packed, mode='w|') as tar:
         for kernel, path, builds, _ in sorted(measured, key=lambda row: row[0].name):
             for file in sorted({build['file'] for build in builds}):

@@ -148,6 +148,7 @@ fn scored(kernel: &Kernel, parameters: &Parameters) -> Vec<Candidate> {
                 bound: p.bound().name().into(),
                 contention: 1.0,
                 active_warps: 0,
+                judgement: None,
                 tpsc: None,
             });
             // Only what `opt` itself proposes takes part; the peers are measured for comparison.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use warpwright_model::Tpsc;
+use warpwright_model::correction::Judgement;
 use warpwright_pass::{Caution, Recipe, Rung};
 
 /// Resources of one built kernel, as `ptxas -v` reports them (or as estimated).
@@ -68,6 +69,9 @@ pub struct Score {
     /// Resident warps per SM, no more than the grid brings where a launch is known.
     #[serde(default)]
     pub active_warps: u32,
+    /// What the learned correction expects, where a launch is known.
+    #[serde(default)]
+    pub judgement: Option<Judgement>,
     /// CRAT's measure of the same candidate, for comparison.
     #[serde(default)]
     pub tpsc: Option<Tpsc>,

@@ -17,10 +17,13 @@ pub struct Choice {
 /// direction (docs/regs.md), and a kernel that does not contend loses much.
 const THROTTLE_MARGIN: f64 = 0.4;
 
-/// What a build must promise to save at least that our own passes rewrote, or that trades one thing for
-/// another (more spilling for more resident warps, fewer warps for less else): the model knows less of
-/// it. docs/model.md has how often such promises were kept.
+/// What a build must promise to save at least that our own passes rewrote, or that spills more than the
+/// default: the model knows less of it. docs/model.md has how often such promises were kept.
 const TRADE_MARGIN: f64 = 0.15;
+
+/// The same for a build that leaves no room beside the blocks of the launch where the default left some, or
+/// that has fewer warps at work: blocks are not dealt out evenly, and one that finds no room waits for another's end.
+const ROOM_MARGIN: f64 = 0.3;
 
 /// The share of time that a candidate must promise to save over the default.
 pub(crate) fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
@@ -28,7 +31,10 @@ pub(crate) fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -
     match recipe.is_default() {
         true => margin,
         false if is_throttle_only(recipe) => margin.max(THROTTLE_MARGIN),
-        false if is_rewritten(recipe) || trades(default, candidate) => margin.max(TRADE_MARGIN),
+        false if is_full(default, candidate) => margin.max(ROOM_MARGIN),
+        false if is_rewritten(recipe) || spills_more(default, candidate) => {
+            margin.max(TRADE_MARGIN)
+        }
         false => margin,
     }
 }
@@ -39,16 +45,31 @@ pub(crate) fn spill_traffic(candidate: &Candidate) -> u32 {
     resources.map_or(0, |r| r.spill_store_bytes + r.spill_load_bytes)
 }
 
-/// Does it spill more than the default, or have fewer resident warps?
-fn trades(default: &Candidate, candidate: &Candidate) -> bool {
-    let warps = |c: &Candidate| c.score().map_or(0, |score| score.active_warps);
-    spill_traffic(candidate) > spill_traffic(default) || warps(candidate) < warps(default)
+/// Does it spill more than the default?
+fn spills_more(default: &Candidate, candidate: &Candidate) -> bool {
+    spill_traffic(candidate) > spill_traffic(default)
 }
 
-/// Does its promise suffice, if it must promise more than the margin? (The others are judged together.)
+/// Do fewer warps fit than of the default, so that no block would fit beside those of the launch, or not all of them do?
+fn is_full(default: &Candidate, candidate: &Candidate) -> bool {
+    let (Some(of_default), Some(residency), Some(score)) = (
+        default.residency(),
+        candidate.residency(),
+        candidate.score(),
+    ) else {
+        return false;
+    };
+    let of_block = residency.warps / residency.blocks.max(1);
+    residency.warps < of_default.warps && residency.warps < score.active_warps + of_block
+}
+
+/// Does its promise suffice, if it must promise more than the margin? (The others are judged together.) And does
+/// nothing that was measured speak against it?
 fn keeps(default: &Candidate, candidate: &Candidate, score: &Score, margin: f64) -> bool {
     let promise = promise(default, candidate, margin);
-    promise <= margin || score.relative_time < 1.0 - promise
+    let is_enough = promise <= margin || score.relative_time < 1.0 - promise;
+    let is_safe = is_throttle_only(&candidate.recipe) || score.judgement.is_none_or(|j| j.is_safe);
+    is_enough && is_safe
 }
 
 /// Chooses among `candidates`; the first one is the default build. `margin` is the share of time
@@ -161,7 +182,8 @@ fn reason(default: &Candidate, chosen: &Candidate, relative: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidate::{Because, Rejection, Resources, Score};
+    use crate::candidate::{Because, Rejection, Residency, Resources, Score};
+    use warpwright_model::correction::Judgement;
     use warpwright_pass::Recipe;
     use warpwright_pass::passes::MaxNReg;
 
@@ -176,6 +198,7 @@ mod tests {
             bound: "latency".into(),
             contention: 1.0,
             active_warps: 0,
+            judgement: None,
             tpsc: None,
         });
         candidate
@@ -192,17 +215,48 @@ mod tests {
     }
 
     #[test]
-    fn fewer_warps_must_promise_more() {
-        let with = |warps: u32, relative_time: f64| {
+    fn fewer_warps_must_promise_more_unless_the_launch_has_no_more() {
+        let with = |warps: u32, grid: u32, relative_time: f64| {
             let mut candidate = scored(if warps == 32 { 0 } else { 64 }, relative_time);
-            if let Some(score) = candidate.figures_mut().and_then(|f| f.score.as_mut()) {
-                score.active_warps = warps;
-            }
+            let figures = candidate.figures_mut().unwrap();
+            figures.residency = Some(Residency {
+                blocks: warps / 4,
+                warps,
+                percent: 0.0,
+                limiters: Vec::new(),
+            });
+            figures.score.as_mut().unwrap().active_warps = warps.min(grid);
             candidate
         };
-        assert_eq!(choose(&[with(32, 1.0), with(48, 0.9)], 0.05).index, 1);
-        assert_eq!(choose(&[with(32, 1.0), with(16, 0.9)], 0.05).index, 0);
-        assert_eq!(choose(&[with(32, 1.0), with(16, 0.8)], 0.05).index, 1);
+        let chosen =
+            |warps, grid, time| choose(&[with(32, grid, 1.0), with(warps, grid, time)], 0.05).index;
+        assert_eq!(chosen(48, 1000, 0.9), 1);
+        assert_eq!(chosen(16, 1000, 0.8), 0);
+        assert_eq!(chosen(16, 1000, 0.65), 1);
+        assert_eq!(chosen(16, 12, 0.9), 1);
+        assert_eq!(chosen(16, 13, 0.9), 0);
+    }
+
+    #[test]
+    fn what_is_not_safe_stays_out() {
+        let judged = |is_safe: bool| {
+            let mut candidate = scored(64, 0.5);
+            candidate
+                .figures_mut()
+                .unwrap()
+                .score
+                .as_mut()
+                .unwrap()
+                .judgement = Some(Judgement {
+                expected: 0.5,
+                risk: if is_safe { 0.01 } else { 0.5 },
+                is_known: true,
+                is_safe,
+            });
+            candidate
+        };
+        assert_eq!(choose(&[scored(0, 1.0), judged(true)], 0.05).index, 1);
+        assert_eq!(choose(&[scored(0, 1.0), judged(false)], 0.05).index, 0);
     }
 
     #[test]

@@ -429,6 +429,7 @@ mod tests {
             bound: "latency".into(),
             contention: 1.0,
             active_warps: 0,
+            judgement: None,
             tpsc: None,
         });
         c

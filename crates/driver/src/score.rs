@@ -1,6 +1,8 @@
 //! Scores built candidates with the static model, relative to the first one (the default build), and
 //! with CRAT's TPSC beside it.
 
+use warpwright_model::correction::{Correction, Judgement};
+use warpwright_model::features::{Build, Terms, features};
 use warpwright_model::{
     Case, OptTlp, Parameters, Prediction, grid_warps, inserted, predict, profile, tpsc,
 };
@@ -55,6 +57,7 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
                 bound: p.bound().name().into(),
                 contention,
                 active_warps: active_warps(setting, b)?,
+                judgement: judge(setting, first, b, p.cycles / default.cycles),
                 tpsc: measure(),
             })
         })
@@ -91,6 +94,23 @@ pub fn predict_one(
 ) -> Option<Prediction> {
     let case = case(setting, built, global_bytes)?;
     Some(predict(&case, parameters))
+}
+
+/// What the learned correction expects of `built` beside the default build. Without a launch there is nothing to go by.
+fn judge(setting: &Setting, default: &Built, built: &Built, promised: f64) -> Option<Judgement> {
+    let grid = setting.grid.filter(|_| setting.block.is_given())?;
+    let terms = |b: &Built| {
+        let build = Build {
+            case: case(setting, b, None)?,
+            registers: b.candidate.resources()?.registers,
+            threads: setting.block.threads(),
+            blocks: b.candidate.residency()?.blocks,
+            grid: Some(grid),
+        };
+        Some(Terms::new(&build, &Parameters::default()))
+    };
+    let features = features(&terms(default)?, &terms(built)?, promised);
+    Some(Correction::fitted()?.judge(&features))
 }
 
 /// Resident warps per SM, no more than the grid brings.

@@ -33,6 +33,11 @@ pub enum NotChosen {
         /// The share that it would have to save.
         needed: f64,
     },
+    /// So likely slower than the default, by measured builds like it; or none of them was like it.
+    Risk {
+        /// Probability of being slower by 2%; none where it is of no known kind.
+        slower: Option<f64>,
+    },
     /// Measured, and not faster beyond the noise.
     Noise,
     /// Nothing is known of its time.
@@ -67,6 +72,12 @@ impl fmt::Display for NotChosen {
                 saves * 100.0,
                 needed * 100.0
             ),
+            NotChosen::Risk {
+                slower: Some(slower),
+            } => {
+                write!(f, "may be slower: {:.0}% likely", slower * 100.0)
+            }
+            NotChosen::Risk { slower: None } => f.write_str("unlike anything measured"),
             NotChosen::Noise => f.write_str("not faster beyond the noise"),
             NotChosen::Unrated => f.write_str("its time is not known"),
         }
@@ -104,9 +115,14 @@ pub fn why_not(candidates: &[Candidate], chosen: usize, index: usize, margin: f6
     }
     let needed = promise(&candidates[0], candidate, margin);
     let saves = 1.0 - its.relative_time;
-    match index != 0 && saves > 0.0 && saves <= needed {
-        true => NotChosen::Promise { saves, needed },
-        false => NotChosen::AsFast,
+    if index != 0 && saves > 0.0 && saves <= needed {
+        return NotChosen::Promise { saves, needed };
+    }
+    match its.judgement.filter(|judgement| !judgement.is_safe) {
+        Some(found) if index != 0 && saves > 0.0 => NotChosen::Risk {
+            slower: found.is_known.then_some(found.risk),
+        },
+        _ => NotChosen::AsFast,
     }
 }
 
@@ -132,6 +148,7 @@ mod tests {
             bound: "latency".into(),
             contention: 1.0,
             active_warps: 8,
+            judgement: None,
             tpsc: None,
         });
         candidate

@@ -148,15 +148,30 @@ pub fn predict(case: &Case, parameters: &Parameters) -> Prediction {
     }
 }
 
+/// Issue-bound cycles, traffic-bound cycles with the build's own global bytes, and the local memory of all resident
+/// threads over the first-level cache that is left for it.
+pub(crate) fn traffic_terms(
+    case: &Case,
+    profile: &Profile,
+    parameters: &Parameters,
+) -> (f64, f64, f64) {
+    let global = profile.global_bytes;
+    let traffic = traffic_cycles(case.gpu, profile, global, spill_home(case), parameters);
+    let footprint = f64::from(case.warps) * f64::from(WARP_SIZE) * f64::from(case.frame_bytes);
+    let cache = f64::from(first_level(case)).max(1.0);
+    (issue_cycles(case.gpu, profile), traffic, footprint / cache)
+}
+
+/// Bytes of the first-level cache that shared memory leaves.
+fn first_level(case: &Case) -> u32 {
+    let whole = case.gpu.arch.l1_bytes.map_or(0, |f| f.value);
+    whole.saturating_sub(case.shared_per_sm)
+}
+
 /// Share of the spill slots' lines that the first-level cache can hold, 0 to 1.
 fn spill_home(case: &Case) -> f64 {
     let footprint = f64::from(case.warps) * f64::from(WARP_SIZE) * f64::from(case.frame_bytes);
-    let cache = case
-        .gpu
-        .arch
-        .l1_bytes
-        .map_or(0, |f| f.value)
-        .saturating_sub(case.shared_per_sm);
+    let cache = first_level(case);
     if footprint == 0.0 {
         1.0
     } else {

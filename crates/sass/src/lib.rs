@@ -48,5 +48,5 @@ pub use edit::Edit;
 pub use elf::{Elf, ElfError};
 pub use inst::Instruction;
 pub use operation::{Opcode, OperandForm, Operation};
-pub use profile::{Latencies, Profile};
+pub use profile::{Latencies, Profile, Stalls};
 pub use warpwright_target::Unit;

@@ -77,6 +77,9 @@ macro_rules! operations {
 
 operations! {
     0x002 MOV "MOV";
+    0x020 FMUL "FMUL";
+    0x021 FADD "FADD";
+    0x023 FFMA "FFMA";
     0x024 IMAD "IMAD";
     0x031 HFMA2 "HFMA2";
     0x118 NOP "NOP";

@@ -13,6 +13,7 @@ use warpwright_target::Unit;
 
 use crate::branch::ControlFlow;
 use crate::inst::Instruction;
+use crate::operation::Operation;
 
 /// How often a loop body is assumed to run when nothing is known about its trip count.
 const LOOP_WEIGHT: f64 = 10.0;
@@ -56,6 +57,52 @@ pub struct Profile {
     pub static_instructions: usize,
     /// Deepest loop nest.
     pub loop_depth: u32,
+    /// The same cycles with innermost loops in their steady state, by cause.
+    pub stalls: Stalls,
+    /// What the kernel is for, weighted: arithmetic in floating point, tensor operations and accesses to global
+    /// memory, in instructions. However often ptxas unrolls a loop, a source iteration has the same of it.
+    pub work: f64,
+    /// Places where a warp waits for loads from global memory, weighted.
+    pub global_waits: f64,
+    /// Barriers of the block, weighted.
+    pub barriers: f64,
+    /// Branches, weighted.
+    pub branches: f64,
+    /// Guarded instructions other than branches, weighted.
+    pub guarded: f64,
+}
+
+/// Where the cycles of a warp alone go, weighted by loop depth.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Stalls {
+    /// Issuing, and waiting for fixed latencies.
+    pub issue: f64,
+    /// Waiting for global memory or textures.
+    pub global: f64,
+    /// Waiting for spill slots and other local memory.
+    pub local: f64,
+    /// Waiting for shared memory.
+    pub shared: f64,
+    /// Waiting for special functions, conversions, double precision where it signals, anything else.
+    pub other: f64,
+}
+
+impl Stalls {
+    /// All cycles.
+    pub fn total(&self) -> f64 {
+        self.issue + self.global + self.local + self.shared + self.other
+    }
+
+    fn add(&mut self, weight: f64, step: &Step) {
+        self.issue += weight * (step.cycles - step.waited);
+        let wait = match step.cause {
+            Some(Unit::GlobalLoad | Unit::Texture) => &mut self.global,
+            Some(Unit::LocalLoad) => &mut self.local,
+            Some(Unit::Shared) => &mut self.shared,
+            _ => &mut self.other,
+        };
+        *wait += weight * step.waited;
+    }
 }
 
 impl Profile {
@@ -69,7 +116,7 @@ impl Profile {
         };
         let mut walk = Walk::default();
         for (inst, &depth) in code.iter().zip(&depths) {
-            let weight = LOOP_WEIGHT.powi(depth.min(MAX_DEPTH) as i32);
+            let weight = weight(depth);
             let unit = inst.unit();
             *profile.issued.entry(unit).or_default() += weight;
             let bytes = weight * f64::from(inst.access_bytes());
@@ -80,7 +127,23 @@ impl Profile {
                 Unit::GlobalLoad | Unit::GlobalStore => profile.global_bytes += bytes,
                 _ => {}
             }
-            profile.warp_cycles += weight * walk.step(*inst, latencies);
+            profile.warp_cycles += weight * walk.step(*inst, latencies).cycles;
+            profile.work += weight * work(*inst);
+            if inst.operation() == Operation::BAR {
+                profile.barriers += weight;
+            }
+            match unit {
+                Unit::Control => profile.branches += weight,
+                _ if inst.is_predicated() => profile.guarded += weight,
+                _ => {}
+            }
+        }
+        for (step, &depth) in steady(code, latencies).iter().zip(&depths) {
+            let weight = weight(depth);
+            profile.stalls.add(weight, step);
+            if step.is_first_wait {
+                profile.global_waits += weight;
+            }
         }
         profile
     }
@@ -96,9 +159,32 @@ impl Profile {
     }
 }
 
-/// Loop depth of each instruction: an instruction lies in one loop per distinct backward-branch
-/// target whose span covers it. Endless self-branches (the padding behind EXIT) are no loops.
-fn loop_depths(code: &[Instruction]) -> Vec<u32> {
+/// How often an instruction at a loop depth is taken to be executed.
+fn weight(depth: u32) -> f64 {
+    LOOP_WEIGHT.powi(depth.min(MAX_DEPTH) as i32)
+}
+
+/// What an instruction does of the kernel's own work, in instructions: addresses, moves, comparisons and spills
+/// come and go with the build, these do not.
+fn work(inst: Instruction) -> f64 {
+    match (inst.operation(), inst.unit()) {
+        (Operation::FADD | Operation::FMUL | Operation::FFMA, _) => 1.0,
+        (Operation::HFMA2 | Operation::HFMA2_MMA, _) if inst.loaded_constant().is_some() => 0.0,
+        (_, Unit::Half) => 1.0,
+        (_, Unit::Fp64 | Unit::Tensor) => 4.0,
+        // Accesses of two and four words are two and four.
+        (_, Unit::GlobalLoad | Unit::GlobalStore) => {
+            4.0 * f64::from(inst.access_bytes().max(4)) / 4.0
+        }
+        (_, Unit::Texture) => 4.0,
+        // Integer kernels have nothing else; elsewhere these are few beside the above.
+        (_, Unit::Alu) => 0.1,
+        _ => 0.0,
+    }
+}
+
+/// The loops, each by its first and its last instruction, of distinct targets of backward branches. Endless self-branches (the padding behind EXIT) are no loops.
+fn loops(code: &[Instruction]) -> BTreeMap<usize, usize> {
     let mut loops: BTreeMap<usize, usize> = BTreeMap::new();
     for (at, inst) in code.iter().enumerate() {
         let (ControlFlow::Jump(offset) | ControlFlow::Branch(offset)) = ControlFlow::of(*inst)
@@ -113,6 +199,12 @@ fn loop_depths(code: &[Instruction]) -> Vec<u32> {
             *end = (*end).max(at);
         }
     }
+    loops
+}
+
+/// Loop depth of each instruction: it lies in one loop per distinct backward-branch target whose span covers it.
+fn loop_depths(code: &[Instruction]) -> Vec<u32> {
+    let loops = loops(code);
     let mut delta = vec![0i32; code.len() + 1];
     for (&start, &end) in &loops {
         delta[start] += 1;
@@ -128,31 +220,80 @@ fn loop_depths(code: &[Instruction]) -> Vec<u32> {
         .collect()
 }
 
+/// The steps of a warp alone, innermost loops in their second iteration: what one iteration loads for the next is
+/// not waited for at once.
+fn steady(code: &[Instruction], latencies: &Latencies) -> Vec<Step> {
+    let loops = loops(code);
+    let mut walk = Walk::default();
+    let mut steps: Vec<Step> = Vec::with_capacity(code.len());
+    for (at, inst) in code.iter().enumerate() {
+        steps.push(walk.step(*inst, latencies));
+        // The innermost loop that ends here holds no other.
+        let ends = loops.iter().rev().find(|&(_, &end)| end == at);
+        if let Some((&start, _)) = ends
+            && loops.range(start + 1..=at).next().is_none()
+        {
+            for again in start..=at {
+                steps[again] = walk.step(code[again], latencies);
+            }
+        }
+    }
+    steps
+}
+
+/// What a warp alone does at one instruction.
+#[derive(Clone, Copy)]
+struct Step {
+    /// Cycles since the previous issue slot.
+    cycles: f64,
+    /// Those of them that it waited for a scoreboard.
+    waited: f64,
+    /// Who held the scoreboard that came last.
+    cause: Option<Unit>,
+    /// Is it the first to wait for some load from global memory?
+    is_first_wait: bool,
+}
+
 /// The clock of one warp running alone.
 #[derive(Default)]
 struct Walk {
     now: f64,
     ready: [f64; SCOREBOARDS],
+    /// Who set each scoreboard last, until somebody waits for it.
+    setter: [Option<Unit>; SCOREBOARDS],
 }
 
 impl Walk {
-    /// Issues `inst`; returns the cycles that passed since the previous issue slot.
-    fn step(&mut self, inst: Instruction, latencies: &Latencies) -> f64 {
+    /// Issues `inst`.
+    fn step(&mut self, inst: Instruction, latencies: &Latencies) -> Step {
         let before = self.now;
+        let (mut cause, mut is_first_wait) = (None, false);
         for board in 0..SCOREBOARDS {
             if inst.wait_mask() & (1 << board) != 0 {
-                self.now = self.now.max(self.ready[board]);
+                if self.ready[board] > self.now {
+                    self.now = self.ready[board];
+                    cause = self.setter[board];
+                }
+                is_first_wait |= self.setter[board] == Some(Unit::GlobalLoad);
+                self.setter[board] = None;
             }
         }
+        let waited = self.now - before;
         if let Some(board) = inst.write_barrier().filter(|&b| b < SCOREBOARDS) {
             self.ready[board] = self.ready[board].max(self.now + latency(inst.unit(), latencies));
+            self.setter[board] = Some(inst.unit());
         }
         if let Some(board) = inst.read_barrier().filter(|&b| b < SCOREBOARDS) {
             // Sources are read soon after issue; a dozen cycles is what stores show.
             self.ready[board] = self.ready[board].max(self.now + 12.0);
         }
         self.now += f64::from(inst.stall().max(1));
-        self.now - before
+        Step {
+            cycles: self.now - before,
+            waited,
+            cause,
+            is_first_wait,
+        }
     }
 }
 
@@ -200,6 +341,36 @@ mod tests {
         let profile = Profile::new(&code, &LATENCIES);
         assert_eq!(profile.warp_cycles, 500.0 + 4.0);
         assert_eq!(profile.count(Unit::Fma), 2.0);
+    }
+
+    #[test]
+    fn a_load_for_the_next_iteration_is_not_waited_for_at_once() {
+        // The load at the end of the body is used at its beginning; 600 cycles of arithmetic lie between.
+        let mut code = vec![inst(0x021, 4, 7, 1)];
+        code.extend((0..40).map(|_| inst(0x021, 15, 7, 0)));
+        code.insert(1, inst(0x181, 1, 0, 0));
+        let back = -(16 * (code.len() as i64 + 1)) / 4;
+        let distance = (back as u128) & ((1 << 56) - 1);
+        let jump = 0x147 | 7 << 12 | (distance >> 8) << 34 | (distance & 0xff) << 16 | 1 << 105;
+        code.push(Instruction::new(90, jump | 7 << 110 | 7 << 113));
+        let profile = Profile::new(&code, &LATENCIES);
+        assert_eq!(profile.loop_depth, 1);
+        assert_eq!(profile.stalls.global, 0.0);
+        assert_eq!(profile.global_waits, 10.0);
+        assert_eq!(profile.stalls.total(), 10.0 * (4.0 + 1.0 + 600.0 + 1.0));
+    }
+
+    #[test]
+    fn unrolling_does_not_change_the_work_of_an_iteration() {
+        let body = [
+            inst(0x181, 1, 0, 0),
+            inst(0x023, 4, 7, 1),
+            inst(0x010, 4, 7, 0),
+        ];
+        let once = Profile::new(&body, &LATENCIES);
+        let twice = Profile::new(&[body, body].concat(), &LATENCIES);
+        assert!((twice.work - 2.0 * once.work).abs() < 1e-9);
+        assert_eq!(once.stalls.global, 499.0);
     }
 
     #[test]

@@ -1,91 +1,293 @@
-//! The choice of `driver` on measured builds.
+//! The choice of `driver` on measured builds, beside what others would have chosen.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use warpwright_driver::choose::choose;
 use warpwright_driver::{Candidate, Residency, Resources, Score};
+use warpwright_model::correction::{Correction, Judgement};
+use warpwright_model::features::COUNT;
 use warpwright_pass::Recipe;
+
+use crate::calibration;
 
 /// Shorter kernels are left out: what they take is mostly their launch.
 const SHORTEST: f64 = 4_000.0;
 
 /// What a change must promise to save.
-const MARGIN: f64 = 0.05;
+pub const MARGIN: f64 = 0.05;
 
+/// Kernels whose builds differ by less than this have no order worth a correlation.
+const SPREAD: f64 = 1.03;
+
+/// A build that `terms` wrote.
 #[derive(Deserialize)]
-struct Row {
+pub struct Row {
     program: String,
     split: String,
     kernel: String,
     build: String,
     ns: f64,
     registers: u32,
+    blocks: u32,
     warps: u32,
     grid_warps: Option<u32>,
     local_bytes: f64,
+    lone: f64,
+    tpsc: [f64; 2],
     cycles: f64,
     cycles_of_full_grid: f64,
+    features: Vec<f64>,
 }
 
-/// Prints a line for each part of the split: kernels, time of the choice over the default's, slower ones.
-pub fn judge(path: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let mut kernels: BTreeMap<(String, String), Vec<Row>> = BTreeMap::new();
-    for line in std::fs::read_to_string(path)?.lines() {
-        let row: Row = serde_json::from_str(line)?;
-        let key = (row.program.clone(), row.kernel.clone());
-        kernels.entry(key).or_default().push(row);
+impl Row {
+    fn judgement(&self) -> Option<Judgement> {
+        let features: &[f64; COUNT] = self.features.as_slice().try_into().ok()?;
+        Some(Correction::fitted()?.judge(features))
     }
-    println!("split       rule     kernels  time   slower by 2%  by 5%  most");
-    for split in ["fit", "validation", "held-out"] {
-        let mut of_rule = BTreeMap::<&str, Vec<f64>>::new();
-        for rows in kernels.values_mut() {
+}
+
+/// A kernel with all its builds, the default first.
+pub struct Kernel(Vec<Row>);
+
+impl Kernel {
+    fn over(&self, index: usize) -> f64 {
+        self.0[index].ns / self.0[0].ns
+    }
+
+    fn first_least(&self, compare: impl Fn(&Row, &Row) -> Ordering) -> usize {
+        let rows = self.0.iter().enumerate();
+        rows.min_by(|a, b| compare(a.1, b.1).then(a.0.cmp(&b.0)))
+            .map_or(0, |(index, _)| index)
+    }
+
+    /// What each rule chooses, by its name.
+    fn rules(&self) -> Result<Vec<(&'static str, usize)>, Box<dyn std::error::Error>> {
+        let default = &self.0[0];
+        let candidates: Result<Vec<Candidate>, _> =
+            self.0.iter().map(|row| candidate(row, default)).collect();
+        let limits = |row: &Row| row.build == "default" || row.build.starts_with("maxr");
+        let time = |row: &Row| if limits(row) { row.ns } else { f64::INFINITY };
+        let alone = |row: &Row| row.cycles_of_full_grid / default.cycles_of_full_grid;
+        let of_first_release = self.first_least(|a, b| alone(a).total_cmp(&alone(b)));
+        let of_first_release = match alone(&self.0[of_first_release]) < 1.0 - MARGIN {
+            true => of_first_release,
+            false => 0,
+        };
+        let regdem = |row: &Row| row.lone / f64::from(row.warps.max(1));
+        let by_tpsc = |a: &Row, b: &Row| {
+            let first = a.tpsc[0].total_cmp(&b.tpsc[0]);
+            first.then(a.tpsc[1].total_cmp(&b.tpsc[1]))
+        };
+        Ok(vec![
+            ("the choice", choose(&candidates?, MARGIN).index),
+            ("first release", of_first_release),
+            (
+                "RegDem",
+                self.first_least(|a, b| regdem(a).total_cmp(&regdem(b))),
+            ),
+            ("TPSC", self.first_least(by_tpsc)),
+            (
+                "highest occupancy",
+                self.first_least(|a, b| b.warps.cmp(&a.warps)),
+            ),
+            (
+                "fewest spills",
+                self.first_least(|a, b| a.local_bytes.total_cmp(&b.local_bytes)),
+            ),
+            (
+                "best limit, measured",
+                self.first_least(|a, b| time(a).total_cmp(&time(b))),
+            ),
+            (
+                "best build, measured",
+                self.first_least(|a, b| a.ns.total_cmp(&b.ns)),
+            ),
+        ])
+    }
+
+    /// Spearman's correlation of predicted and measured times.
+    fn correlation(&self, predicted: impl Fn(&Row) -> f64) -> Option<f64> {
+        let times: Vec<f64> = self.0.iter().map(|row| row.ns).collect();
+        let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = times.iter().copied().fold(0.0, f64::max);
+        if times.len() < 4 || most < SPREAD * least {
+            return None;
+        }
+        let predicted: Vec<f64> = self.0.iter().map(predicted).collect();
+        let (a, b) = (ranks(&times), ranks(&predicted));
+        let mean = (times.len() as f64 - 1.0) / 2.0;
+        let product = |a: &[f64], b: &[f64]| -> f64 {
+            a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum()
+        };
+        let both = (product(&a, &a) * product(&b, &b)).sqrt();
+        (both > 0.0).then(|| product(&a, &b) / both)
+    }
+}
+
+/// Ranks from 0, equals share theirs.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let rank = |value: f64| {
+        let below = values.iter().filter(|v| **v < value).count();
+        let same = values.iter().filter(|v| **v == value).count();
+        below as f64 + (same as f64 - 1.0) / 2.0
+    };
+    values.iter().map(|&value| rank(value)).collect()
+}
+
+/// Reads the rows; of a kernel that stands in several files the one with the most builds counts.
+fn read(paths: &[PathBuf]) -> Result<Vec<Kernel>, Box<dyn std::error::Error>> {
+    let mut kernels: BTreeMap<(String, String), Vec<Row>> = BTreeMap::new();
+    for path in paths {
+        let mut of_file: BTreeMap<(String, String), Vec<Row>> = BTreeMap::new();
+        for line in std::fs::read_to_string(path)?.lines() {
+            let row: Row = serde_json::from_str(line)?;
+            let key = (row.program.clone(), row.kernel.clone());
+            of_file.entry(key).or_default().push(row);
+        }
+        for (key, mut rows) in of_file {
             rows.sort_by_key(|row| row.build != "default");
-            let default = &rows[0];
-            if default.build != "default" || default.split != split || default.ns < SHORTEST {
-                continue;
+            let is_judged = rows[0].build == "default" && rows[0].ns >= SHORTEST;
+            let known = kernels.get(&key).map_or(0, Vec::len);
+            if is_judged && rows.len() > known {
+                kernels.insert(key, rows);
             }
-            let over = |row: &Row| row.ns / default.ns;
-            let least = rows.iter().map(over).fold(1.0, f64::min);
-            of_rule.entry("best").or_default().push(least);
-            let margin_alone = by_margin_alone(rows);
-            of_rule
-                .entry("before")
-                .or_default()
-                .push(over(margin_alone));
-            let candidates: Result<Vec<Candidate>, _> =
-                rows.iter().map(|row| candidate(row, default)).collect();
-            let chosen = &rows[choose(&candidates?, MARGIN).index];
-            of_rule.entry("now").or_default().push(over(chosen));
         }
-        for (rule, times) in of_rule {
-            let mean = (times.iter().map(|t| t.ln()).sum::<f64>() / times.len() as f64).exp();
-            let slower = |by: f64| times.iter().filter(|&&t| t > by).count();
-            let most = times.iter().copied().fold(0.0, f64::max);
-            let (two, five) = (slower(1.02), slower(1.05));
-            println!(
-                "{split:<11} {rule:<8} {:>7}  {mean:.3}  {two:>12}  {five:>5}  {most:.3}",
-                times.len()
-            );
-        }
+    }
+    Ok(kernels.into_values().map(Kernel).collect())
+}
+
+/// Prints what each rule's choices would have cost, by part of the split; the worst choices; and draws the calibration.
+pub fn judge(
+    paths: &[PathBuf],
+    shown: &[String],
+    svg: Option<&Path>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let kernels = read(paths)?;
+    let is_foreign = |kernel: &&Kernel| !kernel.0[0].program.starts_with("made/");
+    let mut points = Vec::new();
+    for split in shown {
+        let of_split = || kernels.iter().filter(|k| k.0[0].split == *split);
+        points.extend(of_split().flat_map(calibration_points));
+        show(split, &of_split().collect::<Vec<_>>())?;
+        let foreign: Vec<_> = of_split().filter(is_foreign).collect();
+        show(&format!("{split}, foreign programs alone"), &foreign)?;
+    }
+    misses(&kernels, shown)?;
+    if let Some(path) = svg {
+        std::fs::write(path, calibration::svg(&points))?;
     }
     Ok(())
 }
 
-/// The rule of the first release: full grids, one margin.
-fn by_margin_alone(rows: &[Row]) -> &Row {
-    let default = &rows[0];
-    let of = |row: &Row| row.cycles_of_full_grid / default.cycles_of_full_grid;
-    let best = rows.iter().min_by(|a, b| of(a).total_cmp(&of(b)));
-    best.filter(|row| of(row) < 1.0 - MARGIN).unwrap_or(default)
+fn show(title: &str, kernels: &[&Kernel]) -> Result<(), Box<dyn std::error::Error>> {
+    let builds: usize = kernels.iter().map(|k| k.0.len()).sum();
+    let programs: BTreeSet<_> = kernels.iter().map(|k| &k.0[0].program).collect();
+    let (count, programs) = (kernels.len(), programs.len());
+    println!("{title}: {count} kernels of {programs} programs, {builds} builds");
+    println!("| rule | time | regret | slower by 2% | by 5% | most |");
+    println!("|---|--:|--:|--:|--:|--:|");
+    let mut of_rule: BTreeMap<usize, (&str, Vec<(f64, f64)>)> = BTreeMap::new();
+    for kernel in kernels {
+        let rules = kernel.rules()?;
+        let best = rules.last().map_or(1.0, |&(_, index)| kernel.over(index));
+        for (place, (name, index)) in rules.into_iter().enumerate() {
+            let times = &mut of_rule.entry(place).or_insert((name, Vec::new())).1;
+            times.push((kernel.over(index), kernel.over(index) / best));
+        }
+    }
+    let mean = |values: Vec<f64>| {
+        let sum: f64 = values.iter().map(|v| v.ln()).sum();
+        (sum / values.len().max(1) as f64).exp()
+    };
+    for (name, times) in of_rule.values() {
+        let slower = |by: f64| times.iter().filter(|&&(time, _)| time > by).count();
+        println!(
+            "| {name} | {:.3} | {:.3} | {} | {} | {:.3} |",
+            mean(times.iter().map(|t| t.0).collect()),
+            mean(times.iter().map(|t| t.1).collect()),
+            slower(1.02),
+            slower(1.05),
+            times.iter().map(|t| t.0).fold(0.0, f64::max)
+        );
+    }
+    let average = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let by_cycles: Vec<f64> = kernels
+        .iter()
+        .filter_map(|k| k.correlation(|row| row.cycles))
+        .collect();
+    let expected = |row: &Row| row.judgement().map_or(1.0, |judgement| judgement.expected);
+    let by_trees: Vec<f64> = kernels
+        .iter()
+        .filter_map(|k| k.correlation(expected))
+        .collect();
+    println!(
+        "rank correlation, mean over {} kernels: stall model {:.3}, learned correction {:.3}\n",
+        by_cycles.len(),
+        average(by_cycles),
+        average(by_trees)
+    );
+    Ok(())
+}
+
+/// Predicted probability of a loss, and whether it was one, of the builds that promise enough.
+fn calibration_points(kernel: &Kernel) -> Vec<(f64, bool)> {
+    let rows = kernel.0.iter().enumerate().skip(1);
+    let promising = rows.filter(|(_, row)| row.cycles / kernel.0[0].cycles < 1.0 - MARGIN);
+    promising
+        .filter_map(|(index, row)| Some((row.judgement()?.risk, kernel.over(index) > 1.02)))
+        .collect()
+}
+
+/// The ten choices that cost most beside the best build.
+fn misses(kernels: &[Kernel], shown: &[String]) -> Result<(), Box<dyn std::error::Error>> {
+    let mut found = Vec::new();
+    for kernel in kernels.iter().filter(|k| shown.contains(&k.0[0].split)) {
+        let rules = kernel.rules()?;
+        let (chosen, best) = (rules[0].1, rules[rules.len() - 1].1);
+        found.push((
+            kernel.over(chosen) / kernel.over(best),
+            kernel,
+            chosen,
+            best,
+        ));
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (regret, kernel, chosen, best) in found.iter().take(10) {
+        let line = |index: usize| {
+            let row = &kernel.0[index];
+            let promised = row.cycles / kernel.0[0].cycles;
+            let risk = row.judgement().map_or(1.0, |judgement| judgement.risk);
+            let (build, registers, warps) = (&row.build, row.registers, row.warps);
+            let over = kernel.over(index);
+            format!(
+                "{build} ({registers} registers, {warps} warps, {over:.3}, promised {promised:.2}, risk {risk:.2})"
+            )
+        };
+        let default = &kernel.0[0];
+        println!(
+            "{regret:.3} {} {}, {:.0} µs, {:?} warps of the grid: {} instead of {}; default {} registers",
+            default.program,
+            default.kernel,
+            default.ns / 1000.0,
+            default.grid_warps.unwrap_or(0),
+            line(*chosen),
+            line(*best),
+            default.registers
+        );
+    }
+    Ok(())
 }
 
 fn candidate(row: &Row, default: &Row) -> Result<Candidate, Box<dyn std::error::Error>> {
     let recipe: Recipe = match row.build.rsplit_once('-') {
-        Some(("maxrregcount", registers)) => format!("maxnreg({registers})").parse()?,
+        _ if row.build == "default" => Recipe::default(),
         Some(("level", level)) => format!("usage-level({level})").parse()?,
-        _ => Recipe::default(),
+        // Only what is rewritten and what is throttled is judged otherwise; of what ptxas itself makes the limit
+        // stands for all.
+        _ => format!("maxnreg({})", row.registers.max(1)).parse()?,
     };
     let resources = Resources {
         registers: row.registers,
@@ -95,7 +297,7 @@ fn candidate(row: &Row, default: &Row) -> Result<Candidate, Box<dyn std::error::
     let mut candidate = Candidate::built(recipe, resources);
     if let Some(figures) = candidate.figures_mut() {
         figures.residency = Some(Residency {
-            blocks: 1,
+            blocks: row.blocks,
             warps: row.warps,
             percent: 0.0,
             limiters: Vec::new(),
@@ -105,6 +307,7 @@ fn candidate(row: &Row, default: &Row) -> Result<Candidate, Box<dyn std::error::
             bound: String::new(),
             contention: 1.0,
             active_warps: row.grid_warps.map_or(row.warps, |grid| grid.min(row.warps)),
+            judgement: row.judgement(),
             tpsc: None,
         });
     }

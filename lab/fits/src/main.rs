@@ -2,6 +2,7 @@
 //! of JSON for each kernel and build, predictions beside times; `judge` lets the product's rule choose
 //! among them and says what that would have cost.
 
+mod calibration;
 mod judge;
 mod records;
 
@@ -11,8 +12,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use serde::Serialize;
-use warpwright_model::{Case, Parameters, Prediction, grid_warps, predict, profile};
-use warpwright_sass::Unit;
+use warpwright_model::features::{Build, Terms as ModelTerms, features};
+use warpwright_model::{Case, Parameters, grid_warps, inserted, predict, profile, tpsc};
+use warpwright_sass::Profile;
 use warpwright_sass::cubin::{Cubin, Kernel};
 use warpwright_target::{Gpu, Resources, lookup, occupancy};
 
@@ -26,7 +28,13 @@ enum Arguments {
     /// What the choice would have cost, by part of the split.
     Judge {
         /// What `terms` wrote.
-        rows: PathBuf,
+        rows: Vec<PathBuf>,
+        /// Parts of the split.
+        #[arg(long, default_value = "fit,validation", value_delimiter = ',')]
+        split: Vec<String>,
+        /// Where to draw how well the probabilities hold.
+        #[arg(long)]
+        svg: Option<PathBuf>,
     },
 }
 
@@ -54,31 +62,29 @@ struct Row<'a> {
     ns: f64,
     /// Largest of the medians over the least.
     noise: f64,
-    total_ns: f64,
     registers: u32,
-    frame_bytes: u32,
-    /// Resident warps per SM that the resources allow.
+    /// Resident blocks and warps per SM that the resources allow.
+    blocks: u32,
     warps: u32,
     /// Warps per SM that the grid brings, at most.
     grid_warps: Option<u32>,
-    instructions: usize,
     local_bytes: f64,
-    issue: f64,
-    latency: f64,
-    traffic: f64,
+    /// Cycles of a warp alone, loops weighted.
+    lone: f64,
+    /// CRAT's measure, and its share of parallelism, which decides among equals.
+    tpsc: [f64; 2],
     cycles: f64,
     /// The same without the grid.
     cycles_of_full_grid: f64,
-    global_loads: f64,
-    total: f64,
-    loop_depth: u32,
+    /// In five digits.
+    features: Vec<f64>,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match &arguments {
         Arguments::Terms(terms) => run(terms),
-        Arguments::Judge { rows } => judge::judge(rows),
+        Arguments::Judge { rows, split, svg } => judge::judge(rows, split, svg.as_deref()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -97,24 +103,20 @@ fn run(arguments: &Terms) -> Result<(), Box<dyn std::error::Error>> {
         let Some(default) = kernel.iter().find(|record| record.build == "default") else {
             continue;
         };
-        let bytes = |record: &Record| -> Option<Prediction> {
-            let kernel = cubins.kernel(&arguments.cubins, record)?;
-            Some(predict(
-                &case(&gpu, &kernel, record, None)?,
-                &Parameters::default(),
-            ))
-        };
-        let mut bytes = bytes;
-        let Some(global) = bytes(default).map(|p| p.global_bytes) else {
-            continue;
-        };
+        let mut found = Vec::new();
         for record in &kernel {
-            let Some(found) = cubins.kernel(&arguments.cubins, record) else {
-                continue;
-            };
-            if let Some(row) = row(&gpu, &found, record, global) {
-                println!("{}", serde_json::to_string(&row)?);
+            if let Some(code) = cubins.kernel(&arguments.cubins, record) {
+                found.push((*record, code));
             }
+        }
+        if !found
+            .iter()
+            .any(|(record, _)| record.build == default.build)
+        {
+            continue;
+        }
+        for row in rows(&gpu, default, &found) {
+            println!("{}", serde_json::to_string(&row)?);
         }
     }
     Ok(())
@@ -151,13 +153,28 @@ struct Cubins(BTreeMap<PathBuf, Vec<Kernel>>);
 
 impl Cubins {
     fn kernel(&mut self, root: &Path, record: &Record) -> Option<Kernel> {
-        let folder = root
-            .join(&record.program)
-            .join(format!("{}.cubins", record.build));
-        let kernels = self.0.entry(folder.clone()).or_insert_with(|| {
+        let path = match &record.file {
+            Some(file) => {
+                let by_kernel = root.join(&record.kernel).join(format!("{file}.cubin"));
+                let by_program = root.join(&record.program).join(format!("{file}.cubin"));
+                if by_kernel.exists() {
+                    by_kernel
+                } else {
+                    by_program
+                }
+            }
+            None => root
+                .join(&record.program)
+                .join(format!("{}.cubins", record.build)),
+        };
+        let kernels = self.0.entry(path.clone()).or_insert_with(|| {
+            let files = match std::fs::read_dir(&path) {
+                Ok(folder) => folder.flatten().map(|entry| entry.path()).collect(),
+                Err(_) => vec![path],
+            };
             let mut kernels = Vec::new();
-            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-                let bytes = std::fs::read(entry.path()).unwrap_or_default();
+            for file in files {
+                let bytes = std::fs::read(file).unwrap_or_default();
                 if let Ok(cubin) = Cubin::parse(&bytes) {
                     kernels.extend(cubin.kernels);
                 }
@@ -182,63 +199,98 @@ fn resident(gpu: &Gpu, kernel: &Kernel, record: &Record) -> Option<(u32, u32)> {
     Some((found.blocks, found.warps))
 }
 
-fn case<'a>(
-    gpu: &'a Gpu,
-    kernel: &'a Kernel,
-    record: &Record,
-    global_bytes: Option<f64>,
-) -> Option<Case<'a>> {
+fn case<'a>(gpu: &'a Gpu, kernel: &'a Kernel, record: &Record) -> Option<Case<'a>> {
     let (blocks, warps) = resident(gpu, kernel, record)?;
     let per_block = kernel.shared_bytes + record.dynamic_smem;
     Some(Case {
         gpu,
         code: &kernel.code,
         warps,
-        grid_warps: grid_warps(
-            gpu,
-            record.grid.iter().map(|&n| u64::from(n)).product(),
-            record.threads(),
-        ),
+        grid_warps: grid_warps(gpu, record.blocks(), record.threads()),
         frame_bytes: kernel.frame_bytes,
         shared_per_sm: per_block.saturating_mul(blocks),
-        global_bytes,
+        global_bytes: None,
     })
 }
 
-fn row<'a>(gpu: &Gpu, kernel: &Kernel, record: &'a Record, global: f64) -> Option<Row<'a>> {
+/// The number in five significant digits: a file of them stays small.
+fn five_digits(value: f64) -> f64 {
+    format!("{value:.4e}").parse().unwrap_or(value)
+}
+
+/// The rows of a kernel.
+fn rows<'a>(gpu: &Gpu, default: &Record, found: &[(&'a Record, Kernel)]) -> Vec<Row<'a>> {
     let parameters = Parameters::default();
-    let case = case(gpu, kernel, record, Some(global))?;
-    let found = predict(&case, &parameters);
-    let full = Case {
-        grid_warps: None,
-        ..case
+    let parts: Vec<_> = found
+        .iter()
+        .filter_map(|(record, kernel)| {
+            let case = case(gpu, kernel, record)?;
+            let (blocks, _) = resident(gpu, kernel, record)?;
+            let build = Build {
+                case,
+                registers: record.registers,
+                threads: record.threads(),
+                blocks,
+                grid: Some(record.blocks()),
+            };
+            Some((*record, build, profile(&case, &parameters)))
+        })
+        .collect();
+    let spilled = |p: &Profile| p.local_load_bytes + p.local_store_bytes;
+    let (Some((_, first, of_first)), Some((.., least))) = (
+        parts
+            .iter()
+            .find(|(record, ..)| record.build == default.build),
+        parts
+            .iter()
+            .min_by(|a, b| spilled(&a.2).total_cmp(&spilled(&b.2))),
+    ) else {
+        return Vec::new();
     };
-    let full = predict(&full, &parameters);
-    let profile = profile(&case, &parameters);
-    let loads = profile.issued.get(&Unit::GlobalLoad).copied();
-    Some(Row {
-        program: &record.program,
-        split: &record.split,
-        kernel: &record.kernel,
-        build: &record.build,
-        grid: record.grid,
-        block: record.block,
-        ns: record.least(),
-        noise: record.noise(),
-        total_ns: record.total(),
-        registers: record.registers,
-        frame_bytes: case.frame_bytes,
-        warps: case.warps,
-        grid_warps: case.grid_warps,
-        instructions: profile.static_instructions,
-        local_bytes: profile.local_load_bytes + profile.local_store_bytes,
-        issue: found.issue,
-        latency: found.latency,
-        traffic: found.traffic,
-        cycles: found.cycles,
-        cycles_of_full_grid: full.cycles,
-        global_loads: loads.unwrap_or(0.0),
-        total: profile.total(),
-        loop_depth: profile.loop_depth,
-    })
+    let of_default = ModelTerms::new(first, &parameters);
+    let global_bytes = Some(of_first.global_bytes);
+    parts
+        .iter()
+        .map(|(record, build, profile)| {
+            let case = Case {
+                global_bytes,
+                ..build.case
+            };
+            let full = Case {
+                grid_warps: None,
+                ..case
+            };
+            let promised = |case: &Case, default: &Case| {
+                let cycles = |case| predict(case, &parameters).cycles;
+                cycles(case) / cycles(default)
+            };
+            let measure = tpsc(gpu, build.blocks, build.threads, &inserted(profile, least));
+            Row {
+                program: &record.program,
+                split: &record.split,
+                kernel: &record.kernel,
+                build: &record.build,
+                grid: record.grid,
+                block: record.block,
+                ns: record.least(),
+                noise: record.noise(),
+                registers: record.registers,
+                blocks: build.blocks,
+                warps: case.warps,
+                grid_warps: case.grid_warps,
+                local_bytes: spilled(profile),
+                lone: profile.warp_cycles,
+                tpsc: [measure.value(), measure.tlp_gain],
+                cycles: predict(&case, &parameters).cycles,
+                cycles_of_full_grid: predict(&full, &parameters).cycles,
+                features: features(
+                    &of_default,
+                    &ModelTerms::new(build, &parameters),
+                    promised(&case, &first.case),
+                )
+                .map(five_digits)
+                .to_vec(),
+            }
+        })
+        .collect()
 }

@@ -1,4 +1,4 @@
-//! The result file of `bench/foreign/collect.py`.
+//! The result files of `bench/foreign` and `bench/made`.
 
 use std::path::Path;
 
@@ -28,6 +28,8 @@ pub struct Record {
     pub dynamic_smem: u32,
     /// The knob.
     pub build: String,
+    /// Name of the cubin, where it is not the knob's.
+    pub file: Option<String>,
     /// Per thread.
     pub registers: u32,
     median_ns: Vec<f64>,
@@ -40,7 +42,12 @@ impl Record {
         self.block.iter().product()
     }
 
-    /// Least median of the runs, nanoseconds.
+    /// Blocks of the launch.
+    pub fn blocks(&self) -> u64 {
+        self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// Least median of the runs, nanoseconds. (Of one run in turns: the least time.)
     pub fn least(&self) -> f64 {
         self.median_ns.iter().copied().fold(f64::INFINITY, f64::min)
     }

@@ -1,0 +1,255 @@
+"""Fits the learned correction: what a build takes beside the default build, and how likely it is slower.
+
+    python3 lab/fits/fit/fit.py TERMS.jsonl… [-o crates/model/src/correction.json] [--held-out]
+
+TERMS is what `warpwright-fits terms` wrote. Two ensembles of regression trees over the features of
+crates/model/src/features.rs: the expected logarithm of the time over the default's, and the odds of being slower by more
+than 2%. A logistic curve makes the odds of a build that promises enough a probability. The ensembles are fitted on the part
+`fit`; the curve on programs that the ensemble in question has not seen, `validation` among them; `held-out` is not looked
+at without `--held-out`. Needs numpy and scikit-learn.
+"""
+import argparse
+import collections
+import hashlib
+import json
+import math
+
+import numpy as np
+from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
+from sklearn.linear_model import LogisticRegression
+
+SHORTEST = 4000     # ns: what takes less is mostly its launch
+SLOWER = 0.02
+RISK = 0.05
+
+
+class Kernel:
+    def __init__(self, rows):
+        rows = sorted(rows, key=lambda r: r['build'] != 'default')
+        self.rows, self.default = rows, rows[0]
+        self.program, self.split = rows[0]['program'], rows[0]['split']
+        self.times = np.array([r['ns'] / rows[0]['ns'] for r in rows])
+        self.x = np.array([r['features'] for r in rows])
+
+
+def read(paths):
+    kernels = collections.defaultdict(dict)
+    for path in paths:
+        for line in open(path):
+            row = json.loads(line)
+            kernels.setdefault((path, row['program'], row['kernel']), {})[row['build']] = row
+    found = [Kernel(list(rows.values())) for rows in kernels.values()]
+    # The same kernel may be in several files: the one with the most builds counts.
+    best = {}
+    for k in found:
+        key = k.program, k.default['kernel']
+        if k.default['build'] == 'default' and k.default['ns'] >= SHORTEST and len(k.rows) > len(getattr(best.get(key), 'rows', [])):
+            best[key] = k
+    return list(best.values())
+
+
+def stacked(kernels):
+    """Rows of all builds but the default, with weights: a program counts as much as the root of its kernels."""
+    programs = collections.Counter(k.program for k in kernels)
+    x, y, w = [], [], []
+    for k in kernels:
+        n = len(k.rows) - 1
+        x.append(k.x[1:])
+        y.append(np.log(k.times[1:]))
+        w.append(np.full(n, 1 / math.sqrt(max(n, 1)) / math.sqrt(programs[k.program])))
+    return np.concatenate(x), np.concatenate(y), np.concatenate(w)
+
+
+def fit(kernels, size, depth, rate, seed=7):
+    x, y, w = stacked(kernels)
+    clipped = np.clip(y, -0.7, 0.7)
+    more = dict(n_estimators=size, max_depth=depth, learning_rate=rate, subsample=0.6, max_features=0.5, min_samples_leaf=25, random_state=seed)
+    gain = GradientBoostingRegressor(loss='huber', alpha=0.95, **more).fit(x, clipped, sample_weight=w)
+    loss = GradientBoostingClassifier(**more).fit(x, y > math.log(1 + SLOWER), sample_weight=w)
+    return gain, loss
+
+
+def predictions(model, kernel):
+    gain, loss = model
+    return gain.predict(kernel.x), loss.decision_function(kernel.x)
+
+
+def active(row):
+    return min(row['warps'], row['grid_warps'] or 1 << 30)
+
+
+def need(k, row, room=True):
+    """What a build must promise to save: as crates/driver/src/choose.rs has it; without `room`, as it was before."""
+    default, of_block = k.default, row['warps'] // max(1, row['blocks'])
+    if room and row['warps'] < default['warps'] and row['warps'] < active(row) + of_block:
+        return 0.3
+    if row['local_bytes'] > default['local_bytes'] or (not room and active(row) < active(default)):
+        return 0.15
+    return 0.05
+
+
+def promise(k, row):
+    return row['cycles'] / k.default['cycles']
+
+
+def eligible(k, room=True):
+    """Builds that promise enough: the curve is for those, no others are ever chosen."""
+    return [i for i in range(1, len(k.rows)) if promise(k, k.rows[i]) < 1 - need(k, k.rows[i], room)]
+
+
+def calibrate(scored):
+    """The curve, from pairs of a kernel and the odds of its builds, which an ensemble gave that has not seen the program."""
+    score, slower, weight = [], [], []
+    for k, odds in scored:
+        among = eligible(k)
+        score += list(odds[among])
+        slower += list(k.times[among] > 1 + SLOWER)
+        weight += [1 / math.sqrt(max(1, len(among)))] * len(among)
+    print(f'curve from {len(score)} builds, {sum(slower)} of them slower')
+    curve = LogisticRegression(C=1.0).fit(np.array(score)[:, None], slower, sample_weight=weight)
+    return float(curve.coef_[0, 0]), float(curve.intercept_[0])
+
+
+def unseen(kernels, options):
+    """Each kernel with the odds of an ensemble that was fitted without a fifth of the programs, its own among them."""
+    fold = {k.program: hashlib.sha256(k.program.encode()).digest()[1] % 5 for k in kernels}
+    found = []
+    for n in range(5):
+        model = fit([k for k in kernels if fold[k.program] != n], options.size, options.depth, options.rate)
+        found += [(k, predictions(model, k)[1]) for k in kernels if fold[k.program] == n]
+    return found
+
+
+def risks(model, curve, k):
+    expected, odds = predictions(model, k)
+    return np.exp(expected), 1 / (1 + np.exp(-(curve[0] * odds + curve[1])))
+
+
+def known(k, bounds):
+    return ((k.x >= bounds[0]) & (k.x <= bounds[1])).all(axis=1)
+
+
+def summary(times):
+    return f'{np.exp(np.log(times).mean()):.3f} slower>2% {int((times > 1.02).sum())} >5% {int((times > 1.05).sum())} most {times.max():.3f}'
+
+
+def by_promise(k, allowed, room=True):
+    """The rule of crates/driver/src/choose.rs among the builds allowed."""
+    return min((i for i in eligible(k, room) if allowed[i]), key=lambda i: (promise(k, k.rows[i]), i), default=0)
+
+
+def rules(k):
+    rows = k.rows
+    limits = [i for i, r in enumerate(rows) if i == 0 or r['build'].startswith('maxr')]
+    return {
+        'default': 0,
+        'rule before': by_promise(k, [True] * len(rows), room=False),
+        'promise and room': by_promise(k, [True] * len(rows)),
+        'RegDem': min(range(len(rows)), key=lambda i: (rows[i]['lone'] / rows[i]['warps'], i)),
+        'TPSC': min(range(len(rows)), key=lambda i: (*rows[i]['tpsc'], i)),
+        'highest occupancy': min(range(len(rows)), key=lambda i: (-rows[i]['warps'], i)),
+        'fewest spills': min(range(len(rows)), key=lambda i: (rows[i]['local_bytes'], i)),
+        'best limit, measured': min(limits, key=lambda i: k.times[i]),
+        'best build, measured': int(np.argmin(k.times)),
+    }
+
+
+def table(kernels, title):
+    print(f'-- {title}: {len(kernels)} kernels of {len({k.program for k in kernels})} programs, {sum(len(k.rows) for k in kernels)} builds')
+    if kernels:
+        for name in rules(kernels[0]):
+            print(f'   {name:<22}', summary(np.array([k.times[rules(k)[name]] for k in kernels])))
+
+
+def ranks(model, kernels):
+    """Spearman's correlation of expected and measured times, of kernels with a spread beyond 3%."""
+    found = []
+    for k in kernels:
+        if len(k.rows) > 3 and k.times.max() / k.times.min() > 1.03:
+            expected, _ = predictions(model, k)
+            a, b = (np.argsort(np.argsort(v)).astype(float) for v in (expected, k.times))
+            if a.std() and b.std():
+                found.append(np.corrcoef(a, b)[0, 1])
+    return np.array(found)
+
+
+def flat(estimator):
+    """Trees as parallel arrays: feature (-1: leaf), threshold or value, and the right child; the left one comes next."""
+    feature, at, right, starts = [], [], [], []
+    rate = estimator.learning_rate
+    for tree in estimator.estimators_[:, 0]:
+        t = tree.tree_
+        starts.append(len(feature))
+        def put(node):
+            here = len(feature)
+            feature.append(int(t.feature[node]) if t.children_left[node] >= 0 else -1)
+            at.append(float(f'{t.threshold[node] if t.children_left[node] >= 0 else rate * t.value[node][0, 0]:.9g}'))
+            right.append(0)
+            if t.children_left[node] >= 0:
+                put(t.children_left[node])
+                right[here] = len(feature)
+                put(t.children_right[node])
+        put(0)
+    return dict(starts=starts, feature=feature, at=at, right=right)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('terms', nargs='+')
+    parser.add_argument('-o', '--output')
+    parser.add_argument('--held-out', action='store_true')
+    parser.add_argument('--size', type=int, default=150)
+    parser.add_argument('--depth', type=int, default=3)
+    parser.add_argument('--rate', type=float, default=0.05)
+    parser.add_argument('--limit', type=float, default=RISK, help='the probability of a loss from which on the default stays')
+    options = parser.parse_args()
+    kernels = read(options.terms)
+    part = {s: [k for k in kernels if k.split == s] for s in ['fit', 'validation', 'held-out']}
+    foreign = {s: [k for k in part[s] if not k.program.startswith('made/')] for s in part}
+    shown = ['fit', 'validation'] + (['held-out'] if options.held_out else [])
+    for s in shown:
+        table(part[s], s)
+        table(foreign[s], f'{s}, foreign')
+    model = fit(part['fit'], options.size, options.depth, options.rate)
+    curve = calibrate(unseen(part['fit'], options) + [(k, predictions(model, k)[1]) for k in part['validation']])
+    x, _, _ = stacked(part['fit'])
+    low, high = x.min(axis=0), x.max(axis=0)
+    wide = 0.1 * (high - low)
+    bounds = low - wide - 1e-9, high + wide + 1e-9
+    for s in shown:
+        for kind, list_ in [('all', part[s]), ('foreign', foreign[s])]:
+            if not list_:
+                continue
+            for limit in [0.03, 0.05, 0.07, 0.1, 0.2, 1.0]:
+                for inside in [True, False]:
+                    chosen = []
+                    for k in list_:
+                        _, risk = risks(model, curve, k)
+                        chosen.append(k.times[by_promise(k, (risk < limit) & (known(k, bounds) | (not inside)))])
+                    print(f'{s:<11} {kind:<8} risk under {limit} {"known" if inside else "any  "}:', summary(np.array(chosen)))
+            r = ranks(model, list_)
+            print(f'{s} {kind}: rank correlation mean {r.mean():.3f} median {np.median(r):.3f} of {len(r)}; '
+                  f'unknown builds {np.mean(np.concatenate([~known(k, bounds)[1:] for k in list_])):.3f}')
+            points = [(float(q), bool(t > 1 + SLOWER)) for k in list_ for q, t in zip(risks(model, curve, k)[1][eligible(k)], k.times[eligible(k)])]
+            for a, b in [(0, 0.01), (0.01, 0.02), (0.02, 0.03), (0.03, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 0.4), (0.4, 1.01)]:
+                inside = [t for q, t in points if a <= q < b]
+                if inside:
+                    print(f'   risk {a} to {b}: {len(inside)} builds, slower {np.mean(inside):.3f}')
+    if options.output:
+        gain, loss = model
+        document = dict(
+            gain=dict(base=float(np.ravel(gain.init_.constant_ if hasattr(gain.init_, 'constant_') else 0)[0]), **flat(gain)),
+            loss=dict(base=float(math.log(loss.init_.class_prior_[1] / loss.init_.class_prior_[0])), **flat(loss)),
+            curve=curve, low=[float(f'{v:.5g}') for v in bounds[0]], high=[float(f'{v:.5g}') for v in bounds[1]],
+            risk=options.limit, checks=[])
+        for k in part['validation'][::max(1, len(part['validation']) // 12)]:
+            row = k.x[-1:]
+            odds = curve[0] * loss.decision_function(row)[0] + curve[1]
+            document['checks'].append((list(row[0]), math.exp(gain.predict(row)[0]), 1 / (1 + math.exp(-odds))))
+        with open(options.output, 'w') as file:
+            json.dump(document, file, separators=(',', ':'))
+            file.write('\n')
+
+
+if __name__ == '__main__':
+    main()
