@@ -6,7 +6,7 @@ use warpwright_model::features::{Build, Terms, features};
 use warpwright_model::{
     Case, OptTlp, Parameters, Prediction, grid_warps, inserted, predict, profile, tpsc,
 };
-use warpwright_pass::Setting;
+use warpwright_pass::{Level, Setting};
 
 use crate::build::Built;
 use crate::candidate::Score;
@@ -96,8 +96,14 @@ pub fn predict_one(
     Some(predict(&case, parameters))
 }
 
-/// What the learned correction expects of `built` beside the default build. Without a launch there is nothing to go by.
+/// What the learned correction expects of `built` beside the default build. Without a launch there is nothing to go by;
+/// and of what ptxas does not make by itself the fit has seen nothing.
 fn judge(setting: &Setting, default: &Built, built: &Built, promised: f64) -> Option<Judgement> {
+    let recipe = &built.candidate.recipe;
+    let is_of_ptxas = recipe.at(Level::MachineCode).next().is_none();
+    if !is_of_ptxas || is_rewritten(recipe) || is_throttle_only(recipe) && !recipe.is_default() {
+        return None;
+    }
     let grid = setting.grid.filter(|_| setting.block.is_given())?;
     let terms = |b: &Built| {
         let build = Build {

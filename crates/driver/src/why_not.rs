@@ -120,7 +120,7 @@ pub fn why_not(candidates: &[Candidate], chosen: usize, index: usize, margin: f6
     }
     match its.judgement.filter(|judgement| !judgement.is_safe) {
         Some(found) if index != 0 && saves > 0.0 => NotChosen::Risk {
-            slower: found.is_known.then_some(found.risk),
+            slower: found.is_known.then_some(f64::from(found.risk)),
         },
         _ => NotChosen::AsFast,
     }

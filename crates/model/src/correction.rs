@@ -80,9 +80,9 @@ pub struct Correction {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
     /// Expected time over the default's.
-    pub expected: f64,
+    pub expected: f32,
     /// Probability, 0 to 1, that the build is slower than the default by more than 2%.
-    pub risk: f64,
+    pub risk: f32,
     /// Are all features within what the fit has seen?
     pub is_known: bool,
     /// Is the risk small enough to give up the default, and the build of a kind that is known?
@@ -117,8 +117,8 @@ impl Correction {
             .zip(ranges)
             .all(|(f, (low, high))| low <= f && f <= high);
         Judgement {
-            expected,
-            risk,
+            expected: expected as f32,
+            risk: risk as f32,
             is_known,
             is_safe: is_known && risk < self.risk,
         }
@@ -185,10 +185,13 @@ mod tests {
         for (features, expected, risk) in checks {
             let found = correction.judge(&features.try_into().unwrap());
             assert!(
-                (found.expected - expected).abs() < 1e-4,
+                (f64::from(found.expected) - expected).abs() < 1e-4,
                 "{found:?} {expected}"
             );
-            assert!((found.risk - risk).abs() < 1e-4, "{found:?} {risk}");
+            assert!(
+                (f64::from(found.risk) - risk).abs() < 1e-4,
+                "{found:?} {risk}"
+            );
         }
     }
 }

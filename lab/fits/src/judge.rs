@@ -189,7 +189,8 @@ fn show(title: &str, kernels: &[&Kernel]) -> Result<(), Box<dyn std::error::Erro
     println!("{title}: {count} kernels of {programs} programs, {builds} builds");
     println!("| rule | time | regret | slower by 2% | by 5% | most |");
     println!("|---|--:|--:|--:|--:|--:|");
-    let mut of_rule: BTreeMap<usize, (&str, Vec<(f64, f64)>)> = BTreeMap::new();
+    type Outcomes<'a> = (&'a str, Vec<(f64, f64)>);
+    let mut of_rule: BTreeMap<usize, Outcomes> = BTreeMap::new();
     for kernel in kernels {
         let rules = kernel.rules()?;
         let best = rules.last().map_or(1.0, |&(_, index)| kernel.over(index));
@@ -218,7 +219,8 @@ fn show(title: &str, kernels: &[&Kernel]) -> Result<(), Box<dyn std::error::Erro
         .iter()
         .filter_map(|k| k.correlation(|row| row.cycles))
         .collect();
-    let expected = |row: &Row| row.judgement().map_or(1.0, |judgement| judgement.expected);
+    let expected =
+        |row: &Row| f64::from(row.judgement().map_or(1.0, |judgement| judgement.expected));
     let by_trees: Vec<f64> = kernels
         .iter()
         .filter_map(|k| k.correlation(expected))
@@ -237,7 +239,9 @@ fn calibration_points(kernel: &Kernel) -> Vec<(f64, bool)> {
     let rows = kernel.0.iter().enumerate().skip(1);
     let promising = rows.filter(|(_, row)| row.cycles / kernel.0[0].cycles < 1.0 - MARGIN);
     promising
-        .filter_map(|(index, row)| Some((row.judgement()?.risk, kernel.over(index) > 1.02)))
+        .filter_map(|(index, row)| {
+            Some((f64::from(row.judgement()?.risk), kernel.over(index) > 1.02))
+        })
         .collect()
 }
 
