@@ -97,11 +97,11 @@ pub fn predict_one(
 }
 
 /// What the learned correction expects of `built` beside the default build. Without a launch there is nothing to go by;
-/// and of what ptxas does not make by itself the fit has seen nothing.
+/// and of what our own passes make, and of spills in shared memory, the fit has seen too little.
 fn judge(setting: &Setting, default: &Built, built: &Built, promised: f64) -> Option<Judgement> {
     let recipe = &built.candidate.recipe;
-    let is_of_ptxas = recipe.at(Level::MachineCode).next().is_none();
-    if !is_of_ptxas || is_rewritten(recipe) || is_throttle_only(recipe) && !recipe.is_default() {
+    let is_common = !spills_elsewhere(recipe) && recipe.at(Level::MachineCode).next().is_none();
+    if !is_common || is_rewritten(recipe) || is_throttle_only(recipe) && !recipe.is_default() {
         return None;
     }
     let grid = setting.grid.filter(|_| setting.block.is_given())?;

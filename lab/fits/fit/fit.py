@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 SHORTEST = 4000     # ns: what takes less is mostly its launch
 SLOWER = 0.02
 RISK = 0.05
+RATIOS = [0, 1, 2, 3, 4, *range(10, 17), 22, 23]    # features that are logarithms of ratios: 5% is no other kind of build
 
 
 class Kernel:
@@ -215,6 +216,7 @@ def main():
     x, _, _ = stacked(part['fit'])
     low, high = x.min(axis=0), x.max(axis=0)
     wide = 0.1 * (high - low)
+    wide[RATIOS] = np.maximum(wide[RATIOS], 0.05)
     bounds = low - wide - 1e-9, high + wide + 1e-9
     for s in shown:
         for kind, list_ in [('all', part[s]), ('foreign', foreign[s])]:
