@@ -826,14 +826,33 @@ fn depend(kernel: &Kernel, statement: &Statement, around: [bool; 2], found: &mut
             let axes = or(of_poly(kernel, &of.low), of_poly(kernel, &of.high));
             body.iter()
                 .for_each(|s| depend(kernel, s, or(around, axes), found));
+            if !is_uniform(kernel, *number) {
+                together(statement, found);
+            }
         }
         Statement::If(cond, then, otherwise) => {
             let axes = or(around, of_value(kernel, cond, found));
             then.iter()
                 .chain(otherwise)
                 .for_each(|s| depend(kernel, s, axes, found));
+            together(statement, found);
         }
     }
+}
+
+/// A statement that is done for one point after the other changes all its variables as often: they depend on the same
+/// axes.
+fn together(statement: &Statement, found: &mut [[bool; 2]]) {
+    let mut changed = Vec::new();
+    statement.walk(&mut |s| {
+        if let Statement::Declare(v, _) | Statement::Assign { variable: v, .. } = s {
+            changed.push(*v);
+        }
+    });
+    let all = changed.iter().fold([false; 2], |a, v| {
+        [a[0] || found[*v][0], a[1] || found[*v][1]]
+    });
+    changed.into_iter().for_each(|v| found[v] = all);
 }
 
 fn of_poly(kernel: &Kernel, poly: &Poly) -> [bool; 2] {

@@ -532,7 +532,12 @@ impl Emitter<'_> {
     fn width(&mut self, tile: &Tile) -> i64 {
         let lanes = lanes(self.kernel, tile.array);
         let columns = tile.columns();
-        if !self.variant.wide || lanes == 1 || tile.turned || !columns.is_unit() {
+        // A copy that is pushed up to a lower bound begins anywhere.
+        let pushed = columns.terms.iter().any(|(s, _)| {
+            let dim = self.kernel.dim(*s).filter(|axis| *axis < 2);
+            dim.is_some_and(|axis| !self.kernel.dims[axis].low.is_empty())
+        });
+        if !self.variant.wide || lanes == 1 || tile.turned || !columns.is_unit() || pushed {
             return 1;
         }
         let mut wanted = vec![tile.base.clone()];

@@ -122,9 +122,22 @@ pub(super) fn plan(kernel: &Kernel, schedule: &Schedule) -> Option<Plan> {
         let Some(found) = kernel.accesses[access].affine().and_then(rows) else {
             continue;
         };
-        let moves = |form: &Form| form.terms.iter().any(|(s, _)| turns(*s) > 1);
+        // A counter of these loops has no value yet where a part is copied, even if it never moves.
+        let counted = |s: &Symbol| matches!(s, Symbol::Loop(n) if *n == number || inner.iter().any(|(m, _)| m == n));
+        let moves = |form: &Form| {
+            let mut terms = form.terms.iter();
+            terms.any(|(s, _)| turns(*s) > 1 || counted(s))
+        };
         let (forms, fixed): (Vec<Form>, Vec<Form>) = found.forms.into_iter().partition(moves);
-        if forms.is_empty() {
+        // Points of both dimensions along one stride have no runs.
+        let both = |form: &Form| {
+            let places = form
+                .terms
+                .iter()
+                .filter(|(s, _)| matches!(kernel.dim(*s), Some(0..2)));
+            places.count() > 1
+        };
+        if forms.is_empty() || forms.iter().any(both) {
             continue;
         }
         let mut base = found.base;
@@ -244,7 +257,13 @@ fn find<'a>(
         let known = loops_inside(kernel, body, &mut inner).is_some();
         let work = inner.iter().map(|(_, n)| n).product::<i64>() * turns;
         if is_uniform(kernel, *number) && kernel.loops[*number].step == 1 {
-            if known && work <= 4096 {
+            // How many parts there are is known before the launch.
+            let of = &kernel.loops[*number];
+            let sized = |p: &Poly| {
+                let symbols = p.symbols();
+                symbols.iter().all(|s| matches!(s, Symbol::Size(_)))
+            };
+            if known && work <= 4096 && sized(&of.low) && sized(&of.high) {
                 return Some((*number, body));
             }
             if let Some(found) = find(kernel, body, turns) {
