@@ -70,7 +70,7 @@ const TRIES: usize = 48;
 
 /// Instructions that are analysed in all before what was found so far has to do: every try analyses the whole
 /// function anew, so long functions would have time for few.
-const WORK: u64 = 1 << 24;
+const WORK: u64 = 1 << 22;
 
 /// Recomputes values until the highest pressure is at most `goal` 32-bit registers, nothing more
 /// can be done, [`WORK`] is used up, or `most` rounds are over: in each, one value is recomputed.
