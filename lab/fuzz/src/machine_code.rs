@@ -29,7 +29,8 @@ use crate::totals::Totals;
 const GPU: &str = "h200";
 
 /// Register limits; the small ones make kernels spill.
-const LIMITS: [u32; 4] = [32, 24, 40, 255];
+const LIMITS: [u32; 4] = [32, 24, 40, NO_LIMIT];
+const NO_LIMIT: u32 = 255;
 
 /// The name under which runs of several passes are counted.
 pub const ALL: &str = "machine code, one behind the other";
@@ -138,7 +139,10 @@ impl Assembler {
             setting: scope.setting(ptx, &launch.kernel, &self.gpu)?,
         };
         // ptxas does not heed --maxrregcount where a kernel states its block.
-        let recipe = Recipe::default().with(MaxNReg { registers: limit });
+        let recipe = match limit {
+            NO_LIMIT => Recipe::default(),
+            registers => Recipe::default().with(MaxNReg { registers }),
+        };
         let run = Executor::new(builders).run(ptx, &target, &recipe, Level::MachineCode)?;
         Ok(run.unproved().clone())
     }
