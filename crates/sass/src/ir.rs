@@ -142,11 +142,27 @@ impl Ir {
     /// Something outside the code cannot follow, or a control field cannot be made; the cubin is unchanged
     /// then.
     pub fn emit(&self, elf: &mut Elf) -> Result<Moves, IrError> {
+        self.emit_with(elf, issue::assign)
+    }
+
+    /// The same with control fields that have not been right on a device ([`issue::assign_unproved`]).
+    ///
+    /// # Errors
+    /// As [`Ir::emit`].
+    pub fn emit_unproved(&self, elf: &mut Elf) -> Result<Moves, IrError> {
+        self.emit_with(elf, issue::assign_unproved)
+    }
+
+    fn emit_with(
+        &self,
+        elf: &mut Elf,
+        assign: impl Fn(&mut Code) -> Result<(), Unassigned>,
+    ) -> Result<Moves, IrError> {
         let mut new = elf.clone();
         let moves = self.arrangement().apply(&mut new, &self.name)?;
         let kernel = new.kernel(&self.name)?;
         let mut code = Code::new(&new, &kernel, Calls::Followed)?;
-        issue::assign(&mut code)?;
+        assign(&mut code)?;
         new.set_code(&kernel, code.instructions())?;
         *elf = new;
         Ok(moves)

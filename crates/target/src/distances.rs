@@ -50,6 +50,62 @@ pub fn issue_distances(sm: u32) -> Option<impl Iterator<Item = IssueDistance>> {
     Some(text.lines().filter_map(read))
 }
 
+/// The same, told apart by operation and operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationDistance {
+    /// The classes, with what was seen of these operations.
+    pub pair: IssueDistance,
+    /// Operations of the earlier and of the later instruction (bits 0 to 8); 0 for the later one of a write after
+    /// a read.
+    pub operations: [u16; 2],
+    /// The lowest bit of the later operand's field.
+    pub bit: u8,
+}
+
+const BY_OPERATION: [(u32, &str); 1] = [(90, include_str!("rows/distances/operations_sm_90.txt"))];
+
+/// The table of architecture `sm` by operation, in its order; `None` if there is none.
+pub fn operation_distances(sm: u32) -> Option<impl Iterator<Item = OperationDistance>> {
+    let text = BY_OPERATION.iter().find(|table| table.0 == sm)?.1;
+    Some(text.lines().filter_map(read_operation))
+}
+
+fn read_operation(line: &'static str) -> Option<OperationDistance> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [
+        dependence,
+        file,
+        earlier,
+        "->",
+        later,
+        first,
+        second,
+        bit,
+        cycles,
+        count,
+        kernels,
+        closest,
+    ] = words[..]
+    else {
+        return None;
+    };
+    let operation = |text| u16::from_str_radix(text, 16).ok();
+    Some(OperationDistance {
+        pair: IssueDistance {
+            dependence,
+            file,
+            earlier,
+            later,
+            cycles: cycles.parse().ok()?,
+            count: count.parse().ok()?,
+            kernels: kernels.parse().ok()?,
+            closest: closest.parse().ok()?,
+        },
+        operations: [operation(first)?, operation(second)?],
+        bit: bit.parse().ok()?,
+    })
+}
+
 fn read(line: &'static str) -> Option<IssueDistance> {
     let mut words = line.split_whitespace();
     let mut word = || words.next();
@@ -76,6 +132,11 @@ mod tests {
         for (sm, text) in TABLES {
             let lines = text.lines().filter(|line| !line.starts_with('#'));
             let rows = issue_distances(sm).into_iter().flatten();
+            assert_eq!(lines.count(), rows.count(), "sm_{sm}");
+        }
+        for (sm, text) in BY_OPERATION {
+            let lines = text.lines().filter(|line| !line.starts_with('#'));
+            let rows = operation_distances(sm).into_iter().flatten();
             assert_eq!(lines.count(), rows.count(), "sm_{sm}");
         }
     }

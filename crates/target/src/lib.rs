@@ -33,7 +33,7 @@ pub use arch::{
     Throughput, WARP_SIZE,
 };
 pub use board::Board;
-pub use distances::{IssueDistance, issue_distances};
+pub use distances::{IssueDistance, OperationDistance, issue_distances, operation_distances};
 pub use fact::{Confidence, Fact, Provenance};
 pub use gpu::{Gpu, UnknownGpu, Variant, architectures, boards, lookup};
 pub use limits::{BlockLimits, Limiter, Limiters};

@@ -2,10 +2,12 @@
 //! what to do about pairs that they do not have.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
-use warpwright_target::{IssueDistance, IssueUnit, IssueUnits, issue_distances};
+use warpwright_target::{
+    IssueDistance, IssueUnit, IssueUnits, issue_distances, operation_distances,
+};
 
 use super::pending::is_guard;
 use super::timing::Class;
@@ -155,7 +157,8 @@ impl Side {
     /// Loads and stores of shared memory get their operands the way that those of global memory do: where
     /// enough pairs of both were seen, they have the same distances on every architecture.
     fn as_read(self, kind: Kind, unit: &IssueUnit) -> Side {
-        let reads_alike = unit.name == SHARED && unit.sources.is_some();
+        let is_guard = self.port == Port::Guard;
+        let reads_alike = unit.name == SHARED && unit.sources.is_some() && !is_guard;
         match kind == Kind::Raw && reads_alike {
             true => Side {
                 class: Class(MEMORY),
@@ -324,6 +327,99 @@ impl Distances {
     }
 }
 
+/// The distances that new code keeps: by operation, as close as ptxas comes and no closer.
+///
+/// [`Distances`] says what is surely a mistake; two operations of one class may differ, and a smallest distance of
+/// the class says little about one that was seen far away alone. So here a read after write that was never seen
+/// takes as long as the slowest class of readers does, and a write after write longer than the fastest reader.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    seen: HashMap<(Pair, [u16; 2], u8), Seen>,
+    /// What holds behind a class, and behind any, where the operations were not seen together.
+    unseen: HashMap<(Kind, File, Option<Side>), u16>,
+}
+
+impl Kept {
+    /// So many pairs, and so many builds that come down to the smallest distance, are often.
+    const OFTEN: (u64, u64) = (30, 5);
+    /// ptxas leaves so many cycles more between two writers than between a writer and its fastest reader: 2 in
+    /// all pairs that were seen often.
+    const AFTER_READERS: u16 = 4;
+
+    /// The table of architecture `sm`, if there is one.
+    pub fn for_sm(sm: u32) -> Option<&'static Kept> {
+        static TABLES: [OnceLock<Option<Kept>>; ARCHITECTURES.len()] =
+            [const { OnceLock::new() }; ARCHITECTURES.len()];
+        let place = ARCHITECTURES.iter().position(|&known| known == sm)?;
+        TABLES[place].get_or_init(|| Kept::read(sm)).as_ref()
+    }
+
+    fn read(sm: u32) -> Option<Kept> {
+        let units = IssueUnits::for_sm(sm)?;
+        let mut kept = Kept::default();
+        let mut by_class: BTreeMap<Pair, Seen> = BTreeMap::new();
+        for row in operation_distances(sm)? {
+            // The test below finds rows that are not understood.
+            let Some(pair) = Pair::read(&row.pair, units) else {
+                continue;
+            };
+            let seen = Seen {
+                cycles: row.pair.cycles,
+                count: row.pair.count,
+                kernels: row.pair.kernels,
+                closest: row.pair.closest,
+            };
+            let all = by_class.entry(pair);
+            all.and_modify(|all| all.join(seen)).or_insert(seen);
+            kept.seen.insert((pair, row.operations, row.bit), seen);
+        }
+        let often = by_class
+            .into_iter()
+            .filter(|(_, seen)| Kept::is_often(*seen));
+        for (pair, seen) in often {
+            for side in [pair.earlier, None] {
+                let mut bound = |kind, cycles: u16, longer: bool| {
+                    let known = kept.unseen.entry((kind, pair.file, side)).or_insert(cycles);
+                    *known = match longer {
+                        true => cycles.max(*known),
+                        false => cycles.min(*known),
+                    };
+                };
+                match pair.kind {
+                    Kind::Raw => {
+                        bound(Kind::Raw, seen.cycles, true);
+                        bound(Kind::Waw, seen.cycles + Kept::AFTER_READERS, side.is_none());
+                    }
+                    Kind::War => bound(Kind::War, seen.cycles, true),
+                    Kind::Waw => {}
+                }
+            }
+        }
+        Some(kept)
+    }
+
+    fn is_often(seen: Seen) -> bool {
+        (seen.count, seen.closest) >= Kept::OFTEN && seen.closest >= Kept::OFTEN.1
+    }
+
+    /// The cycles between two instructions with these operations (bits 0 to 8); `None` if nothing like them was
+    /// seen.
+    pub fn cycles(&self, dependence: &Dependence, operations: [u16; 2]) -> Option<u16> {
+        let pair = Pair::of(dependence)?;
+        let (operations, bit) = match dependence.kind {
+            Kind::War => ([operations[0], 0], 0),
+            _ => (operations, dependence.later.span.bit),
+        };
+        let unseen = |side| self.unseen.get(&(pair.kind, pair.file, side)).copied();
+        let unseen = unseen(pair.earlier).or(unseen(None));
+        match self.seen.get(&(pair, operations, bit)) {
+            Some(seen) if Kept::is_often(*seen) => Some(seen.cycles),
+            Some(seen) => Some(unseen.map_or(seen.cycles, |unseen| seen.cycles.min(unseen))),
+            None => unseen,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,6 +433,9 @@ mod tests {
             let pairs: Vec<_> = rows.map(|row| Pair::read(&row, units)).collect();
             assert!(pairs.iter().all(Option::is_some), "sm_{sm}");
             assert!(pairs.len() > 100, "sm_{sm}");
+            let rows = operation_distances(sm).into_iter().flatten();
+            let pairs: Vec<_> = rows.map(|row| Pair::read(&row.pair, units)).collect();
+            assert!(pairs.iter().all(Option::is_some), "sm_{sm}");
         }
     }
 

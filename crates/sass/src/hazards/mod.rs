@@ -28,8 +28,10 @@ use warpwright_flow::{Function, Inst};
 
 use crate::control::SCOREBOARDS;
 use crate::function::Code;
+use crate::operation::Operation;
+use crate::roles::{File, Role};
 
-pub use distance::{Distances, Pair, Seen};
+pub use distance::{Distances, Kept, Pair, Seen};
 pub use reuse::ReuseFault;
 pub use violation::{Cause, Hazard, Violation};
 pub use walk::{Dependence, Kind, dependences};
@@ -114,6 +116,66 @@ pub fn control_faults(code: &Code) -> Result<Vec<Violation>, Unchecked> {
     }
     Ok(violations)
 }
+
+/// What of the control fields does not follow from registers: it orders memory, or counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hidden {
+    /// Scoreboards that the instruction sets though no register of its own is in use for an unknown time, one
+    /// bit each: a fence, the start of a memory barrier.
+    pub tokens: u8,
+    /// Scoreboards of which DEPBAR counts the users, one bit each: those that it sets.
+    pub counted: u8,
+    /// Does it work on no register, so that its stall counts are its own?
+    pub synchronizes: bool,
+    /// Must what no register explains be over before it?
+    pub awaits_tokens: bool,
+}
+
+/// What is hidden in the control fields of every instruction.
+///
+/// # Errors
+/// As [`check`].
+pub fn hidden(code: &Code) -> Result<Vec<Hidden>, Unchecked> {
+    let timings = timing::timings(code)?;
+    let counted = counted(code);
+    let insts = (0..code.inst_count() as u32).map(Inst).zip(timings);
+    let hidden = insts.map(|(inst, timing)| {
+        let bits = code.instructions()[inst.0 as usize];
+        let control = bits.control();
+        let is_late = |role| {
+            let mut spans = code.roles(inst).spans().iter();
+            spans.any(|&span| {
+                span.role == role && span.file != File::Barrier && timing.is_late(span)
+            })
+        };
+        let counts = timing.unit.is_late_if_counted;
+        let write = control
+            .write_barrier
+            .filter(|_| !is_late(Role::Def) && !counts);
+        let read = control.read_barrier.filter(|_| !is_late(Role::Use));
+        let set = waits::bit(control.write_barrier) | waits::bit(control.read_barrier);
+        let accesses = timing.unit.sources.is_some() && timing.unit.reads_before_barrier;
+        let is_sync = timing.unit.name == SYNC && bits.operation() != Operation::NOP;
+        Hidden {
+            tokens: waits::bit(write) | waits::bit(read),
+            counted: set & counted,
+            synchronizes: is_sync,
+            awaits_tokens: accesses || is_sync || matches!(timing.unit.name, "control" | "bmov"),
+        }
+    });
+    Ok(hidden.collect())
+}
+
+/// Scoreboards that a DEPBAR names, one bit each.
+pub fn counted(code: &Code) -> u8 {
+    let all = code.instructions().iter();
+    let counts = all.filter(|inst| inst.operation() == Operation::DEPBAR);
+    let named = counts.map(|inst| (inst.bits() >> 32) as u8 | 1 << (inst.bits() >> 44 & 7));
+    named.fold(0, |all, named| all | named) & ((1 << SCOREBOARDS) - 1)
+}
+
+/// The unit of what works on no register.
+const SYNC: &str = "sync";
 
 /// What is wrong with a pair that no wait has settled, if anything.
 pub(crate) fn judge(dependence: &Dependence, distances: &Distances) -> Option<Cause> {

@@ -48,6 +48,20 @@ pub enum Unassigned {
         /// The product.
         inst: Inst,
     },
+    /// Such code has computed something else on a device.
+    #[error(
+        "code with control fields of ours has been wrong on a device, and is not made for sm_{0}"
+    )]
+    NotRight(u32),
+    /// Distances by operation are known of some architectures alone.
+    #[error("on sm_{0} it is not known by operation how far apart instructions must be")]
+    NotTried(u32),
+    /// Operands that the tables have from too few sightings.
+    #[error("what the instruction at {:#x} reads and writes was seen too rarely", inst.0 * 16)]
+    Rare {
+        /// The instruction.
+        inst: Inst,
+    },
     /// All scoreboards belong to DEPBAR.
     #[error("no scoreboard is free")]
     NoScoreboard,
@@ -56,11 +70,28 @@ pub enum Unassigned {
     Range(#[from] ControlRange),
 }
 
+/// Architectures on which code with these control fields computes what it should: none. On an H200 four of
+/// fourteen kernels of the suite computed something else (docs/scheduling.md), with distances by class; by operation
+/// some still do. So the tables leave out something that the hardware needs.
+pub const RIGHT_ON: [u32; 0] = [];
+
 /// Gives every instruction of `code` a control field.
 ///
 /// # Errors
-/// See [`Unassigned`]; `code` is unchanged then.
+/// See [`Unassigned`]; `code` is unchanged then. On all architectures but [`RIGHT_ON`]: [`Unassigned::NotRight`].
 pub fn assign(code: &mut Code) -> Result<(), Unassigned> {
+    let sm = code.instructions().first().map_or(0, |inst| inst.sm());
+    match RIGHT_ON.contains(&sm) {
+        true => assign_unproved(code),
+        false => Err(Unassigned::NotRight(sm)),
+    }
+}
+
+/// The same on every architecture whose distances are known by operation, to be measured.
+///
+/// # Errors
+/// See [`Unassigned`]; `code` is unchanged then.
+pub fn assign_unproved(code: &mut Code) -> Result<(), Unassigned> {
     let controls = walk::controls(code)?;
     for (at, control) in controls.into_iter().enumerate() {
         code.set_control(Inst(at as u32), control)?;

@@ -16,6 +16,8 @@ struct User {
     ready: u32,
     /// The place in the block of the first instruction that waits for it.
     waiter: u32,
+    /// It is from before the block, and nobody knows who waits.
+    is_unknown: bool,
 }
 
 /// The scoreboards at a point of a block.
@@ -40,8 +42,11 @@ impl Board {
     /// Something from before the block is still going on.
     pub fn occupy(&mut self, mask: u8, ready: u32) {
         for s in (0..SCOREBOARDS).filter(|s| mask >> s & 1 != 0) {
-            let waiter = u32::MAX;
-            self.users[usize::from(s)].push(User { ready, waiter });
+            self.users[usize::from(s)].push(User {
+                ready,
+                waiter: u32::MAX,
+                is_unknown: true,
+            });
         }
     }
 
@@ -50,6 +55,7 @@ impl Board {
         let user = User {
             ready: self.now + cycles,
             waiter,
+            is_unknown: false,
         };
         let free = (0..SCOREBOARDS).filter(|s| taken >> s & 1 == 0);
         let best = free.min_by_key(|&s| (self.cost(usize::from(s), user, place), s))?;
@@ -57,24 +63,29 @@ impl Board {
         Some(best)
     }
 
-    /// What it costs to share: cycles, and less than one for the last of the free ones.
+    /// What it costs to share, in cycles. A free one costs the more the fewer are left.
     fn cost(&self, s: usize, new: User, place: u32) -> u32 {
-        const FREE: u32 = 1;
+        const SHARED: u32 = 2;
+        const UNKNOWN: u32 = 8;
         let users = &self.users[s];
         if users.is_empty() {
-            return FREE;
+            let used = self.users.iter().filter(|users| !users.is_empty());
+            return 1 + 2 * used.count() as u32;
         }
         // An instruction issues in a cycle or two; a wait is over when it is over.
-        let time = |waiter: u32| self.now.saturating_add(2 * waiter.saturating_sub(place));
+        let time = |waiter: u32| {
+            self.now
+                .saturating_add(2 * waiter.saturating_sub(place).min(1 << 20))
+        };
         let delay = |late: &User, waits: &User| {
             let at = time(waits.waiter).max(waits.ready);
             late.ready.saturating_sub(at)
         };
         let costs = users.iter().map(|old| match old.waiter.cmp(&new.waiter) {
-            std::cmp::Ordering::Equal if new.waiter == u32::MAX => 2 * FREE,
+            _ if old.is_unknown => UNKNOWN,
             std::cmp::Ordering::Equal => 0,
-            std::cmp::Ordering::Less => 2 * FREE + delay(&new, old),
-            std::cmp::Ordering::Greater => 2 * FREE + delay(old, &new),
+            std::cmp::Ordering::Less => SHARED + delay(&new, old),
+            std::cmp::Ordering::Greater => SHARED + delay(old, &new),
         });
         costs.max().unwrap_or(0)
     }

@@ -18,8 +18,7 @@ use crate::hazards::pending::{Pending, Step};
 use crate::hazards::timing::{Timing, away, timings};
 use crate::hazards::waits::{MASK_SEES_AFTER, is_block_barrier};
 use crate::hazards::walk::{Dependence, visit_leaving, visit_pairs};
-use crate::hazards::{Distances, Pair, Unchecked};
-use crate::operation::Operation;
+use crate::hazards::{self, Hidden, Kept, Unchecked};
 use crate::roles::{File, Role, Span};
 
 /// The longest stall.
@@ -44,9 +43,9 @@ struct Walk<'a> {
     code: &'a Code,
     cfg: Cfg,
     units: &'static IssueUnits,
-    distances: &'static Distances,
-    needed: HashMap<Pair, u16>,
+    kept_distances: &'static Kept,
     timings: Vec<Timing>,
+    hidden: Vec<Hidden>,
     away: Option<Timing>,
     steps: Vec<Step>,
     needs: Vec<Needs>,
@@ -93,8 +92,8 @@ pub(super) fn controls(code: &Code) -> Result<Vec<Control>, Unassigned> {
     let unknown = Unchecked::Architecture(sm);
     let mut walk = Walk::new(
         code,
-        IssueUnits::for_sm(sm).ok_or(unknown.clone())?,
-        Distances::for_sm(sm).ok_or(unknown)?,
+        IssueUnits::for_sm(sm).ok_or(unknown)?,
+        Kept::for_sm(sm).ok_or(Unassigned::NotTried(sm))?,
     )?;
     walk.run()?;
     walk.hint();
@@ -105,9 +104,15 @@ impl<'a> Walk<'a> {
     fn new(
         code: &'a Code,
         units: &'static IssueUnits,
-        distances: &'static Distances,
+        kept_distances: &'static Kept,
     ) -> Result<Self, Unassigned> {
         let timings = timings(code)?;
+        let rare = (0..code.inst_count())
+            .map(Inst::new)
+            .find(|&inst| code.roles(inst).is_rare());
+        if let Some(inst) = rare {
+            return Err(Unassigned::Rare { inst });
+        }
         let insts = (0..code.inst_count()).map(Inst::new);
         let steps = insts
             .zip(&timings)
@@ -118,9 +123,9 @@ impl<'a> Walk<'a> {
             code,
             cfg: Cfg::new(code),
             units,
-            distances,
-            needed: HashMap::new(),
+            kept_distances,
             away: away(code),
+            hidden: hazards::hidden(code)?,
             needs: vec![Needs::default(); count],
             kept: vec![false; count],
             least: vec![1; count],
@@ -142,14 +147,7 @@ impl<'a> Walk<'a> {
     fn look_at_old_fields(&mut self) {
         let insts = self.code.instructions();
         let end = Arrangement::length(insts);
-        for inst in insts
-            .iter()
-            .filter(|inst| inst.operation() == Operation::DEPBAR)
-        {
-            let bits = inst.bits();
-            self.pinned |= (bits >> 32) as u8 & 0x3f;
-            self.pinned |= (1u8 << (bits >> 44 & 7)) & 0x3f;
-        }
+        self.pinned = hazards::counted(self.code);
         for (at, &inst) in insts.iter().enumerate() {
             let old = inst.control();
             let timing = self.timings[at];
@@ -159,21 +157,18 @@ impl<'a> Walk<'a> {
             if self.kept[at] {
                 continue;
             }
-            let late = |role| {
-                let mut spans = self.code.roles(Inst::new(at)).spans().iter();
-                spans.any(|&span| {
-                    span.role == role && span.file != File::Barrier && timing.is_late(span)
-                })
-            };
+            let mut spans = self.code.roles(Inst::new(at)).defs();
+            let is_late = spans.any(|span| span.file != File::Barrier && timing.is_late(span));
             let needs = &mut self.needs[at];
             let counts = timing.unit.is_late_if_counted && timing.is_late;
-            needs.token = old.write_barrier.is_some() && !late(Role::Def)
-                || old.read_barrier.is_some() && !late(Role::Use);
-            needs.write = late(Role::Def) || counts || needs.token && old.write_barrier.is_some();
-            needs.read = needs.token && old.read_barrier.is_some();
+            let tokens = self.hidden[at].tokens;
+            let is_token = |barrier: Option<u8>| barrier.is_some_and(|s| tokens >> s & 1 != 0);
+            needs.token = tokens != 0;
+            needs.write = is_late || counts || is_token(old.write_barrier);
+            needs.read = is_token(old.read_barrier);
             let floor = self.units.least_stall(inst.operation().number());
             self.least[at] = match timing.unit.name {
-                "sync" if inst.operation() != Operation::BAR => floor.max(old.stall),
+                "sync" => floor.max(old.stall),
                 _ if needs.token => floor.max(2),
                 _ => floor,
             };
@@ -183,6 +178,8 @@ impl<'a> Walk<'a> {
     /// Finds, for what takes its time, the first instruction of the block that has to wait for it.
     fn look_ahead(&mut self, block: Block) {
         let (mut next_use, mut next_def) = (HashMap::new(), HashMap::new());
+        // The next instruction that is sure to read the register, late.
+        let mut next_late: HashMap<_, (u32, Timing)> = HashMap::new();
         let mut barrier = NEVER;
         let insts: Vec<Inst> = self.cfg.insts(block).collect();
         for inst in insts.into_iter().rev() {
@@ -208,6 +205,8 @@ impl<'a> Walk<'a> {
                         first[0] = first[0].min(by_use).min(by_def);
                     }
                     Role::Use if timing.unit.reads_before_barrier && barrier < by_def => {}
+                    // It will have read for this one when it has for itself.
+                    Role::Use if follows(next_late.get(&value), timing, by_def) => {}
                     Role::Use => first[1] = first[1].min(by_def),
                 }
             }
@@ -219,6 +218,10 @@ impl<'a> Walk<'a> {
                     Role::Def => &mut next_def,
                 };
                 table.insert(value, (at as u32, timing));
+                if span.role == Role::Use && timing.is_late(span) && !self.code.is_predicated(inst)
+                {
+                    next_late.insert(value, (at as u32, timing));
+                }
             }
             if is_block_barrier(self.code.instructions()[at]) && !self.code.is_predicated(inst) {
                 barrier = at as u32;
@@ -302,7 +305,7 @@ impl<'a> Walk<'a> {
                 self.reset(at);
             }
             let mut mask = self.steps[at].control.wait_mask;
-            if tokens != 0 && (at == last || self.synchronizes(at)) {
+            if tokens != 0 && (at == last || self.hidden[at].awaits_tokens) {
                 mask |= tokens;
             }
             let mut short = self.required(at, &pending, &mut mask)?;
@@ -370,13 +373,6 @@ impl<'a> Walk<'a> {
         self.steps[at].set_control(control);
     }
 
-    /// Does what goes on without registers have to be over before it?
-    fn synchronizes(&self, at: usize) -> bool {
-        let unit = self.timings[at].unit;
-        unit.sources.is_some() && unit.reads_before_barrier
-            || matches!(unit.name, "sync" | "control" | "bmov")
-    }
-
     /// The scoreboards that the instruction has to wait for, into `mask`; how many cycles too early it comes.
     fn required(&mut self, at: usize, pending: &Pending, mask: &mut u8) -> Result<u16, Unassigned> {
         let step = &self.steps[at];
@@ -424,17 +420,10 @@ impl<'a> Walk<'a> {
                     }
                 }
             } else if !is_leaving(dependence) {
-                let Some(pair) = Pair::of(dependence) else {
+                let Some(needed) = self.distance(dependence) else {
+                    too_close = Some(dependence.earlier.inst);
                     continue;
                 };
-                let distances = self.distances;
-                let needed = *self
-                    .needed
-                    .entry(pair)
-                    .or_insert_with(|| distances.needed(pair));
-                if needed == u16::MAX {
-                    too_close = Some(dependence.earlier.inst);
-                }
                 short = short.max(needed.saturating_sub(dependence.cycles));
             }
         }
@@ -446,6 +435,14 @@ impl<'a> Walk<'a> {
             self.give_scoreboard(earlier, span)?;
         }
         Ok(short)
+    }
+
+    fn distance(&self, dependence: &Dependence) -> Option<u16> {
+        let insts = self.code.instructions();
+        let operation = |inst: Inst| insts[inst.index()].operation().number();
+        let (earlier, later) = (dependence.earlier.inst, dependence.later.inst);
+        self.kept_distances
+            .cycles(dependence, [operation(earlier), operation(later)])
     }
 
     /// Which of several scoreboards to wait for: the instruction's own.
@@ -521,19 +518,33 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
+    /// Lets an instruction stall longer, and those before it in its block where that is not enough. What they do
+    /// not keep away shows in the next round.
     fn stall_longer(&mut self, at: usize, later: usize, cycles: u16) -> Result<(), Unassigned> {
-        let mut control = self.steps[at].control;
-        let stall = u16::from(control.stall).saturating_add(cycles);
-        if stall > MOST_STALL || self.kept[at] || control.stall == 0 {
-            return Err(Unassigned::TooClose {
-                earlier: Inst::new(at),
-                later: Inst::new(later),
-            });
+        let first = self
+            .cfg
+            .first_inst(self.cfg.block_of(Inst::new(at)))
+            .index();
+        let mut left = cycles;
+        for place in (first..=at).rev() {
+            let mut control = self.steps[place].control;
+            let is_fixed = self.kept[place] || control.stall == 0;
+            let more = left.min(MOST_STALL.saturating_sub(u16::from(control.stall)));
+            if more == 0 || is_fixed {
+                continue;
+            }
+            control.stall += more as u8;
+            self.steps[place].set_control(control);
+            self.has_changed = true;
+            left -= more;
+            if left == 0 {
+                return Ok(());
+            }
         }
-        control.stall = stall as u8;
-        self.steps[at].set_control(control);
-        self.has_changed = true;
-        Ok(())
+        Err(Unassigned::TooClose {
+            earlier: Inst::new(at),
+            later: Inst::new(later),
+        })
     }
 
     /// Chooses the scoreboards of an instruction.
@@ -585,8 +596,7 @@ impl<'a> Walk<'a> {
             away,
             &mut |dependence: Dependence| {
                 if dependence.unsettled().is_none() && !dependence.is_in_order() {
-                    let needed =
-                        Pair::of(&dependence).map_or(0, |pair| self.distances.needed(pair));
+                    let needed = self.distance(&dependence).unwrap_or(u16::MAX);
                     short = short.max(needed.saturating_sub(dependence.cycles));
                 }
             },
@@ -636,6 +646,14 @@ impl<'a> Walk<'a> {
             }
         }
     }
+}
+
+/// Is there another one in the same queue before the register is written?
+fn follows(next: Option<&(u32, Timing)>, timing: Timing, by_def: u32) -> bool {
+    let queue = timing.queue(Role::Use);
+    next.is_some_and(|&(at, other)| {
+        at < by_def && queue.is_some() && other.queue(Role::Use) == queue
+    })
 }
 
 fn scoreboards_of(control: Control) -> u8 {
