@@ -2,7 +2,7 @@
 //! must promise more than the model's usual error.
 
 use crate::candidate::{Candidate, Score};
-use crate::proposal::{is_rewritten, is_throttle_only};
+use crate::proposal::{is_demoted, is_rewritten, is_throttle_only};
 
 /// A choice and its reason.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,7 +32,7 @@ pub(crate) fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -
         true => margin,
         false if is_throttle_only(recipe) => margin.max(THROTTLE_MARGIN),
         false if is_full(default, candidate) => margin.max(ROOM_MARGIN),
-        false if is_rewritten(recipe) || spills_more(default, candidate) => {
+        false if is_rewritten(recipe) || is_demoted(recipe) || spills_more(default, candidate) => {
             margin.max(TRADE_MARGIN)
         }
         false => margin,

@@ -22,8 +22,8 @@ use crate::crat::{ResourceUsage, resource_usage};
 use crate::explain::pressure_report;
 use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Proofs, Request};
 use crate::proposal::{
-    Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals,
-    is_rewritten, peers, second_round, third_round, throttles,
+    Goal, Peers, Situation, Throttled, all_demotions, all_spilling, demotions, first_round,
+    for_machine_code, goals, is_rewritten, peers, second_round, third_round, throttles,
 };
 use crate::residency::occupy;
 use crate::score::score_all;
@@ -187,6 +187,13 @@ impl<'a> Exploration<'a> {
             self.score();
             return self.build(all_spilling(&situation, &self.candidates()));
         }
+        if request.peers == Peers::Demotion {
+            self.usage = Some(usage);
+            self.build(recipes)?;
+            self.score();
+            self.build(all_spilling(&situation, &self.candidates()))?;
+            return self.build(all_demotions(&situation));
+        }
         if block.is_given() {
             let opt_tlp = usage.opt_tlp.as_ref().map(|o| o.blocks);
             recipes.extend(throttles(
@@ -200,6 +207,8 @@ impl<'a> Exploration<'a> {
         self.build(recipes)?;
         self.score();
         self.build(second_round(&situation, &self.candidates()))?;
+        self.score();
+        self.build(demotions(&situation, &self.candidates()))?;
         self.score();
         let goals = goals(&situation, &self.candidates());
         if self.may_rewrite(module) {
@@ -293,7 +302,17 @@ impl<'a> Exploration<'a> {
         let Some(default) = candidates.first() else {
             return Ok(());
         };
-        self.build(for_machine_code(default, &throttled))
+        let stairs = setting.stairs(self.default_resources().shared_bytes);
+        let tops: Vec<u32> = stairs.iter().flatten().map(|stair| stair.regs).collect();
+        let situation = Situation {
+            natural: need.registers,
+            stairs: &tops,
+            promised_block: setting.block.is_given().then(|| setting.block.threads()),
+            module_options: false,
+            shared_spilling: false,
+            spill_to_shared: setting.dynamic_smem.is_some(),
+        };
+        self.build(for_machine_code(default, &throttled, &situation))
     }
 
     fn throttled<'n>(
@@ -398,7 +417,7 @@ impl<'a> Exploration<'a> {
         }
         loop {
             let choice = match self.request.peers {
-                Peers::Spills => Choice {
+                Peers::Spills | Peers::Demotion => Choice {
                     index: 0,
                     reason: "ways to spill are compared, nothing is chosen".into(),
                 },

@@ -159,6 +159,11 @@ pub trait Function {
         None
     }
 
+    /// The register that a value has, in code that has registers. Values of virtual registers have none.
+    fn register(&self, _value: Value) -> Option<u32> {
+        None
+    }
+
     /// Can `inst` be executed once more elsewhere? Only asked of unguarded instructions that write
     /// one value.
     fn repetition(&self, _inst: Inst) -> Repetition {

@@ -8,18 +8,20 @@
 //! * [`names`]: kernels as their sources call them.
 //! * [`scope`], [`site`], [`launch`]: what callers state about kernels and launches, and what a pass is given.
 //! * [`ptx`]: the passes over PTX; [`source`]: those over CUDA C; [`spill_to_shared`], [`dead_instructions`],
-//!   [`throttle`], [`usage_level`]: the others.
+//!   [`demote`], [`throttle`], [`usage_level`]: the others.
 
 pub mod artifact;
 pub mod budget;
 pub mod carry;
 pub mod dead_instructions;
+pub mod demote;
 pub mod executor;
 mod hazard;
 pub mod launch;
 mod legacy;
 pub mod names;
 pub mod options;
+mod own_shared;
 pub mod pass;
 pub mod passes;
 pub mod proof;

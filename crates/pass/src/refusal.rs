@@ -102,6 +102,14 @@ pub enum Refusal {
         /// The most that is tried.
         most: u32,
     },
+    /// Its slots do not fit into shared memory.
+    #[error("its slots take {wanted} bytes of shared memory per thread, and {free} are free")]
+    NoRoom {
+        /// Bytes per thread.
+        wanted: u32,
+        /// Bytes per thread.
+        free: u32,
+    },
     /// So many blocks cannot be had.
     #[error("no {what} leaves exactly {blocks} blocks")]
     NoThrottle {

@@ -7,8 +7,10 @@ use crate::passes::*;
 pub static PASSES: &[Registered] = &[
     Registered::of::<Allocate>(),
     Registered::of::<Canonical>(),
+    Registered::of::<Compact>(),
     Registered::of::<DeadCode>(),
     Registered::of::<DeadInstructions>(),
+    Registered::of::<Demote>(),
     Registered::of::<LaunchBounds>(),
     Registered::of::<MaxNReg>(),
     Registered::of::<MaxNTid>(),

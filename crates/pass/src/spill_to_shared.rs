@@ -12,18 +12,16 @@
 
 use warpwright_flow::{Cfg, Inst, Loops};
 use warpwright_regs::knapsack::{Item, choose};
-use warpwright_sass::elf::{Elf, KernelSections, RESERVED_REGISTERS};
+use warpwright_sass::Instruction;
+use warpwright_sass::elf::{Elf, RESERVED_REGISTERS};
 use warpwright_sass::function::{Calls, Code};
-use warpwright_sass::spill::{self, Frame, Index, Layout, Move, Scratch, Shape, Slot};
-use warpwright_sass::{Cubin, Instruction};
-use warpwright_target::{Resources, most_shared_memory, occupancy};
+use warpwright_sass::spill::{self, Frame, Index, Layout, Move, Scratch, Slot};
+use warpwright_target::{Resources, occupancy};
 
-use crate::pass::{Caution, Fuel, Need, Outcome, Pass, Rewritten, Work};
+use crate::own_shared::{Launch, cautions, limit, stated, used_bytes};
+use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Work};
 use crate::refusal::Refusal;
 use crate::site::{CubinSite, Setting};
-
-/// The architectures where such code has run.
-const TRIED: [u32; 1] = [90];
 
 /// The pass.
 #[derive(Debug, Clone, Copy)]
@@ -130,23 +128,6 @@ fn move_slots(pass: &SpillToShared, site: &CubinSite, fuel: &mut Fuel) -> Outcom
     Ok(Rewritten::new(elf.write()?).note(note).careful(cautions))
 }
 
-/// What the proof does not cover: what launches must keep to, and architectures where it has not run.
-fn cautions(site: &CubinSite, launch: &Launch) -> Vec<Caution> {
-    let setting = &site.setting;
-    let sm = setting.gpu.arch.sm;
-    let untried = (!TRIED.contains(&sm)).then_some(Caution::Untried { sm });
-    let bound = launch.is_promise.then_some(Caution::BlockBound {
-        threads: launch.shape.threads(),
-    });
-    let cubin = Cubin::parse(site.cubin).ok();
-    let kernel = cubin.as_ref().and_then(|cubin| cubin.kernel(site.kernel));
-    let bytes = setting.dynamic();
-    let dynamic = kernel
-        .is_none_or(|kernel| kernel.touches_shared())
-        .then_some(Caution::DynamicSharedBound { bytes });
-    untried.into_iter().chain(bound).chain(dynamic).collect()
-}
-
 const NO_REGISTER: Refusal =
     Refusal::InTheWay("no register is left for the addresses of the slots");
 
@@ -180,11 +161,6 @@ fn hottest<'a>(
     }
 }
 
-/// The registers that a kernel must state whose last one is `index`.
-fn stated(index: u8) -> u32 {
-    u32::from(index) + 1 + RESERVED_REGISTERS
-}
-
 /// What the addresses are made of where only `moved` slots go: a register that nobody uses for the
 /// thread's index, if it costs none of the blocks that are to stay, else the stack pointer's.
 fn base(
@@ -204,58 +180,4 @@ fn base(
     let index = Index::free(code, scratch).filter(is_free);
     let index = index.or_else(|| Index::freed(code, &stay.collect::<Vec<_>>()));
     index.ok_or(NO_REGISTER)
-}
-
-/// What launches can look like.
-struct Launch {
-    shape: Shape,
-    /// Does it hold only because the caller said so? Then it becomes a bound that the driver
-    /// enforces.
-    is_promise: bool,
-}
-
-impl Launch {
-    /// What the kernel requires, else as many threads as it allows or as were named.
-    fn new(elf: &Elf, sections: &KernelSections, setting: &Setting) -> Result<Launch, Refusal> {
-        if elf.is_clustered(sections)? {
-            // ptxas puts the rank into every shared address; ours go without, which is not tried.
-            return Err(Refusal::InTheWay("it runs in clusters"));
-        }
-        if let Some(exact) = elf.required_block(sections)? {
-            let (shape, is_promise) = (Shape::Exact(exact), false);
-            return Ok(Launch { shape, is_promise });
-        }
-        let bound = elf.block_bound(sections)?.map(|[x, y, z]| x * y * z);
-        let named = setting.block.is_given().then(|| setting.block.threads());
-        let threads = named.or(bound);
-        let threads = threads.ok_or(Refusal::NotStated(Need::BlockSize))?;
-        Ok(Launch {
-            shape: Shape::AtMost(threads),
-            is_promise: bound.is_none_or(|bound| threads < bound),
-        })
-    }
-}
-
-/// End of the block's shared memory as it is, dynamic included: an address.
-fn used_bytes(elf: &Elf, sections: &KernelSections, setting: &Setting) -> Result<u32, Refusal> {
-    let first = setting.gpu.arch.first_shared_address();
-    let own = u32::try_from(elf.shared_bytes(sections)).ok();
-    let end = own.and_then(|own| own.max(first).checked_add(setting.dynamic()));
-    end.ok_or(Refusal::InTheWay(
-        "it takes more shared memory than there is",
-    ))
-}
-
-/// Up to which address the shared-memory section of a kernel may grow while so many blocks reside. Every
-/// launch adds its dynamic shared memory to that.
-fn limit(setting: &Setting, blocks: u32) -> u32 {
-    let arch = setting.gpu.arch;
-    let most = most_shared_memory(setting.gpu, blocks).unwrap_or(0);
-    // Only on sm_90 is it known that a larger section launches without an opt-in: tried there, up to
-    // 227 KB (docs/spill-to-shared.md).
-    let most = match TRIED.contains(&arch.sm) {
-        true => most,
-        false => most.min(arch.shared.per_block),
-    };
-    (arch.first_shared_address() + most).saturating_sub(setting.dynamic())
 }

@@ -64,6 +64,12 @@ fn blocked_by(group: &Group, other: &Group, distances: &[i64]) -> u32 {
     counts.max().unwrap_or(0)
 }
 
+/// Registers that values had before, which they keep where they can: for each value, if any. Else one whose
+/// number differs by an even one: register banks go by the lowest bit of the number (Volta and later: Jia
+/// et al., Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking, 2018, section 3.1), so that the
+/// operands of an instruction stay as spread over the banks as they were.
+pub(crate) type Former<'a> = &'a [Option<u32>];
+
 /// What colouring found.
 pub(crate) struct Colouring {
     /// For each value its first register, in 32-bit registers (in values, for other files).
@@ -79,23 +85,27 @@ pub(crate) fn colour(
     graph: &Graph,
     file: File,
     cost: &[f64],
+    formers: &[Former<'_>],
 ) -> Result<Colouring, Contradiction> {
     let groups = Groups::new(draft)?;
-    let colouring = Colour {
+    let mut colouring = Colour {
+        former: formers.first().copied().unwrap_or_default(),
         conflicts: groups.conflicts(draft, graph)?,
         groups: &groups,
         file,
     };
-    let mut place: Vec<Option<u32>> = vec![None; groups.list.len()];
-    let mut uncoloured = Vec::new();
-    // Given registers come first: others must do without them.
     let fixed = (0..groups.list.len()).filter(|&g| groups.list[g].fixed.is_some());
-    let order = fixed.chain(colouring.simplify(cost).into_iter().rev());
-    for group in order {
-        place[group] = colouring.free_place(&place, group);
-        if place[group].is_none() {
-            uncoloured.extend(groups.list[group].members.iter().map(|&(value, _)| value));
-        }
+    // Given registers come first: others must do without them.
+    let fixed: Vec<usize> = fixed.collect();
+    let order: Vec<usize> = colouring.simplify(cost).into_iter().rev().collect();
+    let (mut place, mut failed) = colouring.select(&fixed, &order);
+    for former in formers {
+        colouring.former = former;
+        (place, failed) = colouring.urge(&fixed, &order, (place, failed));
+    }
+    let mut uncoloured = Vec::new();
+    for group in failed {
+        uncoloured.extend(groups.list[group].members.iter().map(|&(value, _)| value));
     }
     let mut register = vec![None; draft.value_count()];
     for (group, place) in groups.list.iter().zip(place) {
@@ -112,6 +122,7 @@ pub(crate) fn colour(
 
 struct Colour<'a> {
     groups: &'a Groups,
+    former: Former<'a>,
     conflicts: Vec<Vec<Conflict>>,
     file: File,
 }
@@ -178,7 +189,60 @@ impl Colour<'_> {
         stack
     }
 
-    /// The lowest place that overlaps with no coloured neighbour.
+    /// Gives the groups places in this order; says which found none.
+    fn select(&self, fixed: &[usize], order: &[usize]) -> Selection {
+        let mut place = vec![None; self.groups.list.len()];
+        let mut failed = Vec::new();
+        for &group in fixed.iter().chain(order) {
+            place[group] = self.free_place(&place, group);
+            if place[group].is_none() {
+                failed.push(group);
+            }
+        }
+        (place, failed)
+    }
+
+    /// Lets those that found no place choose before others, again and again, and keeps the best that came of it;
+    /// tuples first is tried as well.
+    fn urge(&self, fixed: &[usize], order: &[usize], first: Selection) -> Selection {
+        const ROUNDS: usize = 24;
+        const PATIENCE: usize = 5;
+        let order = order.to_vec();
+        let mut wide = order.clone();
+        wide.sort_by_key(|&group| std::cmp::Reverse(self.group(group).span.min(4)));
+        let mut best = first;
+        for mut order in [order, wide] {
+            let mut last = 0;
+            for round in 0..ROUNDS {
+                if best.1.is_empty() {
+                    return best;
+                }
+                let found = self.select(fixed, &order);
+                let urgent: BTreeSet<usize> = found.1.iter().copied().collect();
+                order.sort_by_key(|group| !urgent.contains(group));
+                if found.1.len() < best.1.len() {
+                    best = found;
+                    last = round;
+                }
+                if round > last + PATIENCE {
+                    break;
+                }
+            }
+        }
+        best
+    }
+
+    /// Where the group was, if it was somewhere.
+    fn former_place(&self, group: &Group) -> Option<u32> {
+        let mut members = group.members.iter();
+        members.find_map(|&(value, at)| {
+            let place = (*self.former.get(value.index())?)?.checked_sub(at)?;
+            (place % group.align == group.residue).then_some(place)
+        })
+    }
+
+    /// A place that overlaps with no coloured neighbour: the former one, else one where the fewest neighbouring
+    /// places are free, so that room for tuples is left, in the same bank if there is a choice.
     fn free_place(&self, place: &[Option<u32>], index: usize) -> Option<u32> {
         let group = self.group(index);
         let mut taken: Vec<i64> = Vec::new();
@@ -195,14 +259,30 @@ impl Colour<'_> {
             Bank::Class(_) => taken.len() as u32 * group.align + group.residue + group.span + 1,
         };
         let end = (limit + 1).saturating_sub(group.span);
-        match group.fixed {
-            Some(place) => (place < end && is_free(place)).then_some(place),
-            None => (group.residue..end)
-                .step_by(group.align as usize)
-                .find(|&place| is_free(place)),
+        let fits = |place: u32| place < end && is_free(place);
+        let mut places = (group.residue..end).step_by(group.align as usize);
+        if self.former.is_empty() || group.fixed.is_some() {
+            return match group.fixed {
+                Some(place) => Some(place).filter(|&place| fits(place)),
+                None => places.find(|&place| fits(place)),
+            };
         }
+        let former = self.former_place(group);
+        let room = |place: u32| {
+            let four = place / 4 * 4..place / 4 * 4 + 4;
+            let step = group.span.clamp(1, 4) as usize;
+            four.step_by(step).filter(|&place| fits(place)).count()
+        };
+        let other_bank = |place: u32| former.map_or(0, |former| (place ^ former) & 1);
+        former.filter(|&place| fits(place)).or_else(|| {
+            let free = places.filter(|&place| fits(place));
+            free.min_by_key(|&place| (room(place), other_bank(place), place))
+        })
     }
 }
+
+/// The place of each group, and the groups that found none.
+type Selection = (Vec<Option<u32>>, Vec<usize>);
 
 /// The node whose spilling costs least for each neighbour that it frees (Chaitin's rule).
 fn cheapest(high: &BTreeSet<usize>, cost: &[f64], squeeze: &[u32]) -> Option<usize> {

@@ -44,7 +44,7 @@ pub(crate) struct Code {
     held: SmallVec<[(Queue, Value); 0]>,
     waits: Queues,
     is_copy: bool,
-    tuples: SmallVec<[(SmallVec<[Value; 4]>, u32); 0]>,
+    pub(crate) tuples: SmallVec<[(SmallVec<[Value; 4]>, u32); 0]>,
     tied: SmallVec<[(Value, Value); 0]>,
 }
 
@@ -116,10 +116,14 @@ pub(crate) struct Data {
     pub(crate) class: Class,
     /// The register that it must lie in.
     fixed: Option<u32>,
+    /// The register that it has now, in code that has registers.
+    pub(crate) former: Option<u32>,
     /// For a register: its slot, once it has one.
     pub(crate) slot: Option<Value>,
     /// It lives no longer than an access needs it: spilling it again gains nothing.
     pub(crate) is_short: bool,
+    /// Do stores stand behind its definitions?
+    pub(crate) is_stored: bool,
 }
 
 /// The code of one function while a register pass works on it.
@@ -155,8 +159,10 @@ impl Draft {
                     role: Role::Register(value),
                     class: func.class(value),
                     fixed: func.fixed(value),
+                    former: func.register(value),
                     slot: None,
                     is_short: false,
+                    is_stored: false,
                 })
                 .collect(),
         }
@@ -202,8 +208,10 @@ impl Draft {
             role,
             class,
             fixed: None,
+            former: None,
             slot: None,
             is_short: false,
+            is_stored: false,
         });
         Value::new(self.values.len() - 1)
     }

@@ -227,7 +227,7 @@ pub(crate) fn evict(
     reloads: &[Inst],
     base: Option<Value>,
 ) -> Vec<(Place, Code)> {
-    let is_first = draft.values[value.index()].slot.is_none();
+    let is_first = !std::mem::replace(&mut draft.values[value.index()].is_stored, true);
     let slot = draft.slot_of(value);
     let base = base.as_slice();
     let mut added = Vec::new();
@@ -260,8 +260,9 @@ pub(crate) fn remove_dead_stores(draft: &mut Draft) {
         let mut walk = facts.liveness.walk(draft, &facts.cfg, block, &mut live);
         while let Some(inst) = walk.peek() {
             let is_store = matches!(draft.origin(inst), Origin::Store { .. });
-            let slot = draft.defs(inst).first();
-            dead[inst.index()] = is_store && slot.is_some_and(|&slot| !walk.live().contains(slot));
+            let slots = draft.defs(inst);
+            let is_read = slots.iter().any(|&slot| walk.live().contains(slot));
+            dead[inst.index()] = is_store && !is_read;
             walk.step();
         }
     }

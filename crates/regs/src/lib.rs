@@ -8,6 +8,7 @@
 pub mod allocate;
 mod coalesce;
 mod color;
+pub mod demote;
 pub mod draft;
 mod evict;
 pub mod frame;

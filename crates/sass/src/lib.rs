@@ -5,6 +5,7 @@
 //!
 //! * [`elf`]: the container, lossless, and what can be changed in it.
 //! * [`fatbin`]: cubins inside fat binaries, host objects and executables.
+//! * [`demote`]: general registers as values that can move, and what demotion adds.
 //! * [`edit`]: inserting and deleting instructions, with everything that holds an offset.
 //! * [`branch`]: the decoder of branches: where an instruction names a place in the code.
 //! * [`cubin`]: a view of the container for reading: the per-kernel facts that `driver` and `model` need.
@@ -26,6 +27,7 @@
 pub mod branch;
 pub mod control;
 pub mod cubin;
+pub mod demote;
 pub mod edit;
 pub mod elf;
 pub mod fatbin;

@@ -101,26 +101,28 @@ impl<'c> SassFunction<'c> {
         entry.map_or("?", |entry| entry.name.as_str())
     }
 
-    /// Where control instructions stand, from the end: equal lists make equal distances mean equal
-    /// places.
-    pub(super) fn skeleton(&self) -> Vec<(usize, u32)> {
-        let insts = self.code.instructions()[..self.end].iter().enumerate();
-        let control = insts.filter(|(_, inst)| bits::is_control(**inst));
-        control
-            .map(|(at, inst)| (self.end - at, bits::OPCODE.get(*inst)))
-            .collect()
+    /// The control instructions in order, by opcode: equal lists make the same number mean the same one.
+    pub(super) fn skeleton(&self) -> Vec<u32> {
+        let insts = self.code.instructions()[..self.end].iter();
+        let control = insts.filter(|inst| bits::is_control(**inst));
+        control.map(|inst| bits::OPCODE.get(*inst)).collect()
     }
 
-    /// A name for a place in the code that both versions share. It must be one where a block begins:
-    /// at or behind a control instruction.
+    /// A name for a place in the code that both versions share: the control instruction that it is behind, else
+    /// the one that it is at, by number. So it is one where a block begins.
     pub(super) fn label(&self, target: usize) -> Result<String, Unsupported> {
         let insts = self.code.instructions();
         let is_control = |at: usize| insts.get(at).is_some_and(|&inst| bits::is_control(inst));
-        let begins = is_control(target) || target.checked_sub(1).is_some_and(is_control);
-        if !self.is_aligned || !begins || target > self.end {
+        let number = |end: usize| (0..end).filter(|&at| is_control(at)).count();
+        let is_behind = target.checked_sub(1).is_some_and(is_control);
+        if !self.is_aligned || target > self.end || !is_behind && !is_control(target) {
             return Err(Unsupported("an address of code is used".to_owned()));
         }
-        Ok(format!("code {} from the end", self.end - target))
+        let (way, number) = match is_behind {
+            true => ("behind", number(target - 1)),
+            false => ("at", number(target)),
+        };
+        Ok(format!("code {way} control instruction {number}"))
     }
 
     /// Does it load the stack pointer into the register for it, whatever else happens?

@@ -176,7 +176,8 @@ struct Event {
 }
 
 /// Scoreboards and waits order memory, too (fences, groups of asynchronous copies): events must set the same
-/// scoreboards, stall as long, and wait for as much, in the order of the code.
+/// scoreboards, stall as long, and wait for as much, in the order of the code. Where one told nothing, it may tell
+/// by a scoreboard that nobody waits for by count: that makes others wait longer, if anything.
 fn same_order(
     original: &Code,
     new: &Code,
@@ -185,10 +186,13 @@ fn same_order(
 ) -> Result<(), Unknown> {
     let before = events(original, &(0..0), table);
     let after = events(new, area, table);
+    let counted = counted(new);
     for (at, event) in after.iter().enumerate() {
         let keeps = before.get(at).is_some_and(|old| {
             old.shape == event.shape
-                && old.scoreboards == event.scoreboards
+                && (old.scoreboards.iter().zip(event.scoreboards)).all(|(&old, new)| {
+                    old == new || old == NO_SCOREBOARD && counted >> new & 1 == 0
+                })
                 && old.waits & !event.waits == 0
                 && old.stall <= event.stall
         });
@@ -200,6 +204,20 @@ fn same_order(
         true => Ok(()),
         false => Err(Unknown::Schedule(0)),
     }
+}
+
+/// The value of a field that names no scoreboard.
+const NO_SCOREBOARD: u32 = 7;
+
+/// The scoreboards that DEPBAR names, one bit each: it waits for all but some of what they count, or for all.
+fn counted(code: &Code) -> u32 {
+    const DEPBAR: u32 = 0x11a;
+    let words = code.instructions().iter();
+    let words = words.filter(|&&word| bits::OPCODE.get(word) & 0x1ff == DEPBAR);
+    words.fold(0, |all, word| {
+        let also = (word.bits() >> 32) as u32 & 0x3f;
+        all | also | 1 << ((word.bits() >> 44) as u32 & 7)
+    })
 }
 
 /// All events but accesses to the version's own memory, which registers alone order.

@@ -231,6 +231,7 @@ impl Elf {
     /// is made if there is none.
     pub(crate) fn add_zero_fill(&mut self, section: Section) -> usize {
         let index = self.sections.len();
+        let before = self.writable_memory();
         let anchor = self.writable_segment().and_then(|s| self.end_of_segment(s));
         let at = anchor.unwrap_or_else(|| self.last_loaded());
         self.sections.push(Section { size: 0, ..section });
@@ -243,7 +244,11 @@ impl Elf {
                 align: 1,
             },
         );
-        if self.writable_segment().is_none() {
+        // It may have to be aligned, and then takes memory before it has a size.
+        let grown = self.writable_memory() - before;
+        if let Some(at) = self.writable_segment() {
+            self.segments[at].zero_fill += grown;
+        } else {
             self.segments.push(Segment {
                 kind: object::elf::PT_LOAD,
                 flags: object::elf::PF_R | object::elf::PF_W,

@@ -15,10 +15,12 @@
 //! * [`walk`]: the fixpoint, and the pairs.
 //! * [`distance`]: how far apart they must be.
 //! * [`reuse`]: the flags of the operand cache.
+//! * [`settle`](mod@settle): control fields for code that was added, from what the checker finds.
 
 pub mod distance;
 pub(crate) mod pending;
 mod reuse;
+pub mod settle;
 pub mod timing;
 mod violation;
 pub(crate) mod waits;
@@ -33,6 +35,7 @@ use crate::roles::{File, Role};
 
 pub use distance::{Distances, Kept, Pair, Seen};
 pub use reuse::ReuseFault;
+pub use settle::{Unsettled, settle};
 pub use violation::{Cause, Hazard, Violation};
 pub use walk::{Dependence, Kind, dependences};
 

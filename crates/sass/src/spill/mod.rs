@@ -23,7 +23,7 @@
 pub mod entry;
 pub mod frame;
 pub mod layout;
-mod word;
+pub(crate) mod word;
 
 pub use entry::Shape;
 pub use frame::{Access, Frame, Slot};
@@ -219,4 +219,14 @@ pub fn move_slots(
     entry.extend(entry::code(sm, register, scratch, shape));
     edit.insert_before(0, entry);
     edit
+}
+
+/// The code for the entry that leaves the thread's index in `register`.
+pub fn index_code(sm: u32, register: u8, (shape, scratch): (Shape, Scratch)) -> Vec<Instruction> {
+    entry::code(sm, register, scratch, shape)
+}
+
+/// `NOP` with the waits and the stall of `inst`.
+pub fn nothing_instead_of(inst: Instruction) -> Instruction {
+    word::nothing_instead_of(inst)
 }

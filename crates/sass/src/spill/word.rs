@@ -10,16 +10,16 @@ use crate::inst::Instruction;
 use crate::operation::{OperandForm, Operation};
 
 /// A general register, 0 to 254.
-pub(super) type Register = u8;
+pub(crate) type Register = u8;
 
 /// A uniform register, 0 to 62.
-pub(super) type Uniform = u8;
+pub(crate) type Uniform = u8;
 
 /// RZ, which reads as zero.
-pub(super) const ZERO_REGISTER: Register = 255;
+pub(crate) const ZERO_REGISTER: Register = 255;
 
 /// The register that holds the stack pointer.
-pub(super) const STACK: Register = 1;
+pub(crate) const STACK: Register = 1;
 
 /// A run of bits in an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,20 +101,22 @@ const S2R: u128 = 0x7919;
 const LDC: u128 = 0x0000_0800 << 64 | 0xff00_7b82;
 const IMAD_U32: u128 = 0x078e_0000 << 64 | 0x7224;
 const NOP: u128 = 0x7918;
+/// The guard PT.
+const ALWAYS: u128 = 0x7000;
 
 /// A plain access to local memory: base register, constant offset, some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LocalWord {
-    pub(super) is_store: bool,
-    pub(super) base: Register,
+pub(crate) struct LocalWord {
+    pub(crate) is_store: bool,
+    pub(crate) base: Register,
     /// Added to the base, in bytes.
-    pub(super) offset: i32,
-    pub(super) bytes: u32,
+    pub(crate) offset: i32,
+    pub(crate) bytes: u32,
 }
 
 /// How `inst` uses local memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Local {
+pub(crate) enum Local {
     /// Not at all.
     No,
     /// In the plain form.
@@ -123,7 +125,7 @@ pub(super) enum Local {
     Other,
 }
 
-pub(super) fn local(inst: Instruction) -> Local {
+pub(crate) fn local(inst: Instruction) -> Local {
     if !matches!(inst.operation(), Operation::LDL | Operation::STL) {
         return Local::No;
     }
@@ -144,29 +146,29 @@ pub(super) fn local(inst: Instruction) -> Local {
 }
 
 /// Does `inst` load the stack pointer into R1?
-pub(super) fn is_stack_load(inst: Instruction) -> bool {
+pub(crate) fn is_stack_load(inst: Instruction) -> bool {
     STACK_LOADS.contains(&(inst.bits() & !CONTROL.mask()))
 }
 
 /// Is its guard always false? ptxas writes such instructions as fillers.
-pub(super) fn is_never_executed(inst: Instruction) -> bool {
+pub(crate) fn is_never_executed(inst: Instruction) -> bool {
     const NEVER: u32 = 0xf;
     GUARD.get(inst.bits()) == NEVER
 }
 
 /// Is it UCGABAR_ARV or UCGABAR_WAIT (sm_90 and later; nothing before has these opcodes)?
-pub(super) fn is_cluster_barrier(inst: Instruction) -> bool {
+pub(crate) fn is_cluster_barrier(inst: Instruction) -> bool {
     inst.operation() == Operation::UCGABAR
 }
 
 /// Does `inst` wait for all but some of the operations under a scoreboard (`DEPBAR`)? That relies on the
 /// order in which they end, and shared memory is another pipeline.
-pub(super) fn counts_scoreboard(inst: Instruction) -> bool {
+pub(crate) fn counts_scoreboard(inst: Instruction) -> bool {
     inst.operation() == Operation::DEPBAR
 }
 
 /// What `inst` adds to the stack pointer, in bytes.
-pub(super) fn stack_add(inst: Instruction) -> Option<i32> {
+pub(crate) fn stack_add(inst: Instruction) -> Option<i32> {
     let form = inst.bits() & !CONTROL.mask() & !IMMEDIATE.mask();
     let is_add = STACK_ADDS.contains(&form);
     is_add.then(|| IMMEDIATE.get(inst.bits()) as i32)
@@ -174,16 +176,16 @@ pub(super) fn stack_add(inst: Instruction) -> Option<i32> {
 
 /// Where a slot lies in shared memory: thread t of the block finds it at `offset + t * scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Bytes from the start of the block's shared memory to the access of thread 0.
-    pub(super) offset: u32,
+    pub(crate) offset: u32,
     /// Bytes per thread: 4, 8 or 16.
-    pub(super) scale: u32,
+    pub(crate) scale: u32,
 }
 
 /// The access to local memory `inst`, in shared memory: `[index.Xscale + offset]`. Guard, data
 /// register, width and control field stay.
-pub(super) fn to_shared(inst: Instruction, index: Register, place: Place) -> Instruction {
+pub(crate) fn to_shared(inst: Instruction, index: Register, place: Place) -> Instruction {
     let bits = inst.bits();
     let opcode = if OPCODE.get(bits) == STL { STS } else { LDS };
     let bits = OPCODE.put(bits, opcode);
@@ -199,7 +201,7 @@ pub(super) fn to_shared(inst: Instruction, index: Register, place: Place) -> Ins
 
 /// The access to the frame `inst` with the frame's start in a uniform register instead of R1; the rest
 /// stays.
-pub(super) fn through_uniform(inst: Instruction, base: Uniform) -> Instruction {
+pub(crate) fn through_uniform(inst: Instruction, base: Uniform) -> Instruction {
     let bits = BASE.put(inst.bits(), u32::from(ZERO_REGISTER));
     let bits = HAS_UNIFORM.put(bits, 1);
     inst.with_bits(match OPCODE.get(bits) {
@@ -212,14 +214,14 @@ pub(super) fn through_uniform(inst: Instruction, base: Uniform) -> Instruction {
 }
 
 /// `ULDC to, c[0x0][0x28]`: the stack pointer as the driver leaves it, before sm_100.
-pub(super) fn stack_pointer(sm: u32, to: Uniform, control: Control) -> Instruction {
+pub(crate) fn stack_pointer(sm: u32, to: Uniform, control: Control) -> Instruction {
     const STACK_WORD: u32 = 0x28 / 4;
     let bits = RESULT.put(ULDC, u32::from(to));
     build(sm, CONSTANT_WORD.put(bits, STACK_WORD), control)
 }
 
 /// `UIADD3 register, register, n, URZ`.
-pub(super) fn add_uniform(sm: u32, register: Uniform, n: u32, control: Control) -> Instruction {
+pub(crate) fn add_uniform(sm: u32, register: Uniform, n: u32, control: Control) -> Instruction {
     let bits = RESULT.put(UIADD3, u32::from(register));
     let bits = BASE.put(bits, u32::from(register));
     build(sm, IMMEDIATE.put(bits, n), control)
@@ -232,7 +234,7 @@ fn build(sm: u32, bits: u128, control: Control) -> Instruction {
 }
 
 /// `S2R to, SR_TID`: the thread's index in dimension 0 to 2.
-pub(super) fn thread_index(sm: u32, to: Register, dimension: u32, control: Control) -> Instruction {
+pub(crate) fn thread_index(sm: u32, to: Register, dimension: u32, control: Control) -> Instruction {
     const TID_X: u32 = 0x21;
     let bits = RESULT.put(S2R, u32::from(to));
     let bits = SPECIAL.put(bits, TID_X + dimension);
@@ -240,7 +242,7 @@ pub(super) fn thread_index(sm: u32, to: Register, dimension: u32, control: Contr
 }
 
 /// `LDC to, ntid`: the block's size in dimension 0 to 2, which the driver leaves in constant bank 0.
-pub(super) fn block_size(sm: u32, to: Register, dimension: u32, control: Control) -> Instruction {
+pub(crate) fn block_size(sm: u32, to: Register, dimension: u32, control: Control) -> Instruction {
     // In words.
     let first = machine_code(sm).block_size / 4;
     let bits = RESULT.put(LDC, u32::from(to));
@@ -249,7 +251,7 @@ pub(super) fn block_size(sm: u32, to: Register, dimension: u32, control: Control
 }
 
 /// `IMAD.U32 to, a, b, c`: a · b + c.
-pub(super) fn multiply_add(
+pub(crate) fn multiply_add(
     sm: u32,
     to: Register,
     [a, b, c]: [Register; 3],
@@ -262,13 +264,55 @@ pub(super) fn multiply_add(
     build(sm, bits, control)
 }
 
+/// A load or store of shared memory: `LDS data, [index.Xscale + offset]`. `access` is whether it stores, the
+/// register of the data, and the bytes: 4, 8 or 16.
+pub(crate) fn shared(
+    sm: u32,
+    (is_store, data, bytes): (bool, Register, u32),
+    index: Register,
+    place: Place,
+    control: Control,
+) -> Instruction {
+    const WORD: u32 = 4;
+    let (opcode, field) = if is_store { (STS, DATA) } else { (LDS, RESULT) };
+    let bits = OPCODE.put(ALWAYS, opcode);
+    let bits = field.put(bits, u32::from(data));
+    let bits = BASE.put(bits, u32::from(index));
+    let bits = OFFSET.put(bits, place.offset);
+    let bits = SCALE.put(bits, place.scale.trailing_zeros() - 1);
+    let size = WORD + (bytes / WORD).trailing_zeros();
+    build(sm, SIZE.put(bits, size), control)
+}
+
+/// Is it `S2R` of the thread's index in the block, of the block's index in the grid, or of the lane?
+pub(crate) fn is_index(inst: Instruction) -> bool {
+    const LANE: u32 = 0x00;
+    let known = OPCODE.mask() | GUARD.mask() | RESULT.mask() | SPECIAL.mask() | CONTROL.mask();
+    let special = SPECIAL.get(inst.bits());
+    let is_fixed =
+        special == LANE || (0x21..=0x23).contains(&special) || (0x25..=0x27).contains(&special);
+    OPCODE.get(inst.bits()) == OPCODE.get(S2R) && inst.bits() & !known == 0 && is_fixed
+}
+
+/// Is it a move of a word of constant bank 0: `MOV R, c[0][n]`, `IMAD.MOV.U32 R, RZ, RZ, c[0][n]` or
+/// `LDC R, c[0][n]`?
+pub(crate) fn is_constant_move(inst: Instruction) -> bool {
+    const FORMS: [u128; 3] = [
+        LDC,
+        0x0000_0f00 << 64 | 0x0000_7a02,
+        0x078e_00ff << 64 | 0xff00_7624,
+    ];
+    let free = RESULT.mask() | CONSTANT_WORD.mask() | CONTROL.mask();
+    FORMS.contains(&(inst.bits() & !free))
+}
+
 /// `NOP`.
-pub(super) fn nothing(sm: u32, control: Control) -> Instruction {
+pub(crate) fn nothing(sm: u32, control: Control) -> Instruction {
     build(sm, NOP, control)
 }
 
 /// `NOP` with the waits and the stall of `inst`.
-pub(super) fn nothing_instead_of(inst: Instruction) -> Instruction {
+pub(crate) fn nothing_instead_of(inst: Instruction) -> Instruction {
     let control = Control {
         write_barrier: None,
         read_barrier: None,

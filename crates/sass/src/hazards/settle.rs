@@ -1,0 +1,353 @@
+//! Control fields for code into which instructions were put, or whose registers have other names.
+//!
+//! Goal: whoever adds loads and stores to finished code gives them scoreboards, waits and stalls that are right
+//! and cost little. Paper: RegDem, section 3.2: a barrier tracker finds for each added access the scoreboard
+//! that is free, or the one that keeps it waiting least.
+//!
+//! Departures: the tracker goes over the whole graph, not over basic blocks, with two kinds of time instead of
+//! cycles: global memory's, and all others'. What is needed between which instructions is not decided by rules
+//! of its own but read off the hazard checker, round after round, until it finds nothing.
+//!
+//! Requires: code that was without hazards before. Preserves: what the instructions that were there waited for,
+//! told and stalled; they may wait for more, stall longer, and tell where they told nothing.
+
+use std::collections::BTreeSet;
+
+use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst};
+use warpwright_target::Unit;
+
+use super::violation::{Cause, Hazard};
+use super::waits::waits;
+use super::walk::Kind;
+use super::{Unchecked, check};
+use crate::control::SCOREBOARDS;
+use crate::function::Code;
+use crate::operation::Operation;
+
+/// A longer stall has another meaning together with the yield bit (docs/sass-hazards.md).
+const MOST_STALL: u8 = 11;
+/// Rounds at most; each adds something, so it ends anyway.
+const ROUNDS: usize = 64;
+
+/// How added instructions wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Thrift {
+    /// Each for what it needs, as late as it can: section 3.4.2 of the paper.
+    #[default]
+    Late,
+    /// The instruction behind an added access waits for it: the paper's algorithm before that.
+    AtOnce,
+}
+
+/// Why there are no control fields.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unsettled {
+    /// The code cannot be checked.
+    #[error(transparent)]
+    Unchecked(#[from] Unchecked),
+    /// Nothing can be added that ends the hazard.
+    #[error("nothing can be done about the hazard at {:#x}", .0.0 * 16)]
+    Hazard(Inst),
+}
+
+/// Gives the instructions `added` to `code` their control fields, and adds to those of others what the added
+/// ones, or other registers, make necessary.
+///
+/// # Errors
+/// See [`Unsettled`].
+pub fn settle(code: &mut Code, added: &BTreeSet<Inst>, thrift: Thrift) -> Result<(), Unsettled> {
+    for &inst in added {
+        if let Some(before) = inst.0.checked_sub(1).map(Inst) {
+            change(code, before, |control| control.reuse = 0);
+        }
+    }
+    let cfg = Cfg::new(code);
+    let mut tracker = Tracker::new(code, &cfg);
+    tracker.give(code, &cfg, added, thrift);
+    for _ in 0..ROUNDS {
+        let violations = check(code)?;
+        if violations.is_empty() {
+            return Ok(());
+        }
+        let before = code.instructions().to_vec();
+        let mut failed = None;
+        for violation in &violations {
+            let later = violation.inst;
+            let done = match violation.hazard {
+                Hazard::Reuse { slot, .. } => {
+                    change(code, later, |control| control.reuse &= !(1 << slot));
+                    true
+                }
+                Hazard::NoSuchScoreboard { .. } => false,
+                Hazard::Order {
+                    kind,
+                    earlier,
+                    cause,
+                    ..
+                } => match cause {
+                    Cause::NotAwaited { scoreboards } => wait(code, &cfg, later, scoreboards),
+                    Cause::NoScoreboard => {
+                        tracker.update(code, &cfg);
+                        tell(code, &tracker, (earlier, later), kind)
+                    }
+                    Cause::TooSoon { cycles, needed } => {
+                        stall(code, &cfg, (earlier, later), needed.saturating_sub(cycles))
+                    }
+                },
+            };
+            if !done {
+                failed = Some(later);
+            }
+        }
+        if code.instructions() == before {
+            let inst = failed.unwrap_or(violations[0].inst);
+            return Err(Unsettled::Hazard(inst));
+        }
+    }
+    Err(Unsettled::Hazard(Inst(0)))
+}
+
+fn change(code: &mut Code, inst: Inst, change: impl FnOnce(&mut crate::Control)) {
+    let mut control = code.instructions()[inst.index()].control();
+    change(&mut control);
+    // The values are ours and fit.
+    let _ = code.set_control(inst, control);
+}
+
+/// Lets `later` wait for one of the scoreboards; where it does so too early to see it, the one before it stalls.
+fn wait(code: &mut Code, cfg: &Cfg, later: Inst, scoreboards: u8) -> bool {
+    let known = scoreboards & ((1 << SCOREBOARDS) - 1);
+    if known == 0 {
+        return false;
+    }
+    let one = known & known.wrapping_neg();
+    let has = code.instructions()[later.index()].control().wait_mask & known;
+    if has == 0 {
+        change(code, later, |control| control.wait_mask |= one);
+        return true;
+    }
+    before(cfg, later).is_some_and(|before| lengthen(code, before, 1) == 1)
+}
+
+/// Lets `earlier` tell when it is over, by the scoreboard that costs least.
+fn tell(code: &mut Code, tracker: &Tracker, (earlier, later): (Inst, Inst), kind: Kind) -> bool {
+    let control = code.instructions()[earlier.index()].control();
+    let board = tracker.cheapest(code, earlier, later);
+    let Some(board) = board else { return false };
+    match kind {
+        Kind::War if control.read_barrier.is_none() => {
+            change(code, earlier, |control| control.read_barrier = Some(board));
+        }
+        Kind::Raw | Kind::Waw if control.write_barrier.is_none() => {
+            change(code, earlier, |control| control.write_barrier = Some(board));
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// The instruction from which alone control comes to `inst`, if it is the one above.
+fn before(cfg: &Cfg, inst: Inst) -> Option<Inst> {
+    let is_first = cfg.first_inst(cfg.block_of(inst)) == inst;
+    inst.0.checked_sub(1).map(Inst).filter(|_| !is_first)
+}
+
+/// Adds cycles between two instructions: right before the later one, as far as that has a place, and else
+/// behind the earlier one.
+fn stall(code: &mut Code, cfg: &Cfg, (earlier, later): (Inst, Inst), mut cycles: u16) -> bool {
+    if cycles > 64 {
+        return false;
+    }
+    let mut at = later;
+    while cycles > 0
+        && let Some(place) = before(cfg, at)
+    {
+        cycles -= lengthen(code, place, cycles);
+        if place == earlier {
+            break;
+        }
+        at = place;
+    }
+    if cycles > 0 {
+        cycles -= lengthen(code, earlier, cycles);
+    }
+    cycles == 0
+}
+
+/// Lets an instruction stall longer; says by how many cycles.
+fn lengthen(code: &mut Code, inst: Inst, cycles: u16) -> u16 {
+    let stall = code.instructions()[inst.index()].control().stall;
+    let room = u16::from(MOST_STALL.saturating_sub(stall));
+    let more = cycles.min(room);
+    change(code, inst, |control| control.stall += more as u8);
+    more
+}
+
+/// How long a scoreboard may keep somebody waiting.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Busy {
+    #[default]
+    Free,
+    /// Some ten cycles.
+    Short,
+    /// Hundreds.
+    Long,
+}
+
+type Boards = [Busy; SCOREBOARDS as usize];
+
+/// What each scoreboard counts before each instruction: the paper's barrier tracker.
+struct Tracker {
+    before: Vec<Boards>,
+    /// Scoreboards that are waited for by count, where the order of what they count matters.
+    counted: u8,
+}
+
+impl Tracker {
+    fn new(code: &Code, cfg: &Cfg) -> Tracker {
+        let mut tracker = Tracker {
+            before: Vec::new(),
+            counted: 0,
+        };
+        tracker.update(code, cfg);
+        tracker
+    }
+
+    fn update(&mut self, code: &Code, cfg: &Cfg) {
+        let insts = code.instructions();
+        let counted = insts
+            .iter()
+            .filter(|inst| inst.operation() == Operation::DEPBAR);
+        self.counted = counted.fold(0, |all, &inst| {
+            waits(inst).fold(all, |all, wait| all | wait.scoreboards)
+        });
+        let mut at_start = vec![Boards::default(); cfg.block_count()];
+        let mut work: BTreeSet<Block> = cfg.blocks().collect();
+        self.before = vec![Boards::default(); insts.len()];
+        while let Some(block) = work.pop_first() {
+            let mut boards = at_start[block.index()];
+            for inst in cfg.insts(block) {
+                self.before[inst.index()] = boards;
+                pass(code, inst, &mut boards);
+            }
+            for &next in cfg.succs(block) {
+                let old = at_start[next.index()];
+                for (known, board) in at_start[next.index()].iter_mut().zip(boards) {
+                    *known = (*known).max(board);
+                }
+                if at_start[next.index()] != old {
+                    work.insert(next);
+                }
+            }
+        }
+    }
+
+    /// The scoreboard by which `earlier` keeps `later`, and others, waiting least.
+    fn cheapest(&self, code: &Code, earlier: Inst, later: Inst) -> Option<u8> {
+        let boards = self.before[earlier.index()];
+        let end = match later > earlier {
+            true => later,
+            false => earlier,
+        };
+        let cost = |board: u8| {
+            let mut worst = boards[usize::from(board)];
+            let between = (earlier.0 + 1..=end.0).map(Inst);
+            let mut waiters = 0;
+            for inst in between.filter(|&inst| inst != later) {
+                let word = code.instructions()[inst.index()];
+                waiters += u32::from(word.control().wait_mask >> board & 1);
+                if sets(word.control()) >> board & 1 != 0 {
+                    worst = worst.max(kind(word.unit()));
+                }
+            }
+            (worst, waiters, board)
+        };
+        let free = (0..SCOREBOARDS).filter(|board| self.counted >> board & 1 == 0);
+        free.min_by_key(|&board| cost(board))
+    }
+
+    /// The first control fields of what was added.
+    fn give(&mut self, code: &mut Code, cfg: &Cfg, added: &BTreeSet<Inst>, thrift: Thrift) {
+        let mut last: Option<(Inst, u8)> = None;
+        for &inst in added {
+            let word = code.instructions()[inst.index()];
+            let is_load = word.operation() == Operation::LDS;
+            if !is_load && word.operation() != Operation::STS {
+                continue;
+            }
+            let block = cfg.block_of(inst);
+            let end = cfg.last_inst(block).0;
+            let mut results = Vec::new();
+            code.for_each_def(inst, |value| results.push(value));
+            let mut reader = (inst.0 + 1..=end).map(Inst).find(|&later| {
+                let mut reads = false;
+                code.for_each_use(later, |value| reads |= results.contains(&value));
+                reads
+            });
+            if thrift == Thrift::AtOnce {
+                reader = Some(Inst(inst.0 + 1)).filter(|next| next.0 <= end);
+            }
+            let Some(reader) = reader.filter(|_| is_load || thrift == Thrift::AtOnce) else {
+                continue;
+            };
+            // What waits for two loads waits for one scoreboard.
+            let shared = last
+                .filter(|&(other, _)| other == reader)
+                .map(|(_, board)| board);
+            let Some(board) = shared.or_else(|| self.cheapest(code, inst, reader)) else {
+                continue;
+            };
+            last = Some((reader, board));
+            let is_next = reader.0 == inst.0 + 1;
+            change(code, inst, |control| {
+                match is_load {
+                    true => control.write_barrier = Some(board),
+                    false => control.read_barrier = Some(board),
+                }
+                control.stall = if is_next { 2 } else { 1 };
+            });
+            change(code, reader, |control| control.wait_mask |= 1 << board);
+            self.update_block(code, cfg, block);
+        }
+    }
+
+    /// The same block again, from its start.
+    fn update_block(&mut self, code: &Code, cfg: &Cfg, block: Block) {
+        let mut boards = self.before[cfg.first_inst(block).index()];
+        for inst in cfg.insts(block) {
+            self.before[inst.index()] = boards;
+            pass(code, inst, &mut boards);
+        }
+    }
+}
+
+fn pass(code: &Code, inst: Inst, boards: &mut Boards) {
+    let word = code.instructions()[inst.index()];
+    let control = word.control();
+    for (board, busy) in boards.iter_mut().enumerate() {
+        if control.wait_mask >> board & 1 != 0 {
+            *busy = Busy::Free;
+        }
+        if sets(control) >> board & 1 != 0 {
+            *busy = (*busy).max(kind(word.unit()));
+        }
+    }
+}
+
+/// The scoreboards that an instruction sets.
+fn sets(control: crate::Control) -> u8 {
+    let one =
+        |board: Option<u8>| board.map_or(0, |board| 1u8.checked_shl(board.into()).unwrap_or(0));
+    one(control.write_barrier) | one(control.read_barrier)
+}
+
+fn kind(unit: Unit) -> Busy {
+    match unit {
+        Unit::GlobalLoad
+        | Unit::GlobalStore
+        | Unit::LocalLoad
+        | Unit::LocalStore
+        | Unit::Texture => Busy::Long,
+        _ => Busy::Short,
+    }
+}
