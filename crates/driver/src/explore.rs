@@ -305,7 +305,7 @@ impl<'a> Exploration<'a> {
         let stairs = setting.stairs(self.default_resources().shared_bytes);
         let tops: Vec<u32> = stairs.iter().flatten().map(|stair| stair.regs).collect();
         let situation = Situation {
-            natural: need.registers,
+            natural: need.regs,
             stairs: &tops,
             promised_block: setting.block.is_given().then(|| setting.block.threads()),
             module_options: false,

@@ -86,6 +86,9 @@ pub enum Peers {
     /// Nothing but spilling: at every register limit under which ptxas spills, with the slots in local
     /// memory, with ptxas's own in shared memory, and moved, all or a part.
     Spills,
+    /// Nothing but ways to a step of the staircase: ptxas's limits, spills in local and in shared memory, and
+    /// demotion, by each order of candidates and without each refinement.
+    Demotion,
 }
 
 /// What the proposals depend on.

@@ -15,8 +15,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_flow::{Class, EntityRef, Function as _, Inst, Value};
+pub use warpwright_regs::demote::Strategy;
 use warpwright_regs::demote::{
-    Cell, Demoted, Goal, Known, Refinements, Strategy, Stuck, compact, demote, pressure,
+    Cell, Demoted, Goal, Known, Refinements, Stuck, compact, demote, pressure,
 };
 use warpwright_regs::draft::{Origin, Role};
 use warpwright_sass::demote::access::fresh;

@@ -219,7 +219,7 @@ impl Tracker {
             .iter()
             .filter(|inst| inst.operation() == Operation::DEPBAR);
         self.counted = counted.fold(0, |all, &inst| {
-            waits(inst).fold(all, |all, wait| all | wait.scoreboards)
+            waits(inst, 0).fold(all, |all, wait| all | wait.scoreboards)
         });
         let mut at_start = vec![Boards::default(); cfg.block_count()];
         let mut work: BTreeSet<Block> = cfg.blocks().collect();

@@ -1,0 +1,383 @@
+//! `demote` and `compact` on generated kernels that ptxas builds here: every step that is reached is proved, and
+//! mistakes planted in the results are not.
+
+use std::fmt::Write as _;
+
+use warpwright_check::{CubinOptions, check_kernels};
+use warpwright_pass::passes::{Compact, Demote};
+use warpwright_pass::{
+    Artifact, Block, BlockSource, Executor, Level, Recipe, Refusal, RunError, Setting, Target,
+};
+use warpwright_sass::{Elf, Instruction, Operation};
+use warpwright_target::{Gpu, lookup};
+use warpwright_toolkit::testing::require_toolkit;
+use warpwright_toolkit::{BuildCache, PtxasJob};
+
+/// A kernel with `live` values of `bits` bits that live through a loop in which `busy` of them work; with `arms`,
+/// some are used on one side of a branch alone, and one is written under a guard.
+fn module(live: usize, busy: usize, bits: u32, arms: bool) -> String {
+    let bytes = bits as usize / 8;
+    let mut text = format!(
+        ".version 8.0\n.target sm_90\n.address_size 64\n\
+         .visible .entry k(.param .u64 data, .param .u32 rounds)\n.reqntid 64\n{{\n\
+         .reg .f{bits} %f<{}>;\n.reg .f{bits} %z;\n.reg .b64 %d;\n.reg .b64 %o;\n.reg .b32 %t, %n;\n\
+         .reg .pred %p, %q;\n\
+         ld.param.u64 %d, [data];\nld.param.u32 %n, [rounds];\nmov.u32 %t, %tid.x;\n\
+         mul.wide.u32 %o, %t, {};\nadd.s64 %d, %d, %o;\nsetp.gt.u32 %q, %n, 7;\n",
+        live + 1,
+        live * bytes
+    );
+    for i in 0..live {
+        let _ = writeln!(
+            text,
+            "ld.volatile.global.f{bits} %f{i}, [%d+{}];",
+            i * bytes
+        );
+    }
+    if arms {
+        text.push_str("@%q bra side;\n");
+        for i in busy..live {
+            let _ = writeln!(text, "mul.rn.f{bits} %f{i}, %f{i}, %f{};", i % busy);
+        }
+        text.push_str("side:\n");
+    }
+    text.push_str("again:\n");
+    for i in 0..busy {
+        let other = (i * 7 + 3) % busy;
+        let _ = writeln!(text, "fma.rn.f{bits} %f{i}, %f{other}, %f{i}, %f{other};");
+    }
+    if arms {
+        let _ = writeln!(text, "@%q add.rn.f{bits} %f{}, %f0, %f1;", live - 1);
+    }
+    text.push_str("sub.u32 %n, %n, 1;\nsetp.ne.u32 %p, %n, 0;\n@%p bra again;\n");
+    for i in 0..live {
+        let _ = writeln!(text, "st.global.f{bits} [%d+{}], %f{i};", i * bytes);
+    }
+    text.push_str("ret;\n}\n");
+    text
+}
+
+fn build(test: &str, text: &str) -> Option<Vec<u8>> {
+    let toolkit = require_toolkit(test)?;
+    let ptxas = toolkit.ptxas().ok()?;
+    let build = BuildCache::standard().ptxas(&ptxas, &PtxasJob::new(text, "sm_90"));
+    Some(build.expect("ptxas takes the module").cubin.to_vec())
+}
+
+fn setting(gpu: &Gpu) -> Setting<'_> {
+    Setting {
+        gpu,
+        block: Block {
+            dims: [64, 1, 1],
+            source: BlockSource::Option,
+        },
+        dynamic_smem: Some(0),
+        grid: None,
+    }
+}
+
+/// A recipe through the executor; what it gives must be proved.
+fn carried_out(cubin: &[u8], recipe: &Recipe) -> Result<Vec<u8>, RunError> {
+    let gpu = lookup("h200").expect("a known GPU");
+    let target = Target {
+        kernel: Some("k"),
+        setting: setting(&gpu),
+    };
+    let start = Artifact::cubin(cubin.to_vec()).expect("a cubin");
+    let run = Executor::default().run(&start, &target, recipe, Level::MachineCode)?;
+    let proved = run.prove().unwrap_or_else(|why| panic!("{recipe}: {why}"));
+    Ok(proved.artifact().bytes().to_vec())
+}
+
+fn registers(cubin: &[u8]) -> u32 {
+    let elf = Elf::parse(cubin).expect("a cubin");
+    let kernel = elf.kernel("k").expect("the kernel");
+    elf.registers(&kernel).expect("records").expect("a count")
+}
+
+fn code(cubin: &[u8]) -> Vec<Instruction> {
+    let elf = Elf::parse(cubin).expect("a cubin");
+    let kernel = elf.kernel("k").expect("the kernel");
+    elf.instructions(&kernel).expect("its code")
+}
+
+/// Kernels of several shapes, and how many registers fewer each is asked for.
+const SHAPES: [(usize, usize, u32, bool, u32); 6] = [
+    (40, 6, 32, false, 16),
+    (40, 6, 32, true, 12),
+    (64, 20, 32, true, 24),
+    (20, 4, 64, false, 16),
+    (30, 6, 64, true, 24),
+    (24, 24, 32, false, 6),
+];
+
+#[test]
+fn every_shape_is_demoted_and_proved() {
+    const TEST: &str = "every_shape_is_demoted_and_proved";
+    for (live, busy, bits, arms, fewer) in SHAPES {
+        let Some(cubin) = build(TEST, &module(live, busy, bits, arms)) else {
+            return;
+        };
+        let wanted = registers(&cubin) - fewer;
+        let recipe = Recipe::default().with(Demote::to(wanted));
+        let demoted = carried_out(&cubin, &recipe)
+            .unwrap_or_else(|why| panic!("{live} {busy} {bits} {arms}: {why}"));
+        assert!(registers(&demoted) <= wanted, "{live} {busy} {bits} {arms}");
+        let moved = code(&demoted);
+        let shared =
+            |inst: &Instruction| matches!(inst.operation(), Operation::LDS | Operation::STS);
+        assert!(
+            moved.iter().any(shared),
+            "{live} {busy} {bits} {arms}: nothing moved"
+        );
+    }
+}
+
+#[test]
+fn every_order_and_every_refinement_is_proved() {
+    const TEST: &str = "every_order_and_every_refinement_is_proved";
+    let Some(cubin) = build(TEST, &module(40, 8, 32, true)) else {
+        return;
+    };
+    let wanted = registers(&cubin) - 10;
+    for options in [
+        "by=accesses",
+        "by=loops",
+        "by=conflicts",
+        "redundant=off",
+        "hoist=off",
+        "pairs=off",
+        "again=off",
+        "waits=off",
+        "redundant=off, hoist=off, pairs=off, again=off, waits=off",
+    ] {
+        let recipe: Recipe = format!("demote({wanted}, {options})")
+            .parse()
+            .expect(options);
+        assert_eq!(recipe.to_string(), format!("demote({wanted}, {options})"));
+        let demoted = carried_out(&cubin, &recipe).unwrap_or_else(|why| panic!("{options}: {why}"));
+        assert!(registers(&demoted) <= wanted, "{options}");
+    }
+}
+
+#[test]
+fn what_is_not_below_the_kernels_own_count_is_refused() {
+    const TEST: &str = "what_is_not_below_the_kernels_own_count_is_refused";
+    let Some(cubin) = build(TEST, &module(24, 6, 32, false)) else {
+        return;
+    };
+    let own = registers(&cubin);
+    let refused = |recipe: Recipe| match carried_out(&cubin, &recipe) {
+        Err(RunError::Refused { refusal, .. }) => refusal,
+        other => panic!("no refusal: {:?}", other.map(|cubin| cubin.len())),
+    };
+    assert_eq!(
+        refused(Recipe::default().with(Demote::to(own))),
+        Refusal::WithinGoal {
+            pressure: own,
+            goal: own
+        }
+    );
+    let few = refused(Recipe::default().with(Demote::to(8)));
+    let is_named = matches!(
+        few,
+        Refusal::TooFewRegisters { .. } | Refusal::NoRoom { .. }
+    );
+    assert!(is_named, "{few:?}");
+    let compact = Compact {
+        registers: Some(10),
+    };
+    let few = refused(Recipe::default().with(compact));
+    assert!(matches!(few, Refusal::TooFewRegisters { .. }), "{few:?}");
+}
+
+/// One mistake in the code: a name for it, and the new code.
+type Mistake = (&'static str, Vec<Instruction>);
+
+/// Mistakes of each kind at each added access.
+fn mistakes(code: &[Instruction]) -> Vec<Mistake> {
+    const GUARD: u128 = 0xf << 12;
+    const NEVER: u128 = 0xf << 12;
+    const OFFSET: u32 = 40;
+    const SIZE: u32 = 73;
+    let mut all = Vec::new();
+    for (at, &inst) in code.iter().enumerate() {
+        let is_load = inst.operation() == Operation::LDS;
+        if !is_load && inst.operation() != Operation::STS {
+            continue;
+        }
+        let bits = inst.bits();
+        let register = if is_load { 16 } else { 32 };
+        let number = (bits >> register) as u8;
+        let mut plant = |name, bits| {
+            let mut planted = code.to_vec();
+            planted[at] = inst.with_bits(bits);
+            all.push((name, planted));
+        };
+        let access = |name: [&'static str; 2]| name[usize::from(is_load)];
+        plant(
+            access(["a missing store", "a missing load"]),
+            bits & !GUARD | NEVER,
+        );
+        let width = inst.access_bytes();
+        plant(
+            access([
+                "a store to the next thread's slot",
+                "a load from the next thread's slot",
+            ]),
+            bits + (u128::from(width) << OFFSET),
+        );
+        plant(
+            access(["a store to the next slot", "a load from the next slot"]),
+            bits + (u128::from(64 * width) << OFFSET),
+        );
+        let other = if number % 8 == 2 {
+            number + 4
+        } else {
+            number ^ 4
+        };
+        plant(
+            access(["a store of another value", "a load into another register"]),
+            bits & !(0xff << register) | u128::from(other) << register,
+        );
+        if width == 8 {
+            plant(
+                access(["half a pair stored", "half a pair loaded"]),
+                bits & !(7 << SIZE) | 4 << SIZE,
+            );
+        }
+        // The load stands behind the next instruction, or the store before the one before it.
+        let beside = if is_load { at + 1 } else { at - 1 };
+        let mut swapped = code.to_vec();
+        swapped.swap(at, beside);
+        if is_load && reads(code[beside], number) || !is_load && writes(code[beside], number) {
+            all.push((access(["a store too early", "a load too late"]), swapped));
+        }
+        // Somebody writes the register between the load and its use, or before the store.
+        let clobber = Instruction::new(
+            inst.sm(),
+            0x0000_0f00 << 64 | 0x7a02 | u128::from(number) << 16,
+        );
+        if let Some(place) = idle_move(code, at, is_load) {
+            let mut planted = code.to_vec();
+            planted[place] = clobber
+                .with_control(code[place].control())
+                .expect("its own field");
+            all.push((
+                access([
+                    "a value overwritten before its store",
+                    "a value overwritten",
+                ]),
+                planted,
+            ));
+        }
+    }
+    all
+}
+
+fn spans(inst: Instruction) -> Vec<warpwright_sass::roles::Span> {
+    let roles = warpwright_sass::roles::Roles::of(inst).unwrap_or_default();
+    roles.spans().to_vec()
+}
+
+fn touches(inst: Instruction, number: u8, role: warpwright_sass::roles::Role) -> bool {
+    spans(inst).iter().any(|span| {
+        span.file == warpwright_sass::roles::File::Gpr
+            && span.role == role
+            && span.registers().contains(&u16::from(number))
+    })
+}
+
+fn reads(inst: Instruction, number: u8) -> bool {
+    touches(inst, number, warpwright_sass::roles::Role::Use)
+}
+
+fn writes(inst: Instruction, number: u8) -> bool {
+    touches(inst, number, warpwright_sass::roles::Role::Def)
+}
+
+/// A NOP beside an access that something else may stand in for.
+fn idle_move(code: &[Instruction], at: usize, is_load: bool) -> Option<usize> {
+    let place = if is_load { at + 1 } else { at.checked_sub(1)? };
+    (code.get(place)?.operation() == Operation::NOP).then_some(place)
+}
+
+/// A part of them, for every day.
+#[test]
+fn planted_mistakes_are_never_proved() {
+    planted(3, 100);
+}
+
+#[test]
+#[ignore = "all of them: two minutes"]
+fn no_planted_mistake_of_all_is_proved() {
+    planted(usize::MAX, 1_000);
+}
+
+/// Plants at most `most` mistakes of each kind into each kernel; there must be so many.
+fn planted(most: usize, least: usize) {
+    const TEST: &str = "planted_mistakes_are_never_proved";
+    let options = CubinOptions {
+        block: Some([64, 1, 1]),
+        dynamic_smem: Some(0),
+    };
+    let mut planted = 0;
+    let mut kinds = std::collections::BTreeMap::new();
+    for (live, busy, bits, arms, fewer) in SHAPES {
+        let Some(cubin) = build(TEST, &module(live, busy, bits, arms)) else {
+            return;
+        };
+        let wanted = registers(&cubin) - fewer;
+        let recipe = Recipe::default().with(Demote::to(wanted));
+        let demoted = carried_out(&cubin, &recipe).expect("it is demoted");
+        let original = Elf::parse(&cubin).expect("a cubin");
+        let mut here = std::collections::BTreeMap::new();
+        for (name, code) in mistakes(&code(&demoted)) {
+            let so_far = here.entry(name).or_insert(0);
+            *so_far += 1;
+            if *so_far > most {
+                continue;
+            }
+            let mut wrong = Elf::parse(&demoted).expect("a cubin");
+            if wrong.set_instructions("k", &code).is_err() {
+                continue;
+            }
+            let verdict = check_kernels(&original, &wrong, "k", &options);
+            assert!(
+                !verdict.is_proved(),
+                "{live} {busy} {bits} {arms}: {name} is proved"
+            );
+            planted += 1;
+            *kinds.entry(name).or_insert(0) += 1;
+        }
+    }
+    assert!(planted >= least, "{planted} mistakes: {kinds:?}");
+    assert!(kinds.len() >= 10, "{kinds:?}");
+}
+
+#[test]
+fn a_gap_in_the_registers_is_closed() {
+    const TEST: &str = "a_gap_in_the_registers_is_closed";
+    let Some(cubin) = build(TEST, &module(40, 6, 32, false)) else {
+        return;
+    };
+    // A gap: all registers above 8 are named 8 higher.
+    let mut elf = Elf::parse(&cubin).expect("a cubin");
+    let moved: Vec<Instruction> = code(&cubin)
+        .into_iter()
+        .map(|inst| {
+            let name = |span: warpwright_sass::roles::Span| match span.file {
+                warpwright_sass::roles::File::Gpr if span.first >= 8 => span.first + 8,
+                _ => span.first,
+            };
+            inst.renamed(name).unwrap_or(inst)
+        })
+        .collect();
+    elf.set_instructions("k", &moved).expect("the same length");
+    let own = registers(&cubin);
+    elf.set_registers("k", own as u8 + 8).expect("a count");
+    let gapped = elf.write().expect("a cubin");
+    let recipe = Recipe::default().with(Compact { registers: None });
+    let compacted = carried_out(&gapped, &recipe).expect("it is compacted");
+    assert!(registers(&compacted) <= own, "{}", registers(&compacted));
+}
