@@ -319,13 +319,12 @@ fn begins(code: &Code, cfg: &Cfg) -> Vec<bool> {
             .roles(inst)
             .defs()
             .filter(|span| span.file == File::Gpr);
-        let all = defs.fold([0u64; 4], |mut all, span| {
+        defs.fold([0u64; 4], |mut all, span| {
             for number in span.registers() {
                 all[usize::from(number / 64)] |= 1 << (number % 64);
             }
             all
-        });
-        all
+        })
     };
     let mut at_start = vec![[0u64; 4]; cfg.block_count()];
     let mut begins = vec![false; code.inst_count()];
