@@ -208,8 +208,10 @@ impl<'a> Exploration<'a> {
         self.score();
         self.build(second_round(&situation, &self.candidates()))?;
         self.score();
-        self.build(demotions(&situation, &self.candidates()))?;
-        self.score();
+        if self.request.proofs == Proofs::All {
+            self.build(demotions(&situation, &self.candidates()))?;
+            self.score();
+        }
         let goals = goals(&situation, &self.candidates());
         if self.may_rewrite(module) {
             let mut recipes = third_round(&goals);
@@ -302,17 +304,7 @@ impl<'a> Exploration<'a> {
         let Some(default) = candidates.first() else {
             return Ok(());
         };
-        let stairs = setting.stairs(self.default_resources().shared_bytes);
-        let tops: Vec<u32> = stairs.iter().flatten().map(|stair| stair.regs).collect();
-        let situation = Situation {
-            natural: need.regs,
-            stairs: &tops,
-            promised_block: setting.block.is_given().then(|| setting.block.threads()),
-            module_options: false,
-            shared_spilling: false,
-            spill_to_shared: setting.dynamic_smem.is_some(),
-        };
-        self.build(for_machine_code(default, &throttled, &situation))
+        self.build(for_machine_code(default, &throttled))
     }
 
     fn throttled<'n>(

@@ -204,7 +204,9 @@ fn steps_below(stairs: &[u32], registers: u32) -> Vec<u32> {
 }
 
 /// Values demoted in the finished default build, for each of the next steps, and in the limited builds that the
-/// model likes best, for one step more (RegDem has the former only).
+/// model likes best, for one step more (RegDem has the former only). Offered where builds are measured: on an H200
+/// the first demoted builds took from 0.90 to 1.84 times the default's time, and the model has not been held
+/// against them.
 pub fn demotions(situation: &Situation, built: &[Candidate]) -> Vec<Recipe> {
     if !situation.spill_to_shared || situation.promised_block.is_none() {
         return Vec::new();
@@ -271,15 +273,11 @@ pub fn all_demotions(situation: &Situation) -> Vec<Recipe> {
 }
 
 /// What is worth a try for machine code as it is: its spills moved, all or those that fit beside the blocks
-/// that reside, values demoted, and fewer blocks.
-pub fn for_machine_code(
-    default: &Candidate,
-    kernel: &Throttled,
-    situation: &Situation,
-) -> Vec<Recipe> {
-    let mut recipes = demotions(situation, &[]);
+/// that reside, and fewer blocks.
+pub fn for_machine_code(default: &Candidate, kernel: &Throttled) -> Vec<Recipe> {
+    let mut recipes = Vec::new();
     if default.resources().is_some_and(|r| r.spills()) {
-        recipes.extend(moved(&Recipe::default(), vec![kernel.resident]));
+        recipes = moved(&Recipe::default(), vec![kernel.resident]);
     }
     if by_registers(kernel.gpu) {
         recipes.extend(throttles(kernel, true));
