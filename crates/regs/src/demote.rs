@@ -28,7 +28,7 @@ use warpwright_flow::{EntityRef, Function, Inst, LiveSet, Value};
 
 use crate::color::{File, colour};
 use crate::draft::{Code, Draft, Origin, Place, Role};
-use crate::evict::{Away, Facts, evict, pinned, reloads, remove_dead_stores, writers};
+use crate::evict::{Facts, SplitRegion, evict, pinned, reloads, remove_dead_stores, writers};
 use crate::interference::Graph;
 use crate::webs::split;
 
@@ -267,8 +267,8 @@ impl<'a> State<'a> {
             let peaks = self.own_pressure(|inst| pressure.during(inst));
             let over = |inst: Inst| peaks[inst.index()] > registers;
             let away = match self.goal.refinements.redundant {
-                true => Away::new(&self.draft, over),
-                false => Away::new(&self.draft, |_| true),
+                true => SplitRegion::new(&self.draft, over),
+                false => SplitRegion::new(&self.draft, |_| true),
             };
             let peak = self.draft.insts().find(|&inst| peaks[inst.index()] == max);
             let Some(peak) = peak else {
@@ -327,7 +327,7 @@ impl<'a> State<'a> {
     fn candidates(
         &self,
         facts: &Facts,
-        away: &Away,
+        away: &SplitRegion,
         peak: Inst,
         over: impl Fn(Inst) -> bool,
     ) -> Vec<Candidate> {
