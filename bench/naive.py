@@ -6,8 +6,12 @@
 DIR/NAME/*.cu are candidates for examples/naive/NAME.cu: whole files, with the host function run_NAME. Every file is
 compiled into a library of its own and called through run_NAME, so what is timed is what a program would call. All
 versions of a kernel and the library's take turns in one process, each as a captured graph. Outputs are
-compared with those of the naive kernel before: `equal` to the bit, else the largest |difference| over
-abs + rel * |expected| with the tolerance of examples/naive/NAME.toml (at most 1 is right).
+compared with those of the naive kernel before: `equal` to the bit, else the largest |difference| over the tolerance of
+examples/naive/NAME.toml (abs + rel * |expected|), which is meant for small sizes.
+
+    bench/naive.py --table RESULT.json
+
+prints a table of a result: for each kernel the fastest of its candidates and of the libraries.
 """
 import argparse, ctypes, glob, json, os, re, shutil, statistics, subprocess, sys, tempfile, threading, time, tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -338,9 +342,32 @@ def one(name, work, candidates, seconds):
     return {"kernel": name, "sizes": sizes, "versions": results}
 
 
+def table(path):
+    with open(path) as f:
+        result = json.load(f)
+    print(f"{result['gpu']}, {result['date']}. Milliseconds, medians of turns in one process.\n")
+    print("| kernel | naive | generated | which | naive / generated | library | which | library / generated |")
+    print("|---|--:|--:|---|--:|--:|---|--:|")
+    for entry in result["kernels"]:
+        timed = [v for v in entry.get("versions", []) if "ms" in v]
+        if not timed:
+            continue
+        made = [v for v in timed if "registers" in v and v["version"] != "naive"]
+        naive = next((v for v in timed if v["version"] == "naive"), None)
+        # Copies and fills are floors, and what does less than the kernel is no rival.
+        others = [v for v in timed if "registers" not in v and "check" in v]
+        best = lambda all: min(all, key=lambda v: v["ms"], default=None)
+        ours, theirs = best(made), best(others)
+        over = lambda a: f"{a['ms'] / ours['ms']:.2f}" if a and ours else "–"
+        ms = lambda v: f"{v['ms']:.4g}" if v else "–"
+        word = lambda v: v["version"] if v else "–"
+        print(f"| {entry['kernel']} | {ms(naive)} | {ms(ours)} | {word(ours)} | {over(naive)} | {ms(theirs)} | {word(theirs)} | {over(theirs)} |")
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", required=True)
+    parser.add_argument("--out", default="")
+    parser.add_argument("--table", default="")
     parser.add_argument("--candidates", default="")
     parser.add_argument("--kernels", default="")
     parser.add_argument("--seconds", type=float, default=0.4)
@@ -360,6 +387,11 @@ def main():
             if "CUDA error" in json.dumps(result):
                 sys.exit(1)  # the next one gets a new process
         return
+    if args.table:
+        table(args.table)
+        return
+    if not args.out:
+        parser.error("--out is wanted")
     begin = time.time()
     names = args.kernels.split(",") if args.kernels else sorted(
         os.path.basename(p)[:-3] for p in glob.glob(os.path.join(EXAMPLES, "*.cu")))
