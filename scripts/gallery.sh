@@ -4,7 +4,8 @@
 #   bash scripts/gallery.sh [--check] [WARPWRIGHT] [KERNEL …]
 #
 # Writes docs/gallery/KERNEL/opt.cu and opt.txt; with --check compares what is committed with what is made now, and
-# writes nothing. WARPWRIGHT: the binary, built if it is not given. Without names, all kernels of examples/naive.
+# writes nothing. WARPWRIGHT: the binary, built if it is not given. Without names, all kernels of examples/naive, or with
+# --check those that are in the gallery.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 check=
@@ -20,7 +21,11 @@ if [ -z "$binary" ]; then
 fi
 names=("$@")
 if [ ${#names[@]} = 0 ]; then
-    for path in examples/naive/*.cu; do names+=("$(basename "$path" .cu)"); done
+    if [ -n "$check" ]; then
+        for path in docs/gallery/*/; do names+=("$(basename "$path")"); done
+    else
+        for path in examples/naive/*.cu; do names+=("$(basename "$path" .cu)"); done
+    fi
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,0 +1,266 @@
+// The sum of the absolute values of the parts of complex numbers (Yang et al., PLDI 2010, section 6.2,
+// Figure 14), real and imaginary parts in turn.
+
+#pragma warpwright naive sizes(n=8388608) outputs(s) reassociate
+extern "C" __global__ void rd_complex(const float *a, float *s, int n) {
+    int idx = blockIdx.x * blockDim.x + threadIdx.x;
+    if (idx >= 1) return;
+    float sum = 0;
+    for (int i = 0; i < n; i++) {
+        float re = a[2 * i];
+        float im = a[2 * i + 1];
+        sum += fabsf(re) + fabsf(im);
+    }
+    s[idx] = sum;
+}
+
+extern "C++" {
+
+// 256 threads share the turns of a point, so that neighbours load neighbouring elements; `sum` is combined at the end; few points: their turns are divided among blocks, whose results a second kernel brings together
+__global__ void __launch_bounds__(256)
+rd_complex_team_parts_wide_first(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
+{
+    const int rank = threadIdx.x;
+    const int idx = blockIdx.x;
+    float sum = 0;
+    const int part = blockIdx.y;
+    const int each = ((n - (0) + parts - 1) / parts + 3) / 4 * 4;
+    const int from = 0 + part * each;
+    const int to = min(n, from + each);
+    float sum_own = 0;
+    #pragma unroll 8
+    for (int i_first = from + rank * 4; i_first < to; i_first += 1024) {
+        alignas(16) float a_four[8];
+        *reinterpret_cast<float4 *>(&a_four[0]) = *reinterpret_cast<const float4 *>(&a[2 * i_first]);
+        *reinterpret_cast<float4 *>(&a_four[4]) = *reinterpret_cast<const float4 *>(&a[2 * i_first + 4]);
+        #pragma unroll
+        for (int turn = 0; turn < 4; turn++) {
+            float re = a_four[2 * turn];
+            float im = a_four[2 * turn + 1];
+            sum_own += fabsf(re) + fabsf(im);
+        }
+    }
+    for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
+    __shared__ float sum_parts[8];
+    if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
+    __syncthreads();
+    sum_own = sum_parts[0];
+    #pragma unroll
+    for (int part_2 = 1; part_2 < 8; part_2++) sum_own = sum_own + sum_parts[part_2];
+    if (rank == 0) sum_memory[part * idx_end + idx] = sum_own;
+}
+
+__global__ void __launch_bounds__(256)
+rd_complex_team_parts_wide(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
+{
+    const int rank = threadIdx.x;
+    const int idx = blockIdx.x;
+    float sum = 0;
+    float sum_own = 0;
+    for (int part = rank; part < parts; part += 256) sum_own = sum_own + sum_memory[part * idx_end + idx];
+    for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
+    __shared__ float sum_parts[8];
+    if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
+    __syncthreads();
+    sum_own = sum_parts[0];
+    #pragma unroll
+    for (int part_2 = 1; part_2 < 8; part_2++) sum_own = sum_own + sum_parts[part_2];
+    sum = sum + sum_own;
+    if (rank == 0) {
+        s[idx] = sum;
+    }
+}
+
+__global__ void __launch_bounds__(256)
+rd_complex_team_parts_first(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
+{
+    const int rank = threadIdx.x;
+    const int idx = blockIdx.x;
+    float sum = 0;
+    const int part = blockIdx.y;
+    const int each = ((n - (0) + parts - 1) / parts + 3) / 4 * 4;
+    const int from = 0 + part * each;
+    const int to = min(n, from + each);
+    float sum_own = 0;
+    #pragma unroll 8
+    for (int i = from + rank; i < to; i += 256) {
+        float re = a[2 * i];
+        float im = a[2 * i + 1];
+        sum_own += fabsf(re) + fabsf(im);
+    }
+    for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
+    __shared__ float sum_parts[8];
+    if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
+    __syncthreads();
+    sum_own = sum_parts[0];
+    #pragma unroll
+    for (int part_2 = 1; part_2 < 8; part_2++) sum_own = sum_own + sum_parts[part_2];
+    if (rank == 0) sum_memory[part * idx_end + idx] = sum_own;
+}
+
+__global__ void __launch_bounds__(256)
+rd_complex_team_parts(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
+{
+    const int rank = threadIdx.x;
+    const int idx = blockIdx.x;
+    float sum = 0;
+    float sum_own = 0;
+    for (int part = rank; part < parts; part += 256) sum_own = sum_own + sum_memory[part * idx_end + idx];
+    for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
+    __shared__ float sum_parts[8];
+    if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
+    __syncthreads();
+    sum_own = sum_parts[0];
+    #pragma unroll
+    for (int part_2 = 1; part_2 < 8; part_2++) sum_own = sum_own + sum_parts[part_2];
+    sum = sum + sum_own;
+    if (rank == 0) {
+        s[idx] = sum;
+    }
+}
+
+__global__ void __launch_bounds__(256)
+rd_complex_team_wide(const float *a, float *s, int n, int idx_end)
+{
+    const int rank = threadIdx.x;
+    const int idx = blockIdx.x;
+    float sum = 0;
+    float sum_own = 0;
+    #pragma unroll 8
+    for (int i_first = rank * 4; i_first < n; i_first += 1024) {
+        alignas(16) float a_four[8];
+        *reinterpret_cast<float4 *>(&a_four[0]) = *reinterpret_cast<const float4 *>(&a[2 * i_first]);
+        *reinterpret_cast<float4 *>(&a_four[4]) = *reinterpret_cast<const float4 *>(&a[2 * i_first + 4]);
+        #pragma unroll
+        for (int turn = 0; turn < 4; turn++) {
+            float re = a_four[2 * turn];
+            float im = a_four[2 * turn + 1];
+            sum_own += fabsf(re) + fabsf(im);
+        }
+    }
+    for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
+    __shared__ float sum_parts[8];
+    if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
+    __syncthreads();
+    sum_own = sum_parts[0];
+    #pragma unroll
+    for (int part = 1; part < 8; part++) sum_own = sum_own + sum_parts[part];
+    sum = sum + sum_own;
+    if (rank == 0) {
+        s[idx] = sum;
+    }
+}
+
+__global__ void __launch_bounds__(256)
+rd_complex_team(const float *a, float *s, int n, int idx_end)
+{
+    const int rank = threadIdx.x;
+    const int idx = blockIdx.x;
+    float sum = 0;
+    float sum_own = 0;
+    #pragma unroll 8
+    for (int i = rank; i < n; i += 256) {
+        float re = a[2 * i];
+        float im = a[2 * i + 1];
+        sum_own += fabsf(re) + fabsf(im);
+    }
+    for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
+    __shared__ float sum_parts[8];
+    if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
+    __syncthreads();
+    sum_own = sum_parts[0];
+    #pragma unroll
+    for (int part = 1; part < 8; part++) sum_own = sum_own + sum_parts[part];
+    sum = sum + sum_own;
+    if (rank == 0) {
+        s[idx] = sum;
+    }
+}
+
+static inline cudaError_t rd_complex_try(dim3 grid, dim3 block, const float *a, float *s, int n, cudaStream_t stream_)
+{
+    if (cudaPeekAtLastError() != cudaSuccess) return cudaErrorNotSupported;
+    if (grid.y * block.y != 1 ||
+        grid.z * block.z != 1) return cudaErrorNotSupported;
+    if (n < 0) return cudaErrorNotSupported;
+    // The points that the launch computes.
+    long long idx_end = (long long)grid.x * block.x;
+    if (idx_end > 1) idx_end = 1;
+    if (idx_end <= 0 ||
+        idx_end > 2147352576) return cudaErrorNotSupported;
+    // Places and sizes are counted in 32 bits.
+    if ((double)idx_end - 1 > 2147483647.0 ||
+        2 * (double)n - 1 > 2147483647.0) return cudaErrorNotSupported;
+    // Arrays that are stored to must be apart from the others.
+    long long a_first = 0;
+    if (1 < a_first) a_first = 1;
+    long long a_last = 2 * (long long)n - 2;
+    if (2 * (long long)n - 1 > a_last) a_last = 2 * (long long)n - 1;
+    long long s_first = 0;
+    long long s_last = (long long)idx_end - 1;
+    if (((const char*)(a + a_first) < (const char*)(s + s_last) + 4 && (const char*)(s + s_first) < (const char*)(a + a_last) + 4)) return cudaErrorNotSupported;
+    if ((size_t)a % 16 == 0 &&
+        ((long long)n) % 4 == 0) {
+        // Parts of the turns, so that there are 1056 blocks.
+        long long parts = 1056 / (idx_end);
+        if (parts > ((long long)n) / 1024) parts = ((long long)n) / 1024;
+        if (parts > 65535) parts = 65535;
+        void *values = 0;
+        if (parts > 1) {
+            if (cudaMallocAsync(&values, parts * idx_end * 8, stream_) == cudaSuccess) {
+                rd_complex_team_parts_wide_first<<<dim3((unsigned)(idx_end), (unsigned)parts), 256, 0, stream_>>>(
+                    a, s, n, (int)idx_end, (float *)values, (int)parts);
+                rd_complex_team_parts_wide<<<(unsigned)(idx_end), 256, 0, stream_>>>(
+                    a, s, n, (int)idx_end, (float *)values, (int)parts);
+                const cudaError_t status = cudaPeekAtLastError();
+                cudaFreeAsync(values, stream_);
+                return status;
+            }
+            cudaGetLastError();
+        }
+    }
+    {
+        // Parts of the turns, so that there are 1056 blocks.
+        long long parts = 1056 / (idx_end);
+        if (parts > ((long long)n) / 1024) parts = ((long long)n) / 1024;
+        if (parts > 65535) parts = 65535;
+        void *values = 0;
+        if (parts > 1) {
+            if (cudaMallocAsync(&values, parts * idx_end * 8, stream_) == cudaSuccess) {
+                rd_complex_team_parts_first<<<dim3((unsigned)(idx_end), (unsigned)parts), 256, 0, stream_>>>(
+                    a, s, n, (int)idx_end, (float *)values, (int)parts);
+                rd_complex_team_parts<<<(unsigned)(idx_end), 256, 0, stream_>>>(
+                    a, s, n, (int)idx_end, (float *)values, (int)parts);
+                const cudaError_t status = cudaPeekAtLastError();
+                cudaFreeAsync(values, stream_);
+                return status;
+            }
+            cudaGetLastError();
+        }
+    }
+    if ((size_t)a % 16 == 0 &&
+        ((long long)n) % 4 == 0) {
+        rd_complex_team_wide<<<dim3((unsigned)(idx_end), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
+            a, s, n, (int)idx_end);
+        return cudaPeekAtLastError();
+    }
+    {
+        rd_complex_team<<<dim3((unsigned)(idx_end), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
+            a, s, n, (int)idx_end);
+        return cudaPeekAtLastError();
+    }
+}
+
+// In place of rd_complex<<<grid, block, shared, stream_>>>(…): what was generated where it is for this launch, else the kernel as written.
+static inline void rd_complex_launch(dim3 grid, dim3 block, size_t shared, cudaStream_t stream_, const float *a, float *s, int n)
+{
+    if (rd_complex_try(grid, block, a, s, n, stream_) == cudaErrorNotSupported)
+        rd_complex<<<grid, block, shared, stream_>>>(a, s, n);
+}
+
+}  // extern "C++"
+
+
+extern "C" void run_rd_complex(const float *a, float *s, int n, cudaStream_t stream) {
+    rd_complex_launch(1, 32, 0, stream, a, s, n);
+}
