@@ -23,6 +23,12 @@ def ask(what):
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+def write(out, gpus, runs):
+    document = {"schema": "warpwright.gpus/1", "gpu": gpus[0], "driver": ask("driver_version")[0],
+                "date": str(date.today()), "runs": runs}
+    out.write_text(json.dumps(document, indent=1) + "\n")
+
+
 def main():
     words = dict(enumerate(sys.argv))
     gpus = ask("name")
@@ -34,7 +40,7 @@ def main():
     tool = os.path.abspath(root / "warpwright")
     runs = []
     counts = [count for count in (1, 2, 4, 8) if count <= len(gpus)]
-    for count in counts + [1]:
+    for count in counts:
         with tempfile.TemporaryDirectory() as folder:
             candidates = Path(folder, "candidates")
             for kernel in wanted:
@@ -61,14 +67,12 @@ def main():
             "gpus": count, "seconds": round(took, 2), "candidates": measured,
             "candidates_a_minute": round(60 * measured / took, 1), "chosen": chosen, "failures": found["failures"],
         })
+        write(out, gpus, runs)
         print(f"{count} GPU: {took:.1f} s, {measured} candidates, {60 * measured / took:.0f} a minute")
     first = runs[0]["chosen"]
     for run in runs[1:]:
         others = [kernel for kernel in first if run["chosen"].get(kernel, [None])[0] != first[kernel][0]]
         print(f"{run['gpus']} GPU: another choice for {others or 'no kernel'}")
-    document = {"schema": "warpwright.gpus/1", "gpu": gpus[0], "driver": ask("driver_version")[0],
-                "date": str(date.today()), "runs": runs}
-    out.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

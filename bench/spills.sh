@@ -10,8 +10,6 @@
 # All ways of a kernel take turns in one process, and the results of each are compared with those of the default
 # build bit for bit: first at small, odd sizes, then at the sizes that are timed.
 #
-# PEERS=demotion compares the ways to fewer registers instead (docs/demotion.md).
-#
 # DIR: .spills, GPU: h200, OUT: bench/results/<gpu>-<date>-spills.json (and -spills-small.json beside it), SECONDS
 # of timing per kernel: 4. DIR/warpwright is the binary; it is built if it is not there.
 set -euo pipefail
@@ -32,7 +30,7 @@ build() {
         [ -f "$folder$name.cu" ] || continue
         echo "building $name"
         "$dir/warpwright" tune "$folder$name.cu" --launch "$folder$name.toml" --size full --gpu "$gpu" \
-            --peers "${PEERS:-spills}" --build-only "$dir/full/$name"
+            --peers spills --build-only "$dir/full/$name"
     done
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs programs plain, traced, tuned and with their winners; compares what they print; writes one JSON file.
 
-campaign.py TOOL OUT [PROGRAM…]
+campaign.py TOOL OUT [PROGRAM…]     (`hog` is the one that leaves no memory for a copy)
 
 TOOL: folder with `warpwright` and `libwarpwright_inject.so`. Needs nvcc for the programs of ours, and for
 candidates from PTX. Nothing is written outside a folder of its own and OUT."""
@@ -214,8 +214,10 @@ class Program:
         for turn in range(7 if name in BUILDS else 2):
             for mode, times in (("trace", before), ("trace+with", after)):
                 folder = self.folder / f"turn-{turn}-{mode}"
-                told(name, mode, run(self.words, self.env, mode, folder))
-                times.append(seen(folder))
+                if told(name, mode, run(self.words, self.env, mode, folder))["code"] == 0:
+                    times.append(seen(folder))
+        if not before or not after:
+            return
         median = lambda runs: {k: statistics.median(r.get(k, 0) for r in runs) for k in set().union(*runs)}
         a, b = median(before), median(after)
         result["gpu_ns_before"], result["gpu_ns_after"] = sum(a.values()), sum(b.values())
@@ -429,7 +431,7 @@ def main():
             print(label, repr(e), flush=True)
             return {"failed": repr(e)}
 
-    chosen = ONLY or ["fields", "graphs", "streams", *SCRIPTS]
+    chosen = [name for name in ONLY if name != "hog"] or ["fields", "graphs", "streams", *SCRIPTS]
     programs = {name: Program(name) for name in chosen}
     document["programs"] = [p.result for p in programs.values()]
     together([lambda p=p: safely(p.name, p.first) for n, p in programs.items() if n in SCRIPTS])
@@ -447,7 +449,7 @@ def main():
     for p in [p for n, p in programs.items() if n in SCRIPTS]:
         safely(p.name, p.second)
         save()
-    if "train" in programs:
+    if "train" in programs or "hog" in ONLY:
         document.setdefault("faults", {})["too little memory for saving"] = safely("hog", hog)
         save()
     shutil.rmtree(WORK, ignore_errors=True)

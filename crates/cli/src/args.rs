@@ -307,8 +307,6 @@ pub enum SweptPeers {
     All,
     /// Nothing but spilling: at each register limit that makes ptxas spill, in local and in shared memory
     Spills,
-    /// Nothing but ways to fewer registers: limits, spills in local and in shared memory, demotion in all ways
-    Demotion,
 }
 
 /// What `opt` writes.

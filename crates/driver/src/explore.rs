@@ -22,8 +22,8 @@ use crate::crat::{ResourceUsage, resource_usage};
 use crate::explain::pressure_report;
 use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Proofs, Request};
 use crate::proposal::{
-    Goal, Peers, Situation, Throttled, all_demotions, all_spilling, demotions, first_round,
-    for_machine_code, goals, is_rewritten, peers, second_round, third_round, throttles,
+    Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals,
+    is_rewritten, peers, second_round, third_round, throttles,
 };
 use crate::residency::occupy;
 use crate::score::score_all;
@@ -187,13 +187,6 @@ impl<'a> Exploration<'a> {
             self.score();
             return self.build(all_spilling(&situation, &self.candidates()));
         }
-        if request.peers == Peers::Demotion {
-            self.usage = Some(usage);
-            self.build(recipes)?;
-            self.score();
-            self.build(all_spilling(&situation, &self.candidates()))?;
-            return self.build(all_demotions(&situation));
-        }
         if block.is_given() {
             let opt_tlp = usage.opt_tlp.as_ref().map(|o| o.blocks);
             recipes.extend(throttles(
@@ -208,10 +201,6 @@ impl<'a> Exploration<'a> {
         self.score();
         self.build(second_round(&situation, &self.candidates()))?;
         self.score();
-        if self.request.proofs == Proofs::All {
-            self.build(demotions(&situation, &self.candidates()))?;
-            self.score();
-        }
         let goals = goals(&situation, &self.candidates());
         if self.may_rewrite(module) {
             let mut recipes = third_round(&goals);
@@ -409,7 +398,7 @@ impl<'a> Exploration<'a> {
         }
         loop {
             let choice = match self.request.peers {
-                Peers::Spills | Peers::Demotion => Choice {
+                Peers::Spills => Choice {
                     index: 0,
                     reason: "ways to spill are compared, nothing is chosen".into(),
                 },

@@ -10,7 +10,6 @@
 //! Departure from CRAT: points above OptTLP are not pruned, because the estimate is not exact and a
 //! build is cheap; the paper's own choice, with pruning, is reported beside ours (docs/regs.md).
 
-use warpwright_pass::demote::{Strategy, Switch};
 use warpwright_pass::passes::{
     Allocate, Demote, MaxNReg, MaxNTid, MinNCtaPerSm, Reduce, Remat, SmemSpilling, SpillShared,
     SpillToShared, Throttle, ThrottleBy, UsageLevel,
@@ -63,12 +62,6 @@ const MOST_SHARED: usize = 4;
 const MOST_COMPARED: usize = 6;
 /// Limits that our own passes are tried at.
 const MOST_GOALS: usize = 3;
-/// Steps of the staircase that values of a finished build are demoted for.
-const MOST_STEPS: usize = 3;
-/// Builds under a limit that are taken further by demotion.
-const MOST_TAKEN_FURTHER: usize = 2;
-/// No step lies below: so many registers let all warps reside (RegDem, section 3).
-const LOWEST_STEP: u32 = 32;
 /// Throttles that are measured.
 const MOST_THROTTLES: usize = 4;
 
@@ -86,9 +79,6 @@ pub enum Peers {
     /// Nothing but spilling: at every register limit under which ptxas spills, with the slots in local
     /// memory, with ptxas's own in shared memory, and moved, all or a part.
     Spills,
-    /// Nothing but ways to a step of the staircase: ptxas's limits, spills in local and in shared memory, and
-    /// demotion, by each order of candidates and without each refinement.
-    Demotion,
 }
 
 /// What the proposals depend on.
@@ -190,85 +180,6 @@ fn moved(recipe: &Recipe, mut beside: Vec<u32>) -> Vec<Recipe> {
     let extents = std::iter::once(None).chain(beside.into_iter().map(Some));
     extents
         .map(|blocks| recipe.with(SpillToShared { blocks }))
-        .collect()
-}
-
-/// The largest register counts of the next steps below so many registers.
-fn steps_below(stairs: &[u32], registers: u32) -> Vec<u32> {
-    let mut steps: Vec<u32> = stairs.to_vec();
-    steps.retain(|&step| (LOWEST_STEP..registers).contains(&step));
-    steps.sort_unstable_by(|a, b| b.cmp(a));
-    steps.dedup();
-    steps.truncate(MOST_STEPS);
-    steps
-}
-
-/// Values demoted in the finished default build, for each of the next steps, and in the limited builds that the
-/// model likes best, for one step more (RegDem has the former only). Offered where builds are measured: on an H200
-/// the first demoted builds took from 0.90 to 1.84 times the default's time, and the model has not been held
-/// against them.
-pub fn demotions(situation: &Situation, built: &[Candidate]) -> Vec<Recipe> {
-    if !situation.spill_to_shared || situation.promised_block.is_none() {
-        return Vec::new();
-    }
-    let to = |recipe: &Recipe, step: u32| recipe.with(Demote::to(step));
-    let steps = steps_below(situation.stairs, situation.natural);
-    let mut recipes: Vec<Recipe> = steps
-        .into_iter()
-        .map(|step| to(&Recipe::default(), step))
-        .collect();
-    let mut limited: Vec<&Candidate> = built
-        .iter()
-        .filter(|c| register_limit(&c.recipe).is_some() && c.score().is_some())
-        .filter(|c| c.resources().is_some_and(|r| !r.spills()))
-        .collect();
-    limited.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
-    for candidate in limited.into_iter().take(MOST_TAKEN_FURTHER) {
-        let own = candidate.resources().map_or(0, |r| r.registers);
-        let step = steps_below(situation.stairs, own).into_iter().next();
-        recipes.extend(step.map(|step| to(&candidate.recipe, step)));
-    }
-    recipes
-}
-
-/// For comparison: demotion by each order of candidates and without each refinement, to the next two steps.
-pub fn all_demotions(situation: &Situation) -> Vec<Recipe> {
-    let steps = steps_below(situation.stairs, situation.natural).into_iter();
-    steps
-        .take(2)
-        .flat_map(|step| {
-            let ours = Demote::to(step);
-            let off = Switch::Off;
-            let plain = Demote {
-                redundant: off,
-                hoist: off,
-                pairs: off,
-                again: off,
-                waits: off,
-                ..ours
-            };
-            let by = |by| Demote { by, ..ours };
-            [
-                ours,
-                by(Strategy::Accesses),
-                by(Strategy::Loops),
-                by(Strategy::Conflicts),
-                Demote {
-                    redundant: off,
-                    ..ours
-                },
-                Demote { hoist: off, ..ours },
-                Demote { pairs: off, ..ours },
-                Demote { again: off, ..ours },
-                Demote { waits: off, ..ours },
-                plain,
-                Demote {
-                    by: Strategy::Loops,
-                    ..plain
-                },
-            ]
-        })
-        .map(|demote| Recipe::default().with(demote))
         .collect()
 }
 
@@ -394,7 +305,7 @@ pub fn peers(
     resident: u32,
 ) -> Vec<Recipe> {
     let limits: Vec<u32> = match peers {
-        Peers::None | Peers::Spills | Peers::Demotion => return Vec::new(),
+        Peers::None | Peers::Spills => return Vec::new(),
         Peers::Usual => vec![32, 48, 64, 80, 96, 128, 168],
         Peers::All => (FEWEST_REGISTERS..MOST_REGISTERS)
             .step_by(8)

@@ -222,6 +222,10 @@ pub trait Pass: Options + fmt::Debug + Send + Sync + 'static {
     /// What it does, in a sentence.
     const ABOUT: &'static str;
 
+    /// Does it make control fields of its own? Then its results do not count as proved: the checker's rules for
+    /// them are the tables that they were made from, and devices have found such code wrong (docs/scheduling.md).
+    const TIMES_ANEW: bool = false;
+
     /// What it must be told about launches.
     fn needs(&self) -> &'static [Need] {
         &[]
@@ -255,6 +259,7 @@ pub(crate) trait Erased: fmt::Debug + Send + Sync {
     fn label(&self) -> &'static str;
     fn level(&self) -> Level;
     fn is_whole_module(&self) -> bool;
+    fn times_anew(&self) -> bool;
     fn needs(&self) -> &'static [Need];
     fn written(&self) -> Written;
     fn configure(&self, options: &mut AssemblerOptions);
@@ -282,6 +287,10 @@ impl<P: Pass> Erased for P {
 
     fn is_whole_module(&self) -> bool {
         matches!(self.work(), Work::Module(_))
+    }
+
+    fn times_anew(&self) -> bool {
+        P::TIMES_ANEW
     }
 
     fn needs(&self) -> &'static [Need] {

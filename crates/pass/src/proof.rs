@@ -134,6 +134,12 @@ impl Obligation {
             _ => self.check_machine_code(),
         };
         match verdict {
+            Verdict::Proved if self.pass.times_anew() => Err(NotProved {
+                pass: self.pass.clone(),
+                verdict: Box::new(undecided(
+                    "the registers are right; no device confirms control fields that were made anew",
+                )),
+            }),
             Verdict::Proved if self.pass.level() == Level::Source => Ok(Rung::ProvedAsPtx),
             Verdict::Proved => Ok(Rung::Proved),
             verdict => Err(NotProved {

@@ -93,6 +93,11 @@ impl Invocation {
         self.pass.level()
     }
 
+    /// Does it make control fields of its own ([`Pass::TIMES_ANEW`])?
+    pub fn times_anew(&self) -> bool {
+        self.pass.times_anew()
+    }
+
     /// What it must be told about launches.
     pub fn needs(&self) -> &'static [Need] {
         self.pass.needs()

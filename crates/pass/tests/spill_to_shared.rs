@@ -606,7 +606,7 @@ fn a_kernel_with_a_hazard_is_dropped_with_the_reason() {
         .expect_err("nothing waits for anything");
     let why = why.to_string();
     assert!(
-        why.contains("a hazard in the rewritten code") && why.contains("nothing waits for"),
+        why.contains("before the pass") && why.contains("nothing waits for"),
         "{why}"
     );
 }

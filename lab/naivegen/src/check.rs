@@ -452,7 +452,7 @@ fn difference(
     None
 }
 
-/// A mistake planted into a version: one row of blocks less.
+/// A mistake planted into a version: points are left out.
 pub fn planted(subject: &Subject, module: &Module) -> Option<bool> {
     let file = LaunchFile::parse(&subject.kernel.launch, "launch").ok()?;
     let mut launch = file.resolve("s3", &[]).ok()?;
@@ -470,13 +470,18 @@ pub fn planted(subject: &Subject, module: &Module) -> Option<bool> {
     let entry: &Entry = plain(generated)?;
     let kernel = symbol(module, &names(subject, number).entry(entry))?;
     let mut launch = entry_launch(&subject.ir, &launch, &ends, entry, kernel);
-    // The last point along x is left out, by its end.
-    let at = launch.args.len() - subject.ir.dims.len();
-    if let Some(Arg::Scalar(end)) = launch.args.get_mut(at) {
-        let less = i32::try_from(ends[0] - 1).unwrap_or(0);
-        end.bytes = less.to_le_bytes().to_vec();
+    // Points are left out: all, by the end along x, or the last one where each has a block. (One less by the end
+    // would be none less where the launch covers more than the kernel's own guard lets through.)
+    match (entry.tile[0], launch.grid[0]) {
+        (1, 0 | 1) => return None,
+        (1, blocks) => launch.grid[0] = blocks - 1,
+        _ => {
+            let at = launch.args.len() - subject.ir.dims.len();
+            if let Some(Arg::Scalar(end)) = launch.args.get_mut(at) {
+                end.bytes = 0i32.to_le_bytes().to_vec();
+            }
+        }
     }
-    launch.grid[0] = launch.grid[0].max(1);
     let found = run(module, &launch, &inputs);
     Some(
         found.is_err()

@@ -276,7 +276,6 @@ fn wanted_peers(args: &TuneArgs) -> Peers {
     match (args.peers, args.exhaustive) {
         (Some(SweptPeers::None), _) | (None, false) => Peers::None,
         (Some(SweptPeers::Spills), _) => Peers::Spills,
-        (Some(SweptPeers::Demotion), _) => Peers::Demotion,
         (Some(SweptPeers::Usual), _) => Peers::Usual,
         (Some(SweptPeers::All), _) | (None, true) => Peers::All,
     }

@@ -92,13 +92,12 @@ pub fn cost(kernel: &Kernel, schedule: &Schedule) -> Option<Cost> {
     let mut found = counter.found;
     // Values that stay alive over a loop, for all points.
     let points = schedule.points.map(f64::from);
-    for axes in super::body::dependences(kernel)
+    for (axes, variable) in super::body::dependences(kernel)
         .iter()
         .zip(&kernel.variables)
-        .map(|(axes, _)| axes)
     {
         let of = |axis: usize| if axes[axis] { points[axis] } else { 1.0 };
-        found.registers += of(0) * of(1);
+        found.registers += of(0) * of(1) * registers_of(&variable.ty);
     }
     for (array, extents) in kernel.arrays.iter().zip(super::extents(kernel)) {
         if let Some((_, highs)) = extents {
@@ -411,6 +410,17 @@ impl Counter<'_> {
         self.found.instructions += turns * count;
         let ways = self.ways(tile, width);
         self.found.pipe += turns * count * ways * if wide { 2.0 } else { 1.0 };
-        self.found.registers += reads * run as f64;
+        let element = &self.kernel.arrays[tile.array].element;
+        self.found.registers += reads * run as f64 * registers_of(element);
+    }
+}
+
+/// 32-bit registers that a value of a type takes.
+fn registers_of(ty: &str) -> f64 {
+    let is_wide = ["double", "long", "int64", "uint64", "size_t"];
+    if is_wide.iter().any(|word| ty.contains(word)) {
+        2.0
+    } else {
+        1.0
     }
 }

@@ -69,8 +69,11 @@ pub struct Rematerialized<'f, F> {
 const TRIES: usize = 48;
 
 /// Instructions that are analysed in all before what was found so far has to do: every try analyses the whole
-/// function anew, so long functions would have time for few.
+/// function anew, so long functions would have time for few. Where very many values are live, each counts more:
+/// an analysis takes the product of both.
 const WORK: u64 = 1 << 22;
+/// So many registers' worth of live values make an instruction count once.
+const CROWDED: u32 = 128;
 
 /// Recomputes values until the highest pressure is at most `goal` 32-bit registers, nothing more
 /// can be done, [`WORK`] is used up, or `most` rounds are over: in each, one value is recomputed.
@@ -143,7 +146,8 @@ fn improve<'f, F: Function>(
     let pairs = tries.flat_map(|candidate| ways.iter().map(move |&way| (candidate, way)));
     let mut placed = pairs
         .map_while(|pair| {
-            *work = work.checked_sub(now.rewrite.steps().len() as u64)?;
+            let crowd = u64::from(now.facts.pressure.max() / CROWDED).max(1);
+            *work = work.checked_sub(crowd * now.rewrite.steps().len() as u64)?;
             Some(pair)
         })
         .filter_map(|(candidate, way)| place::recompute(&now.rewrite, &now.facts, candidate, way))

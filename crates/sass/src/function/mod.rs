@@ -228,10 +228,8 @@ impl Function for Code {
     }
 
     fn inst_text(&self, inst: Inst) -> String {
-        format!(
-            "{:#06x}: {:#034x}",
-            inst.0 * 16,
-            self.insts[inst.0 as usize].bits()
-        )
+        let at = u64::from(inst.0) * 16;
+        let text = crate::text::instruction(self.insts[inst.0 as usize], at);
+        format!("{at:#06x}: {text}")
     }
 }
