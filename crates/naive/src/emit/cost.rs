@@ -256,9 +256,9 @@ impl Counter<'_> {
             |axis: usize| symbol(axis).is_some_and(|s| found.forms.iter().any(|f| f.times(s) > 0));
         let own = [has(0), has(1)];
         let mut times = 1.0;
-        for axis in 0..2 {
-            if own[axis] || !shared {
-                times *= f64::from(self.schedule.points[axis]);
+        for (moves, points) in own.iter().zip(self.schedule.points) {
+            if *moves || !shared {
+                times *= f64::from(points);
             }
         }
         let along = if self.schedule.lanes > 0 {
@@ -359,7 +359,7 @@ impl Counter<'_> {
         let lanes = [along, 32 / along];
         let symbol = |axis: usize| self.kernel.dims.get(axis).map(|d| d.symbol);
         let mut ways: f64 = 1.0;
-        for axis in 0..2 {
+        for (axis, lanes) in lanes.into_iter().enumerate() {
             let in_rows = symbol(axis).is_some_and(|s| tile.rows().iter().any(|f| f.times(s) > 0));
             if !in_rows {
                 continue;
@@ -367,7 +367,7 @@ impl Counter<'_> {
             let words = i64::from(self.kernel.arrays[tile.array].bytes) / 4;
             let step = i64::from(self.schedule.run[axis]) * tile.pitch * words.max(1);
             let group = (width * words.max(1)).max(1);
-            let count = i64::from(lanes[axis]).min(32 / group);
+            let count = i64::from(lanes).min(32 / group);
             let mut places: Vec<i64> = (0..count).map(|lane| lane * step % 32 / group).collect();
             places.sort_unstable();
             places.dedup();
@@ -382,9 +382,9 @@ impl Counter<'_> {
         let symbol = |axis: usize| self.kernel.dims.get(axis).map(|d| d.symbol);
         let in_rows = |s: Symbol| tile.rows().iter().any(|f| f.times(s) > 0);
         let mut reads = 1.0;
-        for axis in 0..2 {
+        for (axis, points) in points.iter().enumerate() {
             if symbol(axis).is_some_and(in_rows) {
-                reads *= points[axis] as f64;
+                reads *= *points as f64;
             }
         }
         let mut run = 1 + tile.range;
