@@ -55,14 +55,14 @@ pub(super) fn carried_out(
     args: &[String],
 ) -> Result<(String, CarriedOut), String> {
     let (name, args) = args.split_first().ok_or("no pass named")?;
-    let (scope, recipe, fuel) = options(name, args)?;
+    let (scope, recipe, fuel, demand) = options(name, args)?;
     let plans = plans(input, &scope, &recipe).map_err(|e| e.to_string())?;
     let gpu = scope.gpu(input).map_err(|e| e.to_string())?;
     let mut executor = Executor {
         fuel,
         ..Executor::default()
     };
-    let level = (input.level(), Demand::Proved);
+    let level = (input.level(), demand);
     let all = carry_out(&mut executor, input, (&scope, &gpu), &plans, level);
     let all = all.map_err(|e| e.to_string())?;
     let mut out = String::new();
@@ -84,13 +84,21 @@ pub(super) fn carried_out(
     Ok((out, all))
 }
 
+/// What [`options`] gives.
+type Options<'a> = (Scope<'a>, Recipe, Fuel, Demand);
+
 /// The options of `warpwright pass`.
-fn options<'a>(name: &str, args: &'a [String]) -> Result<(Scope<'a>, Recipe, Fuel), String> {
+fn options<'a>(name: &str, args: &'a [String]) -> Result<Options<'a>, String> {
     let mut scope = Scope::default();
     let mut arguments = Arguments::default();
     let mut fuel = Fuel::default();
     let mut args = args.iter();
+    let mut demand = Demand::Proved;
     while let Some(name) = args.next() {
+        if name == "--unproved" {
+            demand = Demand::Whatever;
+            continue;
+        }
         let value = args.next().ok_or_else(|| format!("{name} wants a value"))?;
         let number = || value.parse().map_err(|e| format!("{name} {value}: {e}"));
         match name.as_str() {
@@ -111,7 +119,7 @@ fn options<'a>(name: &str, args: &'a [String]) -> Result<(Scope<'a>, Recipe, Fue
         true => name.parse(),
         false => Invocation::new(name, arguments).and_then(|pass| Recipe::new(vec![pass])),
     };
-    Ok((scope, recipe.map_err(|e| e.to_string())?, fuel))
+    Ok((scope, recipe.map_err(|e| e.to_string())?, fuel, demand))
 }
 
 /// Runs both versions on the same inputs; all outputs must be the same bits.
