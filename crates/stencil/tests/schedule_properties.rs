@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
+use std::ops::{Add, Div, Mul, Neg};
 
 use proptest::prelude::*;
 use warpwright_stencil::schedule::dag::{Dag, Kind, Node, Operator, Order};
@@ -160,46 +161,125 @@ proptest! {
         interleave(&dag, &mut steps, &none, targets);
         validate(&dag, &steps).map_err(TestCaseError::fail)?;
         prop_assert!(Profile::new(&dag, &steps, &none).max_live() <= before);
-        let reference = evaluate(&dag, &Schedule::as_written(&dag).steps);
-        let values = evaluate(&dag, &steps);
-        for tree in dag.trees.values() {
-            let (a, b) = (reference[&tree.target], values[&tree.target]);
-            match written {
-                true => prop_assert_eq!(a.to_bits(), b.to_bits()),
-                false => prop_assert!(close(a, b), "{} {}", a, b),
+        let as_written = Schedule::as_written(&dag).steps;
+        let reference: HashMap<Label, Field> = evaluate(&dag, &as_written);
+        prop_assert_eq!(reference, evaluate(&dag, &steps));
+        if written {
+            let reference: HashMap<Label, f64> = evaluate(&dag, &as_written);
+            for (label, value) in evaluate::<f64>(&dag, &steps) {
+                prop_assert_eq!(value.to_bits(), reference[&label].to_bits());
             }
         }
     }
 }
 
-fn close(a: f64, b: f64) -> bool {
-    a == b
-        || (a.is_nan() && b.is_nan())
-        || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
-        || a.abs() > 1e12
+/// What expressions are evaluated in.
+trait Number:
+    Copy + Add<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
+{
+    fn literal(value: f64) -> Self;
+    fn sqrt(self) -> Self;
+}
+
+impl Number for f64 {
+    fn literal(value: f64) -> f64 {
+        value
+    }
+
+    fn sqrt(self) -> f64 {
+        f64::sqrt(self)
+    }
+}
+
+/// An integer modulo 2^61 - 1: a field, so that sums and products reordered or reassociated are
+/// equal exactly, where floating point would need a tolerance that cancellation breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Field(u64);
+
+impl Field {
+    const MODULUS: u64 = (1 << 61) - 1;
+
+    fn power(self, mut exponent: u64) -> Field {
+        let (mut base, mut result) = (self, Field(1));
+        while exponent > 0 {
+            if exponent & 1 == 1 {
+                result = result * base;
+            }
+            base = base * base;
+            exponent >>= 1;
+        }
+        result
+    }
+}
+
+impl Add for Field {
+    type Output = Field;
+
+    fn add(self, other: Field) -> Field {
+        Field((self.0 + other.0) % Field::MODULUS)
+    }
+}
+
+impl Mul for Field {
+    type Output = Field;
+
+    fn mul(self, other: Field) -> Field {
+        Field((u128::from(self.0) * u128::from(other.0) % u128::from(Field::MODULUS)) as u64)
+    }
+}
+
+impl Div for Field {
+    type Output = Field;
+
+    /// By the inverse; 0 where the divisor is 0.
+    fn div(self, other: Field) -> Field {
+        self * other.power(Field::MODULUS - 2)
+    }
+}
+
+impl Neg for Field {
+    type Output = Field;
+
+    fn neg(self) -> Field {
+        Field((Field::MODULUS - self.0) % Field::MODULUS)
+    }
+}
+
+impl Number for Field {
+    /// Exact for literals that are whole hundredths.
+    fn literal(value: f64) -> Field {
+        let hundredths = (value.abs() * 100.0).round() as u64;
+        let value_of = Field(hundredths) / Field(100);
+        if value < 0.0 { -value_of } else { value_of }
+    }
+
+    /// Some function: that it is no root does not matter here.
+    fn sqrt(self) -> Field {
+        self * self * self + Field(7)
+    }
 }
 
 /// The labels' values after the steps, each step rounded as it stands.
-fn evaluate(dag: &Dag, steps: &[Step]) -> HashMap<Label, f64> {
+fn evaluate<N: Number>(dag: &Dag, steps: &[Step]) -> HashMap<Label, N> {
     let values = Values::new(dag);
-    let mut labels: HashMap<Label, f64> = HashMap::new();
-    let mut nodes: HashMap<Node, f64> = HashMap::new();
+    let mut labels: HashMap<Label, N> = HashMap::new();
+    let mut nodes: HashMap<Node, N> = HashMap::new();
     let produced: Vec<Label> = dag.trees.values().map(|t| t.target).collect();
     for (at, label) in dag.labels.keys().enumerate() {
         if !produced.contains(&label) {
-            labels.insert(label, 1.0 + 0.37 * at as f64);
+            labels.insert(label, N::literal(1.0 + 0.37 * at as f64));
         }
     }
-    fn value(
+    fn value<N: Number>(
         dag: &Dag,
-        labels: &HashMap<Label, f64>,
-        nodes: &HashMap<Node, f64>,
+        labels: &HashMap<Label, N>,
+        nodes: &HashMap<Node, N>,
         node: Node,
-    ) -> f64 {
+    ) -> N {
         let children = &dag.nodes[node].children;
         match dag.nodes[node].kind {
             Kind::Leaf(label) => labels[&label],
-            Kind::Literal(value) => value,
+            Kind::Literal(value) => N::literal(value),
             Kind::Multiply => {
                 value(dag, labels, nodes, children[0].node)
                     * value(dag, labels, nodes, children[1].node)
@@ -211,7 +291,7 @@ fn evaluate(dag: &Dag, steps: &[Step]) -> HashMap<Label, f64> {
         let node = step.node();
         let result = match step {
             Step::Compute(_) => {
-                let operands: Vec<f64> = dag.nodes[node]
+                let operands: Vec<N> = dag.nodes[node]
                     .children
                     .iter()
                     .map(|c| value(dag, &labels, &nodes, c.node))
@@ -226,7 +306,7 @@ fn evaluate(dag: &Dag, steps: &[Step]) -> HashMap<Label, f64> {
                 let child = dag.nodes[node].children[index as usize];
                 let operand = value(dag, &labels, &nodes, child.node);
                 let operand = if child.negative { -operand } else { operand };
-                match (nodes.get(&node), dag.nodes[node].kind) {
+                match (nodes.get(&node).copied(), dag.nodes[node].kind) {
                     (None, _) => operand,
                     (Some(so_far), Kind::Product(_)) => so_far * operand,
                     (Some(so_far), _) => so_far + operand,
