@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use warpwright_check::{CubinOptions, check_kernels};
 use warpwright_flow::Inst;
 use warpwright_sass::function::{Calls, Code};
-use warpwright_sass::roles::{File, Role, Slot, Span, Table};
+use warpwright_sass::roles::{File, Role, Span, Table};
 use warpwright_sass::{Elf, Instruction};
 use warpwright_toolkit::PtxasJob;
 use warpwright_toolkit::testing::require_toolkit;
@@ -93,14 +93,7 @@ fn set(inst: Instruction, low: u32, bits: u32, value: u128) -> Instruction {
 
 /// Low bit and width of the field of an operand.
 fn field(table: &Table, span: Span) -> (u32, u32) {
-    let slot = Slot {
-        bit: span.bit,
-        file: span.file,
-        role: span.role,
-        count: span.count,
-        complement: false,
-    };
-    let field = table.field(slot);
+    let field = table.field(span.into());
     (field.0, field.1)
 }
 

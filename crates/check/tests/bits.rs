@@ -12,7 +12,7 @@ use warpwright_check::{CubinOptions, check_files};
 use warpwright_flow::{Cfg, Inst};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
-use warpwright_sass::roles::{Slot, Table};
+use warpwright_sass::roles::Table;
 
 const E: LittleEndian = LittleEndian;
 
@@ -150,14 +150,7 @@ fn code(name: &str, every: usize, lawless: &mut Vec<String>) -> Counts {
                 let mut word = verdict(&file, &new).to_owned();
                 if word == "proved" {
                     let is_register = code.roles(Inst(at as u32)).spans().iter().any(|span| {
-                        let slot = Slot {
-                            bit: span.bit,
-                            file: span.file,
-                            role: span.role,
-                            count: span.count,
-                            complement: false,
-                        };
-                        let field = table.field(slot);
+                        let field = table.field((*span).into());
                         (field.0..field.0 + field.1).contains(&bit)
                     });
                     let rule = match bit {

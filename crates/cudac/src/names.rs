@@ -1,6 +1,6 @@
 //! Names in nested scopes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the names of a function mean where its code stands, the innermost scope last.
 #[derive(Clone, Debug)]
@@ -53,6 +53,24 @@ impl<T> Scopes<T> {
         self.0[depth].insert(name.to_owned(), meaning);
         true
     }
+}
+
+/// What the generated names of a kernel begin with: its own name, or `kernel_2` and so on where a word of the text
+/// begins with that and one of `parts`.
+pub fn free_stem(kernel: &str, words: &BTreeSet<String>, parts: &[&str]) -> String {
+    let is_taken = |stem: &str| {
+        words.iter().any(|word| {
+            let rest = word.strip_prefix(stem);
+            rest.is_some_and(|rest| parts.iter().any(|part| rest.starts_with(part)))
+        })
+    };
+    let mut stem = kernel.to_owned();
+    let mut number = 1;
+    while is_taken(&stem) {
+        number += 1;
+        stem = format!("{kernel}_{number}");
+    }
+    stem
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use warpwright_gpu::{Image, Measurements, Promise, Variant};
 
 use crate::candidate::{Because, Measured, Rejection};
 use crate::choose::choose;
-use crate::database::{Entry, Key};
+use crate::database::{Entry, Key, hash};
 use crate::explore::remember;
 use crate::opt::{DEFAULT_MARGIN, KernelOutcome, KernelReport, Known};
 
@@ -113,6 +113,11 @@ pub fn manifest<'a>(
 }
 
 impl Manifest {
+    /// What the database knows the launch by: its description and the set of sizes.
+    pub fn launch_hash(&self) -> String {
+        hash(&[self.launch.as_bytes(), self.size.as_bytes()])
+    }
+
     /// The candidates with code of their own dealt out, `size` beside the default build to each share.
     pub fn shares(&self, size: u32) -> Vec<Manifest> {
         let is_default = |index: usize| self.report.candidates[index].name() == BASELINE;
@@ -263,11 +268,11 @@ pub fn recall(report: &mut KernelReport, known: &Known) {
 }
 
 /// Entries for the database.
-pub fn entries(manifest: &Manifest, launch_hash: &str, found: &Measurements) -> Vec<Entry> {
+pub fn entries(manifest: &Manifest, found: &Measurements) -> Vec<Entry> {
     let environment = &found.environment;
     let key = Key {
         kernel: manifest.kernel_hash.clone(),
-        launch: launch_hash.into(),
+        launch: manifest.launch_hash(),
         gpu: environment.device.name.clone(),
         driver: environment.device.driver.clone().unwrap_or_default(),
         toolkit: manifest.ptxas.clone(),

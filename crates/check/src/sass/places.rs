@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use warpwright_sass::Instruction;
-use warpwright_sass::roles::{Slot, Table};
+use warpwright_sass::roles::Table;
 
 use super::bits;
 
@@ -54,14 +54,7 @@ impl<'c> Places<'c> {
 pub(super) fn shape(inst: Instruction, table: &Table) -> u128 {
     let mut kept = inst.bits() & !(bits::CONTROL.mask() | bits::GUARD.mask());
     for span in table.roles(inst).unwrap_or_default().spans() {
-        let slot = Slot {
-            bit: span.bit,
-            file: span.file,
-            role: span.role,
-            count: span.count,
-            complement: false,
-        };
-        let field = table.field(slot);
+        let field = table.field((*span).into());
         kept &= !(((1u128 << field.1) - 1) << field.0);
     }
     match bits::is_control(inst) {

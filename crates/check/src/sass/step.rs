@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use warpwright_flow::{Function as _, Inst, Transfer, Value};
 use warpwright_sass::Instruction;
 use warpwright_sass::function::value_of;
-use warpwright_sass::roles::{File, Role, Slot, Span};
+use warpwright_sass::roles::{File, Role, Span};
 
 use super::bits;
 use super::function::SassFunction;
@@ -329,14 +329,7 @@ impl Reader<'_, '_> {
 
     /// The field that names the first register of an operand.
     fn field(&self, span: Span) -> u128 {
-        let slot = Slot {
-            bit: span.bit,
-            file: span.file,
-            role: span.role,
-            count: span.count,
-            complement: false,
-        };
-        let field = self.function.table.field(slot);
+        let field = self.function.table.field(span.into());
         ((1u128 << field.1) - 1) << field.0
     }
 

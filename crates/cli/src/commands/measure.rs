@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use warpwright_driver::database::{Export, hash};
-use warpwright_driver::tune::{BASELINE, KernelResult, MANIFEST_FILE, Manifest, Packed, entries};
+use warpwright_driver::database::Export;
+use warpwright_driver::tune::{BASELINE, KernelResult, MANIFEST_FILE, Packed, entries};
 use warpwright_gpu::{
     Budget, DeviceInfo, Fault, Process, Progress, State, WorkerCommand, devices,
     fleet::{measure_split, spread},
@@ -62,11 +62,7 @@ pub fn run(args: &MeasureArgs) -> Result<(), Failure> {
         .nth(args.device as usize)
         .ok_or_else(|| Failure::input(format!("there is no device {}", args.device)))?;
     let result = measure_folder(folder.path(), &session, On::One(&mut worker(&device)?))?;
-    let export = Export::new(entries(
-        &manifest,
-        &launch_hash(&manifest, &manifest.size),
-        &result.measurements,
-    ));
+    let export = Export::new(entries(&manifest, &result.measurements));
     let document = serde_json::to_string(&export).map_err(|e| bad(e.to_string()))?;
     write_atomically(&args.output, document.as_bytes())
 }
@@ -170,11 +166,7 @@ fn measure_folder(folder: &Path, session: &SessionArgs, on: On) -> Result<Kernel
         let _ = std::fs::remove_file(folder.join(STATE_FILE));
     }
     // Measuring goes on without a database too.
-    let found = entries(
-        &manifest,
-        &launch_hash(&manifest, &launch.size),
-        &measurements,
-    );
+    let found = entries(&manifest, &measurements);
     let stored = database().and_then(|db| {
         found
             .iter()
@@ -192,11 +184,6 @@ fn measure_folder(folder: &Path, session: &SessionArgs, on: On) -> Result<Kernel
         report: manifest.report,
         measurements,
     })
-}
-
-/// What the database knows a launch by.
-fn launch_hash(manifest: &Manifest, size: &str) -> String {
-    hash(&[manifest.launch.as_bytes(), size.as_bytes()])
 }
 
 fn load_state(folder: &Path) -> Option<State> {

@@ -161,7 +161,7 @@ fn from_database(args: &TuneArgs, folder: &Path) -> Result<Option<KernelReport>,
     };
     let key = Key {
         kernel: manifest.kernel_hash.clone(),
-        launch: hash(&[manifest.launch.as_bytes(), manifest.size.as_bytes()]),
+        launch: manifest.launch_hash(),
         gpu: device.name,
         driver: device.driver.unwrap_or_default(),
         toolkit: manifest.ptxas.clone(),

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Symbol};
+use warpwright_cudac::names::free_stem;
 
 use super::body::end_names;
 use super::{Condition, Entry, Generated, Parts, extents};
@@ -37,26 +38,16 @@ pub enum NoLauncher {
     Range,
 }
 
+/// What the names of a version go on with, behind the kernel's: the host's functions, and a suffix of each family.
+const PARTS: [&str; 7] = [
+    "_launch", "_try", "_tuned", "_team", "_across", "_fours", "_prefix",
+];
+
 const AXES: [&str; 3] = ["x", "y", "z"];
 
 impl Names {
     /// The names for a kernel in a text that has these words.
     pub fn new(kernel: &str, words: &BTreeSet<String>) -> Names {
-        let is_free = |stem: &str| {
-            let generated = |word: &String| {
-                let rest = word.strip_prefix(stem);
-                rest.is_some_and(|rest| {
-                    ["_launch", "_try", "_tuned"]
-                        .iter()
-                        .any(|part| rest.starts_with(part))
-                })
-            };
-            !words.iter().any(generated)
-        };
-        let numbered = (2..).map(|n| format!("{kernel}_{n}"));
-        let stem = std::iter::once(kernel.to_owned())
-            .chain(numbered)
-            .find(|stem| is_free(stem));
         let free = ["grid", "block", "shared", "stream", "arguments"].map(|word| {
             let mut word = word.to_owned();
             while words.contains(&word) {
@@ -65,7 +56,7 @@ impl Names {
             word
         });
         Names {
-            stem: stem.unwrap_or_else(|| kernel.to_owned()),
+            stem: free_stem(kernel, words, &PARTS),
             free,
         }
     }

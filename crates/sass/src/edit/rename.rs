@@ -40,13 +40,7 @@ impl Instruction {
         let mut expected = Vec::new();
         for &span in roles.spans() {
             let first = name(span);
-            let mut slot = Slot {
-                bit: span.bit,
-                file: span.file,
-                role: span.role,
-                count: span.count,
-                complement: false,
-            };
+            let mut slot = Slot::from(span);
             slot.complement = table.number(slot, self.bits()) != span.first;
             let field = checked(table.field(slot), span, first)?;
             let value = match slot.complement {

@@ -35,6 +35,19 @@ pub struct Slot {
     pub complement: bool,
 }
 
+impl From<Span> for Slot {
+    /// The slot that an operand was read from, but for whether it holds the number inverted.
+    fn from(span: Span) -> Slot {
+        Slot {
+            bit: span.bit,
+            file: span.file,
+            role: span.role,
+            count: span.count,
+            complement: false,
+        }
+    }
+}
+
 /// The operands under one value of the key bits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Row {

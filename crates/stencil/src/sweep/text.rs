@@ -6,6 +6,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use warpwright_cudac::names::free_stem;
+
 use super::{Blocks, Choice, Condition, Sweep, bytes, parameters};
 use crate::ir::{Extent, Stencil};
 
@@ -18,23 +20,8 @@ pub struct Names {
 impl Names {
     /// The names for a kernel in a text that has these words.
     pub fn new(kernel: &str, words: &BTreeSet<String>) -> Names {
-        let free = |stem: &str| {
-            let generated = |word: &String| {
-                let rest = word.strip_prefix(stem);
-                rest.is_some_and(|rest| {
-                    ["_launch", "_try", "_sweep", "_device"]
-                        .iter()
-                        .any(|part| rest.starts_with(part))
-                })
-            };
-            !words.iter().any(generated)
-        };
-        let numbered = (2..).map(|n| format!("{kernel}_{n}"));
-        let stem = std::iter::once(kernel.to_owned())
-            .chain(numbered)
-            .find(|stem| free(stem));
         Names {
-            stem: stem.unwrap_or_else(|| kernel.to_owned()),
+            stem: free_stem(kernel, words, &["_launch", "_try", "_sweep", "_device"]),
         }
     }
 
