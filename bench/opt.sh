@@ -5,9 +5,8 @@
 #
 #   bench/opt.sh AFTER [BEFORE] [OUT] [FILE…]
 #
-# are only timed. CORES: the cores of the timing, the first two. SECONDS_OF_TIMING per kernel: 3. LIMIT: seconds for
+# FILE… are only timed. CORES: the cores of the timing, the first two. SECONDS_OF_TIMING per kernel: 3. LIMIT: seconds for
 # one run of `opt`, 120. DEADLINE: nothing more is timed on the GPU after so many seconds.
-# are only timed. CORES: the cores of the timing, the first two. SECONDS_OF_TIMING per kernel: 3. LIMIT: seconds for one
 set -uo pipefail
 cd "$(dirname "$0")/.."
 after=$(realpath "$1"); before=${2:+$(realpath "$2")}

@@ -26,7 +26,7 @@ const TRADE_MARGIN: f64 = 0.15;
 const ROOM_MARGIN: f64 = 0.3;
 
 /// The share of time that a candidate must promise to save over the default.
-pub(crate) fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
+pub fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
     let recipe = &candidate.recipe;
     match recipe.is_default() {
         true => margin,
@@ -40,7 +40,7 @@ pub(crate) fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -
 }
 
 /// Bytes per thread to and from spill slots, wherever they are.
-pub(crate) fn spill_traffic(candidate: &Candidate) -> u32 {
+pub fn spill_traffic(candidate: &Candidate) -> u32 {
     let resources = candidate.resources();
     resources.map_or(0, |r| r.spill_store_bytes + r.spill_load_bytes)
 }

@@ -6,11 +6,10 @@
 //! alone.
 
 use warpwright_pass::passes::MaxNReg;
-use warpwright_pass::ptx::facts::static_shared_bytes;
+use warpwright_pass::ptx::facts::{kernel_pressure, static_shared_bytes};
 use warpwright_pass::{Artifact, Recipe};
 
 use crate::candidate::{Candidate, Resources};
-use crate::explain::pressure_report;
 use crate::opt::{KernelReport, OptError, Request};
 use crate::residency::occupy;
 
@@ -47,7 +46,7 @@ fn estimate_one(
     let function = input
         .as_module()
         .and_then(|module| Some((module, module.function(kernel)?)));
-    let peak = function.map_or(0, |(module, id)| pressure_report(module, id).peak_units);
+    let peak = function.map_or(0, |(module, id)| kernel_pressure(module, id));
     let function = function.map(|(module, id)| (module, &module.functions[id]));
     let shared_bytes = function.map_or(0, |(module, f)| static_shared_bytes(module, f));
     let is_opaque = function.is_none_or(|(_, f)| f.opaque().is_some());

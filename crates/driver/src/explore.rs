@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use warpwright_pass::passes::{Reduce, SmemSpilling};
-use warpwright_pass::ptx::facts::uses_dynamic_shared;
+use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
 use warpwright_pass::ptx::{fusion, slice::slice};
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{
@@ -19,7 +19,6 @@ use crate::candidate::{Because, Candidate, Rejection, Resources, Standing};
 use crate::choose::{Choice, choose};
 use crate::control::{Assembly, control};
 use crate::crat::{ResourceUsage, resource_usage};
-use crate::explain::pressure_report;
 use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Proofs, Request};
 use crate::proposal::{
     Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals,
@@ -167,7 +166,7 @@ impl<'a> Exploration<'a> {
             kernel: self.bench.kernel.to_owned(),
             error,
         })?;
-        let max_reg = pressure_report(module, id).peak_units;
+        let max_reg = kernel_pressure(module, id);
         let usage = resource_usage(module, id, &setting, max_reg, &resources);
         let tops: Vec<u32> = stairs.iter().map(|s| s.regs).collect();
         let block = setting.block;

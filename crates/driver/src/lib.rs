@@ -6,11 +6,10 @@
 //!   [`explore`]; [`opt`] carries the choice out and replays recipes.
 //! * [`control`]: `reduce` with ptxas in the loop.
 //! * [`crat`]: resource usage, design space and choice as CRAT has them.
-//! * [`estimate`]: without ptxas. [`explain`]: what there is to say before any choice.
-//! * [`why_not`]: why a candidate was not chosen, for people.
+//! * [`estimate`]: without ptxas.
 //! * [`database`], [`tune`]: measurements that overrule the model.
 //! * [`life_ranges`]: liveness of machine code against nvdisasm.
-//! * [`naive`], [`stencil`]: naive kernels and stencils from source to source.
+//! * [`naive`], [`stencil`]: which version of a naive kernel or stencil is written.
 
 pub mod build;
 pub mod candidate;
@@ -18,9 +17,7 @@ pub mod choose;
 pub mod control;
 pub mod crat;
 pub mod database;
-mod emulated;
 pub mod estimate;
-pub mod explain;
 pub mod explore;
 pub mod life_ranges;
 pub mod naive;
@@ -30,8 +27,6 @@ pub mod residency;
 pub mod score;
 pub mod stencil;
 pub mod tune;
-pub mod why_not;
-pub mod witness;
 
 pub use candidate::{Candidate, Measured, Residency, Resources, Score};
 pub use opt::{Chosen, Crat, KernelOutcome, KernelReport, OptError, Proofs, Request};

@@ -6,6 +6,7 @@
 //! * `schedule`: the choices; `emit`: a kernel and its choices to CUDA C.
 //! * `search`: which schedules there are, and how long each should take.
 //! * `replace`: the file in which the result takes the place of the input.
+//! * `versions`: that file against the input, in the emulator.
 
 pub mod across;
 pub mod bounds;
@@ -22,4 +23,5 @@ pub mod schedule;
 pub mod search;
 pub mod team;
 mod text;
+pub mod versions;
 mod wide;

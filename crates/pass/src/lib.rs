@@ -5,6 +5,7 @@
 //! * [`recipe`]: lists of them as text.
 //! * [`executor`]: verify, apply, verify, prove ([`proof`]), time, fuel; what it works on is an [`Artifact`].
 //! * [`carry`](mod@carry): recipes on a whole input, every step proved.
+//! * [`witness`]: a difference that the checker found, shown in the emulator.
 //! * [`names`]: kernels as their sources call them.
 //! * [`scope`], [`site`], [`launch`]: what callers state about kernels and launches, and what a pass is given.
 //! * [`ptx`]: the passes over PTX; [`source`]: those over CUDA C; [`spill_to_shared`], [`dead_instructions`],
@@ -35,6 +36,7 @@ pub mod source;
 pub mod spill_to_shared;
 pub mod throttle;
 pub mod usage_level;
+pub mod witness;
 
 pub use artifact::{Artifact, Invalid, SourceFile};
 pub use budget::Budget;

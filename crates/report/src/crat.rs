@@ -1,9 +1,9 @@
 //! The tables of bench/results/registers.md: what CRAT and You & Tsai bring on a measured suite, beside what the
 //! papers claim.
 
+use crate::results::{KernelResult, Suite};
 use warpwright_driver::crat::choice;
 use warpwright_driver::proposal::{is_throttle_only, register_limit};
-use warpwright_driver::tune::{KernelResult, Suite};
 use warpwright_pass::Recipe;
 use warpwright_pass::passes::Reduce;
 

@@ -1,6 +1,8 @@
-//! Result documents to tables, plots and self-contained HTML pages.
+//! What is said of kernels and results: documents, and tables, plots and HTML pages of them.
 //!
 //! * [`screen`]: what `opt` and `tune` print. [`glossary`]: words explained. [`table`]: plain-text tables.
+//! * [`explain`](mod@explain): what there is to say before any choice. [`why_not`](mod@why_not): why a candidate was not chosen.
+//! * [`job`]: what travels between building and measuring; [`results`]: what comes back.
 //! * [`page`]: the HTML page of a document that `opt`, `explain` or `tune` printed with `--json`.
 //! * [`crat`]: CRAT and You & Tsai on a result file, beside the papers' claims.
 //! * [`spills`]: the ways to spill, at the same register limit.
@@ -11,9 +13,12 @@
 //! Everything is text in, text out; the command line writes the files.
 
 pub mod crat;
+pub mod explain;
 pub mod glossary;
+pub mod job;
 mod page;
 mod plane;
+pub mod results;
 pub mod screen;
 pub mod spills;
 pub mod stencils;
@@ -21,6 +26,7 @@ pub mod suite;
 pub mod svg;
 pub mod table;
 pub mod tables;
+pub mod why_not;
 
 pub use page::page;
 

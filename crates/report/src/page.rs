@@ -1,10 +1,10 @@
 //! Self-contained HTML pages: no script, no outside reference; light and dark, on paper, at any width.
 
+use crate::why_not::why_not;
 use minijinja::{Environment, context};
 use serde::Serialize;
 use serde_json::Value;
 use warpwright_driver::opt::DEFAULT_MARGIN;
-use warpwright_driver::why_not::why_not;
 use warpwright_driver::{Candidate, KernelReport};
 use warpwright_pass::names::source_name;
 use warpwright_target::{lookup, staircase};

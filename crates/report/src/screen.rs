@@ -2,10 +2,10 @@
 //! choice, the gain, the best alternatives and why they were not taken, what to do next), for several a summary by
 //! gain, and every candidate where that is asked for.
 
+use crate::why_not::{NotChosen, why_not};
 use warpwright_driver::candidate::Figures;
 use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::DEFAULT_MARGIN;
-use warpwright_driver::why_not::{NotChosen, why_not};
 use warpwright_driver::{Candidate, KernelReport};
 use warpwright_pass::names::source_name;
 use warpwright_pass::passes::UsageLevel;

@@ -1,7 +1,7 @@
 //! The tables of bench/results/spills.md: the ways to spill, at the same register limit.
 
+use crate::results::{KernelResult, Suite};
 use warpwright_driver::proposal::register_limit;
-use warpwright_driver::tune::{KernelResult, Suite};
 use warpwright_pass::passes::{MaxNReg, SmemSpilling, SpillToShared};
 use warpwright_pass::{Invocation, Recipe};
 

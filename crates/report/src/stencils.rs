@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::results::{StencilResult, StencilVersion};
 use serde::{Deserialize, Serialize};
-use warpwright_driver::stencil::{Family, Measured, StencilResult};
+use warpwright_stencil::versions::Family;
 
 use crate::suite::geometric_mean;
 
@@ -114,13 +115,13 @@ fn name(stencil: &StencilResult) -> &str {
     file.split('.').next().unwrap_or(file)
 }
 
-fn fastest(stencil: &StencilResult, family: Family) -> Option<&Measured> {
+fn fastest(stencil: &StencilResult, family: Family) -> Option<&StencilVersion> {
     let of = stencil
         .versions
         .iter()
         .filter(|v| v.family == family && v.ms.is_some());
     of.min_by(|a, b| {
-        let key = |v: &Measured| v.ms.unwrap_or(f64::INFINITY);
+        let key = |v: &StencilVersion| v.ms.unwrap_or(f64::INFINITY);
         key(a).total_cmp(&key(b))
     })
 }

@@ -3,8 +3,8 @@
 //! All figures are ratios within one run: time of a variant over the time of nvcc's default build
 //! of the same kernel, less is faster. Geometric means are over the kernels that have the figure.
 
+use crate::results::{KernelResult, Suite};
 use warpwright_driver::proposal::is_rewritten;
-use warpwright_driver::tune::{KernelResult, Suite};
 use warpwright_pass::Recipe;
 use warpwright_pass::passes::{MaxNReg, MaxNTid, MinNCtaPerSm, SmemSpilling};
 

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::results::{SUITE_SCHEMA, Suite};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use warpwright_driver::tune::{SUITE_SCHEMA, Suite};
 
 use crate::suite::{agreement, figure, summary, table};
 use crate::{ReportError, crat, spills, stencils};

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use warpwright_driver::tune::Suite;
+use warpwright_report::results::Suite;
 use warpwright_report::tables::{Plan, Seen};
 
 fn read(name: &str) -> std::io::Result<String> {

@@ -16,5 +16,6 @@ pub mod schedule;
 pub mod statistics;
 pub mod stream;
 pub mod sweep;
+pub mod versions;
 
 use warpwright_cudac::with_stack;

@@ -6,11 +6,11 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
-use warpwright_driver::stencil::{Checked, Comparison, Fall, Problem, small_sizes};
 use warpwright_fuzzgen::Rng;
 use warpwright_ptx::Module;
 use warpwright_stencil::evaluate::Sizes;
 use warpwright_stencil::sweep::Names;
+use warpwright_stencil::versions::{Checked, Comparison, Fall, Problem, small_sizes};
 
 use crate::generate::{self, Kernel};
 use crate::ways::{Kind, ways};

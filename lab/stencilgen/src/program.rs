@@ -111,7 +111,7 @@ fn test(subject: &Subject, text: &mut String) {
 
 fn tolerance(stencil: &Stencil, reassociates: bool) -> f64 {
     match reassociates {
-        true => warpwright_driver::stencil::tolerance(stencil),
+        true => warpwright_stencil::versions::tolerance(stencil),
         false => 0.0,
     }
 }

@@ -1,10 +1,10 @@
 //! Ways to compute a stencil, of every family, with small tiles and chunks: a small grid has several of them.
 
-use warpwright_driver::stencil::{Family, Version, Way};
 use warpwright_fuzzgen::Rng;
 use warpwright_stencil::emit;
 use warpwright_stencil::ir::Stencil;
 use warpwright_stencil::stream::Plan;
+use warpwright_stencil::versions::{Family, Version, Way};
 
 /// A version and what kind it is, for counting.
 pub type Kind = (&'static str, Version);

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use warpwright_driver::stencil::{Checked, Comparison};
 use warpwright_ptx::Module;
+use warpwright_stencil::versions::{Checked, Comparison};
 use warpwright_stencilgen::check::{Counters, Subject, batch_text, compare, names, subject};
 use warpwright_toolkit::NvccJob;
 use warpwright_toolkit::testing::require_toolkit;

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use warpwright_check::{CubinOptions, Options, Verdict, check_files, check_modules};
-use warpwright_driver::witness::refute;
 use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
 use warpwright_launch::{Launch, compare};
+use warpwright_pass::witness::refute;
 use warpwright_ptx::{FunctionKind, Module};
 
 use super::print_json;

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use warpwright_driver::build::resources_of;
 use warpwright_driver::crat::ResourceUsage;
-use warpwright_driver::explain::{Explanation, explain, from_resources, pressure_of_machine_code};
 use warpwright_pass::names::{is_named, source_name};
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{Block, BlockSource, Setting};
+use warpwright_report::explain::{Explanation, explain, from_resources, pressure_of_machine_code};
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{Gpu, lookup, runs_on};
 use warpwright_toolkit::{BuildCache, PtxasJob};
@@ -326,7 +326,7 @@ fn print_usage(u: &ResourceUsage) {
     print!("{}", table.render(4));
 }
 
-fn print_pressure(p: &warpwright_driver::explain::PressureReport, level: warpwright_pass::Level) {
+fn print_pressure(p: &warpwright_report::explain::PressureReport, level: warpwright_pass::Level) {
     println!(
         "  register pressure of the {level}: {} at its peak, {} instructions, loops {} deep",
         p.peak_units, p.instructions, p.loop_depth

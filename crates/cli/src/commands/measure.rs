@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use warpwright_driver::database::Export;
-use warpwright_driver::tune::{BASELINE, KernelResult, MANIFEST_FILE, Packed, entries};
 use warpwright_gpu::{
     Budget, DeviceInfo, Fault, Process, Progress, State, WorkerCommand, devices,
     fleet::{measure_split, spread},
     measure, prepare,
 };
 use warpwright_launch::LaunchFile;
+use warpwright_report::job::{BASELINE, MANIFEST_FILE, Packed, entries};
+use warpwright_report::results::KernelResult;
 
 use super::tune::{database, load_manifest};
 use crate::args::MeasureArgs;

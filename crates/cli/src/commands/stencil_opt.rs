@@ -5,13 +5,13 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpwright_cudac::diag::{Source, render_all};
-use warpwright_driver::stencil::{
-    Checked, Chosen, CompileError, Family, Measured, Problem, Rung, StencilResult, Verdict,
-    Version, choose, versions,
-};
+use warpwright_driver::stencil::{Chosen, Verdict, choose};
+use warpwright_ladder::CompileError;
+use warpwright_report::results::{StencilResult, StencilVersion};
 use warpwright_stencil::evaluate::Sizes;
 use warpwright_stencil::ir::Stencil;
 use warpwright_stencil::replace::{Note, Use};
+use warpwright_stencil::versions::{Checked, Family, Problem, Rung, Version, versions};
 use warpwright_stencil::{dsl, extract};
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{NvccJob, Toolkit};
@@ -36,7 +36,7 @@ struct Document {
     gpu: String,
     sizes: Vec<(String, i64)>,
     reassociate: bool,
-    versions: Vec<Measured>,
+    versions: Vec<StencilVersion>,
     chosen: usize,
     /// What the chosen version was compared at; none: it was not checked, or it is the input.
     checked: Option<Checked>,
@@ -136,8 +136,8 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     }
 }
 
-fn measured((version, verdict): (&Version, &Verdict)) -> Measured {
-    let mut measured = Measured::new(version);
+fn measured((version, verdict): (&Version, &Verdict)) -> StencilVersion {
+    let mut measured = StencilVersion::new(version);
     if let Verdict::Tried(Rung::Falls(fall)) = verdict {
         measured.rejected = Some(fall.to_string());
     }
@@ -324,9 +324,9 @@ pub fn print_versions(result: &StencilResult) {
         result.gpu,
         size_text(&result.sizes)
     );
-    let mut order: Vec<&Measured> = result.versions.iter().collect();
+    let mut order: Vec<&StencilVersion> = result.versions.iter().collect();
     order.sort_by(|a, b| {
-        let key = |v: &Measured| v.ms.unwrap_or(f64::INFINITY);
+        let key = |v: &StencilVersion| v.ms.unwrap_or(f64::INFINITY);
         key(a).total_cmp(&key(b))
     });
     let mut table = Table::new(&["family", "plan", "ms", "predicted", "from the host", "note"]);

@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::Deserialize;
-use warpwright_driver::stencil::{
-    Measured, Problem, Rung, SCHEMA, StencilResult, Version, climb, distance, odd_sizes, reference,
-    tolerance, versions,
-};
 use warpwright_gpu::{DeviceInfo, devices, utc_now};
+use warpwright_report::results::{STENCIL_SCHEMA, StencilResult, StencilVersion};
 use warpwright_stencil::evaluate::{Data, Sizes};
 use warpwright_stencil::harness;
 use warpwright_stencil::ir::Stencil;
+use warpwright_stencil::versions::{
+    Problem, Rung, Version, climb, distance, odd_sizes, reference, tolerance, versions,
+};
 use warpwright_toolkit::{Program, ToolError};
 
 use super::stencil_opt::{
@@ -51,7 +51,7 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
     let versions = versions(&stencil, &gpu, &sizes, favourites, args.exhaustive);
     let toolkit = session::toolkit(cli)?;
     let program = toolkit.nvcc()?.program(&gpu.target(), PATIENCE)?;
-    let mut measured: Vec<Measured> = versions.iter().map(Measured::new).collect();
+    let mut measured: Vec<StencilVersion> = versions.iter().map(StencilVersion::new).collect();
     let built = build(&program, &stencil, &versions, &mut measured)?;
     compare(&program, &stencil, &built, &mut measured)?;
     time(&program, &sizes, args.budget, &built, &mut measured)?;
@@ -87,7 +87,7 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
 fn fastest(
     problem: &Problem,
     versions: &[Version],
-    measured: &mut [Measured],
+    measured: &mut [StencilVersion],
     compiler: &Compiler,
 ) -> Result<Option<String>, Failure> {
     loop {
@@ -118,7 +118,7 @@ fn build(
     program: &Program,
     stencil: &Stencil,
     versions: &[Version],
-    measured: &mut [Measured],
+    measured: &mut [StencilVersion],
 ) -> Result<Vec<usize>, Failure> {
     let bar = progress::bar(Some(versions.len() as u64), "compiling");
     let objects: Vec<Result<PathBuf, ToolError>> = versions
@@ -159,7 +159,7 @@ fn compare(
     program: &Program,
     stencil: &Stencil,
     built: &[usize],
-    measured: &mut [Measured],
+    measured: &mut [StencilVersion],
 ) -> Result<(), Failure> {
     let sizes = odd_sizes(stencil);
     let expected = reference(stencil, &sizes).map_err(|e| Failure::input(e.to_string()))?;
@@ -216,7 +216,7 @@ fn time(
     sizes: &Sizes,
     budget: f64,
     built: &[usize],
-    measured: &mut [Measured],
+    measured: &mut [StencilVersion],
 ) -> Result<(), Failure> {
     let good = built
         .iter()
@@ -267,7 +267,7 @@ fn result(
     input: &Input,
     device: &DeviceInfo,
     sizes: &Sizes,
-    versions: Vec<Measured>,
+    versions: Vec<StencilVersion>,
     nvcc: &warpwright_toolkit::Tool,
 ) -> StencilResult {
     let times = versions
@@ -277,7 +277,7 @@ fn result(
     let chosen = times.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at);
     let version = nvcc.version().map(ToString::to_string);
     StencilResult {
-        schema: SCHEMA.into(),
+        schema: STENCIL_SCHEMA.into(),
         input: input.name.clone(),
         stencil: stencil.name.clone(),
         gpu: device.name.clone(),

@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 
 use warpwright_driver::database::{Database, Key, hash, kernel_hash};
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request, known};
-use warpwright_driver::tune::{
-    KernelResult, MANIFEST_FILE, MANIFEST_SCHEMA, Manifest, Packed, SUITE_SCHEMA, Suite, manifest,
-    merge, recall,
-};
+use warpwright_driver::tune::{merge, recall};
 use warpwright_driver::{KernelReport, Peers, Proofs};
 use warpwright_gpu::{Fault, FaultKind, devices};
 use warpwright_pass::Scope;
+use warpwright_report::job::{MANIFEST_FILE, MANIFEST_SCHEMA, Manifest, Packed, manifest};
+use warpwright_report::results::{KernelResult, SUITE_SCHEMA, Suite};
 use warpwright_report::screen::{About, screen};
 use warpwright_toolkit::{BuildCache, cache_dir};
 

@@ -1,11 +1,11 @@
-//! Why a candidate was not chosen, for people: the rules of [`crate::choose`], told of one candidate.
+//! Why a candidate was not chosen, for people: the rules of [`warpwright_driver::choose`], told of one candidate.
 
 use std::fmt;
 
+use warpwright_driver::Candidate;
+use warpwright_driver::candidate::Rejection;
+use warpwright_driver::choose::{promise, spill_traffic};
 use warpwright_pass::Caution;
-
-use crate::candidate::{Candidate, Rejection};
-use crate::choose::{promise, spill_traffic};
 
 /// Predictions that differ by less are called equal.
 const SAME: f64 = 0.005;
@@ -129,7 +129,7 @@ pub fn why_not(candidates: &[Candidate], chosen: usize, index: usize, margin: f6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidate::{Because, Resources, Score};
+    use warpwright_driver::candidate::{Because, Resources, Score};
     use warpwright_pass::Recipe;
     use warpwright_pass::passes::MaxNReg;
 

@@ -1,80 +1,7 @@
-//! What is known of the versions of a stencil: the document of `tune`, and how results are compared with the host's.
+//! How results are compared with the host's.
 
-use serde::{Deserialize, Serialize};
-use warpwright_stencil::evaluate::{Data, SizeError, Sizes, evaluate};
-use warpwright_stencil::ir::{Element, Stencil};
-
-use super::versions::{Family, Version};
-
-/// What is known of a version in the end.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Measured {
-    /// How it was made.
-    pub family: Family,
-    /// What was chosen.
-    pub plan: String,
-    /// Predicted milliseconds per sweep.
-    pub predicted_ms: Option<f64>,
-    /// Why it is out: it does not compile, does not run, or computes something else.
-    pub rejected: Option<String>,
-    /// Largest difference from the host's double-precision reference over its largest magnitude, at
-    /// the small sizes.
-    pub reference_distance: Option<f64>,
-    /// The same from the first version's results, at the full sizes.
-    pub distance: Option<f64>,
-    /// Milliseconds per sweep: median of the rounds.
-    pub ms: Option<f64>,
-    /// The fastest round.
-    pub ms_min: Option<f64>,
-}
-
-impl Measured {
-    /// Nothing measured yet.
-    pub fn new(version: &Version) -> Measured {
-        Measured {
-            family: version.family,
-            plan: version.plan.clone(),
-            predicted_ms: version.predicted_ms,
-            rejected: None,
-            reference_distance: None,
-            distance: None,
-            ms: None,
-            ms_min: None,
-        }
-    }
-}
-
-/// One stencil of a result file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct StencilResult {
-    /// `warpwright.stencil/1`
-    pub schema: String,
-    /// The input file.
-    pub input: String,
-    /// The stencil.
-    pub stencil: String,
-    /// The device.
-    pub gpu: String,
-    /// Its driver.
-    pub driver: String,
-    /// The compiler.
-    pub nvcc: String,
-    /// UTC.
-    pub date: String,
-    /// Sizes at which the times were taken.
-    pub sizes: Vec<(String, i64)>,
-    /// Sizes at which every version was compared with the host.
-    pub checked_sizes: Vec<(String, i64)>,
-    /// May sums be reordered?
-    pub reassociate: bool,
-    /// Every version, rejected ones too.
-    pub versions: Vec<Measured>,
-    /// Index of the fastest.
-    pub chosen: Option<usize>,
-}
-
-/// Tag of [`StencilResult`].
-pub const SCHEMA: &str = "warpwright.stencil/1";
+use crate::evaluate::{Data, SizeError, Sizes, evaluate};
+use crate::ir::{Element, Stencil};
 
 /// Small sizes that are no multiples of anything: the halo and an odd number of cells, another for
 /// each parameter.
@@ -133,7 +60,7 @@ pub fn distance(stencil: &Stencil, reference: &Data, bytes: &[u8]) -> Option<f64
 /// How far a correct version may be from the reference: sums of some hundred terms in another order,
 /// with fused operations.
 pub fn tolerance(stencil: &Stencil) -> f64 {
-    let single = |array: &warpwright_stencil::ir::Array| array.element == Element::F32;
+    let single = |array: &crate::ir::Array| array.element == Element::F32;
     match stencil.arrays.values().any(single) {
         true => 1e-5,
         false => 1e-13,
@@ -143,7 +70,7 @@ pub fn tolerance(stencil: &Stencil) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warpwright_stencil::dsl;
+    use crate::dsl;
 
     const TEXT: &str = "function f (out, in) {\n  out[j][i] = in[j-1][i] + in[j][i+2];\n}\n\
                         parameter M, N;\niterator j, i;\ndouble in[M][N], out[M][N];\n\

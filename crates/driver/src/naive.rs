@@ -2,15 +2,13 @@
 
 use warpwright_cudac::diag::Diagnostic;
 use warpwright_cudac::{File, Header};
+use warpwright_ladder::CompileError;
 use warpwright_naive::families::written;
 use warpwright_naive::recognise::is_marked;
 use warpwright_naive::search::{Prediction, Way, ranked};
+use warpwright_naive::versions::{Checked, Fall, Output, Problem, Rung, climb};
 use warpwright_stencil::extract;
 use warpwright_target::Gpu;
-
-use super::ladder::{Checked, Fall, Rung, climb};
-use super::problem::{Output, Problem};
-use crate::stencil::CompileError;
 
 /// A schedule must be predicted to take less than this part of the kernel as written: the model is not surer than that.
 pub const MARGIN: f64 = 0.8;

@@ -1,9 +1,9 @@
 //! At which sizes a version is tried: one point, more than one tile, whole tiles, whole vectors, parts of loops that are
 //! full and parts that are not. A size that an entry has built in is tried with its value.
 
+use crate::emit::{Condition, Generated, extents};
+use crate::ir::{Kernel, Statement};
 use warpwright_cudac::affine::{Poly, Symbol};
-use warpwright_naive::emit::{Condition, Generated, extents};
-use warpwright_naive::ir::{Kernel, Statement};
 
 /// One launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub(super) fn trials(kernel: &Kernel, generated: &Generated) -> Vec<Trial> {
 
 /// Is it the number of turns of a loop?
 fn of_loop(kernel: &Kernel, poly: &Poly) -> bool {
-    let span = |l: &warpwright_naive::ir::Loop| l.high.plus(&l.low, -1);
+    let span = |l: &crate::ir::Loop| l.high.plus(&l.low, -1);
     kernel.loops.iter().any(|l| span(l).as_ref() == Some(poly))
 }
 
@@ -194,7 +194,7 @@ fn trial(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) 
     let mut work: i64 = ends.iter().product();
     for of in &kernel.loops {
         let span = of.high.plus(&of.low, -1)?;
-        let span = warpwright_naive::bounds::largest(kernel, &span).and_then(|s| value(&s));
+        let span = crate::bounds::largest(kernel, &span).and_then(|s| value(&s));
         work = work.checked_mul(span.unwrap_or(turns).max(1))?;
     }
     (ends.iter().all(|end| *end > 0) && total <= MOST_ELEMENTS && work <= MOST_TURNS).then_some(
@@ -227,7 +227,7 @@ fn apart(kernel: &Kernel, ends: &[i64], value: &impl Fn(&Poly) -> Option<i64>) -
                 Symbol::Loop(number) => {
                     let of = &kernel.loops[number];
                     let span = of.high.plus(&of.low, -1)?;
-                    value(&warpwright_naive::bounds::largest(kernel, &span)?)?
+                    value(&crate::bounds::largest(kernel, &span)?)?
                 }
                 symbol => *ends.get(kernel.dim(symbol)?)?,
             };

@@ -2,6 +2,9 @@
 //! less or one block more would take.
 
 use serde::Serialize;
+use warpwright_driver::crat::{DesignPoint, ResourceUsage, design_space, resource_usage};
+use warpwright_driver::residency::occupy;
+use warpwright_driver::{Candidate, Residency, Resources};
 use warpwright_flow::{Cfg, DefUse, Function, Inst, LiveRanges, Liveness, Loops, Pressure, Value};
 use warpwright_pass::ptx::facts::static_shared_bytes;
 use warpwright_pass::{BlockSource, Recipe, Setting};
@@ -9,10 +12,6 @@ use warpwright_ptx::{FuncId, Module};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
 use warpwright_target::{Stair, registers_for_one_more_block};
-
-use crate::candidate::{Candidate, Residency, Resources};
-use crate::crat::{DesignPoint, ResourceUsage, design_space, resource_usage};
-use crate::residency::occupy;
 
 /// How many live ranges across the peak are listed.
 const LISTED_RANGES: usize = 10;
@@ -112,7 +111,7 @@ pub fn explain(
     let function = &module.functions[id];
     let estimated = resources.is_none();
     let resources = resources.unwrap_or_else(|| Resources {
-        registers: crate::estimate::registers(pressure.peak_units),
+        registers: warpwright_driver::estimate::registers(pressure.peak_units),
         shared_bytes: static_shared_bytes(module, function),
         ..Resources::default()
     });

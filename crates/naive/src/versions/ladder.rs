@@ -4,17 +4,17 @@
 //! Both stand in one text, which nvcc compiles without fusing multiplications and additions: it may choose other pairs
 //! in other texts. Every bit must be equal.
 
+use crate::emit::{Condition, Generated, NoLauncher, Parts};
+use crate::ir::{Array, Kernel, ParameterKind};
 use serde::Serialize;
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::Symbol;
-use warpwright_naive::emit::{Condition, Generated, NoLauncher, Parts};
-use warpwright_naive::ir::{Array, Kernel, ParameterKind};
 use warpwright_ptx::Module;
 
 use super::problem::Problem;
 use super::trial::{Trial, trials};
-use crate::emulated::{Argument, Launched, run, symbol};
-use crate::stencil::CompileError;
+use warpwright_ladder::CompileError;
+use warpwright_ladder::emulated::{Argument, Launched, run, symbol};
 
 /// What agreed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -8,28 +8,21 @@
 
 use std::collections::BTreeSet;
 
+use crate::evaluate::{Data, Sizes, evaluate, extent};
+use crate::ir::{ArrayId, Element, Stencil};
+use crate::replace::Refusal;
+use crate::sweep::Names;
 use serde::Serialize;
 use warpwright_cudac::ast::Type;
 use warpwright_ptx::Module;
-use warpwright_stencil::evaluate::{Data, Sizes, evaluate, extent};
-use warpwright_stencil::ir::{ArrayId, Element, Stencil};
-use warpwright_stencil::replace::Refusal;
-use warpwright_stencil::sweep::Names;
+
+use warpwright_ladder::CompileError;
 
 use super::problem::{Cuda, Problem};
 use super::result::tolerance;
 use super::trial::trials;
-use super::versions::{Family, Version, Way, as_written};
-use crate::emulated::{self, symbol};
-
-/// Why a text was not compiled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CompileError {
-    /// There is no compiler.
-    Missing(String),
-    /// It refuses the text.
-    Rejected(String),
-}
+use super::{Family, Version, Way, as_written};
+use warpwright_ladder::emulated::{self, symbol};
 
 /// What agreed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

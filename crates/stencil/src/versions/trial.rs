@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use warpwright_stencil::evaluate::{Sizes, elements, extent, range};
-use warpwright_stencil::ir::{Expr, Extent, Stencil, Target};
+use crate::evaluate::{Sizes, elements, extent, range};
+use crate::ir::{Expr, Extent, Stencil, Target};
 
+use super::Version;
 use super::problem::Problem;
-use super::versions::Version;
 
 /// One grid.
 pub(super) struct Trial {

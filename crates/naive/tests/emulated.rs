@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
-use warpwright_driver::naive::{Problem, Rung, climb};
-use warpwright_driver::stencil::CompileError;
+use warpwright_ladder::CompileError;
 use warpwright_naive::emit::{Generated, generate};
 use warpwright_naive::schedule::{Schedule, Stage};
+use warpwright_naive::versions::{Problem, Rung, climb};
 use warpwright_toolkit::{FindOptions, NvccJob, Toolkit};
 
 /// Bytes of shared memory that a block may have.

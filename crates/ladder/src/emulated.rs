@@ -8,19 +8,22 @@ use warpwright_launch::LaunchFile;
 use warpwright_ptx::Module;
 
 /// A launch.
-pub(crate) struct Launched<'a> {
-    pub(crate) kernel: &'a str,
-    pub(crate) grid: [u64; 3],
-    pub(crate) block: [u32; 3],
+pub struct Launched<'a> {
+    /// Its symbol.
+    pub kernel: &'a str,
+    /// Blocks.
+    pub grid: [u64; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
-    pub(crate) shared: u32,
+    pub shared: u32,
     /// Bytes by which every array misses a multiple of 256.
-    pub(crate) offset: usize,
+    pub offset: usize,
 }
 
 /// What a kernel is passed.
 #[derive(Clone)]
-pub(crate) enum Argument {
+pub enum Argument {
     /// The type of its elements, in the words of launch descriptions, and its bytes.
     Array(&'static str, Vec<u8>),
     /// A type and a value, in the same words.
@@ -30,7 +33,7 @@ pub(crate) enum Argument {
 }
 
 /// Runs it; what the arrays hold then, in their order.
-pub(crate) fn run(
+pub fn run(
     module: &Module,
     launched: &Launched<'_>,
     arguments: Vec<Argument>,
@@ -95,7 +98,7 @@ fn bytes_of(ty: &str) -> usize {
 }
 
 /// The symbol of a kernel with this name, mangled or not.
-pub(crate) fn symbol(module: &Module, name: &str) -> Option<String> {
+pub fn symbol(module: &Module, name: &str) -> Option<String> {
     let mangled = format!("{}{name}", name.len());
     let is = |symbol: &str| {
         symbol == name

@@ -1,15 +1,15 @@
 //! A stencil and the text that it came from.
 
+use crate::evaluate::{Sizes, extent};
+use crate::extract::{self, Along};
+use crate::ir::Stencil;
+use crate::replace::{Note, Refusal, Subject};
+use crate::sweep::{self, Names, standalone};
 use warpwright_cudac::ast::Function;
 use warpwright_cudac::diag::{Diagnostic, Source};
 use warpwright_cudac::{File, Header};
-use warpwright_stencil::evaluate::{Sizes, extent};
-use warpwright_stencil::extract::{self, Along};
-use warpwright_stencil::ir::Stencil;
-use warpwright_stencil::replace::{Note, Refusal, Subject};
-use warpwright_stencil::sweep::{self, Names, standalone};
 
-use super::versions::{Family, Version, as_written};
+use super::{Family, Version, as_written};
 
 /// A stencil to be computed better.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Fits the static model's free parameters to a result file.
 //!
-//! `cargo run --release -p warpwright-driver --example fit -- CANDIDATES RESULT.json [HELD-OUT,…]`
+//! `cargo run --release -p warpwright-fits --example fit -- CANDIDATES RESULT.json [HELD-OUT,…]`
 //!
 //! CANDIDATES is the folder that `bench/build.sh cubins` made, RESULT.json what `bench/gpu.sh` wrote
 //! from it. Kernels named in the third argument are left out of the fit and reported apart. A grid
@@ -14,10 +14,11 @@ use warpwright_driver::candidate::Standing;
 use warpwright_driver::choose::choose;
 use warpwright_driver::proposal::{Situation, first_round, second_round};
 use warpwright_driver::score::predict_one;
-use warpwright_driver::tune::{KernelResult, Manifest, Suite};
 use warpwright_driver::{Candidate, Score};
 use warpwright_model::Parameters;
 use warpwright_pass::{Block, BlockSource, Recipe, Setting};
+use warpwright_report::job::Manifest;
+use warpwright_report::results::{KernelResult, Suite};
 use warpwright_sass::Cubin;
 use warpwright_target::{Gpu, lookup, staircase};
 

@@ -1,12 +1,12 @@
 //! A naive kernel, its file, and the text that a schedule makes of both.
 
+use crate::emit::{Generated, Names, NoLauncher};
+use crate::ir::Kernel;
+use crate::recognise::recognise;
+use crate::replace::replaced;
 use warpwright_cudac::diag::Diagnostic;
 use warpwright_cudac::replace::Note;
 use warpwright_cudac::{File, Header};
-use warpwright_naive::emit::{Generated, Names, NoLauncher};
-use warpwright_naive::ir::Kernel;
-use warpwright_naive::recognise::recognise;
-use warpwright_naive::replace::replaced;
 
 /// A kernel to be computed better.
 #[derive(Clone, Debug)]

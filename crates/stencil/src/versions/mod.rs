@@ -2,14 +2,30 @@
 //!
 //! Four families: the kernel as written (one point a thread), the same unrolled, the same scheduled for registers
 //! (Rawat et al., PPoPP 2018), and kernels that stream through the domain (docs/stencils.md). One model predicts
-//! all of them (`stencil::stream::Machine`).
+//! all of them ([`Machine`]).
+//!
+//! * [`Problem`]: the input, and the text that a version of it becomes.
+//! * [`climb`]: a version against the input, in the PTX emulator at odd and tiny sizes; `trial` has the sizes.
+//! * [`reference`](reference()), [`distance`]: results against the host's.
+//!
+//! Input and output are the caller's: what compiles is a closure.
 
+mod ladder;
+mod problem;
+mod result;
+mod trial;
+
+pub use ladder::{Checked, Comparison, Fall, Memory, Rung, climb};
+pub use problem::{Launch, Output, Problem};
+pub use result::{distance, odd_sizes, reference, tolerance};
+pub use trial::small_sizes;
+
+use crate::emit;
+use crate::evaluate::Sizes;
+use crate::ir::Stencil;
+use crate::stream::{Machine, Plan, Prediction, generate, search};
+use crate::sweep::{Sweep, standalone};
 use serde::{Deserialize, Serialize};
-use warpwright_stencil::emit;
-use warpwright_stencil::evaluate::Sizes;
-use warpwright_stencil::ir::Stencil;
-use warpwright_stencil::stream::{Machine, Plan, Prediction, generate, search};
-use warpwright_stencil::sweep::{Sweep, standalone};
 use warpwright_target::Gpu;
 
 /// How a version was made.
@@ -244,7 +260,7 @@ fn boxes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warpwright_stencil::dsl;
+    use crate::dsl;
 
     #[test]
     fn every_version_has_a_prediction_and_a_launcher() {

@@ -1,8 +1,7 @@
 //! The first version in the order of the predictions that agrees with the input.
 
-use super::ladder::{CompileError, Fall, Rung, climb};
-use super::problem::{Output, Problem};
-use super::versions::{Family, Version};
+use warpwright_ladder::CompileError;
+use warpwright_stencil::versions::{Fall, Family, Output, Problem, Rung, Version, climb};
 
 /// A version must be predicted to take less than this part of the kernel as written: the model is not surer than that.
 pub const MARGIN: f64 = 0.95;
