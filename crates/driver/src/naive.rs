@@ -2,11 +2,12 @@
 
 use warpwright_cudac::diag::Diagnostic;
 use warpwright_cudac::{File, Header};
-use warpwright_ladder::CompileError;
+use warpwright_ladder::{Checked, Compile, Fall, Rung};
+use warpwright_naive::emit::NoLauncher;
 use warpwright_naive::families::written;
 use warpwright_naive::recognise::is_marked;
 use warpwright_naive::search::{Prediction, Way, ranked};
-use warpwright_naive::versions::{Checked, Fall, Output, Problem, Rung, climb};
+use warpwright_naive::versions::{Output, Problem, climb};
 use warpwright_stencil::extract;
 use warpwright_target::Gpu;
 
@@ -84,7 +85,7 @@ pub struct Version {
     /// How long it should take.
     pub predicted: Prediction,
     /// Why it is out.
-    pub rejected: Option<Fall>,
+    pub rejected: Option<Fall<NoLauncher>>,
 }
 
 /// The choice.
@@ -108,11 +109,7 @@ pub struct Chosen {
 
 /// Tries the schedules, the one that is predicted to be the fastest first, until one agrees. The kernel as written wins
 /// where nothing is predicted to gain. `compile` makes PTX of a text, with nvcc's `-fmad=false`.
-pub fn choose(
-    problem: &Problem,
-    gpu: &Gpu,
-    compile: &dyn Fn(&str) -> Result<String, CompileError>,
-) -> Chosen {
+pub fn choose(problem: &Problem, gpu: &Gpu, compile: &Compile<'_>) -> Chosen {
     let kernel = &problem.kernel;
     let shared = gpu.arch.shared.per_block_opt_in;
     let original = written(kernel, gpu);

@@ -1,7 +1,8 @@
 //! The first version in the order of the predictions that agrees with the input.
 
-use warpwright_ladder::CompileError;
-use warpwright_stencil::versions::{Fall, Family, Output, Problem, Rung, Version, climb};
+use warpwright_ladder::{Compile, Fall, Rung};
+use warpwright_stencil::replace::Refusal;
+use warpwright_stencil::versions::{Family, Output, Problem, Version, climb};
 
 /// A version must be predicted to take less than this part of the kernel as written: the model is not surer than that.
 pub const MARGIN: f64 = 0.95;
@@ -14,7 +15,7 @@ pub enum Verdict {
     /// The kernel as written is predicted to be as fast, or faster.
     NoGain,
     /// How far it got.
-    Tried(Rung),
+    Tried(Rung<Refusal>),
 }
 
 /// The choice.
@@ -32,11 +33,7 @@ pub struct Chosen {
 ///
 /// The kernel as written is among them, wins ties, and is what remains. A version that could not be compared (there
 /// is no compiler) is taken, and says so. `None`: no version can be written at all.
-pub fn choose(
-    problem: &Problem,
-    versions: &[Version],
-    compile: &dyn Fn(&str) -> Result<String, CompileError>,
-) -> Option<Chosen> {
+pub fn choose(problem: &Problem, versions: &[Version], compile: &Compile<'_>) -> Option<Chosen> {
     let time = |v: &Version| v.predicted_ms.unwrap_or(f64::INFINITY);
     let originals = versions.iter().filter(|v| v.family == Family::Original);
     let original = originals.map(time).fold(f64::INFINITY, f64::min);

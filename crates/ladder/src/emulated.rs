@@ -1,100 +1,95 @@
-//! One launch of a kernel in the PTX emulator, for the ladders of the source compilers: races in shared memory and
-//! accesses outside of arrays are faults.
+//! One launch of a kernel in the PTX emulator.
 
 use std::fmt::Write as _;
 
 use warpwright_emu::{Emulator, Options, Outcome};
 use warpwright_launch::LaunchFile;
-use warpwright_ptx::Module;
+use warpwright_ptx::{Module, Type, TypeKind};
 
-/// A launch.
-pub struct Launched<'a> {
-    /// Its symbol.
-    pub kernel: &'a str,
-    /// Blocks.
-    pub grid: [u64; 3],
-    /// Threads of a block.
-    pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
-    pub shared: u32,
-    /// Bytes by which every array misses a multiple of 256.
-    pub offset: usize,
-}
+use crate::{Argument, Launch};
 
-/// What a kernel is passed.
-#[derive(Clone)]
-pub enum Argument {
-    /// The type of its elements, in the words of launch descriptions, and its bytes.
-    Array(&'static str, Vec<u8>),
-    /// A type and a value, in the same words.
-    Value(String, String),
-    /// A pointer that is not used.
-    Unused,
-}
-
-/// Runs it; what the arrays hold then, in their order.
-pub fn run(
+/// Runs it: what the arguments point to changes in `memory`. The arrays miss multiples of 256 by so many bytes.
+pub(crate) fn run(
     module: &Module,
-    launched: &Launched<'_>,
-    arguments: Vec<Argument>,
-) -> Result<Vec<Vec<u8>>, String> {
+    launch: &Launch,
+    (arguments, offset): (&[Argument], usize),
+    memory: &mut [Vec<u8>],
+) -> Result<(), String> {
+    let kernel = symbol(module, &launch.kernel).ok_or("it is not there")?;
+    let function = module.function(&kernel).map(|id| &module.functions[id]);
+    let params = function.map_or(&[][..], |function| &function.params);
+    if params.len() != arguments.len() {
+        return Err(format!(
+            "it takes {} parameters, not {}",
+            params.len(),
+            arguments.len()
+        ));
+    }
     let mut text = format!(
-        "kernel = \"{}\"\n[sizes.trial]\nq = 1\n[launch]\ngrid = {:?}\nblock = {:?}\ndynamic_smem = {}\n",
-        launched.kernel, launched.grid, launched.block, launched.shared
+        "kernel = \"{kernel}\"\n[sizes.trial]\nq = 1\n[launch]\ngrid = {:?}\nblock = {:?}\ndynamic_smem = {}\n",
+        launch.grid, launch.block, launch.shared
     );
     let mut inputs = Vec::new();
-    let mut is_array = Vec::new();
-    for (number, argument) in arguments.into_iter().enumerate() {
+    let mut places = Vec::new();
+    for (number, (argument, param)) in arguments.iter().zip(params).enumerate() {
         let _ = writeln!(text, "[[args]]\nname = \"a{number}\"");
-        match argument {
-            Argument::Array(ty, bytes) => {
-                let size = bytes_of(ty);
-                let _ = writeln!(
-                    text,
-                    "type = \"{ty}\"\nshape = [{}]\noutput = true\ninit = \"zeros\"\noffset = {}",
-                    bytes.len() / size,
-                    launched.offset
-                );
-                inputs.push(bytes);
-                is_array.push(true);
+        let place = match *argument {
+            Argument::Array(place) => Some(place),
+            Argument::Unused => None,
+            Argument::Real(_) | Argument::Integer(_) => {
+                let ty = module.variables[param.var].ty;
+                let _ = writeln!(text, "{}", value(ty, argument)?);
+                continue;
             }
-            Argument::Unused => {
-                let _ = writeln!(text, "type = \"u8\"\nshape = [64]\ninit = \"zeros\"");
-                inputs.push(vec![0; 64]);
-                is_array.push(false);
-            }
-            Argument::Value(ty, value) => {
-                let _ = writeln!(text, "type = \"{ty}\"\nvalue = {value}");
-            }
-        }
+        };
+        let bytes = place.and_then(|place| Some(std::mem::take(memory.get_mut(place)?)));
+        let bytes = bytes.unwrap_or_else(|| vec![0; 64]);
+        let _ = writeln!(
+            text,
+            "type = \"u8\"\nshape = [{}]\noutput = true\ninit = \"zeros\"\noffset = {offset}",
+            bytes.len(),
+        );
+        inputs.push(bytes);
+        places.push(place);
     }
     let file = LaunchFile::parse(&text, "trial.toml").map_err(|e| e.to_string())?;
     let launch = file.resolve("trial", &[]).map_err(|e| e.to_string())?;
-    let emulator = Emulator::new(module, launched.kernel).map_err(|e| e.to_string())?;
+    let emulator = Emulator::new(module, &kernel).map_err(|e| e.to_string())?;
     let options = Options {
         races: true,
         ..Options::default()
     };
-    let outcome = emulator
-        .run(&launch, inputs, &options)
-        .map_err(|e| e.to_string())?;
-    let results = match outcome {
+    let outcome = emulator.run(&launch, inputs, &options);
+    let results = match outcome.map_err(|e| e.to_string())? {
         Outcome::Finished(results) => results,
         Outcome::Faulted(fault) => return Err(fault.to_string()),
     };
-    let buffers = results.buffers.into_iter().zip(is_array);
-    Ok(buffers
-        .filter(|(_, is)| *is)
-        .map(|(bytes, _)| bytes)
-        .collect())
+    for (place, bytes) in places.into_iter().zip(results.buffers) {
+        if let Some(slot) = place.and_then(|place| memory.get_mut(place)) {
+            *slot = bytes;
+        }
+    }
+    Ok(())
 }
 
-fn bytes_of(ty: &str) -> usize {
-    let bits: usize = ty
-        .trim_start_matches(|c: char| c.is_alphabetic())
-        .parse()
-        .unwrap_or(8);
-    bits / 8
+/// A number as a parameter of this type, in the words of launch descriptions.
+fn value(ty: Type, number: &Argument) -> Result<String, String> {
+    let bits = ty.bits();
+    match (ty.kind(), number) {
+        (TypeKind::Float, Argument::Real(value)) => {
+            Ok(format!("type = \"f{bits}\"\nvalue = {value:?}"))
+        }
+        (TypeKind::Float, Argument::Integer(value)) => {
+            Ok(format!("type = \"f{bits}\"\nvalue = {value}.0"))
+        }
+        (TypeKind::Signed, Argument::Integer(value)) => {
+            Ok(format!("type = \"s{bits}\"\nvalue = {value}"))
+        }
+        (TypeKind::Unsigned | TypeKind::Bits, Argument::Integer(value)) => {
+            Ok(format!("type = \"u{bits}\"\nvalue = {value}"))
+        }
+        _ => Err(format!("a parameter of type {ty} that is not emulated")),
+    }
 }
 
 /// The symbol of a kernel with this name, mangled or not.

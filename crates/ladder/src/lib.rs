@@ -1,7 +1,23 @@
-//! The rung of the ladder that the source compilers climb: a rewritten kernel beside the one that was written, in the
-//! PTX emulator.
+//! The rung of the ladder that the source compilers climb: a rewritten kernel against the one that was written, in the
+//! PTX emulator at odd and tiny sizes; races in shared memory and accesses outside of arrays are faults.
+//!
+//! Both stand in one text, which nvcc compiles without fusing multiplications and additions: it may choose other pairs
+//! in other texts. Every bit must be equal, except where sums were reordered with permission.
+//!
+//! A source compiler says in [`Trial`]s what is launched; [`climb`] compiles, runs and compares.
 
-pub mod emulated;
+mod climb;
+mod emulated;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+pub use climb::{Bounds, climb};
+pub use emulated::symbol;
+
+/// Makes PTX of a text, with nvcc's `-fmad=false`.
+pub type Compile<'a> = dyn Fn(&str) -> Result<String, CompileError> + 'a;
 
 /// Why a text was not compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,4 +26,157 @@ pub enum CompileError {
     Missing(String),
     /// It refuses the text.
     Rejected(String),
+}
+
+/// One grid: what both kernels are launched with.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// CUDA C++ in which both stand.
+    pub text: Arc<str>,
+    /// The sizes, by name.
+    pub sizes: Vec<(String, i64)>,
+    /// The file's constants were made smaller for it.
+    pub is_shrunk: bool,
+    /// The arrays that are compared, with what they hold at first.
+    pub arrays: Vec<Array>,
+    /// What they must hold in the end.
+    pub original: Original,
+    /// All that the rewrite may launch here.
+    pub rewrites: Vec<Run>,
+}
+
+/// An array.
+#[derive(Clone, Debug)]
+pub struct Array {
+    /// Its name.
+    pub name: String,
+    /// Its elements.
+    pub element: Element,
+    /// Its contents.
+    pub bytes: Vec<u8>,
+    /// How far a value may be from the original's where sums were reordered, over the largest magnitude.
+    pub tolerance: f64,
+}
+
+/// An element of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// `float`
+    Single,
+    /// `double`
+    Double,
+    /// So many bytes, of which none may ever differ.
+    Exact(usize),
+}
+
+/// Where the expected contents come from.
+#[derive(Clone, Debug)]
+pub enum Original {
+    /// A run of the kernel as written.
+    Run(Run),
+    /// They are known, array by array.
+    Known(Vec<Vec<u8>>),
+}
+
+/// Kernels one after the other, with the same arguments.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The kernels.
+    pub launches: Vec<Launch>,
+    /// What each is passed.
+    pub arguments: Vec<Argument>,
+    /// Memory between them, and what it holds at first; its numbers follow the arrays'.
+    pub scratch: Vec<Vec<u8>>,
+    /// Bytes by which every array misses a multiple of 256.
+    pub offset: usize,
+    /// Sums were reordered: values may differ by the arrays' tolerances.
+    pub is_reordered: bool,
+}
+
+/// A launch of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The kernel's name in the text.
+    pub kernel: String,
+    /// Blocks.
+    pub grid: [u64; 3],
+    /// Threads of a block.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared: u32,
+}
+
+/// What a kernel is passed. Numbers take the type that the kernel declares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Argument {
+    /// The array of this number.
+    Array(usize),
+    /// A floating-point number.
+    Real(f64),
+    /// A whole number.
+    Integer(i64),
+    /// A pointer that is not used.
+    Unused,
+}
+
+/// What agreed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Checked {
+    /// The sizes, by name, of each comparison.
+    pub sizes: Vec<Vec<(String, i64)>>,
+    /// The kernels that ran.
+    pub kernels: Vec<String>,
+    /// The largest difference over the largest magnitude; 0 where bits had to be equal.
+    pub distance: f64,
+    /// The file's constants were made smaller for it.
+    pub shrunk: bool,
+}
+
+/// Why a rewrite is out; `R`: why it cannot take the original's place.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Fall<R> {
+    /// The kernel cannot be replaced.
+    #[error("the kernel cannot be replaced: {0}")]
+    Refused(R),
+    /// The compiler refuses it.
+    #[error("it does not compile: {0}")]
+    Compile(String),
+    /// It does something wrong.
+    #[error("`{kernel}` at {sizes:?}: {fault}")]
+    Fault {
+        /// The kernel.
+        kernel: String,
+        /// The sizes.
+        sizes: Vec<(String, i64)>,
+        /// What the emulator says.
+        fault: String,
+    },
+    /// It computes something else.
+    #[error(
+        "`{kernel}` at {sizes:?}: element {element} of `{array}` is another one, \
+         {distance:.1e} of the largest value away at worst"
+    )]
+    Differs {
+        /// The kernel.
+        kernel: String,
+        /// The sizes.
+        sizes: Vec<(String, i64)>,
+        /// The array.
+        array: String,
+        /// The first element that differs.
+        element: usize,
+        /// How far its elements are from the original's at worst, over the largest magnitude.
+        distance: f64,
+    },
+}
+
+/// How far a rewrite got.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rung<R> {
+    /// It agrees with the original.
+    Agrees(Checked),
+    /// It is out.
+    Falls(Fall<R>),
+    /// It was not compared: there is no compiler, or no small grid could be made.
+    Unchecked(String),
 }

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
-use warpwright_ladder::CompileError;
+use warpwright_ladder::{CompileError, Rung};
 use warpwright_naive::across::{self, Across};
 use warpwright_naive::emit::Generated;
 use warpwright_naive::fours::{self, Fours};
 use warpwright_naive::prefix::{self, Prefix};
 use warpwright_naive::team::{self, Apart, Lanes, Team};
-use warpwright_naive::versions::{Problem, Rung, climb};
+use warpwright_naive::versions::{Problem, climb};
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{NvccJob, Toolkit};
 

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
 use warpwright_fuzzgen::Rng;
+use warpwright_ladder::{Checked, Fall};
 use warpwright_ptx::Module;
 use warpwright_stencil::evaluate::Sizes;
+use warpwright_stencil::replace::Refusal;
 use warpwright_stencil::sweep::Names;
-use warpwright_stencil::versions::{Checked, Comparison, Fall, Problem, small_sizes};
+use warpwright_stencil::versions::{Comparison, Problem, small_sizes};
 
 use crate::generate::{self, Kernel};
 use crate::ways::{Kind, ways};
@@ -205,10 +207,12 @@ fn compare_one(subject: &Subject, module: &Module) -> (Counters, Vec<Finding>) {
     for sizes in &subject.sizes {
         let comparison = Comparison {
             problem: &subject.problem,
-            module,
             sizes,
         };
-        let Some(expected) = comparison.expected() else {
+        let Some(trial) = comparison.trial("".into()) else {
+            continue;
+        };
+        let Some(expected) = trial.expected(module) else {
             continue;
         };
         ran = true;
@@ -219,7 +223,11 @@ fn compare_one(subject: &Subject, module: &Module) -> (Counters, Vec<Finding>) {
             let names = names(subject, number);
             let mut checked = Checked::default();
             counters.comparisons += 1;
-            if let Err(fall) = comparison.version(&names, version, &expected, &mut checked) {
+            let compared: Result<(), Fall<Refusal>> = comparison
+                .runs(&names, version)
+                .iter()
+                .try_for_each(|run| trial.compare(run, module, &expected, &mut checked));
+            if let Err(fall) = compared {
                 match fall {
                     Fall::Differs { .. } => counters.differences += 1,
                     Fall::Fault { .. } => counters.faults += 1,

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use warpwright_ladder::{Checked, Fall};
 use warpwright_ptx::Module;
-use warpwright_stencil::versions::{Checked, Comparison};
+use warpwright_stencil::replace::Refusal;
+use warpwright_stencil::versions::Comparison;
 use warpwright_stencilgen::check::{Counters, Subject, batch_text, compare, names, subject};
 use warpwright_toolkit::NvccJob;
 use warpwright_toolkit::testing::require_toolkit;
@@ -45,10 +47,12 @@ fn planted(subjects: &[Subject], module: &Module) {
         };
         let comparison = Comparison {
             problem: &subject.problem,
-            module,
             sizes,
         };
-        let Some(expected) = comparison.expected() else {
+        let Some(trial) = comparison.trial("".into()) else {
+            continue;
+        };
+        let Some(expected) = trial.expected(module) else {
             continue;
         };
         for (number, (_, version)) in subject.versions.iter().enumerate() {
@@ -68,11 +72,11 @@ fn planted(subjects: &[Subject], module: &Module) {
             tried += 1;
             let mut checked = Checked::default();
             let names = names(subject, number);
-            found += usize::from(
-                comparison
-                    .version(&names, &wrong, &expected, &mut checked)
-                    .is_err(),
-            );
+            let compared: Result<(), Fall<Refusal>> = comparison
+                .runs(&names, &wrong)
+                .iter()
+                .try_for_each(|run| trial.compare(run, module, &expected, &mut checked));
+            found += usize::from(compared.is_err());
         }
     }
     assert!(tried >= 10, "only {tried} mistakes were planted");

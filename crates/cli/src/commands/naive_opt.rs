@@ -4,8 +4,9 @@
 use serde::Serialize;
 use warpwright_cudac::diag::render_all;
 use warpwright_driver::naive::{Chosen, Kind, choose, kind};
+use warpwright_ladder::Checked;
 use warpwright_naive::explain;
-use warpwright_naive::versions::{Checked, Problem};
+use warpwright_naive::versions::Problem;
 
 use super::stencil::names;
 use super::stencil_opt::{Compiler, target};

@@ -8,12 +8,13 @@ use std::time::Duration;
 use rayon::prelude::*;
 use serde::Deserialize;
 use warpwright_gpu::{DeviceInfo, devices, utc_now};
+use warpwright_ladder::Rung;
 use warpwright_report::results::{STENCIL_SCHEMA, StencilResult, StencilVersion};
 use warpwright_stencil::evaluate::{Data, Sizes};
 use warpwright_stencil::harness;
 use warpwright_stencil::ir::Stencil;
 use warpwright_stencil::versions::{
-    Problem, Rung, Version, climb, distance, odd_sizes, reference, tolerance, versions,
+    Problem, Version, climb, distance, odd_sizes, reference, tolerance, versions,
 };
 use warpwright_toolkit::{Program, ToolError};
 

@@ -9,5 +9,5 @@ mod ladder;
 mod problem;
 mod trial;
 
-pub use ladder::{Checked, Fall, Rung, climb};
+pub use ladder::climb;
 pub use problem::{Output, Problem};

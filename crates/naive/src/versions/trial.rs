@@ -7,7 +7,7 @@ use warpwright_cudac::affine::{Poly, Symbol};
 
 /// One launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trial {
+pub(super) struct Case {
     /// By number of the size.
     pub(super) sizes: Vec<i64>,
     /// By dimension: one past the last point.
@@ -26,8 +26,8 @@ const MOST_TURNS: i64 = 6 << 20;
 const UNKNOWN: i64 = 4096;
 
 /// The launches for a version.
-pub(super) fn trials(kernel: &Kernel, generated: &Generated) -> Vec<Trial> {
-    let mut found: Vec<Trial> = Vec::new();
+pub(super) fn cases(kernel: &Kernel, generated: &Generated) -> Vec<Case> {
+    let mut found: Vec<Case> = Vec::new();
     let entry = generated.entries.first();
     let tile = entry.map_or([1; 3], |e| e.tile.map(i64::from));
     // Turns of a part, from the condition that asks for whole parts.
@@ -64,9 +64,9 @@ pub(super) fn trials(kernel: &Kernel, generated: &Generated) -> Vec<Trial> {
             ([tile[0], tile[1], 2], 3 * turns),
             ([2 * tile[0], tile[1], 1], turns),
         ] {
-            let trial = trial(kernel, points, counts, fixed);
-            if let Some(trial) = trial.filter(|t| !found.contains(t)) {
-                found.push(trial);
+            let case = case(kernel, points, counts, fixed);
+            if let Some(case) = case.filter(|c| !found.contains(c)) {
+                found.push(case);
             }
         }
     }
@@ -83,7 +83,7 @@ fn uses(poly: &Poly, size: usize) -> bool {
     poly.symbols().contains(&Symbol::Size(size))
 }
 
-fn trial(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) -> Option<Trial> {
+fn case(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) -> Option<Case> {
     let mut sizes: Vec<Option<i64>> = vec![None; kernel.sizes.len()];
     for (at, size) in sizes.iter_mut().enumerate() {
         let dims = kernel.dims.iter().zip(points);
@@ -198,7 +198,7 @@ fn trial(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) 
         work = work.checked_mul(span.unwrap_or(turns).max(1))?;
     }
     (ends.iter().all(|end| *end > 0) && total <= MOST_ELEMENTS && work <= MOST_TURNS).then_some(
-        Trial {
+        Case {
             sizes,
             ends,
             grid,

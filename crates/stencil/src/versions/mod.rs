@@ -15,7 +15,7 @@ mod problem;
 mod result;
 mod trial;
 
-pub use ladder::{Checked, Comparison, Fall, Memory, Rung, climb};
+pub use ladder::{Comparison, climb};
 pub use problem::{Launch, Output, Problem};
 pub use result::{distance, odd_sizes, reference, tolerance};
 pub use trial::small_sizes;

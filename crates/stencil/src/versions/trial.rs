@@ -14,7 +14,7 @@ use super::Version;
 use super::problem::Problem;
 
 /// One grid.
-pub(super) struct Trial {
+pub(super) struct Grid {
     /// The input, with small constants where it has large ones.
     pub(super) problem: Problem,
     /// Constants were made smaller.
@@ -28,31 +28,31 @@ const MOST_ELEMENTS: i64 = 6 << 20;
 const MOST_POINTS: i64 = 400_000;
 
 /// The grids for a version.
-pub(super) fn trials(problem: &Problem, version: &Version) -> Vec<Trial> {
-    let mut found: Vec<Trial> = Vec::new();
+pub(super) fn grids(problem: &Problem, version: &Version) -> Vec<Grid> {
+    let mut found: Vec<Grid> = Vec::new();
     let mut seen: BTreeSet<(String, Vec<i64>)> = BTreeSet::new();
-    for cells in grids(&problem.stencil, version) {
-        let Some(trial) = trial(problem, &cells) else {
+    for cells in cells(&problem.stencil, version) {
+        let Some(grid) = grid(problem, &cells) else {
             continue;
         };
-        let text = trial
+        let text = grid
             .problem
             .cuda
             .as_ref()
             .map(|c| c.file.source.text.to_string());
         let key = (
             text.unwrap_or_default(),
-            trial.sizes.values().copied().collect(),
+            grid.sizes.values().copied().collect(),
         );
         if seen.insert(key) {
-            found.push(trial);
+            found.push(grid);
         }
     }
     found
 }
 
 /// Points along each dimension.
-fn grids(stencil: &Stencil, version: &Version) -> Vec<Vec<i64>> {
+fn cells(stencil: &Stencil, version: &Version) -> Vec<Vec<i64>> {
     let count = stencil.dims.len();
     // Points of a block along each dimension: the largest of all kernels.
     let mut per = vec![1i64; count];
@@ -92,9 +92,9 @@ fn grids(stencil: &Stencil, version: &Version) -> Vec<Vec<i64>> {
     }
 }
 
-fn trial(problem: &Problem, cells: &[i64]) -> Option<Trial> {
+fn grid(problem: &Problem, cells: &[i64]) -> Option<Grid> {
     if let Some(sizes) = small_sizes(&problem.stencil, cells) {
-        return Some(Trial {
+        return Some(Grid {
             problem: problem.clone(),
             shrunk: false,
             sizes,
@@ -102,7 +102,7 @@ fn trial(problem: &Problem, cells: &[i64]) -> Option<Trial> {
     }
     let smaller = shrunk(problem, cells)?;
     let sizes = small_sizes(&smaller.stencil, cells)?;
-    Some(Trial {
+    Some(Grid {
         problem: smaller,
         shrunk: true,
         sizes,
