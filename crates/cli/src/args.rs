@@ -344,7 +344,7 @@ pub struct OptArgs {
     #[arg(long, value_name = "TEXT")]
     pub recipe: Option<String>,
     /// Work per kernel, in seconds as a reference machine takes them: the same result on every machine
-    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_BUDGET, conflicts_with = "recipe")]
+    #[arg(long, value_name = "SECONDS", default_value_t = DEFAULT_BUDGET, value_parser = parse_seconds, conflicts_with = "recipe")]
     pub budget: f64,
     /// Stop after the N-th rewrite of the recipe, to find the guilty one
     #[arg(long, value_name = "N", requires = "recipe")]
@@ -378,7 +378,7 @@ pub struct TuneArgs {
     #[arg(long)]
     pub exhaustive: bool,
     /// Seconds of measuring per kernel
-    #[arg(long, value_name = "SECONDS", default_value_t = 20.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 20.0, value_parser = parse_seconds)]
     pub budget: f64,
     /// Build the candidates into DIR and stop (for a GPU machine without a toolkit)
     #[arg(long, value_name = "DIR", conflicts_with_all = ["measure_only", "output"])]
@@ -449,7 +449,7 @@ pub struct MeasureArgs {
     #[arg(short, long, value_name = "RESULT")]
     pub output: PathBuf,
     /// Seconds of measuring
-    #[arg(long, value_name = "SECONDS", default_value_t = 20.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 20.0, value_parser = parse_seconds)]
     pub budget: f64,
     /// The driver's number of the GPU, from zero
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -855,6 +855,14 @@ pub struct ManArgs {
 pub struct SelftestArgs {
     /// Where the result goes
     pub output: PathBuf,
+}
+
+/// Seconds, more than none.
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if f64::is_finite(seconds) && seconds > 0.0 => Ok(seconds),
+        _ => Err(format!("`{text}` is no number of seconds")),
+    }
 }
 
 /// `NAME=N`: a size of a stencil.

@@ -1,8 +1,12 @@
 //! How a command fails: one labelled message on stderr and the exit code of the contract.
 
+use miette::{LabeledSpan, NamedSource, miette};
 use serde::Serialize;
 use std::fmt;
 use std::process::ExitCode;
+use warpwright::{Error, Fault};
+use warpwright_driver::OptError;
+use warpwright_pass::RunError;
 
 use crate::terminal::printable;
 
@@ -68,6 +72,55 @@ impl Place {
             column: contents.column() + 1,
             label: label.label().map(str::to_owned),
         })
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let labelled = |name: &str, text: &str, label: LabeledSpan, message: String| {
+            let report = miette!(labels = vec![label], "{message}");
+            Failure::Input(report.with_source_code(NamedSource::new(name, text.to_owned())))
+        };
+        let text = error.to_string();
+        match &error {
+            Error::Ptx(_) | Error::Nvcc { .. } => Failure::Rendered(text),
+            Error::Sass {
+                name,
+                text: source,
+                error,
+            } => {
+                let label = LabeledSpan::at(error.span(source), "here");
+                labelled(name, source, label, error.kind.to_string())
+            }
+            Error::NotText { name, before, .. } if !before.is_empty() => {
+                let at = before.len();
+                let label = LabeledSpan::at(at.saturating_sub(1)..at, "ends here");
+                labelled(name, before, label, text)
+            }
+            _ => match error.fault() {
+                Fault::Input => Failure::input(text),
+                Fault::Usage => Failure::Usage(text),
+                Fault::Missing => Failure::Missing {
+                    what: text,
+                    mend: error.mend().map(str::to_owned),
+                },
+                Fault::Internal => Failure::Internal(text),
+                Fault::Undecided => Failure::Undecided(text),
+            },
+        }
+    }
+}
+
+impl From<OptError> for Failure {
+    fn from(error: OptError) -> Self {
+        match error {
+            // What a builder of ours could not do is what it says itself.
+            OptError::Run(RunError::Build(error)) => match error.downcast::<Failure>() {
+                Ok(failure) => *failure,
+                Err(error) => Failure::input(error.to_string()),
+            },
+            error => Error::from(error).into(),
+        }
     }
 }
 

@@ -1,47 +1,15 @@
 //! Reading what the user names, and writing results without ever leaving half a file.
 
-use miette::{LabeledSpan, NamedSource, miette};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use warpwright_sass::elf::header::EM_CUDA;
+pub use warpwright::{Input, Level};
 
 use crate::failure::Failure;
 use crate::terminal::printable;
-
-/// What a FILE is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    /// A stencil in the compact language.
-    Stencil,
-    /// CUDA C.
-    Cuda,
-    /// PTX text.
-    Ptx,
-    /// A cubin, or the text of one (.sass), which is assembled as it is read.
-    Cubin,
-    /// A file with cubins in it: fat binary, host object, executable, library.
-    Fat,
-}
-
-/// How a fat binary of its own begins.
-const FATBIN: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
-
-/// A file's bytes and level.
-#[derive(Debug)]
-pub struct Input {
-    /// As the user wrote it, for people: a name need not be text.
-    pub name: String,
-    /// Where it is.
-    pub path: PathBuf,
-    /// What it is.
-    pub level: Level,
-    /// The contents.
-    pub bytes: Vec<u8>,
-}
 
 /// Larger files are refused: no compiler makes such PTX, and spans are 32 bits wide.
 const LARGEST_INPUT: u64 = 1 << 30;
@@ -152,112 +120,14 @@ pub fn text(path: &Path) -> Result<String, Failure> {
     })
 }
 
-impl Input {
-    /// Reads FILE and detects its level, by content first and by ending where that says nothing.
-    pub fn read(path: &Path) -> Result<Self, Failure> {
-        let name = match is_stdout(path) {
-            true => "standard input".to_owned(),
-            false => printable(&path.display().to_string()),
-        };
-        let bytes = contents(path)?;
-        if bytes.is_empty() {
-            return Err(Failure::input(format!("`{name}` is empty")));
-        }
-        if bytes.starts_with(b"!<arch>\n") {
-            return Err(Failure::input(format!(
-                "`{name}` is an archive: extract its objects with `ar x` and name one of them"
-            )));
-        }
-        if path.extension().is_some_and(|ending| ending == "sass") {
-            return Input {
-                path: path.to_owned(),
-                name,
-                level: Level::Cubin,
-                bytes,
-            }
-            .assembled();
-        }
-        let level = detect(path, &bytes).ok_or_else(|| {
-            Failure::input(format!(
-                "`{name}` is neither CUDA C (.cu), nor PTX (no `.version` directive), nor a cubin or the text of \
-                 one (.sass), nor a file with cubins in it"
-            ))
-        })?;
-        Ok(Input {
-            name,
-            path: path.to_owned(),
-            level,
-            bytes,
-        })
-    }
-
-    /// The cubin of a text in the form of `sass`.
-    fn assembled(self) -> Result<Self, Failure> {
-        let source = self.text()?;
-        let assembled = warpwright_sass::text::assemble(source).map_err(|error| {
-            let label = LabeledSpan::at(error.span(source), "here");
-            let report = miette!(labels = vec![label], "{}", error.kind);
-            Failure::Input(report.with_source_code(NamedSource::new(&self.name, source.to_owned())))
-        });
-        Ok(Input {
-            bytes: assembled?,
-            ..self
-        })
-    }
-
-    /// The contents as text; invalid UTF-8 is an error with its place.
-    pub fn text(&self) -> Result<&str, Failure> {
-        std::str::from_utf8(&self.bytes).map_err(|e| {
-            let at = e.valid_up_to();
-            let line = self.bytes[..at].rsplit(|&b| b == b'\n').next();
-            if line.is_some_and(|line| line.len() > 200) {
-                let text = format!("`{}` is not text: byte {at} is not UTF-8", self.name);
-                return Failure::input(text);
-            }
-            let lossy = String::from_utf8_lossy(&self.bytes[..at]).into_owned();
-            // One byte for one byte: the label counts them.
-            let is_shown = |c: char| !c.is_ascii_control() || c == '\n' || c == '\t';
-            let lossy = lossy.replace(|c| !is_shown(c), "?");
-            let label = LabeledSpan::at(at.saturating_sub(1)..at, "ends here");
-            Failure::Input(
-                miette!(
-                    labels = vec![label],
-                    "`{}` is not text: byte {at} is not UTF-8",
-                    self.name
-                )
-                .with_source_code(NamedSource::new(&self.name, lossy)),
-            )
-        })
-    }
-}
-
-fn detect(path: &Path, bytes: &[u8]) -> Option<Level> {
-    if bytes.starts_with(b"\x7fELF") {
-        // Machine 190 is CUDA's; any other is the host's.
-        let machine = bytes
-            .get(18..20)
-            .map(|raw| u16::from_le_bytes([raw[0], raw[1]]));
-        return Some(match machine {
-            Some(machine) if machine != EM_CUDA => Level::Fat,
-            _ => Level::Cubin,
-        });
-    }
-    if bytes.starts_with(&FATBIN) {
-        return Some(Level::Fat);
-    }
-    let ending = path.extension().and_then(|e| e.to_str()).unwrap_or("");
-    match ending {
-        "stencil" => return Some(Level::Stencil),
-        "cu" | "cuh" => return Some(Level::Cuda),
-        "ptx" => return Some(Level::Ptx),
-        "cubin" => return Some(Level::Cubin),
-        _ => {}
-    }
-    bytes
-        .windows(8)
-        .take(1 << 16)
-        .any(|w| w == b".version")
-        .then_some(Level::Ptx)
+/// Reads FILE and detects its level, by content first and by ending where that says nothing.
+pub fn read(path: &Path) -> Result<Input, Failure> {
+    let name = match is_stdout(path) {
+        true => "standard input".to_owned(),
+        false => printable(&path.display().to_string()),
+    };
+    let bytes = contents(path)?;
+    Ok(Input::of_file(name, path, bytes)?)
 }
 
 /// What is to be written, not yet in its place: dropped, it leaves nothing behind.
@@ -457,28 +327,4 @@ pub fn file_name(name: &str) -> String {
 fn readable_by_all(file: &tempfile::NamedTempFile) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn levels_by_content_then_ending() {
-        let at = |name: &str, bytes: &[u8]| detect(Path::new(name), bytes);
-        let elf = |machine: u16| {
-            let mut bytes = b"\x7fELF\x02\x01".to_vec();
-            bytes.resize(18, 0);
-            bytes.extend(machine.to_le_bytes());
-            bytes
-        };
-        assert_eq!(at("a.ptx", &elf(190)), Some(Level::Cubin));
-        assert_eq!(at("a.ptx", &elf(62)), Some(Level::Fat));
-        assert_eq!(at("a.ptx", b"\x7fELF..."), Some(Level::Cubin));
-        assert_eq!(at("a", &[0x50, 0xed, 0x55, 0xba, 1, 0]), Some(Level::Fat));
-        assert_eq!(at("a.cu", b"__global__"), Some(Level::Cuda));
-        assert_eq!(at("a.stencil", b"function"), Some(Level::Stencil));
-        assert_eq!(at("a", b"//\n.version 8.0\n"), Some(Level::Ptx));
-        assert_eq!(at("a.txt", b"hello, world"), None);
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! * [`args`]: the grammar. [`commands`]: one file per command.
 //! * [`session`]: what most commands start with (toolkit, GPU, module, launch).
-//! * [`device_code`]: the cubins of a file. [`build`]: nvcc and ptxas for the executor of passes.
+//! * [`build`]: nvcc and ptxas for the executor of passes.
 //! * [`input`], [`failure`], [`progress`], [`terminal`]: files, exit codes and what people see.
 
 #[macro_use]
@@ -11,7 +11,6 @@ mod terminal;
 mod args;
 mod build;
 mod commands;
-mod device_code;
 mod failure;
 mod input;
 mod progress;

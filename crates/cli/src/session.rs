@@ -2,38 +2,27 @@
 
 use std::path::Path;
 
+use warpwright::front::Compile;
+pub use warpwright::front::{parse, target, verified};
+use warpwright::{Error, Optimizer, Options};
 use warpwright_launch::{Launch, LaunchFile};
 use warpwright_ptx::Module;
 use warpwright_target::{Gpu, lookup};
-use warpwright_toolkit::{BuildCache, FindOptions, NotFound, NvccJob, REMEDY, ToolError, Toolkit};
+use warpwright_toolkit::{FindOptions, NotFound, ToolError, Toolkit};
 
 use crate::args::{Cli, KernelArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level};
 
-/// The GPU that is assumed for CUDA C when nobody names one.
-const DEFAULT_GPU: &str = "sm_90";
-
 impl From<NotFound> for Failure {
-    fn from(e: NotFound) -> Self {
-        Failure::Missing {
-            what: e.to_string(),
-            mend: Some(REMEDY.into()),
-        }
+    fn from(error: NotFound) -> Self {
+        Error::from(error).into()
     }
 }
 
 impl From<ToolError> for Failure {
-    fn from(e: ToolError) -> Self {
-        if e.is_tool_missing() {
-            Failure::Missing {
-                what: e.to_string(),
-                mend: None,
-            }
-        } else {
-            // The tool is there: it refuses this input, or crashes on it.
-            Failure::input(e.to_string())
-        }
+    fn from(error: ToolError) -> Self {
+        Error::from(error).into()
     }
 }
 
@@ -52,28 +41,6 @@ pub fn toolkit(cli: &Cli) -> Result<Toolkit, Failure> {
     }
 }
 
-/// Parses and verifies PTX; all errors are shown together.
-pub fn parse(name: &str, text: &str) -> Result<Module, Failure> {
-    let (module, mut diagnostics) = Module::parse(name, text);
-    if !diagnostics.iter().any(|d| d.is_error()) {
-        match warpwright_ptx::verify::verify(&module).map(|_| ()) {
-            Ok(()) => return Ok(module),
-            Err(found) => diagnostics = found,
-        }
-    }
-    let errors: Vec<_> = diagnostics.iter().filter(|d| d.is_error()).collect();
-    const SHOWN: usize = 10;
-    let mut text: String = errors
-        .iter()
-        .take(SHOWN)
-        .map(|d| d.render(&module))
-        .collect();
-    if errors.len() > SHOWN {
-        text.push_str(&format!("… and {} more errors\n", errors.len() - SHOWN));
-    }
-    Err(Failure::Rendered(text))
-}
-
 /// FILE as a PTX module: CUDA C goes through nvcc (with source lines if wanted), a cubin is refused.
 pub fn module(
     cli: &Cli,
@@ -82,161 +49,55 @@ pub fn module(
     nvcc: &[String],
     lineinfo: bool,
 ) -> Result<Module, Failure> {
-    match input.level {
-        Level::Ptx => {
-            if !nvcc.is_empty() {
-                return Err(Failure::Usage(
-                    "arguments after `--` go to nvcc, but FILE is PTX".into(),
-                ));
-            }
-            parse(&input.name, input.text()?)
-        }
-        Level::Cuda => {
-            refuse_ptxas_options(nvcc)?;
-            let (stated, nvcc) = architecture(nvcc)?;
-            let target = match (gpu, stated) {
-                (Some(gpu), Some(stated)) if stated != gpu.target() => {
-                    return Err(Failure::Usage(format!(
-                        "the arguments of nvcc are for {stated}, but --gpu is {gpu}"
-                    )));
-                }
-                (Some(gpu), _) => gpu.target(),
-                (None, stated) => stated.unwrap_or_else(|| DEFAULT_GPU.to_owned()),
-            };
-            let ptx = compile(cli, &input.path, &target, &nvcc, lineinfo)?;
-            parse(&input.name, &ptx)
-        }
-        Level::Cubin => Err(Failure::input(format!(
-            "`{}` is a cubin, but CUDA C or PTX is needed here (`warpwright explain`, `opt`, `sass`, passes over \
-             machine code, and `check` of two cubins read them)",
-            input.name
-        ))),
-        Level::Stencil => Err(Failure::input(format!(
-            "`{}` is a stencil, but CUDA C or PTX is needed here (`warpwright explain` reads stencils)",
-            input.name
-        ))),
-        Level::Fat => Err(Failure::input(format!(
-            "`{}` is a host file or fat binary, which is not read here: extract a cubin with \
-             `cuobjdump -xelf all {0}` and name that (`warpwright explain`, `opt`, `sass` and passes over machine \
-             code read the cubins in such files as they are)",
-            input.name
-        ))),
-    }
-}
-
-/// nvcc makes PTX here, and candidates are assembled with limits of their own: what is meant for ptxas would
-/// be dropped without a word.
-fn refuse_ptxas_options(nvcc: &[String]) -> Result<(), Failure> {
-    let is_for_ptxas = |word: &&String| {
-        let name = word.trim_start_matches('-');
-        let name = name.split_once('=').map_or(name, |(name, _)| name);
-        word.starts_with('-') && ["maxrregcount", "Xptxas", "ptxas-options"].contains(&name)
+    let compile = Compile {
+        gpu,
+        nvcc,
+        lineinfo,
     };
-    match nvcc.iter().find(is_for_ptxas) {
-        None => Ok(()),
-        Some(word) => Err(Failure::Usage(format!(
-            "`{word}` after `--` is for ptxas, but nvcc only makes PTX here: it would have no effect (state \
-             register limits in the source with __maxnreg__ or __launch_bounds__, or give a cubin built with it)"
-        ))),
-    }
+    let toolkit = match input.level {
+        Level::Cuda => Some(toolkit(cli)?),
+        _ => None,
+    };
+    Ok(warpwright::front::module(
+        toolkit.as_ref(),
+        input,
+        &compile,
+    )?)
 }
 
-/// The architecture that arguments of nvcc name (`-arch=sm_90`, `-gencode arch=compute_90,code=sm_90`), and the
-/// other arguments: candidates are built for one.
-fn architecture(nvcc: &[String]) -> Result<(Option<String>, Vec<String>), Failure> {
-    let (mut found, mut others) = (Vec::new(), Vec::new());
-    let mut words = nvcc.iter();
-    while let Some(word) = words.next() {
-        let (name, value) = match word.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (&**word, None),
-        };
-        if !["-arch", "--gpu-architecture", "-gencode", "--generate-code"].contains(&name) {
-            others.push(word.clone());
-            continue;
-        }
-        let value = value.or_else(|| words.next().map(String::as_str));
-        let number = value.and_then(|value| {
-            let at = value.find("compute_").map(|at| at + "compute_".len());
-            let at = at.or_else(|| value.find("sm_").map(|at| at + "sm_".len()))?;
-            let rest = &value[at..];
-            let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
-            Some(format!("sm_{}", &rest[..end.unwrap_or(rest.len())]))
-        });
-        found.push(number.ok_or_else(|| {
-            Failure::Usage(format!("`{word}` names no architecture (say --gpu GPU)"))
-        })?);
-    }
-    found.sort_unstable();
-    found.dedup();
-    match &found[..] {
-        [] | [_] => Ok((found.pop(), others)),
-        _ => Err(Failure::Usage(format!(
-            "the arguments of nvcc are for {}; a candidate is built for one of them (leave them out and say --gpu GPU)",
-            found.join(", ")
-        ))),
-    }
+/// What FILE is to be optimised or explained with; ptxas is for what is not machine code yet.
+pub fn optimizer(cli: &Cli, input: &Input) -> Result<Optimizer, Failure> {
+    let toolkit = match (input.level, toolkit(cli)) {
+        (Level::Cubin | Level::Fat, _) => None,
+        (_, Ok(toolkit)) => Some(toolkit),
+        // What was asked for by name, and what cannot be done without.
+        (Level::Cuda, Err(failure)) => return Err(failure),
+        (_, Err(failure)) if cli.toolkit.is_some() || cli.fetch_toolkit => return Err(failure),
+        _ => None,
+    };
+    Ok(Optimizer::with(toolkit))
 }
 
-/// CUDA C to PTX.
-fn compile(
-    cli: &Cli,
-    source: &Path,
-    target: &str,
-    nvcc: &[String],
-    lineinfo: bool,
-) -> Result<String, Failure> {
-    let toolkit = toolkit(cli)?;
-    let mut job = NvccJob::new(source, target);
-    job.lineinfo = lineinfo;
-    job.extra = nvcc.iter().map(Into::into).collect();
-    match BuildCache::standard().nvcc(&toolkit.nvcc()?, &job) {
-        Ok(output) => Ok(output.ptx),
-        Err(ToolError::Rejected { log, .. }) => Err(Failure::Rendered(format!(
-            "error: nvcc refused `{}`\n\n{}",
-            source.display(),
-            log.trim_end()
-        ))),
-        Err(e) => Err(e.into()),
-    }
+/// What the options of a command state about kernels, launches and nvcc.
+pub fn options(input: &Input, args: &KernelArgs, nvcc: &[String]) -> Result<Options, Failure> {
+    let mut nvcc = nvcc.to_vec();
+    nvcc.extend(described_nvcc(input, args.launch.as_deref())?);
+    Ok(Options {
+        gpu: named_gpu(args.gpu.as_deref())?,
+        kernels: args.kernels.clone(),
+        block: args.block_of_all(),
+        blocks: args.blocks(),
+        dynamic_smem: args.dynamic_smem,
+        launch: kernel_launch(args)?,
+        nvcc,
+        ..Options::default()
+    })
 }
 
 /// The GPU that the user named.
 pub fn named_gpu(name: Option<&str>) -> Result<Option<Gpu>, Failure> {
     name.map(|n| lookup(n).map_err(|e| Failure::input(e.to_string())))
         .transpose()
-}
-
-/// The target of a module: what the user named, else the architecture that the PTX names. The two
-/// must fit: code for an older architecture runs on a newer one, unless it names a feature set.
-pub fn target(module: &Module, named: Option<Gpu>) -> Result<Gpu, Failure> {
-    let Some(stated) = module.header.targets.iter().find(|t| t.starts_with("sm_")) else {
-        return Err(Failure::input(format!(
-            "`{}` names no sm_NN in .target",
-            module.name
-        )));
-    };
-    let own = lookup(stated);
-    let Some(mut gpu) = named else {
-        return own
-            .map_err(|e| Failure::input(format!("`{}`: {e}; name a GPU with --gpu", module.name)));
-    };
-    let Some(sm) = module.header.sm() else {
-        return Ok(gpu);
-    };
-    let special = !stated.ends_with(|c: char| c.is_ascii_digit());
-    if sm > gpu.arch.sm || (special && sm != gpu.arch.sm && stated.ends_with('a')) {
-        return Err(Failure::input(format!(
-            "`{}` is PTX for {stated}, which does not run on {gpu}",
-            module.name
-        )));
-    }
-    if let Ok(own) = own
-        && own.arch.sm == gpu.arch.sm
-    {
-        gpu.variant = own.variant;
-    }
-    Ok(gpu)
 }
 
 /// Reads and resolves a launch description. Without a size name: `full` if there is one, else the
@@ -299,37 +160,4 @@ pub fn kernel_launch(args: &KernelArgs) -> Result<Option<Launch>, Failure> {
         return Ok(None);
     };
     launch(path, args.size.as_deref(), "full", &[]).map(Some)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(words: &[&str]) -> Result<(Option<String>, Vec<String>), Failure> {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        architecture(&words)
-    }
-
-    #[test]
-    fn one_architecture_is_taken_from_the_arguments_of_nvcc() {
-        for words in [
-            &["-gencode", "arch=compute_80,code=sm_80", "-I."][..],
-            &["-gencode=arch=compute_80,code=[sm_80,compute_80]", "-I."],
-            &[
-                "-arch=sm_80",
-                "-gencode",
-                "arch=compute_80,code=sm_80",
-                "-I.",
-            ],
-            &["--gpu-architecture", "compute_80", "-I."],
-        ] {
-            let (arch, others) = of(words).unwrap();
-            assert_eq!(arch.as_deref(), Some("sm_80"), "{words:?}");
-            assert_eq!(others, ["-I."]);
-        }
-        assert_eq!(of(&["-arch=sm_90a"]).unwrap().0.as_deref(), Some("sm_90a"));
-        assert_eq!(of(&["-O3"]).unwrap().0, None);
-        assert!(of(&["-arch=native"]).is_err() && of(&["-gencode"]).is_err());
-        assert!(of(&["-arch=sm_80", "-arch=sm_90"]).is_err());
-    }
 }

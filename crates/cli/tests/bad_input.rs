@@ -325,3 +325,95 @@ fn links_and_devices_stay_what_they_are() {
     assert!(written.contains(".entry k"), "{written}");
     bench.holds_only(&["device", "file", "k.ptx", "old.ptx"]);
 }
+
+const NAIVE: &str = "#pragma warpwright naive sizes(n=1024) outputs(o)\n\
+    __global__ void scale(float *o, const float *v, int n) {\n  \
+    int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) o[i] = v[i] * 2.0f;\n}\n";
+
+/// Every line of tests/bad_input/tries.txt, in a folder of its own.
+#[test]
+fn tries() {
+    let table = include_str!("bad_input/tries.txt");
+    let tries = table
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut toolkit: Option<PathBuf> = None;
+    let mut tried = 0;
+    for line in tries {
+        if line == "toolkit" {
+            let Some(found) = warpwright_toolkit::testing::require_toolkit("bad input for nvcc")
+            else {
+                break;
+            };
+            let nvcc = found.nvcc().expect("nvcc").tool().path.clone();
+            toolkit = nvcc.ancestors().nth(2).map(Path::to_owned);
+            continue;
+        }
+        let mut parts = line.split(" | ");
+        let [Some(code), Some(part), Some(words)] = [(); 3].map(|()| parts.next()) else {
+            panic!("{line}");
+        };
+        attempt(line, code, part, words, toolkit.as_deref());
+        tried += 1;
+    }
+    assert!(tried >= 50, "{tried}");
+}
+
+#[track_caller]
+fn attempt(line: &str, code: &str, part: &str, words: &str, toolkit: Option<&Path>) {
+    let bench = Bench::new();
+    let naive = |old: &str, new: &str| NAIVE.replace(old, new).into_bytes();
+    let files: [(&str, Vec<u8>); 19] = [
+        ("k.ptx", KERNEL.into()),
+        ("naive.cu", NAIVE.into()),
+        ("nosize.cu", naive("n=1024", "n=")),
+        ("negative.cu", naive("n=1024", "n=-5")),
+        ("huge.cu", naive("n=1024", "n=99999999999999999999")),
+        ("othersize.cu", naive("n=1024", "m=1024")),
+        ("output.cu", naive("outputs(o)", "outputs(q)")),
+        ("loud.cu", naive("outputs(o)", "outputs(o) loudly(3)")),
+        ("loop.cu", naive("if (i < n)", "while (1)")),
+        (
+            "two.cu",
+            (NAIVE.to_owned() + &NAIVE.replace("scale", "other")).into(),
+        ),
+        ("cut.cu", NAIVE[..120].into()),
+        ("latin.cu", [b"\xff\xfe", NAIVE.as_bytes()].concat()),
+        ("binary.cu", vec![0, 1, 2]),
+        ("none.cu", b"int main() { return 0; }\n".to_vec()),
+        ("empty.cu", Vec::new()),
+        ("half.json", b"{".to_vec()),
+        ("list.json", b"[]".to_vec()),
+        ("deep.json", vec![b'['; 200_000]),
+        ("other.json", b"{\"schema\": \"other/9\"}".to_vec()),
+    ];
+    let mut names = vec!["folder"];
+    for (name, bytes) in &files {
+        bench.file(name, bytes);
+        names.push(name);
+    }
+    names.sort_unstable();
+    std::fs::create_dir(bench.path("folder")).expect("a folder");
+    let words: Vec<&str> = words.split(' ').collect();
+    let mut command = bench.command(&words);
+    if let Some(toolkit) = toolkit {
+        // nvcc wants its host compiler.
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.env("WARPWRIGHT_TOOLKIT", toolkit).env("PATH", path);
+    }
+    let output = command.output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let found = output.status.code().map(|code| code.to_string());
+    assert_eq!(found.as_deref(), Some(code), "{line}: {said}");
+    // Messages are broken at the terminal's width.
+    let flat: Vec<&str> = said
+        .split_whitespace()
+        .filter(|word| *word != "│")
+        .collect();
+    let flat = flat.join(" ");
+    assert!(flat.contains(part), "{line}: {said}");
+    assert!(output.stdout.is_empty(), "{line} printed on stdout");
+    let errors = said.matches("error: ").count() + said.matches('×').count();
+    assert!(errors >= 1 && said.len() < 20_000, "{line}: {said}");
+    bench.holds_only(&names);
+}

@@ -220,9 +220,8 @@ impl<'a> Exploration<'a> {
     fn may_rewrite(&mut self, module: &Module) -> bool {
         let is_free = !fusion::may_be_fused(module) || self.request.proofs == Proofs::All;
         if !is_free {
-            let caution = Caution::Fusion;
             self.notes
-                .push(format!("`reduce` and `allocate` are not tried: {caution}"));
+                .push("`reduce` and `allocate` are for `tune` (explain-term fusion)".to_owned());
         }
         is_free
     }

@@ -85,6 +85,14 @@ pub const TERMS: &[Term] = &[
          description does.",
     ),
     term(
+        "fusion",
+        &["fused", "-fmad"],
+        "ptxas makes one instruction of a multiplication and an addition, which rounds once and not twice. Where the \
+         text around them changes it may fuse others than before, and the last bits differ: such builds (`reduce`, \
+         `allocate`) are chosen only where `tune` has compared the outputs, or where the code was compiled with \
+         -fmad=false.",
+    ),
+    term(
         "live range",
         &["live"],
         "The instructions over which a value must be kept. Registers are needed for all values live at once.",

@@ -49,7 +49,11 @@ fn rooms() -> BTreeMap<String, Room> {
         String::from_utf8_lossy(&output.stderr)
     );
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let short = |name: &str| name.strip_prefix("warpwright-").map(str::to_owned);
+    // The library has the project's own name.
+    let short = |name: &str| match name {
+        "warpwright" => Some(name.to_owned()),
+        _ => name.strip_prefix("warpwright-").map(str::to_owned),
+    };
     let packages = metadata["packages"].as_array().unwrap().iter();
     packages
         .filter_map(|package| {

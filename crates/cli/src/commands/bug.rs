@@ -4,23 +4,23 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use warpwright::DeviceCode;
+use warpwright::optimise::{ptxas_version, workshop};
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Request};
 use warpwright_driver::{KernelReport, Peers, Proofs};
 use warpwright_pass::Artifact;
 use warpwright_pass::ptx::slice::slice;
 use warpwright_toolkit::{BuildCache, Toolkit};
 
-use super::opt::{explore_all, ptxas_version, scope, workshop};
-use super::pass::verified;
+use super::opt::explore_all;
 use crate::args::{BugArgs, Cli, version};
-use crate::device_code;
 use crate::failure::Failure;
-use crate::input::{Input, Level, write_atomically};
+use crate::input::{self, Input, Level, write_atomically};
 use crate::session;
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
-    let input = Input::read(&args.file)?;
+    let input = input::read(&args.file)?;
     let mut ptx = None;
     let found = choices(cli, args, &input, &mut ptx);
     let mut text = heading(cli, &input);
@@ -95,13 +95,12 @@ fn choices(
     input: &Input,
     ptx: &mut Option<String>,
 ) -> Result<Vec<KernelReport>, Failure> {
-    let launch = session::kernel_launch(&args.kernel)?;
-    let blocks = args.kernel.blocks();
-    let mut scope = scope(&args.kernel, &blocks, launch.as_ref())?;
+    let options = session::options(input, &args.kernel, &args.nvcc)?;
+    let mut scope = options.scope();
     let is_code = matches!(input.level, Level::Cubin | Level::Fat);
     let artifact = match is_code {
         true => {
-            let code = device_code::of(input, scope.gpu.as_ref())?.with_kernels(scope.kernels)?;
+            let code = DeviceCode::of(input, scope.gpu.as_ref())?.with_kernels(scope.kernels)?;
             let cubin = code.cubins.iter().find(|cubin| cubin.has_kernels());
             let cubin = cubin.ok_or_else(|| Failure::input("it has no kernel"))?;
             let artifact = Artifact::cubin(cubin.bytes.clone());
@@ -111,10 +110,10 @@ fn choices(
             if input.level == Level::Ptx {
                 *ptx = Some(input.text()?.to_owned());
             }
-            let module = session::module(cli, input, scope.gpu.as_ref(), &args.nvcc, false)?;
+            let module = session::module(cli, input, scope.gpu.as_ref(), &options.nvcc, false)?;
             *ptx = Some(module.source.to_string());
             scope.gpu = Some(session::target(&module, scope.gpu)?);
-            verified(module)?
+            session::verified(module)?
         }
     };
     let kernels = scope.kernels(&artifact)?;

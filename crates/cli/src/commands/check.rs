@@ -1,85 +1,41 @@
 //! `warpwright check A B`: is kernel B a correct version of kernel A?
 
-use serde::Serialize;
-use warpwright_check::{CubinOptions, Options, Verdict, check_files, check_modules};
+use warpwright::{CheckOptions, Checked, FunctionVerdict, Optimizer};
 use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
 use warpwright_launch::{Launch, compare};
-use warpwright_pass::witness::refute;
-use warpwright_ptx::{FunctionKind, Module};
+use warpwright_ptx::Module;
 
 use super::print_json;
 use super::run::{described, materialize, run_on_device};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
-use crate::input::{Input, Level};
+use crate::input::{self, Input, Level};
 use crate::session;
-
-#[derive(Serialize)]
-struct Document {
-    schema: &'static str,
-    original: String,
-    rewritten: String,
-    how: &'static str,
-    verdict: &'static str,
-    functions: Vec<FunctionVerdict>,
-}
-
-#[derive(Serialize)]
-struct FunctionVerdict {
-    name: String,
-    verdict: &'static str,
-    text: String,
-    /// What must hold of launches for the proof to be one: nothing refuses others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    promises: Option<Promised>,
-}
-
-#[derive(Serialize)]
-struct Promised {
-    /// All blocks have these dimensions.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    block: Option<[u32; 3]>,
-    /// A launch has at most so many bytes of dynamic shared memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dynamic_smem: Option<u32>,
-}
 
 /// Runs the command. The exit code is that of the worst verdict: refuted, then undecided.
 pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
-    let a = Input::read(&args.a)?;
-    let b = Input::read(&args.b)?;
-    let (how, functions) = match (args.run, args.setup.gpu) {
-        (_, Some(ordinal)) => ("run on the GPU", on_device(args, &a, &b, ordinal)?),
+    let a = input::read(&args.a)?;
+    let b = input::read(&args.b)?;
+    let optimizer = compiler(cli, [&a, &b])?;
+    let document = match (args.run, args.setup.gpu) {
+        (_, Some(ordinal)) => {
+            let functions = on_device(args, &a, &b, ordinal)?;
+            Checked::new(&a, &b, "run on the GPU", functions)
+        }
         (true, None) => {
-            let modules = (load(cli, &a)?, load(cli, &b)?);
-            ("run in the emulator", in_emulator(args, &modules)?)
-        }
-        (false, None) if a.level == Level::Cubin && b.level == Level::Cubin => {
-            ("symbolically", cubins(args, &a, &b)?)
-        }
-        (false, None) if (a.level == Level::Cubin) != (b.level == Level::Cubin) => {
-            return Err(Failure::input(format!(
-                "`{}` and `{}` are of different kinds: two cubins are compared, or two of CUDA C and PTX",
-                a.name, b.name
-            )));
+            let modules = (optimizer.compared(&a)?, optimizer.compared(&b)?);
+            Checked::new(&a, &b, "run in the emulator", in_emulator(args, &modules)?)
         }
         (false, None) => {
-            let modules = (load(cli, &a)?, load(cli, &b)?);
-            ("symbolically", symbolically(args, &modules)?)
+            let options = CheckOptions {
+                kernel: args.setup.kernel.clone(),
+                block: args.block,
+                dynamic_smem: args.dynamic_smem,
+            };
+            optimizer.check(&a, &b, &options)?
         }
     };
-    let worst = ["refuted", "undecided"]
-        .into_iter()
-        .find(|w| functions.iter().any(|f| f.verdict == *w))
-        .unwrap_or("proved");
-    let document = Document {
-        schema: "warpwright.check/1",
-        original: a.name,
-        rewritten: b.name,
-        how,
-        verdict: worst,
-        functions,
-    };
+    let (how, worst) = (document.how, document.verdict);
     if args.json {
         print_json(&document)?;
     } else {
@@ -97,6 +53,13 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
     }
 }
 
+/// nvcc is needed where one of the two is CUDA C.
+fn compiler(cli: &Cli, inputs: [&Input; 2]) -> Result<Optimizer, Failure> {
+    let is_source = inputs.iter().any(|input| input.level == Level::Cuda);
+    let toolkit = is_source.then(|| session::toolkit(cli)).transpose()?;
+    Ok(Optimizer::with(toolkit))
+}
+
 /// What fits on a line; `--json` has all of it.
 fn cut(line: &str) -> String {
     const COLUMNS: usize = 160;
@@ -105,95 +68,6 @@ fn cut(line: &str) -> String {
         Some(_) if line.starts_with(' ') => line.chars().take(COLUMNS - 1).chain(['…']).collect(),
         _ => line.to_owned(),
     }
-}
-
-fn load(cli: &Cli, input: &Input) -> Result<Module, Failure> {
-    // With lines, so that a difference can be shown in the source.
-    let mut module = session::module(cli, input, None, &[], input.level == Level::Cuda)?;
-    if input.level == Level::Cuda {
-        module.name = format!("PTX of {}", module.name);
-    }
-    Ok(module)
-}
-
-fn symbolically(
-    args: &CheckArgs,
-    (a, b): &(Module, Module),
-) -> Result<Vec<FunctionVerdict>, Failure> {
-    // One kernel stands on the device functions that it may call.
-    let is_meant = |name: &str| match &args.setup.kernel {
-        Some(kernel) => name == kernel || !is_kernel(a, name),
-        None => true,
-    };
-    match &args.setup.kernel {
-        Some(kernel) if !is_kernel(a, kernel) => {
-            let text = format!("`{}` has no kernel `{kernel}`", a.name);
-            return Err(Failure::input(text));
-        }
-        None if a.functions.values().all(|f| f.body.is_none()) => {
-            let text = format!("`{}` has no function that could be checked", a.name);
-            return Err(Failure::input(text));
-        }
-        _ => {}
-    }
-    let options = Options { block: args.block };
-    let verdicts = check_modules(a, b, &options).into_iter();
-    let verdicts = verdicts.filter(|(name, _)| is_meant(name)).collect();
-    let verdicts = refute(a, b, verdicts, &options).into_iter();
-    Ok(verdicts
-        .map(|(name, verdict)| FunctionVerdict {
-            name,
-            verdict: word(&verdict),
-            text: verdict.to_string(),
-            promises: None,
-        })
-        .collect())
-}
-
-/// Two finished cubins, kernel by kernel.
-fn cubins(args: &CheckArgs, a: &Input, b: &Input) -> Result<Vec<FunctionVerdict>, Failure> {
-    let options = CubinOptions {
-        block: args.block,
-        dynamic_smem: args.dynamic_smem,
-    };
-    let verdicts = check_files(&a.bytes, &b.bytes, &options)
-        .map_err(|e| Failure::input(format!("`{}` or `{}`: {e}", a.name, b.name)))?;
-    let wanted = |name: &str| args.setup.kernel.as_deref().is_none_or(|k| k == name);
-    let functions: Vec<FunctionVerdict> = verdicts
-        .into_iter()
-        .filter(|(name, _)| wanted(name))
-        .map(|(name, answer)| {
-            let mut text = answer.verdict.to_string();
-            let promises = answer.promises;
-            let holds = answer.verdict.is_proved() && !promises.is_empty();
-            if holds {
-                text += &format!(", for launches of {promises}");
-            }
-            FunctionVerdict {
-                name,
-                verdict: word(&answer.verdict),
-                text,
-                promises: holds.then_some(Promised {
-                    block: promises.block,
-                    dynamic_smem: promises.dynamic_smem,
-                }),
-            }
-        })
-        .collect();
-    if functions.is_empty() {
-        let text = format!("`{}` has no kernel that could be checked", a.name);
-        return Err(Failure::input(text));
-    }
-    Ok(functions)
-}
-
-fn is_kernel(module: &Module, name: &str) -> bool {
-    let function = module.function(name).map(|id| &module.functions[id]);
-    function.is_some_and(|f| f.kind == FunctionKind::Entry && f.body.is_some())
-}
-
-fn word(verdict: &Verdict) -> &'static str {
-    verdict.word()
 }
 
 /// Runs both in the emulator with the same inputs. Equal outputs on one input prove nothing about

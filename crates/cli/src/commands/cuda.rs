@@ -21,7 +21,7 @@ const DEFAULT_TARGET: &str = "sm_90";
 /// depends on the preprocessor is refused where it is used.
 ///
 /// # Errors
-/// Arguments for nvcc, but no nvcc; a file that is too large.
+/// Arguments for nvcc, but no nvcc that takes them; a file that is too large.
 pub fn read(
     cli: &Cli,
     input: &Input,
@@ -30,7 +30,8 @@ pub fn read(
 ) -> Result<File, Failure> {
     let source = Source::new(&*input.name, input.text()?);
     let output = match preprocessed(cli, input, target, nvcc) {
-        Err(missing @ Failure::Missing { .. }) if !nvcc.is_empty() => return Err(missing),
+        // What was said to nvcc is not to be done without in silence.
+        Err(failure) if !nvcc.is_empty() => return Err(failure),
         output => output.ok(),
     };
     let copy = input.path.file_name().map(|name| name.to_string_lossy());

@@ -1,21 +1,15 @@
 //! `warpwright explain`: resources, staircase, register pressure; the numbers of stencils.
 
 use serde::Serialize;
-use warpwright_driver::build::resources_of;
 use warpwright_driver::crat::ResourceUsage;
-use warpwright_pass::names::{is_named, source_name};
-use warpwright_pass::scope::too_large;
-use warpwright_pass::{Block, BlockSource, Setting};
-use warpwright_report::explain::{Explanation, explain, from_resources, pressure_of_machine_code};
-use warpwright_sass::{Cubin, Elf};
-use warpwright_target::{Gpu, lookup, runs_on};
-use warpwright_toolkit::{BuildCache, PtxasJob};
+use warpwright_pass::names::source_name;
+use warpwright_report::explain::Explanation;
+use warpwright_target::Gpu;
 
 use super::{cuda, print_json, stencil};
 use crate::args::{Cli, ExplainArgs};
-use crate::device_code;
 use crate::failure::Failure;
-use crate::input::{Input, Level, write_atomically};
+use crate::input::{self, Input, Level, write_atomically};
 use crate::session;
 use warpwright_report::table::Table;
 
@@ -36,14 +30,14 @@ struct Document {
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
-    let input = Input::read(&args.file)?;
+    let input = input::read(&args.file)?;
     let named = session::named_gpu(args.kernel.gpu.as_deref())?;
     let found = stencils(cli, args, &input, named.as_ref())?;
     let stencils = stencil::explained_all(&found.stencils);
     let built = match input.level {
         Level::Stencil => None,
-        Level::Cubin | Level::Fat => Some(of_cubins(args, &input, named)?),
-        Level::Cuda | Level::Ptx => match of_module(cli, args, &input, named) {
+        Level::Cubin | Level::Fat | Level::Cuda | Level::Ptx => match of_kernels(cli, args, &input)
+        {
             // The source alone says something about a stencil.
             Err(Failure::Missing { what, .. }) if !stencils.is_empty() => {
                 eprintln!("note: the kernel is not compiled: {what}");
@@ -97,6 +91,17 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The kernels, and what they run on.
+fn of_kernels(
+    cli: &Cli,
+    args: &ExplainArgs,
+    input: &Input,
+) -> Result<(Gpu, Vec<Explanation>), Failure> {
+    let options = session::options(input, &args.kernel, &args.nvcc)?;
+    let found = session::optimizer(cli, input)?.explain(input, &options)?;
+    Ok((found.gpu, found.kernels))
+}
+
 /// The stencils among the kernels.
 fn stencils(
     cli: &Cli,
@@ -116,120 +121,6 @@ fn stencils(
         }
         _ => Ok(cuda::Found::default()),
     }
-}
-
-fn of_module(
-    cli: &Cli,
-    args: &ExplainArgs,
-    input: &Input,
-    named: Option<Gpu>,
-) -> Result<(Gpu, Vec<Explanation>), Failure> {
-    let mut nvcc = args.nvcc.clone();
-    nvcc.extend(session::described_nvcc(
-        input,
-        args.kernel.launch.as_deref(),
-    )?);
-    let module = session::module(cli, input, named.as_ref(), &nvcc, true)?;
-    let gpu = session::target(&module, named)?;
-    let launch = session::kernel_launch(&args.kernel)?;
-    let arch = gpu.target();
-    let build = match session::toolkit(cli) {
-        Ok(toolkit) if toolkit.ptxas().is_ok() => {
-            let job = PtxasJob::new(&module.source, &arch);
-            Some(BuildCache::standard().ptxas(&toolkit.ptxas()?, &job)?)
-        }
-        _ => None,
-    };
-    let blocks = args.kernel.blocks();
-    let mut scope = super::opt::scope(&args.kernel, &blocks, launch.as_ref())?;
-    scope.gpu = Some(gpu);
-    let artifact = super::pass::verified(module)?;
-    let mut explanations = Vec::new();
-    for kernel in scope.kernels(&artifact)? {
-        let setting = scope.setting(&artifact, &kernel, &gpu)?;
-        let found = artifact
-            .as_module()
-            .and_then(|module| Some((module, module.function(&kernel)?)));
-        let Some((module, id)) = found else { continue };
-        let resources = build.as_ref().and_then(|b| b.resources.kernel(&kernel));
-        let resources = resources.map(warpwright_driver::build::resources);
-        explanations.push(explain(module, id, &setting, resources));
-    }
-    Ok((gpu, explanations))
-}
-
-fn of_cubins(
-    args: &ExplainArgs,
-    input: &Input,
-    named: Option<Gpu>,
-) -> Result<(Gpu, Vec<Explanation>), Failure> {
-    let mut all = Vec::new();
-    let mut target = named;
-    let code = device_code::of(input, named.as_ref())?;
-    let names = code.functions();
-    for cubin in code.cubins {
-        let elf = Elf::parse(&cubin.bytes);
-        let elf = elf.map_err(|e| Failure::input(format!("`{}`: {e}", input.name)))?;
-        let (gpu, explanations) = of_cubin(args, &elf, target)?;
-        all.extend(explanations);
-        target = Some(gpu);
-    }
-    match target {
-        Some(gpu) if !all.is_empty() => Ok((gpu, all)),
-        _ => Err(Failure::input(match &args.kernel.kernels[..] {
-            [kernel, ..] => format!(
-                "`{}` has no kernel `{kernel}`; it has {}",
-                input.name,
-                device_code::some_names(&names)
-            ),
-            [] => format!("`{}` has no kernel", input.name),
-        })),
-    }
-}
-
-fn of_cubin(
-    args: &ExplainArgs,
-    elf: &Elf,
-    named: Option<Gpu>,
-) -> Result<(Gpu, Vec<Explanation>), Failure> {
-    let cubin = Cubin::of(elf).map_err(|e| Failure::input(e.to_string()))?;
-    let own = lookup(&format!("sm_{}", cubin.sm)).map_err(|e| Failure::input(e.to_string()))?;
-    let gpu = named.unwrap_or(own);
-    if !runs_on(own.arch.sm, gpu.arch.sm) {
-        return Err(Failure::input(format!(
-            "a cubin for {own} does not run on {gpu}"
-        )));
-    }
-    let blocks = args.kernel.blocks();
-    let scope = super::opt::scope(&args.kernel, &blocks, None)?;
-    let mut explanations = Vec::new();
-    for kernel in cubin.kernels.iter().filter(|k| k.is_entry) {
-        let wanted = &args.kernel.kernels;
-        if !wanted.is_empty() && !wanted.iter().any(|name| is_named(name, &kernel.name)) {
-            continue;
-        }
-        let stated = scope.stated_block(&kernel.name);
-        let (dims, source) = match (stated, kernel.max_threads) {
-            (Some(dims), _) => (dims, BlockSource::Option),
-            (None, Some(dims)) => (dims, BlockSource::Bound),
-            (None, None) => ([256, 1, 1], BlockSource::Assumed),
-        };
-        let resources = resources_of(kernel, &gpu);
-        let setting = Setting {
-            gpu: &gpu,
-            block: Block { dims, source },
-            dynamic_smem: args.kernel.dynamic_smem,
-            grid: None,
-        };
-        let mut found = from_resources(&kernel.name, &setting, resources, false);
-        found.pressure = pressure_of_machine_code(elf, &kernel.name);
-        if let Some(why) = too_large(kernel, &setting.block, &gpu) {
-            found.residency = None;
-            found.cannot_launch = Some(why.to_string());
-        }
-        explanations.push(found);
-    }
-    Ok((gpu, explanations))
 }
 
 fn print_kernel(e: &Explanation, gpu: &Gpu) {

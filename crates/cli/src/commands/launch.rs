@@ -7,12 +7,13 @@ use warpwright_cudac::ast::{Function, Parameter, Type};
 use warpwright_cudac::diag::{Source, render_all};
 use warpwright_cudac::{File, Header};
 use warpwright_launch::{ElemType, LaunchFile};
-use warpwright_pass::names::{is_named, selected};
+use warpwright_pass::names::{is_named, selected, source_name};
+use warpwright_target::{Gpu, Resources, occupancy};
 
 use super::inplace::document::Trace;
 use crate::args::{Cli, LaunchArgs};
 use crate::failure::Failure;
-use crate::input::{Input, Level, write_atomically};
+use crate::input::{self, Level, write_atomically};
 use crate::session;
 
 /// Elements of a buffer whose length nobody knows: a size that the emulator runs in seconds, and one for a GPU.
@@ -33,7 +34,7 @@ struct Shape {
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
-    let input = Input::read(&args.file)?;
+    let input = input::read(&args.file)?;
     if input.level != Level::Cuda {
         return Err(Failure::input(format!(
             "`{}` is no CUDA C: the names and types of parameters stand in the source alone",
@@ -46,6 +47,8 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     let (header, symbol) = chosen(&file, &symbols, args.kernel.as_deref())?;
     let function = head(&file, header)?;
     let shape = shape(args, input.text()?, &header.name.text, &symbol)?;
+    let gpu = session::target(&module, None)?;
+    can_be_launched(&shape, &gpu)?;
     let name = input.path.file_name().map(|name| name.to_string_lossy());
     let text = description(&name.unwrap_or_default(), &symbol, &function, &shape, &file)?;
     // What is written has to be what is read.
@@ -76,10 +79,14 @@ fn chosen<'f>(
         None => symbols.iter().map(String::as_str).collect(),
     };
     let [symbol] = found[..] else {
-        let names = crate::device_code::some_names(symbols);
-        return Err(Failure::input(match wanted {
-            Some(wanted) => format!("`{wanted}` names {} kernels of {names}", found.len()),
-            None => format!("name one kernel with --kernel: {names}"),
+        let names: Vec<String> = symbols.iter().map(|symbol| source_name(symbol)).collect();
+        let names = warpwright::device_code::some_names(&names);
+        let file = &file.source.name;
+        return Err(Failure::input(match (wanted, found.len()) {
+            _ if symbols.is_empty() => format!("`{file}` has no kernel"),
+            (Some(wanted), 0) => format!("`{file}` has no kernel `{wanted}`; it has {names}"),
+            (Some(wanted), found) => format!("`{wanted}` names {found} kernels of {names}"),
+            (None, _) => format!("name one kernel with --kernel: {names}"),
         }));
     };
     let mut headers = file.kernels.iter();
@@ -131,6 +138,21 @@ fn shape(args: &LaunchArgs, text: &str, kernel: &str, symbol: &str) -> Result<Sh
     }
     shape.dynamic_smem = args.dynamic_smem.unwrap_or(shape.dynamic_smem);
     Ok(shape)
+}
+
+/// What is stated has to fit a block of the GPU.
+fn can_be_launched(shape: &Shape, gpu: &Gpu) -> Result<(), Failure> {
+    let block = shape.block.iter().flatten();
+    let need = Resources {
+        block_threads: block.fold(1, |threads: u32, extent| threads.saturating_mul(*extent)),
+        dynamic_smem: shape.dynamic_smem,
+        regs: 1,
+        ..Resources::default()
+    };
+    match occupancy(gpu, &need) {
+        Ok(_) => Ok(()),
+        Err(why) => Err(Failure::input(why.to_string())),
+    }
 }
 
 /// `k<<<grid, block, shared>>>`, as far as its parts are numbers.

@@ -42,7 +42,8 @@ pub struct SessionArgs {
 /// Runs the command.
 pub fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let bad = |e: String| Failure::input(format!("`{}`: {e}", args.job.display()));
-    let packed: Packed = serde_json::from_str(&text(&args.job)?).map_err(|e| bad(e.to_string()))?;
+    let packed: Packed = serde_json::from_str(&text(&args.job)?)
+        .map_err(|e| bad(format!("is no file of candidates (`tune --jobs`): {e}")))?;
     let (manifest, files) = packed.open().map_err(|e| bad(e.to_string()))?;
     let folder = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
     for (name, bytes) in &files {

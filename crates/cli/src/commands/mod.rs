@@ -3,7 +3,6 @@
 pub mod bug;
 pub mod check;
 mod cuda;
-pub mod estimate;
 pub mod explain;
 pub mod inplace;
 pub mod launch;
@@ -12,7 +11,6 @@ mod naive_opt;
 pub mod nvcc;
 pub mod occupancy;
 pub mod opt;
-pub mod opt_cubin;
 pub mod pass;
 pub mod report;
 pub mod run;

@@ -6,6 +6,7 @@ use warpwright_cudac::diag::render_all;
 use warpwright_driver::naive::{Chosen, Kind, choose, kind};
 use warpwright_ladder::Checked;
 use warpwright_naive::explain;
+use warpwright_naive::ir::ParameterKind;
 use warpwright_naive::versions::Problem;
 
 use super::stencil::names;
@@ -76,6 +77,17 @@ pub fn wanted(cli: &Cli, args: &OptArgs, input: &Input) -> Result<Option<Problem
         return Ok(None);
     };
     for (name, size) in &args.stencil.sizes {
+        let kernel = &problem.kernel;
+        let sizes = kernel.parameters.iter();
+        let sizes = sizes.filter(|p| matches!(p.kind, ParameterKind::Size(..)));
+        let sizes: Vec<&str> = sizes.map(|p| p.name.as_str()).collect();
+        if !sizes.contains(&name.as_str()) {
+            return Err(Failure::input(format!(
+                "`{}` has no size `{name}`; it has {}",
+                kernel.name,
+                sizes.join(", ")
+            )));
+        }
         problem
             .kernel
             .pragma

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use warpwright::DeviceCode;
 use warpwright_driver::opt::failure;
 use warpwright_pass::options::Arguments;
 use warpwright_pass::registry::{PASSES, find};
@@ -9,15 +10,12 @@ use warpwright_pass::{
     Artifact, CarriedOut, CarryError, Demand, Executor, Fuel, Invocation, Level as PassLevel,
     Recipe, RecipeError, RunError, Scope, ScopeError, SourceFile, carry_out, plans,
 };
-use warpwright_ptx::Module;
 use warpwright_target::{Gpu, lookup};
 
-use super::opt::scope;
 use crate::args::{Cli, PassArgs};
 use crate::build;
-use crate::device_code;
 use crate::failure::Failure;
-use crate::input::{Input, Level, stage, write_atomically};
+use crate::input::{self, Input, Level, stage, write_atomically};
 use crate::session;
 use crate::terminal::document;
 use warpwright_report::table::Table;
@@ -68,10 +66,9 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     };
     let recipe = recipe(args, name)?;
     let first = recipe.passes().first().map(Invocation::level);
-    let input = Input::read(file)?;
-    let launch = session::kernel_launch(&args.kernel)?;
-    let blocks = args.kernel.blocks();
-    let mut scope = scope(&args.kernel, &blocks, launch.as_ref())?;
+    let input = input::read(file)?;
+    let options = session::options(&input, &args.kernel, &[])?;
+    let mut scope = options.scope();
     match input.level {
         Level::Cubin | Level::Fat => return on_cubins(cli, args, &recipe, &input, &scope),
         Level::Cuda if first == Some(PassLevel::Source) => {
@@ -88,18 +85,12 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
         }
         _ => {}
     }
-    let nvcc = session::described_nvcc(&input, args.kernel.launch.as_deref())?;
-    let module = session::module(cli, &input, scope.gpu.as_ref(), &nvcc, false)?;
+    let module = session::module(cli, &input, scope.gpu.as_ref(), &options.nvcc, false)?;
     if let Some(gpu) = scope.gpu {
         scope.gpu = Some(session::target(&module, Some(gpu))?);
     }
-    let all = carry(cli, args, &verified(module)?, &recipe, &scope)?;
+    let all = carry(cli, args, &session::verified(module)?, &recipe, &scope)?;
     write(args.output.as_deref(), &all)
-}
-
-/// A module that was verified when it was read.
-pub fn verified(module: Module) -> Result<Artifact, Failure> {
-    Artifact::ptx(module).map_err(|error| Failure::Rendered(error.render()))
 }
 
 /// NAME with its options, or a whole recipe.
@@ -231,7 +222,7 @@ fn on_cubins(
     let (Some(output), Some(file)) = (&args.output, &args.file) else {
         return Err(Failure::Usage("-o OUT is wanted".into()));
     };
-    let code = device_code::of(input, scope.gpu.as_ref())?.with_kernels(scope.kernels)?;
+    let code = DeviceCode::of(input, scope.gpu.as_ref())?.with_kernels(scope.kernels)?;
     let mut edited = Vec::new();
     for cubin in &code.cubins {
         // nvcc links stubs without kernels into programs and libraries.

@@ -9,7 +9,7 @@ use warpwright_launch::{Launch, write_npy};
 use super::print_json;
 use crate::args::{Cli, RunArgs, RunSetup};
 use crate::failure::Failure;
-use crate::input::{Input, Level, contents, make_folder, write_into};
+use crate::input::{self, Input, Level, contents, make_folder, write_into};
 use crate::session;
 
 /// A buffer after the run.
@@ -57,7 +57,7 @@ impl From<EmuError> for Failure {
 pub fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
     let launch = described(&args.setup)?;
     let inputs = materialize(&launch, args.setup.launch.as_deref())?;
-    let input = Input::read(&args.file)?;
+    let input = input::read(&args.file)?;
     let document = match args.setup.gpu {
         Some(ordinal) => on_device(cli, args, &input, &launch, inputs, ordinal)?,
         None => in_emulator(cli, args, &input, &launch, inputs)?,

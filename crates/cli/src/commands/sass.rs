@@ -15,11 +15,11 @@ use warpwright_toolkit::{BuildCache, PtxasJob};
 
 use super::print_json;
 use crate::args::{AssembleArgs, Cli, SassAction, SassArgs, SassInput};
-use crate::device_code;
 use crate::failure::Failure;
-use crate::input::{Input, Level, write_atomically};
+use crate::input::{self, Level, write_atomically};
 use crate::session;
 use crate::terminal::document;
+use warpwright::DeviceCode;
 
 /// nvdisasm's time for one cubin.
 const NVDISASM_LIMIT: Duration = Duration::from_secs(600);
@@ -60,7 +60,7 @@ fn assemble(args: &AssembleArgs) -> Result<(), Failure> {
             "FILE is wanted with the ending .sass".into(),
         ));
     }
-    write_atomically(&args.output, &Input::read(&args.file)?.bytes)
+    write_atomically(&args.output, &input::read(&args.file)?.bytes)
 }
 
 /// The machine code to look at: cubins as they are, anything else as ptxas makes it.
@@ -68,7 +68,7 @@ fn cubins(cli: &Cli, args: &SassInput) -> Result<(String, Vec<Vec<u8>>), Failure
     let Some(file) = &args.file else {
         return Err(Failure::Usage("FILE is wanted".into()));
     };
-    let input = Input::read(file)?;
+    let input = input::read(file)?;
     let gpu = session::named_gpu(args.gpu.as_deref())?;
     if matches!(input.level, Level::Cubin | Level::Fat) {
         let is_cubin = input.level == Level::Cubin;
@@ -76,7 +76,7 @@ fn cubins(cli: &Cli, args: &SassInput) -> Result<(String, Vec<Vec<u8>>), Failure
             let text = "FILE is machine code: there is nothing to compile";
             return Err(Failure::Usage(text.into()));
         }
-        let code = device_code::of(&input, gpu.as_ref())?;
+        let code = DeviceCode::of(&input, gpu.as_ref())?;
         if let (true, Some(gpu), Some(cubin)) = (is_cubin, &gpu, code.cubins.first()) {
             runs_on(&input.name, &cubin.bytes, gpu)?;
         }

@@ -69,6 +69,25 @@ pub fn refuse_other_levels(output: Option<&Path>) -> Result<(), Failure> {
     }
 }
 
+/// From source to source, options about builds and launches would be dropped without a word.
+pub fn refuse_what_has_no_effect(args: &OptArgs) -> Result<(), Failure> {
+    let given = [
+        ("--emit", args.emit.is_some()),
+        ("--keep", args.keep.is_some()),
+        ("--recipe", args.recipe.is_some()),
+        ("--block", !args.kernel.block.is_empty()),
+        ("--dynamic-smem", args.kernel.dynamic_smem.is_some()),
+        ("--launch", args.kernel.launch.is_some()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((name, _)) => Err(Failure::Usage(format!(
+            "{name} has no effect from source to source (--grid NAME=N states a size); without OUT.cu, candidates of \
+             a build are tried"
+        ))),
+    }
+}
+
 /// Runs the command.
 pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     refuse_other_levels(args.output.as_deref())?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use warpwright::optimise::{ptxas_version, workshop};
 use warpwright_driver::database::{Database, Key, hash, kernel_hash};
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request, known};
 use warpwright_driver::tune::{merge, recall};
@@ -14,13 +15,12 @@ use warpwright_report::screen::{About, screen};
 use warpwright_toolkit::{BuildCache, cache_dir};
 
 use super::measure::{measure_all, measure_one};
-use super::opt::{explore_all, ptxas_version, workshop};
-use super::pass::verified;
+use super::opt::explore_all;
 use super::print_json;
 use crate::args::{Cli, SweptPeers, TuneArgs};
 use crate::failure::Failure;
 use crate::input::{
-    Input, contents, file_name, make_folder, text as read, write_atomically, write_into,
+    self, Input, contents, file_name, make_folder, text as read, write_atomically, write_into,
 };
 use crate::session;
 use warpwright_report::table::Table;
@@ -66,7 +66,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             "FILE is wanted (or `-- PROGRAM`, --measure-only, --export, --import)".into(),
         ));
     };
-    let input = Input::read(file)?;
+    let input = input::read(file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         return super::stencil_tune::run(cli, args, &input);
     }
@@ -226,7 +226,7 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
     let cache = BuildCache::standard();
     let arch = gpu.target();
     let source = module.source.clone();
-    let artifact = verified(module)?;
+    let artifact = session::verified(module)?;
     let workshop = workshop(&toolkit, &cache, &arch, &artifact);
     let blocks = args.kernel.blocks();
     let request = Request {

@@ -79,9 +79,16 @@ const MOST_STEPS: u32 = 200_000;
 /// Is there a pragma that marks a kernel as naive? One that is not understood is an error.
 ///
 /// # Errors
-/// The pragma is not understood.
+/// The pragma is not understood, or names what is no parameter.
 pub fn is_marked(file: &File, header: &Header) -> Result<bool, Diagnostic> {
-    pragma::of(file, header).map(|pragma| pragma.is_some())
+    let pragma = pragma::of(file, header)?;
+    // A head that is not understood is said where the kernel is.
+    if let (Some(pragma), Ok(function)) = (&pragma, file.kernel(header)) {
+        let parameters = function.parameters.iter();
+        let parameters: Vec<&str> = parameters.map(|p| p.name.text.as_str()).collect();
+        pragma::fits(pragma, &parameters, (file, header))?;
+    }
+    Ok(pragma.is_some())
 }
 
 /// The naive kernel that a kernel of a file is.

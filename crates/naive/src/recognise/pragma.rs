@@ -7,14 +7,34 @@ use crate::ir::Pragma;
 
 /// The pragma of a kernel: the first one that stands after the kernel before it.
 pub(super) fn of(file: &File, kernel: &Header) -> Result<Option<Pragma>, Diagnostic> {
+    place(file, kernel).map_or(Ok(None), |(text, at)| {
+        parse(text.trim_start_matches("naive"), at).map(Some)
+    })
+}
+
+/// Does the pragma speak of these parameters alone?
+pub(super) fn fits(
+    pragma: &Pragma,
+    parameters: &[&str],
+    (file, kernel): (&File, &Header),
+) -> Result<(), Diagnostic> {
+    let sizes = pragma.sizes.iter().map(|(name, _)| name);
+    let mut named = sizes.chain(&pragma.outputs);
+    let unknown = named.find(|name| !parameters.contains(&name.as_str()));
+    let Some((unknown, (_, at))) = unknown.zip(place(file, kernel)) else {
+        return Ok(());
+    };
+    let has = parameters.join(", ");
+    let what = format!("the kernel has no parameter `{unknown}`; it has {has}");
+    Err(wrong(&what, at))
+}
+
+fn place<'f>(file: &'f File, kernel: &Header) -> Option<&'f (String, Span)> {
     let before = file.kernels.iter().map(|k| k.span.end);
     let start = before.filter(|end| *end <= kernel.span.start).max();
     let range = start.unwrap_or(0)..kernel.span.end;
     let mut found = file.pragmas.iter();
-    let found = found.find(|(text, at)| range.contains(&at.start) && text.starts_with("naive"));
-    found.map_or(Ok(None), |(text, at)| {
-        parse(text.trim_start_matches("naive"), at).map(Some)
-    })
+    found.find(|(text, at)| range.contains(&at.start) && text.starts_with("naive"))
 }
 
 fn parse(text: &str, at: &Span) -> Result<Pragma, Diagnostic> {

@@ -1,5 +1,6 @@
 //! Candidates for a kernel of a running program. All that is taken from the pipeline is taken here.
 
+use warpwright::optimise::workshop;
 use warpwright_driver::build::Built;
 use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request};
@@ -11,10 +12,9 @@ use warpwright_winners::LaunchClass;
 use warpwright_winners::digest::{identities, stands_alone};
 
 use crate::args::Cli;
-use crate::commands::opt::{explore_all, workshop};
-use crate::commands::pass::verified;
+use crate::commands::opt::explore_all;
 use crate::failure::Failure;
-use crate::session::{parse, target};
+use crate::session::{parse, target, verified};
 
 /// As many candidates of a kernel are tried, the best predicted first.
 const MOST: usize = 6;

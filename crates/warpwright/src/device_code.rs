@@ -8,10 +8,10 @@ use warpwright_sass::elf::Elf;
 use warpwright_sass::fatbin::{Fatbin, FatbinError, Kind};
 use warpwright_target::{Gpu, runs_on};
 
-use crate::failure::Failure;
-use crate::input::{Input, Level};
+use crate::{Error, Input, Level};
 
 /// Cubins of one architecture.
+#[derive(Debug)]
 pub struct DeviceCode {
     name: String,
     fat: Option<Fatbin>,
@@ -20,6 +20,7 @@ pub struct DeviceCode {
 }
 
 /// One of them.
+#[derive(Debug)]
 pub struct Embedded {
     /// Its number in the fat binary; 0 for a file that is a cubin.
     entry: usize,
@@ -46,74 +47,79 @@ impl Embedded {
     }
 }
 
-/// The cubins of a file for a GPU; without one, those of the only architecture that it has.
-pub fn of(input: &Input, gpu: Option<&Gpu>) -> Result<DeviceCode, Failure> {
-    let name = input.name.clone();
-    if input.level == Level::Cubin {
-        let bytes = input.bytes.clone();
-        return Ok(DeviceCode {
-            name,
-            fat: None,
-            cubins: vec![Embedded { entry: 0, bytes }],
-        });
-    }
-    let fail = |e: FatbinError| Failure::input(format!("`{name}`: {e}"));
-    let fat = Fatbin::parse(&input.bytes).map_err(fail)?;
-    let sm = architecture(&name, &fat, gpu)?;
-    let cubins = fat.extract(|e| e.kind == Kind::Cubin && e.sm == sm);
-    let cubins = cubins.map_err(fail)?.into_iter();
-    let mut cubins: Vec<Embedded> = cubins
-        .map(|(entry, bytes)| Embedded { entry, bytes })
-        .collect();
-    // Beside what the device linker made, a program may keep what it was made of: that is never loaded.
-    let is_linked = |cubin: &Embedded| {
-        let elf = Elf::parse(&cubin.bytes);
-        elf.is_ok_and(|elf| !elf.is_relocatable())
-    };
-    if cubins.iter().any(is_linked) {
-        cubins.retain(is_linked);
-    }
-    Ok(DeviceCode {
-        fat: Some(fat),
-        cubins,
-        name,
-    })
-}
-
 /// The architecture whose cubins the driver would take, as far as is known.
-fn architecture(name: &str, fat: &Fatbin, gpu: Option<&Gpu>) -> Result<u32, Failure> {
+fn architecture(name: &str, fat: &Fatbin, gpu: Option<&Gpu>) -> Result<u32, Error> {
     let cubins = fat.entries().iter().filter(|e| e.kind == Kind::Cubin);
     let all: BTreeSet<u32> = cubins.map(|e| e.sm).collect();
     let names: Vec<String> = all.iter().map(|sm| format!("sm_{sm}")).collect();
     let names = names.join(", ");
     match (gpu.map(|gpu| gpu.arch.sm), all.first(), all.len()) {
-        (_, None, _) => Err(Failure::input(format!(
-            "`{name}` holds no cubin, only PTX or intermediate code"
-        ))),
+        (_, None, _) => Err(Error::NoCubin(name.to_owned())),
         (Some(wanted), ..) => {
             let runs = all.iter().filter(|&&sm| runs_on(sm, wanted));
-            runs.max().copied().ok_or_else(|| {
-                let text = format!("`{name}` holds cubins for {names}, none for sm_{wanted}");
-                Failure::input(text)
+            runs.max().copied().ok_or_else(|| Error::NoCubinFor {
+                name: name.to_owned(),
+                found: names,
+                wanted,
             })
         }
         (None, Some(only), 1) => Ok(*only),
-        (None, ..) => Err(Failure::input(format!(
-            "`{name}` holds cubins for {names}; choose with --gpu"
-        ))),
+        (None, ..) => Err(Error::WhichCubin {
+            name: name.to_owned(),
+            found: names,
+        }),
     }
 }
 
 impl DeviceCode {
+    /// The cubins of a file for a GPU; without one, those of the only architecture that it has.
+    ///
+    /// # Errors
+    /// [`Error::Fatbin`], [`Error::NoCubin`], [`Error::NoCubinFor`], [`Error::WhichCubin`].
+    pub fn of(input: &Input, gpu: Option<&Gpu>) -> Result<DeviceCode, Error> {
+        let name = input.name.clone();
+        if input.level == Level::Cubin {
+            let bytes = input.bytes.clone();
+            return Ok(DeviceCode {
+                name,
+                fat: None,
+                cubins: vec![Embedded { entry: 0, bytes }],
+            });
+        }
+        let fail = |error: FatbinError| Error::Fatbin {
+            name: name.clone(),
+            error,
+        };
+        let fat = Fatbin::parse(&input.bytes).map_err(fail)?;
+        let sm = architecture(&name, &fat, gpu)?;
+        let cubins = fat.extract(|e| e.kind == Kind::Cubin && e.sm == sm);
+        let cubins = cubins.map_err(fail)?.into_iter();
+        let mut cubins: Vec<Embedded> = cubins
+            .map(|(entry, bytes)| Embedded { entry, bytes })
+            .collect();
+        // Beside what the device linker made, a program may keep what it was made of: that is never loaded.
+        let is_linked = |cubin: &Embedded| {
+            let elf = Elf::parse(&cubin.bytes);
+            elf.is_ok_and(|elf| !elf.is_relocatable())
+        };
+        if cubins.iter().any(is_linked) {
+            cubins.retain(is_linked);
+        }
+        Ok(DeviceCode {
+            fat: Some(fat),
+            cubins,
+            name,
+        })
+    }
+
     /// Only the cubins that have a kernel which one of the patterns names; all of them without patterns.
-    pub fn with_kernels(mut self, patterns: &[String]) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// [`Error::NoFunction`].
+    pub fn with_kernels(mut self, patterns: &[String]) -> Result<Self, Error> {
         let names = self.functions();
         if let Some(pattern) = patterns.iter().find(|p| selected(p, &names).is_empty()) {
-            return Err(Failure::input(format!(
-                "`{}` has no function `{pattern}`; it has {}",
-                self.name,
-                some_names(&names)
-            )));
+            return Err(self.no_function(pattern, &names));
         }
         if self.fat.is_some() && !patterns.is_empty() {
             self.cubins
@@ -123,7 +129,10 @@ impl DeviceCode {
     }
 
     /// Only the cubins that have a function of that name.
-    pub fn with_function(mut self, function: Option<&str>) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// [`Error::NoFunction`].
+    pub fn with_function(mut self, function: Option<&str>) -> Result<Self, Error> {
         let Some(function) = function else {
             return Ok(self);
         };
@@ -135,12 +144,16 @@ impl DeviceCode {
             });
         }
         match self.cubins.is_empty() {
-            true => Err(Failure::input(format!(
-                "`{}` has no function `{function}`; it has {}",
-                self.name,
-                some_names(&names)
-            ))),
+            true => Err(self.no_function(function, &names)),
             false => Ok(self),
+        }
+    }
+
+    fn no_function(&self, function: &str, names: &[String]) -> Error {
+        Error::NoFunction {
+            name: self.name.clone(),
+            function: function.to_owned(),
+            has: some_names(names),
         }
     }
 
@@ -155,11 +168,14 @@ impl DeviceCode {
     }
 
     /// The file with these cubins in the place of its own.
-    pub fn replaced(&self, new: &[Vec<u8>]) -> Result<Vec<u8>, Failure> {
+    ///
+    /// # Errors
+    /// [`Error::NotReplaced`].
+    pub fn replaced(&self, new: &[Vec<u8>]) -> Result<Vec<u8>, Error> {
         let Some(fat) = &self.fat else {
-            return new.first().cloned().ok_or_else(|| {
-                Failure::Internal("a cubin was taken apart and nothing came back".into())
-            });
+            return new.first().cloned().ok_or(Error::Internal(
+                "a cubin was taken apart and nothing came back",
+            ));
         };
         let changed = self
             .cubins
@@ -169,7 +185,10 @@ impl DeviceCode {
         let changed: Vec<(usize, &[u8])> =
             changed.map(|(old, new)| (old.entry, &new[..])).collect();
         let bytes = fat.replace(&changed);
-        bytes.map_err(|e| Failure::input(format!("`{}`: {e}; nothing is written", self.name)))
+        bytes.map_err(|error| Error::NotReplaced {
+            name: self.name.clone(),
+            error,
+        })
     }
 }
 

@@ -1,0 +1,230 @@
+//! Is one kernel a correct version of another?
+
+use serde::Serialize;
+use warpwright_check::{CubinOptions, Verdict, check_files, check_modules};
+use warpwright_pass::witness::refute;
+use warpwright_ptx::{FunctionKind, Module};
+
+use crate::device_code::some_names;
+use crate::front::{Compile, module};
+use crate::{Error, Input, Level, Optimizer};
+
+/// What holds of the launches, and what is checked.
+#[derive(Debug, Clone, Default)]
+pub struct CheckOptions {
+    /// Only this kernel, by its symbol.
+    pub kernel: Option<String>,
+    /// Threads per block, where the kernel does not state it.
+    pub block: Option<[u32; 3]>,
+    /// The most dynamic shared memory of a launch in bytes per block, for cubins.
+    pub dynamic_smem: Option<u32>,
+}
+
+/// The document of `check`.
+#[derive(Debug, Clone, Serialize)]
+pub struct Checked {
+    /// `warpwright.check/1`
+    pub schema: &'static str,
+    /// The first input by name.
+    pub original: String,
+    /// The second one.
+    pub rewritten: String,
+    /// `symbolically`, `run in the emulator` or `run on the GPU`.
+    pub how: &'static str,
+    /// The worst of the functions' verdicts: `refuted`, then `undecided`, then `proved`.
+    pub verdict: &'static str,
+    /// Function by function.
+    pub functions: Vec<FunctionVerdict>,
+}
+
+impl Checked {
+    /// Puts together what was found of each function.
+    pub fn new(a: &Input, b: &Input, how: &'static str, functions: Vec<FunctionVerdict>) -> Self {
+        let worst = ["refuted", "undecided"]
+            .into_iter()
+            .find(|w| functions.iter().any(|f| f.verdict == *w));
+        Checked {
+            schema: "warpwright.check/1",
+            original: a.name.clone(),
+            rewritten: b.name.clone(),
+            how,
+            verdict: worst.unwrap_or("proved"),
+            functions,
+        }
+    }
+
+    /// Is every function proved?
+    pub fn is_proved(&self) -> bool {
+        self.verdict == "proved"
+    }
+}
+
+/// The verdict on one function.
+#[derive(Debug, Clone, Serialize)]
+pub struct FunctionVerdict {
+    /// Its symbol.
+    pub name: String,
+    /// `proved`, `refuted` or `undecided`.
+    pub verdict: &'static str,
+    /// The verdict in words: where the two differ, or why it is not decided.
+    pub text: String,
+    /// What must hold of launches for the proof to be one: nothing refuses others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promises: Option<Promised>,
+}
+
+/// What a proof takes for granted.
+#[derive(Debug, Clone, Serialize)]
+pub struct Promised {
+    /// All blocks have these dimensions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<[u32; 3]>,
+    /// A launch has at most so many bytes of dynamic shared memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dynamic_smem: Option<u32>,
+}
+
+impl Optimizer {
+    /// Proves that the kernels of `b` compute what those of `a` do, shows where they do not, or says that it is not
+    /// decided. Nothing is run but, for a witness, in the emulator.
+    ///
+    /// ```
+    /// use warpwright::{CheckOptions, Input, Optimizer};
+    ///
+    /// let ptx = |add: u32| {
+    ///     format!(
+    ///         ".version 8.5\n.target sm_90\n.address_size 64\n\
+    ///          .visible .entry k(.param .u64 p)\n{{\n.reg .b32 %r<3>;\n.reg .b64 %d;\n\
+    ///          ld.param.u64 %d, [p];\nmov.u32 %r1, %tid.x;\nadd.u32 %r2, %r1, {add};\n\
+    ///          st.global.u32 [%d], %r2;\nret;\n}}\n"
+    ///     )
+    /// };
+    /// let (one, two) = (Input::new("one.ptx", ptx(1))?, Input::new("two.ptx", ptx(2))?);
+    /// let optimizer = Optimizer::without_toolkit();
+    /// let options = CheckOptions { block: Some([1, 1, 1]), ..CheckOptions::default() };
+    /// assert!(optimizer.check(&one, &one, &options)?.is_proved());
+    /// assert_eq!(optimizer.check(&one, &two, &options)?.verdict, "refuted");
+    /// # Ok::<(), warpwright::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error`]: one of the two cannot be read, or there is nothing to check.
+    pub fn check(&self, a: &Input, b: &Input, options: &CheckOptions) -> Result<Checked, Error> {
+        let functions = match (a.level == Level::Cubin, b.level == Level::Cubin) {
+            (true, true) => cubins(a, b, options)?,
+            (false, false) => modules(&self.compared(a)?, &self.compared(b)?, options)?,
+            _ => {
+                return Err(Error::Kinds {
+                    a: a.name.clone(),
+                    b: b.name.clone(),
+                });
+            }
+        };
+        Ok(Checked::new(a, b, "symbolically", functions))
+    }
+
+    /// The module of an input that is to be compared: of CUDA C with lines, so that a difference can be shown in the
+    /// source.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn compared(&self, input: &Input) -> Result<Module, Error> {
+        let compile = Compile {
+            lineinfo: input.level == Level::Cuda,
+            ..Compile::default()
+        };
+        let mut module = module(self.toolkit(), input, &compile)?;
+        if input.level == Level::Cuda {
+            module.name = format!("PTX of {}", module.name);
+        }
+        Ok(module)
+    }
+}
+
+fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<FunctionVerdict>, Error> {
+    // One kernel stands on the device functions that it may call.
+    let is_meant = |name: &str| match &options.kernel {
+        Some(kernel) => name == kernel || !is_kernel(a, name),
+        None => true,
+    };
+    match &options.kernel {
+        Some(kernel) if !is_kernel(a, kernel) => {
+            return Err(Error::NoSuchKernel {
+                name: a.name.clone(),
+                kernel: kernel.clone(),
+                has: {
+                    let names = a.kernels().map(|(_, f)| f.name.to_string());
+                    some_names(&names.collect::<Vec<String>>())
+                },
+            });
+        }
+        None if a.functions.values().all(|f| f.body.is_none()) => {
+            return Err(Error::NothingToCheck {
+                name: a.name.clone(),
+                what: "function",
+            });
+        }
+        _ => {}
+    }
+    let options = warpwright_check::Options {
+        block: options.block,
+    };
+    let verdicts = check_modules(a, b, &options).into_iter();
+    let verdicts = verdicts.filter(|(name, _)| is_meant(name)).collect();
+    let verdicts = refute(a, b, verdicts, &options).into_iter();
+    Ok(verdicts
+        .map(|(name, verdict)| FunctionVerdict {
+            name,
+            verdict: verdict.word(),
+            text: verdict.to_string(),
+            promises: None,
+        })
+        .collect())
+}
+
+/// Two finished cubins, kernel by kernel.
+fn cubins(a: &Input, b: &Input, options: &CheckOptions) -> Result<Vec<FunctionVerdict>, Error> {
+    let holds = CubinOptions {
+        block: options.block,
+        dynamic_smem: options.dynamic_smem,
+    };
+    let verdicts = check_files(&a.bytes, &b.bytes, &holds).map_err(|error| Error::Unreadable {
+        a: a.name.clone(),
+        b: b.name.clone(),
+        error,
+    })?;
+    let wanted = |name: &str| options.kernel.as_deref().is_none_or(|k| k == name);
+    let functions: Vec<FunctionVerdict> = verdicts
+        .into_iter()
+        .filter(|(name, _)| wanted(name))
+        .map(|(name, answer)| {
+            let mut text = answer.verdict.to_string();
+            let promises = answer.promises;
+            let holds = answer.verdict.is_proved() && !promises.is_empty();
+            if holds {
+                text += &format!(", for launches of {promises}");
+            }
+            FunctionVerdict {
+                name,
+                verdict: Verdict::word(&answer.verdict),
+                text,
+                promises: holds.then_some(Promised {
+                    block: promises.block,
+                    dynamic_smem: promises.dynamic_smem,
+                }),
+            }
+        })
+        .collect();
+    match functions.is_empty() {
+        true => Err(Error::NothingToCheck {
+            name: a.name.clone(),
+            what: "kernel",
+        }),
+        false => Ok(functions),
+    }
+}
+
+fn is_kernel(module: &Module, name: &str) -> bool {
+    let function = module.function(name).map(|id| &module.functions[id]);
+    function.is_some_and(|f| f.kind == FunctionKind::Entry && f.body.is_some())
+}

@@ -1,0 +1,322 @@
+//! What can go wrong, and whose fault it is.
+
+use warpwright_driver::OptError;
+use warpwright_driver::opt;
+use warpwright_pass::{RunError, ScopeError};
+use warpwright_report::ReportError;
+use warpwright_sass::ElfError;
+use warpwright_sass::fatbin::FatbinError;
+use warpwright_sass::text::TextError;
+use warpwright_target::UnknownGpu;
+use warpwright_toolkit::{NotFound, REMEDY, ToolError};
+
+/// Whose fault an [`Error`] is; the command line makes its exit codes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The input is wrong.
+    Input,
+    /// What was asked for contradicts itself or the kind of the input.
+    Usage,
+    /// A tool is missing.
+    Missing,
+    /// A mistake of ours.
+    Internal,
+    /// Nothing is proved, so nothing is given out.
+    Undecided,
+}
+
+/// Why something could not be done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No bytes.
+    #[error("`{0}` is empty")]
+    Empty(String),
+    /// An archive (`.a`).
+    #[error("`{0}` is an archive: extract its objects with `ar x` and name one of them")]
+    Archive(String),
+    /// Of no kind that is known.
+    #[error(
+        "`{0}` is neither CUDA C (.cu), nor PTX (no `.version` directive), nor a cubin or the text of one (.sass), \
+         nor a file with cubins in it"
+    )]
+    Unknown(String),
+    /// Text is wanted, and it is none.
+    #[error("`{name}` is not text: byte {at} is not UTF-8")]
+    NotText {
+        /// Of the input.
+        name: String,
+        /// The first byte that is none.
+        at: usize,
+        /// What stands before it, a byte for a byte; empty where its line is too long to show.
+        before: String,
+    },
+    /// The text of a cubin that does not assemble.
+    #[error("`{name}`: {error}")]
+    Sass {
+        /// Of the input.
+        name: String,
+        /// All of it.
+        text: String,
+        /// Where and why.
+        error: TextError,
+    },
+    /// PTX that does not parse or verify: the diagnostics with their places, as text.
+    #[error("{0}")]
+    Ptx(String),
+    /// nvcc does not take it.
+    #[error("error: nvcc refused `{name}`\n\n{log}")]
+    Nvcc {
+        /// Of the input.
+        name: String,
+        /// What nvcc says.
+        log: String,
+    },
+    /// CUDA C or PTX is needed.
+    #[error("`{name}` is {found}, but CUDA C or PTX is needed here{hint}")]
+    NotSource {
+        /// Of the input.
+        name: String,
+        /// `a cubin`, ….
+        found: &'static str,
+        /// What takes it.
+        hint: String,
+    },
+    /// Options for nvcc beside an input that it does not compile.
+    #[error("arguments after `--` go to nvcc, but FILE is PTX")]
+    NvccOfPtx,
+    /// An option of nvcc that is meant for ptxas.
+    #[error(
+        "`{0}` after `--` is for ptxas, but nvcc only makes PTX here: it would have no effect (state register limits \
+         in the source with __maxnreg__ or __launch_bounds__, or give a cubin built with it)"
+    )]
+    ForPtxas(String),
+    /// An option of nvcc about the architecture that names none.
+    #[error("`{0}` names no architecture (say --gpu GPU)")]
+    NoArchitecture(String),
+    /// Options of nvcc for several architectures.
+    #[error(
+        "the arguments of nvcc are for {0}; a candidate is built for one of them (leave them out and say --gpu GPU)"
+    )]
+    Architectures(String),
+    /// Options of nvcc for another architecture than the GPU's.
+    #[error("the arguments of nvcc are for {stated}, but --gpu is {gpu}")]
+    OtherArchitecture {
+        /// What they say.
+        stated: String,
+        /// What was named.
+        gpu: String,
+    },
+    /// PTX or options for nvcc, of machine code.
+    #[error("FILE is machine code: there is no PTX to write and nothing for nvcc to do")]
+    MachineCode,
+    /// A GPU that is not known.
+    #[error(transparent)]
+    Gpu(#[from] UnknownGpu),
+    /// PTX without an architecture.
+    #[error("`{0}` names no sm_NN in .target")]
+    NoTarget(String),
+    /// PTX for an architecture that is not known.
+    #[error("`{name}`: {error}; name a GPU with --gpu")]
+    UnknownTarget {
+        /// Of the input.
+        name: String,
+        /// The nearest ones.
+        error: UnknownGpu,
+    },
+    /// PTX that does not run there.
+    #[error("`{name}` is PTX for {stated}, which does not run on {gpu}")]
+    DoesNotRun {
+        /// Of the input.
+        name: String,
+        /// Its `.target`.
+        stated: String,
+        /// What was named.
+        gpu: String,
+    },
+    /// A cubin that does not run there.
+    #[error("a cubin for {own} does not run on {gpu}")]
+    CubinDoesNotRun {
+        /// What it is for.
+        own: String,
+        /// What was named.
+        gpu: String,
+    },
+    /// A cubin that cannot be taken apart.
+    #[error("`{name}`: {error}")]
+    Cubin {
+        /// Of the input.
+        name: String,
+        /// Why.
+        error: ElfError,
+    },
+    /// A fat binary or host file that cannot be taken apart or put together.
+    #[error("`{name}`: {error}")]
+    Fatbin {
+        /// Of the input.
+        name: String,
+        /// Why.
+        error: FatbinError,
+    },
+    /// The cubins in a file do not grow where they stand.
+    #[error("`{name}`: {error}; nothing is written")]
+    NotReplaced {
+        /// Of the input.
+        name: String,
+        /// Why.
+        error: FatbinError,
+    },
+    /// A file without cubins.
+    #[error("`{0}` holds no cubin, only PTX or intermediate code")]
+    NoCubin(String),
+    /// Cubins of other architectures.
+    #[error("`{name}` holds cubins for {found}, none for sm_{wanted}")]
+    NoCubinFor {
+        /// Of the input.
+        name: String,
+        /// What there is.
+        found: String,
+        /// What was named.
+        wanted: u32,
+    },
+    /// Cubins of several architectures.
+    #[error("`{name}` holds cubins for {found}; choose with --gpu")]
+    WhichCubin {
+        /// Of the input.
+        name: String,
+        /// What there is.
+        found: String,
+    },
+    /// No function of that name.
+    #[error("`{name}` has no function `{function}`; it has {has}")]
+    NoFunction {
+        /// Of the input.
+        name: String,
+        /// What was named.
+        function: String,
+        /// The first few that there are.
+        has: String,
+    },
+    /// No kernel at all.
+    #[error("`{0}` has no kernel")]
+    NoKernel(String),
+    /// No kernel of that name.
+    #[error("`{name}` has no kernel `{kernel}`; it has {has}")]
+    NoSuchKernel {
+        /// Of the input.
+        name: String,
+        /// What was named.
+        kernel: String,
+        /// The first few that there are.
+        has: String,
+    },
+    /// Two inputs of different kinds.
+    #[error(
+        "`{a}` and `{b}` are of different kinds: two cubins are compared, or two of CUDA C and PTX"
+    )]
+    Kinds {
+        /// The first.
+        a: String,
+        /// The second.
+        b: String,
+    },
+    /// Two cubins, one of which cannot be read.
+    #[error("`{a}` or `{b}`: {error}")]
+    Unreadable {
+        /// The first.
+        a: String,
+        /// The second.
+        b: String,
+        /// Why.
+        error: ElfError,
+    },
+    /// Nothing to check.
+    #[error("`{name}` has no {what} that could be checked")]
+    NothingToCheck {
+        /// Of the input.
+        name: String,
+        /// `function` or `kernel`.
+        what: &'static str,
+    },
+    /// What was stated contradicts the input.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    /// No toolkit.
+    #[error(transparent)]
+    Toolkit(#[from] NotFound),
+    /// A toolkit without ptxas, or none.
+    #[error("there is no ptxas to build a cubin with (`--emit ptx` works without)")]
+    NoPtxas,
+    /// A tool failed.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// The optimiser stopped.
+    #[error("{}", said(.0))]
+    Opt(#[from] OptError),
+    /// A page could not be made.
+    #[error(transparent)]
+    Page(#[from] ReportError),
+    /// A document that is none.
+    #[error("a report that is no JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A mistake of ours.
+    #[error("{0}")]
+    Internal(&'static str),
+}
+
+fn said(error: &OptError) -> String {
+    match error {
+        OptError::NotProved { .. } => format!("{error}\nnothing is written"),
+        _ => error.to_string(),
+    }
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn fault(&self) -> Fault {
+        match self {
+            Error::NvccOfPtx
+            | Error::ForPtxas(_)
+            | Error::NoArchitecture(_)
+            | Error::Architectures(_)
+            | Error::OtherArchitecture { .. }
+            | Error::MachineCode => Fault::Usage,
+            Error::Toolkit(_) | Error::NoPtxas => Fault::Missing,
+            Error::Tool(error) => of_tool(error),
+            Error::Opt(error) => of_opt(error),
+            Error::Page(_) | Error::Json(_) | Error::Internal(_) => Fault::Internal,
+            _ => Fault::Input,
+        }
+    }
+
+    /// The command that mends it, if one does.
+    pub fn mend(&self) -> Option<&'static str> {
+        matches!(self, Error::Toolkit(_) | Error::NoPtxas).then_some(REMEDY)
+    }
+}
+
+/// The tool is there: it refuses this input, or crashes on it.
+fn of_tool(error: &ToolError) -> Fault {
+    match error.is_tool_missing() {
+        true => Fault::Missing,
+        false => Fault::Input,
+    }
+}
+
+fn of_opt(error: &OptError) -> Fault {
+    match error {
+        OptError::Tool(error) => of_tool(error),
+        OptError::NotProved { .. } | OptError::Run(RunError::Hazard { .. }) => Fault::Undecided,
+        OptError::Run(RunError::Level { .. } | RunError::NoBuilder(_) | RunError::Build(_)) => {
+            Fault::Input
+        }
+        OptError::Run(_) | OptError::Registers { .. } => Fault::Internal,
+        _ => Fault::Input,
+    }
+}
+
+impl From<RunError> for Error {
+    fn from(error: RunError) -> Self {
+        opt::failure(error).into()
+    }
+}

@@ -1,0 +1,179 @@
+//! What limits a kernel, before any choice.
+
+use serde::Serialize;
+use warpwright_driver::build::{resources, resources_of};
+use warpwright_pass::names::is_named;
+use warpwright_pass::scope::too_large;
+use warpwright_pass::{Block, BlockSource, Setting};
+use warpwright_report::explain::{Explanation, explain, from_resources, pressure_of_machine_code};
+use warpwright_sass::{Cubin, Elf};
+use warpwright_target::{Gpu, lookup, runs_on};
+use warpwright_toolkit::PtxasJob;
+
+use crate::device_code::some_names;
+use crate::front::{Compile, module, target, verified};
+use crate::{DeviceCode, Error, Input, Level, Optimizer, Options};
+
+/// What is said of the kernels of an input.
+#[derive(Debug, Clone, Serialize)]
+pub struct Explained {
+    /// `warpwright.explain/1`
+    pub schema: &'static str,
+    /// The input by name.
+    pub input: String,
+    /// What the machine code is for; in the document by name.
+    #[serde(serialize_with = "by_name")]
+    pub gpu: Gpu,
+    /// Kernel by kernel.
+    pub kernels: Vec<Explanation>,
+}
+
+fn by_name<S: serde::Serializer>(gpu: &Gpu, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(gpu)
+}
+
+/// Threads per block that are assumed of a cubin that states nothing.
+const ASSUMED_BLOCK: [u32; 3] = [256, 1, 1];
+
+impl Optimizer {
+    /// Resources, occupancy staircase and register pressure of each kernel. Without ptxas, the resources of PTX are
+    /// estimated.
+    ///
+    /// ```
+    /// use warpwright::{Input, Options, Optimizer};
+    ///
+    /// let ptx = ".version 8.5\n.target sm_90\n.address_size 64\n\
+    ///     .visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<2>;\n.reg .b64 %d;\n\
+    ///     ld.param.u64 %d, [p];\nmov.u32 %r1, %tid.x;\nst.global.u32 [%d], %r1;\nret;\n}\n";
+    /// let input = Input::new("k.ptx", ptx)?;
+    /// let found = Optimizer::without_toolkit().explain(&input, &Options::default())?;
+    /// assert_eq!(found.kernels[0].kernel, "k");
+    /// assert!(found.kernels[0].estimated);
+    /// # Ok::<(), warpwright::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub fn explain(&self, input: &Input, options: &Options) -> Result<Explained, Error> {
+        let (gpu, kernels) = match input.level {
+            Level::Cubin | Level::Fat => of_cubins(input, options)?,
+            Level::Cuda | Level::Ptx | Level::Stencil => self.of_module(input, options)?,
+        };
+        Ok(Explained {
+            schema: "warpwright.explain/1",
+            input: input.name.clone(),
+            gpu,
+            kernels,
+        })
+    }
+
+    fn of_module(
+        &self,
+        input: &Input,
+        options: &Options,
+    ) -> Result<(Gpu, Vec<Explanation>), Error> {
+        let compile = Compile {
+            gpu: options.gpu.as_ref(),
+            nvcc: &options.nvcc,
+            lineinfo: true,
+        };
+        let module = module(self.toolkit(), input, &compile)?;
+        let gpu = target(&module, options.gpu)?;
+        let arch = gpu.target();
+        let build = match self.assembler() {
+            Some(toolkit) => {
+                let job = PtxasJob::new(&module.source, &arch);
+                Some(self.cache().ptxas(&toolkit.ptxas()?, &job)?)
+            }
+            None => None,
+        };
+        let mut scope = options.scope();
+        scope.gpu = Some(gpu);
+        let artifact = verified(module)?;
+        let mut explanations = Vec::new();
+        for kernel in scope.kernels(&artifact)? {
+            let setting = scope.setting(&artifact, &kernel, &gpu)?;
+            let found = artifact
+                .as_module()
+                .and_then(|module| Some((module, module.function(&kernel)?)));
+            let Some((module, id)) = found else { continue };
+            let built = build.as_ref().and_then(|b| b.resources.kernel(&kernel));
+            explanations.push(explain(module, id, &setting, built.map(resources)));
+        }
+        Ok((gpu, explanations))
+    }
+}
+
+fn of_cubins(input: &Input, options: &Options) -> Result<(Gpu, Vec<Explanation>), Error> {
+    let mut all = Vec::new();
+    let mut target = options.gpu;
+    let code = DeviceCode::of(input, options.gpu.as_ref())?;
+    let names = code.functions();
+    for cubin in code.cubins {
+        let elf = Elf::parse(&cubin.bytes).map_err(|error| Error::Cubin {
+            name: input.name.clone(),
+            error,
+        })?;
+        let (gpu, explanations) = of_cubin(input, &elf, target, options)?;
+        all.extend(explanations);
+        target = Some(gpu);
+    }
+    match (target, &options.kernels[..]) {
+        (Some(gpu), _) if !all.is_empty() => Ok((gpu, all)),
+        (_, [kernel, ..]) => Err(Error::NoSuchKernel {
+            name: input.name.clone(),
+            kernel: kernel.clone(),
+            has: some_names(&names),
+        }),
+        (_, []) => Err(Error::NoKernel(input.name.clone())),
+    }
+}
+
+fn of_cubin(
+    input: &Input,
+    elf: &Elf,
+    named: Option<Gpu>,
+    options: &Options,
+) -> Result<(Gpu, Vec<Explanation>), Error> {
+    let cubin = Cubin::of(elf).map_err(|error| Error::Cubin {
+        name: input.name.clone(),
+        error,
+    })?;
+    let own = lookup(&format!("sm_{}", cubin.sm))?;
+    let gpu = named.unwrap_or(own);
+    if !runs_on(own.arch.sm, gpu.arch.sm) {
+        return Err(Error::CubinDoesNotRun {
+            own: own.to_string(),
+            gpu: gpu.to_string(),
+        });
+    }
+    let scope = options.scope();
+    let mut explanations = Vec::new();
+    for kernel in cubin.kernels.iter().filter(|k| k.is_entry) {
+        let wanted = &options.kernels;
+        if !wanted.is_empty() && !wanted.iter().any(|name| is_named(name, &kernel.name)) {
+            continue;
+        }
+        let stated = scope.stated_block(&kernel.name);
+        let (dims, source) = match (stated, kernel.max_threads) {
+            (Some(dims), _) => (dims, BlockSource::Option),
+            (None, Some(dims)) => (dims, BlockSource::Bound),
+            (None, None) => (ASSUMED_BLOCK, BlockSource::Assumed),
+        };
+        let setting = Setting {
+            gpu: &gpu,
+            block: Block { dims, source },
+            dynamic_smem: options.dynamic_smem,
+            grid: None,
+        };
+        let resources = resources_of(kernel, &gpu);
+        let mut found = from_resources(&kernel.name, &setting, resources, false);
+        found.pressure = pressure_of_machine_code(elf, &kernel.name);
+        if let Some(why) = too_large(kernel, &setting.block, &gpu) {
+            found.residency = None;
+            found.cannot_launch = Some(why.to_string());
+        }
+        explanations.push(found);
+    }
+    Ok((gpu, explanations))
+}

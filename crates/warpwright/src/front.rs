@@ -1,0 +1,243 @@
+//! From an input to a module: nvcc for CUDA C, then the parser and the verifier.
+
+use warpwright_pass::Artifact;
+use warpwright_ptx::Module;
+use warpwright_target::{Gpu, lookup};
+use warpwright_toolkit::{BuildCache, NvccJob, ToolError, Toolkit};
+
+use crate::{Error, Input, Level};
+
+/// The architecture that is assumed for CUDA C when nobody names one.
+pub const DEFAULT_GPU: &str = "sm_90";
+
+/// Parses and verifies PTX; all errors are shown together.
+///
+/// # Errors
+/// [`Error::Ptx`].
+pub fn parse(name: &str, text: &str) -> Result<Module, Error> {
+    let (module, mut diagnostics) = Module::parse(name, text);
+    if !diagnostics.iter().any(|d| d.is_error()) {
+        match warpwright_ptx::verify::verify(&module).map(|_| ()) {
+            Ok(()) => return Ok(module),
+            Err(found) => diagnostics = found,
+        }
+    }
+    let errors: Vec<_> = diagnostics.iter().filter(|d| d.is_error()).collect();
+    const SHOWN: usize = 10;
+    let mut text: String = errors
+        .iter()
+        .take(SHOWN)
+        .map(|d| d.render(&module))
+        .collect();
+    if errors.len() > SHOWN {
+        text.push_str(&format!("… and {} more errors\n", errors.len() - SHOWN));
+    }
+    Err(Error::Ptx(text))
+}
+
+/// A module that was verified when it was read.
+///
+/// # Errors
+/// [`Error::Ptx`].
+pub fn verified(module: Module) -> Result<Artifact, Error> {
+    Artifact::ptx(module).map_err(|error| Error::Ptx(error.render()))
+}
+
+/// What nvcc is told.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Compile<'a> {
+    /// The GPU that was named.
+    pub gpu: Option<&'a Gpu>,
+    /// Arguments, as given.
+    pub nvcc: &'a [String],
+    /// Keep source lines?
+    pub lineinfo: bool,
+}
+
+/// The input as a PTX module: CUDA C goes through nvcc, a cubin is refused.
+///
+/// # Errors
+/// [`Error::NotSource`], [`Error::Ptx`], [`Error::Nvcc`], [`Error::Toolkit`], and those about the arguments of nvcc.
+pub fn module(
+    toolkit: Option<&Toolkit>,
+    input: &Input,
+    how: &Compile<'_>,
+) -> Result<Module, Error> {
+    let refused = |found, hint: String| {
+        Err(Error::NotSource {
+            name: input.name.clone(),
+            found,
+            hint,
+        })
+    };
+    match input.level {
+        Level::Ptx if !how.nvcc.is_empty() => Err(Error::NvccOfPtx),
+        Level::Ptx => parse(&input.name, input.text()?),
+        Level::Cuda => {
+            let ptx = compile(toolkit, input, how)?;
+            parse(&input.name, &ptx)
+        }
+        Level::Cubin => refused(
+            "a cubin",
+            " (`warpwright explain`, `opt`, `sass`, passes over machine code, and `check` of two cubins read them)"
+                .into(),
+        ),
+        Level::Stencil => refused("a stencil", " (`warpwright explain` reads stencils)".into()),
+        Level::Fat => refused(
+            "a host file or fat binary",
+            format!(
+                ": extract a cubin with `cuobjdump -xelf all {}` and name that (`warpwright explain`, `opt`, `sass` \
+                 and passes over machine code read the cubins in such files as they are)",
+                input.name
+            ),
+        ),
+    }
+}
+
+/// CUDA C to PTX.
+fn compile(toolkit: Option<&Toolkit>, input: &Input, how: &Compile<'_>) -> Result<String, Error> {
+    refuse_ptxas_options(how.nvcc)?;
+    let (stated, nvcc) = architecture(how.nvcc)?;
+    let target = match (how.gpu, stated) {
+        (Some(gpu), Some(stated)) if stated != gpu.target() => {
+            return Err(Error::OtherArchitecture {
+                stated,
+                gpu: gpu.to_string(),
+            });
+        }
+        (Some(gpu), _) => gpu.target(),
+        (None, stated) => stated.unwrap_or_else(|| DEFAULT_GPU.to_owned()),
+    };
+    let toolkit = toolkit.ok_or(warpwright_toolkit::NotFound::Anywhere)?;
+    let mut job = NvccJob::new(&input.path, &target);
+    job.lineinfo = how.lineinfo;
+    job.extra = nvcc.iter().map(Into::into).collect();
+    let stands_alone = input.path.as_os_str().is_empty();
+    let built = match stands_alone {
+        true => toolkit.nvcc()?.text_to_ptx(input.text()?, &job),
+        false => BuildCache::standard().nvcc(&toolkit.nvcc()?, &job),
+    };
+    match built {
+        Ok(output) => Ok(output.ptx),
+        Err(ToolError::Rejected { log, .. }) => Err(Error::Nvcc {
+            name: input.name.clone(),
+            log: log.trim_end().to_owned(),
+        }),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// nvcc makes PTX here, and candidates are assembled with limits of their own: what is meant for ptxas would
+/// be dropped without a word.
+fn refuse_ptxas_options(nvcc: &[String]) -> Result<(), Error> {
+    let is_for_ptxas = |word: &&String| {
+        let name = word.trim_start_matches('-');
+        let name = name.split_once('=').map_or(name, |(name, _)| name);
+        word.starts_with('-') && ["maxrregcount", "Xptxas", "ptxas-options"].contains(&name)
+    };
+    match nvcc.iter().find(is_for_ptxas) {
+        None => Ok(()),
+        Some(word) => Err(Error::ForPtxas(word.clone())),
+    }
+}
+
+/// The architecture that arguments of nvcc name (`-arch=sm_90`, `-gencode arch=compute_90,code=sm_90`), and the
+/// other arguments: candidates are built for one.
+fn architecture(nvcc: &[String]) -> Result<(Option<String>, Vec<String>), Error> {
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    let mut words = nvcc.iter();
+    while let Some(word) = words.next() {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (&**word, None),
+        };
+        if !["-arch", "--gpu-architecture", "-gencode", "--generate-code"].contains(&name) {
+            others.push(word.clone());
+            continue;
+        }
+        let value = value.or_else(|| words.next().map(String::as_str));
+        let number = value.and_then(|value| {
+            let at = value.find("compute_").map(|at| at + "compute_".len());
+            let at = at.or_else(|| value.find("sm_").map(|at| at + "sm_".len()))?;
+            let rest = &value[at..];
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+            Some(format!("sm_{}", &rest[..end.unwrap_or(rest.len())]))
+        });
+        found.push(number.ok_or_else(|| Error::NoArchitecture(word.clone()))?);
+    }
+    found.sort_unstable();
+    found.dedup();
+    match &found[..] {
+        [] | [_] => Ok((found.pop(), others)),
+        _ => Err(Error::Architectures(found.join(", "))),
+    }
+}
+
+/// The target of a module: what the user named, else the architecture that the PTX names. The two
+/// must fit: code for an older architecture runs on a newer one, unless it names a feature set.
+///
+/// # Errors
+/// [`Error::NoTarget`], [`Error::UnknownTarget`], [`Error::DoesNotRun`].
+pub fn target(module: &Module, named: Option<Gpu>) -> Result<Gpu, Error> {
+    let Some(stated) = module.header.targets.iter().find(|t| t.starts_with("sm_")) else {
+        return Err(Error::NoTarget(module.name.to_string()));
+    };
+    let own = lookup(stated);
+    let Some(mut gpu) = named else {
+        return own.map_err(|error| Error::UnknownTarget {
+            name: module.name.to_string(),
+            error,
+        });
+    };
+    let Some(sm) = module.header.sm() else {
+        return Ok(gpu);
+    };
+    let special = !stated.ends_with(|c: char| c.is_ascii_digit());
+    if sm > gpu.arch.sm || (special && sm != gpu.arch.sm && stated.ends_with('a')) {
+        return Err(Error::DoesNotRun {
+            name: module.name.to_string(),
+            stated: stated.to_string(),
+            gpu: gpu.to_string(),
+        });
+    }
+    if let Ok(own) = own
+        && own.arch.sm == gpu.arch.sm
+    {
+        gpu.variant = own.variant;
+    }
+    Ok(gpu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> Result<(Option<String>, Vec<String>), Error> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        architecture(&words)
+    }
+
+    #[test]
+    #[allow(clippy::unwrap_used)]
+    fn one_architecture_is_taken_from_the_arguments_of_nvcc() {
+        for words in [
+            &["-gencode", "arch=compute_80,code=sm_80", "-I."][..],
+            &["-gencode=arch=compute_80,code=[sm_80,compute_80]", "-I."],
+            &[
+                "-arch=sm_80",
+                "-gencode",
+                "arch=compute_80,code=sm_80",
+                "-I.",
+            ],
+            &["--gpu-architecture", "compute_80", "-I."],
+        ] {
+            let (arch, others) = of(words).unwrap();
+            assert_eq!(arch.as_deref(), Some("sm_80"), "{words:?}");
+            assert_eq!(others, ["-I."]);
+        }
+        assert_eq!(of(&["-arch=sm_90a"]).unwrap().0.as_deref(), Some("sm_90a"));
+        assert_eq!(of(&["-O3"]).unwrap().0, None);
+        assert!(of(&["-arch=native"]).is_err() && of(&["-gencode"]).is_err());
+        assert!(of(&["-arch=sm_80", "-arch=sm_90"]).is_err());
+    }
+}

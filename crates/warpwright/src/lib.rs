@@ -1,0 +1,61 @@
+//! Faster CUDA kernels after the compiler.
+//!
+//! PTX, a cubin, a file with cubins in it, or CUDA C goes in as an [`Input`]; [`Optimizer::optimise`] gives back the better
+//! build with the reasons, [`Optimizer::explain`] says what limits a kernel, [`Optimizer::check`] whether one kernel is a
+//! correct version of another. Everything is bytes in, value out: no file is read or written but by NVIDIA's tools and
+//! their cache. The command line and the Python package are made of this.
+//!
+//! ```no_run
+//! use warpwright::{Input, Options, Optimizer, gpu};
+//!
+//! let input = Input::new("kernel.ptx", std::fs::read("kernel.ptx")?)?;
+//! let options = Options {
+//!     gpu: Some(gpu("h200")?),
+//!     block: Some([256, 1, 1]),
+//!     ..Options::default()
+//! };
+//! let outcome = Optimizer::new()?.optimise(&input, &options)?;
+//! print!("{}", outcome.report.screen(false));
+//! std::fs::write("kernel.cubin", outcome.code)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! * [`input`], [`error`]: what goes in and what goes wrong. [`device_code`]: the cubins of a file.
+//! * [`front`]: CUDA C and PTX to a verified module.
+//! * [`optimise`], [`explain`], [`check`]: the three things it does.
+
+pub mod check;
+pub mod device_code;
+pub mod error;
+pub mod explain;
+pub mod front;
+pub mod input;
+pub mod optimise;
+
+pub use check::{CheckOptions, Checked, FunctionVerdict, Promised};
+pub use device_code::DeviceCode;
+pub use error::{Error, Fault};
+pub use explain::Explained;
+pub use input::{Input, Level};
+pub use optimise::{Emit, Optimizer, Options, Outcome, Report, Unwatched, Watch};
+pub use warpwright_driver::{Candidate, KernelReport};
+pub use warpwright_launch::{Launch, LaunchFile};
+pub use warpwright_pass::Recipe;
+pub use warpwright_report::explain::Explanation;
+pub use warpwright_report::page;
+pub use warpwright_target::Gpu;
+pub use warpwright_toolkit::Toolkit;
+
+/// A GPU by name: `h200`, `a100`, `sm_90`, ….
+///
+/// ```
+/// assert_eq!(warpwright::gpu("H200")?.arch.sm, 90);
+/// assert!(warpwright::gpu("v100").is_err());
+/// # Ok::<(), warpwright::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Gpu`] with the nearest names.
+pub fn gpu(name: &str) -> Result<Gpu, Error> {
+    Ok(warpwright_target::lookup(name)?)
+}

@@ -1,0 +1,588 @@
+//! The main job: candidates are built and rated, one is chosen and proved.
+
+use serde::Serialize;
+use warpwright_driver::build::{Bench, Made, Workshop};
+use warpwright_driver::candidate::Candidate;
+use warpwright_driver::estimate::estimate;
+use warpwright_driver::explore::{Input as Explored, explore};
+use warpwright_driver::opt::{
+    Chosen, DEFAULT_BUDGET, DEFAULT_MARGIN, KernelOutcome, KernelReport, Known, Request, failure,
+    finish,
+};
+use warpwright_driver::{Peers, Proofs};
+use warpwright_launch::Launch;
+use warpwright_pass::passes::UsageLevel;
+use warpwright_pass::{Artifact, CarriedOut, Fuel, Level as PassLevel, Recipe, Scope};
+use warpwright_report::screen::{About, screen};
+use warpwright_target::Gpu;
+use warpwright_toolkit::{BuildCache, FindOptions, Toolkit};
+
+use crate::front::{Compile, module, target, verified};
+use crate::{DeviceCode, Error, Input, Level};
+
+/// What comes out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Emit {
+    /// The chosen cubin; of a file with cubins in it, the file with them replaced.
+    #[default]
+    Cubin,
+    /// The annotated PTX.
+    Ptx,
+}
+
+/// What is asked for. The default asks for nothing in particular: every kernel, for the GPU that the code names.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The GPU; without one, what the code is for (sm_90 for CUDA C).
+    pub gpu: Option<Gpu>,
+    /// Only these kernels: symbols, names in the source, or patterns with `*` and `?`.
+    pub kernels: Vec<String>,
+    /// Threads per block in x, y, z, where the code does not state it.
+    pub block: Option<[u32; 3]>,
+    /// The same of single kernels.
+    pub blocks: Vec<(String, [u32; 3])>,
+    /// Dynamic shared memory in bytes per block.
+    pub dynamic_smem: Option<u32>,
+    /// A launch description, which states both.
+    pub launch: Option<Launch>,
+    /// Carried out in the place of a choice.
+    pub recipe: Option<Recipe>,
+    /// Rewrites of the recipe that are made.
+    pub fuel: Option<u64>,
+    /// Work for each kernel, in seconds as a reference machine takes them: the same result on every machine.
+    pub budget: f64,
+    /// What comes out.
+    pub emit: Emit,
+    /// Arguments for nvcc.
+    pub nvcc: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            gpu: None,
+            kernels: Vec::new(),
+            block: None,
+            blocks: Vec::new(),
+            dynamic_smem: None,
+            launch: None,
+            recipe: None,
+            fuel: None,
+            budget: DEFAULT_BUDGET,
+            emit: Emit::Cubin,
+            nvcc: Vec::new(),
+        }
+    }
+}
+
+impl Options {
+    /// The same as the rooms below have it.
+    pub fn scope(&self) -> Scope<'_> {
+        Scope {
+            gpu: self.gpu,
+            kernels: &self.kernels,
+            block: self.block,
+            blocks: &self.blocks,
+            dynamic_smem: self.dynamic_smem,
+            launch: self.launch.as_ref(),
+        }
+    }
+
+    fn request<'a>(&'a self, gpu: &'a Gpu, scope: Scope<'a>) -> Request<'a> {
+        Request {
+            gpu,
+            scope,
+            peers: Peers::None,
+            ptx_only: self.emit == Emit::Ptx,
+            margin: DEFAULT_MARGIN,
+            budget: self.budget,
+            proofs: Proofs::Choice,
+        }
+    }
+}
+
+/// Somebody who looks on while candidates are built, and may know what was measured before.
+pub trait Watch: Sync {
+    /// The work on a kernel begins: its number from 0, of so many.
+    fn begins(&self, _kernel: &str, _number: usize, _of: usize) {}
+
+    /// One more candidate is built and rated.
+    fn built(&self, _candidate: &Candidate) {}
+
+    /// The work on a kernel has ended with so many candidates.
+    fn ends(&self, _kernel: &str, _candidates: usize) {}
+
+    /// What was measured of a kernel of this PTX on the GPU, by recipe.
+    fn measured(&self, _source: &str, _kernel: &str, _gpu: &Gpu, _ptxas: &str) -> Known {
+        Known::new()
+    }
+}
+
+/// Nobody looks on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// The document of `opt`: what was found, kernel by kernel.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// `warpwright.opt/1`
+    pub schema: &'static str,
+    /// The input by name.
+    pub input: String,
+    /// The target, by name.
+    pub gpu: String,
+    /// Version of ptxas; absent if everything was estimated.
+    pub ptxas: Option<String>,
+    /// Kernel by kernel.
+    pub kernels: Vec<KernelReport>,
+    /// Where it was written, by the caller; nothing at first.
+    pub output: Option<String>,
+    /// `cubin` or `ptx`, or `file` for a host file with its cubins replaced.
+    pub emitted: &'static str,
+}
+
+impl Report {
+    /// As a JSON document (docs/command-line.md).
+    ///
+    /// # Errors
+    /// [`Error::Json`].
+    pub fn to_json(&self) -> Result<serde_json::Value, Error> {
+        Ok(serde_json::to_value(self)?)
+    }
+
+    /// As a self-contained HTML page.
+    ///
+    /// # Errors
+    /// [`Error::Json`], [`Error::Page`].
+    pub fn page(&self) -> Result<String, Error> {
+        Ok(warpwright_report::page(&self.to_json()?)?)
+    }
+
+    /// As a screen of text; every candidate with `all`.
+    pub fn screen(&self, all: bool) -> String {
+        let builder = match &self.ptxas {
+            Some(version) => format!("ptxas {version}"),
+            None if self.emitted != "ptx" => "machine code as it is".into(),
+            None => "no ptxas: resources are estimated from the PTX".into(),
+        };
+        let about = About {
+            input: &self.input,
+            gpu: &self.gpu,
+            builder: &builder,
+            output: self.output.as_deref(),
+            emitted: self.emitted,
+            is_measured: false,
+            all,
+        };
+        screen(&self.kernels, &about)
+    }
+}
+
+/// What [`Optimizer::optimise`] gives back.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The result: a cubin, PTX, or the host file.
+    pub code: Vec<u8>,
+    /// What was found, and why it was chosen.
+    pub report: Report,
+    /// Every candidate with its build; empty where a recipe was named.
+    pub explored: Vec<KernelOutcome>,
+    /// What the passes said, where the result was not among the candidates as it stands.
+    pub carried: Vec<CarriedOut>,
+}
+
+/// The tools, and what is built with them.
+#[derive(Debug)]
+pub struct Optimizer {
+    toolkit: Option<Toolkit>,
+    cache: BuildCache,
+}
+
+impl Optimizer {
+    /// With the toolkit that `WARPWRIGHT_TOOLKIT`, `CUDA_HOME`, `CUDA_PATH`, `PATH` or the cache lead to.
+    ///
+    /// # Errors
+    /// [`Error::Toolkit`]; without one, [`Optimizer::without_toolkit`] does what can be done.
+    pub fn new() -> Result<Optimizer, Error> {
+        let toolkit = Toolkit::find(&FindOptions { explicit_dir: None })?;
+        Ok(Optimizer::with(Some(toolkit)))
+    }
+
+    /// With no tools: machine code is optimised as it is, and of PTX the resources are estimated.
+    pub fn without_toolkit() -> Optimizer {
+        Optimizer::with(None)
+    }
+
+    /// With this toolkit.
+    pub fn with(toolkit: Option<Toolkit>) -> Optimizer {
+        Optimizer {
+            toolkit,
+            cache: BuildCache::standard(),
+        }
+    }
+
+    /// Its toolkit.
+    pub(crate) fn toolkit(&self) -> Option<&Toolkit> {
+        self.toolkit.as_ref()
+    }
+
+    /// ptxas, where there is one.
+    pub(crate) fn assembler(&self) -> Option<&Toolkit> {
+        self.toolkit().filter(|toolkit| toolkit.ptxas().is_ok())
+    }
+
+    pub(crate) fn cache(&self) -> &BuildCache {
+        &self.cache
+    }
+
+    /// Chooses for each kernel, proves the choice and carries it out.
+    ///
+    /// ```
+    /// use warpwright::{Emit, Input, Options, Optimizer, gpu};
+    ///
+    /// let ptx = ".version 8.5\n.target sm_90\n.address_size 64\n\
+    ///     .visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<2>;\n.reg .b64 %d;\n\
+    ///     ld.param.u64 %d, [p];\nmov.u32 %r1, %tid.x;\nst.global.u32 [%d], %r1;\nret;\n}\n";
+    /// let input = Input::new("k.ptx", ptx)?;
+    /// let options = Options {
+    ///     gpu: Some(gpu("h200")?),
+    ///     block: Some([256, 1, 1]),
+    ///     emit: Emit::Ptx,
+    ///     ..Options::default()
+    /// };
+    /// let outcome = Optimizer::without_toolkit().optimise(&input, &options)?;
+    /// assert!(outcome.code.starts_with(b"// warpwright: k: default"));
+    /// assert_eq!(outcome.report.kernels[0].chosen, 0);
+    /// # Ok::<(), warpwright::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error`]: of a failure, nothing is given out.
+    pub fn optimise(&self, input: &Input, options: &Options) -> Result<Outcome, Error> {
+        self.optimise_watched(input, options, &Unwatched)
+    }
+
+    /// The same while somebody looks on.
+    ///
+    /// # Errors
+    /// As [`Optimizer::optimise`].
+    pub fn optimise_watched(
+        &self,
+        input: &Input,
+        options: &Options,
+        watch: &dyn Watch,
+    ) -> Result<Outcome, Error> {
+        match input.level {
+            Level::Cubin | Level::Fat => machine_code(input, options, watch),
+            Level::Cuda | Level::Ptx | Level::Stencil => self.module(input, options, watch),
+        }
+    }
+
+    fn module(
+        &self,
+        input: &Input,
+        options: &Options,
+        watch: &dyn Watch,
+    ) -> Result<Outcome, Error> {
+        let compile = Compile {
+            gpu: options.gpu.as_ref(),
+            nvcc: &options.nvcc,
+            lineinfo: false,
+        };
+        let module = module(self.toolkit(), input, &compile)?;
+        let gpu = target(&module, options.gpu)?;
+        let artifact = verified(module)?;
+        let mut scope = options.scope();
+        scope.gpu = Some(gpu);
+        let request = options.request(&gpu, scope);
+        let arch = gpu.target();
+        let assembler = self.assembler();
+        let workshop = assembler.map(|toolkit| workshop(toolkit, &self.cache, &arch, &artifact));
+        if workshop.is_none() && options.emit == Emit::Cubin {
+            return Err(Error::NoPtxas);
+        }
+        let one = match &workshop {
+            Some(workshop) => one(Some(workshop), &artifact, options, &request, watch)?,
+            None => estimated(&artifact, &request)?,
+        };
+        let code = match options.emit {
+            Emit::Ptx => annotated(&String::from_utf8_lossy(&one.code), &one.reports).into_bytes(),
+            Emit::Cubin => one.code,
+        };
+        Ok(Outcome {
+            code,
+            report: Report {
+                schema: "warpwright.opt/1",
+                input: input.name.clone(),
+                gpu: gpu.to_string(),
+                ptxas: assembler.and_then(ptxas_version),
+                kernels: one.reports,
+                output: None,
+                emitted: match options.emit {
+                    Emit::Ptx => "ptx",
+                    Emit::Cubin => "cubin",
+                },
+            },
+            explored: one.explored,
+            carried: one.carried.into_iter().collect(),
+        })
+    }
+}
+
+/// The cubins of a file, each by itself, put back where they stood.
+fn machine_code(input: &Input, options: &Options, watch: &dyn Watch) -> Result<Outcome, Error> {
+    if options.emit == Emit::Ptx || !options.nvcc.is_empty() {
+        return Err(Error::MachineCode);
+    }
+    let scope = options.scope();
+    let code = DeviceCode::of(input, scope.gpu.as_ref())?.with_kernels(scope.kernels)?;
+    let cubin = |error| Error::Cubin {
+        name: input.name.clone(),
+        error,
+    };
+    if let Some(first) = code.cubins.first() {
+        warpwright_sass::Cubin::parse(&first.bytes).map_err(cubin)?;
+    }
+    let is_alone = code.cubins.len() == 1;
+    let mut edited = Vec::new();
+    let (mut kernels, mut explored, mut carried) = (Vec::new(), Vec::new(), Vec::new());
+    let mut gpu = None;
+    for found in &code.cubins {
+        // nvcc links stubs without kernels into programs and libraries.
+        if !is_alone && !found.has_kernels() {
+            edited.push(found.bytes.clone());
+            continue;
+        }
+        let here = found.named(scope.kernels);
+        let scope = Scope {
+            kernels: &here,
+            ..scope
+        };
+        warpwright_sass::Cubin::parse(&found.bytes).map_err(cubin)?;
+        let artifact = Artifact::cubin(found.bytes.clone());
+        let artifact = artifact.map_err(|_| Error::Internal("a cubin is none any more"))?;
+        let target = scope.gpu(&artifact)?;
+        let request = options.request(&target, scope);
+        let one = one(None, &artifact, options, &request, watch)?;
+        edited.push(one.code);
+        kernels.extend(one.reports);
+        explored.extend(one.explored);
+        carried.extend(one.carried);
+        gpu = Some(target);
+    }
+    let gpu = gpu.ok_or_else(|| Error::NoKernel(input.name.clone()))?;
+    Ok(Outcome {
+        code: code.replaced(&edited)?,
+        report: Report {
+            schema: "warpwright.opt/1",
+            input: input.name.clone(),
+            gpu: gpu.to_string(),
+            ptxas: None,
+            kernels,
+            output: None,
+            emitted: match input.level {
+                Level::Fat => "file",
+                _ => "cubin",
+            },
+        },
+        explored,
+        carried,
+    })
+}
+
+/// What became of one module or cubin.
+struct One {
+    code: Vec<u8>,
+    reports: Vec<KernelReport>,
+    explored: Vec<KernelOutcome>,
+    carried: Option<CarriedOut>,
+}
+
+/// Chooses for each kernel, or takes the recipe that was named.
+fn one(
+    workshop: Option<&Workshop<'_>>,
+    artifact: &Artifact,
+    options: &Options,
+    request: &Request<'_>,
+    watch: &dyn Watch,
+) -> Result<One, Error> {
+    let (explored, reports) = match &options.recipe {
+        Some(recipe) => (Vec::new(), replayed(request, artifact, recipe)?),
+        None => {
+            let ptxas = workshop.and_then(|workshop| ptxas_version(workshop.toolkit));
+            let known = |kernel: &str| match (artifact.as_module(), &ptxas) {
+                (Some(module), Some(ptxas)) => {
+                    watch.measured(&module.source, kernel, request.gpu, ptxas)
+                }
+                _ => Known::new(),
+            };
+            let explored = explore_all(workshop, artifact, request, &known, watch)?;
+            let reports = explored.iter().map(|o| o.report.clone()).collect();
+            (explored, reports)
+        }
+    };
+    let until = match request.ptx_only {
+        true => PassLevel::Ptx,
+        false => PassLevel::MachineCode,
+    };
+    if let Some(code) = already(&explored, artifact, until) {
+        return Ok(One {
+            code,
+            reports,
+            explored,
+            carried: None,
+        });
+    }
+    let chosen: Vec<Chosen> = reports.iter().map(Chosen::of).collect();
+    let fuel = options.fuel.map_or_else(Fuel::default, Fuel::limited);
+    let all = finish(workshop, artifact, &chosen, request, (until, fuel))?;
+    Ok(One {
+        code: all.artifact.bytes().to_vec(),
+        reports,
+        explored,
+        carried: Some(all),
+    })
+}
+
+/// Without ptxas: estimated directives in the PTX.
+fn estimated(artifact: &Artifact, request: &Request<'_>) -> Result<One, Error> {
+    let reports = estimate(artifact, request)?;
+    let chosen: Vec<Chosen> = reports.iter().map(Chosen::of).collect();
+    let until = (PassLevel::Ptx, Fuel::default());
+    let all = finish(None, artifact, &chosen, request, until)?;
+    Ok(One {
+        code: all.artifact.bytes().to_vec(),
+        reports,
+        explored: Vec::new(),
+        carried: None,
+    })
+}
+
+/// ptxas for the candidates of an input.
+pub fn workshop<'a>(
+    toolkit: &'a Toolkit,
+    cache: &'a BuildCache,
+    arch: &'a str,
+    input: &Artifact,
+) -> Workshop<'a> {
+    Workshop {
+        toolkit,
+        cache,
+        arch,
+        lineinfo: input
+            .as_module()
+            .is_some_and(|module| !module.files.is_empty()),
+    }
+}
+
+/// The version of ptxas, for the record.
+pub fn ptxas_version(toolkit: &Toolkit) -> Option<String> {
+    let ptxas = toolkit.ptxas().ok()?;
+    ptxas.tool().version().ok().map(ToString::to_string)
+}
+
+/// Explores every kernel that the request is about. `known` gives what was measured of a kernel.
+///
+/// # Errors
+/// [`Error::Scope`], [`Error::Opt`].
+pub fn explore_all(
+    workshop: Option<&Workshop<'_>>,
+    artifact: &Artifact,
+    request: &Request<'_>,
+    known: &dyn Fn(&str) -> Known,
+    watch: &dyn Watch,
+) -> Result<Vec<KernelOutcome>, Error> {
+    let kernels = request.scope.kernels(artifact)?;
+    let default = untouched(workshop, artifact, request)?;
+    let explored = Explored {
+        workshop,
+        artifact,
+        default: &default,
+        request,
+    };
+    let mut outcomes = Vec::new();
+    for (number, kernel) in kernels.iter().enumerate() {
+        watch.begins(kernel, number, kernels.len());
+        let outcome = explore(&explored, kernel, &known(kernel), &|c| watch.built(c))?;
+        watch.ends(kernel, outcome.built.len());
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
+}
+
+/// The untouched build of an input.
+fn untouched(
+    workshop: Option<&Workshop<'_>>,
+    artifact: &Artifact,
+    request: &Request<'_>,
+) -> Result<Made, Error> {
+    let kernels = request.scope.kernels(artifact)?;
+    let kernel = kernels.first().map_or("", |name| name);
+    let bench = Bench {
+        workshop,
+        start: artifact,
+        kernel,
+        setting: request.scope.setting(artifact, kernel, request.gpu)?,
+        fuel: Fuel::default(),
+    };
+    let made = bench.run(None, &Recipe::default(), PassLevel::MachineCode);
+    Ok(made.map_err(failure)?)
+}
+
+/// The result of the exploration itself, where there is but one kernel: it was built from the whole input.
+fn already(outcomes: &[KernelOutcome], input: &Artifact, until: PassLevel) -> Option<Vec<u8>> {
+    let [outcome] = outcomes else { return None };
+    let kernels = Scope::default().kernels(input).ok()?;
+    let proved = outcome.proved.as_ref().filter(|_| kernels.len() == 1)?;
+    let artifact = match until {
+        PassLevel::Ptx => proved.ptx()?,
+        _ => proved.artifact(),
+    };
+    Some(artifact.bytes().to_vec())
+}
+
+/// A report for each kernel that a named recipe is for.
+fn replayed(
+    request: &Request<'_>,
+    input: &Artifact,
+    recipe: &Recipe,
+) -> Result<Vec<KernelReport>, Error> {
+    let report = |kernel: &String| {
+        let setting = request.scope.setting(input, kernel, request.gpu)?;
+        Ok(KernelReport {
+            name: kernel.clone(),
+            block: setting.block.dims,
+            block_source: setting.block.source,
+            dynamic_smem: setting.dynamic(),
+            recipe_text: recipe.to_string(),
+            candidates: vec![Candidate::named(recipe.clone())],
+            chosen: 0,
+            reason: "named by --recipe".into(),
+            notes: Vec::new(),
+            crat: None,
+        })
+    };
+    request.scope.kernels(input)?.iter().map(report).collect()
+}
+
+/// PTX with a comment that says what was decided, and what ptxas must be told beside it.
+fn annotated(text: &str, reports: &[KernelReport]) -> String {
+    let mut head = String::new();
+    for report in reports {
+        let chosen = &report.candidates[report.chosen];
+        head.push_str(&format!(
+            "// warpwright: {}: {} ({})\n",
+            report.name,
+            chosen.name(),
+            report.reason
+        ));
+        if let Some(UsageLevel { level }) = chosen.recipe.find() {
+            head.push_str(&format!(
+                "// warpwright: assemble with --register-usage-level {level}\n"
+            ));
+        }
+    }
+    head + text
+}
