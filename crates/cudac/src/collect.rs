@@ -103,7 +103,9 @@ impl File {
             )
         };
         let at = |range: Span| place.cloned().unwrap_or(range);
+        let head = parent.filter(|_| template.is_some());
         Some(Header {
+            head: head.map(|p| at(p.start_byte()..node.start_byte())),
             name: Ident {
                 text: text.get(name.byte_range())?.to_owned(),
                 span: at(name.byte_range()),

@@ -95,6 +95,8 @@ pub struct Header {
     pub span: Span,
     /// Its parameters, if it is a template.
     pub template: Option<Vec<TemplateParameter>>,
+    /// `template <…>` in front of it.
+    pub head: Option<Span>,
     /// It is a template, or a member of something.
     pub nested: bool,
     /// It is a member of something, or a template that is not understood.
@@ -124,7 +126,9 @@ impl File {
     fn read(source: Source, preprocessed: Option<Preprocessed>) -> Result<File, Diagnostic> {
         let is_preprocessed = preprocessed.is_some();
         let known = preprocessed.unwrap_or_default();
-        let text = without(&source.text, &known.hidden);
+        let mut hidden = known.hidden;
+        hidden.extend(unrolling(&source.text));
+        let text = without(&source.text, &hidden);
         let mut texts = vec![(text, None)];
         for (at, header) in known.headers {
             texts.push((collect::qualified(&header).into(), Some(at)));
@@ -282,6 +286,28 @@ impl Part {
             Some(place) => Lower::at(&self.text, place.clone()),
         }
     }
+}
+
+/// The lines `#pragma unroll …`: they change no meaning, and stand where the grammar has no place for a line of the
+/// preprocessor, such as between a loop's head and its body.
+fn unrolling(text: &str) -> Vec<Span> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let own = at..at + line.len();
+        at = own.end;
+        let mut words = line.split_whitespace().peekable();
+        let first = match words.next() {
+            Some("#") => words.next().map(|word| format!("#{word}")),
+            word => word.map(str::to_owned),
+        };
+        let what = words.next().unwrap_or("");
+        let is_unroll = matches!(what, "unroll" | "nounroll") || what.starts_with("unroll(");
+        if first.as_deref() == Some("#pragma") && is_unroll && !line.trim_end().ends_with('\\') {
+            found.push(own);
+        }
+    }
+    found
 }
 
 /// A text with blanks in place of some parts of it; its lines stay.

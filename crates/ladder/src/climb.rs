@@ -6,6 +6,7 @@ use std::sync::Arc;
 use warpwright_ptx::Module;
 
 use crate::emulated::{run, symbol};
+use crate::variables::with_variables;
 use crate::{
     Array, Checked, Compile, CompileError, Element, Fall, Launch, Original, Run, Rung, Trial,
 };
@@ -56,6 +57,7 @@ fn compared<R>(
                 Err(CompileError::Missing(why)) => return Ok(Rung::Unchecked(why)),
                 Err(CompileError::Rejected(why)) => return Err(Fall::Compile(why)),
             };
+            let ptx = with_variables(&ptx, &trial.variables);
             let (module, problems) = Module::parse("output", &ptx);
             if let Some(problem) = problems.iter().find(|d| d.is_error()) {
                 return Err(Fall::Compile(problem.message.clone()));

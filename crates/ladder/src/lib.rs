@@ -8,6 +8,7 @@
 
 mod climb;
 mod emulated;
+mod variables;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use serde::Serialize;
 
 pub use climb::{Bounds, climb};
 pub use emulated::symbol;
+pub use variables::with_variables;
 
 /// Makes PTX of a text, with nvcc's `-fmad=false`.
 pub type Compile<'a> = dyn Fn(&str) -> Result<String, CompileError> + 'a;
@@ -43,6 +45,8 @@ pub struct Trial {
     pub original: Original,
     /// All that the rewrite may launch here.
     pub rewrites: Vec<Run>,
+    /// Variables of the text that host code would set, such as arrays in constant memory, and what they hold.
+    pub variables: Vec<(String, Vec<u8>)>,
 }
 
 /// An array.

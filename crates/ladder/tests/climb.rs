@@ -60,6 +60,7 @@ fn climbs(original: &str, name: &str, is_reordered: bool) -> Rung<&'static str> 
         arrays: vec![array("out", 0.0), array("in", 1.0)],
         original: Original::Run(run(original, false)),
         rewrites: vec![run(name, is_reordered)],
+        variables: Vec::new(),
     };
     let bounds = Bounds { least: 1, most: 4 };
     climb([Ok(trial)], bounds, &|text| Ok(text.to_owned()))

@@ -109,13 +109,18 @@ impl Builder {
             extents,
             read: false,
             written: false,
-            variable: false,
+            variable: None,
         })
     }
 
-    /// An array that is a variable of the source file.
-    pub(crate) fn variable(&mut self, array: ArrayId) {
-        self.stencil.arrays[array].variable = true;
+    /// An array that is a variable of the source file, with this name there.
+    pub(crate) fn variable(&mut self, array: ArrayId, name: &str) {
+        self.stencil.arrays[array].variable = Some(name.to_owned());
+    }
+
+    /// A size that is the number of blocks along an axis.
+    pub(crate) fn count_by_grid(&mut self, parameter: ParameterId, axis: u8) {
+        self.stencil.from_grid.push((parameter, axis));
     }
 
     /// How many threads along each axis of a block the source presumes.

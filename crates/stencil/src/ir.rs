@@ -63,6 +63,8 @@ pub struct Stencil {
     pub border: Option<Box<Stencil>>,
     /// Threads along x, y and z of a block, where the source presumes a number.
     pub block: [Option<i64>; 3],
+    /// Sizes that are no arguments but the number of blocks along an axis of the launch (0: x).
+    pub from_grid: Vec<(ParameterId, u8)>,
 }
 
 /// One dimension of the domain.
@@ -103,8 +105,8 @@ pub struct Array {
     pub read: bool,
     /// Some statement writes it.
     pub written: bool,
-    /// It is no argument but a variable of the source file, such as `__constant__ float w[9];`.
-    pub variable: bool,
+    /// It is no argument but this variable of the source file, such as `__constant__ float w[9];`.
+    pub variable: Option<String>,
 }
 
 /// The floating-point types.
@@ -257,14 +259,22 @@ pub struct Statement {
 }
 
 impl Stencil {
-    /// What of it no generator writes yet: such a stencil stays as its author wrote it.
-    pub fn unwritten(&self) -> Option<&'static str> {
-        if self.border.is_some() {
-            Some("points at the border that do something else")
-        } else if self.arrays.values().any(|array| array.variable) {
-            Some("arrays that are variables of the file")
-        } else {
-            None
-        }
+    /// All points for which a launch of the kernel as written has a thread or an iteration: the domain, and the border
+    /// around it.
+    pub fn all_points(&self) -> &PrimaryMap<DimId, Dim> {
+        self.border
+            .as_ref()
+            .map_or(&self.dims, |border| &border.dims)
+    }
+
+    /// The arrays that are arguments, in order.
+    pub fn passed(&self) -> impl Iterator<Item = (ArrayId, &Array)> {
+        self.arrays.iter().filter(|(_, a)| a.variable.is_none())
+    }
+
+    /// The arrays that are variables of the file, with their names there.
+    pub fn variables(&self) -> impl Iterator<Item = (&Array, &str)> {
+        let all = self.arrays.values();
+        all.filter_map(|array| Some((array, array.variable.as_deref()?)))
     }
 }

@@ -71,9 +71,12 @@ fn told<'t>(text: &'t str, mark: &str) -> Option<Vec<&'t str>> {
 /// Values for the file's own arrays in memory, where the host would have copied them to.
 fn with_memory(text: &str, stencil: &Stencil, data: &Data) -> String {
     let mut text = text.to_owned();
-    for (id, array) in stencil.arrays.iter().filter(|(_, a)| a.variable) {
+    for (id, array) in &stencil.arrays {
+        let Some(name) = &array.variable else {
+            continue;
+        };
         let lengths = array.extents.iter().map(|e| format!("[{}]", e.add));
-        let declared = format!("{}{};", array.name, lengths.collect::<String>());
+        let declared = format!("{name}{};", lengths.collect::<String>());
         assert!(text.contains(&declared), "{declared}");
         let values: Vec<String> = data.arrays[id].iter().map(|v| format!("{v:?}")).collect();
         let defined = format!(
@@ -111,6 +114,9 @@ fn describe(
         if knows("blockIdx", axis) {
             grid[n] = cells / block[n] + 1;
         }
+    }
+    for (_, axis) in &stencil.from_grid {
+        grid[usize::from(*axis)] = size;
     }
     if let Some(told) = told(text, "// launch: ") {
         let told: Vec<i64> = told.iter().map(|n| n.parse().unwrap()).collect();

@@ -5,6 +5,7 @@ use std::path::Path;
 use warpwright_ladder::{Checked, Fall};
 use warpwright_ptx::Module;
 use warpwright_stencil::replace::Refusal;
+use warpwright_stencil::sweep::Grid;
 use warpwright_stencil::versions::Comparison;
 use warpwright_stencilgen::check::{Counters, Subject, batch_text, compare, names, subject};
 use warpwright_toolkit::NvccJob;
@@ -62,7 +63,10 @@ fn planted(subjects: &[Subject], module: &Module) {
             let always = version.sweep.choices.last().map(|c| c.entries.clone());
             for (at, entry) in wrong.sweep.entries.iter_mut().enumerate() {
                 let before = entry.grid.blocks(sizes);
-                entry.grid.0[0].per *= 2;
+                match &mut entry.grid {
+                    Grid::Box(along) => along[0].per *= 2,
+                    Grid::Around { per, .. } => *per *= 2,
+                }
                 let changed = before != entry.grid.blocks(sizes);
                 fewer |= changed && always.as_ref().is_some_and(|a| a.contains(&at));
             }

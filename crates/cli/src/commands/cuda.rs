@@ -1,11 +1,14 @@
 //! CUDA C as source: files as nvcc's preprocessor sees them, and the stencils in them.
 
+use std::path::Path;
+
 use serde::Serialize;
 use warpwright_cudac::diag::{Diagnostic, Source};
 use warpwright_cudac::{File, marked};
 use warpwright_stencil::extract;
 use warpwright_stencil::ir::Stencil;
-use warpwright_toolkit::{NvccJob, ToolError};
+use warpwright_stencil::versions::Reader;
+use warpwright_toolkit::{NvccJob, ToolError, Toolkit};
 
 use super::stencil::{failure, names};
 use crate::args::Cli;
@@ -29,33 +32,53 @@ pub fn read(
     nvcc: &[String],
 ) -> Result<File, Failure> {
     let source = Source::new(&*input.name, input.text()?);
-    let output = match preprocessed(cli, input, target, nvcc) {
+    let toolkit = session::toolkit(cli);
+    let output = toolkit.and_then(|toolkit| {
+        preprocessed(&toolkit, (&input.path, target, nvcc), &source.text).map_err(Failure::from)
+    });
+    let output = match output {
         // What was said to nvcc is not to be done without in silence.
         Err(failure) if !nvcc.is_empty() => return Err(failure),
         output => output.ok(),
     };
-    let copy = input.path.file_name().map(|name| name.to_string_lossy());
-    let file = match (output, copy) {
-        (Some(output), Some(copy)) => {
-            File::parse_preprocessed(source.clone(), &format!("/{copy}"), &output)
-        }
-        _ => File::parse(source.clone()),
-    };
+    let file = parsed(&input.path, output, source.clone());
     file.map_err(|problem| failure(&[problem], &source))
 }
 
+/// The same for changed copies of a file's text.
+pub fn reader(cli: &Cli, input: &Input, target: Option<&str>, nvcc: &[String]) -> Reader {
+    let toolkit = session::toolkit(cli).ok();
+    let path = input.path.clone();
+    let target = target.map(str::to_owned);
+    let nvcc = nvcc.to_vec();
+    Reader::new(move |source| {
+        let output = toolkit.as_ref().and_then(|toolkit| {
+            preprocessed(toolkit, (&path, target.as_deref(), &nvcc), &source.text).ok()
+        });
+        parsed(&path, output, source).ok()
+    })
+}
+
+/// What the preprocessor makes of a text at a path, for a target, with more options.
 fn preprocessed(
-    cli: &Cli,
-    input: &Input,
-    target: Option<&str>,
-    nvcc: &[String],
-) -> Result<String, Failure> {
-    let toolkit = session::toolkit(cli)?;
-    let mut job = NvccJob::new(&input.path, target.unwrap_or(DEFAULT_TARGET));
+    toolkit: &Toolkit,
+    (path, target, nvcc): (&Path, Option<&str>, &[String]),
+    text: &str,
+) -> Result<String, ToolError> {
+    let mut job = NvccJob::new(path, target.unwrap_or(DEFAULT_TARGET));
     job.extra = nvcc.iter().map(Into::into).collect();
-    let text = marked(input.text()?);
-    let output: Result<String, ToolError> = toolkit.nvcc()?.preprocess(&job, &text);
-    Ok(output?)
+    toolkit.nvcc()?.preprocess(&job, &marked(text))
+}
+
+/// A text, with what the preprocessor says of it if it says something.
+fn parsed(path: &Path, output: Option<String>, source: Source) -> Result<File, Diagnostic> {
+    let copy = path.file_name().map(|name| name.to_string_lossy());
+    match (output, copy) {
+        (Some(output), Some(copy)) => {
+            File::parse_preprocessed(source, &format!("/{copy}"), &output)
+        }
+        _ => File::parse(source),
+    }
 }
 
 /// What the kernels of a file are.
@@ -130,16 +153,10 @@ pub fn what_to_do(input: &Input, stencils: &[Stencil]) -> Option<String> {
         [_] => ("is a stencil", ""),
         _ => ("are stencils", " --kernel NAME"),
     };
-    let mut text = format!(
+    Some(format!(
         "{} {is}: `warpwright opt {} -o OUT.cu{one}` looks for a faster kernel in CUDA C (more points \
          for a thread, streaming through planes, an order that needs fewer registers)",
         names.join(", "),
         input.name,
-    );
-    for stencil in stencils {
-        if let Some(what) = stencil.unwritten() {
-            text += &format!("; but `{}` has {what}, and stays as it is", stencil.name);
-        }
-    }
-    Some(text)
+    ))
 }

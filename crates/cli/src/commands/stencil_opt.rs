@@ -93,25 +93,6 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     refuse_other_levels(args.output.as_deref())?;
     let problem = read_problem(cli, input, args.kernel.one()?, (&args.stencil, &args.nvcc))?;
     let stencil = &problem.stencil;
-    if let Some(what) = stencil.unwritten() {
-        if let Some(output) = &args.output {
-            write_atomically(output, &input.bytes)?;
-        }
-        let why = format!(
-            "`{}` stays as it is: {what} are not rewritten yet",
-            stencil.name
-        );
-        if args.show.json {
-            return super::print_json(&serde_json::json!({
-                "schema": "warpwright.stencil-opt/2",
-                "input": input.name,
-                "stencil": stencil.name,
-                "unchanged": why,
-            }));
-        }
-        println!("{why}");
-        return Ok(());
-    }
     let gpu = target(args.kernel.gpu.as_deref())?;
     let sizes = sizes(stencil, &args.stencil.sizes)?;
     let found = versions(stencil, &gpu, &sizes, SHOWN, false);
@@ -384,7 +365,8 @@ pub fn read_problem(
     match chosen.as_slice() {
         [one] => {
             let header = (*one).clone();
-            Problem::of_cuda(file, &header, reassociate).map_err(problems)
+            let problem = Problem::of_cuda(file, &header, reassociate).map_err(problems)?;
+            Ok(problem.read_by(super::cuda::reader(cli, input, None, nvcc)))
         }
         several => {
             let names: Vec<&str> = several.iter().map(|k| &*k.name.text).collect();

@@ -41,6 +41,12 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
     refuse_other_levels(Some(output))?;
     let problem = read_problem(cli, input, args.kernel.one()?, (&args.stencil, &args.nvcc))?;
     let stencil = problem.stencil.clone();
+    if let Some((_, variable)) = stencil.variables().next() {
+        return Err(Failure::input(format!(
+            "`{}` reads `{variable}`, a variable of the file: `tune` does not set it; `opt` chooses without a GPU",
+            stencil.name
+        )));
+    }
     let device = devices()?.into_iter().next();
     let device = device.ok_or_else(|| Failure::Missing {
         what: "there is no GPU to measure on".into(),

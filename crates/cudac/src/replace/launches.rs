@@ -8,9 +8,10 @@ use super::{Note, Use};
 /// A launch that can be written anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Launch {
-    /// `k<<<g, b[, s[, stream]]>>>(…)`: the places of `<<<` and of `>>>(`, what is missing, and whether there are
-    /// arguments.
+    /// `k<<<g, b[, s[, stream]]>>>(…)`, perhaps with `<T>` behind the name: the place behind the name, those of `<<<`
+    /// and of `>>>(`, what is missing, and whether there are arguments.
     Chevrons {
+        name: usize,
         open: Range<usize>,
         close: Range<usize>,
         missing: usize,
@@ -51,19 +52,41 @@ fn word<'a>(text: &'a str, tokens: &[Token], at: usize) -> &'a str {
 
 /// `__global__ void k(…);`
 fn is_declaration(text: &str, tokens: &[Token], at: usize) -> bool {
-    if word(text, tokens, at + 1) != "(" || at == 0 || word(text, tokens, at - 1) != "void" {
+    let next = behind_template(text, tokens, at).unwrap_or(at + 1);
+    if word(text, tokens, next) != "(" || at == 0 || word(text, tokens, at - 1) != "void" {
         return false;
     }
-    let end = closed(text, tokens, at + 1);
+    let end = closed(text, tokens, next);
     end.is_some_and(|end| word(text, tokens, end + 1) == ";")
 }
 
-fn chevrons(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
+/// The token behind `k<…>`; nothing where `k` has no template's arguments.
+fn behind_template(text: &str, tokens: &[Token], at: usize) -> Option<usize> {
     let open = tokens.get(at + 1)?.at.start;
+    if !text[open..].starts_with('<') || text[open..].starts_with("<<") {
+        return None;
+    }
+    let (mut number, mut depth) = (at + 2, 1);
+    while depth > 0 {
+        match word(text, tokens, number) {
+            "(" | "[" | "{" => number = closed(text, tokens, number)?,
+            "<" => depth += 1,
+            ">" => depth -= 1,
+            ";" | ")" | "]" | "}" | "" => return None,
+            _ => {}
+        }
+        number += 1;
+    }
+    Some(number)
+}
+
+fn chevrons(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
+    let next = behind_template(text, tokens, at).unwrap_or(at + 1);
+    let open = tokens.get(next)?.at.start;
     if !text[open..].starts_with("<<<") {
         return None;
     }
-    let (mut number, mut commas) = (at + 4, 0);
+    let (mut number, mut commas) = (next + 3, 0);
     loop {
         let token = tokens.get(number)?;
         match &text[token.at.clone()] {
@@ -81,6 +104,7 @@ fn chevrons(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
     }
     let end = closed(text, tokens, number + 3)?;
     Some(Launch::Chevrons {
+        name: tokens[at].at.end,
         open: open..open + 3,
         close: close..tokens.get(number + 3)?.at.end,
         missing: 3 - commas,

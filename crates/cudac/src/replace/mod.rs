@@ -77,12 +77,15 @@ impl File {
         for found in launches {
             match found {
                 Launch::Chevrons {
+                    name,
                     open,
                     close,
                     missing,
                     arguments,
                 } => {
-                    edits.push((open, format!("{suffix}(")));
+                    // What stands between the two stays, and so do a template's arguments.
+                    edits.push((name..name, suffix.to_owned()));
+                    edits.push((open, "(".to_owned()));
                     let comma = if arguments { ", " } else { "" };
                     edits.push((close, ", 0".repeat(missing) + comma));
                 }

@@ -44,6 +44,7 @@ pub fn climb(
             is_shrunk: false,
             arrays: arrays(kernel, &case),
             original: Original::Run(original(kernel, &case)),
+            variables: Vec::new(),
             rewrites: rewrites
                 .filter_map(|entry| rewrite((kernel, &output), entry, generated.reordered, &case))
                 .collect(),

@@ -102,8 +102,15 @@ impl Printer<'_> {
     /// What the language has no words for.
     fn remarks(&self, out: &mut String) -> fmt::Result {
         let s = self.stencil;
-        for array in s.arrays.values().filter(|a| a.variable) {
-            writeln!(out, "// `{}` is a variable of the file", array.name)?;
+        for (array, variable) in s.variables() {
+            writeln!(out, "// `{}` is `{variable}` of the file", array.name)?;
+        }
+        for (parameter, axis) in &s.from_grid {
+            let (name, axis) = (
+                &s.parameters[*parameter],
+                ["x", "y", "z"][usize::from(*axis)],
+            );
+            writeln!(out, "// `{name}` is `gridDim.{axis}`")?;
         }
         let Some(border) = &s.border else {
             return Ok(());

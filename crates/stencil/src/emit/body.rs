@@ -10,6 +10,7 @@ use super::super::schedule::dag::{Child, Kind, Node, Operator};
 use super::super::schedule::labels::Label;
 use super::super::schedule::schedule_dag::Schedule;
 use super::super::schedule::straight::{Step, Values};
+use super::border::Around;
 use super::names::{self, Names, c_type};
 use super::{Hold, Options};
 
@@ -21,6 +22,7 @@ pub fn kernel(
     unrolled: &Unrolled,
     schedule: &Schedule,
     options: &Options,
+    around: Option<&Around>,
 ) -> [String; 2] {
     let text = format!(
         "  // MAXLIVE {} (each statement atomically: {}).\n",
@@ -40,7 +42,13 @@ pub fn kernel(
         taken: SecondaryMap::new(),
         text,
     };
-    writer.point();
+    match around {
+        None => writer.point(),
+        Some(around) => {
+            let at = writer.names.unique("at");
+            writer.text += &around.point(stencil, &at);
+        }
+    }
     writer.bases();
     for &label in &unrolled.early {
         writer.load(label);

@@ -11,6 +11,7 @@
 //! plain kernel, one point a thread: the sweep's second choice.
 
 mod body;
+mod border;
 mod names;
 
 use std::collections::BTreeSet;
@@ -131,7 +132,9 @@ impl Options {
 /// Points that one thread may compute.
 const MOST_POINTS: u64 = 64;
 
-/// One kernel for a stencil.
+pub(crate) use border::add as add_border;
+
+/// One kernel for a stencil, its border apart.
 ///
 /// # Errors
 /// The stencil has more than three dimensions, or a thread would compute too many points.
@@ -141,9 +144,6 @@ pub fn kernel(stencil: &Stencil, suffix: &str, options: &Options) -> Result<Kern
         return Err(EmitError(format!(
             "a domain of {dims} dimensions; 1 to 3 can be mapped to threads"
         )));
-    }
-    if let Some(what) = stencil.unwritten() {
-        return Err(EmitError(what.to_owned()));
     }
     let points: u64 = options
         .factors
@@ -160,7 +160,7 @@ pub fn kernel(stencil: &Stencil, suffix: &str, options: &Options) -> Result<Kern
         true => Schedule::as_written(&unrolled.dag),
         false => best_schedule(&unrolled.dag, options.schedule),
     };
-    let text = body::kernel(stencil, &unrolled, &schedule, options);
+    let text = body::kernel(stencil, &unrolled, &schedule, options, None);
     Ok(Kernel {
         name: Names::new(&stencil.name, &BTreeSet::new()).entry(suffix),
         suffix: suffix.to_owned(),
@@ -238,6 +238,7 @@ pub fn generate(parts: &[Stencil], options: &Options) -> Result<Generated, EmitE
         kernels = add(&mut sweep, options, "box", conditions)?;
     }
     let points = add(&mut sweep, &plain, "points", sizes)?;
+    border::add(&stencil, &mut sweep);
     if !is_box {
         kernels = points;
     }
@@ -259,5 +260,5 @@ fn grid(stencil: &Stencil, options: &Options) -> Grid {
             per: threads * options.factor(id.as_u32() as usize),
         };
     }
-    Grid(grid)
+    Grid::Box(grid)
 }

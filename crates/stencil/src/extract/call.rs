@@ -16,6 +16,14 @@ impl Machine<'_> {
         for argument in arguments {
             values.push(self.operand(argument, ",")?);
         }
+        // `T(4)`
+        let ty = Type::Named(name.text.clone());
+        if let [_] = values.as_slice()
+            && (self.element(&ty).is_some() || self.is_integer(&ty))
+            && let Some(value) = values.pop()
+        {
+            return self.cast(&ty, value, span);
+        }
         if self.file.functions.iter().any(|f| f.name.text == name.text) {
             return self.inlined(name, values, span);
         }

@@ -78,6 +78,10 @@ impl Emit<'_> {
         let used: BTreeSet<usize> = lengths.map(|l| l.0).chain(ends).flatten().collect();
         for size in used {
             let id = self.builder.parameter(&self.trace.sizes[size]);
+            let planes = self.trace.from_grid.iter().find(|(s, _)| *s == size);
+            if let Some((_, axis)) = planes {
+                self.builder.count_by_grid(id, *axis);
+            }
             self.sizes.insert(size, id);
         }
         for (&(point, _), known) in self.shape.dims.iter().zip(domain) {
@@ -94,14 +98,14 @@ impl Emit<'_> {
             let first = self.first_length(number, domain);
             let mut extents = vec![self.extent(first)];
             extents.extend(lengths.iter().map(|l| self.extent(*l)));
-            let id = self.builder.array(&array.name, array.element, extents);
+            // Generated kernels have a pointer to what the file calls by the plain name.
+            let name = match array.variable {
+                Some(_) => format!("{}_of_file", array.name),
+                None => array.name.clone(),
+            };
+            let id = self.builder.array(&name, array.element, extents);
             if array.variable.is_some() {
-                self.builder.variable(id);
-                // It is used by the name that it has in the file.
-                if self.builder.stencil().arrays[id].name != array.name {
-                    let what = format!("`{}` has a name that cannot be kept", array.name);
-                    return Err(Diagnostic::error("stencil::name", what).help("rename it"));
-                }
+                self.builder.variable(id, &array.name);
             }
             self.arrays.insert(number, id);
         }

@@ -1,10 +1,10 @@
 //! Small functions of the same file, put in the place of their calls: those that are one `return`,
-//! after integers and pointers with names.
+//! after values with names.
 
 use super::machine::{Action, Machine, Var};
 use super::value::{Node, NodeKind, Operand, Val, not_understood, operand};
 use crate::ir::Element;
-use warpwright_cudac::ast::{Function, Ident, Parameter, Stmt, StmtKind, Type};
+use warpwright_cudac::ast::{Declaration, Function, Ident, Init, Parameter, Stmt, StmtKind, Type};
 use warpwright_cudac::diag::{Diagnostic, Span};
 use warpwright_cudac::names::Scopes;
 
@@ -89,19 +89,13 @@ impl Machine<'_> {
                     return Err(not_understood("an argument of this type", span));
                 };
                 let value = operand(value, span)?;
-                Ok(Var::Leaf(self.leaf(parameter, value, element, span)))
+                Ok(Var::Leaf(self.leaf(&parameter.name, value, element, span)))
             }
         }
     }
 
     /// A value that may be written down several times: a leaf, or a variable that holds it.
-    fn leaf(
-        &mut self,
-        parameter: &Parameter,
-        value: Operand,
-        element: Element,
-        span: &Span,
-    ) -> Node {
+    fn leaf(&mut self, name: &Ident, value: Operand, element: Element, span: &Span) -> Node {
         let leaf = |kind| Node {
             kind,
             element,
@@ -123,7 +117,7 @@ impl Machine<'_> {
             }
             value => {
                 // No variable of the source has a dot in its name.
-                let key = format!("{}.{}", parameter.name.text, self.trace.actions.len());
+                let key = format!("{}.{}", name.text, self.trace.actions.len());
                 let action = Action::Declare(key.clone(), element, Some(value), span.clone());
                 self.trace.actions.push(action);
                 leaf(NodeKind::Local(key))
@@ -140,7 +134,7 @@ impl Machine<'_> {
             );
             Diagnostic::error("stencil::call", what)
                 .label(at.span.clone(), "this statement")
-                .help("only integers and pointers may be declared before it")
+                .help("before it, only values may get names: `double a = …;`")
         };
         for statement in &function.body.statements {
             match &statement.kind {
@@ -149,10 +143,11 @@ impl Machine<'_> {
                         let ty = self.resolved(&variable.ty);
                         self.is_integer(&ty) || matches!(ty, Type::Pointer(..))
                     });
-                    if !plain {
+                    if plain {
+                        self.declare(declaration, &statement.span)?;
+                    } else if !self.values_with_names(declaration)? {
                         return Err(strange(statement));
                     }
-                    self.declare(declaration, &statement.span)?;
                 }
                 StmtKind::Return(Some(value)) => return self.value(value),
                 _ => return Err(strange(statement)),
@@ -162,6 +157,22 @@ impl Machine<'_> {
             "a function without a value",
             &function.name.span,
         ))
+    }
+
+    /// `double a = …, b = …;`: names for values that nothing changes. Says whether it is that.
+    fn values_with_names(&mut self, declaration: &Declaration) -> Result<bool, Diagnostic> {
+        for variable in &declaration.variables {
+            let ty = self.resolved(&variable.ty);
+            let (Some(element), Some(Init::Value(value))) = (self.element(&ty), &variable.init)
+            else {
+                return Ok(false);
+            };
+            let span = value.span.clone();
+            let value = operand(self.value(value)?, &span)?;
+            let leaf = self.leaf(&variable.name, value, element, &span);
+            self.scopes.declare(&variable.name.text, Var::Leaf(leaf));
+        }
+        Ok(true)
     }
 
     /// The value in the function's own type.

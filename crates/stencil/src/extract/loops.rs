@@ -78,11 +78,15 @@ impl Machine<'_> {
         let strange = |what: &str, label: &str| {
             Err(Diagnostic::error("stencil::loop", what).label(span.clone(), label))
         };
-        if counter.step.as_constant() != Some(1) {
-            return strange(
-                "a loop over points visits each of them",
-                "steps by more than one",
-            );
+        let label = match counter.step.as_constant() {
+            Some(1) => None,
+            Some(-1) => Some("goes downwards"),
+            Some(_) => Some("steps by more than one"),
+            None if counter.step.is_raw() => Some("goes in steps of the block"),
+            None => Some("how far it steps is not known"),
+        };
+        if let Some(label) = label {
+            return strange("a loop over points visits each of them, upwards", label);
         }
         let Some(first) = counter.first.as_constant() else {
             return strange("the first point of a loop is a number", "begins elsewhere");

@@ -15,8 +15,10 @@ use warpwright_cudac::{File, Scalar, TypeNames};
 /// What a kernel does, before its shape is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trace {
-    /// Integer parameters by number.
+    /// Integer parameters by number, and behind them sizes of the grid.
     pub(super) sizes: Vec<String>,
+    /// Sizes that are the number of blocks along an axis.
+    pub(super) from_grid: Vec<(usize, u8)>,
     /// Floating-point parameters by number.
     pub(super) scalars: Vec<(String, Element)>,
     /// Pointer parameters by number, and the file's own arrays behind them.
@@ -198,6 +200,7 @@ pub(super) fn run(file: &File, function: &Function, bound: Vec<(String, Bound)>)
         return Err(Diagnostic::error("stencil::no-output", what)
             .label(function.name.span.clone(), "this kernel"));
     }
+    machine.bound_by_grid();
     machine.finish(&function.name.span)?;
     Ok(machine.trace)
 }
@@ -242,6 +245,37 @@ impl Machine<'_> {
         };
         let array = self.array(name, element, None);
         Ok(Var::Pointer(Pointer::new(array, lengths)))
+    }
+
+    /// Planes of blocks that no condition bounds are as many as the launch has blocks.
+    fn bound_by_grid(&mut self) {
+        for axis in 0..3u8 {
+            let symbol = Symbol::BlockIdx(axis);
+            let stores = self.trace.actions.iter().filter_map(|action| match action {
+                Action::Store(access, _, _, span) => Some((&self.trace.accesses[*access], span)),
+                _ => None,
+            });
+            let by_block = |access: &&RawAccess| {
+                let mut all = access.subscripts.iter().chain([&access.offset]);
+                all.any(|at| at.points().contains(&symbol))
+            };
+            let mut own = stores.filter(|(access, _)| by_block(access));
+            let Some((_, span)) = own.next() else {
+                continue;
+            };
+            let span = span.clone();
+            let is_bounded = self.trace.domain.get(&symbol);
+            if is_bounded.is_some_and(|b| !b.ends.is_empty()) || self.trace.border.is_some() {
+                continue;
+            }
+            let size = self.trace.sizes.len();
+            self.trace
+                .sizes
+                .push(format!("blocks_{}", ["x", "y", "z"][usize::from(axis)]));
+            self.trace.from_grid.push((size, axis));
+            let end = (Poly::symbol(Symbol::Size(size)), span);
+            self.trace.domain.entry(symbol).or_default().ends.push(end);
+        }
     }
 
     /// A new array.

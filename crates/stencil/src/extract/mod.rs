@@ -118,6 +118,17 @@ pub fn is_marked(file: &File, kernel: &Header) -> Result<bool, Diagnostic> {
     pragma::of(file, kernel).map(|pragma| pragma.is_some())
 }
 
+/// What the kernel as written is an instance of, if it is a template: by parameter, whether it is a type, its name, and
+/// what it is there.
+pub fn instance(file: &File, kernel: &Header) -> Result<Vec<(bool, String, String)>, Diagnostic> {
+    let bound = template::bind(file, kernel)?;
+    let bound = bound.into_iter().map(|(name, bound)| match bound {
+        machine::Bound::Type(ty) => (true, name, ty),
+        machine::Bound::Value(value) => (false, name, warpwright_cudac::print::expr(&value)),
+    });
+    Ok(bound.collect())
+}
+
 /// The stencil that a kernel computes.
 pub fn extract(file: &File, kernel: &Header) -> Result<Stencil, Vec<Diagnostic>> {
     let one = |problem| vec![problem];

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{Refusal, Subject};
-use crate::extract::Along;
+use crate::extract::{self, Along};
 use crate::ir::Extent;
 use crate::sweep::{Names, Sweep, host_extent, parameters, try_function};
 use warpwright_cudac::ast::Type;
@@ -14,12 +14,23 @@ use warpwright_cudac::replace::tokens;
 pub(super) struct Host<'a> {
     subject: &'a Subject<'a>,
     names: &'a Names,
-    /// By parameter of the sweep: the kernel's parameter, by number.
-    from: Vec<usize>,
+    /// By parameter of the sweep: where its value comes from.
+    from: Vec<From>,
     /// Conditions on `grid` and `block` under which the launch computes all points.
     covers: Vec<String>,
+    /// What the kernel is an instance of: by parameter of the template, whether it is a type, its name, and what it is.
+    instance: Vec<(bool, String, String)>,
     /// Names that are free: the grid, the block, the shared memory, the stream, the arguments.
     free: [String; 5],
+}
+
+/// Where a parameter of the sweep gets its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum From {
+    /// A parameter of the kernel, by number.
+    Parameter(usize),
+    /// The number of blocks along an axis.
+    Grid(u8),
 }
 
 /// Axes of a launch.
@@ -33,13 +44,22 @@ impl<'a> Host<'a> {
     ) -> Result<Self, Refusal> {
         let own = &subject.function.parameters;
         let mut from = Vec::new();
-        for parameter in parameters(subject.stencil) {
+        let stencil = subject.stencil;
+        for parameter in parameters(stencil) {
+            let by_grid = stencil
+                .from_grid
+                .iter()
+                .find(|(size, _)| stencil.parameters[*size] == parameter.name);
+            if let Some((_, axis)) = by_grid {
+                from.push(From::Grid(*axis));
+                continue;
+            }
             let found = own.iter().position(|p| {
                 // A word of the compact language has another name in the stencil.
                 let name = &p.name.text;
                 *name == parameter.name || format!("own_{name}") == parameter.name
             });
-            from.push(found.ok_or(Refusal::Parameters)?);
+            from.push(From::Parameter(found.ok_or(Refusal::Parameters)?));
         }
         let free = ["grid", "block", "shared", "stream", "arguments"].map(|word| {
             let mut word = word.to_owned();
@@ -53,6 +73,8 @@ impl<'a> Host<'a> {
             names,
             from,
             covers: Vec::new(),
+            instance: extract::instance(subject.file, subject.header)
+                .map_err(|_| Refusal::Template)?,
             free,
         };
         host.covers = host.covered()?;
@@ -64,7 +86,7 @@ impl<'a> Host<'a> {
         let mut conditions = Vec::new();
         let mut used = [false; 3];
         let stencil = self.subject.stencil;
-        for (dim, along) in stencil.dims.values().zip(self.subject.mapping) {
+        for (dim, along) in stencil.all_points().values().zip(self.subject.mapping) {
             let (axis, shift, by_block) = match *along {
                 Along::Threads { axis, shift } => (usize::from(axis), shift, false),
                 Along::Blocks { axis, shift } => (usize::from(axis), shift, true),
@@ -129,8 +151,11 @@ impl<'a> Host<'a> {
     fn passed(&self, text: impl Fn(usize) -> String) -> String {
         let [grid, block, .., stream, _] = &self.free;
         let mut passed = vec![grid.clone(), block.clone()];
-        for (parameter, &from) in parameters(self.subject.stencil).iter().zip(&self.from) {
-            let value = text(from);
+        for (parameter, from) in parameters(self.subject.stencil).iter().zip(&self.from) {
+            let value = match from {
+                From::Parameter(at) => text(*at),
+                From::Grid(axis) => format!("{grid}.{}", AXES[usize::from(*axis)]),
+            };
             passed.push(format!("({}){value}", parameter.ty));
         }
         passed.push(stream.clone());
@@ -142,12 +167,46 @@ impl<'a> Host<'a> {
         let list = parameters(self.subject.stencil);
         let sizes = list.iter().zip(&self.from).filter(|(p, _)| p.ty == "int");
         let fits: Vec<String> = sizes
-            .map(|(_, &from)| format!("(long long){0} == (int){0}", text(from)))
+            .filter_map(|(_, from)| match from {
+                From::Parameter(at) => Some(format!("(long long){0} == (int){0}", text(*at))),
+                From::Grid(_) => None,
+            })
             .collect();
         match fits.is_empty() {
             true => "true".to_owned(),
             false => fits.join(" && "),
         }
+    }
+
+    /// For a template: what compares types, `template <…>`, `<T, N>`, and the condition that it is the instance with the
+    /// sweep.
+    fn template(&self) -> (String, String, String, String) {
+        let Some(head) = &self.subject.header.head else {
+            return Default::default();
+        };
+        let device = self.names.device();
+        let head = self.subject.file.source.text[head.clone()].trim();
+        let mut same = String::new();
+        if self.instance.iter().any(|(is_type, ..)| *is_type) {
+            same = format!(
+                "namespace {device} {{\ntemplate <typename A, typename B> struct same {{ static const bool value = \
+                 false; }};\ntemplate <typename A> struct same<A, A> {{ static const bool value = true; }};\n}}\n"
+            );
+        }
+        let names: Vec<&str> = self.instance.iter().map(|(_, name, _)| &**name).collect();
+        let is = self
+            .instance
+            .iter()
+            .map(|(is_type, name, what)| match is_type {
+                true => format!("{device}::same<{name}, {what}>::value && "),
+                false => format!("{name} == ({what}) && "),
+            });
+        (
+            same,
+            format!("{head}\n"),
+            format!("<{}>", names.join(", ")),
+            is.collect(),
+        )
     }
 
     /// `NAME_launch(grid, block, shared, stream, …)`
@@ -162,10 +221,11 @@ impl<'a> Host<'a> {
         }
         let name = |at: usize| own[at].name.text.clone();
         let names: Vec<&str> = own.iter().map(|p| &*p.name.text).collect();
-        let kernel = &self.subject.header.name.text;
+        let (same, head, template, is_instance) = self.template();
+        let kernel = format!("{}{template}", self.subject.header.name.text);
         format!(
-            "// In place of {kernel}<<<{grid}, {block}, {shared}, {stream}>>>(…): the sweep where it is for this \
-             launch, else the kernel as written.\nstatic inline void {}({declared})\n{{\n    if ({} &&\n        \
+            "{same}// In place of {kernel}<<<{grid}, {block}, {shared}, {stream}>>>(…): the sweep where it is for this \
+             launch, else the kernel as written.\n{head}static inline void {}({declared})\n{{\n    if ({is_instance}{} &&\n        \
              {}({}) != cudaErrorNotSupported)\n        return;\n    {kernel}<<<{grid}, {block}, {shared}, \
              {stream}>>>({});\n}}\n",
             self.names.launch(),

@@ -8,7 +8,8 @@
 //! as asked for. A launch that is not found here, or that stands in another file, launches the kernel as written too:
 //! no call can mean something else than before.
 //!
-//! Requires: a kernel that is no template and no member; threads of which a launch says which points they compute.
+//! Requires: a kernel that is no member; threads of which a launch says which points they compute. Of a template,
+//! `NAME_launch` is one too: it has the sweep for the instance that the file uses, and launches all others as written.
 
 mod host;
 
@@ -39,9 +40,12 @@ pub struct Replaced {
 /// Why a file cannot be written anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The kernel is a template or a member.
-    #[error("it is a template or a member of something")]
+    /// The kernel is a member.
+    #[error("it is a member of something")]
     Nested,
+    /// What the template is instantiated with is not known.
+    #[error("what it is instantiated with is not known")]
+    Template,
     /// Which points a launch computes is not known.
     #[error("which points a launch of it computes cannot be told from its grid and its block")]
     Geometry,
@@ -68,7 +72,7 @@ pub struct Subject<'a> {
 impl Subject<'_> {
     /// The file with this sweep in the place of the kernel.
     pub fn replaced(&self, sweep: &Sweep) -> Result<Replaced, Refusal> {
-        if self.header.nested {
+        if self.header.is_member || self.header.nested && self.header.template.is_none() {
             return Err(Refusal::Nested);
         }
         let taken = words(&self.file.source.text);

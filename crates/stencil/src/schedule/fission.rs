@@ -267,7 +267,7 @@ fn promote(part: &mut Stencil, temp: TempId) -> Access {
         extents: part.dims.values().map(|d| d.extent).collect(),
         read: false,
         written: false,
-        variable: false,
+        variable: None,
     });
     let subscript = |dim| Subscript {
         dim: Some(dim),

@@ -37,8 +37,19 @@ const OVERHEAD: f64 = 25.0;
 const SPILL: f64 = 24.0;
 /// The power of the norm, as for streaming kernels.
 const NORM: f64 = 3.9;
+/// Cycles that a kernel more behind another one takes until it starts. An assumption, fitted to nothing.
+const BEHIND: f64 = 4000.0;
 
 impl Machine {
+    /// Milliseconds for the kernel that computes the border: it starts, and its loads come.
+    pub fn border_ms(&self, stencil: &Stencil) -> f64 {
+        let [_, clock_hz, ..] = self.rates();
+        match stencil.border {
+            None => 0.0,
+            Some(_) => (BEHIND + CHAIN) / clock_hz * 1e3,
+        }
+    }
+
     /// The time of a sweep; `None` if there is nothing to compute or the kernel cannot be launched.
     pub fn predict_boxes(
         &self,
@@ -93,7 +104,7 @@ impl Machine {
         let compulsory: f64 = stencil
             .arrays
             .values()
-            .filter(|a| a.extents.len() >= stencil.dims.len())
+            .filter(|a| a.variable.is_none() && a.extents.len() >= stencil.dims.len())
             .map(|a| f64::from(u8::from(a.read) + u8::from(a.written)) * element(a.element))
             .sum();
         let first_level = (32.0 * accessed + 32.0 * SPILL * (wanted - room).max(0.0)) / 128.0;

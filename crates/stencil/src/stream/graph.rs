@@ -116,9 +116,6 @@ impl Graph {
         if dims == 0 || dims > MOST_DIMS {
             return Err(Refusal::new(format!("a domain of {dims} dimensions")));
         }
-        if let Some(what) = stencil.unwritten() {
-            return Err(Refusal::new(what.to_owned()));
-        }
         let mut graph = Graph {
             nodes: PrimaryMap::new(),
             sources: PrimaryMap::new(),

@@ -65,7 +65,7 @@ pub fn search(
         ranked.push(Ranked {
             kernel: super::generate::generate(stencil, &plan)?,
             plan,
-            predicted_ms: prediction.ms,
+            predicted_ms: prediction.ms + machine.border_ms(stencil),
             bound: prediction.bound,
         });
     }

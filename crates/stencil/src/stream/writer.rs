@@ -9,8 +9,9 @@ use super::kernel::Step;
 use super::layout::Layout;
 use super::names::{argument, c_type, ends, extent_text};
 use super::plan::Plan;
+use crate::emit::add_border;
 use crate::ir::{Dim, DimId, Extent, Stencil};
-use crate::sweep::{Blocks, Choice, Condition, Entry, Grid, Sweep, bytes, parameters};
+use crate::sweep::{Blocks, Choice, Condition, Entry, Grid, Sweep, bytes, known};
 
 /// Full arrays of the same lengths that are read within the same rows and columns: one set of offsets serves them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,14 +160,11 @@ impl Writer<'_> {
         };
         let (x, y) = (along(0, tile[0]), along(1, tile[1]));
         let planes = along(2, self.plan.chunk);
-        let grid = Grid(match self.graph.dims {
+        let grid = Grid::Box(match self.graph.dims {
             3 => [x, y, planes],
             _ => [x, planes, Blocks::ONE],
         });
-        let passed: Vec<String> = parameters(self.stencil)
-            .into_iter()
-            .map(|p| p.name)
-            .collect();
+        let passed: Vec<String> = known(self.stencil).into_iter().map(|p| p.name).collect();
         let passed = passed.join(", ");
         let entry = |suffix: &str, wide: bool| Entry {
             suffix: suffix.to_owned(),
@@ -191,7 +189,7 @@ impl Writer<'_> {
             }
         }
         conditions.push(Condition::Aligned(16));
-        Sweep {
+        let mut sweep = Sweep {
             about,
             device: self.text.clone(),
             entries: vec![entry("wide", true), entry("any", false)],
@@ -205,7 +203,9 @@ impl Writer<'_> {
                     entries: vec![1],
                 },
             ],
-        }
+        };
+        add_border(self.stencil, &mut sweep);
+        sweep
     }
 
     pub(super) fn shared_bytes(&self) -> u32 {
@@ -278,7 +278,7 @@ impl Writer<'_> {
         of: &[(SourceId, usize)],
     ) {
         let plan = self.plan;
-        let parameters: Vec<String> = parameters(self.stencil)
+        let parameters: Vec<String> = known(self.stencil)
             .into_iter()
             .map(|p| match p.pointer {
                 true => format!("{} __restrict__ {}", p.ty, argument(&p.name)),

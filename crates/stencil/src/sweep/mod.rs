@@ -9,7 +9,7 @@ pub use text::{Names, standalone};
 pub(crate) use text::{device, host_extent, try_function};
 
 use crate::evaluate::{Sizes, extent};
-use crate::ir::{Element, Extent, ParameterId, Stencil};
+use crate::ir::{Array, Element, Extent, ParameterId, Stencil};
 
 /// How a stencil is computed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,9 +50,22 @@ pub struct Choice {
     pub entries: Vec<usize>,
 }
 
-/// The blocks of a launch along x, y and z.
+/// The blocks of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grid(pub [Blocks; 3]);
+pub enum Grid {
+    /// Along x, y and z.
+    Box([Blocks; 3]),
+    /// One thread for each point of a box that is not in the box inside it, in blocks of `per` along x. Points along a
+    /// dimension are a size and what is taken off it.
+    Around {
+        /// The larger box.
+        all: Vec<(Extent, i64)>,
+        /// The box inside it.
+        inside: Vec<(Extent, i64)>,
+        /// Threads of a block.
+        per: u32,
+    },
+}
 
 /// `(extent - less)` points, `per` of them for a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,15 +106,34 @@ pub enum Condition {
 impl Grid {
     /// The blocks of a launch; `None` where there is nothing to compute.
     pub fn blocks(&self, sizes: &Sizes) -> Option<[u64; 3]> {
-        let mut blocks = [1; 3];
-        for (blocks, count) in blocks.iter_mut().zip(&self.0) {
-            let points = extent(count.extent, sizes) - count.less;
-            *blocks = u64::try_from(points)
-                .ok()
-                .filter(|p| *p > 0)?
-                .div_ceil(count.per.into());
+        let count = |points: i64, per: u32| {
+            let points = u64::try_from(points).ok().filter(|p| *p > 0)?;
+            Some(points.div_ceil(per.into()))
+        };
+        match self {
+            Grid::Box(along) => {
+                let mut blocks = [1; 3];
+                for (blocks, b) in blocks.iter_mut().zip(along) {
+                    *blocks = count(extent(b.extent, sizes) - b.less, b.per)?;
+                }
+                Some(blocks)
+            }
+            Grid::Around { all, inside, per } => {
+                let points = |of: &[(Extent, i64)]| {
+                    let along = of.iter().map(|(e, less)| extent(*e, sizes) - less);
+                    along.fold(1i64, |n, along| n.saturating_mul(along.max(0)))
+                };
+                Some([count(points(all) - points(inside), *per)?, 1, 1])
+            }
         }
-        Some(blocks)
+    }
+
+    /// Points of a block along x, y and z.
+    pub fn per(&self) -> [u32; 3] {
+        match self {
+            Grid::Box(along) => along.map(|b| b.per),
+            Grid::Around { per, .. } => [*per, 1, 1],
+        }
     }
 }
 
@@ -169,9 +201,19 @@ impl Parameter {
     }
 }
 
-/// Arrays, scalars and sizes, each in the stencil's order.
+/// The parameters of the kernels: arrays that are arguments, scalars and sizes, each in the stencil's order.
 pub fn parameters(stencil: &Stencil) -> Vec<Parameter> {
-    let arrays = stencil.arrays.values().map(|a| Parameter {
+    values(stencil, |array| array.variable.is_none())
+}
+
+/// What a kernel knows: its parameters, and pointers to variables of the file.
+pub(crate) fn known(stencil: &Stencil) -> Vec<Parameter> {
+    values(stencil, |_| true)
+}
+
+fn values(stencil: &Stencil, has: impl Fn(&Array) -> bool) -> Vec<Parameter> {
+    let arrays = stencil.arrays.values().filter(|a| has(a));
+    let arrays = arrays.map(|a| Parameter {
         ty: format!(
             "{}{}*",
             if a.written { "" } else { "const " },

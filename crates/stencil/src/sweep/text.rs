@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use warpwright_cudac::names::free_stem;
 
-use super::{Blocks, Choice, Condition, Sweep, bytes, parameters};
+use super::{Blocks, Choice, Condition, Grid, Sweep, bytes, c_type, parameters};
 use crate::ir::{Extent, Stencil};
 
 /// What the parts of a generated text are called.
@@ -72,6 +72,44 @@ fn blocks(stencil: &Stencil, count: &Blocks) -> String {
     }
 }
 
+/// The blocks of a launch along x, y and z.
+fn grid_text(stencil: &Stencil, grid: &Grid) -> [String; 3] {
+    match grid {
+        Grid::Box(along) => [0, 1, 2].map(|n| blocks(stencil, &along[n])),
+        Grid::Around { all, inside, per } => {
+            let product = |of: &[(Extent, i64)]| {
+                let along = of.iter().map(|&(extent, less)| {
+                    let one = Blocks {
+                        extent,
+                        less,
+                        per: 1,
+                    };
+                    points(stencil, &one)
+                });
+                along.collect::<Vec<_>>().join(" * ")
+            };
+            let (all, inside) = (product(all), product(inside));
+            let count = format!("({all} - {inside} + {}) / {per}", per - 1);
+            [count, "1".to_owned(), "1".to_owned()]
+        }
+    }
+}
+
+/// The lines at the beginning of a kernel: pointers to variables of the file.
+fn pointers(stencil: &Stencil) -> String {
+    let mut text = String::new();
+    for (array, variable) in stencil.variables() {
+        let constant = if array.written { "" } else { "const " };
+        let first = "[0]".repeat(array.extents.len());
+        let (ty, name) = (c_type(array.element), &array.name);
+        let _ = writeln!(
+            text,
+            "    {constant}{ty}* const {name} = &{variable}{first};"
+        );
+    }
+    text
+}
+
 /// The namespace and the kernels. `linkage` is `extern "C" ` or nothing.
 pub(crate) fn device(stencil: &Stencil, sweep: &Sweep, names: &Names, linkage: &str) -> String {
     let mut text = String::new();
@@ -95,9 +133,10 @@ pub(crate) fn device(stencil: &Stencil, sweep: &Sweep, names: &Names, linkage: &
             .replace("DEVICE::", &format!("{}::", names.device()));
         let _ = writeln!(
             text,
-            "{linkage}__global__ void {}\n{}({declared})\n{{\n{body}}}\n",
+            "{linkage}__global__ void {}\n{}({declared})\n{{\n{}{body}}}\n",
             entry.qualifiers,
-            names.entry(&entry.suffix)
+            names.entry(&entry.suffix),
+            pointers(stencil)
         );
     }
     text
@@ -136,10 +175,11 @@ pub(crate) fn try_function(
         "if (cudaPeekAtLastError() != cudaSuccess) return cudaErrorNotSupported;",
     );
     let empty = no_points(stencil);
-    line(
-        &mut text,
-        &format!("if ({empty}) return cudaSuccess;  // no points"),
-    );
+    let nothing = match stencil.border {
+        None => "cudaSuccess;  // no points",
+        Some(_) => "cudaErrorNotSupported;  // nothing but a border",
+    };
+    line(&mut text, &format!("if ({empty}) return {nothing}"));
     if let Some((_, _, covers)) = asked {
         let covers = covers.join(" &&\n          ");
         line(
@@ -178,7 +218,7 @@ pub(crate) fn try_function(
 /// Elements are counted in 32 bits, threads beyond the domain included.
 fn large(stencil: &Stencil, text: &mut String) {
     let mut all = BTreeSet::new();
-    for array in stencil.arrays.values() {
+    for (_, array) in stencil.passed() {
         let mut factors = Vec::new();
         for (at, extent) in array.extents.iter().enumerate() {
             let size = host_extent(stencil, *extent);
@@ -200,7 +240,7 @@ fn large(stencil: &Stencil, text: &mut String) {
 
 /// Arrays are taken to be apart.
 fn overlaps(stencil: &Stencil, text: &mut String) {
-    let arrays: Vec<_> = stencil.arrays.values().collect();
+    let arrays: Vec<_> = stencil.passed().map(|(_, array)| array).collect();
     let size = |at: usize| {
         let factors: Vec<String> = arrays[at]
             .extents
@@ -235,10 +275,7 @@ fn condition(stencil: &Stencil, condition: &Condition) -> String {
     match condition {
         Condition::Even(extent) => format!("{} % 2 == 0", host_extent(stencil, *extent)),
         Condition::Aligned(bytes) => {
-            let each = stencil
-                .arrays
-                .values()
-                .map(|a| format!("(size_t){}", a.name));
+            let each = stencil.passed().map(|(_, a)| format!("(size_t){}", a.name));
             format!("({}) % {bytes} == 0", each.collect::<Vec<_>>().join(" | "))
         }
         Condition::AtLeast(extent, less, least) => {
@@ -275,7 +312,7 @@ fn launches(
             continue;
         };
         let name = names.entry(&entry.suffix);
-        let [x, y, z] = [0, 1, 2].map(|n| blocks(stencil, &entry.grid.0[n]));
+        let [x, y, z] = grid_text(stencil, &entry.grid);
         // The grid's second and third dimensions have 16 bits.
         for along in [&y, &z] {
             if along.contains("long long") {
@@ -331,7 +368,7 @@ pub fn standalone(stencil: &Stencil, sweep: Option<&Sweep>, plain: Option<&Sweep
             "// A thread computes a point.\nextern \"C\" __global__ void {}\n{name}({of_kernel})\n{{\n{}}}\n",
             entry.qualifiers, entry.body
         );
-        let [x, y, z] = [0, 1, 2].map(|n| blocks(stencil, &entry.grid.0[n]));
+        let [x, y, z] = grid_text(stencil, &entry.grid);
         let [bx, by, bz] = entry.block;
         let empty = no_points(stencil);
         let _ = write!(

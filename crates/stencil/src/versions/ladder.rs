@@ -22,12 +22,6 @@ use crate::ir::{Element, Stencil};
 use crate::replace::Refusal;
 use crate::sweep::Names;
 
-/// One grid alone says little.
-const BOUNDS: Bounds = Bounds {
-    least: 2,
-    most: usize::MAX,
-};
-
 /// Compares a version with the input.
 pub fn climb(problem: &Problem, version: &Version, compile: &Compile<'_>) -> Rung<Refusal> {
     if version.family == Family::Original && problem.cuda.is_some() {
@@ -56,7 +50,22 @@ pub fn climb(problem: &Problem, version: &Version, compile: &Compile<'_>) -> Run
         trial.rewrites.extend(comparison.plain());
         Some(Ok(trial))
     });
-    climb_trials(first.into_iter().chain(trials), BOUNDS, compile)
+    // One grid alone says little, but a file that fixes all sizes has one.
+    let fixed = problem.stencil.parameters.is_empty();
+    let bounds = Bounds {
+        least: if fixed { 1 } else { 2 },
+        most: usize::MAX,
+    };
+    climb_trials(first.into_iter().chain(trials), bounds, compile)
+}
+
+/// The arrays that are variables of the file: their names there, and the sample data.
+pub fn variables(stencil: &Stencil, data: &Data) -> Vec<(String, Vec<u8>)> {
+    let all = stencil.arrays.iter().filter_map(|(id, array)| {
+        let bytes = array.element.bytes(&data.arrays[id]);
+        Some((array.variable.clone()?, bytes))
+    });
+    all.collect()
 }
 
 /// A stencil on one grid.
@@ -116,6 +125,7 @@ impl Comparison<'_> {
             arrays,
             original,
             rewrites: Vec::new(),
+            variables: variables(stencil, &data),
         })
     }
 
@@ -195,7 +205,7 @@ impl Comparison<'_> {
                 shared: entry.shared_bytes,
             })
         });
-        let arrays = stencil.arrays.keys().map(|id| Argument::Array(id.index()));
+        let arrays = stencil.passed().map(|(id, _)| Argument::Array(id.index()));
         let scalars = stencil
             .scalars
             .keys()

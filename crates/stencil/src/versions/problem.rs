@@ -1,5 +1,8 @@
 //! A stencil and the text that it came from.
 
+use std::fmt;
+use std::sync::Arc;
+
 use crate::evaluate::{Sizes, extent};
 use crate::extract::{self, Along};
 use crate::ir::Stencil;
@@ -18,6 +21,32 @@ pub struct Problem {
     pub stencil: Stencil,
     /// The kernel in CUDA C, if that is the input.
     pub(super) cuda: Option<Cuda>,
+    /// How texts like the input are read.
+    reader: Reader,
+}
+
+/// Reads a text as the input was read: where headers, `-D` and `#if` count, with the preprocessor.
+#[derive(Clone)]
+pub struct Reader(Arc<dyn Fn(Source) -> Option<File> + Send + Sync>);
+
+impl Reader {
+    /// Reads with this.
+    pub fn new(read: impl Fn(Source) -> Option<File> + Send + Sync + 'static) -> Reader {
+        Reader(Arc::new(read))
+    }
+}
+
+impl Default for Reader {
+    /// The text stands for itself.
+    fn default() -> Reader {
+        Reader::new(|source| File::parse(source).ok())
+    }
+}
+
+impl fmt::Debug for Reader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reader")
+    }
 }
 
 /// A kernel of a file.
@@ -61,6 +90,7 @@ impl Problem {
         Problem {
             stencil,
             cuda: None,
+            reader: Reader::default(),
         }
     }
 
@@ -84,7 +114,14 @@ impl Problem {
                 function,
                 mapping,
             }),
+            reader: Reader::default(),
         })
+    }
+
+    /// The same problem; changed copies of its text are read in this way.
+    #[must_use]
+    pub fn read_by(self, reader: Reader) -> Problem {
+        Problem { reader, ..self }
     }
 
     /// A launch of the kernel as written that computes all points of a grid.
@@ -121,10 +158,11 @@ impl Problem {
     pub(super) fn with_text(&self, text: String) -> Option<Problem> {
         let cuda = self.cuda.as_ref()?;
         let source = Source::new(&*cuda.file.source.name, text);
-        let file = File::parse(source).ok()?;
+        let file = (self.reader.0)(source)?;
         let own = |k: &&Header| k.name.text == cuda.header.name.text;
         let header = file.kernels.iter().find(own)?.clone();
-        Problem::of_cuda(file, &header, self.stencil.reassociate).ok()
+        let problem = Problem::of_cuda(file, &header, self.stencil.reassociate).ok()?;
+        Some(problem.read_by(self.reader.clone()))
     }
 
     /// The text in which a version takes the place of the input.
@@ -175,7 +213,7 @@ impl Cuda {
         let subject = self.subject(stencil).ok()?;
         let mut block = [1u32; 3];
         let mut last = [1i64; 3];
-        for (dim, along) in stencil.dims.values().zip(subject.mapping) {
+        for (dim, along) in stencil.all_points().values().zip(subject.mapping) {
             let (axis, shift, blocks) = match *along {
                 Along::Threads { axis, shift } => (usize::from(axis), shift, false),
                 Along::Blocks { axis, shift } => (usize::from(axis), shift, true),

@@ -10,6 +10,9 @@ use std::ops::Range;
 use crate::evaluate::{Sizes, elements, extent, range};
 use crate::ir::{Expr, Extent, Stencil, Target};
 
+use crate::sweep;
+use warpwright_cudac::File;
+
 use super::Version;
 use super::problem::Problem;
 
@@ -57,9 +60,12 @@ fn cells(stencil: &Stencil, version: &Version) -> Vec<Vec<i64>> {
     // Points of a block along each dimension: the largest of all kernels.
     let mut per = vec![1i64; count];
     for entry in &version.sweep.entries {
-        let axes: &[usize] = &[0, 1, 2];
-        for (&axis, per) in axes.iter().zip(per.iter_mut().rev()) {
-            *per = (*per).max(i64::from(entry.grid.0[axis].per));
+        // Blocks at the border have no tile.
+        let sweep::Grid::Box(along) = &entry.grid else {
+            continue;
+        };
+        for (along, per) in along.iter().zip(per.iter_mut().rev()) {
+            *per = (*per).max(i64::from(along.per));
         }
     }
     let from_end = |n: usize| count.checked_sub(n);
@@ -93,20 +99,28 @@ fn cells(stencil: &Stencil, version: &Version) -> Vec<Vec<i64>> {
 }
 
 fn grid(problem: &Problem, cells: &[i64]) -> Option<Grid> {
-    if let Some(sizes) = small_sizes(&problem.stencil, cells) {
-        return Some(Grid {
+    let as_it_is = || {
+        Some(Grid {
             problem: problem.clone(),
             shrunk: false,
+            sizes: small_sizes(&problem.stencil, cells)?,
+        })
+    };
+    let smaller = || {
+        let smaller = shrunk(problem, cells)?;
+        let sizes = small_sizes(&smaller.stencil, cells)?;
+        Some(Grid {
+            problem: smaller,
+            shrunk: true,
             sizes,
-        });
+        })
+    };
+    // What the file fixes is one size; others are odd and tiny.
+    let mut dims = problem.stencil.dims.values();
+    match dims.any(|dim| dim.extent.parameter.is_none()) {
+        true => smaller().or_else(as_it_is),
+        false => as_it_is().or_else(smaller),
     }
-    let smaller = shrunk(problem, cells)?;
-    let sizes = small_sizes(&smaller.stencil, cells)?;
-    Some(Grid {
-        problem: smaller,
-        shrunk: true,
-        sizes,
-    })
 }
 
 /// Sizes for so many points along each dimension, if all of it is small; dimensions of constant size stay as they are.
@@ -148,8 +162,9 @@ pub fn small_sizes(stencil: &Stencil, cells: &[i64]) -> Option<Sizes> {
     for array in stencil.arrays.values() {
         total = total.saturating_add(elements(&array.name, &array.extents, &sizes).ok()?);
     }
-    (points > 0 && points <= MOST_POINTS && total <= MOST_ELEMENTS && inside(stencil, &sizes))
-        .then_some(sizes)
+    let borders = stencil.border.iter().all(|b| inside(b, &sizes));
+    let fits = points > 0 && points <= MOST_POINTS && total <= MOST_ELEMENTS;
+    (fits && borders && inside(stencil, &sizes)).then_some(sizes)
 }
 
 /// No point reads beyond an array.
@@ -184,12 +199,27 @@ fn inside(stencil: &Stencil, sizes: &Sizes) -> bool {
 struct Constant {
     value: i64,
     at: Range<usize>,
+    /// It stands elsewhere, in a header or among the options of the compiler, and can be defined anew at this place.
+    again: Option<String>,
+}
+
+impl Constant {
+    /// What stands at the place with another value.
+    fn text(&self, value: i64) -> String {
+        match &self.again {
+            None => value.to_string(),
+            Some(name) => format!("\n#undef {name}\n#define {name} {value}\n"),
+        }
+    }
 }
 
 /// The file with constants for so many points.
 fn shrunk(problem: &Problem, cells: &[i64]) -> Option<Problem> {
-    let text = problem.cuda.as_ref()?.file.source.text.to_string();
-    let constants = constants(&text);
+    let file = &problem.cuda.as_ref()?.file;
+    let text = file.source.text.to_string();
+    let mut constants = constants(&text);
+    constants.extend(from_elsewhere(file));
+    constants.sort_by_key(|c| (c.at.start, c.at.end));
     let mut values: Vec<i64> = constants.iter().map(|c| c.value).collect();
     let mut changed = problem.clone();
     // The first round guesses how the lengths follow from the constants, the second one corrects it.
@@ -235,7 +265,7 @@ fn shrunk(problem: &Problem, cells: &[i64]) -> Option<Problem> {
         }
         let mut small = text.clone();
         for (constant, value) in constants.iter().zip(&values).rev() {
-            small.replace_range(constant.at.clone(), &value.to_string());
+            small.replace_range(constant.at.clone(), &constant.text(*value));
         }
         changed = problem.with_text(small)?;
         let (old, new) = (&problem.stencil, &changed.stencil);
@@ -269,9 +299,36 @@ fn constants(text: &str) -> Vec<Constant> {
             found.push(Constant {
                 value,
                 at: start + at..start + at + digits.len(),
+                again: None,
             });
         }
         start += line.len();
+    }
+    found
+}
+
+/// Macros with numbers above 16 that headers and the command line define, once each.
+fn from_elsewhere(file: &File) -> Vec<Constant> {
+    let mut found: Vec<Constant> = Vec::new();
+    for own in file.macros.iter().filter(|_| file.is_preprocessed) {
+        let line = &file.source.text[own.span.clone()];
+        let included = line.trim_start().starts_with('#') && line.contains("include");
+        let value = own
+            .body
+            .as_deref()
+            .and_then(|body| body.parse::<i64>().ok());
+        let many = file.macros.iter().filter(|m| m.name == own.name).count();
+        if let Some(value) = value.filter(|v| *v > 16)
+            && own.parameters.is_none()
+            && (included || own.span.is_empty())
+            && many == 1
+        {
+            found.push(Constant {
+                value,
+                at: own.span.end..own.span.end,
+                again: Some(own.name.clone()),
+            });
+        }
     }
     found
 }

@@ -8,12 +8,12 @@ __global__ void f(double *out, const double *in, int m, int n) {
 // expect:
 // j: 0 and 0 cells are not computed
 // i: 0 and 0 cells are not computed
-// function f (out, in, weights) {
-//   out[j][i] = weights[0][1] * in[j][i] + weights[2][0];
+// function f (out, in, weights_of_file) {
+//   out[j][i] = weights_of_file[0][1] * in[j][i] + weights_of_file[2][0];
 // }
-// // `weights` is a variable of the file
+// // `weights_of_file` is `weights` of the file
 // parameter m, n;
 // iterator j, i;
-// double out[m][n], in[m][n], weights[3][2];
-// f (out, in, weights);
+// double out[m][n], in[m][n], weights_of_file[3][2];
+// f (out, in, weights_of_file);
 // return out;

@@ -1,4 +1,4 @@
-__device__ double f1(double x) { double t = x * x; return t + x; }
+__device__ double f1(double x) { double t = x; t = t * x; return t + x; }
 __global__ void f(double *out, const double *in, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) out[i] = f1(in[i]);
@@ -8,10 +8,10 @@ __global__ void f(double *out, const double *in, int n) {
 // stencil::call
 //
 //   × the function `f1` is more than a `return`
-//    ╭─[helper-with-statements.cu:1:34]
-//  1 │ __device__ double f1(double x) { double t = x * x; return t + x; }
-//    ·                                  ────────┬────────
-//    ·                                          ╰── this statement
+//    ╭─[helper-with-statements.cu:1:48]
+//  1 │ __device__ double f1(double x) { double t = x; t = t * x; return t + x; }
+//    ·                                                ─────┬────
+//    ·                                                     ╰── this statement
 //  2 │ __global__ void f(double *out, const double *in, int n) {
 //    ╰────
-//   help: only integers and pointers may be declared before it
+//   help: before it, only values may get names: `double a = …;`

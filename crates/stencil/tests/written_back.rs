@@ -1,0 +1,154 @@
+//! What is understood of a kernel beside its inner points is written back: borders, arrays of the file, planes that the
+//! grid counts, templates, files that need the preprocessor. nvcc compiles the output, and every kernel of it computes
+//! what the input computes, in the emulator. A sweep without its border is caught.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use warpwright_cudac::diag::Source;
+use warpwright_cudac::{File, marked};
+use warpwright_ladder::{CompileError, Fall, Rung};
+use warpwright_stencil::emit;
+use warpwright_stencil::extract;
+use warpwright_stencil::stream::Plan;
+use warpwright_stencil::versions::{Family, Problem, Reader, Version, Way, climb};
+use warpwright_toolkit::testing::require_toolkit;
+use warpwright_toolkit::{NvccJob, Toolkit};
+
+fn path(name: &str) -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stencils");
+    own.join(format!("{name}.cu"))
+}
+
+/// The options behind `// nvcc:` of a text.
+fn options(text: &str) -> Vec<String> {
+    let told = text.lines().find_map(|line| line.strip_prefix("// nvcc: "));
+    let words = told.unwrap_or("").split_whitespace();
+    words.map(str::to_owned).collect()
+}
+
+fn read(toolkit: &Toolkit, path: &Path, source: Source) -> Option<File> {
+    let mut job = NvccJob::new(path, "sm_90");
+    job.include_dirs = vec![path.parent()?.to_owned()];
+    job.extra = options(&source.text).iter().map(Into::into).collect();
+    let output = toolkit
+        .nvcc()
+        .ok()?
+        .preprocess(&job, &marked(&source.text))
+        .ok()?;
+    let copy = format!("/{}", path.file_name()?.to_str()?);
+    File::parse_preprocessed(source, &copy, &output).ok()
+}
+
+fn problem(toolkit: &Toolkit, name: &str) -> Problem {
+    let path = path(name);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let file = read(toolkit, &path, Source::new(name, text)).unwrap();
+    let header = extract::choose(&file, None).unwrap()[0].clone();
+    let problem = Problem::of_cuda(file, &header, false).unwrap();
+    let toolkit = toolkit.clone();
+    problem.read_by(Reader::new(move |source| read(&toolkit, &path, source)))
+}
+
+fn compile(toolkit: &Toolkit, name: &str, text: &str) -> Result<String, CompileError> {
+    let path = path(name);
+    let mut job = NvccJob::new(Path::new(""), "sm_90");
+    job.include_dirs = vec![path.parent().unwrap().to_owned()];
+    job.extra = options(text).iter().map(Into::into).collect();
+    job.extra.push("-fmad=false".into());
+    let output = toolkit.nvcc().unwrap().text_to_ptx(text, &job);
+    output
+        .map(|o| o.ptx)
+        .map_err(|e| CompileError::Rejected(e.to_string()))
+}
+
+/// Two ways to compute it: several points a thread, and streamed where there are planes.
+fn ways(problem: &Problem) -> Vec<Version> {
+    let stencil = &problem.stencil;
+    let boxes = emit::Options {
+        factors: vec![2; stencil.dims.len()],
+        ..emit::Options::default()
+    };
+    let flat = stencil.dims.len() == 2;
+    let plan = Plan {
+        block: if flat { [32, 1] } else { [32, 4] },
+        points: [1, 1],
+        ahead: 1,
+        chunk: 8,
+        unroll: 1,
+        reassociate: false,
+        stage: false,
+        reload: false,
+        min_blocks: 1,
+    };
+    let ways = [
+        (Family::Unrolled, Way::Boxes(boxes)),
+        (Family::Streamed, Way::Stream(plan)),
+    ];
+    let versions = ways.into_iter();
+    versions
+        .filter_map(|(family, way)| Version::new(stencil, family, way))
+        .collect()
+}
+
+const FILES: [&str; 11] = [
+    "accepted/border-by-return",
+    "accepted/border-copied",
+    "accepted/border-in-else",
+    "accepted/border-in-a-column",
+    "accepted/constant-memory",
+    "accepted/constant-rows",
+    "accepted/plane-without-end",
+    "accepted/template",
+    "accepted/template-launched",
+    "preprocessed/included-header",
+    "preprocessed/sizes-from-elsewhere",
+];
+
+#[test]
+fn outputs_compute_what_the_inputs_compute() {
+    let Some(toolkit) = require_toolkit("written_back") else {
+        return;
+    };
+    let mut compared = 0;
+    for name in FILES {
+        let problem = problem(&toolkit, name);
+        let source = std::fs::read_to_string(path(name)).unwrap();
+        for version in ways(&problem) {
+            let output = problem.output(&version).unwrap();
+            // Lines are added, and launches changed: nothing else.
+            let kept = source.lines().filter(|line| !line.contains("<<<"));
+            for line in kept {
+                assert!(output.text.contains(line), "{name}: {line}");
+            }
+            match climb(&problem, &version, &|text| compile(&toolkit, name, text)) {
+                Rung::Agrees(checked) => {
+                    compared += 1;
+                    let border = checked.kernels.iter().any(|k| k.ends_with("_border"));
+                    assert_eq!(border, problem.stencil.border.is_some(), "{name}");
+                }
+                other => panic!("{name}, {:?}: {other:?}", version.family),
+            }
+        }
+    }
+    assert!(compared >= 18, "only {compared} were compared");
+}
+
+#[test]
+fn a_lost_border_is_caught() {
+    let Some(toolkit) = require_toolkit("written_back") else {
+        return;
+    };
+    let name = "accepted/border-copied";
+    let problem = problem(&toolkit, name);
+    let mut version = ways(&problem).remove(0);
+    for choice in &mut version.sweep.choices {
+        choice.entries.pop();
+    }
+    let rung = climb(&problem, &version, &|text| compile(&toolkit, name, text));
+    assert!(
+        matches!(rung, Rung::Falls(Fall::Differs { .. })),
+        "{rung:?}"
+    );
+}
