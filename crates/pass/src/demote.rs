@@ -430,6 +430,10 @@ impl Writer<'_> {
                 Origin::Load { .. } => loads.push(self.load(inst)?),
                 Origin::Store { .. } => edit.insert_after(last, [self.store(inst)?]),
                 Origin::Bases => {}
+                // Values are computed again by `again`, in place of a load.
+                Origin::Copy { .. } => {
+                    return Err(Refusal::InTheWay("a copy that demotion did not make"));
+                }
             }
         }
         let idle = self.general.idle_stack().filter(|_| self.done.bytes() > 0);

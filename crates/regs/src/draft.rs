@@ -3,7 +3,8 @@
 //! A pass decides step by step, and each step needs the analyses of what the earlier ones made. So
 //! a [`Draft`] copies from any [`Function`] what the analyses see of it (and nothing else), takes
 //! loads, stores and base addresses in between, and is a [`Function`] itself. When the pass is done
-//! the draft says which code it added where; the instruction set writes it.
+//! the draft says which code it added where; the instruction set writes it. Operands keep their order, so what an
+//! instruction reads and writes in place of the function's registers stands where those stand.
 //!
 //! A spill slot is a value of its own class, which takes no register: a store defines it and a load
 //! uses it. So liveness finds the stores that nobody reads, and live ranges find the slots that can
@@ -11,7 +12,7 @@
 
 use smallvec::SmallVec;
 use warpwright_flow::{
-    Class, ClassInfo, EntityRef, Function, Inst, Queue, Queues, Transfer, Value,
+    Class, ClassInfo, EntityRef, Function, Inst, Queue, Queues, Repetition, Transfer, Value,
 };
 
 /// Where an instruction of a draft comes from.
@@ -31,6 +32,14 @@ pub enum Origin {
         /// The function's own instruction that writes the value.
         after: Inst,
     },
+    /// One of the function's own instructions once more, right before another one. What jumps to that one runs
+    /// the copy, too, even if it was removed.
+    Copy {
+        /// The function's own instruction that it repeats.
+        of: Inst,
+        /// The function's own instruction before which it stands.
+        before: Inst,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -46,6 +55,7 @@ pub(crate) struct Code {
     is_copy: bool,
     pub(crate) tuples: SmallVec<[(SmallVec<[Value; 4]>, u32); 0]>,
     tied: SmallVec<[(Value, Value); 0]>,
+    repetition: Repetition,
 }
 
 impl Code {
@@ -63,6 +73,7 @@ impl Code {
             is_copy: false,
             tuples: SmallVec::new(),
             tied: SmallVec::new(),
+            repetition: Repetition::Never,
         }
     }
 
@@ -82,7 +93,19 @@ impl Code {
             code.tuples.push((SmallVec::from_slice(values), align));
         });
         func.for_each_tied(inst, |def, used| code.tied.push((def, used)));
+        if code.defs.len() == 1 && !code.predicated {
+            code.repetition = func.repetition(inst);
+        }
         code
+    }
+
+    /// Reads something else from now on. What it also writes must keep its name, unless that is one value: no tuple.
+    fn rename_reads(&mut self, mut rename: impl FnMut(Value) -> Value) {
+        let tuples = self.tuples.iter_mut().flat_map(|(values, _)| values);
+        let tied = self.tied.iter_mut().map(|(_, used)| used);
+        for value in self.uses.iter_mut().chain(tuples).chain(tied) {
+            *value = rename(*value);
+        }
     }
 
     /// Renames what it reads and writes.
@@ -173,6 +196,23 @@ impl Draft {
         self.code[inst.index()].origin
     }
 
+    /// The function's own instruction that an instruction is or repeats.
+    pub fn own(&self, inst: Inst) -> Option<Inst> {
+        match self.origin(inst) {
+            Origin::Own(own) | Origin::Copy { of: own, .. } => Some(own),
+            Origin::Bases | Origin::Load { .. } | Origin::Store { .. } => None,
+        }
+    }
+
+    /// The function's own instruction that an instruction is, or that it was put before.
+    pub(crate) fn place(&self, inst: Inst) -> Option<Inst> {
+        match self.origin(inst) {
+            Origin::Own(own) => Some(own),
+            Origin::Load { before } | Origin::Copy { before, .. } => Some(before),
+            Origin::Bases | Origin::Store { .. } => None,
+        }
+    }
+
     /// What a value stands for.
     pub fn role(&self, value: Value) -> Role {
         self.values[value.index()].role
@@ -214,6 +254,39 @@ impl Draft {
             is_stored: false,
         });
         Value::new(self.values.len() - 1)
+    }
+
+    /// A new value of the class of `like`, a part of the live range of the same register.
+    pub(crate) fn value_like(&mut self, like: Value) -> Value {
+        let Data { role, class, .. } = self.values[like.index()];
+        self.add_value(role, class)
+    }
+
+    /// Lets an instruction read `to` where it reads `from`. It must not write `from` or hold it.
+    pub(crate) fn rename_read(&mut self, inst: Inst, from: Value, to: Value) {
+        let code = &mut self.code[inst.index()];
+        code.rename_reads(|value| if value == from { to } else { value });
+    }
+
+    /// An instruction once more, to be put before another one: it reads the second of each pair for the first,
+    /// and writes `fresh`. `None` where a copy of it, or one at that place, has no origin.
+    pub(crate) fn repeat(
+        &self,
+        inst: Inst,
+        at: Inst,
+        reads: &[(Value, Value)],
+        fresh: Value,
+    ) -> Option<Code> {
+        let (of, before) = (self.own(inst)?, self.place(at)?);
+        let mut code = self.code[inst.index()].clone();
+        code.origin = Origin::Copy { of, before };
+        code.rename_reads(|value| {
+            let pair = reads.iter().find(|&&(from, _)| from == value);
+            pair.map_or(value, |&(_, to)| to)
+        });
+        code.defs.fill(fresh);
+        code.tied.iter_mut().for_each(|(def, _)| *def = fresh);
+        Some(code)
     }
 
     /// The slot of a register; it gets one now if it has none.
@@ -351,6 +424,15 @@ impl Function for Draft {
 
     fn fixed(&self, value: Value) -> Option<u32> {
         self.values[value.index()].fixed
+    }
+
+    fn repetition(&self, inst: Inst) -> Repetition {
+        self.code[inst.index()].repetition
+    }
+
+    /// A draft knows no names; the function that it was made of does.
+    fn can_stand_before(&self, _: Inst, _: Inst) -> bool {
+        false
     }
 
     fn value_name(&self, value: Value) -> String {

@@ -10,7 +10,7 @@
 //! fuse other operations than before ([`fusion`]). Copies that became `mov` of a register to itself are
 //! dropped.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use warpwright_flow::{Function as _, Value};
 use warpwright_ptx::spill as text;
@@ -18,16 +18,16 @@ use warpwright_ptx::{EditError, Edits, FuncId, Module, Type, TypeKind, View};
 use warpwright_regs::allocate::{
     Added, AllocateError, Allocation, Limits, allocate as allocate_registers,
 };
-use warpwright_regs::draft::Origin;
 use warpwright_regs::frame::Layout;
 use warpwright_regs::substacks::{Cut, Shared};
 
 use crate::pass::{Caution, Fuel, Outcome, Pass, Rewritten, Work};
+use crate::ptx::draft_code::{DraftCode, Masks, promise};
 use crate::ptx::facts::{pressure, register, view};
 use crate::ptx::fusion;
 use crate::ptx::goal::goal;
 use crate::ptx::spare::{Bound, bound, declared_bytes, spare_shared};
-use crate::ptx::spill_code::{SpillCode, inst, promise};
+
 use crate::ptx::spill_shared::address_class;
 use crate::refusal::Refusal;
 use crate::site::Site;
@@ -285,16 +285,16 @@ fn write(
     let names = Names::new(view, done);
     delete_declarations(&mut edits, view);
     names.declare(&mut edits, kernel)?;
-    rename(&mut edits, view, kernel, done, &names);
-    let code = SpillCode {
+    let code = DraftCode {
         view,
         draft: &done.draft,
         shared: Some((&done.shared, &shared)),
         local: Some((&done.local, &local)),
         block: bound.and_then(|bound| bound.exact),
         name: &|value| names.of(done, value),
+        masks: &Masks::new(),
     };
-    insert(&mut edits, view, kernel, done, &code)?;
+    code.write(&mut edits, kernel)?;
     edits.apply()
 }
 
@@ -304,70 +304,4 @@ fn delete_declarations(edits: &mut Edits<'_>, view: &View<'_>) {
     for (start, end) in spans {
         edits.delete(warpwright_ptx::Span::new(start, end));
     }
-}
-
-/// Gives the kernel's own instructions the new names. The draft keeps operands in their order.
-fn rename(
-    edits: &mut Edits<'_>,
-    view: &View<'_>,
-    kernel: FuncId,
-    done: &Allocation,
-    names: &Names,
-) {
-    for at in done.draft.insts() {
-        let Origin::Own(own) = done.draft.origin(at) else {
-            continue;
-        };
-        let old = view.uses(inst(own)).into_iter().chain(view.defs(inst(own)));
-        let new = done.draft.uses(at).iter().chain(done.draft.defs(at));
-        let pairs: BTreeMap<_, _> = old.zip(new).map(|(old, &new)| (old, new)).collect();
-        for (old, new) in pairs {
-            edits.rename_in(kernel, inst(own), old, &names.of(done, new));
-        }
-    }
-}
-
-/// Writes the spill code, and drops the copies that the draft no longer has: code that was placed
-/// next to one takes its place.
-fn insert(
-    edits: &mut Edits<'_>,
-    view: &View<'_>,
-    kernel: FuncId,
-    done: &Allocation,
-    code: &SpillCode<'_>,
-) -> Result<(), EditError> {
-    let own = done
-        .draft
-        .insts()
-        .filter_map(|at| match done.draft.origin(at) {
-            Origin::Own(own) => Some(own),
-            _ => None,
-        });
-    let kept: BTreeSet<_> = own.collect();
-    let mut instead: BTreeMap<_, Vec<String>> = (0..view.inst_count() as u32)
-        .map(warpwright_flow::Inst)
-        .filter(|own| !kept.contains(own))
-        .map(|own| (own, Vec::new()))
-        .collect();
-    for at in done.draft.insts() {
-        let lines = code.lines(at);
-        match done.draft.origin(at) {
-            Origin::Own(_) => {}
-            Origin::Bases => edits.insert_at_entry(kernel, &lines)?,
-            Origin::Load { before: own } | Origin::Store { after: own }
-                if instead.contains_key(&own) =>
-            {
-                instead.entry(own).or_default().extend(lines);
-            }
-            Origin::Load { before } => edits.insert_before(kernel, inst(before), &lines),
-            Origin::Store { after } => edits.insert_after(kernel, inst(after), &lines),
-        }
-    }
-    for (own, lines) in instead {
-        match lines.is_empty() {
-            true => edits.delete_inst(kernel, inst(own)),
-            false => edits.replace_inst(kernel, inst(own), lines.join("\n\t")),
-        }
-    }
-    Ok(())
 }

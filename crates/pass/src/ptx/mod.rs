@@ -2,6 +2,7 @@
 
 pub mod allocate;
 pub mod dead_code;
+mod draft_code;
 pub mod facts;
 pub mod fusion;
 pub mod goal;
@@ -14,5 +15,4 @@ pub mod remat;
 pub mod slice;
 pub mod smem_spilling;
 pub mod spare;
-mod spill_code;
 pub mod spill_shared;

@@ -9,12 +9,14 @@
 
 use std::collections::BTreeMap;
 
-use warpwright_flow::{Function as _, Value};
+use warpwright_flow::{Function as _, Inst, Value};
 use warpwright_ptx::edit::{EditError, Edits};
-use warpwright_ptx::{FuncId, Inst as PtxInst, Reg, Type, View, repeat};
-use warpwright_regs::remat::{Hidden, Instance, Mask, Rules, rematerialize};
+use warpwright_ptx::{FuncId, View};
+use warpwright_regs::draft::{Draft, Origin, Role};
+use warpwright_regs::remat::{Rematerialized, Rules, rematerialize};
 
 use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
+use crate::ptx::draft_code::{DraftCode, Masks, type_of};
 use crate::ptx::facts::{pressure, register, view};
 use crate::ptx::fusion;
 use crate::ptx::goal::goal;
@@ -57,8 +59,7 @@ pub(crate) fn recompute(site: &Site, goal: u32, rules: Rules, fuel: &mut Fuel) -
     let view = view(site.module, site.kernel)?;
     let result = rematerialize(&view, goal, rules, fuel.left());
     fuel.burn_up_to(result.rounds);
-    let steps = result.rewrite.steps();
-    let copies = steps.iter().filter(|step| step.is_copy).count();
+    let copies = copies(&result.draft).count();
     match copies {
         0 if result.before <= goal => {
             return Err(Refusal::WithinGoal {
@@ -74,9 +75,8 @@ pub(crate) fn recompute(site: &Site, goal: u32, rules: Rules, fuel: &mut Fuel) -
         }
         _ => {}
     }
-    let deleted = view.inst_count() + copies - steps.len();
-    let fresh: BTreeMap<Value, Value> = result.rewrite.fresh().collect();
-    let text = Writer::new(&view, site.kernel, fresh).write(steps)?;
+    let deleted = view.inst_count() + copies - result.draft.inst_count();
+    let text = write(&view, site.kernel, &result)?;
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let note = format!(
         "goal {goal}; {} -> {} registers live at most; {}, {} deleted, cost {}",
@@ -91,114 +91,47 @@ pub(crate) fn recompute(site: &Site, goal: u32, rules: Rules, fuel: &mut Fuel) -
     Ok(rewritten.careful(fusion::caution(site.module)))
 }
 
-/// Writes the steps of a plan into a kernel.
-struct Writer<'a, 'm> {
-    view: &'a View<'m>,
-    kernel: FuncId,
-    edits: Edits<'m>,
-    /// The register that each fresh value repeats.
-    fresh: BTreeMap<Value, Value>,
-    /// The names of the fresh values in use.
-    names: BTreeMap<Value, String>,
+/// Writes a draft with recomputations into its kernel: what they write, and what hides them, gets registers of its
+/// own.
+fn write(view: &View<'_>, kernel: FuncId, done: &Rematerialized) -> Result<String, EditError> {
+    let draft = &done.draft;
+    let mut edits = Edits::new(view.module());
+    let declare = |edits: &mut Edits<'_>, like: Value| -> Result<String, EditError> {
+        let name = edits.fresh_name("%remat");
+        if let Some(ty) = type_of(view, draft, like) {
+            edits.add_register(kernel, ty, &name)?;
+        }
+        Ok(name)
+    };
+    let mut names = BTreeMap::new();
+    for at in copies(draft) {
+        for &value in draft.defs(at) {
+            names.insert(value, declare(&mut edits, value)?);
+        }
+    }
+    let mut masks = Masks::new();
+    for (&at, &hidden) in &done.hidden {
+        masks.insert(at, (hidden, declare(&mut edits, hidden.source)?));
+    }
+    let name = |value| match (names.get(&value), draft.role(value)) {
+        (Some(name), _) => name.clone(),
+        (None, Role::Register(of)) => view.body().reg_name(register(of)).to_string(),
+        (None, _) => String::new(),
+    };
+    let code = DraftCode {
+        view,
+        draft,
+        shared: None,
+        local: None,
+        block: None,
+        name: &name,
+        masks: &masks,
+    };
+    code.write(&mut edits, kernel)?;
+    edits.apply()
 }
 
-impl<'a, 'm> Writer<'a, 'm> {
-    fn new(view: &'a View<'m>, kernel: FuncId, fresh: BTreeMap<Value, Value>) -> Self {
-        Writer {
-            edits: Edits::new(view.module()),
-            names: BTreeMap::new(),
-            view,
-            kernel,
-            fresh,
-        }
-    }
-
-    fn write(mut self, steps: &[Instance]) -> Result<String, EditError> {
-        for &(_, value) in steps.iter().flat_map(|step| &step.writes) {
-            let name = self.declare(value)?;
-            self.names.insert(value, name);
-        }
-        let mut rest = steps;
-        for index in 0..self.view.inst_count() as u32 {
-            let (group, after) = rest.split_at(rest.partition_point(|s| s.anchor.0 == index));
-            rest = after;
-            self.write_group(PtxInst::from_u32(index), group)?;
-        }
-        self.edits.apply()
-    }
-
-    /// The copies in front of an instruction, and the instruction itself if it is still there.
-    fn write_group(&mut self, inst: PtxInst, group: &[Instance]) -> Result<(), EditError> {
-        let mut lines = Vec::new();
-        for copy in group.iter().filter(|step| step.is_copy) {
-            self.write_copy(copy, &mut lines)?;
-        }
-        let Some(original) = group.iter().find(|step| !step.is_copy) else {
-            self.edits.replace_by_lines(self.kernel, inst, &lines);
-            return Ok(());
-        };
-        self.edits.insert_before(self.kernel, inst, &lines);
-        for &(from, to) in &original.reads {
-            let name = self.name(to);
-            self.edits
-                .rename_in(self.kernel, inst, register(from), &name);
-        }
-        Ok(())
-    }
-
-    fn write_copy(&mut self, copy: &Instance, lines: &mut Vec<String>) -> Result<(), EditError> {
-        let of = PtxInst::from_u32(copy.of.0);
-        let hidden = match copy.hidden {
-            Some(hidden) => Some((hidden.source, self.hide(hidden, lines)?)),
-            None => None,
-        };
-        let mut reads = Vec::new();
-        for reg in self.view.uses(of) {
-            let value = copy.read(Value(reg.as_u32()));
-            reads.push(match &hidden {
-                Some((source, name)) if *source == value => (reg, name.clone()),
-                _ => (reg, self.name(value)),
-            });
-        }
-        reads.sort();
-        reads.dedup();
-        let named = |&(from, to): &(Value, Value)| (register(from), self.name(to));
-        let writes: Vec<(Reg, String)> = copy.writes.iter().map(named).collect();
-        lines.push(repeat::renamed(self.view, of, &reads, &writes));
-        Ok(())
-    }
-
-    /// Writes `(source xor mask) xor mask` to a new register; its name.
-    fn hide(&mut self, hidden: Hidden, lines: &mut Vec<String>) -> Result<String, EditError> {
-        let source = self.name(hidden.source);
-        let mask = match hidden.mask {
-            Mask::Constant(number) => number.to_string(),
-            Mask::Value(value) => self.name(value),
-        };
-        let bits = self.type_of(hidden.source).bits();
-        let name = self.declare(hidden.source)?;
-        lines.push(format!("xor.b{bits} {name}, {source}, {mask};"));
-        lines.push(format!("xor.b{bits} {name}, {name}, {mask};"));
-        Ok(name)
-    }
-
-    /// Declares a register of the type of a value; its name.
-    fn declare(&mut self, like: Value) -> Result<String, EditError> {
-        let name = self.edits.fresh_name("%remat");
-        let ty = self.type_of(like);
-        self.edits.add_register(self.kernel, ty, &name)?;
-        Ok(name)
-    }
-
-    fn type_of(&self, value: Value) -> Type {
-        let origin = self.fresh.get(&value).copied().unwrap_or(value);
-        self.view.body().reg_type(register(origin))
-    }
-
-    fn name(&self, value: Value) -> String {
-        match self.names.get(&value) {
-            Some(name) => name.clone(),
-            None => self.view.body().reg_name(register(value)).to_string(),
-        }
-    }
+fn copies(draft: &Draft) -> impl Iterator<Item = Inst> + '_ {
+    let is_copy = |&at: &Inst| matches!(draft.origin(at), Origin::Copy { .. });
+    draft.insts().filter(is_copy)
 }

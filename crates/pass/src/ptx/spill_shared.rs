@@ -14,16 +14,17 @@ use warpwright_flow::{Class, Value};
 use warpwright_ptx::spill as text;
 use warpwright_ptx::view::CLASSES;
 use warpwright_ptx::{EditError, Edits, FuncId, View};
-use warpwright_regs::draft::{Draft, Origin, Role};
+use warpwright_regs::draft::{Draft, Role};
 use warpwright_regs::frame::Layout;
 use warpwright_regs::spill::{Room, Spilled, spill, spilled_registers};
 
 use crate::pass::{Caution, Fuel, Need, Outcome, Pass, Rewritten, Work};
+use crate::ptx::draft_code::{DraftCode, Masks, promise};
 use crate::ptx::facts::{pressure, register, view};
 use crate::ptx::fusion;
 use crate::ptx::goal::{Goal, goal};
 use crate::ptx::spare::{Bound, bound, declared_bytes, spare_shared};
-use crate::ptx::spill_code::{SpillCode, inst, promise};
+
 use crate::refusal::Refusal;
 use crate::site::Site;
 
@@ -136,7 +137,7 @@ fn write(
     let area = edits.fresh_name("spill");
     edits.add_shared_variable(kernel, &area, frame.alignment(), bytes)?;
     let names = declare(&mut edits, kernel, draft)?;
-    let code = SpillCode {
+    let code = DraftCode {
         view,
         draft,
         shared: Some((frame, &area)),
@@ -146,15 +147,9 @@ fn write(
             Role::Register(of) => view.body().reg_name(register(of)).to_string(),
             _ => names.get(&value).cloned().unwrap_or_default(),
         },
+        masks: &Masks::new(),
     };
-    for at in draft.insts() {
-        match draft.origin(at) {
-            Origin::Own(_) => {}
-            Origin::Bases => edits.insert_at_entry(kernel, &code.lines(at))?,
-            Origin::Load { before } => edits.insert_before(kernel, inst(before), &code.lines(at)),
-            Origin::Store { after } => edits.insert_after(kernel, inst(after), &code.lines(at)),
-        }
-    }
+    code.write(&mut edits, kernel)?;
     edits.apply()
 }
 

@@ -15,31 +15,52 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpwright_flow::{Function, Inst, Loop, Value};
 
 use super::facts::{Facts, reads, written};
-use super::rewrite::{Hidden, Mask, Rewrite};
+use crate::draft::{Draft, Origin};
 
-/// Hides each copy that could be recognised and reads a register. What is computed from something
-/// hidden is hidden.
-pub(crate) fn hide<F: Function>(rewrite: &mut Rewrite<'_, F>, facts: &Facts) {
+/// A copy reads `(source xor mask) xor mask` in place of `source`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hidden {
+    /// What it would read.
+    pub source: Value,
+    /// What is applied to it twice.
+    pub mask: Mask,
+}
+
+/// A mask; see [`Hidden`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mask {
+    /// This number, unique in the function.
+    Constant(u32),
+    /// A value of the same class that is live there.
+    Value(Value),
+}
+
+/// How each copy is hidden that could be recognised and reads a register, in a draft of `func`. What is computed
+/// from something hidden is hidden.
+pub(crate) fn hide(func: &impl Function, draft: &Draft, facts: &Facts) -> BTreeMap<Inst, Hidden> {
     let mut times = BTreeMap::new();
-    for step in rewrite.steps() {
-        *times.entry(step.of).or_insert(0u32) += 1;
+    for own in draft.insts().filter_map(|inst| draft.own(inst)) {
+        *times.entry(own).or_insert(0u32) += 1;
     }
-    let base = Facts::new(rewrite.base());
+    let base = Facts::new(func);
     let mut hider = Hider {
         facts,
         hidden: BTreeSet::new(),
         used: BTreeSet::new(),
         constants: 0,
     };
-    for index in 0..rewrite.inst_count() as u32 {
-        let inst = Inst(index);
-        let step = &rewrite.steps()[index as usize];
-        let is_repeated = times.get(&step.of).is_some_and(|&times| times > 1);
-        if step.is_copy && (is_repeated || facts.weight(inst) > base.weight(step.of)) {
-            let hidden = hider.hide(rewrite, inst);
-            rewrite.set_hidden(inst, hidden);
+    let mut found = BTreeMap::new();
+    for inst in draft.insts() {
+        let Origin::Copy { of, .. } = draft.origin(inst) else {
+            continue;
+        };
+        let is_repeated = times.get(&of).is_some_and(|&times| times > 1);
+        if is_repeated || facts.weight(inst) > base.weight(of) {
+            let hidden = hider.hide(draft, inst);
+            found.extend(hidden.map(|hidden| (inst, hidden)));
         }
     }
+    found
 }
 
 struct Hider<'a> {
@@ -52,21 +73,21 @@ struct Hider<'a> {
 }
 
 impl Hider<'_> {
-    fn hide<F: Function>(&mut self, rewrite: &Rewrite<'_, F>, inst: Inst) -> Option<Hidden> {
-        let sources = reads(rewrite, inst);
-        let fresh = written(rewrite, inst)?;
+    fn hide(&mut self, draft: &Draft, inst: Inst) -> Option<Hidden> {
+        let sources = reads(draft, inst);
+        let fresh = written(draft, inst)?;
         if sources.iter().any(|source| self.hidden.contains(source)) {
             self.hidden.insert(fresh);
             return None;
         }
         // What reads no register is a constant, a parameter or a special register.
         let registers = sources.into_iter();
-        let fits = |value: &Value| (1..=2).contains(&rewrite.units(*value));
+        let fits = |value: &Value| (1..=2).contains(&draft.units(*value));
         let source = registers
             .filter(fits)
-            .min_by_key(|&value| rewrite.units(value))?;
+            .min_by_key(|&value| draft.units(value))?;
         self.hidden.insert(fresh);
-        let mask = match self.changing(rewrite, inst, source) {
+        let mask = match self.changing(draft, inst, source) {
             Some(value) => Mask::Value(value),
             None => {
                 self.constants += 1;
@@ -77,19 +98,13 @@ impl Hider<'_> {
     }
 
     /// In a loop, a live value of the same class that changes from round to round.
-    fn changing<F: Function>(
-        &mut self,
-        rewrite: &Rewrite<'_, F>,
-        inst: Inst,
-        source: Value,
-    ) -> Option<Value> {
+    fn changing(&mut self, draft: &Draft, inst: Inst, source: Value) -> Option<Value> {
         let block = self.facts.cfg.block_of(inst);
         let around = self.facts.loops.innermost(block)?;
-        let values = (0..rewrite.value_count() as u32).map(Value);
-        let class = rewrite.class(source);
-        let mut values = values.filter(|&value| {
+        let class = draft.class(source);
+        let mut values = draft.values().filter(|&value| {
             value != source
-                && rewrite.class(value) == class
+                && draft.class(value) == class
                 && self.facts.live_before(value, inst)
                 && !self.used.contains(&(source, value))
                 && self.is_set_in(around, value)

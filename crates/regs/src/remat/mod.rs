@@ -31,13 +31,16 @@ mod candidate;
 mod facts;
 mod hide;
 mod place;
-mod rewrite;
 
-use warpwright_flow::{Function, Inst};
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpwright_flow::{EntityRef, Function, Inst};
 
 use facts::{Facts, price};
+pub use hide::{Hidden, Mask};
 use place::Sources;
-pub use rewrite::{Hidden, Instance, Mask, Rewrite};
+
+use crate::draft::{Draft, Origin};
 
 /// Which rules apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,9 +54,11 @@ pub enum Rules {
 
 /// A function with values recomputed.
 #[derive(Clone, Debug)]
-pub struct Rematerialized<'f, F> {
-    /// The new code.
-    pub rewrite: Rewrite<'f, F>,
+pub struct Rematerialized {
+    /// The new code: recomputations are [`Origin::Copy`].
+    pub draft: Draft,
+    /// How recomputations are kept from looking like what they repeat.
+    pub hidden: BTreeMap<Inst, Hidden>,
     /// The highest pressure before, in 32-bit registers.
     pub before: u32,
     /// The highest pressure now, without what hiding takes. It may be above the goal.
@@ -77,49 +82,44 @@ const CROWDED: u32 = 128;
 
 /// Recomputes values until the highest pressure is at most `goal` 32-bit registers, nothing more
 /// can be done, [`WORK`] is used up, or `most` rounds are over: in each, one value is recomputed.
-pub fn rematerialize<F: Function>(
-    func: &F,
-    goal: u32,
-    rules: Rules,
-    most: u64,
-) -> Rematerialized<'_, F> {
-    let mut now = State::new(Rewrite::new(func));
+pub fn rematerialize(func: &impl Function, goal: u32, rules: Rules, most: u64) -> Rematerialized {
+    let mut now = State::new(Draft::new(func));
     let before = now.facts.pressure.max();
-    let mut best = now.rewrite.clone();
+    let mut best = now.draft.clone();
     let (mut rounds, mut done) = (0, 0);
     let mut work = WORK;
     while now.facts.pressure.max() > goal && done < most {
-        let Some(next) = improve(&now, rules, &mut work) else {
+        let Some(next) = improve(func, &now, rules, &mut work) else {
             break;
         };
         done += 1;
         if next.facts.pressure.max() < now.facts.pressure.max() {
-            best = next.rewrite.clone();
+            best = next.draft.clone();
             rounds = done;
         }
         now = next;
     }
-    let State { mut rewrite, facts } = State::new(best);
-    hide::hide(&mut rewrite, &facts);
+    let State { draft, facts } = State::new(best);
     Rematerialized {
         before,
+        hidden: hide::hide(func, &draft, &facts),
         pressure: facts.pressure.max(),
-        cost: cost(&rewrite, &facts),
-        rewrite,
+        cost: cost(func, &draft, &facts),
+        draft,
         rounds,
     }
 }
 
 /// Code with its analyses.
-struct State<'f, F> {
-    rewrite: Rewrite<'f, F>,
+struct State {
+    draft: Draft,
     facts: Facts,
 }
 
-impl<'f, F: Function> State<'f, F> {
-    fn new(rewrite: Rewrite<'f, F>) -> Self {
-        let facts = Facts::new(&rewrite);
-        State { rewrite, facts }
+impl State {
+    fn new(draft: Draft) -> Self {
+        let facts = Facts::new(&draft);
+        State { draft, facts }
     }
 
     /// How high the peak is, and how many instructions stand at it.
@@ -131,13 +131,9 @@ impl<'f, F: Function> State<'f, F> {
 }
 
 /// Recomputes one value: the best candidate that lowers or shortens the peak, as long as `work` lasts.
-fn improve<'f, F: Function>(
-    now: &State<'f, F>,
-    rules: Rules,
-    work: &mut u64,
-) -> Option<State<'f, F>> {
+fn improve(func: &impl Function, now: &State, rules: Rules, work: &mut u64) -> Option<State> {
     let regions = now.facts.pressure.peak_regions();
-    let candidates = candidate::find(&now.rewrite, &now.facts, &regions, rules);
+    let candidates = candidate::find(&now.draft, &now.facts, &regions, rules);
     let ways: &[Sources] = match rules {
         Rules::Paper => &[Sources::Live],
         Rules::Full => &[Sources::Live, Sources::Any],
@@ -147,31 +143,34 @@ fn improve<'f, F: Function>(
     let mut placed = pairs
         .map_while(|pair| {
             let crowd = u64::from(now.facts.pressure.max() / CROWDED).max(1);
-            *work = work.checked_sub(crowd * now.rewrite.steps().len() as u64)?;
+            *work = work.checked_sub(crowd * now.draft.inst_count() as u64)?;
             Some(pair)
         })
-        .filter_map(|(candidate, way)| place::recompute(&now.rewrite, &now.facts, candidate, way))
+        .filter_map(|(candidate, way)| {
+            place::recompute(func, &now.draft, &now.facts, candidate, way)
+        })
         .map(State::new);
     placed.find(|next| next.peak() < now.peak())
 }
 
-fn cost<F: Function>(rewrite: &Rewrite<'_, F>, facts: &Facts) -> f64 {
+fn cost(func: &impl Function, draft: &Draft, facts: &Facts) -> f64 {
     let mut added = 0.0;
-    for (index, step) in rewrite.steps().iter().enumerate() {
-        let inst = Inst(index as u32);
-        if step.is_copy {
-            added += f64::from(price(rewrite, inst).unwrap_or(0)) * facts.weight(inst);
+    let mut kept = BTreeSet::new();
+    for inst in draft.insts() {
+        match draft.origin(inst) {
+            Origin::Copy { .. } => {
+                added += f64::from(price(draft, inst).unwrap_or(0)) * facts.weight(inst);
+            }
+            Origin::Own(own) => {
+                kept.insert(own);
+            }
+            Origin::Bases | Origin::Load { .. } | Origin::Store { .. } => {}
         }
     }
-    let base = Facts::new(rewrite.base());
-    let mut kept = rewrite.steps().iter().filter(|step| !step.is_copy);
-    let mut next = kept.next();
-    for inst in (0..rewrite.base().inst_count() as u32).map(Inst) {
-        if next.is_some_and(|step| step.of == inst) {
-            next = kept.next();
-        } else {
-            let price = price(rewrite.base(), inst).unwrap_or(0);
-            added -= f64::from(price) * base.weight(inst);
+    let base = Facts::new(func);
+    for inst in (0..func.inst_count()).map(Inst::new) {
+        if !kept.contains(&inst) {
+            added -= f64::from(price(func, inst).unwrap_or(0)) * base.weight(inst);
         }
     }
     added

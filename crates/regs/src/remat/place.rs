@@ -15,7 +15,7 @@ use warpwright_flow::{Cfg, DefUse, EntityRef, Function, Inst, Liveness, Value};
 
 use super::candidate::Candidate;
 use super::facts::{Facts, Reached, price, reads, written};
-use super::rewrite::{Copy, Rewrite};
+use crate::draft::{Draft, Place as Where};
 
 /// How the sources of a recomputation may be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,38 +30,54 @@ pub(crate) enum Sources {
 /// Recomputations in one chain: longer ones are not cheap any more.
 const LONGEST_CHAIN: usize = 6;
 
-/// The function with the candidate recomputed behind the region; `None` where that is not possible.
-pub(crate) fn recompute<'f, F: Function>(
-    rewrite: &Rewrite<'f, F>,
+/// The draft of `func` with the candidate recomputed behind the region; `None` where that is not possible.
+pub(crate) fn recompute<F: Function>(
+    func: &F,
+    draft: &Draft,
     facts: &Facts,
     candidate: &Candidate,
     sources: Sources,
-) -> Option<Rewrite<'f, F>> {
+) -> Option<Draft> {
     let mut placer = Placer {
+        func,
         facts,
         candidate,
         sources,
-        rewrite: rewrite.clone(),
+        draft: draft.clone(),
         copies: Vec::new(),
         stale: BTreeMap::new(),
     };
     placer.place_all()?;
     let Placer {
-        mut rewrite,
-        copies,
-        ..
+        mut draft, copies, ..
     } = placer;
-    rewrite.insert(copies);
-    sweep(&mut rewrite, candidate.value);
-    Some(rewrite)
+    let mut added = Vec::new();
+    for (at, copy) in copies {
+        let code = draft.repeat(copy.of, at, &copy.reads, copy.fresh)?;
+        added.push((Where::Before(at), code));
+    }
+    draft.insert(added);
+    sweep(&mut draft, candidate.value);
+    Some(draft)
 }
 
-struct Placer<'a, 'f, F> {
+/// An instruction to be repeated in front of another one.
+struct Copy {
+    /// The instruction that it repeats.
+    of: Inst,
+    /// What it reads in place of what that one reads.
+    reads: Vec<(Value, Value)>,
+    /// What it writes, a fresh value.
+    fresh: Value,
+}
+
+struct Placer<'a, F> {
+    func: &'a F,
     facts: &'a Facts,
     candidate: &'a Candidate,
     sources: Sources,
-    /// The steps are still where the facts say; only reads are renamed.
-    rewrite: Rewrite<'f, F>,
+    /// The instructions are still where the facts say; only reads are renamed.
+    draft: Draft,
     copies: Vec<(Inst, Copy)>,
     /// Where a source may hold something else than a definition read.
     stale: BTreeMap<(Value, Inst), Reached>,
@@ -75,7 +91,7 @@ struct Place {
     avoiding: Reached,
 }
 
-impl<F: Function> Placer<'_, '_, F> {
+impl<F: Function> Placer<'_, F> {
     fn place_all(&mut self) -> Option<()> {
         let value = self.candidate.value;
         let mut places: Vec<Place> = Vec::new();
@@ -100,7 +116,7 @@ impl<F: Function> Placer<'_, '_, F> {
                     fresh
                 }
             };
-            self.rewrite.rename_read(inst, value, fresh);
+            self.draft.rename_read(inst, value, fresh);
         }
         (!places.is_empty()).then_some(())
     }
@@ -126,7 +142,7 @@ impl<F: Function> Placer<'_, '_, F> {
     fn can_rename(&self, inst: Inst) -> bool {
         let value = self.candidate.value;
         let (mut is_read, mut is_bound) = (false, false);
-        let func = &self.rewrite;
+        let func = &self.draft;
         func.for_each_use(inst, |used| is_read |= used == value);
         func.for_each_def(inst, |defined| is_bound |= defined == value);
         func.for_each_held(inst, |_, held| is_bound |= held == value);
@@ -152,7 +168,7 @@ impl<F: Function> Placer<'_, '_, F> {
     fn last_overlap(&mut self, inst: Inst) -> Option<Inst> {
         let first = self.facts.cfg.first_inst(self.facts.cfg.block_of(inst));
         let def = self.candidate.def;
-        let sources = reads(&self.rewrite, def);
+        let sources = reads(&self.draft, def);
         let mut at = inst;
         loop {
             if self.all_live(&sources, at) {
@@ -175,7 +191,7 @@ impl<F: Function> Placer<'_, '_, F> {
         sources.iter().all(live) && sources.iter().all(|&value| self.is_same(value, def, at))
     }
 
-    /// Appends to `chain` what computes the value of the step `def` right before `at`.
+    /// Appends to `chain` what computes the value of the instruction `def` right before `at`.
     fn compute(
         &mut self,
         def: Inst,
@@ -186,17 +202,18 @@ impl<F: Function> Placer<'_, '_, F> {
         if let Some(copy) = chain.iter().find(|copy| copy.of == def) {
             return Some(copy.fresh);
         }
-        if !self.rewrite.can_stand_before(def, at) {
+        let (of, before) = (self.draft.own(def)?, self.draft.place(at)?);
+        if !self.func.can_stand_before(of, before) {
             return None;
         }
         let mut renamed = Vec::new();
-        for source in reads(&self.rewrite, def) {
+        for source in reads(&self.draft, def) {
             if let Some(fresh) = self.supply(source, def, at, depth, chain)? {
                 renamed.push((source, fresh));
             }
         }
-        let value = written(&self.rewrite, def)?;
-        let fresh = self.rewrite.fresh_value(value);
+        let value = written(&self.draft, def)?;
+        let fresh = self.draft.value_like(value);
         chain.push(Copy {
             of: def,
             reads: renamed,
@@ -227,7 +244,7 @@ impl<F: Function> Placer<'_, '_, F> {
         if depth + 1 < LONGEST_CHAIN && chain.len() + 1 < LONGEST_CHAIN {
             let length = chain.len();
             let above = self.facts.explicit_def(source, def);
-            let above = above.filter(|&above| price(&self.rewrite, above).is_some());
+            let above = above.filter(|&above| price(&self.draft, above).is_some());
             if let Some(above) = above {
                 if let Some(fresh) = self.compute(above, at, depth + 1, chain) {
                     return Some(Some(fresh));
@@ -238,7 +255,7 @@ impl<F: Function> Placer<'_, '_, F> {
         is_same.then_some(None)
     }
 
-    /// Does `source` hold at `at` what the step `def` read, as long as control came from there?
+    /// Does `source` hold at `at` what the instruction `def` read, as long as control came from there?
     fn is_same(&mut self, source: Value, def: Inst, at: Inst) -> bool {
         let facts = self.facts;
         let stale = self.stale.entry((source, def)).or_insert_with(|| {
@@ -250,27 +267,27 @@ impl<F: Function> Placer<'_, '_, F> {
 }
 
 /// Leaves out the definitions of `value` that nobody reads any more, and what only they needed.
-fn sweep<F: Function>(rewrite: &mut Rewrite<'_, F>, value: Value) {
+fn sweep(draft: &mut Draft, value: Value) {
     let mut work = vec![value];
     while !work.is_empty() {
-        let cfg = Cfg::new(rewrite);
-        let liveness = Liveness::new(rewrite, &cfg);
-        let def_use = DefUse::new(rewrite, &liveness);
+        let cfg = Cfg::new(draft);
+        let liveness = Liveness::new(draft, &cfg);
+        let def_use = DefUse::new(draft, &liveness);
         let mut dead = Vec::new();
         for value in work.drain(..) {
             let defs = def_use.defs(value).iter().copied();
             let unused = defs.filter(|&def| {
-                let live = liveness.live_after(rewrite, &cfg, def);
-                price(rewrite, def).is_some() && live.binary_search(&value).is_err()
+                let live = liveness.live_after(draft, &cfg, def);
+                price(draft, def).is_some() && live.binary_search(&value).is_err()
             });
             dead.extend(unused);
         }
         dead.sort_unstable_by_key(|def| def.index());
         dead.dedup();
         for &def in &dead {
-            work.extend(reads(rewrite, def));
+            work.extend(reads(draft, def));
         }
-        rewrite.remove(&dead);
+        draft.remove(|inst| dead.binary_search(&inst).is_ok());
         if dead.is_empty() {
             return;
         }

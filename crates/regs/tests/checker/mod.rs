@@ -237,6 +237,9 @@ impl<F: Function> Checker<'_, F> {
                     }
                     attached.after[after.index()].push(inst);
                 }
+                Origin::Copy { of, .. } => {
+                    return Err(format!("an allocation executes {of:?} once more"));
+                }
             }
         }
         Ok(attached)
