@@ -363,7 +363,7 @@ fn private_slots<S: Semantics>(
                 let symbol = terms.make_private(&variable.name);
                 slots
                     .add_region(Side::Rewritten, &variable, symbol, false)
-                    .map_err(Reason::new)?;
+                    .map_err(|large| Reason::new(large.to_string()))?;
             }
         }
     }
@@ -376,7 +376,7 @@ fn private_slots<S: Semantics>(
             let symbol = terms.make_private(&variable.name);
             slots
                 .add_region(side, &variable, symbol, true)
-                .map_err(Reason::new)?;
+                .map_err(|large| Reason::new(large.to_string()))?;
         }
     }
     Ok(slots)

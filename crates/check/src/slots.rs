@@ -123,6 +123,13 @@ pub(crate) struct Slots {
 /// The largest region that can be proved: the memory of the largest block.
 const MAX_REGION: u64 = 1 << 20;
 
+/// A region that is larger than can be proved.
+#[derive(Debug, thiserror::Error)]
+#[error("{name} is larger than {} bytes", MAX_REGION)]
+pub(crate) struct TooLarge {
+    name: String,
+}
+
 impl Slots {
     pub(crate) fn new(threads: Threads) -> Slots {
         Slots {
@@ -138,15 +145,13 @@ impl Slots {
         variable: &Variable,
         symbol: Sym,
         is_own: bool,
-    ) -> Result<(), String> {
+    ) -> Result<(), TooLarge> {
         if variable.space == SlotSpace::Other {
             return Ok(());
         }
         if variable.bytes > MAX_REGION {
-            return Err(format!(
-                "{} is larger than {MAX_REGION} bytes",
-                variable.name
-            ));
+            let name = variable.name.clone();
+            return Err(TooLarge { name });
         }
         self.regions.push(Region {
             name: variable.name.clone(),

@@ -21,7 +21,7 @@ use warpwright_gpu::{
     Backend, Budget, Device, Fault, Image, Process, Progress, Runner, SelftestSize, Variant,
     WORKER_ARGUMENT, WorkerCommand, devices, measure, prepare, selftest, worker_main,
 };
-use warpwright_launch::LaunchFile;
+use warpwright_launch::{ContentsError, LaunchFile};
 
 #[derive(Parser)]
 struct Options {
@@ -172,7 +172,7 @@ fn backend(options: &Options) -> Result<Box<dyn Backend>, Fault> {
     })
 }
 
-type Files = Box<dyn Fn(&str) -> Result<Vec<u8>, String>>;
+type Files = Box<dyn Fn(&str) -> Result<Vec<u8>, ContentsError>>;
 
 fn resolve(
     path: &Path,
@@ -191,7 +191,9 @@ fn resolve(
         .resolve(size.unwrap_or(&first), &overrides)
         .map_err(|e| e.to_string())?;
     let folder = path.parent().unwrap_or(Path::new(".")).to_path_buf();
-    let files = move |name: &str| std::fs::read(folder.join(name)).map_err(|e| e.to_string());
+    let files = move |name: &str| {
+        std::fs::read(folder.join(name)).map_err(|why| ContentsError::read(name, why))
+    };
     Ok((launch, Box::new(files)))
 }
 

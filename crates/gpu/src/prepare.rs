@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use warpwright_launch::{Arg, Init, Launch};
+use warpwright_launch::{Arg, ContentsError, Init, Launch};
 
 use crate::fault::{Fault, FaultKind};
 use crate::job::{self, Buffer, Job, Param, Shape};
@@ -12,7 +12,7 @@ use crate::job::{self, Buffer, Job, Param, Shape};
 pub fn prepare(
     launch: &Launch,
     dir: &Path,
-    files: &dyn Fn(&str) -> Result<Vec<u8>, String>,
+    files: &dyn Fn(&str) -> Result<Vec<u8>, ContentsError>,
 ) -> Result<Job, Fault> {
     let mut params = Vec::new();
     // Index in `Launch::args` -> index in `Launch::buffers`.

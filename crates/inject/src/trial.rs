@@ -66,6 +66,47 @@ struct Target {
     candidates: Vec<Candidate>,
 }
 
+/// Why a kernel is not tried at a launch.
+#[derive(Debug, thiserror::Error)]
+enum NoTrial {
+    #[error("other threads cannot be held back on this processor")]
+    NoGates,
+    #[error("the launch is captured into a graph")]
+    Captured,
+    #[error("another thread's launch does not end")]
+    OtherLaunch,
+    #[error("its stream does not come to rest")]
+    Stream,
+    #[error("the context does not come to rest")]
+    Context,
+    #[error("the original fails in the trial (error {0})")]
+    Original(Code),
+    #[error("it does not write the same bytes twice")]
+    Unsteady,
+    #[error("a parameter points to managed memory")]
+    ManagedParameter,
+    #[error(
+        "a parameter points to memory of the host, or to memory that was not seen being allocated"
+    )]
+    HostParameter,
+    #[error("its parameters are passed in an unknown way")]
+    UnknownParameters,
+    #[error("the kernel is not known")]
+    UnknownKernel,
+    #[error("its parameters are missing")]
+    NoParameters,
+    #[error("this driver does not describe parameters")]
+    Undescribed,
+    #[error("the program uses managed memory")]
+    Managed,
+    #[error("{} MiB of device memory cannot be saved, {} MiB are free", .total >> 20, .free >> 20)]
+    Room { total: u64, free: usize },
+    #[error("memory cannot be saved (error {0})")]
+    Saving(Code),
+    #[error("what it writes cannot be kept (error {0})")]
+    Keeping(Code),
+}
+
 struct Candidate {
     planned: Planned,
     kernel: Option<usize>,
@@ -142,7 +183,7 @@ pub fn launch(launch: &Launch, call: impl Fn(Handle) -> Code) -> Code {
             if let Err(why) = attempt(&mut target, launch, &call) {
                 note(
                     "trials",
-                    &[Note::Refused(target.kernel.clone(), why.clone())],
+                    &[Note::Refused(target.kernel.clone(), why.to_string())],
                 );
                 say(&format!(
                     "`{}` is not tried: {why}",
@@ -160,25 +201,25 @@ fn attempt(
     target: &mut Target,
     launch: &Launch,
     call: &impl Fn(Handle) -> Code,
-) -> Result<(), String> {
+) -> Result<(), NoTrial> {
     if !target.candidates.iter().any(|c| c.alive) {
         return Ok(());
     }
     if !has_gates() {
-        return Err("other threads cannot be held back on this processor".into());
+        return Err(NoTrial::NoGates);
     }
     if driver::is_capturing(launch.stream) {
-        return Err("the launch is captured into a graph".into());
+        return Err(NoTrial::Captured);
     }
     check_parameters(launch)?;
     let _relaxed = driver::Relaxed::new();
-    let _closed = Closed::new(PATIENCE).ok_or("another thread's launch does not end")?;
+    let _closed = Closed::new(PATIENCE).ok_or(NoTrial::OtherLaunch)?;
     if wait(launch.stream, PATIENCE) != SUCCESS {
-        return Err("its stream does not come to rest".into());
+        return Err(NoTrial::Stream);
     }
     // SAFETY: no arguments.
     if unsafe { driver::synchronize() } != SUCCESS {
-        return Err("the context does not come to rest".into());
+        return Err(NoTrial::Context);
     }
     for candidate in target
         .candidates
@@ -207,8 +248,8 @@ fn turns(
     launch: &Launch,
     call: &impl Fn(Handle) -> Code,
     saved: &mut Saved,
-) -> Result<(), String> {
-    let failed = |code: Code| format!("the original fails in the trial (error {code})");
+) -> Result<(), NoTrial> {
+    let failed = NoTrial::Original;
     let run = |function: Handle, limit: Duration| {
         let begun = Instant::now();
         match call(function) {
@@ -228,7 +269,7 @@ fn turns(
         return Err(failed(code));
     }
     if saved.differences().map_err(failed)? != 0 {
-        return Err("it does not write the same bytes twice".into());
+        return Err(NoTrial::Unsteady);
     }
     let limit = took * SLOWER + PATIENCE;
     let mut results: Vec<(String, Outcome)> = Vec::new();
@@ -427,15 +468,13 @@ fn wait(stream: Handle, limit: Duration) -> Code {
 }
 
 /// Refuses kernels with parameters that lead to memory that cannot be saved.
-fn check_parameters(launch: &Launch) -> Result<(), String> {
+fn check_parameters(launch: &Launch) -> Result<(), NoTrial> {
     for word in parameter_words(launch)? {
         let known = state().memory.of(word);
         match known {
             Some(Kind::Device) => {}
-            Some(Kind::Managed) => return Err("a parameter points to managed memory".into()),
-            None if is_pointer(word) => {
-                return Err("a parameter points to memory of the host, or to memory that was not seen being allocated".into());
-            }
+            Some(Kind::Managed) => return Err(NoTrial::ManagedParameter),
+            None if is_pointer(word) => return Err(NoTrial::HostParameter),
             None => {}
         }
     }
@@ -453,7 +492,7 @@ fn is_pointer(word: u64) -> bool {
 }
 
 /// All aligned 64-bit words of the parameters.
-fn parameter_words(launch: &Launch) -> Result<Vec<u64>, String> {
+fn parameter_words(launch: &Launch) -> Result<Vec<u64>, NoTrial> {
     let mut words = Vec::new();
     let mut take = |at: *const u8, bytes: usize| {
         for offset in (0..bytes / 8).map(|i| i * 8) {
@@ -471,7 +510,7 @@ fn parameter_words(launch: &Launch) -> Result<Vec<u64>, String> {
                 match *at as usize {
                     1 => buffer = (*at.add(1)).cast(),
                     2 => bytes = *(*at.add(1)).cast::<usize>(),
-                    _ => return Err("its parameters are passed in an unknown way".into()),
+                    _ => return Err(NoTrial::UnknownParameters),
                 }
                 at = at.add(2);
             }
@@ -481,7 +520,7 @@ fn parameter_words(launch: &Launch) -> Result<Vec<u64>, String> {
         }
         return Ok(words);
     }
-    let known = identify(launch.function).ok_or("the kernel is not known")?;
+    let known = identify(launch.function).ok_or(NoTrial::UnknownKernel)?;
     for index in 0.. {
         let (mut offset, mut bytes) = (0usize, 0usize);
         // SAFETY: outputs of the right types.
@@ -495,10 +534,10 @@ fn parameter_words(launch: &Launch) -> Result<Vec<u64>, String> {
             }
         };
         match code {
-            SUCCESS if launch.params.is_null() => return Err("its parameters are missing".into()),
+            SUCCESS if launch.params.is_null() => return Err(NoTrial::NoParameters),
             // SAFETY: the kernel has such a parameter.
             SUCCESS => unsafe { take((*launch.params.add(index)).cast(), bytes) },
-            crate::abi::NOT_FOUND => return Err("this driver does not describe parameters".into()),
+            crate::abi::NOT_FOUND => return Err(NoTrial::Undescribed),
             _ => break,
         }
     }
@@ -528,11 +567,11 @@ struct Saved {
 }
 
 impl Saved {
-    fn new(stream: Handle) -> Result<Saved, String> {
+    fn new(stream: Handle) -> Result<Saved, NoTrial> {
         let blocks = {
             let state = state();
             if state.memory.has_managed() {
-                return Err("the program uses managed memory".into());
+                return Err(NoTrial::Managed);
             }
             state.memory.device()
         };
@@ -541,13 +580,9 @@ impl Saved {
         // SAFETY: outputs of the right types.
         unsafe { driver::memory_info(&raw mut free, &raw mut all) };
         if total.saturating_add(SLACK.min(all as u64 / 16)) > free as u64 {
-            return Err(format!(
-                "{} MiB of device memory cannot be saved, {} MiB are free",
-                total >> 20,
-                free >> 20
-            ));
+            return Err(NoTrial::Room { total, free });
         }
-        let no = |code: Code| format!("memory cannot be saved (error {code})");
+        let no = NoTrial::Saving;
         let mut saved = Saved {
             stream,
             pieces: Vec::new(),
@@ -645,8 +680,8 @@ impl Saved {
     }
 
     /// Finds out what the original wrote and keeps it.
-    fn learn(&mut self) -> Result<(), String> {
-        let no = |code: Code| format!("what it writes cannot be kept (error {code})");
+    fn learn(&mut self) -> Result<(), NoTrial> {
+        let no = NoTrial::Keeping;
         for index in 0..self.pieces.len() {
             let Piece {
                 program,

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use crate::element::ElemType;
-use crate::expr::Expr;
+use crate::expr::{Expr, ExprError};
 use crate::generate::Generator;
 use crate::launch::Buffer;
-use crate::npy::read_npy;
+use crate::npy::{NpyError, read_npy};
 
 /// What a buffer holds before the launch. Element `i` is a function of `i` alone (see
 /// [`Generator`] for the random ones).
@@ -119,9 +119,83 @@ pub enum FileFormat {
     Raw,
 }
 
+/// Why initial contents cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentsError {
+    /// The file cannot be read.
+    #[error("`{path}`: {why}")]
+    Read {
+        /// Its path.
+        path: String,
+        /// Why not.
+        why: std::io::Error,
+    },
+    /// What the reader says.
+    #[error(transparent)]
+    Reader(Box<dyn std::error::Error + Send + Sync>),
+    /// The description is away from its files.
+    #[error("`{0}`: files are not carried along")]
+    NotCarried(String),
+    /// There are no files at all; see [`no_files`].
+    #[error("cannot read `{0}`: no files here")]
+    NoFiles(String),
+    /// The expression has no value for some element.
+    #[error(transparent)]
+    Expression(#[from] ExprError),
+    /// The value of the expression is none of the type.
+    #[error("element {index} is {value}: no {ty}")]
+    Element {
+        /// The element's index.
+        index: u64,
+        /// The expression's value.
+        value: i128,
+        /// The type.
+        ty: ElemType,
+    },
+    /// The file is no array.
+    #[error("`{path}`: {why}")]
+    Npy {
+        /// Its path.
+        path: String,
+        /// Why not.
+        why: NpyError,
+    },
+    /// The file has elements of another type.
+    #[error("`{path}` holds {found} elements, not {expected}")]
+    Type {
+        /// Its path.
+        path: String,
+        /// The type in the file.
+        found: ElemType,
+        /// The buffer's.
+        expected: ElemType,
+    },
+    /// The file has another size.
+    #[error("`{path}` holds {found} bytes of elements, not {expected}")]
+    Size {
+        /// Its path.
+        path: String,
+        /// Bytes in the file.
+        found: usize,
+        /// Bytes of the buffer.
+        expected: usize,
+    },
+}
+
+impl ContentsError {
+    /// A file that cannot be read.
+    pub fn read(path: &str, why: std::io::Error) -> ContentsError {
+        let path = path.to_owned();
+        ContentsError::Read { path, why }
+    }
+}
+
 /// For [`Buffer::materialize`] when no file can be read.
-pub fn no_files(path: &str) -> Result<Vec<u8>, String> {
-    Err(format!("cannot read `{path}`: no files here"))
+///
+/// # Errors
+/// Always.
+pub fn no_files(path: &str) -> Result<Vec<u8>, ContentsError> {
+    Err(ContentsError::NoFiles(path.to_owned()))
 }
 
 impl Init {
@@ -130,8 +204,8 @@ impl Init {
         &self,
         buffer: &Buffer,
         out: &mut [u8],
-        files: &dyn Fn(&str) -> Result<Vec<u8>, String>,
-    ) -> Result<(), String> {
+        files: &dyn Fn(&str) -> Result<Vec<u8>, ContentsError>,
+    ) -> Result<(), ContentsError> {
         let ty = buffer.ty;
         let generator = |seed| Generator::new(&buffer.name, seed);
         let count = buffer.len as u64;
@@ -271,7 +345,7 @@ fn write_expr(
     noise: &(dyn Fn(u64) -> f64 + Sync),
     ty: ElemType,
     out: &mut [u8],
-) -> Result<(), String> {
+) -> Result<(), ContentsError> {
     const CHUNK: usize = 1 << 12;
     out.par_chunks_mut(CHUNK * ty.size())
         .enumerate()
@@ -283,12 +357,15 @@ fn write_expr(
                     _ => params.get(name).map(|&v| v.into()),
                 };
                 let bits = if ty.is_float() {
-                    let value = expr.eval_float(&lookup).map_err(|e| e.to_string())?;
+                    let value = expr.eval_float(&lookup)?;
                     ty.float_bits(value + noise(i))
                 } else {
-                    let value = expr.eval_int(&lookup).map_err(|e| e.to_string())?;
-                    ty.int_bits(value)
-                        .ok_or_else(|| format!("element {i} is {value}: no {ty}"))?
+                    let value = expr.eval_int(&lookup)?;
+                    ty.int_bits(value).ok_or(ContentsError::Element {
+                        index: i,
+                        value,
+                        ty,
+                    })?
                 };
                 element.copy_from_slice(bits.to_le_bytes().get(..ty.size()).unwrap_or(&[]));
             }
@@ -303,11 +380,12 @@ fn file_contents(
     file: &[u8],
     ty: ElemType,
     size: usize,
-) -> Result<Vec<u8>, String> {
+) -> Result<Vec<u8>, ContentsError> {
     let data = match format {
         FileFormat::Raw => file.to_vec(),
         FileFormat::Npy => {
-            let array = read_npy(file).map_err(|error| format!("`{path}`: {error}"))?;
+            let path = || path.to_owned();
+            let array = read_npy(file).map_err(|why| ContentsError::Npy { path: path(), why })?;
             // NumPy has no bfloat16: such arrays travel as 16-bit words.
             let expected = if ty == ElemType::Bf16 {
                 ElemType::U16
@@ -315,19 +393,21 @@ fn file_contents(
                 ty
             };
             if array.ty != expected {
-                return Err(format!(
-                    "`{path}` holds {} elements, not {expected}",
-                    array.ty
-                ));
+                return Err(ContentsError::Type {
+                    path: path(),
+                    found: array.ty,
+                    expected,
+                });
             }
             array.data
         }
     };
     if data.len() != size {
-        return Err(format!(
-            "`{path}` holds {} bytes of elements, not {size}",
-            data.len()
-        ));
+        return Err(ContentsError::Size {
+            path: path.to_owned(),
+            found: data.len(),
+            expected: size,
+        });
     }
     Ok(data)
 }

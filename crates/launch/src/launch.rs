@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::compare::Tolerance;
 use crate::element::ElemType;
 use crate::error::{LaunchError, Source};
-use crate::init::Init;
+use crate::init::{ContentsError, Init};
 
 /// One launch of one kernel.
 #[derive(Clone, Debug)]
@@ -162,7 +162,7 @@ impl Buffer {
     /// pass [`no_files`](crate::no_files) where there are none.
     pub fn materialize(
         &self,
-        files: &dyn Fn(&str) -> Result<Vec<u8>, String>,
+        files: &dyn Fn(&str) -> Result<Vec<u8>, ContentsError>,
     ) -> Result<Vec<u8>, LaunchError> {
         let mut bytes = Vec::new();
         let size = self.size();
@@ -181,7 +181,7 @@ impl Buffer {
     pub fn materialize_into(
         &self,
         out: &mut [u8],
-        files: &dyn Fn(&str) -> Result<Vec<u8>, String>,
+        files: &dyn Fn(&str) -> Result<Vec<u8>, ContentsError>,
     ) -> Result<(), LaunchError> {
         if out.len() != self.size() {
             let message = format!(
@@ -194,7 +194,7 @@ impl Buffer {
         }
         self.init
             .write(self, out, files)
-            .map_err(|message| self.error(message))
+            .map_err(|why| self.error(why.to_string()))
     }
 
     /// An error about this buffer, labelled with its place in the description.

@@ -54,6 +54,6 @@ pub use error::LaunchError;
 pub use expr::{Expr, ExprError};
 pub use file::LaunchFile;
 pub use generate::Generator;
-pub use init::{FileFormat, Init, no_files};
+pub use init::{ContentsError, FileFormat, Init, no_files};
 pub use launch::{Alias, Arg, Buffer, Launch, Scalar};
 pub use npy::{Npy, NpyError, read_npy, write_npy};

@@ -37,7 +37,8 @@ impl Resolver<'_> {
         table: &Spanned<InitOptions>,
     ) -> Result<Init> {
         let span = table.span();
-        check_options(ty, table.get_ref()).map_err(|message| self.error(span.clone(), message))?;
+        check_options(ty, table.get_ref())
+            .map_err(|wrong| self.error(span.clone(), wrong.to_string()))?;
         let resolver = InitResolver {
             resolver: self,
             ty,
@@ -49,13 +50,27 @@ impl Resolver<'_> {
     }
 }
 
+/// Why an `init` table has the wrong options.
+#[derive(Debug, thiserror::Error)]
+enum OptionError {
+    #[error("unknown kind `{0}`; there are {known}", known = kinds())]
+    Kind(String),
+    #[error("`{kind}` takes no `{key}`")]
+    Takes { kind: String, key: &'static str },
+    #[error("`{what}` is not for {ty}")]
+    Type { what: String, ty: ElemType },
+}
+
+fn kinds() -> String {
+    let known: Vec<&str> = KINDS.iter().map(|kind| kind.0).collect();
+    known.join(", ")
+}
+
 /// Refuses unknown kinds, options that a kind does not take, and kinds that a type does not.
-fn check_options(ty: ElemType, options: &InitOptions) -> std::result::Result<(), String> {
+fn check_options(ty: ElemType, options: &InitOptions) -> std::result::Result<(), OptionError> {
     let kind = options.kind.as_str();
     let Some((_, takes)) = KINDS.iter().find(|entry| entry.0 == kind) else {
-        let known: Vec<&str> = KINDS.iter().map(|k| k.0).collect();
-        let known = known.join(", ");
-        return Err(format!("unknown kind `{kind}`; there are {known}"));
+        return Err(OptionError::Kind(kind.to_owned()));
     };
     let given = [
         ("value", options.value.is_some()),
@@ -75,7 +90,8 @@ fn check_options(ty: ElemType, options: &InitOptions) -> std::result::Result<(),
         .iter()
         .find(|(key, given)| *given && !takes.contains(key))
     {
-        return Err(format!("`{kind}` takes no `{key}`"));
+        let kind = kind.to_owned();
+        return Err(OptionError::Takes { kind, key });
     }
     let wrong = match kind {
         "normal" => !ty.is_float(),
@@ -83,9 +99,12 @@ fn check_options(ty: ElemType, options: &InitOptions) -> std::result::Result<(),
         "expr" => !ty.is_float() && options.noise.is_some(),
         _ => false,
     };
+    let what = if kind == "expr" { "noise" } else { kind };
     match wrong {
-        true if kind == "expr" => Err(format!("`noise` is not for {ty}")),
-        true => Err(format!("`{kind}` is not for {ty}")),
+        true => Err(OptionError::Type {
+            what: what.to_owned(),
+            ty,
+        }),
         false => Ok(()),
     }
 }

@@ -15,7 +15,7 @@ use warpwright_cudac::ast;
 use warpwright_cudac::diag::Source;
 use warpwright_cudac::{File, marked};
 use warpwright_emu::{Emulator, Options, Outcome};
-use warpwright_launch::LaunchFile;
+use warpwright_launch::{ContentsError, LaunchFile};
 use warpwright_ptx::Module;
 use warpwright_stencil::evaluate::{Data, Sizes, evaluate};
 use warpwright_stencil::extract;
@@ -212,7 +212,10 @@ fn check(
     evaluate(&stencil, &sizes, &mut data).unwrap();
     let launch = LaunchFile::parse(&toml, name).map_err(|e| e.to_string())?;
     let launch = launch.resolve("small", &[]).map_err(|e| e.to_string())?;
-    let read = |name: &str| files.get(name).cloned().ok_or_else(|| name.to_owned());
+    let read = |name: &str| {
+        let missing = || ContentsError::NoFiles(name.to_owned());
+        files.get(name).cloned().ok_or_else(missing)
+    };
     let buffers = launch.buffers().map(|b| b.materialize(&read));
     let buffers: Result<Vec<_>, _> = buffers.collect();
     let buffers = buffers.map_err(|e| e.to_string())?;

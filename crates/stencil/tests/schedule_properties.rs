@@ -85,7 +85,7 @@ proptest! {
         };
         let promised = Scheduler::new(&dag, exact()).su(root, &context);
         let steps = steps_of(&dag, exact(), &context);
-        validate(&dag, &steps).map_err(TestCaseError::fail)?;
+        validate(&dag, &steps).map_err(|e| TestCaseError::fail(e.to_string()))?;
         prop_assert_eq!(Profile::new(&dag, &steps, &context).max_live(), promised);
         prop_assert_eq!(promised, smallest);
     }
@@ -103,7 +103,7 @@ proptest! {
         for options in [Options::default(), Options { memoize: false, ..exact() }, hasty] {
             let promised = Scheduler::new(&dag, options).su(root, &context);
             let steps = steps_of(&dag, options, &context);
-            validate(&dag, &steps).map_err(TestCaseError::fail)?;
+            validate(&dag, &steps).map_err(|e| TestCaseError::fail(e.to_string()))?;
             prop_assert!(promised >= best);
             // With a budget, planning alone and planning on the way to the steps may differ.
             if options.threshold > 1000 {
@@ -154,12 +154,12 @@ proptest! {
         let dag = text::parse(&lines, order).unwrap();
         let trees = order_trees(&dag);
         let (mut steps, _) = atomic(&dag, &trees, Options::default());
-        validate(&dag, &steps).map_err(TestCaseError::fail)?;
+        validate(&dag, &steps).map_err(|e| TestCaseError::fail(e.to_string()))?;
         let none = Context::default();
         let before = Profile::new(&dag, &steps, &none).max_live();
         let targets = if together { Targets::Together } else { Targets::Alone };
         interleave(&dag, &mut steps, &none, targets);
-        validate(&dag, &steps).map_err(TestCaseError::fail)?;
+        validate(&dag, &steps).map_err(|e| TestCaseError::fail(e.to_string()))?;
         prop_assert!(Profile::new(&dag, &steps, &none).max_live() <= before);
         let as_written = Schedule::as_written(&dag).steps;
         let reference: HashMap<Label, Field> = evaluate(&dag, &as_written);

@@ -11,30 +11,37 @@ use object::{Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, Sym
 /// `e_machine` of a device ELF file (EM_CUDA in the ELF registry of machine numbers).
 const EM_CUDA: u16 = 190;
 
+/// Why what a tool wrote is no whole cubin; the text is to be put behind "reports success, but".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Torn {
+    #[error("it wrote no cubin")]
+    Nothing,
+    #[error("the {0} bytes that it wrote are no cubin")]
+    Foreign(usize),
+    #[error("the {bytes} bytes of its cubin are not whole: {error}")]
+    Cut { bytes: usize, error: object::Error },
+    #[error("the {0} bytes of its cubin are not whole: no section")]
+    Empty(usize),
+}
+
 /// The functions of a cubin.
 ///
 /// # Errors
-/// It is none, or not whole: the reason, to be put behind "reports success, but".
-pub(crate) fn functions(bytes: &[u8]) -> Result<BTreeSet<String>, String> {
+/// It is none, or not whole.
+pub(crate) fn functions(bytes: &[u8]) -> Result<BTreeSet<String>, Torn> {
     let machine = bytes.get(18..20).map(|b| u16::from_le_bytes([b[0], b[1]]));
     match machine {
-        _ if bytes.is_empty() => return Err("it wrote no cubin".to_owned()),
+        _ if bytes.is_empty() => return Err(Torn::Nothing),
         Some(EM_CUDA) if bytes.starts_with(b"\x7fELF") => {}
-        _ => {
-            return Err(format!(
-                "the {} bytes that it wrote are no cubin",
-                bytes.len()
-            ));
-        }
+        _ => return Err(Torn::Foreign(bytes.len())),
     }
-    let torn =
-        |e: object::Error| format!("the {} bytes of its cubin are not whole: {e}", bytes.len());
+    let torn = |error: object::Error| Torn::Cut {
+        bytes: bytes.len(),
+        error,
+    };
     let file = ElfFile64::<Endianness>::parse(bytes).map_err(torn)?;
     if file.sections().next().is_none() {
-        return Err(format!(
-            "the {} bytes of its cubin are not whole: no section",
-            bytes.len()
-        ));
+        return Err(Torn::Empty(bytes.len()));
     }
     for section in file.sections() {
         section.data().map_err(torn)?;

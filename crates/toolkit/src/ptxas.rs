@@ -114,7 +114,7 @@ impl Build {
             tool: tool.to_owned(),
             reason,
         };
-        cubin::functions(&cubin).map_err(garbage)?;
+        cubin::functions(&cubin).map_err(|torn| garbage(torn.to_string()))?;
         let lines = printed
             .lines()
             .filter(|line| !line.contains("info    : Compile time = "));
@@ -138,7 +138,7 @@ impl Build {
             tool: ToolKind::Ptxas.to_string(),
             reason,
         };
-        let functions = cubin::functions(&self.cubin).map_err(garbage)?;
+        let functions = cubin::functions(&self.cubin).map_err(|torn| garbage(torn.to_string()))?;
         if let Some(missing) = kernels.iter().find(|name| !functions.contains(**name)) {
             return Err(garbage(format!("its cubin has no kernel `{missing}`")));
         }

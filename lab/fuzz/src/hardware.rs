@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::path::Path;
 use warpwright_emu::{Emulator, Options, Outcome};
 use warpwright_gpu::{Image, Process, Variant, WorkerCommand, prepare};
-use warpwright_launch::{Launch, LaunchFile, compare, no_files};
+use warpwright_launch::{ContentsError, Launch, LaunchFile, compare, no_files};
 use warpwright_ptx::Module;
 use warpwright_toolkit::{FindOptions, PtxasJob, Toolkit};
 
@@ -326,7 +326,7 @@ pub(crate) fn on_device(
     image: Vec<u8>,
 ) -> Result<Vec<Option<Vec<u8>>>, String> {
     let scratch = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let files = |name: &str| Err(format!("`{name}`: files are not carried along"));
+    let files = |name: &str| Err(ContentsError::NotCarried(name.to_owned()));
     let job = prepare(launch, scratch.path(), &files).map_err(|e| e.to_string())?;
     let variant = Variant::new("kernel", Image::Bytes(image));
     let run = warpwright_gpu::run(backend, &job, &variant, 20.0).map_err(|e| e.to_string())?;

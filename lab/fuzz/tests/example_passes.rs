@@ -10,7 +10,7 @@ use warpwright_fuzz::assignment;
 use warpwright_fuzz::case::{self, Case};
 use warpwright_fuzz::passes::PASSES;
 use warpwright_fuzz::proved::{Applied, apply, pressure};
-use warpwright_launch::LaunchFile;
+use warpwright_launch::{ContentsError, LaunchFile};
 use warpwright_pass::{Artifact, Recipe, Scope};
 use warpwright_ptx::Module;
 use warpwright_target::lookup;
@@ -92,7 +92,8 @@ fn example(toolkit: &Toolkit, name: &str) -> Result<Case, String> {
     let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
     let file = LaunchFile::parse(&text, &path.display().to_string()).map_err(|e| e.to_string())?;
     let launch = file.resolve("small", &[]).map_err(|e| e.to_string())?;
-    let files = |name: &str| std::fs::read(folder.join(name)).map_err(|e| e.to_string());
+    let files =
+        |name: &str| std::fs::read(folder.join(name)).map_err(|why| ContentsError::read(name, why));
     let inputs = launch.buffers().map(|b| b.materialize(&files));
     let inputs = inputs
         .collect::<Result<_, _>>()

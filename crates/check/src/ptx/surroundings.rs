@@ -140,9 +140,10 @@ pub(super) fn different_heads(
             let before = declarations(around, id)?;
             Ok(same && before == declarations(there, new_id)?)
         })
-        .map_or_else(Some, |same| {
-            (!same).then(|| "their directives differ".to_owned())
-        })
+        .map_or_else(
+            |unknown| Some(unknown.to_string()),
+            |same| (!same).then(|| "their directives differ".to_owned()),
+        )
 }
 
 /// Space, type, vector length, dimensions, alignment, `.ptr`, attributes.
@@ -165,9 +166,14 @@ fn head(module: &Module, params: &[Param], returns: &[Param]) -> Vec<String> {
     all.chain(["->".to_owned()]).chain(returns).collect()
 }
 
+/// A directive whose meaning is not known.
+#[derive(Debug, thiserror::Error)]
+#[error("the directive `{0}` is not known")]
+struct UnknownDirective(String);
+
 /// The directives that a caller, the compiler or the launch is bound by. Those about tuning are left
 /// out, and those about the block are compared with the launch.
-fn binding(directives: &[Directive]) -> Result<Vec<String>, String> {
+fn binding(directives: &[Directive]) -> Result<Vec<String>, UnknownDirective> {
     let mut kept = Vec::new();
     for directive in directives {
         match &directive.kind {
@@ -185,7 +191,7 @@ fn binding(directives: &[Directive]) -> Result<Vec<String>, String> {
             | DirectiveKind::AbiPreserve(_)
             | DirectiveKind::AbiPreserveControl(_)) => kept.push(format!("{kind:?}")),
             DirectiveKind::Unknown(text) => {
-                return Err(format!("the directive `{text}` is not known"));
+                return Err(UnknownDirective(text.clone()));
             }
         }
     }
@@ -200,7 +206,7 @@ fn telling(strings: &[String]) -> impl Iterator<Item = String> {
 }
 
 /// What declarations without a body say of a function; they bind those who call it.
-fn declarations(around: &Surroundings<'_>, id: FuncId) -> Result<Vec<String>, String> {
+fn declarations(around: &Surroundings<'_>, id: FuncId) -> Result<Vec<String>, UnknownDirective> {
     let mut all = Vec::new();
     for item in around.declared.get(&id).into_iter().flatten() {
         if let TopItem::Declare {

@@ -15,7 +15,7 @@ use warpwright_gpu::{
     fleet::{measure_split, spread},
     measure, prepare,
 };
-use warpwright_launch::LaunchFile;
+use warpwright_launch::{ContentsError, LaunchFile};
 use warpwright_report::job::{BASELINE, MANIFEST_FILE, Packed, entries};
 use warpwright_report::results::KernelResult;
 
@@ -122,7 +122,7 @@ fn measure_folder(folder: &Path, session: &SessionArgs, on: On) -> Result<Kernel
         .resolve(&manifest.size, &[])
         .map_err(|e| Failure::input(e.to_string()))?;
     let scratch = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
-    let files = |name: &str| Err(format!("`{name}`: files are not carried along"));
+    let files = |name: &str| Err(ContentsError::NotCarried(name.to_owned()));
     let job = prepare(&launch, scratch.path(), &files)?;
     let variants = manifest.variants(|name| folder.join(name));
     let budget = Budget {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::path::Path;
 use warpwright_emu::{DecodeError, EmuError, Emulator, Options, Outcome, Results};
 use warpwright_gpu::{Image, Process, Variant, WorkerCommand, prepare};
-use warpwright_launch::{Launch, write_npy};
+use warpwright_launch::{ContentsError, Launch, write_npy};
 
 use super::print_json;
 use crate::args::{Cli, RunArgs, RunSetup};
@@ -95,7 +95,9 @@ pub fn materialize(launch: &Launch, path: Option<&Path>) -> Result<Vec<Vec<u8>>,
         .and_then(Path::parent)
         .map(Path::to_path_buf)
         .unwrap_or_default();
-    let files = |name: &str| contents(&folder.join(name)).map_err(|e| e.to_string());
+    let files = |name: &str| {
+        contents(&folder.join(name)).map_err(|e| ContentsError::Reader(e.to_string().into()))
+    };
     let bytes = launch.buffers().map(|b| b.size() as u64);
     let total = bytes.fold(0, u64::saturating_add);
     if total > MOST_BYTES {
@@ -197,7 +199,7 @@ pub fn run_on_device(
     ordinal: u32,
 ) -> Result<(String, Vec<Vec<u8>>), Failure> {
     let scratch = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
-    let files = |name: &str| Err(format!("`{name}`: files are not carried along"));
+    let files = |name: &str| Err(ContentsError::NotCarried(name.to_owned()));
     let job = prepare(launch, scratch.path(), &files)?;
     let mut backend = Process::new(WorkerCommand::this_program(ordinal)?);
     let variant = Variant::new("this kernel", Image::Bytes(image));

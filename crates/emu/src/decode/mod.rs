@@ -100,7 +100,8 @@ impl<'m> Decoding<'m> {
         if module.header.address_size != 64 {
             return Err(place("32-bit addresses".into()));
         }
-        let mut image = Image::new(module, &reach.shared, reach.functions).map_err(place)?;
+        let image = Image::new(module, &reach.shared, reach.functions);
+        let mut image = image.map_err(|error| place(error.to_string().into()))?;
         for param in &module.functions[entry].params {
             let var = &module.variables[param.var];
             if var.is_open() || var.space != Space::Param {

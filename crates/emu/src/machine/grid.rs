@@ -341,7 +341,7 @@ impl Setup {
             buffers.push(index);
         }
         let bases: Vec<u64> = buffers.iter().map(|&i| allocations[i].base).collect();
-        let params = params(program, launch, &bases).map_err(error)?;
+        let params = params(program, launch, &bases).map_err(|wrong| error(wrong.to_string()))?;
         Ok(Setup {
             memory: match program.heap {
                 true => Memory::new(allocations).with_heap(options.heap),
@@ -358,14 +358,26 @@ impl Setup {
     }
 }
 
+/// Why arguments are not those of a kernel.
+#[derive(Debug, thiserror::Error)]
+enum ArgumentError {
+    #[error("{given} arguments for a kernel with {has} parameters")]
+    Count { given: usize, has: usize },
+    #[error("{given} bytes for parameter `{parameter}` ({argument}), which has {has}")]
+    Size {
+        given: usize,
+        has: u64,
+        parameter: String,
+        argument: String,
+    },
+}
+
 /// The kernel's parameters in memory.
-fn params(program: &Program, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>, String> {
+fn params(program: &Program, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>, ArgumentError> {
     let layout = &program.image.params;
     if layout.regions.len() != launch.args.len() {
         let (has, given) = (layout.regions.len(), launch.args.len());
-        return Err(format!(
-            "{given} arguments for a kernel with {has} parameters"
-        ));
+        return Err(ArgumentError::Count { given, has });
     }
     let mut bytes = vec![0; layout.len as usize];
     // The number of each buffer among the buffers.
@@ -391,12 +403,12 @@ fn params(program: &Program, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>, 
                 .to_vec(),
         };
         if value.len() as u64 != region.len {
-            let (has, given) = (region.len, value.len());
-            return Err(format!(
-                "{given} bytes for parameter `{}` ({}), which has {has}",
-                region.name,
-                arg.name()
-            ));
+            return Err(ArgumentError::Size {
+                given: value.len(),
+                has: region.len,
+                parameter: region.name.clone(),
+                argument: arg.name().to_owned(),
+            });
         }
         let start = region.start as usize;
         bytes[start..start + value.len()].copy_from_slice(&value);

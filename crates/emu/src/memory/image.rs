@@ -38,9 +38,25 @@ pub(crate) struct GlobalVariable {
     pub constant: bool,
 }
 
+/// Why a module's variables have no place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ImageError {
+    #[error("variable `{0}` is too large")]
+    TooLarge(String),
+    #[error("a reference outside its initialiser")]
+    Reference,
+}
+
 impl Image {
     /// Lays out all global variables of a module, the shared variables named, and the functions.
-    pub fn new(module: &Module, shared: &[VarId], functions: Vec<FuncId>) -> Result<Image, String> {
+    ///
+    /// # Errors
+    /// A variable is too large, or its initialiser refers to places that it does not have.
+    pub fn new(
+        module: &Module,
+        shared: &[VarId],
+        functions: Vec<FuncId>,
+    ) -> Result<Image, ImageError> {
         let mut image = Image {
             globals: Vec::new(),
             shared: Layout {
@@ -57,7 +73,7 @@ impl Image {
             if matches!(data.space, Space::Global | Space::Const) {
                 let (name, constant) = (data.name.to_string(), data.space == Space::Const);
                 if data.bytes() > crate::decode::MAX_VARIABLE {
-                    return Err(format!("variable `{name}` is too large"));
+                    return Err(ImageError::TooLarge(name));
                 }
                 let bytes = vec![0; data.bytes() as usize];
                 image.globals.push(GlobalVariable {
@@ -164,7 +180,7 @@ impl Image {
         module: &Module,
         bytes: &mut [u8],
         reference: &InitRef,
-    ) -> Result<(), String> {
+    ) -> Result<(), ImageError> {
         let mut address = self
             .address(module, reference.symbol)
             .unwrap_or_else(|| unreached(reference.symbol));
@@ -179,9 +195,7 @@ impl Image {
             mask => (address & mask) >> mask.trailing_zeros(),
         };
         let (at, width) = (reference.at as usize, reference.width as usize);
-        let place = bytes
-            .get_mut(at..at + width)
-            .ok_or("a reference outside its initialiser")?;
+        let place = bytes.get_mut(at..at + width).ok_or(ImageError::Reference)?;
         place.copy_from_slice(&value.to_le_bytes()[..width]);
         Ok(())
     }

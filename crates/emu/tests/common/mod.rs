@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use warpwright_launch::{Launch, LaunchFile};
+use warpwright_launch::{ContentsError, Launch, LaunchFile};
 use warpwright_ptx::Module;
 use warpwright_toolkit::{FindOptions, NvccJob, Toolkit};
 
@@ -32,7 +32,8 @@ pub fn example(toolkit: &Toolkit, within: &str, name: &str, size: &str) -> Resul
     let text = std::fs::read_to_string(&path).map_err(|e| e.to_string())?;
     let file = LaunchFile::parse(&text, &path.display().to_string()).map_err(|e| e.to_string())?;
     let launch = file.resolve(size, &[]).map_err(|e| e.to_string())?;
-    let files = |name: &str| std::fs::read(folder.join(name)).map_err(|e| e.to_string());
+    let files =
+        |name: &str| std::fs::read(folder.join(name)).map_err(|why| ContentsError::read(name, why));
     let inputs: Result<Vec<_>, _> = launch.buffers().map(|b| b.materialize(&files)).collect();
     let source = folder.join(file.source().ok_or("no source")?);
     let mut job = NvccJob::new(&source, "sm_90");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::returns::Returns;
-use super::{Arrangement, Edit, Moves, Undo};
+use super::{Arrangement, Edit, EditError, Moves, Undo};
 use crate::branch::{CodeOperand, target};
 use crate::elf::kernel::INSTRUCTION;
 use crate::elf::{Elf, ElfError, refused};
@@ -44,11 +44,11 @@ pub(super) fn rebuild(
     old: &[Instruction],
     relocated: &Relocated,
     returns: &Returns,
-) -> Result<(Vec<Instruction>, Moves), String> {
+) -> Result<(Vec<Instruction>, Moves), EditError> {
     let wishes = (edit.before.keys()).chain(edit.after.keys());
     let wishes = wishes.chain(edit.replaced.keys()).chain(&edit.deleted);
     if let Some(at) = wishes.copied().find(|&at| at >= old.len()) {
-        return Err(format!("there is no instruction {at}"));
+        return Err(EditError::NoInstruction(at));
     }
     let end = end(old);
     let first_in_padding = |keys: Option<&usize>| keys.is_some_and(|&at| at >= end);
@@ -56,7 +56,7 @@ pub(super) fn rebuild(
         || first_in_padding(edit.after.keys().next_back())
         || first_in_padding(edit.deleted.last())
     {
-        return Err("an edit in the padding behind the code".into());
+        return Err(EditError::InPadding);
     }
     let mut code = Vec::with_capacity(old.len());
     let mut origin = Vec::with_capacity(old.len());
@@ -96,18 +96,18 @@ pub(super) fn arrange(
     old: &[Instruction],
     relocated: &Relocated,
     returns: &Returns,
-) -> Result<(Vec<Instruction>, Moves), String> {
+) -> Result<(Vec<Instruction>, Moves), EditError> {
     let end = end(old);
     if arrangement.starts.len() != end {
-        return Err("an arrangement of other code".into());
+        return Err(EditError::OtherCode);
     }
     let mut places = vec![None; end];
     for (place, origin) in arrangement.code.iter().map(|op| op.1).enumerate() {
         let Some(at) = origin else { continue };
         let known = places.get_mut(at);
-        let free = known.ok_or_else(|| format!("there is no instruction {at}"))?;
+        let free = known.ok_or(EditError::NoInstruction(at))?;
         if free.replace((place * INSTRUCTION) as u64).is_some() {
-            return Err(format!("instruction {at} stands at two places"));
+            return Err(EditError::TwoPlaces(at));
         }
     }
     let starts = arrangement.starts.iter();
@@ -118,7 +118,7 @@ pub(super) fn arrange(
         let moved = code
             .get(place)
             .and_then(|jump| jump.with_distance(distance));
-        code[place] = moved.ok_or("a branch target out of reach")?;
+        code[place] = moved.ok_or(EditError::NewOutOfReach(place))?;
     }
     finish(
         code,
@@ -138,13 +138,13 @@ fn finish(
     old: &[Instruction],
     relocated: &Relocated,
     returns: &Returns,
-) -> Result<(Vec<Instruction>, Moves), String> {
+) -> Result<(Vec<Instruction>, Moves), EditError> {
     let end = end(old);
     let filled = code.len().next_multiple_of(GROUP) + (old.len() - end) / GROUP * GROUP;
     let nop = match (old.get(end), old.first()) {
         (Some(&nop), _) => nop,
         (None, Some(any)) => Instruction::new(any.sm(), PADDING),
-        (None, None) => return Err("there is no code".into()),
+        (None, None) => return Err(EditError::NoCode),
     };
     for at in end..old.len() {
         let new = (code.len() + at - end).min(filled) * INSTRUCTION;
@@ -164,17 +164,16 @@ fn retarget(
     returns: &Returns,
     relocated: &Relocated,
     moves: &Moves,
-) -> Result<(), String> {
+) -> Result<(), EditError> {
     for (place, origin) in origin.iter().enumerate() {
         let Some(at) = *origin else { continue };
         let instruction = code[place];
         let old = at * INSTRUCTION;
-        let here = |what: &str| format!("{what} at {old:#x}");
         if let Some(&address) = returns.get(&at) {
             let new = moves.behind(address).and_then(|a| u32::try_from(a).ok());
-            let new = new.ok_or_else(|| here("a return address out of reach"))?;
+            let new = new.ok_or(EditError::ReturnOutOfReach(old))?;
             if instruction.loaded_constant() != u32::try_from(address).ok() {
-                return Err(here("a return address that would be replaced"));
+                return Err(EditError::ReturnReplaced(old));
             }
             code[place] = instruction.with_constant(new);
             continue;
@@ -184,16 +183,16 @@ fn retarget(
         }
         match instruction.code_operand() {
             CodeOperand::None => {}
-            CodeOperand::Indirect(name) => return Err(here(name)),
+            CodeOperand::Indirect(name) => return Err(EditError::Indirect(name, old)),
             CodeOperand::Relative(distance) | CodeOperand::Table(distance) => {
                 let named = target(old, distance).and_then(|t| match instruction.operation() {
                     Operation::LEPC => moves.behind(t),
                     _ => moves.boundary(t),
                 });
-                let named = named.ok_or_else(|| here("a branch out of the function"))?;
+                let named = named.ok_or(EditError::Leaves(old))?;
                 let next = ((place + 1) * INSTRUCTION) as i64;
                 let moved = instruction.with_distance(named as i64 - next);
-                code[place] = moved.ok_or_else(|| here("a branch target out of reach"))?;
+                code[place] = moved.ok_or(EditError::OutOfReach(old))?;
             }
         }
     }

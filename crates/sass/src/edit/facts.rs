@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Moves, Undo};
+use super::{EditError, Moves, Undo};
 use crate::elf::info::{Attribute, Info, Record, Value};
 use crate::elf::kernel::INSTRUCTION;
 use crate::elf::{Elf, ElfError, KernelSections, refused};
@@ -99,7 +99,10 @@ pub(super) fn follow(
     let name = elf.sections[section].name.clone();
     let mut info = Info::parse(&elf.sections[section].data)?;
     for record in &mut info.records {
-        move_record(record, moves).map_err(|why| refused(format!("{name}: {why}")))?;
+        move_record(record, moves).map_err(|why| ElfError::Edit {
+            name: name.clone(),
+            why,
+        })?;
     }
     undo.replace(elf, section, info.write()?);
     Ok(())
@@ -142,12 +145,8 @@ pub(super) fn allow_renaming(
     Ok(())
 }
 
-fn move_record(record: &mut Record, moves: &Moves) -> Result<(), String> {
+fn move_record(record: &mut Record, moves: &Moves) -> Result<(), EditError> {
     let attribute = record.attribute;
-    let name = || match attribute.name() {
-        Some(name) => format!("EIATTR_{name}"),
-        None => format!("attribute {:#x}", attribute.0),
-    };
     if !matches!(record.value, Value::Sized(_)) || HARMLESS.contains(&attribute) {
         return Ok(());
     }
@@ -157,38 +156,39 @@ fn move_record(record: &mut Record, moves: &Moves) -> Result<(), String> {
     let words = record.words();
     let layout = LAYOUTS.iter().find(|layout| layout.0 == attribute);
     let Some(&(_, size, inside)) = layout else {
-        return Err(format!("{} is not understood", name()));
+        return Err(EditError::Attribute(attribute));
     };
     let whole =
         matches!(&record.value, Value::Sized(bytes) if bytes.len().is_multiple_of(4 * size));
     if !whole {
-        return Err(format!("{} has an unknown layout", name()));
+        return Err(EditError::Layout(attribute));
     }
     let unknown = |pair: &[u32]| pair[0] != OFFSET_ANNOTATION;
     if attribute == Attribute::ANNOTATIONS && words.chunks(size).any(unknown) {
-        return Err(format!("{} of an unknown kind", name()));
+        return Err(EditError::Kind(attribute));
     }
     let records = (0..words.len()).step_by(size);
     let offsets = records.flat_map(|record| inside.iter().map(move |at| record + at));
     for i in offsets {
         let moved = moves.instruction(u64::from(words[i]));
         let moved = moved.and_then(|at| u32::try_from(at).ok());
-        let moved = moved.ok_or_else(|| format!("{} names a deleted instruction", name()))?;
+        let moved = moved.ok_or(EditError::Deleted(attribute))?;
         record.set_word(i, moved);
     }
     Ok(())
 }
 
-fn move_targets(record: &mut Record, moves: &Moves) -> Result<(), String> {
+fn move_targets(record: &mut Record, moves: &Moves) -> Result<(), EditError> {
     let words = record.words();
-    let entries = super::tables::entries(&words).ok_or("a list of branch targets is cut short")?;
+    let attribute = record.attribute;
+    let entries = super::tables::entries(&words).ok_or(EditError::Layout(attribute))?;
     for entry in entries {
         let branch = moves.instruction(u64::from(words[entry.branch]));
-        let branch = branch.ok_or("EIATTR_INDIRECT_BRANCH_TARGETS names a deleted instruction")?;
+        let branch = branch.ok_or(EditError::Deleted(attribute))?;
         record.set_word(entry.branch, branch as u32);
         for i in entry.targets {
             let target = moves.boundary(u64::from(words[i]));
-            let target = target.ok_or("EIATTR_INDIRECT_BRANCH_TARGETS names no instruction")?;
+            let target = target.ok_or(EditError::Nowhere(attribute))?;
             record.set_word(i, target as u32);
         }
     }

@@ -21,6 +21,7 @@
 //! code (.nv.merc.*, .nv.capmerc.*) is left alone: it stays the original program's.
 
 mod code;
+mod error;
 pub(crate) mod facts;
 mod frames;
 mod lines;
@@ -42,6 +43,7 @@ use returns::Returns;
 use tables::Table;
 use trace::Section;
 
+pub use error::EditError;
 pub use moves::Moves;
 pub use rename::RenameError;
 
@@ -165,7 +167,7 @@ fn carry_out(
         &[Instruction],
         &code::Relocated,
         &Returns,
-    ) -> Result<(Vec<Instruction>, Moves), String>,
+    ) -> Result<(Vec<Instruction>, Moves), EditError>,
 ) -> Result<Moves, ElfError> {
     let kernel = elf.kernel(name)?;
     if elf.section(".debug_info").is_some() {
@@ -176,7 +178,10 @@ fn carry_out(
     facts::allow_renaming(elf, &kernel, renamed)?;
     let old = elf.instructions(&kernel)?;
     let relocated = code::relocated_targets(elf, kernel.text)?;
-    let named = |why| refused(format!("{name}: {why}"));
+    let named = |why| ElfError::Edit {
+        name: name.to_owned(),
+        why,
+    };
     let found = indirect(elf, &kernel, &old, &relocated)?;
     let (new, moves) = make(&old, &relocated, &found.returns).map_err(named)?;
     let mut undo = Undo::default();
@@ -250,11 +255,14 @@ fn indirect(
     let entries: Vec<usize> = own.map(|s| s.value as usize / INSTRUCTION).collect();
     let listed = tables::listed(elf, kernel)?;
     let section = Section::new(code, relocated, &entries, &listed);
-    let found = || -> Result<Indirect, String> {
+    let found = || -> Result<Indirect, EditError> {
         Ok(Indirect {
             returns: returns::find(&section)?,
             tables: tables::prove(elf, kernel, &section)?,
         })
     };
-    found().map_err(|why| refused(format!("{}: {why}", kernel.name)))
+    found().map_err(|why| ElfError::Edit {
+        name: kernel.name.clone(),
+        why,
+    })
 }

@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::EditError;
 use super::trace::{Section, Source, Trace, copied};
 use crate::branch::{CodeOperand, target};
 use crate::elf::kernel::INSTRUCTION;
@@ -36,14 +37,14 @@ enum Way {
 }
 
 /// Finds them all.
-pub(super) fn find(section: &Section<'_>) -> Result<Returns, String> {
+pub(super) fn find(section: &Section<'_>) -> Result<Returns, EditError> {
     Search(section).all()
 }
 
 struct Search<'s, 'a>(&'s Section<'a>);
 
 impl Search<'_, '_> {
-    fn all(&self) -> Result<Returns, String> {
+    fn all(&self) -> Result<Returns, EditError> {
         let mut ways = BTreeMap::new();
         let mut found = Returns::new();
         let code = self.0.code.iter().enumerate();
@@ -63,14 +64,12 @@ impl Search<'_, '_> {
         Ok(found)
     }
 
-    fn not_found(&self, at: usize) -> String {
-        let form = if self.0.code[at].operation() == Operation::CALL_REL {
-            "REL"
-        } else {
-            "ABS"
-        };
-        let old = at * INSTRUCTION;
-        format!("the return address of CALL.{form} at {old:#x} is not found")
+    fn not_found(&self, at: usize) -> EditError {
+        let is_relative = self.0.code[at].operation() == Operation::CALL_REL;
+        EditError::NoReturnAddress {
+            form: if is_relative { "REL" } else { "ABS" },
+            at: at * INSTRUCTION,
+        }
     }
 
     /// Does a relocation or LEPC name the address?

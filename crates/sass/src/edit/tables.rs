@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::trace::{Section, Source};
-use super::{Moves, Undo};
+use super::{EditError, Moves, Undo};
 use crate::branch::{CodeOperand, target};
 use crate::elf::info::Attribute;
 use crate::elf::kernel::INSTRUCTION;
@@ -86,7 +86,7 @@ pub(super) fn prove(
     elf: &Elf,
     kernel: &KernelSections,
     section: &Section<'_>,
-) -> Result<Vec<Table>, String> {
+) -> Result<Vec<Table>, EditError> {
     let branches = section.code.iter().enumerate();
     let branches = branches.filter_map(|(at, i)| match i.code_operand() {
         CodeOperand::Table(distance) => Some((at, distance)),
@@ -95,10 +95,7 @@ pub(super) fn prove(
     let prove = |(at, distance): (usize, i64)| {
         let base = target(at * INSTRUCTION, distance);
         let found = base.and_then(|base| prove_one(elf, kernel, section, at, base));
-        found.ok_or_else(|| {
-            let old = at * INSTRUCTION;
-            format!("the jump table of the branch at {old:#x} is not found")
-        })
+        found.ok_or(EditError::NoTable(at * INSTRUCTION))
     };
     branches.map(prove).collect()
 }

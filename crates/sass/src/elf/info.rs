@@ -12,6 +12,15 @@ use super::{Elf, ElfError, damaged};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Attribute(pub u8);
 
+impl std::fmt::Display for Attribute {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.name() {
+            Some(name) => write!(f, "EIATTR_{name}"),
+            None => write!(f, "attribute {:#x}", self.0),
+        }
+    }
+}
+
 macro_rules! attributes {
     ($($number:literal $name:ident $text:literal;)*) => {
         impl Attribute {

@@ -26,6 +26,7 @@ pub use header::Target;
 pub use info::{Info, Record};
 pub use kernel::{KernelSections, RESERVED_REGISTERS};
 
+use crate::edit::EditError;
 use object::elf::{SHF_ALLOC, SHF_WRITE, SHT_NOBITS, SHT_NULL};
 
 /// Section types for memory without contents besides SHT_NOBITS, in relocatable files and among the
@@ -48,6 +49,14 @@ pub enum ElfError {
     /// The change cannot be made; the text says why.
     #[error("{0}")]
     Refused(String),
+    /// The code cannot be changed.
+    #[error("{name}: {why}")]
+    Edit {
+        /// The function, or the section that would have to follow.
+        name: String,
+        /// Why not.
+        why: EditError,
+    },
 }
 
 /// Sections and alignments beyond these are taken for damage; sums of sizes cannot overflow then.

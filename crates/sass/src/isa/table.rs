@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::num::ParseIntError;
 use std::sync::LazyLock;
 
 use super::float::Float;
@@ -30,7 +31,71 @@ pub struct TableError {
     /// Counted from 1.
     pub line: usize,
     /// What is wrong.
-    pub reason: String,
+    pub reason: FormError,
+}
+
+/// Why a line is no form of an instruction.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormError {
+    /// Too few columns.
+    #[error("six columns are needed")]
+    Columns,
+    /// A number that does not parse.
+    #[error("{text}: {why}")]
+    Number {
+        /// What stands there.
+        text: String,
+        /// Why it is no number.
+        why: ParseIntError,
+    },
+    /// A guard of no known kind.
+    #[error("no guard: {0}")]
+    Guard(String),
+    /// `{` without `}`.
+    #[error("a brace is open")]
+    OpenBrace,
+    /// A field without `@`.
+    #[error("a field needs its bits")]
+    NoBits,
+    /// A choice with too many values.
+    #[error("a choice over {0} bits")]
+    Choice(u32),
+    /// A value of a choice without its text.
+    #[error("value=text is needed")]
+    NoText,
+    /// A value that does not fit its field.
+    #[error("a value beyond its field")]
+    Value,
+    /// A factor that is no power of two.
+    #[error("{0} is no power of two")]
+    Factor(u64),
+    /// A number of no known kind.
+    #[error("no kind: {0}")]
+    Kind(String),
+    /// Bits that are no bits of an instruction.
+    #[error("no bits: {0}")]
+    Bits(String),
+    /// A field of more than 64 bits.
+    #[error("too wide: {0}")]
+    Wide(String),
+    /// A bit with two meanings.
+    #[error("two fields share a bit")]
+    Shared,
+    /// A fixed bit that a field holds, too.
+    #[error("a fixed bit lies in a field")]
+    Fixed,
+    /// Fixed bits without the opcode.
+    #[error("the opcode is not among the fixed bits")]
+    Opcode,
+}
+
+impl FormError {
+    fn number(text: &str) -> impl FnOnce(ParseIntError) -> FormError {
+        move |why| FormError::Number {
+            text: text.to_owned(),
+            why,
+        }
+    }
 }
 
 impl Table {
@@ -199,20 +264,20 @@ fn kind_name(kind: Kind) -> &'static str {
     KINDS.iter().find(|k| k.1 == kind).map_or("?", |k| k.0)
 }
 
-fn parse_form(line: &str) -> Result<Form, String> {
+fn parse_form(line: &str) -> Result<Form, FormError> {
     let columns: Vec<&str> = line.splitn(6, ' ').collect();
     let [opcode, confirmed, guard, value, hidden, template] = columns[..] else {
-        return Err("six columns are needed".into());
+        return Err(FormError::Columns);
     };
-    let bits = |text| u128::from_str_radix(text, 16).map_err(|e| format!("{text}: {e}"));
+    let bits = |text| u128::from_str_radix(text, 16).map_err(FormError::number(text));
     let mut form = Form {
         opcode: bits(opcode)? as u16,
-        confirmed: confirmed.parse().map_err(|e| format!("{confirmed}: {e}"))?,
+        confirmed: confirmed.parse().map_err(FormError::number(confirmed))?,
         guard: match guard {
             "-" => Guard::None,
             "P" => Guard::Predicate,
             "UP" => Guard::Uniform,
-            _ => return Err(format!("no guard: {guard}")),
+            _ => return Err(FormError::Guard(guard.to_owned())),
         },
         value: bits(value)?,
         hidden: bits(hidden)?,
@@ -228,7 +293,7 @@ fn parse_form(line: &str) -> Result<Form, String> {
             rest = after;
             continue;
         }
-        let (body, tail) = tail[1..].split_once('}').ok_or("a brace is open")?;
+        let (body, tail) = tail[1..].split_once('}').ok_or(FormError::OpenBrace)?;
         let piece = parse_piece(body, &mut form.fields)?;
         form.pieces.push(piece);
         rest = tail;
@@ -246,41 +311,41 @@ fn push_text(pieces: &mut Vec<Piece>, text: &str) {
     }
 }
 
-fn parse_piece(body: &str, fields: &mut Vec<Field>) -> Result<Piece, String> {
-    let (kind, rest) = body.split_once('@').ok_or("a field needs its bits")?;
+fn parse_piece(body: &str, fields: &mut Vec<Field>) -> Result<Piece, FormError> {
+    let (kind, rest) = body.split_once('@').ok_or(FormError::NoBits)?;
     let mut words = rest.split(' ');
     let place = words.next().unwrap_or("");
     if kind.is_empty() {
         let field = intern(parse_field(place)?, fields);
         let width = fields[field].width();
         if width > 12 {
-            return Err(format!("a choice over {width} bits"));
+            return Err(FormError::Choice(width));
         }
         let mut texts = vec![None; 1 << width];
         for word in words {
-            let (value, text) = word.split_once('=').ok_or("value=text is needed")?;
-            let value: usize = value.parse().map_err(|e| format!("{value}: {e}"))?;
-            let place = texts.get_mut(value).ok_or("a value beyond its field")?;
+            let (value, text) = word.split_once('=').ok_or(FormError::NoText)?;
+            let value: usize = value.parse().map_err(FormError::number(value))?;
+            let place = texts.get_mut(value).ok_or(FormError::Value)?;
             *place = Some(text.to_owned());
         }
         return Ok(Piece::Choice(Choice { field, texts }));
     }
     let (place, factor) = place.split_once('*').unwrap_or((place, "1"));
-    let factor: u64 = factor.parse().map_err(|e| format!("{factor}: {e}"))?;
+    let factor: u64 = factor.parse().map_err(FormError::number(factor))?;
     if !factor.is_power_of_two() {
-        return Err(format!("{factor} is no power of two"));
+        return Err(FormError::Factor(factor));
     }
     let name = kind.trim_start_matches('+');
     let known = KINDS.iter().find(|k| k.0 == name);
     Ok(Piece::Number(Number {
         field: intern(parse_field(place)?, fields),
-        kind: known.ok_or_else(|| format!("no kind: {kind}"))?.1,
+        kind: known.ok_or_else(|| FormError::Kind(kind.to_owned()))?.1,
         scale: factor.trailing_zeros() as u8,
         term: kind.starts_with('+'),
     }))
 }
 
-fn parse_field(text: &str) -> Result<Field, String> {
+fn parse_field(text: &str) -> Result<Field, FormError> {
     let segment = |part: &str| {
         let (lo, width) = part.split_once(':')?;
         let (lo, width): (u8, u8) = (lo.parse().ok()?, width.parse().ok()?);
@@ -288,9 +353,9 @@ fn parse_field(text: &str) -> Result<Field, String> {
         known.then_some(Segment { lo, width })
     };
     let segments: Option<Vec<_>> = text.split('+').map(segment).collect();
-    let field = Field(segments.ok_or_else(|| format!("no bits: {text}"))?);
+    let field = Field(segments.ok_or_else(|| FormError::Bits(text.to_owned()))?);
     if field.width() > 64 {
-        return Err(format!("too wide: {text}"));
+        return Err(FormError::Wide(text.to_owned()));
     }
     Ok(field)
 }
@@ -303,19 +368,19 @@ pub(super) fn intern(field: Field, fields: &mut Vec<Field>) -> usize {
 }
 
 /// No bit may have two meanings.
-fn check(form: &Form) -> Result<(), String> {
+fn check(form: &Form) -> Result<(), FormError> {
     let mut seen = form.hidden;
     for field in &form.fields {
         if seen & field.mask() != 0 {
-            return Err("two fields share a bit".into());
+            return Err(FormError::Shared);
         }
         seen |= field.mask();
     }
     if form.value & !form.mask() != 0 {
-        return Err("a fixed bit lies in a field".into());
+        return Err(FormError::Fixed);
     }
     if form.value & 0xfff != u128::from(form.opcode) {
-        return Err("the opcode is not among the fixed bits".into());
+        return Err(FormError::Opcode);
     }
     Ok(())
 }

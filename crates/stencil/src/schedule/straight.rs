@@ -220,12 +220,26 @@ fn ranges(
     labels.into_iter().chain(temps)
 }
 
+/// Why steps are no schedule of a DAG.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScheduleError {
+    /// An operand is read too early.
+    #[error("{0} is read before it is complete")]
+    Incomplete(String),
+    /// A step that was done, that has no such child, or that comes out of its order.
+    #[error("{0:?} is out of place")]
+    OutOfPlace(Step),
+    /// A node that nothing evaluates.
+    #[error("{0} is not evaluated")]
+    Missing(String),
+}
+
 /// Checks that a schedule evaluates every node of the trees once, operands before their use,
 /// ordered accumulations in written order.
 ///
 /// # Errors
 /// The first rule that is broken.
-pub fn validate(dag: &Dag, steps: &[Step]) -> Result<(), String> {
+pub fn validate(dag: &Dag, steps: &[Step]) -> Result<(), ScheduleError> {
     let values = Values::new(dag);
     let produced: HashMap<Label, Node> = dag.trees.values().map(|t| (t.target, t.root)).collect();
     let mut done: SecondaryMap<Node, Vec<u32>> = SecondaryMap::new();
@@ -246,10 +260,7 @@ pub fn validate(dag: &Dag, steps: &[Step]) -> Result<(), String> {
                 _ => Some(operand),
             };
             if made_by.is_some_and(|node| !complete(&done, node)) {
-                return Err(format!(
-                    "{} is read before it is complete",
-                    dag.expression(operand)
-                ));
+                return Err(ScheduleError::Incomplete(dag.expression(operand)));
             }
         }
         let index = match step {
@@ -259,14 +270,14 @@ pub fn validate(dag: &Dag, steps: &[Step]) -> Result<(), String> {
         let matches = matches!(step, Step::Accumulate(..)) == dag.is_accumulation(node);
         let in_order = !dag.is_ordered(node) || index as usize == done[node].len();
         if !matches || !in_order || done[node].contains(&index) {
-            return Err(format!("{step:?} is out of place"));
+            return Err(ScheduleError::OutOfPlace(step));
         }
         done[node].push(index);
     }
     let inner = |node: &Node| !dag.is_operand(*node) && dag.nodes[*node].kind != Kind::Multiply;
     let trees = dag.trees.values().flat_map(|t| dag.subtree(t.root));
     match trees.filter(inner).find(|&node| !complete(&done, node)) {
-        Some(node) => Err(format!("{} is not evaluated", dag.expression(node))),
+        Some(node) => Err(ScheduleError::Missing(dag.expression(node))),
         None => Ok(()),
     }
 }

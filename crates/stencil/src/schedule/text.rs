@@ -17,21 +17,42 @@ use crate::ir::{Element, Function};
 const MAX_DEPTH: usize = 100;
 
 /// Why a text is no DAG.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {fault}")]
 pub struct TextError {
     /// From 1.
     pub line: usize,
     /// What is wrong.
-    pub message: String,
+    pub fault: TextFault,
 }
 
-impl fmt::Display for TextError {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.message)
-    }
+/// What is wrong with a line of a DAG.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TextFault {
+    /// Something else must stand there.
+    #[error("{what} expected before `{before}`")]
+    Expected {
+        /// What must stand there.
+        what: &'static str,
+        /// The rest of the line.
+        before: String,
+    },
+    /// The line ends too early.
+    #[error("{0} expected at the end")]
+    ExpectedAtEnd(&'static str),
+    /// The label of the tree has a value already.
+    #[error("`{0}` is read or written earlier")]
+    Taken(String),
+    /// `+-`.
+    #[error("one sign at a time")]
+    TwoSigns,
+    /// Deeper than is read.
+    #[error("more than {} nested parentheses", MAX_DEPTH)]
+    TooDeep,
+    /// Digits that make no number.
+    #[error("`{0}` is no number")]
+    Number(String),
 }
-
-impl std::error::Error for TextError {}
 
 /// The functions by their names for `double`.
 const FUNCTIONS: [(&str, Function, usize); 8] = [
@@ -60,9 +81,9 @@ pub fn parse(text: &str, order: Order) -> Result<Dag, TextError> {
     for (at, line) in text.lines().enumerate() {
         let line = line.split("//").next().unwrap_or("").trim();
         if !line.is_empty() {
-            let error = |message| TextError {
+            let error = |fault| TextError {
                 line: at + 1,
-                message,
+                fault,
             };
             reader.tree(line).map_err(error)?;
         }
@@ -79,7 +100,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn tree(&mut self, line: &'a str) -> Result<(), String> {
+    fn tree(&mut self, line: &'a str) -> Result<(), TextFault> {
         self.rest = line;
         let name = self.name()?;
         let stored = !self.take(":=");
@@ -91,17 +112,20 @@ impl<'a> Reader<'a> {
             return Err(self.expected("an operator or the end of the line"));
         }
         if self.names.contains_key(&name) {
-            return Err(format!("`{name}` is read or written earlier"));
+            return Err(TextFault::Taken(name));
         }
         let target = self.label(name);
         add_tree(&mut self.dag, value, target, stored, self.order);
         Ok(())
     }
 
-    fn expected(&self, what: &str) -> String {
+    fn expected(&self, what: &'static str) -> TextFault {
         match self.rest.trim_start() {
-            "" => format!("{what} expected at the end"),
-            rest => format!("{what} expected before `{rest}`"),
+            "" => TextFault::ExpectedAtEnd(what),
+            rest => TextFault::Expected {
+                what,
+                before: rest.to_owned(),
+            },
         }
     }
 
@@ -126,7 +150,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn sum(&mut self) -> Result<Expression, String> {
+    fn sum(&mut self) -> Result<Expression, TextFault> {
         let negative = self.take("-");
         let mut value = self.product()?;
         if negative {
@@ -136,14 +160,14 @@ impl<'a> Reader<'a> {
             let negative = match (self.take("+"), self.take("-")) {
                 (true, false) => false,
                 (false, true) => true,
-                (true, true) => return Err("one sign at a time".to_owned()),
+                (true, true) => return Err(TextFault::TwoSigns),
                 (false, false) => return Ok(value),
             };
             value = Expression::plus(value, self.product()?, negative, self.order);
         }
     }
 
-    fn product(&mut self) -> Result<Expression, String> {
+    fn product(&mut self) -> Result<Expression, TextFault> {
         let mut value = self.factor()?;
         loop {
             if self.take("*") {
@@ -157,7 +181,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn factor(&mut self) -> Result<Expression, String> {
+    fn factor(&mut self) -> Result<Expression, TextFault> {
         if self.take("(") {
             let value = self.nested(Self::sum)?;
             return match self.take(")") {
@@ -179,9 +203,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn nested<T>(&mut self, read: fn(&mut Self) -> Result<T, String>) -> Result<T, String> {
+    fn nested<T>(&mut self, read: fn(&mut Self) -> Result<T, TextFault>) -> Result<T, TextFault> {
         if self.depth == MAX_DEPTH {
-            return Err(format!("more than {MAX_DEPTH} nested parentheses"));
+            return Err(TextFault::TooDeep);
         }
         self.depth += 1;
         let value = read(self);
@@ -189,7 +213,7 @@ impl<'a> Reader<'a> {
         value
     }
 
-    fn call(&mut self, function: Function, arity: usize) -> Result<Expression, String> {
+    fn call(&mut self, function: Function, arity: usize) -> Result<Expression, TextFault> {
         let mut operands = Vec::new();
         for at in 0..arity {
             if !self.take(if at == 0 { "(" } else { "," }) {
@@ -203,7 +227,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn number(&mut self) -> Result<Expression, String> {
+    fn number(&mut self) -> Result<Expression, TextFault> {
         let mut end = 0;
         let bytes = self.rest.as_bytes();
         while end < bytes.len() {
@@ -218,11 +242,11 @@ impl<'a> Reader<'a> {
         self.rest = rest;
         let value: f64 = number
             .parse()
-            .map_err(|_| format!("`{number}` is no number"))?;
+            .map_err(|_| TextFault::Number(number.to_owned()))?;
         Ok(Expression::literal(value, Element::F64))
     }
 
-    fn name(&mut self) -> Result<String, String> {
+    fn name(&mut self) -> Result<String, TextFault> {
         let text = self.rest.trim_start();
         let start = usize::from(text.starts_with('$'));
         let mut depth = 0;
