@@ -142,6 +142,7 @@ fn case<'a>(
     Some(Case {
         gpu,
         code: &kernel.code,
+        targets: &kernel.targets,
         warps: residency.warps,
         grid_warps: setting
             .grid

@@ -107,6 +107,16 @@ impl Cfg {
         Inst(self.starts[block.index() + 1] - 1)
     }
 
+    /// The instructions that control may be right before next, after `inst`.
+    pub fn after(&self, inst: Inst) -> impl Iterator<Item = Inst> + '_ {
+        let block = self.block_of(inst);
+        let is_last = inst == self.last_inst(block);
+        let succs = if is_last { self.succs(block) } else { &[] };
+        let next = (!is_last).then_some(Inst(inst.0 + 1));
+        next.into_iter()
+            .chain(succs.iter().map(|&succ| self.first_inst(succ)))
+    }
+
     /// Distinct successors: targets in the order of the instruction's table, then the fall-through.
     pub fn succs(&self, block: Block) -> &[Block] {
         self.succs.get(block.index())

@@ -8,6 +8,33 @@ use cranelift_entity::{EntityRef, entity_impl};
 use crate::lists::Lists;
 use crate::{Block, Cfg, Function, Inst, Liveness, Value};
 
+/// Where what some place holds right before `inst` may come from: a search backwards along the edges of `cfg`.
+/// `within` adds what writes the place in a stretch of one block (from the first instruction up to and without the
+/// second) and reaches its end; it says whether what was there before the stretch does, too.
+pub fn reaching(
+    cfg: &Cfg,
+    inst: Inst,
+    mut within: impl FnMut(Inst, Inst, &mut BTreeSet<Source>) -> bool,
+) -> BTreeSet<Source> {
+    let mut found = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let mut work = vec![(cfg.block_of(inst), inst)];
+    while let Some((block, end)) = work.pop() {
+        if !within(cfg.first_inst(block), end, &mut found) {
+            continue;
+        }
+        if block.index() == 0 {
+            found.insert(Source::Entry);
+        }
+        for &pred in cfg.preds(block) {
+            if seen.insert(pred) {
+                work.push((pred, Inst(cfg.last_inst(pred).0 + 1)));
+            }
+        }
+    }
+    found
+}
+
 /// Where each value is defined and used.
 #[derive(Clone, Debug)]
 pub struct DefUse {
@@ -65,46 +92,19 @@ impl DefUse {
         inst: Inst,
         value: Value,
     ) -> Vec<Source> {
-        let mut found = BTreeSet::new();
-        let mut seen = BTreeSet::new();
-        let mut work = vec![(cfg.block_of(inst), inst)];
-        while let Some((block, end)) = work.pop() {
-            if !self.reaching_in_block(func, cfg, block, end, value, &mut found) {
-                continue;
-            }
-            if block.index() == 0 {
-                found.insert(Source::Entry);
-            }
-            for &pred in cfg.preds(block) {
-                if seen.insert(pred) {
-                    work.push((pred, Inst(cfg.last_inst(pred).0 + 1)));
+        let defs = self.defs(value);
+        let found = reaching(cfg, inst, |first, end, found| {
+            let from = defs.partition_point(|&def| def < first);
+            let to = defs.partition_point(|&def| def < end);
+            for &def in defs[from..to].iter().rev() {
+                found.insert(Source::Inst(def));
+                if !func.is_predicated(def) {
+                    return false;
                 }
             }
-        }
+            true
+        });
         found.into_iter().collect()
-    }
-
-    /// Adds the definitions in `block` before `end` that reach it; does the block's entry, too?
-    fn reaching_in_block(
-        &self,
-        func: &impl Function,
-        cfg: &Cfg,
-        block: Block,
-        end: Inst,
-        value: Value,
-        found: &mut BTreeSet<Source>,
-    ) -> bool {
-        let first = cfg.first_inst(block);
-        let defs = self.defs(value);
-        let from = defs.partition_point(|&def| def < first);
-        let to = defs.partition_point(|&def| def < end);
-        for &def in defs[from..to].iter().rev() {
-            found.insert(Source::Inst(def));
-            if !func.is_predicated(def) {
-                return false;
-            }
-        }
-        true
     }
 }
 

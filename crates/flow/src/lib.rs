@@ -11,7 +11,7 @@
 //! Liveness::new(func, cfg)                  live values at block boundaries, walks within
 //! Pressure::new(func, cfg, liveness)        registers needed at each instruction
 //! LiveRanges::new(func, cfg, loops, liveness)
-//! DefUse::new(func, liveness)               definitions and uses, reaching definitions
+//! DefUse::new(func, liveness)               definitions and uses, reaching definitions (also: reaching)
 //! Webs::new(func, cfg, liveness, def_use)   what can be renamed apart
 //! ```
 //!
@@ -32,7 +32,7 @@ mod ranges;
 
 pub use cfg::{Block, Cfg};
 pub use cranelift_entity::EntityRef;
-pub use defuse::{DefUse, Source, Web, Webs};
+pub use defuse::{DefUse, Source, Web, Webs, reaching};
 pub use dominators::Dominators;
 pub use function::{Class, ClassInfo, Function, Inst, Queue, Queues, Repetition, Transfer, Value};
 pub use liveness::{LiveSet, Liveness, Walk};

@@ -1,7 +1,7 @@
 //! The stall model: machine code and residency to SM cycles per warp.
 
 use serde::{Deserialize, Serialize};
-use warpwright_sass::{Instruction, Latencies, Profile, Unit};
+use warpwright_sass::{BranchTargets, Instruction, Latencies, Profile, Unit};
 use warpwright_target::{Gpu, WARP_SIZE};
 
 use crate::cost::figure;
@@ -13,6 +13,8 @@ pub struct Case<'a> {
     pub gpu: &'a Gpu,
     /// The kernel's machine code.
     pub code: &'a [Instruction],
+    /// Where its indirect branches lead.
+    pub targets: &'a BranchTargets,
     /// Resident warps per SM, at least 1.
     pub warps: u32,
     /// Warps that the grid brings to the busiest SM, if a launch is known: where these are fewer
@@ -121,6 +123,7 @@ pub fn grid_warps(gpu: &Gpu, blocks: u64, threads: u32) -> Option<u32> {
 pub fn profile(case: &Case, parameters: &Parameters) -> Profile {
     Profile::new(
         case.code,
+        case.targets,
         &latencies(case.gpu, spill_home(case), parameters),
     )
 }
@@ -270,6 +273,7 @@ mod tests {
         let case = Case {
             gpu,
             code,
+            targets: &BranchTargets::new(),
             warps,
             grid_warps: None,
             frame_bytes,
@@ -297,6 +301,7 @@ mod tests {
             let case = Case {
                 gpu: &gpu,
                 code: &code,
+                targets: &BranchTargets::new(),
                 warps,
                 grid_warps: grid_warps(&gpu, 132, 256),
                 frame_bytes: 0,

@@ -114,7 +114,10 @@ fn build(ptxas: &Ptxas, arch: &str, place: Place, way: Way) -> &'static str {
         fp64: 0.0,
         other: 0.0,
     };
-    outcome(place, Profile::new(&kernel.code, &nothing).count(Unit::Sfu))
+    outcome(
+        place,
+        Profile::new(&kernel.code, &kernel.targets, &nothing).count(Unit::Sfu),
+    )
 }
 
 /// The table for one ptxas; a cell lists the architectures where they differ.

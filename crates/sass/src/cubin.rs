@@ -3,7 +3,7 @@
 use warpwright_target::Unit;
 
 use crate::elf::info::Attribute;
-use crate::elf::kernel::INSTRUCTION;
+use crate::elf::kernel::{BranchTargets, INSTRUCTION};
 use crate::elf::{Elf, ElfError, Info, KernelSections};
 use crate::inst::Instruction;
 use crate::operation::Operation;
@@ -34,6 +34,8 @@ pub struct Kernel {
     pub max_threads: Option<[u32; 3]>,
     /// The kernel's own instructions; helper functions placed behind it are left out.
     pub code: Vec<Instruction>,
+    /// Where its indirect branches lead.
+    pub targets: BranchTargets,
 }
 
 impl Cubin {
@@ -71,6 +73,7 @@ impl Cubin {
                 shared_bytes: u32::try_from(elf.shared_bytes(kernel)).unwrap_or(u32::MAX),
                 max_threads: block_bound(&elf.info_of(kernel)?),
                 code,
+                targets: elf.branch_targets(kernel)?,
             })
         });
         Ok(Cubin {

@@ -47,6 +47,7 @@ pub mod text;
 pub use control::{Control, ControlRange};
 pub use cubin::{Cubin, Kernel};
 pub use edit::Edit;
+pub use elf::kernel::BranchTargets;
 pub use elf::{Elf, ElfError};
 pub use inst::Instruction;
 pub use operation::{Opcode, OperandForm, Operation};

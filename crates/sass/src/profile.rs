@@ -7,11 +7,13 @@
 //! of loads come from the caller, because they depend on what fits in the L1 cache at the
 //! occupancy in question; an unconditional straight-line order is assumed inside a loop body.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use warpwright_flow::{Cfg, EntityRef, Inst, Loop, Loops};
 use warpwright_target::Unit;
 
-use crate::branch::ControlFlow;
+use crate::elf::kernel::BranchTargets;
+use crate::function::paths;
 use crate::inst::Instruction;
 use crate::operation::Operation;
 
@@ -106,16 +108,17 @@ impl Stalls {
 }
 
 impl Profile {
-    /// Profiles `code` with the given latencies.
-    pub fn new(code: &[Instruction], latencies: &Latencies) -> Self {
-        let depths = loop_depths(code);
+    /// Profiles `code`, whose indirect branches lead to `targets`, with the given latencies.
+    pub fn new(code: &[Instruction], targets: &BranchTargets, latencies: &Latencies) -> Self {
+        let nest = Nest::new(code, targets);
+        let depths = &nest.depths;
         let mut profile = Profile {
             static_instructions: code.len(),
             loop_depth: depths.iter().copied().max().unwrap_or(0),
             ..Profile::default()
         };
         let mut walk = Walk::default();
-        for (inst, &depth) in code.iter().zip(&depths) {
+        for (inst, &depth) in code.iter().zip(depths) {
             let weight = weight(depth);
             let unit = inst.unit();
             *profile.issued.entry(unit).or_default() += weight;
@@ -138,7 +141,7 @@ impl Profile {
                 _ => {}
             }
         }
-        for (step, &depth) in steady(code, latencies).iter().zip(&depths) {
+        for (step, &depth) in steady(code, &nest, latencies).iter().zip(depths) {
             let weight = weight(depth);
             profile.stalls.add(weight, step);
             if step.is_first_wait {
@@ -183,59 +186,54 @@ fn work(inst: Instruction) -> f64 {
     }
 }
 
-/// The loops, each by its first and its last instruction, of distinct targets of backward branches. Endless self-branches (the padding behind EXIT) are no loops.
-fn loops(code: &[Instruction]) -> BTreeMap<usize, usize> {
-    let mut loops: BTreeMap<usize, usize> = BTreeMap::new();
-    for (at, inst) in code.iter().enumerate() {
-        let (ControlFlow::Jump(offset) | ControlFlow::Branch(offset)) = ControlFlow::of(*inst)
-        else {
-            continue;
-        };
-        let target = (at as i64 + 1) + offset / 16;
-        if let Ok(target) = usize::try_from(target)
-            && target < at
-        {
-            let end = loops.entry(target).or_default();
-            *end = (*end).max(at);
-        }
-    }
-    loops
+/// The loops of a kernel, as the flow of control makes them.
+struct Nest {
+    /// Loop depth of each instruction.
+    depths: Vec<u32>,
+    /// The instructions of each innermost loop, ascending, by the last of them.
+    innermost: BTreeMap<usize, Vec<usize>>,
 }
 
-/// Loop depth of each instruction: it lies in one loop per distinct backward-branch target whose span covers it.
-fn loop_depths(code: &[Instruction]) -> Vec<u32> {
-    let loops = loops(code);
-    let mut delta = vec![0i32; code.len() + 1];
-    for (&start, &end) in &loops {
-        delta[start] += 1;
-        delta[end + 1] -= 1;
+impl Nest {
+    fn new(code: &[Instruction], targets: &BranchTargets) -> Nest {
+        let cfg = Cfg::new(&paths(code, targets));
+        let loops = Loops::new(&cfg);
+        // A branch to itself waits for the end of the thread, and is no loop.
+        let waits = |of: Loop| match loops.blocks(of) {
+            &[only] => cfg.first_inst(only) == cfg.last_inst(only),
+            _ => false,
+        };
+        let depth = |at: usize| {
+            let inner = loops.innermost(cfg.block_of(Inst::new(at)))?;
+            Some(loops.depth(inner) - u32::from(waits(inner)))
+        };
+        let outer: BTreeSet<Loop> = (loops.iter().filter(|&of| !waits(of)))
+            .filter_map(|of| loops.parent(of))
+            .collect();
+        let all = loops.iter().filter(|of| !waits(*of) && !outer.contains(of));
+        let innermost = all.filter_map(|of| {
+            let blocks = loops.blocks(of).iter();
+            let insts = blocks.flat_map(|&block| cfg.insts(block));
+            let mut insts: Vec<usize> = insts.map(|inst| inst.index()).collect();
+            insts.sort_unstable();
+            Some((*insts.last()?, insts))
+        });
+        Nest {
+            depths: (0..code.len()).map(|at| depth(at).unwrap_or(0)).collect(),
+            innermost: innermost.collect(),
+        }
     }
-    let mut depth = 0;
-    delta[..code.len()]
-        .iter()
-        .map(|d| {
-            depth += d;
-            depth.max(0) as u32
-        })
-        .collect()
 }
 
 /// The steps of a warp alone, innermost loops in their second iteration: what one iteration loads for the next is
 /// not waited for at once.
-fn steady(code: &[Instruction], latencies: &Latencies) -> Vec<Step> {
-    let loops = loops(code);
+fn steady(code: &[Instruction], nest: &Nest, latencies: &Latencies) -> Vec<Step> {
     let mut walk = Walk::default();
     let mut steps: Vec<Step> = Vec::with_capacity(code.len());
     for (at, inst) in code.iter().enumerate() {
         steps.push(walk.step(*inst, latencies));
-        // The innermost loop that ends here holds no other.
-        let ends = loops.iter().rev().find(|&(_, &end)| end == at);
-        if let Some((&start, _)) = ends
-            && loops.range(start + 1..=at).next().is_none()
-        {
-            for again in start..=at {
-                steps[again] = walk.step(code[again], latencies);
-            }
+        for &again in nest.innermost.get(&at).into_iter().flatten() {
+            steps[again] = walk.step(code[again], latencies);
         }
     }
     steps
@@ -311,6 +309,7 @@ fn latency(unit: Unit, latencies: &Latencies) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::branch::ControlFlow;
 
     const LATENCIES: Latencies = Latencies {
         global: 500.0,
@@ -320,6 +319,10 @@ mod tests {
         fp64: 16.0,
         other: 20.0,
     };
+
+    fn profile(code: &[Instruction]) -> Profile {
+        Profile::new(code, &BranchTargets::new(), &LATENCIES)
+    }
 
     fn inst(operation: u16, stall: u32, write: u8, wait: u8) -> Instruction {
         let bits = u128::from(operation)
@@ -338,7 +341,7 @@ mod tests {
             inst(0x021, 4, 7, 0),
             inst(0x021, 4, 7, 1),
         ];
-        let profile = Profile::new(&code, &LATENCIES);
+        let profile = profile(&code);
         assert_eq!(profile.warp_cycles, 500.0 + 4.0);
         assert_eq!(profile.count(Unit::Fma), 2.0);
     }
@@ -353,7 +356,7 @@ mod tests {
         let distance = (back as u128) & ((1 << 56) - 1);
         let jump = 0x147 | 7 << 12 | (distance >> 8) << 34 | (distance & 0xff) << 16 | 1 << 105;
         code.push(Instruction::new(90, jump | 7 << 110 | 7 << 113));
-        let profile = Profile::new(&code, &LATENCIES);
+        let profile = profile(&code);
         assert_eq!(profile.loop_depth, 1);
         assert_eq!(profile.stalls.global, 0.0);
         assert_eq!(profile.global_waits, 10.0);
@@ -367,8 +370,8 @@ mod tests {
             inst(0x023, 4, 7, 1),
             inst(0x010, 4, 7, 0),
         ];
-        let once = Profile::new(&body, &LATENCIES);
-        let twice = Profile::new(&[body, body].concat(), &LATENCIES);
+        let once = profile(&body);
+        let twice = profile(&[body, body].concat());
         assert!((twice.work - 2.0 * once.work).abs() < 1e-9);
         assert_eq!(once.stalls.global, 499.0);
     }
@@ -387,7 +390,7 @@ mod tests {
         );
         assert_eq!(ControlFlow::of(jump_two_back), ControlFlow::Branch(-32));
         let code = [inst(0x021, 1, 7, 0), inst(0x021, 1, 7, 0), jump_two_back];
-        let profile = Profile::new(&code, &LATENCIES);
+        let profile = profile(&code);
         assert_eq!(profile.count(Unit::Fma), 11.0);
         assert_eq!(profile.loop_depth, 1);
     }

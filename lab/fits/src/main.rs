@@ -205,6 +205,7 @@ fn case<'a>(gpu: &'a Gpu, kernel: &'a Kernel, record: &Record) -> Option<Case<'a
     Some(Case {
         gpu,
         code: &kernel.code,
+        targets: &kernel.targets,
         warps,
         grid_warps: grid_warps(gpu, record.blocks(), record.threads()),
         frame_bytes: kernel.frame_bytes,

@@ -87,23 +87,11 @@ impl Facts {
         }
     }
 
-    /// The instructions that control may be right before next, after `inst`.
-    pub(crate) fn after(&self, inst: Inst) -> Vec<Inst> {
-        let block = self.cfg.block_of(inst);
-        match inst == self.cfg.last_inst(block) {
-            false => vec![Inst(inst.0 + 1)],
-            true => {
-                let succs = self.cfg.succs(block).iter();
-                succs.map(|&succ| self.cfg.first_inst(succ)).collect()
-            }
-        }
-    }
-
     /// The instructions that control may be right before, once it was behind one of `from`, without
     /// executing `barrier` on the way.
     pub(crate) fn reach(&self, from: impl IntoIterator<Item = Inst>, barrier: Inst) -> Reached {
         let mut reached = Reached::default();
-        let mut work: Vec<Inst> = from.into_iter().flat_map(|i| self.after(i)).collect();
+        let mut work: Vec<Inst> = from.into_iter().flat_map(|i| self.cfg.after(i)).collect();
         while let Some(start) = work.pop() {
             let last = self.cfg.last_inst(self.cfg.block_of(start));
             for index in start.0..=last.0 {
@@ -112,7 +100,7 @@ impl Facts {
                     break;
                 }
                 if inst == last {
-                    work.extend(self.after(last));
+                    work.extend(self.cfg.after(last));
                 }
             }
         }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::{EditError, Moves, Undo};
-use crate::elf::info::{Attribute, Info, Record, Value};
+use crate::elf::info::{Attribute, Info, Record, Value, branch_entries};
 use crate::elf::kernel::INSTRUCTION;
 use crate::elf::{Elf, ElfError, KernelSections, refused};
 
@@ -68,7 +68,7 @@ const OFFSET_ANNOTATION: u32 = 1;
 pub(crate) fn offsets(record: &Record) -> Vec<usize> {
     let words = record.words();
     if record.attribute == Attribute::INDIRECT_BRANCH_TARGETS {
-        let entries = super::tables::entries(&words).unwrap_or_default();
+        let entries = branch_entries(&words).unwrap_or_default();
         let places = entries.into_iter();
         return places
             .flat_map(|e| std::iter::once(e.branch).chain(e.targets))
@@ -181,7 +181,7 @@ fn move_record(record: &mut Record, moves: &Moves) -> Result<(), EditError> {
 fn move_targets(record: &mut Record, moves: &Moves) -> Result<(), EditError> {
     let words = record.words();
     let attribute = record.attribute;
-    let entries = super::tables::entries(&words).ok_or(EditError::Layout(attribute))?;
+    let entries = branch_entries(&words).ok_or(EditError::Layout(attribute))?;
     for entry in entries {
         let branch = moves.instruction(u64::from(words[entry.branch]));
         let branch = branch.ok_or(EditError::Deleted(attribute))?;

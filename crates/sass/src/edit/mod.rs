@@ -253,7 +253,7 @@ fn indirect(
         .iter()
         .filter(|s| usize::from(s.section) == kernel.text && s.is_function());
     let entries: Vec<usize> = own.map(|s| s.value as usize / INSTRUCTION).collect();
-    let listed = tables::listed(elf, kernel)?;
+    let listed = elf.branch_targets(kernel)?;
     let section = Section::new(code, relocated, &entries, &listed);
     let found = || -> Result<Indirect, EditError> {
         Ok(Indirect {

@@ -11,8 +11,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use warpwright_flow::{EntityRef, Source};
+
 use super::EditError;
-use super::trace::{Section, Source, Trace, copied};
+use super::trace::{Section, Trace, copied};
 use crate::branch::{CodeOperand, target};
 use crate::elf::kernel::INSTRUCTION;
 use crate::function::ControlFlow;
@@ -138,13 +140,13 @@ impl Search<'_, '_> {
         let mut loads = BTreeSet::new();
         for source in trace.sources(at, register)? {
             match source {
-                Source::Instruction(i) if self.loads_constant(i, address) => {
-                    if !trace.only_returns_read(i, register) {
+                Source::Inst(i) if self.loads_constant(i.index(), address) => {
+                    if !trace.only_returns_read(i.index(), register) {
                         return None;
                     }
-                    loads.insert(i);
+                    loads.insert(i.index());
                 }
-                Source::Instruction(i) if self.names_by_itself(i, address) => {}
+                Source::Inst(i) if self.names_by_itself(i.index(), address) => {}
                 _ => return None,
             }
         }
@@ -153,7 +155,7 @@ impl Search<'_, '_> {
 
     /// How the function at `entry` returns.
     fn way_back(&self, trace: &Trace<'_>, entry: usize) -> Way {
-        let body = trace.reachable(entry, false).unwrap_or_default();
+        let body = trace.reachable(entry, false);
         let returns = body
             .into_iter()
             .filter(|&i| ControlFlow::of(self.0.code[i]) == ControlFlow::Return);
@@ -178,10 +180,10 @@ impl Search<'_, '_> {
             };
             let mut each = sources.iter().copied();
             match (each.next(), each.next()) {
-                (Some(Source::Caller), None) => return Way::Register(register),
-                (Some(Source::Instruction(i)), None) => match copied(self.0.code[i]) {
-                    Some(source) => (at, register) = (i, source),
-                    None => return self.way_by(trace, i, register),
+                (Some(Source::Entry), None) => return Way::Register(register),
+                (Some(Source::Inst(i)), None) => match copied(self.0.code[i.index()]) {
+                    Some(source) => (at, register) = (i.index(), source),
+                    None => return self.way_by(trace, i.index(), register),
                 },
                 _ => return self.way_by_several(&sources),
             }
@@ -192,8 +194,8 @@ impl Search<'_, '_> {
     /// The way by one of several sources: kept in memory on some path.
     fn way_by_several(&self, sources: &BTreeSet<Source>) -> Way {
         let constant = |source: &Source| match source {
-            Source::Caller => false,
-            Source::Instruction(i) => self.0.code[*i].loaded_constant().is_some(),
+            Source::Entry => false,
+            Source::Inst(i) => self.0.code[i.index()].loaded_constant().is_some(),
         };
         match sources.is_empty() || sources.iter().any(constant) {
             true => Way::Unclear,

@@ -9,12 +9,13 @@
 
 use std::collections::BTreeMap;
 
-use super::trace::{Section, Source};
+use warpwright_flow::{EntityRef, Source};
+
+use super::trace::Section;
 use super::{EditError, Moves, Undo};
 use crate::branch::{CodeOperand, target};
-use crate::elf::info::Attribute;
 use crate::elf::kernel::INSTRUCTION;
-use crate::elf::{Elf, ElfError, KernelSections, damaged, refused};
+use crate::elf::{Elf, ElfError, KernelSections, refused};
 use crate::inst::Instruction;
 use crate::isa;
 use crate::roles::{File, Roles};
@@ -23,62 +24,12 @@ const WORD: usize = 4;
 /// A constant of bank 2 with an index, as the text form has it.
 const INDEXED: [&str; 2] = ["c[0x2][R", "c[0x2][UR"];
 
-/// Targets of indirect branches in bytes, by the index of the branch.
-pub(super) type Listed = BTreeMap<usize, Vec<u64>>;
-
 /// A jump table: where it stands in its section, what its words count from, and where they lead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Table {
     place: usize,
     base: u64,
     targets: Vec<u64>,
-}
-
-/// What `.nv.info.KERNEL` says about indirect branches.
-pub(super) fn listed(elf: &Elf, kernel: &KernelSections) -> Result<Listed, ElfError> {
-    let mut found = Listed::new();
-    let Some(section) = kernel.info else {
-        return Ok(found);
-    };
-    let info = elf.info(&elf.sections[section].name)?.unwrap_or_default();
-    let records = info.records.iter();
-    for record in records.filter(|r| r.attribute == Attribute::INDIRECT_BRANCH_TARGETS) {
-        let words = record.words();
-        for entry in
-            entries(&words).ok_or_else(|| damaged("a list of branch targets is cut short"))?
-        {
-            let targets = words[entry.targets].iter().map(|&word| u64::from(word));
-            found.insert(
-                words[entry.branch] as usize / INSTRUCTION,
-                targets.collect(),
-            );
-        }
-    }
-    Ok(found)
-}
-
-/// Where a branch and its targets stand among the words of EIATTR_INDIRECT_BRANCH_TARGETS.
-pub(super) struct Entry {
-    pub branch: usize,
-    pub targets: std::ops::Range<usize>,
-}
-
-/// The entries of such a record: offset of the branch, zero, number of targets, targets.
-pub(super) fn entries(words: &[u32]) -> Option<Vec<Entry>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < words.len() {
-        let count = *words.get(at + 2)? as usize;
-        let end = (at + 3)
-            .checked_add(count)
-            .filter(|&end| end <= words.len())?;
-        found.push(Entry {
-            branch: at,
-            targets: at + 3..end,
-        });
-        at = end;
-    }
-    Some(found)
 }
 
 /// The tables of all indirect branches in the code, or the reason why one is not proven.
@@ -140,7 +91,7 @@ fn load(section: &Section<'_>, at: usize) -> Option<usize> {
         .sources(at, (register.file, register.first))?;
     let mut sources = sources.into_iter();
     match (sources.next(), sources.next()) {
-        (Some(Source::Instruction(load)), None) => Some(load),
+        (Some(Source::Inst(load)), None) => Some(load.index()),
         _ => None,
     }
 }

@@ -1,4 +1,5 @@
-//! Where the value of a register comes from: reaching definitions inside one section of code.
+//! Where the value of a register comes from: reaching definitions inside one section of code, with the CFG and the
+//! search of [`flow`](warpwright_flow).
 //!
 //! Flow is seen as the instructions say it; a call goes on behind itself, and what the callee
 //! overwrites is looked up in the callee. Whatever is not known (an instruction without roles, a jump
@@ -7,11 +8,12 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
+use warpwright_flow::{Cfg, EntityRef, Inst, Source, reaching};
+
 use super::code::Relocated;
-use super::tables::Listed;
 use crate::branch::target;
-use crate::elf::kernel::INSTRUCTION;
-use crate::function::{ControlFlow, abi};
+use crate::elf::kernel::{BranchTargets, INSTRUCTION};
+use crate::function::{ControlFlow, Paths, abi, is_conditional};
 use crate::inst::Instruction;
 use crate::isa;
 use crate::operation::{OperandForm, Operation};
@@ -20,15 +22,6 @@ use crate::roles::{File, Roles};
 /// A register of some file.
 pub(super) type Register = (File, u16);
 
-/// What gives a register its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Source {
-    /// Whoever called the function.
-    Caller,
-    /// The instruction of this index.
-    Instruction(usize),
-}
-
 /// The code of one section, and what is known of its flow before anything is traced.
 pub(super) struct Section<'a> {
     pub code: &'a [Instruction],
@@ -36,7 +29,7 @@ pub(super) struct Section<'a> {
     /// First instructions of the functions that symbols name.
     pub entries: &'a [usize],
     /// Targets of indirect branches.
-    pub listed: &'a Listed,
+    pub listed: &'a BranchTargets,
     trace: OnceCell<Option<Trace<'a>>>,
 }
 
@@ -45,7 +38,7 @@ impl<'a> Section<'a> {
         code: &'a [Instruction],
         relocated: &'a Relocated,
         entries: &'a [usize],
-        listed: &'a Listed,
+        listed: &'a BranchTargets,
     ) -> Section<'a> {
         let trace = OnceCell::new();
         Section {
@@ -81,9 +74,7 @@ impl<'a> Section<'a> {
 /// The flow of one section.
 pub(super) struct Trace<'a> {
     code: &'a [Instruction],
-    successors: Vec<Vec<usize>>,
-    predecessors: Vec<Vec<usize>>,
-    entries: BTreeSet<usize>,
+    cfg: Cfg,
     /// Functions that are called, by the call.
     callees: BTreeMap<usize, usize>,
     /// Calls that never come back.
@@ -97,54 +88,56 @@ impl<'a> Trace<'a> {
         let code = section.code;
         let all = 0..code.len();
         let called = all.filter_map(|at| Some((at, section.callee(at)?)));
-        let mut trace = Trace {
-            code,
-            successors: Vec::with_capacity(code.len()),
-            predecessors: vec![Vec::new(); code.len()],
-            entries: section.entries.iter().copied().chain([0]).collect(),
-            callees: called.collect(),
-            jumps: BTreeSet::new(),
-            overwritten: RefCell::default(),
-        };
+        let callees: BTreeMap<usize, usize> = called.collect();
+        let mut paths = Paths(vec![Vec::new()]);
         for at in 0..code.len() {
             let mut next = successors_of(section, at)?;
             // Behind the padding there is nothing.
             next.retain(|&to| to != code.len());
-            trace.successors.push(next);
+            paths.0.push(next.into_iter().map(seen).collect());
         }
-        while trace.turn_calls_into_jumps()? {}
-        trace.entries.extend(trace.callees.values());
-        for at in 0..code.len() {
-            for &to in &trace.successors[at] {
-                trace.predecessors.get_mut(to)?.push(at);
-            }
+        let own = section.entries.iter().copied().chain([0]);
+        let own: BTreeSet<usize> = own.filter(|&entry| entry < code.len()).collect();
+        let entries = |callees: &BTreeMap<usize, usize>| -> Vec<Inst> {
+            let all: BTreeSet<usize> = own.iter().chain(callees.values()).copied().collect();
+            all.into_iter().map(seen).collect()
+        };
+        paths.0[0] = entries(&callees);
+        if paths.0.iter().flatten().any(|to| to.index() > code.len()) {
+            return None;
         }
+        let mut trace = Trace {
+            code,
+            cfg: Cfg::new(&paths),
+            callees,
+            jumps: BTreeSet::new(),
+            overwritten: RefCell::default(),
+        };
+        while trace.turn_calls_into_jumps(&mut paths) {}
+        paths.0[0] = entries(&trace.callees);
+        trace.cfg = Cfg::new(&paths);
         Some(trace)
     }
 
     /// Calls to what never returns are jumps: ptxas (sm_80 to sm_89) leaves loops by them. Were there any?
-    fn turn_calls_into_jumps(&mut self) -> Option<bool> {
+    fn turn_calls_into_jumps(&mut self, paths: &mut Paths) -> bool {
         let targets: BTreeSet<usize> = self.callees.values().copied().collect();
-        let mut endless = BTreeSet::new();
-        for entry in targets {
-            let body = self.reachable(entry, false)?;
-            let returns = |&at: &usize| ControlFlow::of(self.code[at]) == ControlFlow::Return;
-            if !body.iter().any(returns) {
-                endless.insert(entry);
-            }
-        }
+        let returns = |at: usize| ControlFlow::of(self.code[at]) == ControlFlow::Return;
+        let endless: BTreeSet<usize> = (targets.into_iter())
+            .filter(|&entry| !self.reachable(entry, false).into_iter().any(returns))
+            .collect();
         self.callees.retain(|&at, entry| {
             let jumps = endless.contains(entry);
             if jumps {
                 self.jumps.insert(at);
                 let falls = self.code[at].is_predicated() && at + 1 < self.code.len();
-                self.successors[at] = std::iter::once(*entry)
-                    .chain(falls.then_some(at + 1))
-                    .collect();
+                let next = std::iter::once(*entry).chain(falls.then_some(at + 1));
+                paths.0[at + 1] = next.map(seen).collect();
             }
             !jumps
         });
-        Some(!endless.is_empty())
+        self.cfg = Cfg::new(paths);
+        !endless.is_empty()
     }
 
     /// Does the call at `at` never come back?
@@ -152,41 +145,39 @@ impl<'a> Trace<'a> {
         self.jumps.contains(&at)
     }
 
-    /// Everything that may have given `register` the value that instruction `at` reads.
+    /// Everything that may have given `register` the value that instruction `at` reads; [`Source::Entry`] is
+    /// whoever called the function.
     pub(super) fn sources(&self, at: usize, register: Register) -> Option<BTreeSet<Source>> {
-        let mut found = BTreeSet::new();
-        let mut seen = vec![false; self.code.len()];
-        let mut open = vec![at];
-        while let Some(here) = open.pop() {
-            if self.entries.contains(&here) {
-                found.insert(Source::Caller);
-            }
-            for &before in &self.predecessors[here] {
-                if std::mem::replace(&mut seen[before], true) {
-                    continue;
+        let mut is_known = true;
+        let found = reaching(&self.cfg, seen(at), |first, end, found| {
+            for at in (first.0..end.0).rev().filter_map(|inst| own(Inst(inst))) {
+                match self.writes(at, register) {
+                    Some(false) => continue,
+                    Some(true) => _ = found.insert(Source::Inst(Inst::new(at))),
+                    None => is_known = false,
                 }
-                match self.writes(before, register)? {
-                    false => open.push(before),
-                    true => {
-                        found.insert(Source::Instruction(before));
-                        // A guarded definition does not kill.
-                        if self.code[before].is_predicated() {
-                            open.push(before);
-                        }
-                    }
+                // A guarded definition does not kill.
+                if !is_known || !self.code[at].is_predicated() {
+                    return false;
                 }
             }
-        }
-        Some(found)
+            true
+        });
+        is_known.then_some(found)
+    }
+
+    /// The instructions that control may reach next from `at`.
+    fn after(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+        self.cfg.after(seen(at)).filter_map(own)
     }
 
     /// Is the value that instruction `at` gives `register` read by nothing but returns and copies, up
     /// to the next call?
     pub(super) fn only_returns_read(&self, at: usize, register: Register) -> bool {
-        let mut seen = vec![false; self.code.len()];
-        let mut open = self.successors[at].clone();
+        let mut done = vec![false; self.code.len()];
+        let mut open: Vec<usize> = self.after(at).collect();
         while let Some(here) = open.pop() {
-            if std::mem::replace(&mut seen[here], true) {
+            if std::mem::replace(&mut done[here], true) {
                 continue;
             }
             let instruction = self.code[here];
@@ -194,7 +185,7 @@ impl<'a> Trace<'a> {
                 if !names_no_general_register(instruction) {
                     return false;
                 }
-                open.extend(&self.successors[here]);
+                open.extend(self.after(here));
                 continue;
             };
             let returns = ControlFlow::of(instruction) == ControlFlow::Return;
@@ -205,7 +196,7 @@ impl<'a> Trace<'a> {
             let kills = roles.defs().any(|span| names(span, register));
             let ends = (kills || instruction.is_call()) && !instruction.is_predicated();
             if !ends {
-                open.extend(&self.successors[here]);
+                open.extend(self.after(here));
             }
         }
         true
@@ -246,7 +237,7 @@ impl<'a> Trace<'a> {
     /// The registers that the function at `entry`, and what it calls, may write.
     fn registers_written_from(&self, entry: usize) -> Option<BTreeSet<Register>> {
         let mut written = BTreeSet::new();
-        for at in self.reachable(entry, true)? {
+        for at in self.reachable(entry, true) {
             let Some(roles) = Roles::of(self.code[at]) else {
                 if names_no_general_register(self.code[at]) {
                     continue;
@@ -272,22 +263,33 @@ impl<'a> Trace<'a> {
     }
 
     /// The instructions of the function at `entry`, with the functions that it calls if `deep`.
-    pub(super) fn reachable(&self, entry: usize, deep: bool) -> Option<Vec<usize>> {
-        let mut seen = vec![false; self.code.len()];
+    pub(super) fn reachable(&self, entry: usize, deep: bool) -> Vec<usize> {
+        let mut done = vec![false; self.code.len()];
         let mut open = vec![entry];
         let mut found = Vec::new();
         while let Some(here) = open.pop() {
-            if std::mem::replace(seen.get_mut(here)?, true) {
+            if std::mem::replace(&mut done[here], true) {
                 continue;
             }
             found.push(here);
-            open.extend(&self.successors[here]);
+            open.extend(self.after(here));
             if deep {
                 open.extend(self.callees.get(&here));
             }
         }
-        Some(found)
+        found
     }
+}
+
+/// The number of an instruction of the section for [`flow`](warpwright_flow): instruction 0 is whoever calls from
+/// outside. It goes to every entry, and the section's own instructions follow it.
+fn seen(at: usize) -> Inst {
+    Inst::new(at + 1)
+}
+
+/// The other way; none for the caller.
+fn own(inst: Inst) -> Option<usize> {
+    inst.index().checked_sub(1)
 }
 
 /// Is the instruction known by its text, if not by its roles, and names no registers but predicates?
@@ -327,7 +329,7 @@ fn index(at: usize, distance: i64) -> Option<usize> {
 
 fn successors_of(section: &Section<'_>, at: usize) -> Option<Vec<usize>> {
     let instruction = section.code[at];
-    let conditional = instruction.is_predicated() || ControlFlow::has_second_condition(instruction);
+    let conditional = is_conditional(instruction);
     let (mut next, falls) = match ControlFlow::of(instruction) {
         ControlFlow::Next | ControlFlow::Call(_) | ControlFlow::FarCall => (Vec::new(), true),
         ControlFlow::Jump(_) | ControlFlow::FarJump if section.is_relocated(at) => return None,

@@ -127,6 +127,31 @@ attributes! {
     0x6d PREEXIT_USED "PREEXIT_USED";
 }
 
+/// Where a branch and its targets stand among the words of EIATTR_INDIRECT_BRANCH_TARGETS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BranchEntry {
+    pub branch: usize,
+    pub targets: std::ops::Range<usize>,
+}
+
+/// The entries of such a record: offset of the branch, zero, number of targets, targets.
+pub(crate) fn branch_entries(words: &[u32]) -> Option<Vec<BranchEntry>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let count = *words.get(at + 2)? as usize;
+        let end = (at + 3)
+            .checked_add(count)
+            .filter(|&end| end <= words.len())?;
+        found.push(BranchEntry {
+            branch: at,
+            targets: at + 3..end,
+        });
+        at = end;
+    }
+    Some(found)
+}
+
 /// The value of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {

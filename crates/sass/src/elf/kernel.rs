@@ -1,12 +1,12 @@
 //! What belongs to one function of a cubin, and the changes that need no more than that: its
 //! shared memory, its register count, its instruction words.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use object::elf::{SHF_ALLOC, SHF_INFO_LINK, SHF_WRITE, SHT_NOBITS};
 use warpwright_target::machine_code;
 
-use super::info::{Attribute, Info, Value};
+use super::info::{Attribute, Info, Value, branch_entries};
 use super::{Elf, ElfError, Section, damaged, refused};
 use crate::inst::Instruction;
 
@@ -35,7 +35,35 @@ pub struct KernelSections {
     pub parameters: Option<usize>,
 }
 
+/// Where indirect branches lead: by the index of the branch, byte offsets in the order of its table.
+pub type BranchTargets = BTreeMap<usize, Vec<u64>>;
+
 impl Elf {
+    /// What `.nv.info.KERNEL` says about indirect branches (EIATTR_INDIRECT_BRANCH_TARGETS).
+    ///
+    /// # Errors
+    /// The list is cut short, or the container is damaged.
+    pub fn branch_targets(&self, kernel: &KernelSections) -> Result<BranchTargets, ElfError> {
+        let mut found = BranchTargets::new();
+        let Some(section) = kernel.info else {
+            return Ok(found);
+        };
+        let info = self.info(&self.sections[section].name)?.unwrap_or_default();
+        let records = info.records.iter();
+        for record in records.filter(|r| r.attribute == Attribute::INDIRECT_BRANCH_TARGETS) {
+            let words = record.words();
+            let entries = branch_entries(&words);
+            let entries =
+                entries.ok_or_else(|| damaged("a list of branch targets is cut short"))?;
+            for entry in entries {
+                let targets = words[entry.targets].iter().map(|&word| u64::from(word));
+                let branch = words[entry.branch] as usize / INSTRUCTION;
+                found.insert(branch, targets.collect());
+            }
+        }
+        Ok(found)
+    }
+
     /// The functions with a text section of their own (kernels, and device functions of relocatable
     /// files), in symbol order.
     pub fn kernels(&self) -> Result<Vec<KernelSections>, ElfError> {

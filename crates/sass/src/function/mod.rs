@@ -13,6 +13,7 @@ pub mod abi;
 pub mod compare;
 mod hyperblock;
 mod occupied;
+mod paths;
 mod section;
 
 use warpwright_flow::{Class, ClassInfo, Function, Inst, Transfer, Value};
@@ -24,7 +25,9 @@ use crate::roles::{File, Role, Roles, Span};
 pub use crate::branch::ControlFlow;
 pub use hyperblock::Hyperblocks;
 pub use occupied::for_each_occupied;
+pub(crate) use paths::Paths;
 pub use section::CodeError;
+pub(crate) use section::paths;
 
 /// How calls inside the section are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +49,33 @@ enum Flow {
     Indirect(Vec<Inst>),
     Return,
     Exit,
+}
+
+impl Flow {
+    fn transfer(&self) -> Transfer {
+        match self {
+            Flow::Next => Transfer::Next,
+            Flow::Call => Transfer::Call,
+            Flow::Jump(_) => Transfer::Jump,
+            Flow::Branch(_) => Transfer::Branch,
+            Flow::Indirect(_) => Transfer::Indirect,
+            Flow::Return => Transfer::Return,
+            Flow::Exit => Transfer::Exit,
+        }
+    }
+
+    fn targets(&self) -> &[Inst] {
+        match self {
+            Flow::Jump(target) | Flow::Branch(target) => std::slice::from_ref(target),
+            Flow::Indirect(targets) => targets,
+            _ => &[],
+        }
+    }
+}
+
+/// May the instruction do nothing, by its guard or by a second condition?
+pub(crate) fn is_conditional(inst: Instruction) -> bool {
+    inst.is_predicated() || ControlFlow::has_second_condition(inst)
 }
 
 /// One code section.
@@ -197,28 +227,16 @@ impl Function for Code {
     }
 
     fn is_predicated(&self, inst: Inst) -> bool {
-        let bits = self.insts[inst.0 as usize];
-        bits.is_predicated() || ControlFlow::has_second_condition(bits)
+        is_conditional(self.insts[inst.0 as usize])
     }
 
     fn transfer(&self, inst: Inst) -> Transfer {
-        match self.flow[inst.0 as usize] {
-            Flow::Next => Transfer::Next,
-            Flow::Call => Transfer::Call,
-            Flow::Jump(_) => Transfer::Jump,
-            Flow::Branch(_) => Transfer::Branch,
-            Flow::Indirect(_) => Transfer::Indirect,
-            Flow::Return => Transfer::Return,
-            Flow::Exit => Transfer::Exit,
-        }
+        self.flow[inst.0 as usize].transfer()
     }
 
-    fn for_each_target(&self, inst: Inst, mut visit: impl FnMut(Inst)) {
-        match &self.flow[inst.0 as usize] {
-            Flow::Jump(target) | Flow::Branch(target) => visit(*target),
-            Flow::Indirect(targets) => targets.iter().copied().for_each(visit),
-            _ => {}
-        }
+    fn for_each_target(&self, inst: Inst, visit: impl FnMut(Inst)) {
+        let targets = self.flow[inst.0 as usize].targets();
+        targets.iter().copied().for_each(visit);
     }
 
     fn value_name(&self, value: Value) -> String {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpwright_flow::Inst;
+use warpwright_flow::{EntityRef, Inst};
 
-use super::{Calls, Code, ControlFlow, Flow};
-use crate::elf::info::Attribute;
+use super::{Calls, Code, ControlFlow, Flow, Paths, is_conditional};
+use crate::elf::kernel::BranchTargets;
 use crate::elf::{Elf, ElfError, KernelSections};
 use crate::inst::Instruction;
 use crate::roles::Roles;
@@ -41,12 +41,31 @@ const WORD: i64 = 16;
 /// path); nobody else calls that copy, and nobody takes its address.
 const HELPER: &str = "$__internal_";
 
+/// Where control may go from each instruction, calls as if they came back. Where a branch leads out of the code, or
+/// nobody knows where, the way ends.
+pub(crate) fn paths(insts: &[Instruction], tables: &BranchTargets) -> Paths {
+    let section = Section {
+        kernel: "",
+        insts,
+        calls: Calls::AsNvdisasm,
+        tables,
+    };
+    let next = |at: usize| {
+        let flow = section.flow(at).unwrap_or(Flow::Exit);
+        let falls = matches!(flow, Flow::Next | Flow::Call | Flow::Branch(_));
+        let falls = falls || is_conditional(insts[at]);
+        let behind = falls.then(|| Inst::new(at + 1));
+        flow.targets().iter().copied().chain(behind).collect()
+    };
+    Paths((0..insts.len()).map(next).collect())
+}
+
 /// What is needed to resolve targets.
 struct Section<'a> {
     kernel: &'a str,
     insts: &'a [Instruction],
     calls: Calls,
-    tables: BTreeMap<i64, Vec<i64>>,
+    tables: &'a BranchTargets,
 }
 
 impl Code {
@@ -57,8 +76,8 @@ impl Code {
     pub fn new(elf: &Elf, kernel: &KernelSections, calls: Calls) -> Result<Code, CodeError> {
         let insts = elf.instructions(kernel)?;
         let functions = functions(elf, kernel, insts.len())?;
-        let tables = branch_tables(elf, kernel)?;
-        Code::build(&kernel.name, insts, calls, tables, &functions)
+        let tables = elf.branch_targets(kernel)?;
+        Code::build(&kernel.name, insts, calls, &tables, &functions)
     }
 
     /// A kernel without a container: nothing behind it and no jump tables.
@@ -71,14 +90,20 @@ impl Code {
             callable: BTreeSet::new(),
             helpers: BTreeSet::new(),
         };
-        Code::build(name, insts, Calls::Followed, BTreeMap::new(), &functions)
+        Code::build(
+            name,
+            insts,
+            Calls::Followed,
+            &BranchTargets::new(),
+            &functions,
+        )
     }
 
     fn build(
         name: &str,
         insts: Vec<Instruction>,
         calls: Calls,
-        tables: BTreeMap<i64, Vec<i64>>,
+        tables: &BranchTargets,
         functions: &Functions,
     ) -> Result<Code, CodeError> {
         let section = Section {
@@ -143,11 +168,13 @@ impl Section<'_> {
             ControlFlow::Exit => Flow::Exit,
             ControlFlow::Table | ControlFlow::FarJump => {
                 let offset = at as i64 * WORD;
-                let targets = self.tables.get(&offset).ok_or_else(|| CodeError::NoTable {
+                let targets = self.tables.get(&at).ok_or_else(|| CodeError::NoTable {
                     kernel: self.kernel.to_owned(),
                     offset,
                 })?;
-                let targets = targets.iter().map(|&target| self.at_offset(at, target));
+                let targets = targets
+                    .iter()
+                    .map(|&target| self.at_offset(at, i64::try_from(target).unwrap_or(i64::MAX)));
                 Flow::Indirect(targets.collect::<Result<_, _>>()?)
             }
         })
@@ -162,12 +189,7 @@ impl Section<'_> {
         let mut group: Vec<usize> = (0..functions.starts.len()).collect();
         for (at, flow) in flow.iter().enumerate() {
             let from = functions.of(at);
-            let targets = match flow {
-                Flow::Jump(target) | Flow::Branch(target) => std::slice::from_ref(target),
-                Flow::Indirect(targets) => targets,
-                _ => &[],
-            };
-            for target in targets {
+            for target in flow.targets() {
                 let (a, b) = (group[from], group[functions.of(target.0 as usize)]);
                 group
                     .iter_mut()
@@ -251,26 +273,4 @@ fn functions(elf: &Elf, kernel: &KernelSections, count: usize) -> Result<Functio
         };
     }
     Ok(functions)
-}
-
-/// The jump tables that `.nv.info` lists: byte offset of the jump, byte offsets of its targets.
-///
-/// EIATTR_INDIRECT_BRANCH_TARGETS: words offset, 0, number of targets, targets; repeated.
-fn branch_tables(elf: &Elf, kernel: &KernelSections) -> Result<BTreeMap<i64, Vec<i64>>, ElfError> {
-    let mut tables = BTreeMap::new();
-    let Some(info) = elf.info(&format!(".nv.info.{}", kernel.name))? else {
-        return Ok(tables);
-    };
-    let records = info.records.iter();
-    for record in records.filter(|r| r.attribute == Attribute::INDIRECT_BRANCH_TARGETS) {
-        let words = record.words();
-        let mut rest = &words[..];
-        while let [offset, _, count, more @ ..] = rest {
-            let (targets, more) = more.split_at(more.len().min(*count as usize));
-            let targets = targets.iter().map(|&target| i64::from(target));
-            tables.insert(i64::from(*offset), targets.collect());
-            rest = more;
-        }
-    }
-    Ok(tables)
 }
