@@ -293,8 +293,8 @@ fn no_wrong_rewrite_is_proved() {
     );
 }
 
-/// The schedule: waits dropped, scoreboards not set, stalls cut down to one cycle. Where the hazard checker
-/// shows that nothing needs them, that is right: so it is held against the distances of all pairs.
+/// The schedule: waits dropped, scoreboards not set, stalls cut down to one cycle. What waits for less than ptxas's
+/// own code is never proved, though nothing may need it.
 #[test]
 fn a_schedule_is_checked() {
     let mut counts: BTreeMap<&str, [u32; 2]> = BTreeMap::new();
@@ -316,15 +316,6 @@ fn a_schedule_is_checked() {
                 let mut words = code.instructions().to_vec();
                 words[at] = new;
                 let is_proved = new != inst && word(&elf, &words, &options) == "proved";
-                if is_proved && kind != "stall" {
-                    let table = Table::for_sm(90).expect("a table");
-                    println!(
-                        "free: {kind} of {} at {:#x}: {:#034x}",
-                        name(table, inst),
-                        16 * at,
-                        inst.bits()
-                    );
-                }
                 if new != inst {
                     counts.entry(kind).or_default()[usize::from(is_proved)] += 1;
                 }
@@ -332,11 +323,11 @@ fn a_schedule_is_checked() {
         }
     }
     println!("not proved, proved: {counts:#?}");
-    for (kind, [caught, free]) in counts {
+    for (kind, [caught, proved]) in counts {
         assert!(
-            caught > free,
-            "{kind}: {free} of {} are free",
-            caught + free
+            caught > 0 && proved == 0,
+            "{kind}: {proved} of {}",
+            caught + proved
         );
     }
 }
@@ -388,7 +379,11 @@ fn right_rewrites_are_proved() {
             "longer stalls",
             word(
                 &elf,
-                &all(&|inst| set(inst, 105, 4, (get(inst, 105, 4) + 1).min(15))),
+                // None, and twelve and more, are other things together with the yield bit.
+                &all(&|inst| match get(inst, 105, 4) {
+                    0 | 11 | 15 => inst,
+                    stall => set(inst, 105, 4, stall + 1),
+                }),
                 &options,
             ),
         );
@@ -400,7 +395,10 @@ fn right_rewrites_are_proved() {
             "yields",
             word(
                 &elf,
-                &all(&|inst| inst.with_bits(inst.bits() ^ 1 << 109)),
+                &all(&|inst| match get(inst, 105, 4) {
+                    1..12 => inst.with_bits(inst.bits() ^ 1 << 109),
+                    _ => inst,
+                }),
                 &options,
             ),
         );

@@ -480,6 +480,8 @@ impl<'a> Exploration<'a> {
         let kept = chosen.run.as_ref().map(Run::cautions).unwrap_or_default();
         let kept = kept.iter().filter(|caution| !caution.wants_measurement());
         self.notes.extend(kept.map(ToString::to_string));
+        let promises = self.proved.iter().flat_map(|proved| &proved.promises);
+        self.notes.extend(promises.map(warpwright_pass::rests_on));
         let crat = self.usage.map(|usage| Crat {
             choice: usage
                 .opt_tlp

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use warpwright_check::Promises;
 use warpwright_target::Gpu;
 
 use crate::artifact::Artifact;
@@ -41,6 +42,8 @@ pub struct Stepped {
     pub step: Step,
     /// Why it is right, or why nobody knows.
     pub rung: Result<Rung, NotProved>,
+    /// What must hold of launches for the proof to be one, though nothing refuses others.
+    pub promises: Promises,
     /// What finding out took.
     pub proof: Duration,
 }
@@ -229,11 +232,16 @@ impl Carry<'_, '_, '_> {
                     });
                 }
                 let proof = start.elapsed();
+                let (rung, promises) = match rung {
+                    Ok((rung, promises)) => (Ok(rung), promises),
+                    Err(error) => (Err(error), Promises::default()),
+                };
                 all.artifact = run.unproved().clone();
                 let steps = run.steps.into_iter();
                 done.steps.extend(steps.map(|step| Stepped {
                     step,
                     rung: rung.clone(),
+                    promises,
                     proof,
                 }));
             }

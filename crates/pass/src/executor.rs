@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use warpwright_check::Promises;
 use warpwright_ptx::Module;
 use warpwright_sass::Cubin;
 
@@ -132,6 +133,8 @@ pub struct Proved {
     ptx: Option<Artifact>,
     /// What stands behind each step, and what finding out took.
     pub rungs: Vec<(Rung, Duration)>,
+    /// What must hold of launches for the proofs to be ones, though nothing refuses others; each once.
+    pub promises: Vec<Promises>,
 }
 
 /// A proof that was not found.
@@ -185,10 +188,17 @@ impl Run {
     /// # Errors
     /// [`NotProved`].
     pub fn prove(&self) -> Result<Proved, NotProved> {
+        let mut promises = Vec::new();
         let prove = |step: &Step| {
             let start = Instant::now();
             let rung = match &step.obligation {
-                Some(obligation) => obligation.prove()?,
+                Some(obligation) => {
+                    let (rung, promised) = obligation.prove()?;
+                    if !promised.is_empty() && !promises.contains(&promised) {
+                        promises.push(promised);
+                    }
+                    rung
+                }
                 None => Rung::Unchanged,
             };
             Ok((rung, start.elapsed()))
@@ -198,6 +208,7 @@ impl Run {
             artifact: self.artifact.clone(),
             ptx: self.ptx.clone(),
             rungs: rungs?,
+            promises,
         })
     }
 
@@ -205,10 +216,11 @@ impl Run {
     ///
     /// # Errors
     /// [`NotProved`].
-    pub fn prove_last(&self) -> Result<Rung, NotProved> {
+    pub fn prove_last(&self) -> Result<(Rung, Promises), NotProved> {
         let last = self.steps.last();
         let obligation = last.and_then(|step| step.obligation.as_ref());
-        obligation.map_or(Ok(Rung::Unchanged), Obligation::prove)
+        let nothing = (Rung::Unchanged, Promises::default());
+        obligation.map_or(Ok(nothing), Obligation::prove)
     }
 }
 

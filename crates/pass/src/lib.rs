@@ -45,7 +45,7 @@ pub use executor::{Builders, Executor, ProofError, Proved, Run, RunError, Step, 
 pub use hazard::Hazard;
 pub use launch::{Block, BlockSource};
 pub use pass::{AssemblerOptions, Caution, Fuel, Level, Need, Pass, Rewritten, Work};
-pub use proof::{NotProved, Rung};
+pub use proof::{NotProved, Rung, rests_on};
 pub use recipe::{Invocation, Recipe, RecipeError};
 pub use refusal::Refusal;
 pub use scope::{Scope, ScopeError};

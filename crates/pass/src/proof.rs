@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpwright_check::{
-    CubinOptions, Options, Verdict, check_functions, check_kernels, check_modules,
+    Answer, CubinOptions, Options, Promises, Verdict, answer, check_functions, check_modules,
 };
 use warpwright_ptx::Module;
 use warpwright_ptx::syntax::{Kind, Tile};
@@ -40,6 +40,11 @@ impl fmt::Display for Rung {
             Rung::ProvedAsPtx => "proved as PTX",
         })
     }
+}
+
+/// What a proof takes for granted about launches, in words.
+pub fn rests_on(promises: &Promises) -> String {
+    format!("proved for launches of {promises}; nothing refuses others")
 }
 
 /// A rewrite that no proof stands behind.
@@ -121,16 +126,17 @@ impl Obligation {
             .sum()
     }
 
-    /// Proves it.
+    /// Proves it; says, too, what must hold of launches for the proof to be one, though nothing refuses others.
     ///
     /// # Errors
     /// [`NotProved`], with what the checker says.
-    pub fn prove(&self) -> Result<Rung, NotProved> {
-        let verdict = match (self.before.as_module(), self.after.as_module()) {
+    pub fn prove(&self) -> Result<(Rung, Promises), NotProved> {
+        let nothing = Promises::default();
+        let (verdict, promises) = match (self.before.as_module(), self.after.as_module()) {
             (Some(before), Some(after)) if is_same_code(before, after) => {
-                return Ok(Rung::SameCode);
+                return Ok((Rung::SameCode, nothing));
             }
-            (Some(before), Some(after)) => self.check_ptx(before, after),
+            (Some(before), Some(after)) => (self.check_ptx(before, after), nothing),
             _ => self.check_machine_code(),
         };
         match verdict {
@@ -140,8 +146,10 @@ impl Obligation {
                     "the registers are right; no device confirms control fields that were made anew",
                 )),
             }),
-            Verdict::Proved if self.pass.level() == Level::Source => Ok(Rung::ProvedAsPtx),
-            Verdict::Proved => Ok(Rung::Proved),
+            Verdict::Proved if self.pass.level() == Level::Source => {
+                Ok((Rung::ProvedAsPtx, promises))
+            }
+            Verdict::Proved => Ok((Rung::Proved, promises)),
             verdict => Err(NotProved {
                 pass: self.pass.clone(),
                 verdict: Box::new(verdict),
@@ -164,7 +172,7 @@ impl Obligation {
         }
     }
 
-    fn check_machine_code(&self) -> Verdict {
+    fn check_machine_code(&self) -> (Verdict, Promises) {
         let options = CubinOptions {
             block: self.block,
             dynamic_smem: self.dynamic_smem,
@@ -172,9 +180,15 @@ impl Obligation {
         let elf = |artifact: &Artifact| Elf::parse(artifact.as_cubin()?).ok();
         match (elf(&self.before), elf(&self.after), &self.kernel) {
             (Some(before), Some(after), Some(kernel)) => {
-                check_kernels(&before, &after, kernel, &options)
+                let Answer {
+                    verdict, promises, ..
+                } = answer(&before, &after, kernel, &options);
+                (verdict, promises)
             }
-            _ => undecided("two cubins and a kernel's name are wanted"),
+            _ => {
+                let why = undecided("two cubins and a kernel's name are wanted");
+                (why, Promises::default())
+            }
         }
     }
 }

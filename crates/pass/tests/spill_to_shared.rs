@@ -71,6 +71,23 @@ fn spill_to_shared(
     Ok(proved.artifact().bytes().to_vec())
 }
 
+/// `.nv.info` names the vector loads of which a part is not used; they move with the code around them.
+#[test]
+fn vectors_that_are_used_in_part_keep_their_places() {
+    let gpu = lookup("h200").expect("a known GPU");
+    let text = include_str!("vector-unused.ptx").replacen(")\n{", ")\n.maxnreg 64\n{", 1);
+    let Some(cubin) = build("vectors_that_are_used_in_part_keep_their_places", &text) else {
+        return;
+    };
+    let before = Cubin::parse(&cubin).expect("a cubin");
+    assert!(before.kernels[0].frame_bytes > 0, "no spills");
+    let setting = setting(&gpu, [256, 1, 1]);
+    let moved = spill_to_shared(&cubin, "vector_unused", &setting, Extent::All);
+    let after = moved.unwrap_or_else(|why| panic!("{why}"));
+    let after = Cubin::parse(&after).expect("a cubin");
+    assert_eq!(after.kernels[0].frame_bytes, 0);
+}
+
 /// The refusal of a run.
 fn refusal<T: std::fmt::Debug>(result: Result<T, RunError>) -> Refusal {
     match result {

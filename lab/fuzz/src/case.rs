@@ -58,27 +58,74 @@ pub fn program(seed: u64, approximate: bool) -> Program {
             depth: 2,
             registers: 8,
             approximate,
+            ..Config::default()
         },
         1 => Config {
             statements: 60,
             depth: 3,
             registers: 24,
             approximate,
+            ..Config::default()
         },
         2 => Config {
             statements: 120,
             depth: 4,
             registers: 48,
             approximate,
+            ..Config::default()
         },
         _ => Config {
             statements: 40,
             depth: 2,
             registers: 100,
             approximate,
+            ..Config::default()
         },
     };
     generate(seed, &config)
+}
+
+/// Which kernels a run is made of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Plan {
+    /// Four sizes in turn, up to a hundred registers, four warps and three blocks ([`program`]).
+    #[default]
+    Sizes,
+    /// Of 64 kernels 55 tiny ones, eight small ones, and one of the four sizes in turn: what many kernels cost goes
+    /// into many kernels.
+    Strata,
+}
+
+impl Plan {
+    /// What the kernel of a seed is called in the counts.
+    pub fn stratum(self, seed: u64) -> &'static str {
+        match (self, seed % 64) {
+            (Plan::Sizes, _) | (Plan::Strata, 0) => "four sizes",
+            (Plan::Strata, 1..=8) => "small",
+            (Plan::Strata, _) => "tiny",
+        }
+    }
+
+    /// The kernel of a seed.
+    pub fn program(self, seed: u64) -> Program {
+        let of = |statements, depth, registers, warps| {
+            let config = Config {
+                statements,
+                depth,
+                registers,
+                approximate: false,
+                warps,
+                blocks: warps,
+            };
+            generate(seed, &config)
+        };
+        match (self, self.stratum(seed)) {
+            (Plan::Strata, "tiny") => of(8, 2, 6, 1),
+            (Plan::Strata, "small") => of(20, 2, 12, 2),
+            (Plan::Strata, _) => program(seed / 64, false),
+            (Plan::Sizes, _) => program(seed, false),
+        }
+    }
 }
 
 /// Front end and launch description of a program.

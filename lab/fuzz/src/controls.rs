@@ -5,8 +5,9 @@
 //! of every class are planted in generated kernels, and in what passes make of them. In PTX the emulator is the
 //! judge of what is a mistake: other results, or a fault, where the kernel itself has none. In machine code the
 //! classes are such that every planted one is a mistake: every cell that a generated kernel stores to is read,
-//! and every barrier orders an exchange. A mistake that is proved, and a class that was planted and never
-//! caught, fail the run.
+//! and every barrier orders an exchange. Less in a control field than ptxas set there may not be proved either.
+//! A mistake that is proved, and a class that was never caught in a long run, fail the run. They are part of every run
+//! of `passes`: one class for each kernel, in the kernel or in what a pass made of it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +35,7 @@ pub struct Class {
 
 /// Controls by class, and those that change nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Controls {
     /// Planted mistakes.
     pub classes: BTreeMap<String, Class>,
@@ -84,20 +86,27 @@ impl Controls {
         self.idle_proved += other.idle_proved;
     }
 
-    /// Classes of which mistakes were planted and none was caught, or not all; with `all`, also those of
-    /// [`MISTAKES`] that were never planted.
-    pub fn failing(&self, all: bool) -> Vec<String> {
+    /// Classes of which mistakes were planted and not all were caught, and those of `wanted` that were never caught.
+    pub fn failing<'w>(&self, wanted: impl IntoIterator<Item = &'w str>) -> Vec<String> {
         let missed = self.classes.iter().filter(|(_, c)| c.caught < c.mistakes);
         let mut names: Vec<String> = missed.map(|(name, _)| name.clone()).collect();
-        if all {
-            let has = |name: &str| self.classes.get(name).is_some_and(|c| c.caught > 0);
-            let never = MISTAKES.iter().map(|m| m.0).filter(|name| !has(name));
-            names.extend(never.map(str::to_owned));
-        }
+        let has = |name: &str| self.classes.get(name).is_some_and(|c| c.caught > 0);
+        let never = wanted.into_iter().filter(|name| !has(name));
+        names.extend(never.map(str::to_owned));
         if self.idle_proved < self.idle {
             names.push("rewrites that change nothing".to_owned());
         }
         names
+    }
+
+    /// The names of all classes in PTX.
+    pub fn in_ptx() -> impl Iterator<Item = &'static str> {
+        MISTAKES.iter().map(|mistake| mistake.0)
+    }
+
+    /// The names of all classes in machine code.
+    pub fn in_machine_code() -> impl Iterator<Item = &'static str> {
+        SPOILS.iter().map(|spoil| spoil.0)
     }
 
     fn class(&mut self, name: &str) -> &mut Class {
@@ -324,49 +333,73 @@ fn one_round_more(line: &str, _: &mut Dice) -> Option<String> {
 pub fn ptx(case: &Case, new: &str, seed: u64, controls: &mut Controls) -> Result<(), Failure> {
     let expected = case::emulate(case, &case::strict()).map_err(Failure::Before)?;
     if new == case.text {
+        idle(case, controls)?;
+    }
+    for class in 0..MISTAKES.len() {
+        plant(case, new, class, &expected.buffers, seed, controls)?;
+    }
+    Ok(())
+}
+
+/// The kernel, and the kernel as it is printed from its typed view alone, must be proved to be the kernel.
+///
+/// # Errors
+/// One of them is not.
+pub fn idle(case: &Case, controls: &mut Controls) -> Result<(), Failure> {
+    let canonical = warpwright_ptx::print::canonical(&case.module);
+    let (canonical, _) = Module::parse("canonical.ptx", &canonical);
+    for same in [&case.module, &canonical] {
         controls.idle += 1;
-        match verdict(&case.module, &case.module) {
+        match verdict(&case.module, same) {
             Verdict::Proved => controls.idle_proved += 1,
             other => return Err(Failure::Idle(other.to_string())),
         }
     }
+    Ok(())
+}
+
+/// Plants a mistake of one class of [`MISTAKES`] in `new`, if it has a place for one; the kernel of `case` leaves
+/// `expected` behind.
+///
+/// # Errors
+/// The mistake is proved.
+pub fn plant(
+    case: &Case,
+    new: &str,
+    class: usize,
+    expected: &[Vec<u8>],
+    seed: u64,
+    controls: &mut Controls,
+) -> Result<(), Failure> {
+    let (name, mistake) = MISTAKES[class];
+    let mut dice = Dice(seed.wrapping_mul(31).wrapping_add(class as u64));
     let lines: Vec<&str> = new.lines().collect();
-    for (at, (class, mistake)) in MISTAKES.iter().enumerate() {
-        let mut dice = Dice(seed.wrapping_mul(31).wrapping_add(at as u64));
-        let spoiled = lines.iter().enumerate();
-        let spoiled = spoiled.filter_map(|(i, line)| Some((i, mistake(line, &mut dice)?)));
-        let places: Vec<(usize, String)> = spoiled.collect();
-        let Some((at, line)) = places.get(dice.below(places.len())) else {
-            continue;
-        };
-        let mut text = lines.clone();
-        text[*at] = line;
-        let text = text.join("\n") + "\n";
-        let (module, diagnostics) = Module::parse("planted.ptx", &text);
-        let is_valid = !diagnostics.iter().any(Diagnostic::is_error);
-        if !is_valid || warpwright_ptx::verify::verify(&module).is_err() {
-            continue;
-        }
-        let planted = Case {
-            text,
-            module,
-            launch: case.launch.clone(),
-            inputs: case.inputs.clone(),
-        };
-        let found = case::emulate(&planted, &case::strict());
-        let is_mistake = !found.is_ok_and(|found| found.buffers == expected.buffers);
-        let counted = controls.class(class);
-        counted.planted += 1;
-        if !is_mistake {
-            continue;
-        }
-        counted.mistakes += 1;
-        if verdict(&case.module, &planted.module) == Verdict::Proved {
-            let text = planted.text;
-            return Err(Failure::Proved { class, text });
-        }
-        counted.caught += 1;
+    let spoiled = lines.iter().enumerate();
+    let spoiled = spoiled.filter_map(|(i, line)| Some((i, mistake(line, &mut dice)?)));
+    let places: Vec<(usize, String)> = spoiled.collect();
+    let Some((at, line)) = places.get(dice.below(places.len())) else {
+        return Ok(());
+    };
+    let mut text = lines;
+    text[*at] = line;
+    let text = text.join("\n") + "\n";
+    let (module, diagnostics) = Module::parse("planted.ptx", &text);
+    let is_valid = !diagnostics.iter().any(Diagnostic::is_error);
+    if !is_valid || warpwright_ptx::verify::verify(&module).is_err() {
+        return Ok(());
     }
+    let found = case::emulate_module(&module, &case.launch, &case.inputs, &case::strict());
+    let is_mistake = !found.is_ok_and(|found| found.buffers == expected);
+    let counted = controls.class(name);
+    counted.planted += 1;
+    if !is_mistake {
+        return Ok(());
+    }
+    counted.mistakes += 1;
+    if verdict(&case.module, &module) == Verdict::Proved {
+        return Err(Failure::Proved { class: name, text });
+    }
+    counted.caught += 1;
     Ok(())
 }
 
@@ -397,7 +430,7 @@ const BAR: u128 = 0xb1d;
 const TID_X: u128 = 0x21;
 
 /// The classes of mistakes in machine code: each is one wherever it is planted.
-pub const SPOILS: [(&str, Spoil); 4] = [
+pub const SPOILS: [(&str, Spoil); 7] = [
     ("machine code: store lost", |bits| {
         (opcode(bits) == STG).then(|| never(bits))
     }),
@@ -413,64 +446,135 @@ pub const SPOILS: [(&str, Spoil); 4] = [
     ("machine code: barrier lost", |bits| {
         (opcode(bits) == BAR).then(|| never(bits))
     }),
+    // Control fields: less than ptxas's own is never proved (docs/checker.md, 'The schedule').
+    ("machine code: a shorter stall", |bits| {
+        (field(bits, STALL) > 1).then(|| bits - (1 << STALL.0))
+    }),
+    ("machine code: a wait lost", |bits| {
+        let waits = field(bits, WAITS);
+        (waits != 0).then(|| bits ^ ((waits & waits.wrapping_neg()) << WAITS.0))
+    }),
+    ("machine code: a scoreboard not set", |bits| {
+        let sets = field(bits, WRITE_SCOREBOARD) != 7;
+        sets.then_some(bits | 7 << WRITE_SCOREBOARD.0)
+    }),
 ];
 
-/// The same in a kernel's machine code, for blocks of `block` threads.
-///
-/// # Errors
-/// A mistake is proved, or the file cannot be read.
-pub fn machine_code(
-    cubin: &[u8],
-    block: [u32; 3],
-    seed: u64,
-    controls: &mut Controls,
-) -> Result<(), Failure> {
-    let options = CubinOptions {
-        block: Some(block),
-        dynamic_smem: Some(0),
-    };
-    let proved = |new: &[u8]| {
-        let answers = check_files(cubin, new, &options)?;
+/// The first so many of them change what is computed, in whatever a pass makes of a kernel, too.
+pub const IN_VALUES: usize = 4;
+
+/// Fields of the control bits: the lowest bit, and how many.
+const STALL: (u32, u32) = (105, 4);
+const WRITE_SCOREBOARD: (u32, u32) = (110, 3);
+const WAITS: (u32, u32) = (116, 6);
+
+fn field(bits: u128, (at, width): (u32, u32)) -> u128 {
+    (bits >> at) & ((1 << width) - 1)
+}
+
+/// A kernel's machine code, for blocks of a known size.
+pub struct Code<'c> {
+    /// The file.
+    pub cubin: &'c [u8],
+    /// Threads.
+    pub block: [u32; 3],
+}
+
+impl Code<'_> {
+    /// Why `new` is not proved to be a version of it, if it is not.
+    fn open(&self, new: &[u8]) -> Result<Option<String>, Failure> {
+        let options = CubinOptions {
+            block: Some(self.block),
+            dynamic_smem: Some(0),
+        };
+        let answers = check_files(self.cubin, new, &options)?;
         let open = answers.iter().find(|(_, a)| a.verdict != Verdict::Proved);
-        Ok::<_, Failure>(open.map(|(_, answer)| answer.verdict.to_string()))
-    };
-    controls.idle += 1;
-    match proved(cubin)? {
-        None => controls.idle_proved += 1,
-        Some(why) => return Err(Failure::Idle(why)),
+        Ok(open.map(|(_, answer)| answer.verdict.to_string()))
     }
-    let elf = Elf::parse(cubin)?;
-    for (at, (class, spoil)) in SPOILS.iter().enumerate() {
-        let mut dice = Dice(seed.wrapping_mul(37).wrapping_add(at as u64));
-        let mut new = elf.clone();
-        let code = new
-            .sections
-            .iter_mut()
-            .filter(|s| s.name.starts_with(".text."));
-        let mut places: Vec<(&mut [u8], u128)> = Vec::new();
-        for section in code {
-            for word in section.data.chunks_exact_mut(16) {
-                let mut bytes = [0; 16];
-                bytes.copy_from_slice(word);
-                if let Some(spoiled) = spoil(u128::from_le_bytes(bytes)) {
-                    places.push((word, spoiled));
-                }
+
+    /// The code itself, and one in which an instruction stalls longer, must be proved.
+    ///
+    /// # Errors
+    /// One of them is not.
+    pub fn idle(&self, seed: u64, controls: &mut Controls) -> Result<(), Failure> {
+        let longer = |bits: u128| {
+            let stalls = (1..11).contains(&field(bits, STALL));
+            stalls.then_some(bits + (1 << STALL.0))
+        };
+        let longer = spoil(self.cubin, longer, &mut Dice(seed))?;
+        for same in longer.iter().map(Vec::as_slice).chain([self.cubin]) {
+            controls.idle += 1;
+            match self.open(same)? {
+                None => controls.idle_proved += 1,
+                Some(why) => return Err(Failure::Idle(why)),
             }
         }
-        let chosen = dice.below(places.len());
-        let Some((word, spoiled)) = places.get_mut(chosen) else {
-            continue;
+        Ok(())
+    }
+
+    /// Plants a mistake of one class of [`SPOILS`] in `new`, a right version of it, if it has a place for one.
+    ///
+    /// # Errors
+    /// The mistake is proved, or the file cannot be read.
+    pub fn plant(
+        &self,
+        new: &[u8],
+        class: usize,
+        seed: u64,
+        controls: &mut Controls,
+    ) -> Result<(), Failure> {
+        let (class, mistake) = SPOILS[class];
+        let mut dice = Dice(seed.wrapping_mul(37).wrapping_add(class.len() as u64));
+        let Some(spoiled) = spoil(new, mistake, &mut dice)? else {
+            return Ok(());
         };
-        word.copy_from_slice(&spoiled.to_le_bytes());
-        let text = new.write()?;
         let counted = controls.class(class);
         counted.planted += 1;
         counted.mistakes += 1;
-        if proved(&text)?.is_none() {
+        if self.open(&spoiled)?.is_none() {
             let text = format!("seed {seed}");
             return Err(Failure::Proved { class, text });
         }
         counted.caught += 1;
+        Ok(())
+    }
+}
+
+/// The file with one instruction spoiled; `None` where there is nothing to spoil.
+fn spoil(
+    cubin: &[u8],
+    spoil: impl Fn(u128) -> Option<u128>,
+    dice: &mut Dice,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let mut new = Elf::parse(cubin)?;
+    let code = new.sections.iter_mut();
+    let code = code.filter(|s| s.name.starts_with(".text."));
+    let mut places: Vec<(&mut [u8], u128)> = Vec::new();
+    for section in code {
+        for word in section.data.chunks_exact_mut(16) {
+            let mut bytes = [0; 16];
+            bytes.copy_from_slice(word);
+            if let Some(spoiled) = spoil(u128::from_le_bytes(bytes)) {
+                places.push((word, spoiled));
+            }
+        }
+    }
+    let chosen = dice.below(places.len());
+    let Some((word, spoiled)) = places.get_mut(chosen) else {
+        return Ok(None);
+    };
+    word.copy_from_slice(&spoiled.to_le_bytes());
+    Ok(Some(new.write()?))
+}
+
+/// The same in a kernel's machine code.
+///
+/// # Errors
+/// A mistake is proved, or the file cannot be read.
+pub fn machine_code(code: &Code<'_>, seed: u64, controls: &mut Controls) -> Result<(), Failure> {
+    code.idle(seed, controls)?;
+    for class in 0..SPOILS.len() {
+        code.plant(code.cubin, class, seed, controls)?;
     }
     Ok(())
 }
@@ -545,7 +649,11 @@ fn one(seed: u64, ptxas: Option<&Ptxas<'_>>, controls: &mut Controls) -> Result<
     job.maxrregcount = Some(32);
     let build = ptxas.run(&job).map_err(|e| Failure::Elf(e.to_string()))?;
     let block = [program.block as u32, 1, 1];
-    machine_code(&build.cubin, block, seed, controls)
+    let code = Code {
+        cubin: &build.cubin,
+        block,
+    };
+    machine_code(&code, seed, controls)
 }
 
 #[cfg(test)]
@@ -559,6 +667,7 @@ mod tests {
             let case = case::prepare(&case::program(seed, false)).unwrap();
             ptx(&case, &case.text, seed, &mut controls).unwrap();
         }
-        assert_eq!(controls.failing(true), Vec::<String>::new(), "{controls:?}");
+        let failing = controls.failing(Controls::in_ptx());
+        assert_eq!(failing, Vec::<String>::new(), "{controls:?}");
     }
 }

@@ -25,4 +25,5 @@ pub mod passes;
 pub mod precision;
 pub mod proved;
 pub mod ptxas;
+pub mod suite;
 pub mod totals;

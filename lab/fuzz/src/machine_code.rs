@@ -21,7 +21,9 @@ use warpwright_pass::{
 use warpwright_target::{Gpu, UnknownGpu, lookup};
 use warpwright_toolkit::{FindOptions, NotFound, PtxasJob, ToolError, Toolkit};
 
-use crate::case;
+use crate::case::{self, Plan};
+use crate::controls::{self, Code, SPOILS};
+use crate::passes::IDLE;
 use crate::proved::{self, Applied};
 use crate::totals::Totals;
 
@@ -85,6 +87,9 @@ pub enum Failure {
     /// What the pass wrote is invalid, has hazards or differs.
     #[error(transparent)]
     Pass(#[from] proved::Failure),
+    /// The checker proves a planted mistake, or does not prove what is as it was.
+    #[error("controls: {0}")]
+    Controls(#[from] controls::Failure),
 }
 
 impl Assembler {
@@ -157,8 +162,8 @@ impl Assembler {
 }
 
 /// The kernel of a seed, as it is assembled.
-pub fn program(seed: u64) -> Program {
-    let program = case::program(seed, false);
+pub fn program(plan: Plan, seed: u64) -> Program {
+    let program = plan.program(seed);
     match seed / 4 % 2 {
         0 => program.without_local_array(),
         _ => program,
@@ -186,49 +191,75 @@ fn passes(seed: u64) -> impl Iterator<Item = Invocation> {
 /// # Errors
 /// The first run that fails, and how.
 pub fn check(
+    plan: Plan,
     seed: u64,
     assembler: &Assembler,
     totals: &mut Totals,
 ) -> Result<(), Box<(Run, Failure)>> {
     let limit = LIMITS[(seed / 16 % LIMITS.len() as u64) as usize];
-    let built = build(&program(seed), assembler, limit);
+    let built = build(&program(plan, seed), assembler, limit);
     let (launch, cubin) = built.map_err(|failure| {
         let recipe = Recipe::default();
         Box::new((Run { limit, recipe }, failure))
     })?;
     totals.assembled += 1;
     let scope = assembler.scope(&launch);
-    let mut apply = |name: &str, recipe: Recipe| {
-        let failed = |failure| {
-            let run = Run {
-                limit,
-                recipe: recipe.clone(),
-            };
-            Box::new((run, Failure::Pass(failure)))
-        };
+    let failed = |recipe: &Recipe, failure| {
+        let recipe = recipe.clone();
+        Box::new((Run { limit, recipe }, failure))
+    };
+    let mut apply = |name: &str, recipe: &Recipe| {
         let counts = totals.pass(name);
-        match proved::apply(&recipe, &cubin, &scope) {
+        match proved::apply(recipe, &cubin, &scope) {
             Ok(applied) => {
                 counts.count(&applied);
-                Ok(matches!(applied, Applied::Changed(_)))
+                Ok(match applied {
+                    Applied::Changed(new) => Some(new),
+                    _ => None,
+                })
             }
             Err(proved::Failure::NotProved(open))
                 if matches!(*open.verdict, Verdict::Undecided(_)) =>
             {
                 counts.count_undecided(&open.verdict);
-                Ok(false)
+                Ok(None)
             }
-            Err(failure) => Err(failed(failure)),
+            Err(failure) => Err(failed(recipe, Failure::Pass(failure))),
         }
     };
     let mut all = Recipe::default();
+    let mut versions = Vec::new();
     for pass in passes(seed) {
-        if apply(pass.name(), Recipe::default().with(pass.clone()))? {
+        let recipe = Recipe::default().with(pass.clone());
+        if let Some(new) = apply(pass.name(), &recipe)? {
             all = all.with(pass);
+            versions.push((recipe, new));
         }
     }
-    if all.passes().len() > 1 {
-        apply(ALL, all)?;
+    if all.passes().len() > 1
+        && let Some(new) = apply(ALL, &all)?
+    {
+        versions.push((all, new));
+    }
+    let code = Code {
+        cubin: cubin.bytes(),
+        block: launch.block,
+    };
+    let controls = &mut totals.controls;
+    let nothing = Recipe::default();
+    if seed.is_multiple_of(IDLE) {
+        let idle = code.idle(seed, controls);
+        idle.map_err(|failure| failed(&nothing, failure.into()))?;
+    }
+    // Each kernel has a mistake of one class, and what a pass made of it another one.
+    let class = (seed % SPOILS.len() as u64) as usize;
+    let planted = code.plant(code.cubin, class, seed, controls);
+    planted.map_err(|failure| failed(&nothing, failure.into()))?;
+    if !versions.is_empty() {
+        let (recipe, new) = &versions[seed as usize / SPOILS.len() % versions.len()];
+        let class = (seed % controls::IN_VALUES as u64) as usize;
+        let planted = code.plant(new.bytes(), class, seed, controls);
+        planted.map_err(|failure| failed(recipe, failure.into()))?;
     }
     Ok(())
 }

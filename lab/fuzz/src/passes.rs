@@ -2,7 +2,8 @@
 //! the seed, proved by the checker, and the same bits in the emulator before and after.
 
 use crate::assignment;
-use crate::case::{self, Case};
+use crate::case::{self, Case, Plan};
+use crate::controls;
 use crate::proved::{self, Applied, pressure};
 use crate::totals::Totals;
 use warpwright_emu::Options;
@@ -51,6 +52,9 @@ pub enum Failure {
         /// The promise.
         most: u32,
     },
+    /// The checker proves a planted mistake, or does not prove what is as it was.
+    #[error("controls: {0}")]
+    Controls(#[from] controls::Failure),
     /// `allocate` promised names.
     #[error("a broken promise: {0}")]
     Assignment(assignment::Broken),
@@ -156,6 +160,20 @@ impl Subject {
         Ok(Applied::Changed(artifact))
     }
 
+    /// A mistake of one class in this version of the kernel; for some kernels, none at all.
+    fn plant(
+        &self,
+        text: &str,
+        seed: u64,
+        controls: &mut controls::Controls,
+    ) -> Result<(), controls::Failure> {
+        if seed.is_multiple_of(IDLE) {
+            controls::idle(&self.case, controls)?;
+        }
+        let class = (seed % controls::MISTAKES.len() as u64) as usize;
+        controls::plant(&self.case, text, class, &self.expected, seed, controls)
+    }
+
     /// Runs the new version under the strict options; it must leave the same bits.
     fn same_results(&self, new: &Module) -> Result<(), Failure> {
         let Case { launch, inputs, .. } = &self.case;
@@ -171,19 +189,31 @@ impl Subject {
 ///
 /// # Errors
 /// The first run that fails, and how.
-pub fn check(seed: u64, totals: &mut Totals) -> Result<(), Box<(Run, Failure)>> {
-    let subject = Subject::new(&case::program(seed, false));
+pub fn check(plan: Plan, seed: u64, totals: &mut Totals) -> Result<(), Box<(Run, Failure)>> {
+    let subject = Subject::new(&plan.program(seed));
     let runs = runs(seed);
     let subject = subject.map_err(|error| Box::new((runs[0].clone(), Failure::Before(error))))?;
-    totals.kernels += 1;
+    totals.count_kernel(plan.stratum(seed));
+    let mut versions = vec![(runs[0].clone(), subject.case.text.clone())];
     for run in runs {
         let done = subject
             .run(&run)
             .map_err(|failure| Box::new((run.clone(), failure)))?;
         totals.pass(run.pass).count(&done);
+        if let Applied::Changed(new) = done
+            && new.as_module().is_some()
+        {
+            versions.push((run, String::from_utf8_lossy(new.bytes()).into_owned()));
+        }
     }
-    Ok(())
+    let spoiled = (seed / controls::MISTAKES.len() as u64) as usize % versions.len();
+    let (run, text) = &versions[spoiled];
+    let planted = subject.plant(text, seed, &mut totals.controls);
+    planted.map_err(|failure| Box::new((run.clone(), Failure::Controls(failure))))
 }
+
+/// Of so many kernels one is held against itself.
+pub(crate) const IDLE: u64 = 8;
 
 fn recipe(run: &Run, goal: u32) -> Result<Recipe, RecipeError> {
     let mut arguments = Arguments::default();

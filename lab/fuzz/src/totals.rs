@@ -7,10 +7,11 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use warpwright_check::Verdict;
 
+use crate::controls::Controls;
 use crate::proved::Applied;
 
 /// The schema of a file of totals.
-pub const SCHEMA: &str = "warpwright.fuzz-passes/1";
+pub const SCHEMA: &str = "warpwright.fuzz-passes/2";
 
 /// Runs of one pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,13 +49,34 @@ impl Counts {
     }
 }
 
+impl Counts {
+    /// A line for a pass, and one for each reason.
+    pub fn line(&self, pass: &str) -> String {
+        let Counts { runs, changed, .. } = self;
+        let mut text = format!("{pass}: {changed} of {runs} runs changed the kernel");
+        for (reason, times) in &self.refused {
+            text += &format!("\n    {times} refused: {reason}");
+        }
+        for (reason, times) in &self.undecided {
+            text += &format!("\n    {times} not decided: {reason}");
+        }
+        text
+    }
+}
+
 /// The first line up to a colon, without numbers.
 fn without_details(text: &str) -> String {
     let text = text.lines().next().unwrap_or_default();
     let text = text.split(": ").next().unwrap_or_default();
-    let mut words = text.split(' ').map(|word| match word.parse::<u64>() {
-        Ok(_) => "N",
-        Err(_) => word,
+    let is_number = |word: &str| {
+        let digits = word
+            .strip_prefix("0x")
+            .map(|hex| u64::from_str_radix(hex, 16));
+        digits.unwrap_or_else(|| word.parse()).is_ok()
+    };
+    let mut words = text.split(' ').map(|word| match is_number(word) {
+        true => "N",
+        false => word,
     });
     let first = words.next().unwrap_or_default().to_owned();
     words.fold(first, |all, word| all + " " + word)
@@ -82,8 +104,14 @@ pub struct Totals {
     pub assembled_by: Option<String>,
     /// Kernels.
     pub kernels: u64,
+    /// Kernels by stratum (`case::Plan`).
+    pub strata: BTreeMap<String, u64>,
     /// Kernels that were assembled.
     pub assembled: u64,
+    /// Seconds that the parts took, on one thread each.
+    pub thread_seconds: u64,
+    /// Planted mistakes, and rewrites that change nothing.
+    pub controls: Controls,
     /// Pass by pass.
     pub passes: BTreeMap<String, Counts>,
     /// In the order of the seeds.
@@ -97,7 +125,10 @@ impl Default for Totals {
             seeds: Vec::new(),
             assembled_by: None,
             kernels: 0,
+            strata: BTreeMap::new(),
             assembled: 0,
+            thread_seconds: 0,
+            controls: Controls::default(),
             passes: BTreeMap::new(),
             failures: Vec::new(),
         }
@@ -122,6 +153,22 @@ impl Totals {
     /// The counts of a pass.
     pub fn pass(&mut self, name: &str) -> &mut Counts {
         self.passes.entry(name.to_owned()).or_default()
+    }
+
+    /// Counts a kernel.
+    pub fn count_kernel(&mut self, stratum: &str) {
+        self.kernels += 1;
+        *self.strata.entry(stratum.to_owned()).or_default() += 1;
+    }
+
+    /// From so many kernels on every class of mistakes must have been planted and caught.
+    const MANY: u64 = 2_000;
+
+    /// The classes of controls that fail the run.
+    pub fn failing_controls(&self) -> Vec<String> {
+        let ptx = Controls::in_ptx().filter(|_| self.kernels >= Totals::MANY);
+        let code = Controls::in_machine_code().filter(|_| self.assembled >= Totals::MANY);
+        self.controls.failing(ptx.chain(code))
     }
 
     /// Adds what another part of the run came to.
@@ -150,15 +197,20 @@ impl Totals {
             }
         }
         self.seeds = joined;
-        self.add(other.kernels, other.assembled, other.passes);
+        self.kernels += other.kernels;
+        self.assembled += other.assembled;
+        self.thread_seconds += other.thread_seconds;
+        for (stratum, kernels) in other.strata {
+            *self.strata.entry(stratum).or_default() += kernels;
+        }
+        self.controls.add(&other.controls);
+        self.add(other.passes);
         self.failures.extend(other.failures);
         self.failures.sort_by_key(|failed| failed.seed);
         Ok(())
     }
 
-    fn add(&mut self, kernels: u64, assembled: u64, passes: BTreeMap<String, Counts>) {
-        self.kernels += kernels;
-        self.assembled += assembled;
+    fn add(&mut self, passes: BTreeMap<String, Counts>) {
         for (name, counts) in passes {
             let sum = self.passes.entry(name).or_default();
             sum.runs += counts.runs;
@@ -182,15 +234,27 @@ impl fmt::Display for Totals {
         if let Some(by) = &self.assembled_by {
             write!(f, "; {} assembled by {by}", self.assembled)?;
         }
+        for (stratum, kernels) in &self.strata {
+            write!(f, "\n{stratum}: {kernels} kernels")?;
+        }
+        let Controls {
+            idle,
+            idle_proved,
+            classes,
+        } = &self.controls;
+        write!(
+            f,
+            "\n{idle_proved} of {idle} rewrites that change nothing proved"
+        )?;
+        for (name, class) in classes {
+            let (mistakes, caught) = (class.mistakes, class.caught);
+            write!(
+                f,
+                "\nplanted: {name}: {caught} of {mistakes} mistakes caught"
+            )?;
+        }
         for (pass, counts) in &self.passes {
-            let Counts { runs, changed, .. } = counts;
-            write!(f, "\n{pass}: {changed} of {runs} runs changed the kernel")?;
-            for (reason, times) in &counts.refused {
-                write!(f, "\n    {times} refused: {reason}")?;
-            }
-            for (reason, times) in &counts.undecided {
-                write!(f, "\n    {times} not decided: {reason}")?;
-            }
+            write!(f, "\n{}", counts.line(pass))?;
         }
         Ok(())
     }
@@ -204,6 +268,8 @@ mod tests {
         let mut totals = Totals {
             seeds: vec![(from, to)],
             kernels: to - from,
+            strata: BTreeMap::from([("tiny".to_owned(), to - from)]),
+            thread_seconds: 1,
             ..Totals::default()
         };
         let counts = totals.pass("remat");
@@ -220,6 +286,7 @@ mod tests {
             sum.merge(part(from, to, changed)).unwrap();
         }
         let mut whole = part(0, 30, 6);
+        whole.thread_seconds = 3;
         whole
             .pass("remat")
             .refused

@@ -15,8 +15,8 @@ pub fn generate(seed: u64, config: &Config) -> Program {
         rng.range(2, 6),
         rng.range(2, 5),
     ];
-    let block = 32 * rng.range(1, 4);
-    let grid = rng.range(1, 3);
+    let block = 32 * rng.range(1, config.warps);
+    let grid = rng.range(1, config.blocks);
     let program = Program {
         seed,
         block,

@@ -235,6 +235,10 @@ pub struct Config {
     /// Use approximate instructions (`ex2.approx` and the like), which hardware and emulator
     /// need not agree on to the last bit.
     pub approximate: bool,
+    /// Warps per block at most.
+    pub warps: usize,
+    /// Blocks at most.
+    pub blocks: usize,
 }
 
 impl Default for Config {
@@ -244,6 +248,8 @@ impl Default for Config {
             depth: 3,
             registers: 24,
             approximate: false,
+            warps: 4,
+            blocks: 3,
         }
     }
 }

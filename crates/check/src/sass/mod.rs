@@ -4,12 +4,14 @@
 //! memory behind the original's, or in a frame of its own. Both are memory of one version alone
 //! (docs/checker.md, 'Spill slots'); everything else must be done by both, access by access.
 
+mod align;
 mod bits;
 mod dynamic;
 mod function;
 mod launches;
 mod module;
 mod places;
+mod protection;
 mod returns;
 mod step;
 mod surroundings;
@@ -124,6 +126,8 @@ enum Stop {
     Launches(#[from] launches::Narrower),
     #[error(transparent)]
     Words(#[from] words::Unknown),
+    #[error(transparent)]
+    Weaker(#[from] protection::Weaker),
     #[error("the file has bytes that its headers do not account for")]
     Unread,
     #[error("the architecture is not known")]
@@ -185,6 +189,7 @@ impl<'e> Pair<'e> {
         let (verdict, work) = check_counted(&first, &second, &launches.threads);
         if verdict.is_proved() {
             words::check_schedule(&codes[0], &codes[1], &area, table)?;
+            protection::compare(&codes[0], &codes[1], table)?;
         }
         let walked = [&first, &second].map(SassFunction::walked);
         Ok(Answer {

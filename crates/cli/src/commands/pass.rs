@@ -169,6 +169,9 @@ pub fn say(cli: &Cli, all: &CarriedOut) {
             for caution in &step.cautions {
                 eprintln!("{of}{caution}");
             }
+            if !stepped.promises.is_empty() {
+                eprintln!("{of}{}", warpwright_pass::rests_on(&stepped.promises));
+            }
             match &stepped.rung {
                 Err(error) => eprintln!("{of}{error}"),
                 Ok(rung) if cli.verbose > 0 => eprintln!(

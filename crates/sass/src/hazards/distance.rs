@@ -307,6 +307,24 @@ impl Distances {
         needed.min(self.overtaking(pair))
     }
 
+    /// The cycles that are enough whatever the later instruction is: behind the earlier one's class no class of readers
+    /// needs more. `None` if no reader of the class was seen often.
+    pub fn slowest(&self, dependence: &Dependence) -> Option<u16> {
+        let pair = Pair::of(dependence)?;
+        let kind = match pair.kind {
+            Kind::War => Kind::War,
+            Kind::Raw | Kind::Waw => Kind::Raw,
+        };
+        let alike = self.pairs.iter().filter(|(known, seen)| {
+            let is_alike =
+                (known.kind, known.file, known.earlier) == (kind, pair.file, pair.earlier);
+            is_alike && seen.is_trusted()
+        });
+        let slowest = alike.map(|(_, seen)| seen.cycles).max()?;
+        // What everybody can read has been written.
+        Some(slowest + u16::from(pair.kind == Kind::Waw))
+    }
+
     /// A result that comes later than another because it takes longer cannot be overwritten by it:
     /// what is enough for a write after write by the latencies of both.
     fn overtaking(&self, pair: Pair) -> u16 {
@@ -342,6 +360,8 @@ pub struct Kept {
 impl Kept {
     /// So many pairs, and so many builds that come down to the smallest distance, are often.
     const OFTEN: (u64, u64) = (30, 5);
+    /// So many pairs of operations are many.
+    const MANY: usize = 10;
     /// ptxas leaves so many cycles more between two writers than between a writer and its fastest reader: 2 in
     /// all pairs that were seen often.
     const AFTER_READERS: u16 = 4;
@@ -400,6 +420,30 @@ impl Kept {
 
     fn is_often(seen: Seen) -> bool {
         (seen.count, seen.closest) >= Kept::OFTEN && seen.closest >= Kept::OFTEN.1
+    }
+
+    /// The fewest cycles that ptxas was often seen to leave between two instructions with these operations (bits 0
+    /// to 8).
+    pub fn often(&self, dependence: &Dependence, operations: [u16; 2]) -> Option<u16> {
+        let pair = Pair::of(dependence)?;
+        let (operations, bit) = match dependence.kind {
+            Kind::War => ([operations[0], 0], 0),
+            _ => (operations, dependence.later.span.bit),
+        };
+        let seen = self.seen.get(&(pair, operations, bit)).copied();
+        Some(seen.filter(|&seen| Kept::is_often(seen))?.cycles)
+    }
+
+    /// The cycles that most pairs of operations of the same two classes come down to, if many of them were seen
+    /// often: those that do not were seen farther apart by chance.
+    pub fn of_classes(&self, dependence: &Dependence) -> Option<u16> {
+        let pair = Pair::of(dependence)?;
+        let alike = self.seen.iter();
+        let alike = alike.filter(|(known, seen)| known.0 == pair && Kept::is_often(**seen));
+        let mut cycles: Vec<u16> = alike.map(|(_, seen)| seen.cycles).collect();
+        cycles.sort_unstable();
+        let most = cycles.get(cycles.len() / 2).copied();
+        most.filter(|_| cycles.len() >= Kept::MANY)
     }
 
     /// The cycles between two instructions with these operations (bits 0 to 8); `None` if nothing like them was

@@ -1,0 +1,172 @@
+//! A longest common subsequence of two versions of a code.
+//!
+//! Goal: to know which instructions of the rewritten version are the original's, however many stand between them.
+//! Method: Myers, An O(ND) Difference Algorithm (Algorithmica 1986), section 4b, in linear space: the middle of a
+//! shortest script is found from both ends, then both halves. Departure: a script of more than [`MOST`] edits is cut
+//! where the search from the front came furthest, so that code of another origin costs no quadratic time; what is
+//! found then is common, but perhaps not the longest.
+
+/// Edits within one search.
+const MOST: usize = 1_000;
+
+/// For each element of `new` the one of `old` that it is, ascending.
+pub(super) fn align<T: Eq>(old: &[T], new: &[T]) -> Vec<Option<u32>> {
+    let mut found = vec![None; new.len()];
+    let mut work = vec![(0..old.len(), 0..new.len())];
+    while let Some((mut a, mut b)) = work.pop() {
+        while !a.is_empty() && !b.is_empty() && old[a.start] == new[b.start] {
+            found[b.start] = Some(a.start as u32);
+            (a.start, b.start) = (a.start + 1, b.start + 1);
+        }
+        while !a.is_empty() && !b.is_empty() && old[a.end - 1] == new[b.end - 1] {
+            (a.end, b.end) = (a.end - 1, b.end - 1);
+            found[b.end] = Some(a.end as u32);
+        }
+        if a.is_empty() || b.is_empty() {
+            continue;
+        }
+        let (x, y) = middle(&old[a.clone()], &new[b.clone()]);
+        let (x, y) = (a.start + x, b.start + y);
+        let halves = [(a.start..x, b.start..y), (x..a.end, y..b.end)];
+        // Both ends are no middle: nothing is common.
+        if halves
+            .iter()
+            .all(|half| half.0.len() + half.1.len() < a.len() + b.len())
+        {
+            work.extend(halves);
+        }
+    }
+    found
+}
+
+/// A point on a shortest script between two sequences that differ at both ends.
+fn middle<T: Eq>(old: &[T], new: &[T]) -> (usize, usize) {
+    let (n, m) = (old.len() as isize, new.len() as isize);
+    let (delta, odd) = (n - m, (n - m) % 2 != 0);
+    let most = (old.len() + new.len()).div_ceil(2).min(MOST);
+    let center = most as isize + 1;
+    let mut front = vec![0isize; 2 * most + 3];
+    let mut back = vec![0isize; 2 * most + 3];
+    let at = |k: isize| (center + k) as usize;
+    for d in 0..=most as isize {
+        for k in (-d..=d).step_by(2) {
+            let down = k == -d || k != d && front[at(k - 1)] < front[at(k + 1)];
+            let mut x = if down {
+                front[at(k + 1)]
+            } else {
+                front[at(k - 1)] + 1
+            };
+            while x < n
+                && x - k < m
+                && x >= 0
+                && x - k >= 0
+                && old[x as usize] == new[(x - k) as usize]
+            {
+                x += 1;
+            }
+            front[at(k)] = x;
+            let other = delta - k;
+            let met = odd && (1 - d..d).contains(&other) && x + back[at(other)] >= n;
+            if met && is_within(x, x - k, n, m) {
+                return (x as usize, (x - k) as usize);
+            }
+        }
+        for k in (-d..=d).step_by(2) {
+            let down = k == -d || k != d && back[at(k - 1)] < back[at(k + 1)];
+            let mut x = if down {
+                back[at(k + 1)]
+            } else {
+                back[at(k - 1)] + 1
+            };
+            while x < n
+                && x - k < m
+                && x >= 0
+                && x - k >= 0
+                && old[(n - 1 - x) as usize] == new[(m - 1 - (x - k)) as usize]
+            {
+                x += 1;
+            }
+            back[at(k)] = x;
+            let other = delta - k;
+            let met = !odd && (-d..=d).contains(&other) && x + front[at(other)] >= n;
+            if met && is_within(n - x, m - (x - k), n, m) {
+                return ((n - x) as usize, (m - (x - k)) as usize);
+            }
+        }
+    }
+    let ends = (-(most as isize)..=most as isize).step_by(2);
+    let ends = ends.map(|k| (front[at(k)], front[at(k)] - k));
+    let within = ends.filter(|&(x, y)| is_within(x, y, n, m));
+    let (x, y) = within.max_by_key(|(x, y)| x + y).unwrap_or((n, m));
+    (x as usize, y as usize)
+}
+
+fn is_within(x: isize, y: isize, n: isize, m: isize) -> bool {
+    (0..=n).contains(&x) && (0..=m).contains(&y)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The length of a longest common subsequence, by the table of all prefixes.
+    fn longest(a: &[u8], b: &[u8]) -> usize {
+        let mut row = vec![0; b.len() + 1];
+        for x in a {
+            let mut corner = 0;
+            for (j, y) in b.iter().enumerate() {
+                let above = row[j + 1];
+                row[j + 1] = if x == y {
+                    corner + 1
+                } else {
+                    above.max(row[j])
+                };
+                corner = above;
+            }
+        }
+        row[b.len()]
+    }
+
+    #[test]
+    fn it_is_common_and_as_long_as_it_can_be() {
+        let mut state = 1u64;
+        let mut next = |below: u64| {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 33) % below
+        };
+        for letters in [1, 2, 3, 9] {
+            for _ in 0..2_000 {
+                let lengths = [next(14), next(14)];
+                let [a, b] = lengths
+                    .map(|length| (0..length).map(|_| next(letters) as u8).collect::<Vec<_>>());
+                let found = align(&a, &b);
+                let pairs: Vec<(usize, u32)> = found
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(j, i)| Some((j, (*i)?)))
+                    .collect();
+                assert!(
+                    pairs.windows(2).all(|two| two[0].1 < two[1].1),
+                    "{a:?} {b:?} {found:?}"
+                );
+                assert!(
+                    pairs.iter().all(|&(j, i)| a[i as usize] == b[j]),
+                    "{a:?} {b:?} {found:?}"
+                );
+                assert_eq!(pairs.len(), longest(&a, &b), "{a:?} {b:?} {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn code_of_another_origin_costs_no_quadratic_time() {
+        let [a, b] = [0u32, 1].map(|odd| {
+            (0..60_000)
+                .map(|i| 2 * (i % 7_919) + odd)
+                .collect::<Vec<_>>()
+        });
+        assert!(align(&a, &b).iter().all(Option::is_none));
+    }
+}
