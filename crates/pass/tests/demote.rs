@@ -76,7 +76,8 @@ fn setting(gpu: &Gpu) -> Setting<'_> {
     }
 }
 
-/// A recipe through the executor. The checker must find what it gives right, and it must not count as proved.
+/// A recipe through the executor. The checker must find what it gives right, but for distances that ptxas was not
+/// seen to leave, and it must not count as proved.
 fn carried_out(cubin: &[u8], recipe: &Recipe) -> Result<Vec<u8>, RunError> {
     let gpu = lookup("h200").expect("a known GPU");
     let target = Target {
@@ -92,9 +93,12 @@ fn carried_out(cubin: &[u8], recipe: &Recipe) -> Result<Vec<u8>, RunError> {
     };
     let elf = |bytes: &[u8]| Elf::parse(bytes).expect("a cubin");
     let verdict = check_kernels(&elf(cubin), &elf(&after), "k", &options);
-    assert!(verdict.is_proved(), "{recipe}: {verdict}");
     let why = run.prove().expect_err("no device confirms it").to_string();
-    assert!(why.contains("no device confirms control fields"), "{why}");
+    let expected = match verdict.is_proved() {
+        true => "no device confirms control fields",
+        false => "ptxas was not seen to leave as few",
+    };
+    assert!(why.contains(expected), "{recipe}: {verdict}; {why}");
     Ok(after)
 }
 

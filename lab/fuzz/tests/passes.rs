@@ -55,8 +55,9 @@ fn machine_code_holds_through_every_pass() {
     let counts = totals.pass("spill-to-shared");
     assert!(counts.changed > 3, "the test runs dry: {counts:?}");
     let controls = &totals.controls;
+    let caught = controls.classes.values().filter(|class| class.caught > 0);
     assert!(
-        controls.idle > 0 && controls.failing([]).is_empty(),
+        caught.count() >= 4 && controls.failing([]).is_empty(),
         "{controls:?}"
     );
 }

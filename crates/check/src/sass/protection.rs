@@ -16,7 +16,8 @@
 //!    paths, needs a witness: the same two operations and operands with no more cycles in the original, or often in
 //!    the mined table of distances by operation. Where these two were not seen often, as many cycles are enough as most
 //!    operations of the same two classes come down to that were, or as the slowest class of readers needs behind the
-//!    earlier one's class. Local and shared memory get their operands alike. That is all there is for new dependences, from inserted instructions and other names of
+//!    earlier one's class. Local and shared memory get their operands alike, and whatever
+//!    takes an unknown time overwrites alike. That is all there is for new dependences, from inserted instructions and other names of
 //!    registers, and for those that are shorter as something is gone.
 //!
 //! What is new and protected by a scoreboard is left to the hazard checker. What the rule gives away: right code with
@@ -215,7 +216,9 @@ fn distances(original: &Code, new: &Code) -> Result<(), Weaker> {
         let witness = witnesses.get(pair).copied();
         let of_classes = mined.and_then(|mined| mined.of_classes(dependence));
         let slowest = by_class.and_then(|known| known.slowest(dependence));
-        let enough = [witness, of_classes, slowest].into_iter().flatten().min();
+        let late = by_class.and_then(|known| known.before_late(dependence));
+        let enough = [witness, of_classes, slowest, late].into_iter().flatten();
+        let enough = enough.min();
         enough.is_none_or(|cycles| cycles > dependence.cycles)
     };
     match doubtful.iter().find(is_unseen) {

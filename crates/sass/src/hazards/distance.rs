@@ -307,6 +307,14 @@ impl Distances {
         needed.min(self.overtaking(pair))
     }
 
+    /// The cycles that are enough where the later instruction takes an unknown time to overwrite a result: what several
+    /// kernels come down to behind the earlier one's class.
+    pub fn before_late(&self, dependence: &Dependence) -> Option<u16> {
+        let pair = Pair::of(dependence).filter(|pair| pair.kind == Kind::Waw)?;
+        let seen = self.pairs.get(&pair).filter(|_| pair.later == Some(LATE));
+        Some(seen.filter(|seen| seen.is_trusted())?.cycles)
+    }
+
     /// The cycles that are enough whatever the later instruction is: behind the earlier one's class no class of readers
     /// needs more. `None` if no reader of the class was seen often.
     pub fn slowest(&self, dependence: &Dependence) -> Option<u16> {
