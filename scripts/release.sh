@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: scripts/release.sh [TARGET]
 # Builds stripped binaries, completions and man pages into target/dist/warpwright-VERSION-TARGET.tar.gz, with a SHA-256
-# beside it. TARGET is a Rust target (default: this machine's); for another one its linker has to be installed.
+# beside it, and the Python wheel (with maturin). TARGET is a Rust target (default: this machine's); for another one its linker has to be installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -30,3 +30,12 @@ tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --for
     -C "$dist" -czf "$dist/$name.tar.gz" "$name"
 (cd "$dist" && sha256sum "$name.tar.gz" > "$name.tar.gz.sha256")
 echo "$dist/$name.tar.gz"
+if command -v maturin >/dev/null 2>&1; then
+    # The wheel carries the library that `warpwright.trace()` has programs load.
+    mkdir -p crates/python/warpwright/lib
+    cp "$out/libwarpwright_inject.so" crates/python/warpwright/lib/
+    maturin build --release --locked --strip --target "$target" --manifest-path crates/python/Cargo.toml --out "$dist"
+    rm -r crates/python/warpwright/lib
+else
+    echo "SKIPPED the wheel: there is no maturin (pip install maturin)"
+fi

@@ -12,7 +12,7 @@ fi
 if [ "${WARPWRIGHT_OFFLINE:-0}" != 1 ]; then
     cargo run --quiet --locked --package warpwright-cli --bin warpwright -- toolkit install
     export WARPWRIGHT_REQUIRE_TOOLKIT=1
-    # Dask, for the test that spreads measurements over workers.
+    # Dask, for the test that spreads measurements over workers, and what the Python package needs.
     if [ -z "${WARPWRIGHT_PYTHON:-}" ]; then
         python="${WARPWRIGHT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/warpwright}/python-$(sha256sum scripts/requirements.txt | cut -c1-12)"
         if [ ! -e "$python/complete" ]; then
@@ -21,7 +21,7 @@ if [ "${WARPWRIGHT_OFFLINE:-0}" != 1 ]; then
                 "$python/bin/pip" install --quiet --requirement scripts/requirements.txt; then
                 touch "$python/complete"
             else
-                echo "SKIPPED the test with Dask: python3 with venv and pip could not install it"
+                echo "SKIPPED the test with Dask: python3 with venv and pip could not install its needs"
             fi
         fi
         if [ -e "$python/complete" ]; then
@@ -31,3 +31,17 @@ if [ "${WARPWRIGHT_OFFLINE:-0}" != 1 ]; then
 fi
 cargo nextest run --workspace --locked "$@"
 cargo test --workspace --locked --doc --quiet
+
+# The Python package, with the debug profile: it shares what is compiled already.
+if [ -n "${WARPWRIGHT_PYTHON:-}" ] && "$WARPWRIGHT_PYTHON" -c 'import maturin, pytest, mypy' 2>/dev/null; then
+    wheels=target/wheels/test
+    rm -rf "$wheels"
+    "$WARPWRIGHT_PYTHON" -m maturin build --quiet --locked --profile dev --manifest-path crates/python/Cargo.toml --out "$wheels"
+    cargo build --quiet --locked --package warpwright-inject
+    "$WARPWRIGHT_PYTHON" -m pip install --quiet --force-reinstall --no-deps "$wheels"/*.whl
+    WARPWRIGHT_INJECT="$PWD/target/debug/libwarpwright_inject.so" \
+        "$WARPWRIGHT_PYTHON" -m pytest --quiet -p no:cacheprovider crates/python/tests
+    "$WARPWRIGHT_PYTHON" -m mypy --strict --ignore-missing-imports --cache-dir=/dev/null crates/python/warpwright
+else
+    echo "SKIPPED the Python package: WARPWRIGHT_PYTHON with maturin, pytest and mypy is not there"
+fi

@@ -109,6 +109,7 @@ impl Command {
             }
             Command::Check(args) => {
                 all.reads.extend([args.a.as_path(), &args.b]);
+                all.writes.extend(args.show.report.as_deref());
                 None
             }
             Command::Run(args) => {
@@ -567,9 +568,8 @@ pub struct CheckArgs {
     pub dynamic_smem: Option<u32>,
     #[command(flatten)]
     pub setup: RunSetup,
-    /// Print one JSON document on stdout and nothing else there
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub show: OutputArgs,
 }
 
 /// `warpwright run`

@@ -61,20 +61,36 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
         "warpwright.opt" => "opt",
         "warpwright.tune" => "tune",
         "warpwright.explain" => "explain",
+        "warpwright.check" => "check",
+        "warpwright.naive-opt" => "naive",
+        "warpwright.stencil-opt" => "stencil",
         _ => return Err(ReportError::UnknownSchema(schema.into())),
     };
     let gpu = document["gpu"].as_str();
     let mut kernels = Vec::new();
     let mut planes = Vec::new();
-    if kind == "explain" {
-        for kernel in document["kernels"].as_array().into_iter().flatten() {
-            planes.push(explained(kernel));
+    match kind {
+        "opt" | "tune" => {
+            let reports = document["kernels"].clone();
+            let reports: Vec<KernelReport> = serde_json::from_value(reports)?;
+            kernels = reports.iter().map(|report| shown(report, gpu)).collect();
         }
-    } else {
-        let reports = document["kernels"].clone();
-        let reports: Vec<KernelReport> = serde_json::from_value(reports)?;
-        kernels = reports.iter().map(|report| shown(report, gpu)).collect();
+        "explain" => {
+            for kernel in document["kernels"].as_array().into_iter().flatten() {
+                planes.push(explained(kernel));
+            }
+        }
+        // The template shows them as they are.
+        _ => {}
     }
+    let title = match (
+        kind,
+        document["original"].as_str(),
+        document["rewritten"].as_str(),
+    ) {
+        ("check", Some(a), Some(b)) => format!("{a} and {b}"),
+        _ => document["input"].as_str().unwrap_or_default().to_owned(),
+    };
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::Html);
     environment.add_template("page", include_str!("page.html"))?;
@@ -84,7 +100,7 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
     environment.add_filter("source_name", |name: String| source_name(&name));
     let terms: Vec<(&str, &str)> = TERMS.iter().map(|term| (term.word, term.text)).collect();
     let template = environment.get_template("page")?;
-    Ok(template.render(context! { document, kind, kernels, planes, terms })?)
+    Ok(template.render(context! { document, title, kind, kernels, planes, terms })?)
 }
 
 fn shown(report: &KernelReport, gpu: Option<&str>) -> Kernel {
@@ -298,6 +314,67 @@ mod tests {
         let html = page(&document).unwrap();
         assert_eq!(html.matches("<svg").count(), 2);
         assert!(html.contains("255"));
+    }
+
+    #[test]
+    fn check_shows_every_function_and_what_the_proof_rests_on() {
+        let document = json!({
+            "schema": "warpwright.check/1", "original": "a.cubin", "rewritten": "b.cubin", "how": "symbolically",
+            "verdict": "refuted", "functions": [
+                {"name": "_Z1kPf", "verdict": "proved", "text": "proved", "promises": {"dynamic_smem": 512}},
+                {"name": "g", "verdict": "refuted", "text": "refuted: [1] differs\n  a <b> c"}]
+        });
+        let html = page(&document).unwrap();
+        for part in [
+            "a.cubin and b.cubin",
+            "k(float*)",
+            "512",
+            "refuted: [1] differs\n  a &lt;b&gt; c",
+        ] {
+            assert!(html.contains(part), "{part}");
+        }
+        assert_eq!(html.matches("class=\"verdict ").count(), 2);
+    }
+
+    #[test]
+    fn source_to_source_shows_every_version_and_the_comparison() {
+        let naive = json!({
+            "schema": "warpwright.naive-opt/1", "input": "mm.cu", "kernel": "mm", "gpu": "sm_90",
+            "accesses": ["a[i]: <same> for a warp"], "chosen": 1, "original_ms": 2.0, "reordered": false,
+            "versions": [
+                {"schedule": "tiles 8", "predicted_ms": 1.5, "bound": "traffic", "rejected": "nvcc refuses it"},
+                {"schedule": "tiles 16", "predicted_ms": 0.5, "bound": "issue", "rejected": null}],
+            "steps": ["step one"], "checked": {"kernels": ["mm_w"], "sizes": [[], []], "distance": 0.0, "shrunk": false},
+            "unchecked": null, "launches": 1, "output": "out.cu"
+        });
+        let html = page(&naive).unwrap();
+        for part in [
+            "tiles 16",
+            "4.00 times",
+            "nvcc refuses it",
+            "&lt;same&gt;",
+            "step one",
+            "2 launches",
+        ] {
+            assert!(html.contains(part), "{part}");
+        }
+        assert_eq!(html.matches("<tr class=\"chosen\">").count(), 1);
+        let stencil = json!({
+            "schema": "warpwright.stencil-opt/2", "input": "s.cu", "stencil": "f", "gpu": "h200",
+            "sizes": [["n", 64]], "reassociate": false, "chosen": 0, "launches": null, "left": ["a use"],
+            "versions": [{"family": "original", "plan": "block 128x1x1", "predicted_ms": 0.5, "rejected": null}],
+            "checked": null, "unchecked": "there is no nvcc", "output": null
+        });
+        let html = page(&stencil).unwrap();
+        for part in [
+            "block 128x1x1",
+            "n = 64",
+            "there is no nvcc",
+            "a use",
+            "It stays as it is",
+        ] {
+            assert!(html.contains(part), "{part}");
+        }
     }
 
     #[test]

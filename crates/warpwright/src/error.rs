@@ -59,7 +59,7 @@ pub enum Error {
         /// All of it.
         text: String,
         /// Where and why.
-        error: TextError,
+        error: Box<TextError>,
     },
     /// PTX that does not parse or verify: the diagnostics with their places, as text.
     #[error("{0}")]
@@ -253,6 +253,36 @@ pub enum Error {
     /// The optimiser stopped.
     #[error("{}", said(.0))]
     Opt(#[from] OptError),
+    /// No trace.
+    #[error("`{name}` is no trace: {error}")]
+    NoTrace {
+        /// Of the file.
+        name: String,
+        /// Why.
+        error: serde_json::Error,
+    },
+    /// A trace of another version.
+    #[error(
+        "`{name}` has the schema {schema}, this version reads {}",
+        crate::trace::SCHEMA
+    )]
+    TraceSchema {
+        /// Of the file.
+        name: String,
+        /// Its schema.
+        schema: String,
+    },
+    /// A folder or file of notes that cannot be read.
+    #[error("`{name}`: {error}")]
+    Unread {
+        /// The folder.
+        name: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// Notes of another version.
+    #[error("the library is not of this version of Warpwright ({0} notes in another way)")]
+    Notes(String),
     /// A page could not be made.
     #[error(transparent)]
     Page(#[from] ReportError),

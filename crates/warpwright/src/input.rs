@@ -130,7 +130,7 @@ fn assembled(name: &str, bytes: &[u8]) -> Result<Vec<u8>, Error> {
     warpwright_sass::text::assemble(text).map_err(|error| Error::Sass {
         name: name.to_owned(),
         text: text.to_owned(),
-        error,
+        error: Box::new(error),
     })
 }
 

@@ -22,7 +22,7 @@
 //!
 //! * [`input`], [`error`]: what goes in and what goes wrong. [`device_code`]: the cubins of a file.
 //! * [`front`]: CUDA C and PTX to a verified module.
-//! * [`optimise`], [`explain`], [`check`]: the three things it does.
+//! * [`optimise`], [`explain`], [`check`]: the three things it does. [`trace`]: what a program was seen to launch.
 
 pub mod check;
 pub mod device_code;
@@ -31,6 +31,7 @@ pub mod explain;
 pub mod front;
 pub mod input;
 pub mod optimise;
+pub mod trace;
 
 pub use check::{CheckOptions, Checked, FunctionVerdict, Promised};
 pub use device_code::DeviceCode;
@@ -41,6 +42,7 @@ pub use optimise::{Emit, Optimizer, Options, Outcome, Report, Unwatched, Watch};
 pub use warpwright_driver::{Candidate, KernelReport};
 pub use warpwright_launch::{Launch, LaunchFile};
 pub use warpwright_pass::Recipe;
+pub use warpwright_pass::names::source_name;
 pub use warpwright_report::explain::Explanation;
 pub use warpwright_report::page;
 pub use warpwright_target::Gpu;

@@ -5,8 +5,8 @@ use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
 use warpwright_launch::{Launch, compare};
 use warpwright_ptx::Module;
 
-use super::print_json;
 use super::run::{described, materialize, run_on_device};
+use super::{print_json, write_page};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level};
@@ -36,7 +36,8 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         }
     };
     let (how, worst) = (document.how, document.verdict);
-    if args.json {
+    write_page(args.show.report.as_deref(), &document)?;
+    if args.show.json {
         print_json(&document)?;
     } else {
         println!("checked {how}: {worst}");

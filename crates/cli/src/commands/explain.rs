@@ -6,10 +6,10 @@ use warpwright_pass::names::source_name;
 use warpwright_report::explain::Explanation;
 use warpwright_target::Gpu;
 
-use super::{cuda, print_json, stencil};
+use super::{cuda, print_json, stencil, write_page};
 use crate::args::{Cli, ExplainArgs};
 use crate::failure::Failure;
-use crate::input::{self, Input, Level, write_atomically};
+use crate::input::{self, Input, Level};
 use crate::session;
 use warpwright_report::table::Table;
 
@@ -55,11 +55,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         not_stencils: found.others,
         kernels: kernels.unwrap_or_default(),
     };
-    if let Some(path) = &args.output.report {
-        let json = serde_json::to_value(&document).map_err(|e| Failure::Internal(e.to_string()))?;
-        let page = warpwright_report::page(&json).map_err(|e| Failure::Internal(e.to_string()))?;
-        write_atomically(path, page.as_bytes())?;
-    }
+    write_page(args.output.report.as_deref(), &document)?;
     if args.output.json {
         return print_json(&document);
     }

@@ -10,7 +10,7 @@ use warpwright_launch::{ElemType, LaunchFile};
 use warpwright_pass::names::{is_named, selected, source_name};
 use warpwright_target::{Gpu, Resources, occupancy};
 
-use super::inplace::document::Trace;
+use super::inplace::document;
 use crate::args::{Cli, LaunchArgs};
 use crate::failure::Failure;
 use crate::input::{self, Level, write_atomically};
@@ -117,7 +117,7 @@ fn head(file: &File, header: &Header) -> Result<Function, Failure> {
 fn shape(args: &LaunchArgs, text: &str, kernel: &str, symbol: &str) -> Result<Shape, Failure> {
     let mut shape = Shape::default();
     if let Some(path) = &args.trace {
-        let trace = Trace::read(path)?;
+        let trace = document::read(path)?;
         let launched = trace.launches.iter().find(|l| l.kernel == symbol);
         let launched = launched.ok_or_else(|| {
             Failure::input(format!("`{}` has no launch of `{symbol}`", path.display()))

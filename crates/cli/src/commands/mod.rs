@@ -23,7 +23,10 @@ pub mod toolkit;
 pub mod tune;
 pub mod words;
 
+use std::path::Path;
+
 use crate::failure::Failure;
+use crate::input::write_atomically;
 
 /// Prints a JSON document on stdout.
 pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
@@ -31,4 +34,13 @@ pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
         .map_err(|e| Failure::Internal(format!("a document that is no JSON: {e}")))?;
     crate::terminal::json(&text);
     Ok(())
+}
+
+/// Writes the page of a document, where one was asked for.
+pub fn write_page(place: Option<&Path>, document: &impl serde::Serialize) -> Result<(), Failure> {
+    let Some(place) = place else { return Ok(()) };
+    let internal = |e: &dyn std::fmt::Display| Failure::Internal(e.to_string());
+    let json = serde_json::to_value(document).map_err(|e| internal(&e))?;
+    let page = warpwright_report::page(&json).map_err(|e| internal(&e))?;
+    write_atomically(place, page.as_bytes())
 }

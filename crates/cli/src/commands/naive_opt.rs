@@ -114,6 +114,7 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input, problem: &Problem) -> Resul
         write_atomically(output, text.as_bytes())?;
     }
     let document = document(args, input, problem, &chosen, gpu.target());
+    super::write_page(args.show.report.as_deref(), &document)?;
     if args.show.json {
         super::print_json(&document)?;
     } else {

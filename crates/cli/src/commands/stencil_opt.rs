@@ -125,6 +125,7 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
         output: super::opt::written_to(args),
     };
     let decided = document.unchecked.is_none() || args.stencil.unchecked;
+    super::write_page(args.show.report.as_deref(), &document)?;
     if args.show.json {
         super::print_json(&document)?;
     } else {

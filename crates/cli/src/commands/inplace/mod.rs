@@ -9,7 +9,6 @@
 mod candidates;
 pub mod db;
 pub mod document;
-mod hint;
 mod program;
 pub mod trace;
 pub mod tune;

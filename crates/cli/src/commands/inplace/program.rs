@@ -6,8 +6,6 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use warpwright_winners::lines::{Note, parse};
-
 use crate::failure::Failure;
 
 /// The library's file name, and the variable that names another place.
@@ -95,30 +93,4 @@ fn not_started(name: &OsStr, why: &std::io::Error) -> Failure {
 pub fn exit_code(status: ExitStatus) -> u8 {
     let signal = status.signal().map(|signal| 128 + signal);
     status.code().or(signal).unwrap_or(1) as u8
-}
-
-/// What the library noted in a folder, of all processes, in the order of the files' names.
-pub fn notes(folder: &Path, kind: &str) -> Result<Vec<Note>, Failure> {
-    let unreadable = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        if name.starts_with(&format!("{kind}-")) && name.ends_with(".notes") {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    let mut all = Vec::new();
-    for path in paths {
-        let text = std::fs::read(&path).map_err(unreadable)?;
-        let notes = parse(&String::from_utf8_lossy(&text)).ok_or_else(|| {
-            Failure::input(format!(
-                "the library is not of this version of Warpwright ({} notes in another way)",
-                path.display()
-            ))
-        })?;
-        all.extend(notes);
-    }
-    Ok(all)
 }

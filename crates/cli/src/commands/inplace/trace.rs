@@ -1,19 +1,10 @@
 //! `warpwright trace -- PROGRAM ARGS`
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::Path;
 
-use warpwright_sass::Cubin;
-use warpwright_target::lookup;
-use warpwright_winners::digest::stands_alone;
-use warpwright_winners::lines::{Launches, Note};
+use warpwright::trace::{Trace, read};
 
-use super::document::{
-    GpuFacts, Launched, ModuleFacts, SCHEMA, Trace, demangled, digests, gpu_ns, merge,
-};
-use super::hint::hint;
-use super::program::{command, exit_code, inject, notes, run as run_program};
+use super::program::{command, exit_code, inject, run as run_program};
 use crate::args::TraceArgs;
 use crate::commands::print_json;
 use crate::failure::Failure;
@@ -27,7 +18,7 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
     let mut program = command(&args.program)?;
     look(&mut program, folder.path())?;
     let status = run_program(program, None)?;
-    let mut trace = read(folder.path(), &args.program)?;
+    let mut trace = read(folder.path(), &args.program, warpwright_gpu::utc_now())?;
     if let Some(output) = &args.output {
         trace.modules_in = Some(keep_modules(folder.path(), output)?);
         let text = serde_json::to_string_pretty(&trace)
@@ -52,137 +43,6 @@ pub fn look(program: &mut std::process::Command, folder: &Path) -> Result<(), Fa
         program.env("WARPWRIGHT_LOG", folder.join("log"));
     }
     Ok(())
-}
-
-/// What the library wrote into the folder, as a document.
-pub fn read(folder: &Path, program: &[OsString]) -> Result<Trace, Failure> {
-    let seen = notes(folder, "modules")?;
-    let mut not_seen: Vec<String> = Vec::new();
-    let mut modules: Vec<ModuleFacts> = Vec::new();
-    let mut code: BTreeMap<String, Code> = BTreeMap::new();
-    for note in seen {
-        match note {
-            Note::Unknown(why) if !not_seen.contains(&why) => not_seen.push(why),
-            Note::Module(digest) if !code.contains_key(&digest) => {
-                let path = folder.join(format!("{digest}.cubin"));
-                let Ok(cubin) = std::fs::read(&path) else {
-                    continue;
-                };
-                let digests = digests(&cubin);
-                modules.push(ModuleFacts {
-                    digest: digest.clone(),
-                    ptx: path.with_extension("ptx").exists(),
-                    kernels: digests.len(),
-                });
-                let parsed = Cubin::parse(&cubin).ok();
-                code.insert(
-                    digest,
-                    Code {
-                        cubin,
-                        parsed,
-                        digests,
-                    },
-                );
-            }
-            _ => {}
-        }
-    }
-    let launches = notes(folder, "launches")?;
-    let gpu = launches.iter().find_map(|note| match note {
-        Note::Gpu(sm, driver, name) => Some(GpuFacts {
-            name: name.clone(),
-            sm: *sm,
-            driver: *driver,
-        }),
-        _ => None,
-    });
-    let processes = launches
-        .iter()
-        .filter(|n| matches!(n, Note::Process(..)))
-        .count() as u32;
-    let merged = merge(launches);
-    let total: u64 = merged.iter().map(gpu_ns).sum();
-    let mut rows: Vec<Launched> = merged
-        .iter()
-        .map(|l| launched(l, total, code.get(&l.module), gpu.as_ref()))
-        .collect();
-    rows.sort_by(|a, b| {
-        b.gpu_ns
-            .cmp(&a.gpu_ns)
-            .then_with(|| a.kernel.cmp(&b.kernel))
-    });
-    Ok(Trace {
-        schema: SCHEMA.into(),
-        program: program
-            .iter()
-            .map(|w| w.to_string_lossy().into_owned())
-            .collect(),
-        date: warpwright_gpu::utc_now(),
-        gpu,
-        processes,
-        modules_in: None,
-        modules,
-        not_seen,
-        launches: rows,
-    })
-}
-
-struct Code {
-    cubin: Vec<u8>,
-    parsed: Option<Cubin>,
-    digests: BTreeMap<String, String>,
-}
-
-fn launched(l: &Launches, total: u64, code: Option<&Code>, facts: Option<&GpuFacts>) -> Launched {
-    let ns = gpu_ns(l);
-    let gpu = facts.and_then(|facts| lookup(&format!("sm_{}", facts.sm)).ok());
-    let kernel = code.and_then(|code| code.parsed.as_ref()?.kernel(&l.kernel));
-    let resources = kernel
-        .zip(gpu.as_ref())
-        .map(|(kernel, gpu)| warpwright_driver::build::resources_of(kernel, gpu));
-    let threads: u32 = l.class.block.iter().product();
-    let occupancy = gpu.as_ref().filter(|_| l.resident > 0).map(|gpu| {
-        let warps = l.resident * threads.div_ceil(32);
-        f64::from(warps) * 100.0 / f64::from(gpu.arch.threads.warps)
-    });
-    let mut row = Launched {
-        name: demangled(&l.kernel),
-        kernel: l.kernel.clone(),
-        module: code.is_some().then(|| l.module.clone()),
-        digest: code.and_then(|code| code.digests.get(&l.kernel).cloned()),
-        grid: l.grid,
-        block: l.class.block,
-        dynamic_smem: l.class.dynamic_smem,
-        cluster: Some(l.class.cluster).filter(|c| *c != [0; 3]),
-        cooperative: l.cooperative,
-        launches: l.count,
-        in_graphs: l.in_graphs,
-        gpu_ns: ns,
-        share: if total == 0 {
-            0.0
-        } else {
-            ns as f64 / total as f64
-        },
-        registers: resources.as_ref().map(|r| r.registers),
-        spill_bytes: resources
-            .as_ref()
-            .map(|r| r.spill_store_bytes + r.spill_load_bytes),
-        static_smem: resources.as_ref().map(|r| r.shared_bytes),
-        resident: Some(l.resident).filter(|&blocks| blocks > 0),
-        occupancy,
-        tied: Some("its module was not seen".into()),
-        hint: String::new(),
-    };
-    if let (Some(code), Some(kernel), Some(gpu)) = (code, kernel, gpu.as_ref()) {
-        row.tied = stands_alone(&code.cubin, &l.kernel)
-            .err()
-            .map(|tie| tie.to_string());
-        row.hint = hint(&row, kernel, gpu);
-    }
-    if let Some(why) = &row.tied {
-        row.hint = format!("is not replaced: {why}");
-    }
-    row
 }
 
 /// Keeps the modules beside the trace; returns the folder's name.

@@ -17,12 +17,13 @@ use warpwright_winners::{LaunchClass, Winner};
 use super::candidates::{Proposed, Wanted, propose};
 use super::db::store;
 use super::document::{Launched, Trace};
-use super::program::{command, exit_code, inject, notes, run as run_program};
-use super::trace::{look, read};
+use super::program::{command, exit_code, inject, run as run_program};
+use super::trace::look;
 use crate::args::{Cli, TuneArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
 use crate::session;
+use warpwright::trace::{notes, read};
 use warpwright_report::table::Table;
 
 /// Kernels with less of the GPU time than this are left alone.
@@ -145,7 +146,7 @@ fn forward(seen: &Seen) -> Result<(), Failure> {
 fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
     let program: &[OsString] = &args.program_words();
     if let Some(path) = &args.kernel.trace {
-        let trace = Trace::read(path)?;
+        let trace = super::document::read(path)?;
         let modules = trace.modules_in.clone().map(PathBuf::from).ok_or_else(|| {
             Failure::input(format!("`{}` was made without its modules", path.display()))
         })?;
@@ -164,7 +165,7 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
     look(&mut words, &modules)?;
     let status = run_program(words, Some(File::create(&stdout).map_err(failed)?))?;
     Ok(Seen {
-        trace: read(&modules, program)?,
+        trace: read(&modules, program, warpwright_gpu::utc_now())?,
         modules,
         stdout: Some(stdout),
         code: exit_code(status),

@@ -1,0 +1,305 @@
+"""The package on this machine: no GPU is needed. What needs NVIDIA's tools is skipped without them, unless
+WARPWRIGHT_REQUIRE_TOOLKIT is set."""
+
+import doctest
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import warpwright
+from warpwright import _kernels
+
+PTX = """.version 8.5
+.target sm_90
+.address_size 64
+
+.visible .entry _Z5scalePfi(.param .u64 p, .param .u32 n)
+.reqntid 256
+{
+    .reg .b32 %r<3>; .reg .f32 %f<3>; .reg .b64 %d<4>;
+    ld.param.u64 %d1, [p];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %d2, %r1, 4;
+    add.s64 %d3, %d1, %d2;
+    ld.global.f32 %f1, [%d3];
+    mul.f32 %f2, %f1, 0f40000000;
+    st.global.f32 [%d3], %f2;
+    ret;
+}
+"""
+
+
+def ptxas():
+    """ptxas, or the test is skipped."""
+    found = warpwright.toolkit()
+    if found is None:
+        if os.environ.get("WARPWRIGHT_REQUIRE_TOOLKIT"):
+            pytest.fail("there is no toolkit")
+        pytest.skip("there is no toolkit")
+    return found
+
+
+def cubin(tmp_path, ptx=PTX):
+    """What ptxas makes of it."""
+    source, out = tmp_path / "k.ptx", tmp_path / "k.cubin"
+    source.write_text(ptx)
+    command = [ptxas(), "-arch=sm_90", source, "-o", out]
+    subprocess.run([str(word) for word in command], check=True)
+    return out.read_bytes()
+
+
+def spilling(values=48):
+    """PTX of a kernel that holds so many values across a loop, which 32 registers do not."""
+    loads = "".join(f"ld.global.f32 %v{i}, [%d3+{4 * i}];\n" for i in range(values))
+    folds = "".join(f"fma.rn.f32 %v{i}, %v{i}, %v{(i + 1) % values}, %f2;\n" for i in range(values))
+    stores = "".join(f"st.global.f32 [%d3+{4 * i}], %v{i};\n" for i in range(values))
+    head, rest = PTX.split("ld.global.f32 %f1, [%d3];\n")
+    body = (
+        f".reg .f32 %v<{values}>; .reg .pred %p; .reg .b32 %i;\n"
+        + "ld.global.f32 %f2, [%d3];\nmov.u32 %i, 0;\n"
+        + loads
+        + "LOOP:\n"
+        + folds
+        + "add.u32 %i, %i, 1;\nsetp.lt.u32 %p, %i, 100;\n@%p bra LOOP;\n"
+        + stores
+        + "ret;\n}\n"
+    )
+    assert "st.global.f32" in rest
+    return head + body
+
+
+def test_the_examples_of_the_documentation():
+    for module in (warpwright, sys.modules["warpwright._trace"], _kernels):
+        found = doctest.testmod(module, globs={"warpwright": warpwright})
+        assert found.failed == 0, module
+    assert doctest.testmod(warpwright).attempted > 4
+
+
+def test_ptx_without_any_tool():
+    outcome = warpwright.optimise(PTX, gpu="h200", emit="ptx", use_toolkit=False)
+    kernel = outcome["scale"]
+    assert kernel is outcome["_Z5scalePfi"] is outcome[0] is outcome.kernels[0]
+    assert kernel.name == "scale(float*, int)" and kernel.block == (256, 1, 1)
+    assert kernel.is_kept and kernel.speedup == 1.0 and kernel.default is kernel.chosen
+    assert outcome.code.startswith(b"// warpwright:") and outcome.ptxas is None
+    assert "kernel scale(float*, int)" in repr(outcome)
+    assert outcome.to_dict()["schema"] == "warpwright.opt/1"
+    with pytest.raises(KeyError):
+        outcome["other"]
+
+
+def test_a_notebook_shows_the_page():
+    outcome = warpwright.optimise(PTX, gpu="h200", emit="ptx", use_toolkit=False)
+    for found in (outcome, warpwright.explain(PTX, use_toolkit=False), warpwright.check(PTX, PTX)):
+        shown = found._repr_html_()
+        assert shown.startswith("<iframe sandbox") and shown.count("<") == 2, "the page is escaped"
+        assert "<!doctype html>" in found.to_html() and "scale(float*, int)" in found.to_html()
+
+
+def test_bytes_text_and_paths_are_the_same(tmp_path):
+    path = tmp_path / "k.ptx"
+    path.write_text(PTX)
+    how = {"gpu": "h200", "emit": "ptx", "use_toolkit": False}
+    codes = [PTX, PTX.encode(), bytearray(PTX.encode()), path, str(path)]
+    assert len({warpwright.optimise(code, **how).code for code in codes}) == 1
+
+
+def test_explain():
+    kernel = warpwright.explain(PTX, gpu="h200", use_toolkit=False)["scale"]
+    assert kernel.estimated and kernel.block == (256, 1, 1)
+    assert kernel.blocks == 8 and kernel.warps == 64 and "warps" in kernel.limiters
+    assert len(kernel.pressure) == 8 and max(kernel.pressure) > 2
+
+
+def test_check():
+    assert warpwright.check(PTX, PTX)
+    other = warpwright.check(PTX, PTX.replace("0f40000000", "0f40400000"))
+    assert not other and other.verdict == "refuted" and other["scale"].verdict == "refuted"
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (warpwright.InputError, lambda: warpwright.optimise(b"")),
+        (warpwright.InputError, lambda: warpwright.optimise(b"hello\n")),
+        (warpwright.InputError, lambda: warpwright.optimise("missing.ptx")),
+        (warpwright.InputError, lambda: warpwright.optimise(PTX.replace("ret;", "{"))),
+        (warpwright.InputError, lambda: warpwright.optimise(PTX, gpu="v100")),
+        (warpwright.InputError, lambda: warpwright.optimise(PTX, kernels=["typo"], emit="ptx")),
+        (warpwright.InputError, lambda: warpwright.optimise(PTX, block=64, emit="ptx")),
+        (warpwright.InputError, lambda: warpwright.check(PTX, b"\x7fELF\2\1\1")),
+        (warpwright.UsageError, lambda: warpwright.optimise(PTX, block=0)),
+        (warpwright.UsageError, lambda: warpwright.optimise(PTX, block=(1, 2, 3, 4))),
+        (warpwright.UsageError, lambda: warpwright.optimise(PTX, emit="sass")),
+        (warpwright.UsageError, lambda: warpwright.optimise(PTX, budget=-1.0)),
+        (warpwright.UsageError, lambda: warpwright.optimise(PTX, recipe="no-such-pass")),
+        (warpwright.UsageError, lambda: warpwright.optimised(3)),
+        (warpwright.MissingToolError, lambda: warpwright.optimise(PTX, use_toolkit=False)),
+    ],
+)
+def test_errors_are_types(error, call):
+    with pytest.raises(error) as raised:
+        call()
+    assert isinstance(raised.value, warpwright.WarpwrightError) and str(raised.value)
+
+
+def test_candidates_are_built_and_replayed():
+    ptxas()
+    outcome = warpwright.optimise(spilling(), gpu="h200", recipe="maxnreg(32)")
+    again = warpwright.optimise(spilling(), gpu="h200", recipe="maxnreg(32)")
+    assert outcome.code == again.code and outcome.code.startswith(b"\x7fELF")
+    kernel = warpwright.explain(outcome.code)["scale"]
+    assert kernel.registers == 32 and kernel.spill_bytes > 0
+
+
+class Runtime:
+    """What Triton documents of its `knobs.runtime`."""
+
+    add_stages_inspection_hook = None
+
+
+class Knobs:
+    runtime = Runtime
+
+
+class JitFunction:
+    """The interface of a `triton.jit` function that a launch goes through: `run` compiles by stages."""
+
+    def __init__(self, compiled):
+        self.compiled, self.keys, self.loaded = compiled, [], None
+
+    def __getitem__(self, grid):
+        raise AssertionError("the wrapper launches by `run`")
+
+    def run(self, *args, grid, warmup, **kwargs):
+        stages = {"ptx": lambda source, metadata: source, "cubin": lambda source, metadata: self.compiled}
+        hook = Runtime.add_stages_inspection_hook
+        self.keys.append(hook()[0])
+        hook(object(), stages, object(), "triton", 90)
+        self.loaded = stages["cubin"](PTX, {"shared": 0, "num_warps": 8})
+        return grid, args, kwargs
+
+
+def better(code, **how):
+    """What a pass makes of it that is always to be had: the model would keep so small a kernel."""
+    return warpwright.optimise(code, **{"gpu": "h200", "dynamic_smem": 0, **how, "recipe": "throttle(2)"})
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    monkeypatch.setattr(_kernels, "optimise", better)
+
+
+def test_a_triton_kernel_is_optimised_as_it_compiles(tmp_path, eager):
+    compiled = cubin(tmp_path)
+    expected = better(compiled)
+    assert expected.is_changed and warpwright.check(compiled, expected.code, dynamic_smem=0, block=256)
+    function = JitFunction(compiled)
+    wrapped = _kernels.TritonKernel(function, _kernels._Maker("h200", None), Knobs)
+    assert wrapped[(4,)](1, 2, BLOCK=3) == ((4,), (1, 2), {"BLOCK": 3})
+    assert function.loaded == expected.code != compiled
+    assert isinstance(wrapped.outcomes[0], warpwright.Outcome)
+    assert "warpwright" in function.keys[0], "Triton's cache tells the two apart"
+    assert Runtime.add_stages_inspection_hook is None, "the hook is there while it compiles alone"
+    assert wrapped.compiled is compiled, "other attributes are the function's own"
+
+
+def test_what_cannot_be_read_stays_as_it_is():
+    function = JitFunction(b"\x7fELF no cubin")
+    wrapped = _kernels.TritonKernel(function, _kernels._Maker("h200", None), Knobs)
+    wrapped[(1,)]()
+    assert function.loaded == b"\x7fELF no cubin"
+    assert isinstance(wrapped.outcomes[0], warpwright.InputError)
+
+
+def test_an_earlier_hook_goes_on_working(tmp_path):
+    seen = []
+    Runtime.add_stages_inspection_hook = lambda *args: seen.append(args) or ("key", "digest")
+    try:
+        function = JitFunction(b"no cubin")
+        _kernels.TritonKernel(function, _kernels._Maker(None, None), Knobs)[(1,)]()
+        assert [len(args) for args in seen] == [0, 5] and function.keys[0].startswith("key")
+    finally:
+        Runtime.add_stages_inspection_hook = None
+
+
+class RawKernel:
+    """The interface of a `cupy.RawKernel`."""
+
+    code, name, options, backend = "…", "_Z5scalePfi", (), "nvrtc"
+    enable_cooperative_groups, file_path = False, None
+
+    def __init__(self):
+        self.launches = []
+
+    def __call__(self, grid, block, args, *, shared_mem=0):
+        self.launches.append((grid, block, args, shared_mem))
+
+
+def test_a_cupy_kernel_is_optimised_at_its_first_launch(tmp_path, eager):
+    compiled = cubin(tmp_path)
+    loaded = []
+
+    def loader(path, name):
+        loaded.append((Path(path).read_bytes(), name))
+        return RawKernel()
+
+    plain = RawKernel()
+    wrapped = _kernels.CupyKernel(plain, _kernels._Maker("h200", None), lambda kernel: compiled, loader)
+    for _ in range(2):
+        wrapped((4,), (256,), (1, 2))
+    assert plain.launches == [] and loaded == [(better(compiled).code, "_Z5scalePfi")]
+    wrapped((4,), (128,), (1, 2))
+    assert len(loaded) == 2 and plain.launches == [], "another block is another build"
+
+
+def test_a_cupy_kernel_that_cannot_be_compiled_runs_as_it_is():
+    def compiler(kernel):
+        raise RuntimeError("no NVRTC")
+
+    plain = RawKernel()
+    wrapped = _kernels.CupyKernel(plain, _kernels._Maker("h200", None), compiler)
+    wrapped((4,), (256,), (1, 2), shared_mem=16)
+    assert plain.launches == [((4,), (256,), (1, 2), 16)]
+    assert isinstance(wrapped.outcomes[0], RuntimeError)
+
+
+def test_the_decorator_knows_both():
+    assert isinstance(warpwright.optimised(JitFunction(b"")), _kernels.TritonKernel)
+    assert isinstance(warpwright.optimised(gpu="h200")(RawKernel()), _kernels.CupyKernel)
+
+
+PROGRAM = Path(__file__).parents[2] / "inject" / "tests" / "program"
+
+
+def test_programs_are_traced(tmp_path):
+    library = os.environ.get("WARPWRIGHT_INJECT")
+    if not library:
+        pytest.skip("WARPWRIGHT_INJECT does not name the library that programs load")
+    module = cubin(tmp_path, PTX.replace("_Z5scalePfi", "scale"))
+    (tmp_path / "scale.cubin").write_bytes(module)
+    shared = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "fake_driver.c"]
+    for out, words in (("libcuda.so.1", shared), ("host", ["host.c"])):
+        command = ["cc", "-w", "-o", str(tmp_path / out), *words, "-ldl", "-lpthread"]
+        subprocess.run(command, cwd=PROGRAM, check=True)
+    environment = {**os.environ}
+    with warpwright.trace() as seen:
+        assert len(seen) == 0 and os.environ["WARPWRIGHT"] == "trace"
+        traced = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
+        subprocess.run([str(tmp_path / "host"), *HOST_WORDS], cwd=tmp_path, env=traced, check=True)
+    assert dict(os.environ) == environment, "the variables are as they were"
+    assert seen.launches[0].symbol == "scale" and seen.launches[0].count > 0
+    assert "scale" in repr(seen) and seen.to_dict()["schema"] == "warpwright.trace/1"
+    seen.save(tmp_path / "T.json")
+    assert (tmp_path / "T.json").stat().st_size > 100
+
+
+HOST_WORDS = ("proc2", "plain", "scale.cubin")
+
+
+def test_a_library_that_is_not_there():
+    with pytest.raises(warpwright.MissingToolError):
+        with warpwright.trace(Path("nowhere.so")):
+            pass

@@ -1,0 +1,252 @@
+"""What comes back, as objects; in a notebook the page that the command line writes with `--report`."""
+
+import html
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Generic, Iterator, List, Optional, Tuple, TypeVar, Union
+
+from . import _native
+
+Block = Tuple[int, int, int]
+
+
+def _spills(resources: Dict[str, Any]) -> int:
+    return int(resources["spill_store_bytes"]) + int(resources["spill_load_bytes"])
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to build a kernel. Times are relative to the default build; less is faster."""
+
+    recipe: str
+    registers: Optional[int]
+    spill_bytes: Optional[int]
+    shared_bytes: Optional[int]
+    blocks: Optional[int]
+    warps: Optional[int]
+    predicted: Optional[float]
+    measured: Optional[float]
+    rejected: Optional[str]
+    same_code_as: Optional[str]
+
+    @classmethod
+    def _of(cls, raw: Dict[str, Any]) -> "Candidate":
+        resources = raw.get("resources") or {}
+        residency = raw.get("residency") or {}
+        rejected = raw.get("rejected")
+        return cls(
+            recipe=raw["recipe"],
+            registers=resources.get("registers"),
+            spill_bytes=_spills(resources) if resources else None,
+            shared_bytes=resources.get("shared_bytes"),
+            blocks=residency.get("blocks"),
+            warps=residency.get("warps"),
+            predicted=(raw.get("score") or {}).get("relative_time"),
+            measured=(raw.get("measured") or {}).get("relative_time"),
+            rejected=rejected if rejected is None else str(rejected),
+            same_code_as=raw.get("same_code_as"),
+        )
+
+    @property
+    def time(self) -> Optional[float]:
+        """Measured if it was, else predicted."""
+        return self.predicted if self.measured is None else self.measured
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What was found for one kernel."""
+
+    symbol: str
+    name: str
+    block: Block
+    dynamic_smem: int
+    candidates: Tuple[Candidate, ...]
+    chosen: Candidate
+    is_kept: bool
+    reason: str
+    notes: Tuple[str, ...]
+
+    @classmethod
+    def _of(cls, raw: Dict[str, Any]) -> "Kernel":
+        x, y, z = raw["block"]
+        candidates = tuple(Candidate._of(candidate) for candidate in raw["candidates"])
+        return cls(
+            symbol=raw["name"],
+            name=_native.source_name(raw["name"]),
+            block=(x, y, z),
+            dynamic_smem=raw["dynamic_smem"],
+            candidates=candidates,
+            chosen=candidates[raw["chosen"]],
+            # Of a recipe that was named, the first candidate is what it made.
+            is_kept=raw["chosen"] == 0 and candidates[0].recipe == "default",
+            reason=raw["reason"],
+            notes=tuple(raw["notes"]),
+        )
+
+    @property
+    def default(self) -> Candidate:
+        """The build as it was."""
+        return self.candidates[0]
+
+    @property
+    def speedup(self) -> Optional[float]:
+        """How many times as fast as the default build; 1 where it is kept."""
+        if self.is_kept:
+            return 1.0
+        return None if not self.chosen.time else 1.0 / self.chosen.time
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What limits a kernel. `pressure` is by instruction, in 32-bit registers."""
+
+    symbol: str
+    name: str
+    block: Block
+    registers: int
+    spill_bytes: int
+    shared_bytes: int
+    blocks: Optional[int]
+    warps: Optional[int]
+    limiters: Tuple[str, ...]
+    estimated: bool
+    registers_for_one_more_block: Optional[int]
+    pressure: Tuple[int, ...]
+
+    @classmethod
+    def _of(cls, raw: Dict[str, Any]) -> "Explanation":
+        x, y, z = raw["block"]
+        resources = raw["resources"]
+        residency = raw.get("residency") or {}
+        return cls(
+            symbol=raw["kernel"],
+            name=_native.source_name(raw["kernel"]),
+            block=(x, y, z),
+            registers=resources["registers"],
+            spill_bytes=_spills(resources),
+            shared_bytes=resources["shared_bytes"],
+            blocks=residency.get("blocks"),
+            warps=residency.get("warps"),
+            limiters=tuple(residency.get("limiters", ())),
+            estimated=raw["estimated"],
+            registers_for_one_more_block=raw["registers_for_one_more_block"],
+            pressure=tuple((raw.get("pressure") or {}).get("curve", ())),
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """On one function: `proved`, `refuted` or `undecided`, and why."""
+
+    symbol: str
+    verdict: str
+    text: str
+
+    @property
+    def name(self) -> str:
+        """As the source has it."""
+        return _native.source_name(self.symbol)
+
+
+Item = TypeVar("Item", Kernel, Explanation, Verdict)
+
+
+class _Document(Generic[Item]):
+    """A document of the command line, and its items by symbol or by name in the source."""
+
+    def __init__(self, document: str, items: List[Item]) -> None:
+        self._text = document
+        self._items: List[Item] = items
+
+    def to_dict(self) -> Dict[str, Any]:
+        """What the command line prints with `--json`."""
+        found: Dict[str, Any] = json.loads(self._text)
+        return found
+
+    def to_html(self) -> str:
+        """The self-contained page that the command line writes with `--report`."""
+        return _native.page(self._text)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._items)
+
+    def __getitem__(self, key: Union[int, str]) -> Item:
+        if isinstance(key, int):
+            return self._items[key]
+        for item in self._items:
+            if key in (item.symbol, item.name, item.name.split("(")[0]):
+                return item
+        raise KeyError(key)
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own: the page's styles stay in it. It has no script, and may run none.
+        page = html.escape(self.to_html(), quote=True)
+        style = "width:100%;height:40rem;border:1px solid #8884;border-radius:6px"
+        return f'<iframe sandbox title="Warpwright" style="{style}" srcdoc="{page}"></iframe>'
+
+
+class Outcome(_Document[Kernel]):
+    """What `optimise` gives back: `code`, and its kernels, by index or name."""
+
+    def __init__(self, code: bytes, document: str, text: str) -> None:
+        raw = json.loads(document)
+        super().__init__(document, [Kernel._of(kernel) for kernel in raw["kernels"]])
+        self.code = code
+        self.gpu: str = raw["gpu"]
+        self.ptxas: Optional[str] = raw["ptxas"]
+        self._screen = text
+
+    @property
+    def kernels(self) -> Tuple[Kernel, ...]:
+        """All of them."""
+        return tuple(self._items)
+
+    @property
+    def is_changed(self) -> bool:
+        """Was anything better than what there is?"""
+        return any(not kernel.is_kept for kernel in self._items)
+
+    def save(self, path: Union[str, Path]) -> None:
+        """Writes `code`."""
+        Path(path).write_bytes(self.code)
+
+    def __repr__(self) -> str:
+        return self._screen
+
+
+class Explained(_Document[Explanation]):
+    """What `explain` gives back: its kernels, by index or name."""
+
+    def __init__(self, document: str) -> None:
+        raw = json.loads(document)
+        super().__init__(document, [Explanation._of(kernel) for kernel in raw["kernels"]])
+        self.gpu: str = raw["gpu"]
+
+    @property
+    def kernels(self) -> Tuple[Explanation, ...]:
+        """All of them."""
+        return tuple(self._items)
+
+    def __repr__(self) -> str:
+        return "\n".join(repr(kernel) for kernel in self._items)
+
+
+class Checked(_Document[Verdict]):
+    """What `check` gives back; true only if every function is proved."""
+
+    def __init__(self, document: str) -> None:
+        raw = json.loads(document)
+        found = raw["functions"]
+        super().__init__(document, [Verdict(f["name"], f["verdict"], f["text"]) for f in found])
+        self.verdict: str = raw["verdict"]
+
+    def __bool__(self) -> bool:
+        return self.verdict == "proved"
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{f.name}: {f.text}" for f in self._items)

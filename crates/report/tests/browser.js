@@ -1,0 +1,62 @@
+// usage: node browser.js CHROMIUM FOLDER PAGE...
+// Opens each page at 1280 and 390 px, light and dark, clicks what can be clicked, and fails for errors of the console,
+// requests to anywhere, text wider than the window, or content that moves. Screenshots go to FOLDER.
+const [chromium, folder, ...pages] = process.argv.slice(2);
+const path = require("path");
+const { chromium: driver } = require(process.env.WARPWRIGHT_PLAYWRIGHT || "playwright-core");
+
+const wrong = [];
+const hold = (is, what) => is || wrong.push(what);
+
+(async () => {
+  const browser = await driver.launch({ executablePath: chromium, args: ["--no-sandbox"] });
+  for (const file of pages)
+    for (const [width, colorScheme] of [[1280, "light"], [390, "dark"]]) {
+      const name = `${path.basename(file, ".html")} at ${width} px`;
+      const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+      page.on("console", (said) => wrong.push(`${name}: ${said.text()}`));
+      page.on("pageerror", (error) => wrong.push(`${name}: ${error}`));
+      page.on("request", (r) => hold(r.url().startsWith("file:"), `${name} asks for ${r.url()}`));
+      await page.goto("file://" + path.resolve(file));
+      const shifts = await page.evaluate(
+        () => new Promise((done) => {
+          let sum = 0;
+          new PerformanceObserver((list) => list.getEntries().forEach((e) => (sum += e.value))).observe({
+            type: "layout-shift", buffered: true });
+          setTimeout(() => done(sum), 200);
+        }));
+      hold(shifts === 0, `${name}: its layout shifts by ${shifts}`);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      hold(wide <= 0, `${name}: ${wide} px wider than the window`);
+      await page.screenshot({ path: path.join(folder, name.replaceAll(" ", "-") + ".png"), fullPage: true });
+      // The words open with a click and close with a key.
+      const words = page.locator("summary");
+      const isOpen = () => page.locator("details").evaluate((e) => e.open);
+      await words.click();
+      hold(await isOpen(), `${name}: a click does not open the words`);
+      hold(await page.locator("dt").first().isVisible(), `${name}: no word is seen`);
+      await words.press("Enter");
+      hold(!(await isOpen()), `${name}: a key does not close the words`);
+      // Each link leads to its kernel.
+      for (const link of await page.locator("nav a").all()) {
+        await link.click();
+        const target = page.locator(new URL(await page.url()).hash);
+        const top = (await target.boundingBox()).y;
+        const height = await page.evaluate(() => innerHeight);
+        hold(top >= -1 && top < height, `${name}: a link does not lead to its kernel`);
+      }
+      // Every table that is wider than its frame can be reached and moved by keys.
+      for (const frame of await page.locator(".wide").all()) {
+        await frame.focus();
+        await page.keyboard.press("ArrowRight");
+        const isReached = await frame.evaluate((e) => document.activeElement === e);
+        hold(isReached, `${name}: a table is not reached by keys`);
+      }
+      await page.close();
+    }
+  await browser.close();
+  if (wrong.length) {
+    console.error(wrong.join("\n"));
+    process.exit(1);
+  }
+})().catch((error) => { console.error(String(error)); process.exit(1); });

@@ -1,0 +1,114 @@
+//! The pages in a browser, with real clicks. SKIPPED where there is no Chromium, no Node or no playwright-core
+//! (Debian's `chromium`, npm's `playwright-core`; WARPWRIGHT_PLAYWRIGHT names its folder).
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+fn candidate(recipe: &str, registers: u32, warps: u32, time: f64) -> Value {
+    json!({
+        "recipe": recipe,
+        "resources": {"registers": registers, "stack_bytes": 0, "spill_store_bytes": 40, "spill_load_bytes": 60,
+            "spill_moved_bytes": 0, "shared_bytes": 1024, "barriers": 0},
+        "residency": {"blocks": warps / 8, "warps": warps, "percent": 12.5, "limiters": ["registers"]},
+        "score": {"relative_time": time, "bound": "latency", "active_warps": warps},
+        "measured": null, "rejected": null, "same_code_as": null
+    })
+}
+
+fn kernel(name: &str) -> Value {
+    let candidates = [
+        candidate("default", 135, 8, 1.0),
+        candidate("maxnreg(64); spill-to-shared", 64, 32, 0.7),
+        candidate("maxnreg(32)", 32, 64, 2.0),
+    ];
+    json!({
+        "name": name, "block": [256, 1, 1], "block_source": "option", "dynamic_smem": 0, "recipe_text": "",
+        "candidates": candidates, "chosen": 1, "reason": "more warps hide more latency", "notes": ["a note"]
+    })
+}
+
+fn documents() -> Vec<(&'static str, Value)> {
+    let long = "a_kernel_with_a_name_that_is_longer_than_any_telephone_is_wide_".repeat(3);
+    let curve: Vec<u32> = (0..400).map(|at| (at * 7) % 90).collect();
+    vec![
+        (
+            "opt",
+            json!({"schema": "warpwright.opt/1", "input": "k.cu", "gpu": "h200 (sm_90)", "ptxas": "13.5.37",
+                "kernels": [kernel("_Z1kPf"), kernel(&long)], "output": null, "emitted": "cubin"}),
+        ),
+        (
+            "explain",
+            json!({"schema": "warpwright.explain/1", "input": "k.ptx", "gpu": "sm_90", "kernels": [{
+                "kernel": long, "block": [32, 1, 1], "block_source": "bound",
+                "resources": {"registers": 10, "stack_bytes": 0, "shared_bytes": 0},
+                "residency": {"blocks": 2, "warps": 8, "percent": 12.5, "limiters": ["blocks"]},
+                "staircase": [{"blocks": 1, "warps": 8, "percent": 12.5, "regs": 255}],
+                "pressure": {"peak_units": 89, "instructions": 400, "loop_depth": 1, "curve": curve,
+                    "peaks": [{"first": 3, "last": 4, "units": 89, "line": "k.cu:3", "text": "fma.rn.f32 %f1, %f2, %f3, %f4"}],
+                    "crossing": []}}]}),
+        ),
+        (
+            "check",
+            json!({"schema": "warpwright.check/1", "original": "a.ptx", "rewritten": "b.ptx", "how": "symbolically",
+                "verdict": "refuted", "functions": [{"name": "_Z1kPf", "verdict": "refuted",
+                    "text": format!("refuted: it stores another value\n  {}", "add.u32 %r1, %r2, 3; ".repeat(30))}]}),
+        ),
+        (
+            "naive",
+            json!({"schema": "warpwright.naive-opt/1", "input": "mm.cu", "kernel": "mm", "gpu": "sm_90",
+                "accesses": ["a[idy * k + i]: one element for a warp"], "chosen": 0, "original_ms": 2.0,
+                "versions": [{"schedule": "tiles of 128x128, 8x8 elements per thread, through shared memory in steps of 8",
+                    "predicted_ms": 0.5, "bound": "issue", "rejected": null}],
+                "steps": ["tiles"], "checked": null, "unchecked": "there is no nvcc", "launches": 1, "output": "o.cu"}),
+        ),
+    ]
+}
+
+fn found(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&path).map(|folder| folder.join(program));
+    places.find(|place| place.is_file())
+}
+
+#[test]
+fn pages_hold_in_a_browser() {
+    let browser = ["chromium", "chromium-browser", "google-chrome"];
+    let browser = browser.into_iter().find_map(found);
+    let (Some(browser), Some(node)) = (browser, found("node")) else {
+        println!("SKIPPED the pages in a browser: no Chromium or no Node");
+        return;
+    };
+    let name = std::env::var("WARPWRIGHT_PLAYWRIGHT").unwrap_or_else(|_| "playwright-core".into());
+    let asked = Command::new(&node)
+        .arg("-e")
+        .arg(format!("require({name:?})"))
+        .output();
+    if !asked.unwrap().status.success() {
+        println!(
+            "SKIPPED the pages in a browser: no playwright-core (npm install playwright-core)"
+        );
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let shots = std::env::var_os("WARPWRIGHT_SCREENSHOTS").map(PathBuf::from);
+    let mut pages = Vec::new();
+    for (name, document) in documents() {
+        let place = folder.path().join(format!("{name}.html"));
+        std::fs::write(&place, warpwright_report::page(&document).unwrap()).unwrap();
+        pages.push(place);
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser.js");
+    let output = Command::new(node)
+        .arg(script)
+        .arg(browser)
+        .arg(shots.as_deref().unwrap_or(folder.path()))
+        .args(&pages)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}

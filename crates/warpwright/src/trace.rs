@@ -1,0 +1,365 @@
+//! Which kernels a program launched, and where its GPU time went: the notes of the library that a program loads, as a
+//! document.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use warpwright_pass::names::source_name;
+use warpwright_sass::{Cubin, Kernel};
+use warpwright_target::{Gpu, Resources, lookup, occupancy};
+use warpwright_winners::digest::stands_alone;
+use warpwright_winners::lines::{Launches, Note, parse};
+use warpwright_winners::{LaunchClass, identities};
+
+use crate::Error;
+
+/// `schema` of the document.
+pub const SCHEMA: &str = "warpwright.trace/1";
+
+/// What a program launched.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Trace {
+    /// [`SCHEMA`]
+    pub schema: String,
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    /// When (ISO 8601).
+    pub date: String,
+    /// The GPU; absent if nothing was launched.
+    pub gpu: Option<GpuFacts>,
+    /// Processes that launched something.
+    pub processes: u32,
+    /// Folder with the cubins (and PTX) of the modules, by digest; absent if they were not kept.
+    pub modules_in: Option<String>,
+    /// The modules, in the order of their first load.
+    pub modules: Vec<ModuleFacts>,
+    /// Why modules were not looked at, each reason once.
+    pub not_seen: Vec<String>,
+    /// Launches, by kernel and launch class; the most expensive first.
+    pub launches: Vec<Launched>,
+}
+
+/// The GPU of a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuFacts {
+    /// As its driver reports it.
+    pub name: String,
+    /// 90 for sm_90.
+    pub sm: u32,
+    /// Version of the driver's interface, 13000 for CUDA 13.0.
+    pub driver: u32,
+}
+
+/// One module.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ModuleFacts {
+    /// SHA-256 of its cubin.
+    pub digest: String,
+    /// Did the image have PTX for the same architecture?
+    pub ptx: bool,
+    /// Kernels in it.
+    pub kernels: usize,
+}
+
+/// Launches of one kernel in one class.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Launched {
+    /// Symbol.
+    pub kernel: String,
+    /// The name as people write it.
+    pub name: String,
+    /// Digest of its module, if that was seen.
+    pub module: Option<String>,
+    /// Digest of its machine code, if its module was seen.
+    pub digest: Option<String>,
+    /// Grid of the first launch.
+    pub grid: [u32; 3],
+    /// Threads per block.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory per block.
+    pub dynamic_smem: u32,
+    /// Blocks per cluster as the launch states them.
+    pub cluster: Option<[u32; 3]>,
+    /// Launched cooperatively?
+    pub cooperative: bool,
+    /// Launches on streams.
+    pub launches: u64,
+    /// Launches within graphs.
+    pub in_graphs: u64,
+    /// Nanoseconds on the GPU, by events. Time of graphs is divided among their kernels by their number.
+    pub gpu_ns: u64,
+    /// Part of the GPU time of all launches.
+    pub share: f64,
+    /// Registers per thread.
+    pub registers: Option<u32>,
+    /// Bytes of spill stores and loads in the code.
+    pub spill_bytes: Option<u32>,
+    /// Static shared memory in bytes per block.
+    pub static_smem: Option<u32>,
+    /// Blocks per SM as the driver's calculator has it.
+    pub resident: Option<u32>,
+    /// Part of the SM's warps that are resident then, in percent.
+    pub occupancy: Option<f64>,
+    /// Why it cannot be replaced, if so.
+    pub tied: Option<String>,
+    /// What limits it, whether there is something to be gained.
+    pub hint: String,
+}
+
+impl Launched {
+    /// The class of these launches.
+    pub fn class(&self) -> Option<LaunchClass> {
+        let cluster = self.cluster.unwrap_or_default();
+        LaunchClass::new(self.grid, self.block, self.dynamic_smem, cluster)
+    }
+}
+
+impl Trace {
+    /// Reads a trace.
+    ///
+    /// # Errors
+    /// [`Error::NoTrace`], [`Error::TraceSchema`].
+    pub fn parse(name: &str, text: &str) -> Result<Trace, Error> {
+        let trace: Trace = serde_json::from_str(text).map_err(|error| Error::NoTrace {
+            name: name.to_owned(),
+            error,
+        })?;
+        match trace.schema == SCHEMA {
+            true => Ok(trace),
+            false => Err(Error::TraceSchema {
+                name: name.to_owned(),
+                schema: trace.schema,
+            }),
+        }
+    }
+}
+
+/// What the library wrote into a folder, as a document; `date` goes into it (ISO 8601).
+///
+/// # Errors
+/// [`Error::Unread`], [`Error::Notes`].
+pub fn read(folder: &Path, program: &[OsString], date: String) -> Result<Trace, Error> {
+    let seen = notes(folder, "modules")?;
+    let mut not_seen: Vec<String> = Vec::new();
+    let mut modules: Vec<ModuleFacts> = Vec::new();
+    let mut code: BTreeMap<String, Code> = BTreeMap::new();
+    for note in seen {
+        match note {
+            Note::Unknown(why) if !not_seen.contains(&why) => not_seen.push(why),
+            Note::Module(digest) if !code.contains_key(&digest) => {
+                let path = folder.join(format!("{digest}.cubin"));
+                let Ok(cubin) = std::fs::read(&path) else {
+                    continue;
+                };
+                let digests = digests(&cubin);
+                modules.push(ModuleFacts {
+                    digest: digest.clone(),
+                    ptx: path.with_extension("ptx").exists(),
+                    kernels: digests.len(),
+                });
+                let parsed = Cubin::parse(&cubin).ok();
+                code.insert(
+                    digest,
+                    Code {
+                        cubin,
+                        parsed,
+                        digests,
+                    },
+                );
+            }
+            _ => {}
+        }
+    }
+    let launches = notes(folder, "launches")?;
+    let gpu = launches.iter().find_map(|note| match note {
+        Note::Gpu(sm, driver, name) => Some(GpuFacts {
+            name: name.clone(),
+            sm: *sm,
+            driver: *driver,
+        }),
+        _ => None,
+    });
+    let processes = launches
+        .iter()
+        .filter(|n| matches!(n, Note::Process(..)))
+        .count() as u32;
+    let merged = merge(launches);
+    let total: u64 = merged.iter().map(gpu_ns).sum();
+    let mut rows: Vec<Launched> = merged
+        .iter()
+        .map(|l| launched(l, total, code.get(&l.module), gpu.as_ref()))
+        .collect();
+    rows.sort_by(|a, b| {
+        b.gpu_ns
+            .cmp(&a.gpu_ns)
+            .then_with(|| a.kernel.cmp(&b.kernel))
+    });
+    Ok(Trace {
+        schema: SCHEMA.into(),
+        program: program
+            .iter()
+            .map(|w| w.to_string_lossy().into_owned())
+            .collect(),
+        date,
+        gpu,
+        processes,
+        modules_in: None,
+        modules,
+        not_seen,
+        launches: rows,
+    })
+}
+
+struct Code {
+    cubin: Vec<u8>,
+    parsed: Option<Cubin>,
+    digests: BTreeMap<String, String>,
+}
+
+fn launched(l: &Launches, total: u64, code: Option<&Code>, facts: Option<&GpuFacts>) -> Launched {
+    let ns = gpu_ns(l);
+    let gpu = facts.and_then(|facts| lookup(&format!("sm_{}", facts.sm)).ok());
+    let kernel = code.and_then(|code| code.parsed.as_ref()?.kernel(&l.kernel));
+    let resources = kernel
+        .zip(gpu.as_ref())
+        .map(|(kernel, gpu)| warpwright_driver::build::resources_of(kernel, gpu));
+    let threads: u32 = l.class.block.iter().product();
+    let occupancy = gpu.as_ref().filter(|_| l.resident > 0).map(|gpu| {
+        let warps = l.resident * threads.div_ceil(32);
+        f64::from(warps) * 100.0 / f64::from(gpu.arch.threads.warps)
+    });
+    let mut row = Launched {
+        name: source_name(&l.kernel),
+        kernel: l.kernel.clone(),
+        module: code.is_some().then(|| l.module.clone()),
+        digest: code.and_then(|code| code.digests.get(&l.kernel).cloned()),
+        grid: l.grid,
+        block: l.class.block,
+        dynamic_smem: l.class.dynamic_smem,
+        cluster: Some(l.class.cluster).filter(|c| *c != [0; 3]),
+        cooperative: l.cooperative,
+        launches: l.count,
+        in_graphs: l.in_graphs,
+        gpu_ns: ns,
+        share: if total == 0 {
+            0.0
+        } else {
+            ns as f64 / total as f64
+        },
+        registers: resources.as_ref().map(|r| r.registers),
+        spill_bytes: resources
+            .as_ref()
+            .map(|r| r.spill_store_bytes + r.spill_load_bytes),
+        static_smem: resources.as_ref().map(|r| r.shared_bytes),
+        resident: Some(l.resident).filter(|&blocks| blocks > 0),
+        occupancy,
+        tied: Some("its module was not seen".into()),
+        hint: String::new(),
+    };
+    if let (Some(code), Some(kernel), Some(gpu)) = (code, kernel, gpu.as_ref()) {
+        row.tied = stands_alone(&code.cubin, &l.kernel)
+            .err()
+            .map(|tie| tie.to_string());
+        row.hint = hint(&row, kernel, gpu);
+    }
+    if let Some(why) = &row.tied {
+        row.hint = format!("is not replaced: {why}");
+    }
+    row
+}
+
+/// Launches of all processes, one entry for each kernel and class.
+pub fn merge(notes: Vec<Note>) -> Vec<Launches> {
+    let mut merged: BTreeMap<(String, String, LaunchClass), Launches> = BTreeMap::new();
+    for note in notes {
+        let Note::Launches(one) = note else { continue };
+        let key = (one.kernel.clone(), one.module.clone(), one.class);
+        match merged.get_mut(&key) {
+            None => drop(merged.insert(key, one)),
+            Some(all) => {
+                all.count += one.count;
+                all.in_graphs += one.in_graphs;
+                all.timed += one.timed;
+                all.total_ns += one.total_ns;
+                all.graph_ns += one.graph_ns;
+            }
+        }
+    }
+    merged.into_values().collect()
+}
+
+/// Nanoseconds of all launches: those whose time is not known count like the others.
+pub fn gpu_ns(launches: &Launches) -> u64 {
+    let known = launches.total_ns as f64;
+    let scale = launches.count as f64 / launches.timed.max(1) as f64;
+    (known * scale) as u64 + launches.graph_ns
+}
+
+/// Digests of a cubin's kernels by symbol; nothing if it cannot be read.
+pub fn digests(cubin: &[u8]) -> BTreeMap<String, String> {
+    let all = identities(cubin).unwrap_or_default().into_iter();
+    all.map(|kernel| (kernel.name, kernel.digest)).collect()
+}
+
+/// What the library noted in a folder, of all processes, in the order of the files' names.
+///
+/// # Errors
+/// [`Error::Unread`], [`Error::Notes`].
+pub fn notes(folder: &Path, kind: &str) -> Result<Vec<Note>, Error> {
+    let unreadable = |error: std::io::Error| Error::Unread {
+        name: folder.display().to_string(),
+        error,
+    };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        if name.starts_with(&format!("{kind}-")) && name.ends_with(".notes") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut all = Vec::new();
+    for path in paths {
+        let text = std::fs::read(&path).map_err(unreadable)?;
+        let notes = parse(&String::from_utf8_lossy(&text))
+            .ok_or_else(|| Error::Notes(path.display().to_string()))?;
+        all.extend(notes);
+    }
+    Ok(all)
+}
+
+/// Shorter launches are dominated by the launch itself.
+const SHORT_NS: u64 = 3000;
+
+/// The hint for launches of a kernel whose code is at hand.
+fn hint(launched: &Launched, kernel: &Kernel, gpu: &Gpu) -> String {
+    let launches = launched.launches + launched.in_graphs;
+    if launched.gpu_ns / launches.max(1) < SHORT_NS {
+        return "too short to gain".into();
+    }
+    if launched.launches == 0 {
+        return "launched in graphs alone: tune cannot try it".into();
+    }
+    if let Some(bytes) = launched.spill_bytes.filter(|&bytes| bytes > 0) {
+        return format!("spills ({bytes} bytes in the code): shared memory may take them");
+    }
+    let blocks: u64 = launched.grid.iter().map(|&n| u64::from(n)).product();
+    let sms = gpu.typical_board().and_then(|board| board.sms.as_ref());
+    let sms = sms.map_or(0, |fact| u64::from(fact.value));
+    if blocks < sms {
+        return format!("{blocks} blocks for {sms} SMs");
+    }
+    let need = Resources::new(kernel.registers, launched.block.iter().product())
+        .static_smem(launched.static_smem.unwrap_or(0))
+        .dynamic_smem(launched.dynamic_smem);
+    match occupancy(gpu, &need) {
+        Ok(found) if found.percent < 100.0 => {
+            let limiters: Vec<&str> = found.limiters.iter().map(|l| l.name()).collect();
+            format!("occupancy limited by {}", limiters.join(" and "))
+        }
+        _ => "full occupancy".into(),
+    }
+}
