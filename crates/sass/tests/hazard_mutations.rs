@@ -312,7 +312,7 @@ fn every_planted_hazard_is_reported() {
 }
 
 #[test]
-#[ignore = "takes minutes; docs/sass-hazards.md has the figures"]
+#[ignore = "takes minutes; docs/sass.md has the figures"]
 fn every_planted_hazard_of_all_sources_is_reported() {
     if let Some(toolkit) = require_toolkit("every_planted_hazard_of_all_sources_is_reported") {
         plant_everywhere(&toolkit, &SOURCES, 400);

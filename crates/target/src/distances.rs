@@ -2,7 +2,7 @@
 //! ptxas leaves, which are enough.
 //!
 //! The tables under `rows/distances` are written by `warpwright-sassmine hazards`
-//! (docs/sass-hazards.md): measured on compiled code, not on a device. One line per pair of classes,
+//! (docs/sass.md): measured on compiled code, not on a device. One line per pair of classes,
 //!
 //! ```text
 //! raw R alu -> fma 5 12345 321 120

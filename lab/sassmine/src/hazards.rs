@@ -1,5 +1,5 @@
 //! The distances between dependent instructions, mined from what ptxas writes; see
-//! docs/sass-hazards.md.
+//! docs/sass.md.
 //!
 //! The kernels of a corpus are split in two, with all their builds. What one half shows must not call
 //! anything in the other half a hazard; the table is then made of both. Every function is walked
@@ -292,7 +292,7 @@ fn table(distances: &Distances, functions: usize) -> String {
     let mut out = format!(
         "# Fewest cycles from issue to issue that ptxas leaves between dependent instructions, and the\n\
          # numbers of pairs, of kernels that had them, and of kernels that had them that close, in\n\
-         # {functions} functions: `warpwright-sassmine hazards` (docs/sass-hazards.md).\n"
+         # {functions} functions: `warpwright-sassmine hazards` (docs/sass.md).\n"
     );
     for (pair, seen) in distances.pairs() {
         let Seen {

@@ -36,7 +36,7 @@ enum Command {
         #[arg(short, long)]
         output: PathBuf,
     },
-    /// Derive the distances between dependent instructions; see docs/sass-hazards.md.
+    /// Derive the distances between dependent instructions; see docs/sass.md.
     Hazards {
         /// Folders or files: cubins of one architecture, named for their sources.
         #[arg(required = true)]

@@ -6,7 +6,7 @@
 //! fixed latency at least the distance that ptxas leaves between such instructions; from the others a
 //! wait for a scoreboard that tells when the access is over. Paper: RegDem (section 3.2) sets barriers
 //! for the code that it inserts by a tracker within basic blocks; here finished code is judged, over
-//! the whole graph, so nothing of that is shared. docs/sass-hazards.md has the model and its figures.
+//! the whole graph, so nothing of that is shared. docs/sass.md has the model and its figures.
 //!
 //! Requires: roles and timing of all instructions. Preserves all.
 //!

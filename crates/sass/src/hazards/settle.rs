@@ -24,7 +24,7 @@ use crate::control::SCOREBOARDS;
 use crate::function::Code;
 use crate::operation::Operation;
 
-/// A longer stall has another meaning together with the yield bit (docs/sass-hazards.md).
+/// A longer stall has another meaning together with the yield bit (docs/sass.md).
 const MOST_STALL: u8 = 11;
 /// Rounds at most; each adds something, so it ends anyway.
 const ROUNDS: usize = 64;

@@ -3,7 +3,7 @@
 //! Two ways exist. Units with a fixed latency read their sources when an instruction is issued and
 //! deliver a known number of cycles later; stall counts keep others away. The other units take their
 //! time and tell by scoreboards. Which unit is of which kind differs between architectures: the table
-//! is `target`'s, read off the corpus (docs/sass-hazards.md).
+//! is `target`'s, read off the corpus (docs/sass.md).
 
 use warpwright_flow::Inst;
 use warpwright_target::{IssueUnit, IssueUnits, Queue};
