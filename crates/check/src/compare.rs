@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use warpwright_flow::Inst;
 
-use crate::machine::{Deed, Loaded, Log, Machine};
+use crate::machine::{Loaded, Log, Machine, Observable};
 use crate::product::{Pairing, Place, Run};
 use crate::prove::{Prover, is_negated};
 use crate::semantics::Semantics;
@@ -20,16 +20,19 @@ pub(crate) enum Finding {
         memory: usize,
         terms: [Term; 2],
     },
-    /// The same, and these deeds are why; `None` where one is missing.
-    Deeds {
+    /// The same, and these observables are why; `None` where one is missing.
+    Observables {
         node: usize,
         terms: [Term; 2],
-        deeds: [Option<Deed>; 2],
+        observables: [Option<Observable>; 2],
         /// Is it more than another form or order of the same?
         is_certain: bool,
     },
     /// Two decisions differ.
-    Decision { node: usize, deeds: [Deed; 2] },
+    Decision {
+        node: usize,
+        observables: [Observable; 2],
+    },
     /// What threads do together came before a decision on one side only.
     Moved { decision: (Inst, Inst) },
     /// An access to a spill area is wrong or unclear.
@@ -56,7 +59,10 @@ impl Found {
     /// Does some branch go by another guard?
     pub(crate) fn other_guards(&self) -> bool {
         self.findings.iter().any(|finding| match finding {
-            Finding::Decision { deeds: [a, b], .. } => a.content.first() != b.content.first(),
+            Finding::Decision {
+                observables: [a, b],
+                ..
+            } => a.content.first() != b.content.first(),
             _ => false,
         })
     }
@@ -120,7 +126,7 @@ impl<S: Semantics> Prover<'_, S> {
                 {
                     findings.push(Finding::Decision {
                         node,
-                        deeds: [first, second],
+                        observables: [first, second],
                     });
                 }
             }
@@ -138,21 +144,21 @@ impl<S: Semantics> Prover<'_, S> {
         }))
     }
 
-    /// The finding, with the deeds behind memories that differ.
+    /// The finding, with the observables behind memories that differ.
     pub(crate) fn explained(&self, finding: &Finding, found: &Found) -> Finding {
         if let Finding::Memory {
             node,
             memory,
             terms,
         } = *finding
-            && let Some((node, deeds)) =
+            && let Some((node, observables)) =
                 self.first_difference(node, memory, &found.states, &found.logs)
         {
-            let is_certain = self.is_certain(&deeds, &found.logs);
-            return Finding::Deeds {
+            let is_certain = self.is_certain(&observables, &found.logs);
+            return Finding::Observables {
                 node,
                 terms,
-                deeds,
+                observables,
                 is_certain,
             };
         }
@@ -181,32 +187,42 @@ impl<S: Semantics> Prover<'_, S> {
         }
     }
 
-    /// Can two deeds that differ not be one in other forms, or moved? Nothing that the other function
+    /// Can two observables that differ not be one in other forms, or moved? Nothing that the other function
     /// does anywhere may be the same, and constants differ, or it does such things less often.
-    fn is_certain(&self, deeds: &[Option<Deed>; 2], logs: &[Log]) -> bool {
+    fn is_certain(&self, observables: &[Option<Observable>; 2], logs: &[Log]) -> bool {
         let terms = &self.machine.terms;
-        let all = |side: usize| logs.iter().flat_map(move |log| &log.deeds[side]);
-        let is_elsewhere = |deed: &Deed, side: usize| {
-            all(side).any(|other| other.op == deed.op && other.content == deed.content)
+        let all = |side: usize| logs.iter().flat_map(move |log| &log.observables[side]);
+        let is_elsewhere = |observable: &Observable, side: usize| {
+            all(side).any(|other| other.op == observable.op && other.content == observable.content)
         };
-        let kind = |deed: &Deed| terms.text(deed.op).split(' ').next().unwrap_or_default();
-        let is_missing = |deed: &Deed, from: usize| {
-            let count = |side| all(side).filter(|other| kind(other) == kind(deed)).count();
-            !is_elsewhere(deed, from) && count(from) < count(1 - from)
+        let kind = |observable: &Observable| {
+            terms
+                .text(observable.op)
+                .split(' ')
+                .next()
+                .unwrap_or_default()
         };
-        match deeds {
+        let is_missing = |observable: &Observable, from: usize| {
+            let count = |side| {
+                all(side)
+                    .filter(|other| kind(other) == kind(observable))
+                    .count()
+            };
+            !is_elsewhere(observable, from) && count(from) < count(1 - from)
+        };
+        match observables {
             [Some(a), Some(b)] => {
                 let mut pairs = a.content.iter().zip(&b.content);
                 let is_moved = is_elsewhere(a, 1) || is_elsewhere(b, 0);
                 a.op == b.op && !is_moved && pairs.any(|(&a, &b)| constants_differ(terms, [a, b]))
             }
-            [Some(deed), None] => is_missing(deed, 1),
-            [None, Some(deed)] => is_missing(deed, 0),
+            [Some(observable), None] => is_missing(observable, 1),
+            [None, Some(observable)] => is_missing(observable, 0),
             [None, None] => false,
         }
     }
 
-    /// Walks back from `node` to where both saw the same memory, and returns the first deeds that
+    /// Walks back from `node` to where both saw the same memory, and returns the first observables that
     /// differ since then.
     fn first_difference(
         &self,
@@ -214,7 +230,7 @@ impl<S: Semantics> Prover<'_, S> {
         memory: usize,
         states: &[State],
         logs: &[Log],
-    ) -> Option<(usize, [Option<Deed>; 2])> {
+    ) -> Option<(usize, [Option<Observable>; 2])> {
         let differs = |blocks, state: &State| {
             let layout = self.machine.layout(blocks);
             state.get(layout.memory(0, memory)) != state.get(layout.memory(1, memory))
@@ -236,26 +252,26 @@ impl<S: Semantics> Prover<'_, S> {
                 break;
             }
         }
-        let mut deeds: [Vec<(usize, &Deed)>; 2] = [Vec::new(), Vec::new()];
+        let mut observables: [Vec<(usize, &Observable)>; 2] = [Vec::new(), Vec::new()];
         for &node in path.iter().rev() {
             for side in [0, 1] {
-                let touching = logs[node].deeds[side].iter();
-                deeds[side].extend(
+                let touching = logs[node].observables[side].iter();
+                observables[side].extend(
                     touching
-                        .filter(|deed| deed.memories & 1 << memory != 0)
-                        .map(|deed| (node, deed)),
+                        .filter(|observable| observable.memories & 1 << memory != 0)
+                        .map(|observable| (node, observable)),
                 );
             }
         }
-        let longest = deeds[0].len().max(deeds[1].len());
+        let longest = observables[0].len().max(observables[1].len());
         (0..longest).find_map(|index| {
-            let [a, b] = [deeds[0].get(index), deeds[1].get(index)];
+            let [a, b] = [observables[0].get(index), observables[1].get(index)];
             let same = a
                 .zip(b)
                 .is_some_and(|(a, b)| a.1.op == b.1.op && a.1.content == b.1.content);
             let node = a.or(b)?.0;
-            let deeds = [a.map(|a| a.1.clone()), b.map(|b| b.1.clone())];
-            (!same).then_some((node, deeds))
+            let observables = [a.map(|a| a.1.clone()), b.map(|b| b.1.clone())];
+            (!same).then_some((node, observables))
         })
     }
 }

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 use warpwright_flow::{Inst, Transfer, Value};
 
-use crate::machine::{Accessed, Deed, Loaded, Machine, REWRITTEN};
+use crate::machine::{Accessed, Loaded, Machine, Observable, REWRITTEN};
 use crate::memory::{self, Extent};
 use crate::semantics::{Access, Address, Arg, Base, Effect, Meaning, Semantics, Spaces, Step};
 use crate::state::{CALLER, CONVERGENCE, MEMORIES};
@@ -242,7 +242,7 @@ impl<S: Semantics> Machine<'_, S> {
         let mut content = Args::from_slice(&[guard]);
         content.extend_from_slice(args);
         self.log.events[side] += 1;
-        self.log.deeds[side].push(Deed {
+        self.log.observables[side].push(Observable {
             inst,
             memories,
             op,
@@ -392,7 +392,7 @@ impl<S: Semantics> Machine<'_, S> {
         spaces: Spaces,
     ) {
         let memories = spaces.0;
-        self.log.deeds[side].push(Deed {
+        self.log.observables[side].push(Observable {
             inst,
             memories,
             op,

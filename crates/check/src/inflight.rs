@@ -56,7 +56,7 @@ struct Flight<'a, F> {
 }
 
 /// What an instruction means for a walk.
-enum Step {
+enum Encounter {
     /// The walk ends here.
     Stop,
     /// The register is touched.
@@ -72,7 +72,7 @@ impl<F: Semantics> Flight<'_, F> {
         let is_written = self.defines(self.holder);
         let step = |inst| {
             if self.func.waits(inst).contains(self.queue) {
-                return Step::Stop;
+                return Encounter::Stop;
             }
             let mut touches = self.defines(inst);
             if is_written {
@@ -80,9 +80,9 @@ impl<F: Semantics> Flight<'_, F> {
                     .for_each_use(inst, |value| touches |= value == self.value);
             }
             if touches && !self.shares(inst) {
-                Step::Touch
+                Encounter::Touch
             } else {
-                Step::Go
+                Encounter::Go
             }
         };
         let start = self.cfg.block_of(self.holder);
@@ -101,9 +101,9 @@ impl<F: Semantics> Flight<'_, F> {
             return None;
         }
         let step = |inst| match () {
-            () if self.func.is_fence(self.queue, inst) => Step::Stop,
-            () if self.defines(inst) && !self.shares(inst) => Step::Touch,
-            () => Step::Go,
+            () if self.func.is_fence(self.queue, inst) => Encounter::Stop,
+            () if self.defines(inst) && !self.shares(inst) => Encounter::Touch,
+            () => Encounter::Go,
         };
         let start = self.cfg.block_of(self.holder);
         let rest = self
@@ -141,18 +141,18 @@ impl<F: Semantics> Flight<'_, F> {
         mut rest: impl Iterator<Item = Inst>,
         insts: impl Fn(Block) -> I,
         next: impl Fn(Block) -> &'b [Block],
-        step: impl Fn(Inst) -> Step,
+        step: impl Fn(Inst) -> Encounter,
     ) -> Option<Inst> {
         /// The touching instruction, or whether the walk goes on behind the block.
         fn walk(
             insts: &mut dyn Iterator<Item = Inst>,
-            step: &dyn Fn(Inst) -> Step,
+            step: &dyn Fn(Inst) -> Encounter,
         ) -> Result<bool, Inst> {
             for inst in insts {
                 match step(inst) {
-                    Step::Stop => return Ok(false),
-                    Step::Touch => return Err(inst),
-                    Step::Go => {}
+                    Encounter::Stop => return Ok(false),
+                    Encounter::Touch => return Err(inst),
+                    Encounter::Go => {}
                 }
             }
             Ok(true)

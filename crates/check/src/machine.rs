@@ -53,7 +53,7 @@ impl<'a, S: Semantics> Function<'a, S> {
 
 /// Something that the other function must do too.
 #[derive(Clone, Debug)]
-pub(crate) struct Deed {
+pub(crate) struct Observable {
     pub(crate) inst: Inst,
     /// Memories that it changes, as bits.
     pub(crate) memories: u8,
@@ -90,7 +90,7 @@ pub(crate) struct Accessed {
 /// What happened at one node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Log {
-    pub(crate) deeds: [Vec<Deed>; 2],
+    pub(crate) observables: [Vec<Observable>; 2],
     /// How many of them are events, of which a thread may not come back.
     pub(crate) events: [usize; 2],
     pub(crate) loads: [Vec<Loaded>; 2],
@@ -281,7 +281,12 @@ impl<'a, S: Semantics> Machine<'a, S> {
     }
 
     /// What a deciding instruction decides by: operation, guard and arguments.
-    pub(crate) fn condition(&mut self, side: usize, inst: Inst, is_flipped: bool) -> Option<Deed> {
+    pub(crate) fn condition(
+        &mut self,
+        side: usize,
+        inst: Inst,
+        is_flipped: bool,
+    ) -> Option<Observable> {
         let step = self.functions[side].step(inst)?;
         let (step, op) = &*step;
         let mut guard = self.guard(side, step);
@@ -292,7 +297,7 @@ impl<'a, S: Semantics> Machine<'a, S> {
         for arg in &step.args {
             content.push(self.arg(side, arg, guard));
         }
-        Some(Deed {
+        Some(Observable {
             inst,
             memories: 0,
             op: *op,

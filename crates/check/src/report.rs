@@ -3,7 +3,7 @@
 use warpwright_flow::Value;
 
 use crate::compare::{Finding, Found, constants_differ};
-use crate::machine::{Deed, Function};
+use crate::machine::{Function, Observable};
 use crate::product::{Place, Run};
 use crate::prove::{Prover, show_place};
 use crate::semantics::Semantics;
@@ -37,7 +37,7 @@ impl<S: Semantics> Prover<'_, S> {
     /// The first pair of values in which a finding shows, and what they are.
     fn mismatch(&self, finding: &Finding) -> Option<(usize, String, Mismatch)> {
         let tracer = self.tracer();
-        let differing = |node: usize, a: &Deed, b: &Deed| {
+        let differing = |node: usize, a: &Observable, b: &Observable| {
             let pairs = a.content.iter().zip(&b.content).enumerate();
             let (index, (&x, &y)) = pairs.into_iter().find(|(_, (x, y))| x != y)?;
             Some((node, index, tracer.trace(x, y)))
@@ -45,14 +45,14 @@ impl<S: Semantics> Prover<'_, S> {
         match finding {
             Finding::Decision {
                 node,
-                deeds: [a, b],
+                observables: [a, b],
             } if a.op == b.op => {
                 let (node, _, mismatch) = differing(*node, a, b)?;
                 Some((node, "the branch condition differs".to_owned(), mismatch))
             }
-            Finding::Deeds {
+            Finding::Observables {
                 node,
-                deeds: [Some(a), Some(b)],
+                observables: [Some(a), Some(b)],
                 ..
             } if a.op == b.op => {
                 let (node, index, mismatch) = differing(*node, a, b)?;
@@ -85,8 +85,13 @@ impl<S: Semantics> Prover<'_, S> {
         let mut pairs = Vec::new();
         for finding in findings {
             match finding {
-                Finding::Memory { terms, .. } | Finding::Deeds { terms, .. } => pairs.push(*terms),
-                Finding::Decision { deeds: [a, b], .. } if a.op == b.op => {
+                Finding::Memory { terms, .. } | Finding::Observables { terms, .. } => {
+                    pairs.push(*terms)
+                }
+                Finding::Decision {
+                    observables: [a, b],
+                    ..
+                } if a.op == b.op => {
                     pairs.extend(a.content.iter().zip(&b.content).map(|(&a, &b)| [a, b]));
                 }
                 _ => {}
@@ -182,14 +187,19 @@ impl<S: Semantics> Prover<'_, S> {
                 let text = "what threads do together, or in order, has moved over this branch";
                 undecided(text.to_owned(), places)
             }
-            Finding::Decision { node, deeds } => {
-                self.compared(finding, *node, places, [Some(&deeds[0]), Some(&deeds[1])])
-            }
-            Finding::Deeds { node, deeds, .. } => self.compared(
+            Finding::Decision { node, observables } => self.compared(
                 finding,
                 *node,
                 places,
-                [deeds[0].as_ref(), deeds[1].as_ref()],
+                [Some(&observables[0]), Some(&observables[1])],
+            ),
+            Finding::Observables {
+                node, observables, ..
+            } => self.compared(
+                finding,
+                *node,
+                places,
+                [observables[0].as_ref(), observables[1].as_ref()],
             ),
             Finding::Memory { node, .. } => self.compared(finding, *node, places, [None, None]),
         }
@@ -200,7 +210,7 @@ impl<S: Semantics> Prover<'_, S> {
         finding: &Finding,
         node: usize,
         places: [Option<String>; 2],
-        deeds: [Option<&Deed>; 2],
+        observables: [Option<&Observable>; 2],
     ) -> Verdict {
         let is_certain = self.is_certain_finding(finding);
         if let Some((node, what, mismatch)) = self.mismatch(finding) {
@@ -227,13 +237,13 @@ impl<S: Semantics> Prover<'_, S> {
             let values = mismatch.terms.map(|term| self.show(term));
             return self.refuted(&what, places, (node, &mismatch.edges), values, is_certain);
         }
-        let what = match deeds {
+        let what = match observables {
             [Some(_), None] => "the rewritten function does not do this",
             [None, Some(_)] => "the original does not do this",
             _ => "another instruction stands in its place",
         };
-        let shown = deeds.map(|deed| match deed {
-            Some(deed) => self.show_deed(deed),
+        let shown = observables.map(|observable| match observable {
+            Some(observable) => self.show_observable(observable),
             None => "nothing".to_owned(),
         });
         self.refuted(what, places, (node, &[]), shown, is_certain)
@@ -242,8 +252,11 @@ impl<S: Semantics> Prover<'_, S> {
     fn is_certain_finding(&self, finding: &Finding) -> bool {
         let terms = &self.machine.terms;
         match finding {
-            Finding::Deeds { is_certain, .. } => *is_certain,
-            Finding::Decision { deeds: [a, b], .. } if a.op == b.op => {
+            Finding::Observables { is_certain, .. } => *is_certain,
+            Finding::Decision {
+                observables: [a, b],
+                ..
+            } if a.op == b.op => {
                 let mut pairs = a.content.iter().zip(&b.content);
                 pairs.any(|(&a, &b)| {
                     let is_known = terms.as_const(a).is_some() && terms.as_const(b).is_some();
@@ -256,19 +269,25 @@ impl<S: Semantics> Prover<'_, S> {
 
     fn places(&self, finding: &Finding) -> [Option<String>; 2] {
         let [original, rewritten] = &self.machine.functions;
-        let place = |deed: &Option<Deed>, function: &Function<'_, S>| {
-            deed.as_ref().map(|deed| function.func.place(deed.inst))
+        let place = |observable: &Option<Observable>, function: &Function<'_, S>| {
+            observable
+                .as_ref()
+                .map(|observable| function.func.place(observable.inst))
         };
         match finding {
             Finding::Memory { .. } => [None, None],
-            Finding::Deeds { deeds, .. } => {
-                [place(&deeds[0], original), place(&deeds[1], rewritten)]
-            }
+            Finding::Observables { observables, .. } => [
+                place(&observables[0], original),
+                place(&observables[1], rewritten),
+            ],
             Finding::Moved { decision: (a, b) } => [
                 Some(original.func.place(*a)),
                 Some(rewritten.func.place(*b)),
             ],
-            Finding::Decision { deeds: [a, b], .. } => [
+            Finding::Decision {
+                observables: [a, b],
+                ..
+            } => [
                 Some(original.func.place(a.inst)),
                 Some(rewritten.func.place(b.inst)),
             ],
@@ -306,9 +325,9 @@ impl<S: Semantics> Prover<'_, S> {
         }))
     }
 
-    fn show_deed(&self, deed: &Deed) -> String {
-        let op = self.machine.terms.text(deed.op);
-        let content: Vec<String> = deed
+    fn show_observable(&self, observable: &Observable) -> String {
+        let op = self.machine.terms.text(observable.op);
+        let content: Vec<String> = observable
             .content
             .iter()
             .skip(1)

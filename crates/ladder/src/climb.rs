@@ -150,7 +150,7 @@ impl Trial {
         let mut memory: Vec<Vec<u8>> = arrays.chain(of.scratch.iter().cloned()).collect();
         for launch in &of.launches {
             run(module, launch, (&of.arguments, of.offset), &mut memory)
-                .map_err(|fault| (launch, fault))?;
+                .map_err(|fault| (launch, fault.to_string()))?;
         }
         memory.truncate(self.arrays.len());
         Ok(memory)

@@ -2,11 +2,30 @@
 
 use std::fmt::Write as _;
 
-use warpwright_emu::{Emulator, Options, Outcome};
-use warpwright_launch::LaunchFile;
+use warpwright_emu::{DecodeError, EmuError, Emulator, Fault, Options, Outcome};
+use warpwright_launch::{LaunchError, LaunchFile};
 use warpwright_ptx::{Module, Type, TypeKind};
 
 use crate::{Argument, Launch};
+
+/// Why a launch cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RunError {
+    #[error("it is not there")]
+    Missing,
+    #[error("it takes {takes} parameters, not {given}")]
+    Count { takes: usize, given: usize },
+    #[error("a parameter of type {0} that is not emulated")]
+    Type(Type),
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    #[error(transparent)]
+    Emulator(#[from] EmuError),
+    #[error("{0}")]
+    Fault(Box<Fault>),
+}
 
 /// Runs it: what the arguments point to changes in `memory`. The arrays miss multiples of 256 by so many bytes.
 pub(crate) fn run(
@@ -14,16 +33,15 @@ pub(crate) fn run(
     launch: &Launch,
     (arguments, offset): (&[Argument], usize),
     memory: &mut [Vec<u8>],
-) -> Result<(), String> {
-    let kernel = symbol(module, &launch.kernel).ok_or("it is not there")?;
+) -> Result<(), RunError> {
+    let kernel = symbol(module, &launch.kernel).ok_or(RunError::Missing)?;
     let function = module.function(&kernel).map(|id| &module.functions[id]);
     let params = function.map_or(&[][..], |function| &function.params);
     if params.len() != arguments.len() {
-        return Err(format!(
-            "it takes {} parameters, not {}",
-            params.len(),
-            arguments.len()
-        ));
+        return Err(RunError::Count {
+            takes: params.len(),
+            given: arguments.len(),
+        });
     }
     let mut text = format!(
         "kernel = \"{kernel}\"\n[sizes.trial]\nq = 1\n[launch]\ngrid = {:?}\nblock = {:?}\ndynamic_smem = {}\n",
@@ -52,17 +70,17 @@ pub(crate) fn run(
         inputs.push(bytes);
         places.push(place);
     }
-    let file = LaunchFile::parse(&text, "trial.toml").map_err(|e| e.to_string())?;
-    let launch = file.resolve("trial", &[]).map_err(|e| e.to_string())?;
-    let emulator = Emulator::new(module, &kernel).map_err(|e| e.to_string())?;
+    let file = LaunchFile::parse(&text, "trial.toml")?;
+    let launch = file.resolve("trial", &[])?;
+    let emulator = Emulator::new(module, &kernel)?;
     let options = Options {
         races: true,
         ..Options::default()
     };
     let outcome = emulator.run(&launch, inputs, &options);
-    let results = match outcome.map_err(|e| e.to_string())? {
+    let results = match outcome? {
         Outcome::Finished(results) => results,
-        Outcome::Faulted(fault) => return Err(fault.to_string()),
+        Outcome::Faulted(fault) => return Err(RunError::Fault(fault)),
     };
     for (place, bytes) in places.into_iter().zip(results.buffers) {
         if let Some(slot) = place.and_then(|place| memory.get_mut(place)) {
@@ -73,7 +91,7 @@ pub(crate) fn run(
 }
 
 /// A number as a parameter of this type, in the words of launch descriptions.
-fn value(ty: Type, number: &Argument) -> Result<String, String> {
+fn value(ty: Type, number: &Argument) -> Result<String, RunError> {
     let bits = ty.bits();
     match (ty.kind(), number) {
         (TypeKind::Float, Argument::Real(value)) => {
@@ -88,7 +106,7 @@ fn value(ty: Type, number: &Argument) -> Result<String, String> {
         (TypeKind::Unsigned | TypeKind::Bits, Argument::Integer(value)) => {
             Ok(format!("type = \"u{bits}\"\nvalue = {value}"))
         }
-        _ => Err(format!("a parameter of type {ty} that is not emulated")),
+        _ => Err(RunError::Type(ty)),
     }
 }
 

@@ -15,14 +15,14 @@ pub struct Plan<'a> {
     /// Instructions in the block.
     pub insts: usize,
     /// Those that addresses come from, and the loads, in order.
-    pub steps: Vec<Step<'a>>,
+    pub steps: Vec<AddressOp<'a>>,
     /// Level 0 is what depends on no load of the block, level 1 what depends on a load of level 0,
     /// and so on.
     pub levels: Vec<Level>,
 }
 
 /// An instruction that matters to addresses.
-pub struct Step<'a> {
+pub struct AddressOp<'a> {
     /// The instruction.
     pub inst: Inst,
     /// Its opcode.
@@ -143,7 +143,7 @@ fn plan<'a>(
             level,
         });
         if load.is_some() || !defs.is_empty() {
-            plan.steps.push(Step {
+            plan.steps.push(AddressOp {
                 inst,
                 opcode,
                 defs,

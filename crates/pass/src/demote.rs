@@ -223,13 +223,8 @@ impl Kernel {
         let code =
             code.map_err(|error| Refusal::obstacle("its control flow is not known", error))?;
         let registers = elf.registers(&sections)?.unwrap_or(0);
-        let mut relocated = BTreeSet::new();
-        for (at, section) in elf.sections.iter().enumerate() {
-            if section.is_relocations() && section.info as usize == sections.text {
-                let all = elf.relocations(at)?;
-                relocated.extend(all.iter().map(|r| (r.offset / 16) as usize));
-            }
-        }
+        let relocated = elf.relocations_of(sections.text)?;
+        let relocated = relocated.iter().map(|r| (r.offset / 16) as usize).collect();
         Ok(Kernel {
             elf,
             sections,

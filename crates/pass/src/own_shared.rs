@@ -3,20 +3,17 @@
 use warpwright_sass::Cubin;
 use warpwright_sass::elf::{Elf, KernelSections, RESERVED_REGISTERS};
 use warpwright_sass::spill::Shape;
-use warpwright_target::most_shared_memory;
+use warpwright_target::{EditedCode, most_shared_memory, ran_right};
 
 use crate::pass::{Caution, Need};
 use crate::refusal::Refusal;
 use crate::site::{CubinSite, Setting};
 
-/// The architectures where such code has run.
-const TRIED: [u32; 1] = [90];
-
 /// What the proof does not cover: what launches must keep to, and architectures where it has not run.
 pub(crate) fn cautions(site: &CubinSite, launch: &Launch) -> Vec<Caution> {
     let setting = &site.setting;
     let sm = setting.gpu.arch.sm;
-    let untried = (!TRIED.contains(&sm)).then_some(Caution::Untried { sm });
+    let untried = (!ran_right(EditedCode::OwnSharedMemory, sm)).then_some(Caution::Untried { sm });
     let bound = launch.is_promise.then_some(Caution::BlockBound {
         threads: launch.shape.threads(),
     });
@@ -87,9 +84,7 @@ pub(crate) fn used_bytes(
 pub(crate) fn limit(setting: &Setting, blocks: u32) -> u32 {
     let arch = setting.gpu.arch;
     let most = most_shared_memory(setting.gpu, blocks).unwrap_or(0);
-    // Only on sm_90 is it known that a larger section launches without an opt-in: tried there, up to
-    // 227 KB (docs/spill-to-shared.md).
-    let most = match TRIED.contains(&arch.sm) {
+    let most = match ran_right(EditedCode::LargeSharedSection, arch.sm) {
         true => most,
         false => most.min(arch.shared.per_block),
     };

@@ -15,7 +15,7 @@
 
 use warpwright_ptx::Edits;
 use warpwright_sass::{Cubin, Elf};
-use warpwright_target::{Gpu, Resources, most_shared_memory, occupancy};
+use warpwright_target::{EditedCode, Gpu, Resources, most_shared_memory, occupancy, ran_right};
 
 use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Work};
 use crate::ptx::facts::static_shared_bytes;
@@ -66,12 +66,10 @@ impl Pass for Throttle {
 /// Arrays come in multiples of this, so that what lies behind them in shared memory (dynamic shared
 /// memory that a kernel aligns by hand) keeps its alignment.
 const ARRAY_UNIT: u32 = 1024;
-/// The architectures whose cubins were run with a larger register count than their code needs.
-const REGISTER_COUNT_TRIED: [u32; 1] = [90];
 
 /// Can register counts throttle on this GPU?
 pub fn by_registers(gpu: &Gpu) -> bool {
-    REGISTER_COUNT_TRIED.contains(&gpu.arch.sm)
+    ran_right(EditedCode::RegisterCount, gpu.arch.sm)
 }
 
 /// The smallest number of registers per thread, not below the kernel's own, at which exactly

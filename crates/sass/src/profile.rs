@@ -95,7 +95,7 @@ impl Stalls {
         self.issue + self.global + self.local + self.shared + self.other
     }
 
-    fn add(&mut self, weight: f64, step: &Step) {
+    fn add(&mut self, weight: f64, step: &Issue) {
         self.issue += weight * (step.cycles - step.waited);
         let wait = match step.cause {
             Some(Unit::GlobalLoad | Unit::Texture) => &mut self.global,
@@ -227,9 +227,9 @@ impl Nest {
 
 /// The steps of a warp alone, innermost loops in their second iteration: what one iteration loads for the next is
 /// not waited for at once.
-fn steady(code: &[Instruction], nest: &Nest, latencies: &Latencies) -> Vec<Step> {
+fn steady(code: &[Instruction], nest: &Nest, latencies: &Latencies) -> Vec<Issue> {
     let mut walk = Walk::default();
-    let mut steps: Vec<Step> = Vec::with_capacity(code.len());
+    let mut steps: Vec<Issue> = Vec::with_capacity(code.len());
     for (at, inst) in code.iter().enumerate() {
         steps.push(walk.step(*inst, latencies));
         for &again in nest.innermost.get(&at).into_iter().flatten() {
@@ -241,7 +241,7 @@ fn steady(code: &[Instruction], nest: &Nest, latencies: &Latencies) -> Vec<Step>
 
 /// What a warp alone does at one instruction.
 #[derive(Clone, Copy)]
-struct Step {
+struct Issue {
     /// Cycles since the previous issue slot.
     cycles: f64,
     /// Those of them that it waited for a scoreboard.
@@ -263,7 +263,7 @@ struct Walk {
 
 impl Walk {
     /// Issues `inst`.
-    fn step(&mut self, inst: Instruction, latencies: &Latencies) -> Step {
+    fn step(&mut self, inst: Instruction, latencies: &Latencies) -> Issue {
         let before = self.now;
         let (mut cause, mut is_first_wait) = (None, false);
         for board in 0..SCOREBOARDS {
@@ -286,7 +286,7 @@ impl Walk {
             self.ready[board] = self.ready[board].max(self.now + 12.0);
         }
         self.now += f64::from(inst.stall().max(1));
-        Step {
+        Issue {
             cycles: self.now - before,
             waited,
             cause,

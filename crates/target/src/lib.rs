@@ -16,6 +16,7 @@
 mod arch;
 mod board;
 mod distances;
+mod edited;
 mod fact;
 mod gpu;
 mod limits;
@@ -34,6 +35,7 @@ pub use arch::{
 };
 pub use board::Board;
 pub use distances::{IssueDistance, OperationDistance, issue_distances, operation_distances};
+pub use edited::{EditedCode, ran_right};
 pub use fact::{Confidence, Fact, Provenance};
 pub use gpu::{Gpu, UnknownGpu, Variant, architectures, boards, lookup};
 pub use limits::{BlockLimits, Limiter, Limiters};
@@ -44,4 +46,4 @@ pub use spills::SpillCosts;
 pub use staircase::{
     Stair, desired_registers, most_shared_memory, registers_for_one_more_block, staircase,
 };
-pub use units::{IssueUnit, IssueUnits, Queue, Unit};
+pub use units::{IssueUnit, IssueUnits, Queue, TIMED_ARCHITECTURES, Unit};

@@ -1,7 +1,7 @@
 //! Which unit executes an operation of machine code, and how that unit treats its registers: does it
 //! take a fixed time or tell by scoreboard, does it work in order.
 //!
-//! The table is `rows/distances/units.txt`, read off the corpus (docs/sass-hazards.md): nobody
+//! The table is `rows/distances/units.txt`, read off the corpus (docs/sass.md): nobody
 //! documents these things.
 
 use std::sync::OnceLock;
@@ -148,15 +148,17 @@ pub struct IssueUnits {
 }
 
 const TEXT: &str = include_str!("rows/distances/units.txt");
-const ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
+/// The architectures whose machine code was looked at for units and distances.
+pub const TIMED_ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
 /// Operations have nine bits.
 const OPERATIONS: usize = 1 << 9;
 
 impl IssueUnits {
     /// The units of architecture `sm`, if anything is known of it.
     pub fn for_sm(sm: u32) -> Option<&'static IssueUnits> {
-        static TABLES: [OnceLock<IssueUnits>; ARCHITECTURES.len()] = [const { OnceLock::new() }; _];
-        let place = ARCHITECTURES.iter().position(|&known| known == sm)?;
+        static TABLES: [OnceLock<IssueUnits>; TIMED_ARCHITECTURES.len()] =
+            [const { OnceLock::new() }; _];
+        let place = TIMED_ARCHITECTURES.iter().position(|&known| known == sm)?;
         Some(TABLES[place].get_or_init(|| IssueUnits::read(sm)))
     }
 
@@ -341,7 +343,7 @@ mod tests {
 
     #[test]
     fn every_line_of_the_table_is_read() {
-        for sm in ARCHITECTURES {
+        for sm in TIMED_ARCHITECTURES {
             let mut queues = Vec::new();
             let mut table = IssueUnits {
                 units: Vec::new(),

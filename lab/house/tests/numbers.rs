@@ -1,5 +1,5 @@
-//! No number about a GPU stands outside `target`: no comparison of an architecture's number, no size of a register
-//! file or of shared memory, no warp size.
+//! No number about a GPU stands outside `target`: no comparison of an architecture's number, no list of architectures,
+//! no size of a register file or of shared memory, no warp size.
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails.
 
@@ -75,6 +75,29 @@ fn number(word: &str) -> Option<u64> {
     }
 }
 
+/// `[75, 80]`, `&[90]`: brackets that hold nothing but numbers of architectures, in a constant or beside `sm`.
+fn is_list_of_architectures(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    if !code.contains("const ") && !words(code).contains(&"sm") {
+        return false;
+    }
+    let inside = code
+        .split('[')
+        .skip(1)
+        .filter_map(|rest| rest.split_once(']'));
+    let is_known = |item: &str| {
+        let number = number(item.trim());
+        number.is_some_and(|number| architectures().any(|arch| u64::from(arch.sm) == number))
+    };
+    inside.into_iter().any(|(list, _)| {
+        let items: Vec<&str> = list
+            .split(',')
+            .filter(|item| !item.trim().is_empty())
+            .collect();
+        !items.is_empty() && items.into_iter().all(is_known)
+    })
+}
+
 /// What of a line is a number about a GPU.
 fn finding(line: &str, sizes: &BTreeSet<u64>) -> Option<&'static str> {
     let words = words(line);
@@ -96,6 +119,9 @@ fn finding(line: &str, sizes: &BTreeSet<u64>) -> Option<&'static str> {
         if is_reverse {
             return Some("an architecture is compared with a number");
         }
+    }
+    if is_list_of_architectures(line) {
+        return Some("a list of architectures");
     }
     let numbers = words.iter().filter_map(|word| number(word));
     if numbers.into_iter().any(|number| sizes.contains(&number)) {
@@ -153,6 +179,8 @@ fn such_numbers_are_found() {
         "let limit = 48 * 1024;",
         "pub const WARP: usize = 32;",
         "const FILE: u32 = 0x10000;",
+        "const TRIED: [u32; 1] = [90];",
+        "match [80, 90].contains(&sm) {",
     ] {
         assert!(finding(line, &sizes).is_some(), "{line}");
     }
@@ -161,6 +189,8 @@ fn such_numbers_are_found() {
         "let small = forms < 90; // sm < 90",
         "for item in 0..64 * 1000 {",
         "let wanted = sm == other.sm;",
+        "const SIZES: [u32; 3] = [30, 90, 64];",
+        "let first = table[80];",
     ] {
         assert_eq!(finding(line, &sizes), None, "{line}");
     }

@@ -101,7 +101,7 @@ impl<'m> Decoding<'m> {
             return Err(place("32-bit addresses".into()));
         }
         let image = Image::new(module, &reach.shared, reach.functions);
-        let mut image = image.map_err(|error| place(error.to_string().into()))?;
+        let mut image = image.map_err(|error| place(error.to_string()))?;
         for param in &module.functions[entry].params {
             let var = &module.variables[param.var];
             if var.is_open() || var.space != Space::Param {

@@ -23,17 +23,12 @@ pub(super) type Relocated = BTreeMap<u64, Option<u64>>;
 pub(super) fn relocated_targets(elf: &Elf, text: usize) -> Result<Relocated, ElfError> {
     let symbols = elf.symbols()?;
     let mut found = Relocated::new();
-    for (i, section) in elf.sections.iter().enumerate() {
-        if !section.is_relocations() || section.info as usize != text {
-            continue;
-        }
-        for r in elf.relocations(i)? {
-            let symbol = symbols.get(r.symbol as usize);
-            let here = symbol.filter(|s| usize::from(s.section) == text);
-            let named = here.map(|s| s.value.wrapping_add_signed(r.addend.unwrap_or(0)));
-            let start = r.offset - r.offset % INSTRUCTION as u64;
-            found.insert(start, named);
-        }
+    for r in elf.relocations_of(text)? {
+        let symbol = symbols.get(r.symbol as usize);
+        let here = symbol.filter(|s| usize::from(s.section) == text);
+        let named = here.map(|s| s.value.wrapping_add_signed(r.addend.unwrap_or(0)));
+        let start = r.offset - r.offset % INSTRUCTION as u64;
+        found.insert(start, named);
     }
     Ok(found)
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::{EditError, Moves, Undo};
 use crate::elf::info::{Attribute, Info, Record, Value, branch_entries};
 use crate::elf::kernel::INSTRUCTION;
-use crate::elf::{Elf, ElfError, KernelSections, refused};
+use crate::elf::{Elf, ElfError, KernelSections, refused, unedited};
 
 /// Attributes that are lists of records: words in a record, and which of them are offsets.
 const LAYOUTS: [(Attribute, usize, &[usize]); 17] = [
@@ -99,10 +99,7 @@ pub(super) fn follow(
     let name = elf.sections[section].name.clone();
     let mut info = Info::parse(&elf.sections[section].data)?;
     for record in &mut info.records {
-        move_record(record, moves).map_err(|why| ElfError::Edit {
-            name: name.clone(),
-            why,
-        })?;
+        move_record(record, moves).map_err(|why| unedited(&name, why))?;
     }
     undo.replace(elf, section, info.write()?);
     Ok(())

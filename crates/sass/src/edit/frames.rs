@@ -46,31 +46,27 @@ pub(super) fn follow(
 
 /// Where the start of a function of the edited section stands, and what it is.
 #[derive(Debug, Clone, Copy)]
-struct Start {
-    place: u64,
-    symbol: u64,
-    addend: Option<i64>,
+pub(super) struct Start {
+    pub place: u64,
+    pub symbol: u64,
+    /// None if it is in place.
+    pub addend: Option<i64>,
 }
 
-fn starts(elf: &Elf, frames: usize, text: usize) -> Result<Vec<Start>, ElfError> {
+/// Those that the relocations of a section name.
+pub(super) fn starts(elf: &Elf, of: usize, text: usize) -> Result<Vec<Start>, ElfError> {
     let symbols = elf.symbols()?;
-    let mut starts = Vec::new();
-    for (i, section) in elf.sections.iter().enumerate() {
-        if !section.is_relocations() || section.info as usize != frames {
-            continue;
-        }
-        for r in elf.relocations(i)? {
-            let symbol = symbols.get(r.symbol as usize);
-            if let Some(symbol) = symbol.filter(|s| usize::from(s.section) == text) {
-                starts.push(Start {
-                    place: r.offset,
-                    symbol: symbol.value,
-                    addend: r.addend,
-                });
-            }
-        }
-    }
-    Ok(starts)
+    let relocations = elf.relocations_of(of)?.into_iter();
+    let starts = relocations.filter_map(|r| {
+        let symbol = symbols.get(r.symbol as usize);
+        let symbol = symbol.filter(|s| usize::from(s.section) == text)?;
+        Some(Start {
+            place: r.offset,
+            symbol: symbol.value,
+            addend: r.addend,
+        })
+    });
+    Ok(starts.collect())
 }
 
 /// Moves one entry: `at` is the place of its start, `data` ends with it.

@@ -33,10 +33,7 @@ pub(super) fn follow(
             rewrite(old, &starts, moves).map_err(|why| refused(format!("{name}: {why}")))?;
         undo.replace(elf, table, new);
         // The places of the addresses moved with the bytes.
-        for i in 0..elf.sections.len() {
-            if !elf.sections[i].is_relocations() || elf.sections[i].info as usize != table {
-                continue;
-            }
+        for i in elf.relocation_sections(table) {
             let mut relocations = elf.relocations(i)?;
             for r in &mut relocations {
                 let place = places.get(&r.offset).copied();
@@ -54,20 +51,10 @@ pub(super) fn follow(
 type Starts = BTreeMap<u64, (u64, Option<i64>)>;
 
 fn starts(elf: &Elf, table: usize, text: usize) -> Result<Starts, ElfError> {
-    let symbols = elf.symbols()?;
-    let mut starts = Starts::new();
-    for (i, section) in elf.sections.iter().enumerate() {
-        if !section.is_relocations() || section.info as usize != table {
-            continue;
-        }
-        for r in elf.relocations(i)? {
-            let symbol = symbols.get(r.symbol as usize);
-            if let Some(symbol) = symbol.filter(|s| usize::from(s.section) == text) {
-                starts.insert(r.offset, (symbol.value, r.addend));
-            }
-        }
-    }
-    Ok(starts)
+    let starts = super::frames::starts(elf, table, text)?.into_iter();
+    Ok(starts
+        .map(|start| (start.place, (start.symbol, start.addend)))
+        .collect())
 }
 
 /// The header of a unit: where it was, and where it is now. It may have relocations of its own (the

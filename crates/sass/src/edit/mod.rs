@@ -35,7 +35,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::control::Control;
 use crate::elf::kernel::INSTRUCTION;
-use crate::elf::{Elf, ElfError, KernelSections, refused};
+use crate::elf::{Elf, ElfError, KernelSections, refused, unedited};
 use crate::inst::Instruction;
 use crate::roles::Span;
 
@@ -178,10 +178,7 @@ fn carry_out(
     facts::allow_renaming(elf, &kernel, renamed)?;
     let old = elf.instructions(&kernel)?;
     let relocated = code::relocated_targets(elf, kernel.text)?;
-    let named = |why| ElfError::Edit {
-        name: name.to_owned(),
-        why,
-    };
+    let named = |why| unedited(name, why);
     let found = indirect(elf, &kernel, &old, &relocated)?;
     let (new, moves) = make(&old, &relocated, &found.returns).map_err(named)?;
     let mut undo = Undo::default();
@@ -261,8 +258,5 @@ fn indirect(
             tables: tables::prove(elf, kernel, &section)?,
         })
     };
-    found().map_err(|why| ElfError::Edit {
-        name: kernel.name.clone(),
-        why,
-    })
+    found().map_err(|why| unedited(&kernel.name, why))
 }

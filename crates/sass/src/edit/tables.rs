@@ -114,18 +114,11 @@ fn indexed_offset(load: Instruction, at: usize) -> Option<usize> {
 /// The same where the linker fills it in: the symbol's value.
 fn place_by_relocation(elf: &Elf, text: usize, bank: usize, load: usize) -> Option<usize> {
     let symbols = elf.symbols().ok()?;
-    for (i, section) in elf.sections.iter().enumerate() {
-        if !section.is_relocations() || section.info as usize != text {
-            continue;
-        }
-        let all = elf.relocations(i).ok()?;
-        if let Some(r) = all.iter().find(|r| r.offset == (load * INSTRUCTION) as u64) {
-            let symbol = symbols.get(r.symbol as usize)?;
-            let here = usize::from(symbol.section) == bank;
-            return usize::try_from(symbol.value).ok().filter(|_| here);
-        }
-    }
-    None
+    let all = elf.relocations_of(text).ok()?;
+    let found = (all.iter()).find(|r| r.offset == (load * INSTRUCTION) as u64)?;
+    let symbol = symbols.get(found.symbol as usize)?;
+    let here = usize::from(symbol.section) == bank;
+    usize::try_from(symbol.value).ok().filter(|_| here)
 }
 
 /// Writes the tables for the moved code.

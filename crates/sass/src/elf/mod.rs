@@ -53,9 +53,9 @@ pub enum ElfError {
     #[error("{name}: {why}")]
     Edit {
         /// The function, or the section that would have to follow.
-        name: String,
+        name: Box<str>,
         /// Why not.
-        why: EditError,
+        why: Box<EditError>,
     },
 }
 
@@ -64,6 +64,14 @@ pub(crate) const MAX_SECTION: u64 = 1 << 40;
 pub(crate) const MAX_ALIGN: u64 = 1 << 16;
 /// As many sections as ELF can number.
 pub(crate) const MAX_SECTIONS: usize = 0xff00;
+
+/// Code that cannot be changed.
+pub(crate) fn unedited(name: &str, why: EditError) -> ElfError {
+    ElfError::Edit {
+        name: name.into(),
+        why: why.into(),
+    }
+}
 
 /// Shorthand for the most frequent error.
 pub(crate) fn damaged(what: impl Into<String>) -> ElfError {

@@ -32,6 +32,25 @@ impl Section {
 }
 
 impl Elf {
+    /// The sections that hold relocations of section `of`.
+    pub fn relocation_sections(&self, of: usize) -> Vec<usize> {
+        let all = self.sections.iter().enumerate();
+        let those = all.filter(|(_, s)| s.is_relocations() && s.info as usize == of);
+        those.map(|(index, _)| index).collect()
+    }
+
+    /// All relocations of section `of`.
+    ///
+    /// # Errors
+    /// A section of them is cut short.
+    pub fn relocations_of(&self, of: usize) -> Result<Vec<Relocation>, ElfError> {
+        let mut all = Vec::new();
+        for index in self.relocation_sections(of) {
+            all.extend(self.relocations(index)?);
+        }
+        Ok(all)
+    }
+
     /// The relocations in section `index`.
     pub fn relocations(&self, index: usize) -> Result<Vec<Relocation>, ElfError> {
         let section = self.sections.get(index).filter(|s| s.is_relocations());

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
 use warpwright_target::{
-    IssueDistance, IssueUnit, IssueUnits, issue_distances, operation_distances,
+    IssueDistance, IssueUnit, IssueUnits, TIMED_ARCHITECTURES, issue_distances, operation_distances,
 };
 
 use super::pending::is_guard;
@@ -49,9 +49,6 @@ const FILES: [(File, &str); 4] = [
     (File::Uniform, "UR"),
     (File::UniformPred, "UP"),
 ];
-
-/// Architectures that may have a table.
-const ARCHITECTURES: [u32; 7] = [75, 80, 86, 89, 90, 100, 120];
 
 /// Stands for all instructions.
 const ANY: &str = "any";
@@ -250,9 +247,9 @@ impl Distances {
 
     /// The table of architecture `sm`, if there is one.
     pub fn for_sm(sm: u32) -> Option<&'static Distances> {
-        static TABLES: [OnceLock<Distances>; ARCHITECTURES.len()] =
-            [const { OnceLock::new() }; ARCHITECTURES.len()];
-        let place = ARCHITECTURES.iter().position(|&known| known == sm)?;
+        static TABLES: [OnceLock<Distances>; TIMED_ARCHITECTURES.len()] =
+            [const { OnceLock::new() }; TIMED_ARCHITECTURES.len()];
+        let place = TIMED_ARCHITECTURES.iter().position(|&known| known == sm)?;
         let rows = issue_distances(sm)?;
         let units = IssueUnits::for_sm(sm)?;
         Some(TABLES[place].get_or_init(|| {
@@ -376,9 +373,9 @@ impl Kept {
 
     /// The table of architecture `sm`, if there is one.
     pub fn for_sm(sm: u32) -> Option<&'static Kept> {
-        static TABLES: [OnceLock<Option<Kept>>; ARCHITECTURES.len()] =
-            [const { OnceLock::new() }; ARCHITECTURES.len()];
-        let place = ARCHITECTURES.iter().position(|&known| known == sm)?;
+        static TABLES: [OnceLock<Option<Kept>>; TIMED_ARCHITECTURES.len()] =
+            [const { OnceLock::new() }; TIMED_ARCHITECTURES.len()];
+        let place = TIMED_ARCHITECTURES.iter().position(|&known| known == sm)?;
         TABLES[place].get_or_init(|| Kept::read(sm)).as_ref()
     }
 
@@ -478,7 +475,7 @@ mod tests {
 
     #[test]
     fn every_row_of_the_table_is_understood() {
-        for sm in ARCHITECTURES {
+        for sm in TIMED_ARCHITECTURES {
             let (Some(rows), Some(units)) = (issue_distances(sm), IssueUnits::for_sm(sm)) else {
                 continue;
             };

@@ -65,7 +65,7 @@ impl Access {
 }
 
 /// What one instruction does to the set: everything that does not depend on the way to it.
-pub(crate) struct Step {
+pub(crate) struct Effect {
     inst: Inst,
     bits: Instruction,
     /// The groups of asynchronous products, if it ends one.
@@ -91,8 +91,8 @@ pub(crate) struct Step {
     pub operands: Vec<(Value, Span)>,
 }
 
-impl Step {
-    pub fn new(code: &Code, inst: Inst, timing: Timing) -> Step {
+impl Effect {
+    pub fn new(code: &Code, inst: Inst, timing: Timing) -> Effect {
         let spans = code.roles(inst).spans().iter();
         let spans = spans.filter(|span| counts_as_access(**span));
         let operands = spans.flat_map(|&span| {
@@ -108,7 +108,7 @@ impl Step {
             true => GROUPS,
             false => 0,
         };
-        let mut step = Step {
+        let mut step = Effect {
             inst,
             bits,
             group,
@@ -202,7 +202,7 @@ impl Pending {
     }
 
     /// Ends the accesses that the instruction is sure to have awaited before it issues.
-    pub fn wait(&mut self, step: &Step) {
+    pub fn wait(&mut self, step: &Effect) {
         for wait in &step.waits {
             self.accesses
                 .retain(|access| access.age < wait.sees_after || !access.is_ended_by(wait));
@@ -210,7 +210,7 @@ impl Pending {
     }
 
     /// Issues the instruction, and leaves where it does so.
-    pub fn issue(&mut self, step: &Step, timings: &[Timing]) {
+    pub fn issue(&mut self, step: &Effect, timings: &[Timing]) {
         self.issue_without_leaving(step, timings);
         if step.leaves && step.is_certain {
             self.accesses.clear();
@@ -219,7 +219,7 @@ impl Pending {
 
     /// Issues the instruction: its accesses begin, later instructions depend on it instead of what it
     /// overwrites, and time passes.
-    pub fn issue_without_leaving(&mut self, step: &Step, timings: &[Timing]) {
+    pub fn issue_without_leaving(&mut self, step: &Effect, timings: &[Timing]) {
         self.accesses.retain(|access| {
             let kills = step.is_certain || step.guard.is_some() && access.guard == step.guard;
             !(kills && step.written.contains(&access.value))
@@ -251,7 +251,7 @@ impl Pending {
 
     /// A unit that reads in order has read a register for earlier instructions once it has for this
     /// one: whoever waits for this one waits for them.
-    fn drop_what_goes_before(&mut self, step: &Step, timings: &[Timing]) {
+    fn drop_what_goes_before(&mut self, step: &Effect, timings: &[Timing]) {
         let Some(queue) = step.timing.queue(Role::Use) else {
             return;
         };
@@ -272,7 +272,7 @@ impl Pending {
         }
     }
 
-    fn begin(&mut self, step: &Step) {
+    fn begin(&mut self, step: &Effect) {
         let guard = step.guard.filter(|g| !step.written.contains(&g.predicate));
         for &(value, span) in &step.operands {
             // The instruction's own result comes after its sources.
@@ -317,7 +317,7 @@ fn worse(a: &Access, b: &Access) -> Access {
 /// Takes note that an instruction behind `access` counts on scoreboards. Where the two go through one
 /// queue, the later one's scoreboards speak for both, whatever their guards: ptxas relies on that
 /// for predicates that exclude each other.
-fn count(access: &mut Access, step: &Step, timings: &[Timing]) {
+fn count(access: &mut Access, step: &Effect, timings: &[Timing]) {
     for scoreboard in each(access.scoreboards & step.read) {
         access.later[scoreboard] = access.later[scoreboard].saturating_add(1);
     }
@@ -343,7 +343,7 @@ fn each(set: u8) -> impl Iterator<Item = usize> {
 
 /// Must an instruction keep its distance from `access` with this operand? Reads do not wait for
 /// reads, and threads that execute an instruction do not execute another with the opposite guard.
-pub(crate) fn depends(access: &Access, step: &Step, later: Span) -> bool {
+pub(crate) fn depends(access: &Access, step: &Effect, later: Span) -> bool {
     let writes = access.span.role == Role::Def || later.role == Role::Def;
     let guards = access.guard.zip(step.guard);
     let excluded =

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst, Value};
 
 use super::Unchecked;
-use super::pending::{Pending, Step, depends};
+use super::pending::{Effect, Pending, depends};
 use super::timing::{Timing, away, timings};
 use super::violation::Cause;
 use crate::function::Code;
@@ -105,8 +105,8 @@ pub fn dependences(code: &Code, mut visit: impl FnMut(Dependence)) -> Result<(),
     let insts = (0..code.inst_count()).map(Inst::new);
     let steps = insts
         .zip(&timings)
-        .map(|(inst, &timing)| Step::new(code, inst, timing));
-    let steps: Vec<Step> = steps.collect();
+        .map(|(inst, &timing)| Effect::new(code, inst, timing));
+    let steps: Vec<Effect> = steps.collect();
     let at_start = fixpoint(&cfg, &steps, &timings);
     for block in cfg.blocks() {
         let mut pending = at_start[block.index()].clone();
@@ -129,7 +129,7 @@ pub fn dependences(code: &Code, mut visit: impl FnMut(Dependence)) -> Result<(),
 }
 
 /// What may be going on at the start of each block. Accesses only join and ages only fall, so it ends.
-fn fixpoint(cfg: &Cfg, steps: &[Step], timings: &[Timing]) -> Vec<Pending> {
+fn fixpoint(cfg: &Cfg, steps: &[Effect], timings: &[Timing]) -> Vec<Pending> {
     let mut at_start = vec![Pending::default(); cfg.block_count()];
     // Functions that only code outside calls are not reachable here.
     let others = cfg.blocks().filter(|&block| !cfg.is_reachable(block));
@@ -162,7 +162,7 @@ fn fixpoint(cfg: &Cfg, steps: &[Step], timings: &[Timing]) -> Vec<Pending> {
 
 pub(crate) fn visit_pairs(
     inst: Inst,
-    step: &Step,
+    step: &Effect,
     pending: &Pending,
     timings: &[Timing],
     visit: &mut impl FnMut(Dependence),

@@ -23,6 +23,7 @@ mod scoreboards;
 mod walk;
 
 use warpwright_flow::Inst;
+use warpwright_target::{EditedCode, ran_right};
 
 use crate::control::ControlRange;
 use crate::function::Code;
@@ -70,18 +71,14 @@ pub enum Unassigned {
     Range(#[from] ControlRange),
 }
 
-/// Architectures on which code with these control fields computes what it should: none. On an H200 four of
-/// fourteen kernels of the suite computed something else (docs/scheduling.md), with distances by class; by operation
-/// some still do. So the tables leave out something that the hardware needs.
-pub const RIGHT_ON: [u32; 0] = [];
-
 /// Gives every instruction of `code` a control field.
 ///
 /// # Errors
-/// See [`Unassigned`]; `code` is unchanged then. On all architectures but [`RIGHT_ON`]: [`Unassigned::NotRight`].
+/// See [`Unassigned`]; `code` is unchanged then. [`Unassigned::NotRight`] wherever such code has not been right on a
+/// device ([`EditedCode::ControlFields`]).
 pub fn assign(code: &mut Code) -> Result<(), Unassigned> {
     let sm = code.instructions().first().map_or(0, |inst| inst.sm());
-    match RIGHT_ON.contains(&sm) {
+    match ran_right(EditedCode::ControlFields, sm) {
         true => assign_unproved(code),
         false => Err(Unassigned::NotRight(sm)),
     }

@@ -14,7 +14,7 @@ use crate::branch::ControlFlow;
 use crate::control::{Control, SCOREBOARDS};
 use crate::edit::Arrangement;
 use crate::function::Code;
-use crate::hazards::pending::{Pending, Step};
+use crate::hazards::pending::{Effect, Pending};
 use crate::hazards::timing::{Timing, away, timings};
 use crate::hazards::waits::{MASK_SEES_AFTER, is_block_barrier};
 use crate::hazards::walk::{Dependence, visit_leaving, visit_pairs};
@@ -47,7 +47,7 @@ struct Walk<'a> {
     timings: Vec<Timing>,
     hidden: Vec<Hidden>,
     away: Option<Timing>,
-    steps: Vec<Step>,
+    steps: Vec<Effect>,
     needs: Vec<Needs>,
     /// The whole field stays.
     kept: Vec<bool>,
@@ -116,8 +116,8 @@ impl<'a> Walk<'a> {
         let insts = (0..code.inst_count()).map(Inst::new);
         let steps = insts
             .zip(&timings)
-            .map(|(inst, &timing)| Step::new(code, inst, timing));
-        let steps: Vec<Step> = steps.collect();
+            .map(|(inst, &timing)| Effect::new(code, inst, timing));
+        let steps: Vec<Effect> = steps.collect();
         let count = steps.len();
         let mut walk = Walk {
             code,

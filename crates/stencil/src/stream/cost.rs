@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::kernel::Step;
+use super::kernel::PlaneStep;
 use super::layout::Read;
 use super::writer::Writer;
 use crate::ir::Element;
@@ -42,7 +42,7 @@ pub struct Cost {
 /// Bytes of a cache line.
 const LINE: u32 = 128;
 
-pub(super) fn cost(writer: &Writer<'_>, step: &Step<'_>) -> Cost {
+pub(super) fn cost(writer: &Writer<'_>, step: &PlaneStep<'_>) -> Cost {
     let layout = writer.layout;
     let size = if writer.graph.element == Element::F64 {
         8

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::cost::Cost;
 use super::graph::{Graph, Node};
-use super::kernel::{self, Step};
+use super::kernel::{self, PlaneStep};
 use super::layout::{Layout, Reach, Read};
 use super::plan::{Plan, Refusal};
 use super::terms::{Field, Terms};
@@ -175,7 +175,8 @@ impl<'a> Prepared<'a> {
         }
         let step = |layout, known: &BTreeSet<Read>| {
             let (stencil, graph, terms) = (self.stencil, &self.graph, &self.terms);
-            let mut step = Step::new(stencil, graph, terms, plan, staged.clone(), layout, known);
+            let mut step =
+                PlaneStep::new(stencil, graph, terms, plan, staged.clone(), layout, known);
             step.emit().map(|()| step)
         };
         let reads = step(None, &BTreeSet::new())?.reads;

@@ -27,7 +27,7 @@ use crate::ir::Stencil;
 pub(super) type Point = [i32; 2];
 
 /// The step as code.
-pub(super) struct Step<'a> {
+pub(super) struct PlaneStep<'a> {
     pub(super) stencil: &'a Stencil,
     pub(super) graph: &'a Graph,
     pub(super) terms: &'a Terms,
@@ -50,7 +50,7 @@ pub(super) struct Step<'a> {
     pub(super) sums: BTreeMap<String, usize>,
 }
 
-impl<'a> Step<'a> {
+impl<'a> PlaneStep<'a> {
     pub(super) fn new(
         stencil: &'a Stencil,
         graph: &'a Graph,
@@ -59,7 +59,7 @@ impl<'a> Step<'a> {
         staged: Vec<Option<usize>>,
         layout: Option<&'a Layout>,
         known: &BTreeSet<Read>,
-    ) -> Step<'a> {
+    ) -> PlaneStep<'a> {
         let element = c_type(graph.element);
         let mut early: SecondaryMap<NodeId, bool> = SecondaryMap::new();
         for (id, node) in &graph.nodes {
@@ -70,7 +70,7 @@ impl<'a> Step<'a> {
                 _ => graph.operands(id).iter().all(|o| early[*o]),
             };
         }
-        Step {
+        PlaneStep {
             stencil,
             graph,
             terms,

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::NodeId;
-use super::kernel::{Point, Step};
+use super::kernel::{PlaneStep, Point};
 use super::names::name;
 use super::plan::Refusal;
 use super::terms::Vector;
@@ -21,7 +21,7 @@ type Sum = BTreeMap<Vec<NodeId>, Vec<(f64, Items)>>;
 /// By the factors in front: the terms of the output's own point, and their weights.
 type Direct = BTreeMap<Vec<NodeId>, Vec<(NodeId, f64)>>;
 
-impl Step<'_> {
+impl PlaneStep<'_> {
     /// Adds what this plane gives to the outputs `plane` planes before it.
     ///
     /// What outputs share is close together: factors by factors, and within them the places from

@@ -5,7 +5,7 @@ use cranelift_entity::EntityRef;
 use super::cost::cost;
 use super::generate::Kernel;
 use super::graph::{Graph, SourceId};
-use super::kernel::Step;
+use super::kernel::PlaneStep;
 use super::layout::Layout;
 use super::names::{argument, c_type, ends, extent_text};
 use super::plan::Plan;
@@ -97,7 +97,7 @@ impl Writer<'_> {
         (shapes, of)
     }
 
-    pub(super) fn finish(mut self, step: Step<'_>) -> Kernel {
+    pub(super) fn finish(mut self, step: PlaneStep<'_>) -> Kernel {
         let element = c_type(self.graph.element);
         let (shapes, of) = self.shapes();
         let cost = cost(&self, &step);
