@@ -1,15 +1,15 @@
 //! `warpwright measure`: a file of candidates in, a file of measurements out; and the sessions of `tune`.
 //!
 //! A job needs neither toolkit nor network nor a shared folder, so that whatever spreads work over hosts (an
-//! array of Slurm, `scripts/spread.py` with Dask) runs it as it is. What comes out goes into a database by
-//! `tune --import`.
+//! array of Slurm, `scripts/spread.py` with Dask) runs it as it is; it writes its RESULT and nothing else. What comes
+//! out goes into a database by `tune --import`.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use warpwright_driver::database::Export;
+use warpwright_driver::database::{Entry, Export};
 use warpwright_gpu::{
     Budget, DeviceInfo, Fault, Process, Progress, State, WorkerCommand, devices,
     fleet::{measure_split, spread},
@@ -63,9 +63,8 @@ pub fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let device = devices
         .nth(args.device as usize)
         .ok_or_else(|| Failure::input(format!("there is no device {}", args.device)))?;
-    let result = measure_folder(folder.path(), &session, On::One(&mut worker(&device)?))?;
-    let export = Export::new(entries(&manifest, &result.measurements));
-    let document = serde_json::to_string(&export).map_err(|e| bad(e.to_string()))?;
+    let (_, found) = measure_folder(folder.path(), &session, On::One(&mut worker(&device)?))?;
+    let document = serde_json::to_string(&Export::new(found)).map_err(|e| bad(e.to_string()))?;
     write_atomically(&args.output, document.as_bytes())
 }
 
@@ -88,7 +87,7 @@ pub fn measure_all(
     let workers = devices.iter().map(worker).collect::<Result<Vec<_>, _>>()?;
     Ok(spread(workers, folders.to_vec(), |worker, folder| {
         eprintln!("measuring {}", folder.display());
-        measure_folder(&folder, session, On::One(worker))
+        measure_and_store(&folder, session, On::One(worker))
     }))
 }
 
@@ -99,8 +98,8 @@ pub fn measure_one(folder: &Path, session: &SessionArgs) -> Result<KernelResult,
         .map(worker)
         .collect::<Result<Vec<_>, _>>()?;
     match &mut workers[..] {
-        [worker] => measure_folder(folder, session, On::One(worker)),
-        _ => measure_folder(folder, session, On::All(workers)),
+        [worker] => measure_and_store(folder, session, On::One(worker)),
+        _ => measure_and_store(folder, session, On::All(workers)),
     }
 }
 
@@ -114,7 +113,30 @@ enum On<'a> {
     All(Vec<Process>),
 }
 
-fn measure_folder(folder: &Path, session: &SessionArgs, on: On) -> Result<KernelResult, Failure> {
+/// Measures, and enters what was found into the user's database; measuring goes on without one, too.
+fn measure_and_store(
+    folder: &Path,
+    session: &SessionArgs,
+    on: On,
+) -> Result<KernelResult, Failure> {
+    let (result, found) = measure_folder(folder, session, on)?;
+    let stored = database().and_then(|db| {
+        let mut found = found.iter();
+        let put = found.try_for_each(|entry| db.put(entry));
+        put.map_err(|e| Failure::input(e.to_string()))
+    });
+    if let Err(failure) = stored {
+        eprintln!("warning: the measurements were not stored: {failure:?}");
+    }
+    Ok(result)
+}
+
+/// Measures the candidates of a folder, and writes nothing outside of it.
+fn measure_folder(
+    folder: &Path,
+    session: &SessionArgs,
+    on: On,
+) -> Result<(KernelResult, Vec<Entry>), Failure> {
     let manifest = load_manifest(folder)?;
     let file = LaunchFile::parse(&manifest.launch, &manifest.input)
         .map_err(|e| Failure::input(e.to_string()))?;
@@ -167,25 +189,16 @@ fn measure_folder(folder: &Path, session: &SessionArgs, on: On) -> Result<Kernel
     if !measurements.interrupted {
         let _ = std::fs::remove_file(folder.join(STATE_FILE));
     }
-    // Measuring goes on without a database too.
     let found = entries(&manifest, &measurements);
-    let stored = database().and_then(|db| {
-        found
-            .iter()
-            .try_for_each(|entry| db.put(entry))
-            .map_err(|e| Failure::input(e.to_string()))
-    });
-    if let Err(failure) = stored {
-        eprintln!("warning: the measurements were not stored: {failure:?}");
-    }
     if measurements.interrupted {
         eprintln!("interrupted; the same command goes on from here");
     }
-    Ok(KernelResult {
+    let result = KernelResult {
         input: manifest.input,
         report: manifest.report,
         measurements,
-    })
+    };
+    Ok((result, found))
 }
 
 fn load_state(folder: &Path) -> Option<State> {
