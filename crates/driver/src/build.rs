@@ -131,16 +131,26 @@ impl<'a> Bench<'a> {
 
     /// What became of the kernel.
     pub fn read_back(&self, recipe: Recipe, (run, said): Made) -> Built {
-        let cubin = run
-            .unproved()
-            .as_cubin()
-            .and_then(|bytes| Cubin::parse(bytes).ok());
-        let Some(code) = cubin.and_then(|cubin| cubin.kernel(self.kernel).cloned()) else {
+        let cubin = run.unproved().as_cubin();
+        let cubin = cubin.and_then(|bytes| Cubin::parse(bytes).ok());
+        let code = cubin.as_ref().and_then(|cubin| cubin.kernel(self.kernel));
+        let said = said.as_ref().and_then(|said| said.kernel(self.kernel));
+        self.found(recipe, run, code.cloned(), said)
+    }
+
+    /// The same where the machine code and ptxas's words are at hand.
+    pub fn found(
+        &self,
+        recipe: Recipe,
+        run: Run,
+        code: Option<Kernel>,
+        said: Option<&KernelResources>,
+    ) -> Built {
+        let Some(code) = code else {
             let why = Rejection::new(Because::Build, "ptxas wrote no such kernel");
             return rejected(recipe, why);
         };
         let of_cubin = resources_of(&code, self.setting.gpu);
-        let said = said.as_ref().and_then(|said| said.kernel(self.kernel));
         let resources = match said.map(resources) {
             // What was edited differs from what ptxas reported.
             Some(said) if recipe.at(Level::MachineCode).next().is_some() => Resources {

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 
 use warpwright_pass::passes::{Reduce, SmemSpilling};
 use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
-use warpwright_pass::ptx::{fusion, slice::slice};
+use warpwright_pass::ptx::{fusion, slice::Slices};
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{
     Artifact, Budget, Caution, Fuel, Invocation, ProofError, Proved, Recipe, Run, Setting,
 };
 use warpwright_ptx::ir::{Function, Module};
 use warpwright_ptx::{FuncId, Inst};
+use warpwright_sass::Cubin;
 
 use crate::build::{Bench, Built, Made, Workshop, mark_duplicates};
 use crate::candidate::{Because, Candidate, Rejection, Resources, Standing};
@@ -34,8 +35,12 @@ pub struct Input<'a> {
     pub workshop: Option<&'a Workshop<'a>>,
     /// The module or cubin.
     pub artifact: &'a Artifact,
+    /// The kernels of a module apart.
+    pub slices: Option<&'a Slices<'a>>,
     /// The untouched build of it.
     pub default: &'a Made,
+    /// The machine code of that.
+    pub code: Option<&'a Cubin>,
     /// What is asked for.
     pub request: &'a Request<'a>,
 }
@@ -52,7 +57,7 @@ pub fn explore(
 ) -> Result<KernelOutcome, OptError> {
     let request = input.request;
     let setting = request.scope.setting(input.artifact, kernel, request.gpu)?;
-    let alone = input.artifact.as_module().and_then(|m| slice(m, kernel));
+    let alone = input.slices.and_then(|slices| slices.get(kernel));
     let alone = alone.and_then(|module| Artifact::ptx(module).ok());
     let start = alone.as_ref().unwrap_or(input.artifact);
     let mut exploration = Exploration {
@@ -75,7 +80,10 @@ pub fn explore(
         untried: 0,
     };
     let bench = exploration.bench;
-    let default = bench.read_back(Recipe::default(), input.default.clone());
+    let (run, said) = input.default;
+    let said = said.as_ref().and_then(|said| said.kernel(kernel));
+    let code = input.code.and_then(|code| code.kernel(kernel)).cloned();
+    let default = bench.found(Recipe::default(), run.clone(), code, said);
     exploration.take(vec![default]);
     match input.artifact.as_module() {
         Some(whole) => exploration.of_ptx(whole)?,

@@ -1,6 +1,7 @@
 //! Recipes carried out on a whole input, kernel by kernel and level by level, every step proved: the way of
 //! `pass`, of what `opt` and `tune` write, of the filetests and of the fuzzers.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use warpwright_check::Promises;
@@ -11,6 +12,7 @@ use crate::executor::{Executor, RunError, Step, Target};
 use crate::launch::Block;
 use crate::pass::Level;
 use crate::proof::{NotProved, Rung};
+use crate::ptx::slice::Slices;
 use crate::recipe::{Invocation, Recipe};
 use crate::refusal::Refusal;
 use crate::scope::{Scope, ScopeError};
@@ -150,7 +152,7 @@ pub fn carry_out(
         Level::Assembler,
         Level::MachineCode,
     ] {
-        let step = Carry {
+        let mut step = Carry {
             executor: &mut *executor,
             scope,
             demand,
@@ -170,7 +172,12 @@ struct Carry<'e, 'b, 's> {
 }
 
 impl Carry<'_, '_, '_> {
-    fn carry(self, all: &mut CarriedOut, plans: &[Plan], last: Level) -> Result<(), CarryError> {
+    fn carry(
+        &mut self,
+        all: &mut CarriedOut,
+        plans: &[Plan],
+        last: Level,
+    ) -> Result<(), CarryError> {
         if self.level > last {
             return Ok(());
         }
@@ -199,55 +206,138 @@ impl Carry<'_, '_, '_> {
         if self.level == Level::Assembler {
             return Ok(());
         }
-        for (plan, done) in plans.iter().zip(&mut all.kernels) {
-            for pass in plan.recipe.at(self.level) {
-                if done.refused.is_some() {
-                    break;
-                }
-                let kernel = plan.kernel.as_deref();
-                let target = target(self.scope, &all.artifact, kernel)?;
-                let recipe = Recipe::default().with(pass.clone());
-                let run = match self
-                    .executor
-                    .run(&all.artifact, &target, &recipe, self.level)
-                {
-                    Ok(run) => run,
-                    Err(RunError::Refused { pass, refusal }) => {
-                        done.refused = Some((pass, refusal));
-                        break;
-                    }
-                    Err(error) => {
-                        return Err(CarryError::Run {
-                            kernel: plan.kernel.clone(),
-                            error,
-                        });
-                    }
-                };
-                let start = Instant::now();
-                let rung = run.prove_last();
-                if let (Err(error), Demand::Proved) = (&rung, self.demand) {
-                    return Err(CarryError::NotProved {
-                        kernel: plan.kernel.clone(),
-                        error: error.clone(),
-                    });
-                }
-                let proof = start.elapsed();
-                let (rung, promises) = match rung {
-                    Ok((rung, promises)) => (Ok(rung), promises),
-                    Err(error) => (Err(error), Promises::default()),
-                };
-                all.artifact = run.unproved().clone();
-                let steps = run.steps.into_iter();
-                done.steps.extend(steps.map(|step| Stepped {
-                    step,
-                    rung: rung.clone(),
-                    promises,
-                    proof,
-                }));
+        let mut at = 0;
+        while at < plans.len() {
+            at = self.apart(all, plans, at)?;
+            if let (Some(plan), Some(done)) = (plans.get(at), all.kernels.get_mut(at)) {
+                self.passes(&mut all.artifact, plan, done)?;
             }
+            at += 1;
         }
         Ok(())
     }
+
+    /// Carries out plans from the one numbered `from` on, each kernel of a module apart from the others, so that
+    /// thousands of them do not read the module thousands of times. Gives the number of the first plan that wants the
+    /// whole: it is no kernel's, its kernel calls functions, or what it does is not in the kernel alone.
+    fn apart(
+        &mut self,
+        all: &mut CarriedOut,
+        plans: &[Plan],
+        from: usize,
+    ) -> Result<usize, CarryError> {
+        let whole = all.artifact.clone();
+        let Some((module, slices)) = whole.as_module().and_then(|m| Some((m, Slices::new(m)?)))
+        else {
+            return Ok(from);
+        };
+        // By the first byte of each function: its last, and the new text.
+        let mut texts: BTreeMap<u32, (u32, String)> = BTreeMap::new();
+        let mut at = from;
+        for (plan, done) in plans.iter().zip(&mut all.kernels).skip(from) {
+            if plan.recipe.at(self.level).next().is_some() {
+                let kernel = plan.kernel.as_deref().unwrap_or_default();
+                let alone = slices.get(kernel).map(Artifact::ptx);
+                let (Some(Ok(before)), Some(function)) = (alone, slices.function(kernel)) else {
+                    break;
+                };
+                let span = function.span;
+                if texts.contains_key(&span.start) {
+                    break;
+                }
+                let fuel = self.executor.fuel;
+                let mut after = before.clone();
+                let mut own = done.clone();
+                self.passes(&mut after, plan, &mut own)?;
+                let Some(text) = rewritten([&before, &after], kernel) else {
+                    self.executor.fuel = fuel;
+                    break;
+                };
+                texts.insert(span.start, (span.end, text));
+                *done = own;
+            }
+            at += 1;
+        }
+        if !texts.is_empty() {
+            let (mut text, mut last) = (String::with_capacity(module.source.len()), 0);
+            for (start, (end, new)) in texts {
+                text.push_str(&module.source[last..start as usize]);
+                text.push_str(&new);
+                last = end as usize;
+            }
+            text.push_str(&module.source[last..]);
+            let whole = Artifact::parse(&module.name, &text);
+            all.artifact = whole.map_err(|invalid| CarryError::Run {
+                kernel: None,
+                error: RunError::Built(invalid),
+            })?;
+        }
+        Ok(at)
+    }
+
+    /// The passes of this level for one kernel.
+    fn passes(
+        &mut self,
+        artifact: &mut Artifact,
+        plan: &Plan,
+        done: &mut Done,
+    ) -> Result<(), CarryError> {
+        for pass in plan.recipe.at(self.level) {
+            if done.refused.is_some() {
+                break;
+            }
+            let target = target(self.scope, artifact, plan.kernel.as_deref())?;
+            let recipe = Recipe::default().with(pass.clone());
+            let run = match self.executor.run(artifact, &target, &recipe, self.level) {
+                Ok(run) => run,
+                Err(RunError::Refused { pass, refusal }) => {
+                    done.refused = Some((pass, refusal));
+                    break;
+                }
+                Err(error) => {
+                    return Err(CarryError::Run {
+                        kernel: plan.kernel.clone(),
+                        error,
+                    });
+                }
+            };
+            let start = Instant::now();
+            let rung = run.prove_last();
+            if let (Err(error), Demand::Proved) = (&rung, self.demand) {
+                return Err(CarryError::NotProved {
+                    kernel: plan.kernel.clone(),
+                    error: error.clone(),
+                });
+            }
+            let proof = start.elapsed();
+            let (rung, promises) = match rung {
+                Ok((rung, promises)) => (Ok(rung), promises),
+                Err(error) => (Err(error), Promises::default()),
+            };
+            *artifact = run.unproved().clone();
+            let steps = run.steps.into_iter();
+            done.steps.extend(steps.map(|step| Stepped {
+                step,
+                rung: rung.clone(),
+                promises: promises.clone(),
+                proof,
+            }));
+        }
+        Ok(())
+    }
+}
+
+/// The text of a kernel that was rewritten apart from the others; `None` if anything beside it was.
+fn rewritten(versions: [&Artifact; 2], kernel: &str) -> Option<String> {
+    let [before, after] = versions.map(|version| {
+        let module = version.as_module()?;
+        let span = module.functions[module.function(kernel)?].span;
+        let (head, rest) = module.source.split_at_checked(span.start as usize)?;
+        let (own, tail) = rest.split_at_checked(span.end as usize - span.start as usize)?;
+        Some((head, own, tail))
+    });
+    let (before, after) = (before?, after?);
+    ((before.0, before.2) == (after.0, after.2)).then(|| after.1.to_owned())
 }
 
 fn target<'t>(

@@ -113,6 +113,8 @@ pub struct Step {
     pub cost: f64,
     /// What it and the verifier took.
     pub elapsed: Duration,
+    /// Bytes of what it was given: a kernel of many is given alone where that can be.
+    pub given: usize,
     obligation: Option<Obligation>,
 }
 
@@ -391,6 +393,7 @@ impl<'a> Executor<'a> {
             cautions,
             cost,
             elapsed: start.elapsed(),
+            given: artifact.bytes().len(),
             obligation,
         };
         *artifact = new;

@@ -12,8 +12,10 @@ use warpwright_driver::opt::{
 use warpwright_driver::{Peers, Proofs};
 use warpwright_launch::Launch;
 use warpwright_pass::passes::UsageLevel;
+use warpwright_pass::ptx::slice::Slices;
 use warpwright_pass::{Artifact, CarriedOut, Fuel, Level as PassLevel, Recipe, Scope};
 use warpwright_report::screen::{About, screen};
+use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, FindOptions, Toolkit};
 
@@ -496,10 +498,16 @@ pub fn explore_all(
 ) -> Result<Vec<KernelOutcome>, Error> {
     let kernels = request.scope.kernels(artifact)?;
     let default = untouched(workshop, artifact, request)?;
+    // Once, and not for every kernel.
+    let slices = artifact.as_module().and_then(Slices::new);
+    let code = default.0.unproved().as_cubin();
+    let code = code.and_then(|bytes| Cubin::parse(bytes).ok());
     let explored = Explored {
         workshop,
         artifact,
+        slices: slices.as_ref(),
         default: &default,
+        code: code.as_ref(),
         request,
     };
     let mut outcomes = Vec::new();

@@ -5,43 +5,109 @@
 //! kernel by itself, and the chosen module is assembled whole at the end and compared with what each
 //! kernel's own build promised.
 
-use warpwright_ptx::ir::{FunctionKind, Module, TopItem};
-use warpwright_ptx::{Edits, Function};
+use std::collections::BTreeMap;
+
+use warpwright_ptx::ir::{FuncId, FunctionKind, Module, TopItem};
+use warpwright_ptx::{Function, Span};
 
 use crate::ptx::facts::has_operation;
 
-/// The module without the kernels that neither `kernel` nor anything else that is left mentions.
-/// `None` if there is no such kernel, if debug information ties them together, or if the kernel calls
-/// functions: what ptxas makes of an indirect call depends on the whole module.
-pub fn slice(module: &Module, kernel: &str) -> Option<Module> {
-    if module.items.iter().any(|item| is_debug_info(module, item)) {
-        return None;
-    }
-    let own = &module.functions[module.function(kernel)?];
-    if has_operation(module, own, "call") {
-        return None;
-    }
-    let is_other = |f: &Function| f.kind == FunctionKind::Entry && f.name != own.name;
-    let mut edits = Edits::new(module);
-    for item in &module.items {
-        match item {
-            TopItem::Define(id) if is_other(&module.functions[*id]) => {
-                edits.delete(module.functions[*id].span);
+/// A module's kernels apart. What is common to them is collected once, so that a module of thousands of kernels costs
+/// thousands of slices, and not that many modules.
+#[derive(Debug, Clone)]
+pub struct Slices<'m> {
+    module: &'m Module,
+    /// The text without its kernels.
+    rest: String,
+    kernels: BTreeMap<&'m str, Parts>,
+}
+
+/// Where one kernel stands.
+#[derive(Debug, Clone)]
+struct Parts {
+    id: FuncId,
+    /// Its declarations and its definition, with the byte of the rest before which each stood.
+    parts: Vec<(usize, Span)>,
+}
+
+impl<'m> Slices<'m> {
+    /// `None` if debug information ties the kernels together.
+    pub fn new(module: &'m Module) -> Option<Slices<'m>> {
+        let source = &*module.source;
+        let mut rest = String::new();
+        let mut kernels: BTreeMap<&'m str, Parts> = BTreeMap::new();
+        let mut last = 0;
+        for item in &module.items {
+            let (id, span) = match item {
+                TopItem::Define(id) => (*id, module.functions[*id].span),
+                TopItem::Declare { func, span, .. } => (*func, *span),
+                item if is_debug_info(module, item) => return None,
+                _ => continue,
+            };
+            let function = &module.functions[id];
+            if function.kind != FunctionKind::Entry {
+                continue;
             }
-            TopItem::Declare { func, span, .. } if is_other(&module.functions[*func]) => {
-                edits.delete(*span);
-            }
-            _ => {}
+            keep(&mut rest, source.get(last..span.start as usize)?);
+            last = span.end as usize;
+            let parts = Vec::new();
+            let known = kernels.entry(&*function.name);
+            let known = known.or_insert(Parts { id, parts });
+            known.parts.push((rest.len(), span));
         }
+        keep(&mut rest, source.get(last..)?);
+        Some(Slices {
+            module,
+            rest,
+            kernels,
+        })
     }
-    if edits.is_empty() {
-        return None;
+
+    /// The module without the kernels that neither `kernel` nor anything else that is left mentions.
+    /// `None` if there is no such kernel or no other one, or if it calls functions: what ptxas makes of an indirect
+    /// call depends on the whole module.
+    pub fn get(&self, kernel: &str) -> Option<Module> {
+        let Parts { id, parts } = self.kernels.get(kernel)?;
+        let own = &self.module.functions[*id];
+        if self.kernels.len() < 2 || has_operation(self.module, own, "call") {
+            return None;
+        }
+        let mut text = String::with_capacity(self.rest.len());
+        let mut last = 0;
+        for &(at, span) in parts {
+            text.push_str(&self.rest[last..at]);
+            text.push_str(span.text(&self.module.source));
+            text.push('\n');
+            last = at;
+        }
+        text.push_str(&self.rest[last..]);
+        // A mention of a kernel that is gone (in an initializer, or a launch from the device) is an error.
+        let (slice, diagnostics) = Module::parse(&self.module.name, &text);
+        let is_whole =
+            slice.function(kernel).is_some() && !diagnostics.iter().any(|d| d.is_error());
+        is_whole.then_some(slice)
     }
-    let text = edits.apply().ok()?;
-    // A mention of a kernel that is gone (in an initializer, or a launch from the device) is an error.
-    let (slice, diagnostics) = Module::parse(&module.name, &text);
-    let is_whole = slice.function(kernel).is_some() && !diagnostics.iter().any(|d| d.is_error());
-    is_whole.then_some(slice)
+
+    /// The definition of a kernel in the whole module.
+    pub fn function(&self, kernel: &str) -> Option<&'m Function> {
+        let parts = self.kernels.get(kernel)?;
+        Some(&self.module.functions[parts.id])
+    }
+}
+
+/// Adds what stands between kernels; of the blanks, not more than end the last line.
+fn keep(rest: &mut String, between: &str) {
+    let is_begun = !rest.is_empty() && !rest.ends_with('\n');
+    let text = match is_begun {
+        true => between,
+        false => between.trim_start(),
+    };
+    rest.push_str(text.trim_end_matches([' ', '\t']));
+}
+
+/// One kernel of a module: [`Slices::get`] without the others.
+pub fn slice(module: &Module, kernel: &str) -> Option<Module> {
+    Slices::new(module)?.get(kernel)
 }
 
 /// DWARF names the code of every function; the strings of `-lineinfo` name none.
