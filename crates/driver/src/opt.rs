@@ -230,7 +230,7 @@ pub fn finish(
     let all = carry_out(&mut executor, input, scope, &plans, (until, Demand::Proved));
     let all = all.map_err(|error| match error {
         CarryError::Scope(error) => OptError::Scope(error),
-        CarryError::Run { error, .. } => failure(error),
+        CarryError::Run { error, .. } => failure(*error),
         CarryError::NotProved { kernel, error } => OptError::NotProved {
             kernel: name(&kernel),
             error,

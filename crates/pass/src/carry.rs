@@ -82,7 +82,7 @@ pub enum CarryError {
         /// The kernel.
         kernel: Option<String>,
         /// Why.
-        error: RunError,
+        error: Box<RunError>,
     },
     /// What was rewritten is not proved.
     #[error("{}{error}", of(.kernel))]
@@ -199,7 +199,7 @@ impl Carry<'_, '_, '_> {
             let run = self.executor.run(&all.artifact, &target, &recipe, wanted);
             let run = run.map_err(|error| CarryError::Run {
                 kernel: None,
-                error,
+                error: Box::new(error),
             })?;
             all.artifact = run.unproved().clone();
         }
@@ -269,7 +269,7 @@ impl Carry<'_, '_, '_> {
             let whole = Artifact::parse(&module.name, &text);
             all.artifact = whole.map_err(|invalid| CarryError::Run {
                 kernel: None,
-                error: RunError::Built(invalid),
+                error: Box::new(RunError::Built(invalid)),
             })?;
         }
         Ok(at)
@@ -297,7 +297,7 @@ impl Carry<'_, '_, '_> {
                 Err(error) => {
                     return Err(CarryError::Run {
                         kernel: plan.kernel.clone(),
-                        error,
+                        error: Box::new(error),
                     });
                 }
             };
@@ -319,7 +319,7 @@ impl Carry<'_, '_, '_> {
             done.steps.extend(steps.map(|step| Stepped {
                 step,
                 rung: rung.clone(),
-                promises: promises.clone(),
+                promises,
                 proof,
             }));
         }

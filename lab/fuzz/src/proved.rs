@@ -50,7 +50,7 @@ pub fn apply(recipe: &Recipe, input: &Artifact, scope: &Scope<'_>) -> Result<App
     );
     let all = all.map_err(|error| match error {
         CarryError::Scope(error) => Failure::Scope(error),
-        CarryError::Run { error, .. } => Failure::Run(error),
+        CarryError::Run { error, .. } => Failure::Run(*error),
         CarryError::NotProved { error, .. } => Failure::NotProved(error),
     })?;
     let refused = all.kernels.into_iter().find_map(|done| done.refused);

@@ -42,11 +42,11 @@ impl From<CarryError> for Failure {
             CarryError::NotProved { .. } => Failure::Undecided(format!(
                 "{error}\nnothing is written (--unproved writes it all the same)"
             )),
-            CarryError::Run { error, .. } => match error {
+            CarryError::Run { error, .. } => match *error {
                 RunError::Level { .. } | RunError::NoBuilder(_) => {
                     Failure::input(error.to_string())
                 }
-                RunError::Build(_) | RunError::Refused { .. } => failure(error).into(),
+                RunError::Build(_) | RunError::Refused { .. } => failure(*error).into(),
                 RunError::Hazard { .. } => Failure::Undecided(error.to_string()),
                 RunError::Invalid { .. } | RunError::Built(_) => {
                     Failure::Internal(error.to_string())
