@@ -96,3 +96,22 @@ fn the_documentation_is_short() {
         "{all} words: what has another home goes there"
     );
 }
+
+/// book.toml makes a book of docs/: every page is a chapter, once.
+#[test]
+fn the_book_has_every_page() {
+    let summary = std::fs::read_to_string(root().join("docs/SUMMARY.md")).unwrap();
+    let links = summary.split("](").skip(1);
+    let mut chapters: Vec<&str> = links.map(|link| link.split(')').next().unwrap()).collect();
+    chapters.sort_unstable();
+    let mut pages = Vec::new();
+    for entry in std::fs::read_dir(root().join("docs")).unwrap() {
+        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+        if name.ends_with(".md") && name != "SUMMARY.md" {
+            pages.push(name);
+        }
+    }
+    pages.sort_unstable();
+    assert_eq!(chapters, pages);
+    assert!(root().join("book.toml").exists());
+}
