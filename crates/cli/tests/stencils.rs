@@ -205,3 +205,55 @@ fn stencils_among_kernels_are_found() {
     let written = said(&["opt", &file("k.cu"), "-o", &file("out.cu"), "--unchecked"]);
     assert!(written.contains("three"), "{written}");
 }
+
+const TWO: &str = "#include <cuda_runtime.h>\n\
+    __global__ void ex(double *e, const double *h, int n, int m) {\n\
+    \x20 int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;\n\
+    \x20 if (i < n && j >= 1 && j < m) e[j * n + i] = e[j * n + i] + 0.5 * (h[j * n + i] - h[(j - 1) * n + i]);\n}\n\
+    __global__ void ey(double *e, const double *h, int n, int m) {\n\
+    \x20 int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;\n\
+    \x20 if (i >= 1 && i < n && j < m) e[j * n + i] = e[j * n + i] - 0.5 * (h[j * n + i] - h[j * n + i - 1]);\n}\n\
+    void run(double *e, double *h, int n, int m, dim3 g, dim3 b) {\n\
+    \x20 void (*other)(double *, const double *, int, int) = ey;\n\
+    \x20 ex<<<g, b>>>(e, h, n, m);\n  ey<<<g, b>>>(e, h, n, m);\n}\n";
+
+/// Each stencil of a file is transformed, in one output; lines are those of the input.
+#[test]
+fn all_stencils_of_a_file_are_transformed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(_) = require_toolkit("all_stencils_of_a_file_are_transformed") else {
+        return;
+    };
+    let (input, out) = (folder.path().join("two.cu"), folder.path().join("out.cu"));
+    std::fs::write(&input, TWO).expect("a file");
+    let (input, path) = (input.display().to_string(), out.display().to_string());
+    let output = warpwright(&["opt", &input, "-o", &path, "--json", "--grid", "n=4096"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON alone");
+    assert_eq!(document["schema"], "warpwright.stencil-opts/1");
+    let stencils = document["stencils"].as_array().expect("a list");
+    let names: Vec<_> = stencils.iter().map(|s| &s["stencil"]).collect();
+    assert_eq!(names, ["ex", "ey"]);
+    for stencil in stencils {
+        assert_eq!(stencil["launches"], 1);
+        assert_eq!(stencil["checked"]["distance"], 0.0);
+    }
+    let left = stencils[1]["left"][0].as_str().expect("a note");
+    assert!(left.starts_with("line 11: "), "{left}");
+    let text = std::fs::read_to_string(&out).expect("it is written");
+    for line in TWO.lines().filter(|line| !line.contains("<<<")) {
+        assert!(text.contains(line), "{line}");
+    }
+    assert!(
+        text.contains(
+            "  ex_launch(g, b, 0, 0, e, h, n, m);\n  ey_launch(g, b, 0, 0, e, h, n, m);\n"
+        )
+    );
+    let wrong = warpwright(&["opt", &input, "-o", &path, "--grid", "width=4096"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(
+        stderr(&wrong).contains("no stencil of"),
+        "{}",
+        stderr(&wrong)
+    );
+}

@@ -288,8 +288,8 @@ impl Part {
     }
 }
 
-/// The lines `#pragma unroll …`: they change no meaning, and stand where the grammar has no place for a line of the
-/// preprocessor, such as between a loop's head and its body.
+/// The lines `#pragma unroll …` where the grammar has no place for a line of the preprocessor: between a loop's head and
+/// its body. They change no meaning.
 fn unrolling(text: &str) -> Vec<Span> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -303,7 +303,9 @@ fn unrolling(text: &str) -> Vec<Span> {
         };
         let what = words.next().unwrap_or("");
         let is_unroll = matches!(what, "unroll" | "nounroll") || what.starts_with("unroll(");
-        if first.as_deref() == Some("#pragma") && is_unroll && !line.trim_end().ends_with('\\') {
+        let inside = text[..own.start].trim_end().ends_with(')');
+        let is_whole = !line.trim_end().ends_with('\\');
+        if first.as_deref() == Some("#pragma") && is_unroll && inside && is_whole {
             found.push(own);
         }
     }

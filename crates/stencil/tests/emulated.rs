@@ -15,11 +15,13 @@ use warpwright_cudac::ast;
 use warpwright_cudac::diag::Source;
 use warpwright_cudac::{File, marked};
 use warpwright_emu::{Emulator, Options, Outcome};
+use warpwright_ladder::with_variables;
 use warpwright_launch::{ContentsError, LaunchFile};
 use warpwright_ptx::Module;
 use warpwright_stencil::evaluate::{Data, Sizes, evaluate};
 use warpwright_stencil::extract;
 use warpwright_stencil::ir::{Element, Expr, Function, Stencil};
+use warpwright_stencil::versions::variables;
 use warpwright_toolkit::{FindOptions, NvccJob, Toolkit};
 
 /// All sizes, one after the other: a little more than one tile, and a little more than two.
@@ -66,27 +68,6 @@ fn small(text: &str, size: i64) -> String {
 fn told<'t>(text: &'t str, mark: &str) -> Option<Vec<&'t str>> {
     let line = text.lines().find_map(|line| line.strip_prefix(mark))?;
     Some(line.split_whitespace().collect())
-}
-
-/// Values for the file's own arrays in memory, where the host would have copied them to.
-fn with_memory(text: &str, stencil: &Stencil, data: &Data) -> String {
-    let mut text = text.to_owned();
-    for (id, array) in &stencil.arrays {
-        let Some(name) = &array.variable else {
-            continue;
-        };
-        let lengths = array.extents.iter().map(|e| format!("[{}]", e.add));
-        let declared = format!("{name}{};", lengths.collect::<String>());
-        assert!(text.contains(&declared), "{declared}");
-        let values: Vec<String> = data.arrays[id].iter().map(|v| format!("{v:?}")).collect();
-        let defined = format!(
-            "{} = {{{}}};",
-            declared.trim_end_matches(';'),
-            values.join(", ")
-        );
-        text = text.replace(&declared, &defined);
-    }
-    text
 }
 
 /// The launch of a kernel with these data, and the contents of its buffers by name.
@@ -145,7 +126,10 @@ fn describe(
         } else if let Some((id, _)) = stencil.scalars.iter().find(|(_, s)| is(&s.name)) {
             let _ = writeln!(toml, "type = \"f64\"\nvalue = {:?}", data.scalars[id]);
         } else {
-            let _ = writeln!(toml, "type = \"s32\"\nvalue = {size}");
+            let is =
+                |word| matches!(parameter.ty.bare(), ast::Type::Named(ty) if ty.contains(word));
+            let bits = if is("size_t") || is("long") { 64 } else { 32 };
+            let _ = writeln!(toml, "type = \"s{bits}\"\nvalue = {size}");
         }
     }
     (toml, files)
@@ -187,7 +171,6 @@ fn check(
     if !double || data.arrays.values().any(|a| a.len() > 100_000) {
         return Ok(false);
     }
-    let text = with_memory(&text, &stencil, &data);
 
     let scratch = tempfile::tempdir().unwrap();
     let source = scratch.path().join("kernel.cu");
@@ -200,6 +183,7 @@ fn check(
         None => nvcc.to_ptx(&job).map_err(|e| e.to_string())?.ptx,
     };
     compiled.insert(text.clone(), ptx.clone());
+    let ptx = with_variables(&ptx, &variables(&stencil, &data));
     let (module, _) = Module::parse(name, &ptx);
     // The entry whose name, mangled or not, is the kernel's.
     let entries = ptx.lines().filter_map(|line| line.split(".entry ").nth(1));

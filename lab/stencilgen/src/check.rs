@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
 use warpwright_fuzzgen::Rng;
-use warpwright_ladder::{Checked, Fall};
+use warpwright_ladder::{Checked, Fall, with_variables};
 use warpwright_ptx::Module;
-use warpwright_stencil::evaluate::Sizes;
+use warpwright_stencil::evaluate::{Data, Sizes};
 use warpwright_stencil::replace::Refusal;
 use warpwright_stencil::sweep::Names;
-use warpwright_stencil::versions::{Comparison, Problem, small_sizes};
+use warpwright_stencil::versions::{Comparison, Problem, small_sizes, variables};
 
 use crate::generate::{self, Kernel};
 use crate::ways::{Kind, ways};
@@ -175,6 +175,20 @@ pub fn batch_text(subjects: &[Subject]) -> String {
         // Macros end with their kernel.
     }
     text
+}
+
+/// The PTX of [`batch_text`], the arrays in the texts' own memory set.
+pub fn with_memory(subjects: &[Subject], ptx: &str) -> String {
+    let mut all = Vec::new();
+    for subject in subjects {
+        let stencil = &subject.problem.stencil;
+        let data = subject
+            .sizes
+            .first()
+            .and_then(|sizes| Data::sample(stencil, sizes).ok());
+        all.extend(data.iter().flat_map(|data| variables(stencil, data)));
+    }
+    with_variables(ptx, &all)
 }
 
 /// The names of a version's kernels in [`batch_text`].

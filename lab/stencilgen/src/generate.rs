@@ -11,6 +11,8 @@ pub struct Kernel {
     pub name: String,
     /// Its text, macros included; all names at file scope end in the kernel's.
     pub text: String,
+    /// It is a template, which the text instantiates once.
+    pub is_template: bool,
 }
 
 /// How elements are addressed.
@@ -55,6 +57,12 @@ struct Writer<'a> {
     /// Arrays of one dimension, and that dimension.
     coefficients: Vec<(String, usize)>,
     scalars: Vec<String>,
+    /// Lengths of an array of weights in the file's own memory.
+    table: Vec<usize>,
+    /// The element is a parameter of a template.
+    is_template: bool,
+    /// Points outside the margins do something else.
+    border: bool,
 }
 
 /// A random kernel of this name.
@@ -100,6 +108,16 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
     .then(|| "pitch".to_owned());
     let names = |prefix: &str, n: usize| (0..n).map(|n| format!("{prefix}{n}")).collect();
     let (inputs, outputs, scalars) = (rng.range(1, 3), rng.range(1, 2), rng.below(3));
+    let table = match rng.below(10) {
+        0 => vec![rng.range(1, 9)],
+        1 => vec![rng.range(1, 3), rng.range(2, 4)],
+        _ => Vec::new(),
+    };
+    // All places have a thread then.
+    let border = rng.chance(25) && dims.iter().any(|d| d.margins != [0, 0]);
+    for dim in dims.iter_mut().filter(|_| border) {
+        dim.shifted = false;
+    }
     let coefficients = match rng.chance(25) {
         true => vec![("w".to_owned(), rng.below(count))],
         false => Vec::new(),
@@ -114,6 +132,9 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
         outputs: names("v", outputs),
         coefficients,
         scalars: names("c", scalars),
+        table,
+        is_template: rng.chance(15),
+        border,
         rng,
     };
     writer.write()
@@ -156,6 +177,14 @@ impl Writer<'_> {
                 );
             }
         }
+        if !self.table.is_empty() {
+            let memory = *self
+                .rng
+                .pick(&["__constant__", "static __constant__", "__device__"]);
+            let lengths: String = self.table.iter().map(|n| format!("[{n}]")).collect();
+            let (ty, name) = (self.plain(), self.name);
+            let _ = writeln!(text, "{memory} {ty} W_{name}{lengths};");
+        }
         let body = self.body();
         let mut parameters = self.parameters();
         // Fisher and Yates.
@@ -163,26 +192,32 @@ impl Writer<'_> {
             let other = self.rng.below(at + 1);
             parameters.swap(at, other);
         }
-        let head = match self.rng.below(3) {
-            0 => "extern \"C\" __global__ void",
-            1 => "static __global__ void",
-            _ => "__global__ void",
+        let head = match (self.is_template, self.rng.below(3)) {
+            (true, _) => "template <typename T>\n__global__ void",
+            (false, 0) => "extern \"C\" __global__ void",
+            (false, _) => "__global__ void",
         };
-        // A kernel that nobody launches is no part of the program if it is static.
-        let head = head.replace("static ", "");
-        let _ = writeln!(
-            text,
-            "{head} {}({})\n{{\n{body}}}",
-            self.name,
-            parameters.join(", ")
-        );
+        let parameters = parameters.join(", ");
+        let name = self.name;
+        let _ = writeln!(text, "{head} {name}({parameters})\n{{\n{body}}}");
+        if self.is_template {
+            let ty = self.plain();
+            let parameters = parameters.replace("T ", &format!("{ty} "));
+            let parameters = parameters.replace("T*", &format!("{ty}*"));
+            let _ = writeln!(text, "template __global__ void {name}<{ty}>({parameters});");
+        }
         Kernel {
-            name: self.name.to_owned(),
+            name: name.to_owned(),
             text,
+            is_template: self.is_template,
         }
     }
 
     fn element(&self) -> &'static str {
+        if self.is_template { "T" } else { self.plain() }
+    }
+
+    fn plain(&self) -> &'static str {
         if self.double { "double" } else { "float" }
     }
 
@@ -204,7 +239,7 @@ impl Writer<'_> {
             }
         }
         for (name, _) in &self.coefficients {
-            list.push(format!("const {element} *{name}"));
+            list.push(format!("const {element}* {name}"));
         }
         for name in &self.scalars {
             list.push(format!("{element} {name}"));
@@ -353,7 +388,41 @@ impl Writer<'_> {
                 _ => format!("{name}[{} + {offset}]", self.dims[dim].iterator).replace("+ -", "- "),
             };
         }
+        if !self.table.is_empty() && self.rng.chance(60) {
+            let lengths = self.table.clone();
+            let places: String = lengths
+                .iter()
+                .map(|n| format!("[{}]", self.rng.below(*n)))
+                .collect();
+            return format!("W_{}{places}", self.name);
+        }
         self.literal()
+    }
+
+    /// What a point outside the margins does.
+    fn at_the_border(&mut self) -> Vec<String> {
+        let here = vec![0; self.dims.len()];
+        let mut lines = Vec::new();
+        for output in self.outputs.clone() {
+            let place = self.access(&output, &here);
+            let input = self.rng.pick(&self.inputs).clone();
+            let input = self.access(&input, &here);
+            lines.push(match self.rng.below(5) {
+                0 => format!("{place} = 0;"),
+                1 => format!("{place} = {};", self.literal()),
+                2 => format!("{place} += {} * {input};", self.weight_apart()),
+                _ => format!("{place} = {input};"),
+            });
+        }
+        lines
+    }
+
+    /// A factor that is the same at all points.
+    fn weight_apart(&mut self) -> String {
+        let coefficients = std::mem::take(&mut self.coefficients);
+        let weight = self.weight();
+        self.coefficients = coefficients;
+        weight
     }
 
     fn sum_of_reads(&mut self, most: usize) -> String {
@@ -560,6 +629,10 @@ impl Writer<'_> {
                 step.replace("{}", name)
             ));
         }
+        if self.border && heads.is_empty() {
+            self.bordered(&mut text, &conditions, &inner);
+            return text;
+        }
         match self.rng.below(4) {
             0 => {
                 // Leave early: the opposite of each, in one or in several.
@@ -595,6 +668,45 @@ impl Writer<'_> {
             }
         }
         text
+    }
+}
+
+impl Writer<'_> {
+    /// All points of the arrays do something: those within the margins these statements, the others less.
+    fn bordered(&mut self, text: &mut String, conditions: &[String], inner: &[String]) {
+        let beyond: Vec<String> = self
+            .dims
+            .iter()
+            .map(|d| format!("{} >= {}", d.iterator, d.size))
+            .collect();
+        let _ = writeln!(text, "    if ({}) return;", beyond.join(" || "));
+        // The subscript stands before both.
+        let (at, inner) = match inner.first() {
+            Some(first) if first.starts_with("const int at = ") => inner.split_at(1),
+            _ => inner.split_at(0),
+        };
+        nest(text, &[], at);
+        let around = self.at_the_border();
+        let within = conditions.join(" && ");
+        match self.rng.below(3) {
+            0 => {
+                nest(text, &[format!("if ({within})")], inner);
+                nest(text, &["else".to_owned()], &around);
+            }
+            choice => {
+                let outside = match choice {
+                    1 => format!("if (!({within}))"),
+                    _ => {
+                        let each = conditions.iter().map(|c| format!("!({c})"));
+                        format!("if ({})", each.collect::<Vec<_>>().join(" || "))
+                    }
+                };
+                let mut lines = around;
+                lines.push("return;".to_owned());
+                nest(text, &[outside], &lines);
+                nest(text, &[], inner);
+            }
+        }
     }
 }
 

@@ -7,7 +7,9 @@ use warpwright_ptx::Module;
 use warpwright_stencil::replace::Refusal;
 use warpwright_stencil::sweep::Grid;
 use warpwright_stencil::versions::Comparison;
-use warpwright_stencilgen::check::{Counters, Subject, batch_text, compare, names, subject};
+use warpwright_stencilgen::check::{
+    Counters, Subject, batch_text, compare, names, subject, with_memory,
+};
 use warpwright_toolkit::NvccJob;
 use warpwright_toolkit::testing::require_toolkit;
 
@@ -31,7 +33,7 @@ fn rewrites_agree_and_mistakes_do_not() {
         .text_to_ptx(&batch_text(&subjects), &job)
         .expect("PTX")
         .ptx;
-    let (module, _) = Module::parse("batch", &ptx);
+    let (module, _) = Module::parse("batch", &with_memory(&subjects, &ptx));
     let (more, findings) = compare(&subjects, &module);
     counters.add(&more);
     assert_eq!(counters.wrong(), 0, "{findings:#?}");

@@ -45,6 +45,18 @@ pub fn read(
     file.map_err(|problem| failure(&[problem], &source))
 }
 
+/// A changed copy of a file's text, read in the same way.
+pub fn read_again(
+    cli: &Cli,
+    input: &Input,
+    nvcc: &[String],
+    text: String,
+) -> Result<File, Failure> {
+    let source = Source::new(&*input.name, text);
+    let read = reader(cli, input, None, nvcc).read(source);
+    read.ok_or_else(|| Failure::Internal(format!("`{}` is not read again", input.name)))
+}
+
 /// The same for changed copies of a file's text.
 pub fn reader(cli: &Cli, input: &Input, target: Option<&str>, nvcc: &[String]) -> Reader {
     let toolkit = session::toolkit(cli).ok();

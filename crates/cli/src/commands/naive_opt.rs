@@ -33,6 +33,8 @@ struct Document {
     checked: Option<Checked>,
     unchecked: Option<String>,
     launches: Option<usize>,
+    /// Why it is no stencil, where it stays as written.
+    no_stencil: Option<super::cuda::Other>,
     output: Option<String>,
 }
 
@@ -113,7 +115,12 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input, problem: &Problem) -> Resul
     if let Some(output) = &args.output {
         write_atomically(output, text.as_bytes())?;
     }
-    let document = document(args, input, problem, &chosen, gpu.target());
+    let mut document = document(args, input, problem, &chosen, gpu.target());
+    if chosen.version.is_none() {
+        let file = super::cuda::read(cli, input, None, &args.nvcc)?;
+        let found = super::cuda::stencils(&file, Some(&problem.kernel.name))?;
+        document.no_stencil = found.others.into_iter().next();
+    }
     super::write_page(args.show.report.as_deref(), &document)?;
     if args.show.json {
         super::print_json(&document)?;
@@ -160,6 +167,7 @@ fn document(
         checked: chosen.checked.clone(),
         unchecked: chosen.unchecked.clone(),
         launches: chosen.output.as_ref().map(|o| o.launches),
+        no_stencil: None,
         output: super::opt::written_to(args),
     }
 }
@@ -200,6 +208,12 @@ fn print(document: &Document) {
     println!();
     if document.chosen.is_none() {
         println!("stays as it is: no schedule is predicted to gain enough");
+        if let Some(other) = &document.no_stencil {
+            println!(
+                "no stencil: {} (line {}, column {})",
+                other.reason, other.line, other.column
+            );
+        }
     }
     for step in &document.steps {
         println!("{step}");

@@ -88,23 +88,140 @@ pub fn refuse_what_has_no_effect(args: &OptArgs) -> Result<(), Failure> {
     }
 }
 
+/// The JSON document for a file with several stencils.
+#[derive(Serialize)]
+struct Documents {
+    schema: &'static str,
+    input: String,
+    stencils: Vec<Document>,
+    output: Option<String>,
+}
+
 /// Runs the command.
 pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     refuse_other_levels(args.output.as_deref())?;
-    let problem = read_problem(cli, input, args.kernel.one()?, (&args.stencil, &args.nvcc))?;
+    let names = stencils(cli, args, input)?;
+    if let [name] = &names[..] {
+        let name = name.as_deref();
+        let problem = read_problem(cli, input, name, (&args.stencil, &args.nvcc))?;
+        let (document, chosen) = one(cli, args, input, &problem, &args.stencil.sizes)?;
+        write(args, &chosen.output.text, document.unchecked.is_some())?;
+        super::write_page(args.show.report.as_deref(), &document)?;
+        if args.show.json {
+            super::print_json(&document)?;
+        } else {
+            print(&document, &chosen);
+            print_written(document.output.as_deref());
+        }
+        return decided(args, document.unchecked.is_none());
+    }
+    several(cli, args, input, &names)
+}
+
+/// Exit code 5 for what was not checked, unless that was permitted.
+fn decided(args: &OptArgs, is_checked: bool) -> Result<(), Failure> {
+    match is_checked || args.stencil.unchecked {
+        true => Ok(()),
+        false => Err(Failure::Quiet(5)),
+    }
+}
+
+/// The names of the kernels to transform; nothing in place of a name where there is only one.
+fn stencils(cli: &Cli, args: &OptArgs, input: &Input) -> Result<Vec<Option<String>>, Failure> {
+    let given = args.kernel.one()?;
+    if given.is_some() || input.level == Level::Stencil {
+        return Ok(vec![given.map(str::to_owned)]);
+    }
+    let file = super::cuda::read(cli, input, None, &args.nvcc)?;
+    let chosen = extract::choose_all(&file)
+        .map_err(|problem| Failure::Rendered(render_all(&[problem], &file.source)))?;
+    let names = chosen.iter().map(|header| Some(header.name.text.clone()));
+    Ok(names.collect())
+}
+
+/// One kernel after the other, each in the text that the one before it left.
+fn several(
+    cli: &Cli,
+    args: &OptArgs,
+    input: &Input,
+    names: &[Option<String>],
+) -> Result<(), Failure> {
+    if args.show.report.is_some() {
+        let what = "--report shows one stencil: name it with --kernel";
+        return Err(Failure::Usage(what.to_owned()));
+    }
+    let mut text = input.text()?.to_owned();
+    let reassociate = args.stencil.fp == Some(Floating::Reassociate);
+    let (mut documents, mut unknown) = (Vec::new(), args.stencil.sizes.clone());
+    // Lines that were put into the text: behind which line, and how many.
+    let mut inserted: Vec<(usize, usize)> = Vec::new();
+    for name in names.iter().flatten() {
+        let file = super::cuda::read_again(cli, input, &args.nvcc, text.clone())?;
+        let problems = |problems: Vec<_>| Failure::Rendered(render_all(&problems, &file.source));
+        let header = extract::choose(&file, Some(name)).map_err(|p| problems(vec![p]))?[0].clone();
+        let problem = Problem::of_cuda(file.clone(), &header, reassociate).map_err(problems)?;
+        let problem = problem.read_by(super::cuda::reader(cli, input, None, &args.nvcc));
+        let has = |size: &String| problem.stencil.parameters.values().any(|p| p == size);
+        let own = args.stencil.sizes.iter().filter(|(size, _)| has(size));
+        let own: Vec<(String, i64)> = own.cloned().collect();
+        unknown.retain(|(size, _)| !has(size));
+        let (mut document, mut chosen) = one(cli, args, input, &problem, &own)?;
+        for note in &mut chosen.output.notes {
+            for (behind, lines) in inserted.iter().rev() {
+                if note.line > behind + lines {
+                    note.line -= lines;
+                }
+            }
+        }
+        document.left = left(&chosen, &problem.stencil);
+        let new = &chosen.output.text;
+        let same = text.lines().zip(new.lines()).take_while(|(a, b)| a == b);
+        inserted.push((same.count(), new.lines().count() - text.lines().count()));
+        text.clone_from(new);
+        if !args.show.json {
+            print(&document, &chosen);
+            println!();
+        }
+        documents.push(document);
+    }
+    if let Some((size, _)) = unknown.first() {
+        let what = format!("no stencil of `{}` has a size `{size}`", input.name);
+        return Err(Failure::input(what));
+    }
+    let is_checked = documents.iter().all(|d| d.unchecked.is_none());
+    write(args, &text, !is_checked)?;
+    let output = super::opt::written_to(args);
+    if args.show.json {
+        super::print_json(&Documents {
+            schema: "warpwright.stencil-opts/1",
+            input: input.name.clone(),
+            stencils: documents,
+            output,
+        })?;
+    } else {
+        print_written(output.as_deref());
+    }
+    decided(args, is_checked)
+}
+
+/// Chooses a version of one kernel.
+fn one(
+    cli: &Cli,
+    args: &OptArgs,
+    input: &Input,
+    problem: &Problem,
+    given: &[(String, i64)],
+) -> Result<(Document, Chosen), Failure> {
     let stencil = &problem.stencil;
     let gpu = target(args.kernel.gpu.as_deref())?;
-    let sizes = sizes(stencil, &args.stencil.sizes)?;
+    let sizes = sizes(stencil, given)?;
     let found = versions(stencil, &gpu, &sizes, SHOWN, false);
     let compiler = Compiler::new(cli, &input.path, &gpu, &args.nvcc);
     let compile = |text: &str| compiler.ptx(text);
-    let chosen = choose(&problem, &found, &compile).ok_or_else(|| {
+    let chosen = choose(problem, &found, &compile).ok_or_else(|| {
         Failure::input(format!("no kernel can be written for `{}`", stencil.name))
     })?;
     let (checked, unchecked) = ladder(&chosen, &found);
-    if let Some(output) = &args.output {
-        write(output, &chosen, unchecked.as_deref())?;
-    }
     let document = Document {
         schema: "warpwright.stencil-opt/2",
         input: input.name.clone(),
@@ -124,17 +241,7 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
         left: left(&chosen, stencil),
         output: super::opt::written_to(args),
     };
-    let decided = document.unchecked.is_none() || args.stencil.unchecked;
-    super::write_page(args.show.report.as_deref(), &document)?;
-    if args.show.json {
-        super::print_json(&document)?;
-    } else {
-        print(&document, &chosen);
-    }
-    match decided {
-        true => Ok(()),
-        false => Err(Failure::Quiet(5)),
-    }
+    Ok((document, chosen))
 }
 
 fn measured((version, verdict): (&Version, &Verdict)) -> StencilVersion {
@@ -156,13 +263,24 @@ fn ladder(chosen: &Chosen, versions: &[Version]) -> (Option<Checked>, Option<Str
     }
 }
 
-/// Writes the text; one that was not compared with the input says so.
-fn write(output: &Path, chosen: &Chosen, unchecked: Option<&str>) -> Result<(), Failure> {
-    let mut text = chosen.output.text.clone();
-    if unchecked.is_some() {
+/// Writes the text, if it is wanted; one that was not compared with the input says so.
+fn write(args: &OptArgs, text: &str, is_unchecked: bool) -> Result<(), Failure> {
+    let Some(output) = &args.output else {
+        return Ok(());
+    };
+    let mut text = text.to_owned();
+    if is_unchecked {
         text += "// Not checked: what warpwright added here was never compared with the input.\n";
     }
     write_atomically(output, text.as_bytes())
+}
+
+/// Says where the text is.
+fn print_written(output: Option<&str>) {
+    match output {
+        Some(output) => println!("wrote {output} (CUDA C++)"),
+        None => println!("nothing is written: -o OUT.cu writes it"),
+    }
 }
 
 /// What was left as it is, and what to write there instead.
@@ -256,10 +374,6 @@ fn print(document: &Document, chosen: &Chosen) {
     }
     if let Some(launches) = document.launches {
         println!("launches rewritten: {launches}");
-    }
-    match &document.output {
-        Some(output) => println!("wrote {output} (CUDA C++)"),
-        None => println!("nothing is written: -o OUT.cu writes it"),
     }
 }
 

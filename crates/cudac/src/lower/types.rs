@@ -4,6 +4,7 @@ use tree_sitter::Node;
 
 use super::{Lower, Lowered};
 use crate::ast::{Ident, Type};
+use crate::diag::Diagnostic;
 
 impl<'a> Lower<'a> {
     /// The type in front of the declarators.
@@ -21,6 +22,11 @@ impl<'a> Lower<'a> {
             _ => return Err(self.unsupported(ty)),
         };
         let qualifiers = self.qualifiers(node);
+        if qualifiers.contains(&"volatile") {
+            let what = "`volatile` is outside the subset of CUDA C that is understood";
+            return Err(Diagnostic::error("cuda::subset", what)
+                .label(self.span(ty), "somebody else may change it, or look at it"));
+        }
         let named = Type::Named(name);
         Ok(if qualifiers.contains(&"const") {
             Type::Const(Box::new(named))

@@ -125,7 +125,8 @@ impl Machine<'_> {
         }
         let what = "which of the two is larger is not known when the kernel is compiled";
         Err(Diagnostic::error("stencil::affine", what)
-            .label(span.clone(), "not affine in the place of the point"))
+            .label(span.clone(), "not affine in the place of the point")
+            .help("indices that are clamped at the boundary are not understood"))
     }
 
     /// `max(blockIdx.x * blockDim.x + c, first)`, which becomes the place of a point once

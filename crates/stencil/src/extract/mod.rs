@@ -86,6 +86,18 @@ pub fn choose<'a>(file: &'a File, name: Option<&str>) -> Result<Vec<&'a Header>,
     }
 }
 
+/// All kernels to transform: as [`choose`], but every kernel of several that is a stencil.
+pub fn choose_all(file: &File) -> Result<Vec<&Header>, Diagnostic> {
+    choose(file, None).or_else(|problem| {
+        let stencils = file.kernels.iter().filter(|k| extract(file, k).is_ok());
+        let stencils: Vec<&Header> = stencils.collect();
+        match stencils.is_empty() {
+            true => Err(problem),
+            false => Ok(stencils),
+        }
+    })
+}
+
 /// The one kernel of several that is a stencil.
 fn the_stencil<'a>(file: &'a File, kernels: &'a [Header]) -> Result<&'a Header, Diagnostic> {
     let found: Vec<_> = kernels.iter().map(|k| (k, extract(file, k))).collect();

@@ -348,7 +348,10 @@ impl Machine<'_> {
             _ => {
                 let what = "points compute different things";
                 Err(Diagnostic::error("stencil::divergent", what)
-                    .label(span.clone(), "depends on the place of the point"))
+                    .label(span.clone(), "depends on the place of the point")
+                    .help(
+                        "neighbours that are clamped, wrapped or zero outside are not understood",
+                    ))
             }
         }
     }

@@ -17,3 +17,4 @@ __global__ void f(double *out, const double *in, int m, int n) {
 //    ·                      ╰── not affine in the place of the point
 //  6 │     out[j * n + i] = in[j * n + west];
 //    ╰────
+//   help: indices that are clamped at the boundary are not understood

@@ -1,0 +1,17 @@
+__global__ void divmod(double *out, const double *in, int nx, int ny) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x;
+    int i = t % nx, j = t / nx;
+    if (i < 1 || i >= nx - 1 || j < 1 || j >= ny - 1) return;
+    out[t] = in[t - 1] + in[t + 1] + in[t - nx] + in[t + nx];
+}
+// expect:
+// stencil::affine
+//
+//   × this is not affine in the place of the point
+//    ╭─[style-linear-thread-divmod.cu:3:13]
+//  2 │     int t = blockIdx.x * blockDim.x + threadIdx.x;
+//  3 │     int i = t % nx, j = t / nx;
+//    ·             ───┬──
+//    ·                ╰── only sums, and products with sizes, are
+//  4 │     if (i < 1 || i >= nx - 1 || j < 1 || j >= ny - 1) return;
+//    ╰────

@@ -1,0 +1,18 @@
+__global__ void k(double *out, const double *in, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    double v = i < n ? in[i] : 0.0;
+    double l = __shfl_up_sync(0xffffffff, v, 1), r = __shfl_down_sync(0xffffffff, v, 1);
+    if (i > 0 && i < n - 1) out[i] = l + r;
+}
+// expect:
+// stencil::divergent
+//
+//   × points compute different things
+//    ╭─[twin-shuffle.cu:3:16]
+//  2 │     int i = blockIdx.x * blockDim.x + threadIdx.x;
+//  3 │     double v = i < n ? in[i] : 0.0;
+//    ·                ─────────┬─────────
+//    ·                         ╰── depends on the place of the point
+//  4 │     double l = __shfl_up_sync(0xffffffff, v, 1), r = __shfl_down_sync(0xffffffff, v, 1);
+//    ╰────
+//   help: neighbours that are clamped, wrapped or zero outside are not understood

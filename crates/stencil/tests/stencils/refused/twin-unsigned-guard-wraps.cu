@@ -1,0 +1,16 @@
+__global__ void k(double *out, const double *in, int n) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i - 1 < n - 2) out[i] = in[i] + in[i + 1];
+}
+// expect:
+// stencil::unsigned
+//
+//   × a place without a sign is compared after something was taken off it
+//    ╭─[twin-unsigned-guard-wraps.cu:3:9]
+//  2 │     unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+//  3 │     if (i - 1 < n - 2) out[i] = in[i] + in[i + 1];
+//    ·         ──────┬──────
+//    ·               ╰── below zero it is a very large number
+//  4 │ }
+//    ╰────
+//   help: declare the place as `int`
