@@ -39,6 +39,33 @@ pub(super) fn align<T: Eq>(old: &[T], new: &[T]) -> Vec<Option<u32>> {
     found
 }
 
+/// Another one as long, if there is one, in which elements that are also the same by a stricter measure (`exact`) are
+/// taken for each other first.
+pub(super) fn align_exactly<T: Eq, E: Eq>(
+    (old, new): (&[T], &[T]),
+    (exact_old, exact_new): (&[E], &[E]),
+) -> Option<Vec<Option<u32>>> {
+    let mut found = align(exact_old, exact_new);
+    let mut a = 0;
+    let mut b = 0;
+    for at in 0..=new.len() {
+        let (next, is_end) = match found.get(at) {
+            Some(Some(next)) => (*next as usize, false),
+            Some(None) => continue,
+            None => (old.len(), true),
+        };
+        let between = align(&old[a..next], &new[b..at]);
+        for (gap, one) in between.into_iter().enumerate() {
+            found[b + gap] = one.map(|one| one + a as u32);
+        }
+        if !is_end {
+            (a, b) = (next + 1, at + 1);
+        }
+    }
+    let count = |kept: &[Option<u32>]| kept.iter().flatten().count();
+    (count(&found) == count(&align(old, new))).then_some(found)
+}
+
 /// A point on a shortest script between two sequences that differ at both ends.
 fn middle<T: Eq>(old: &[T], new: &[T]) -> (usize, usize) {
     let (n, m) = (old.len() as isize, new.len() as isize);
@@ -158,6 +185,23 @@ mod tests {
                 assert_eq!(pairs.len(), longest(&a, &b), "{a:?} {b:?} {found:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_the_same_exactly_comes_first() {
+        let exactly = |a: &[(u8, u8)], b: &[(u8, u8)]| {
+            let names = [a, b].map(|list| list.iter().map(|one| one.0).collect::<Vec<_>>());
+            align_exactly((&names[0], &names[1]), (a, b))
+        };
+        // Inserted before the same instruction with another control field.
+        let [a, b] = [&[(1, 4), (2, 0)][..], &[(1, 5), (3, 0), (1, 4), (2, 0)]];
+        assert_eq!(exactly(a, b), Some(vec![None, None, Some(0), Some(1)]));
+        // Made weaker: no way round it by taking one for the other.
+        let [a, b] = [&[(1, 4), (1, 3)][..], &[(1, 3), (1, 3)]];
+        let found = exactly(a, b);
+        assert!(found.is_none_or(|kept| kept == [Some(0), Some(1)]));
+        let [a, b] = [&[(7, 0), (1, 4)][..], &[(7, 0), (1, 3), (9, 0)]];
+        assert_eq!(exactly(a, b), Some(vec![Some(0), Some(1), None]));
     }
 
     #[test]

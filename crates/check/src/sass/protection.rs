@@ -9,7 +9,7 @@
 //! operations and operands. Two lines of defence follow; the hazard checker comes before both.
 //!
 //! 1. *Kept instructions.* The two versions are aligned: a longest common subsequence of instructions without their
-//!    registers. A kept instruction must stall at least as long as before, set the same scoreboards (or one where it
+//!    registers; if that does not hold, another one as long that prefers equal control fields. A kept instruction must stall at least as long as before, set the same scoreboards (or one where it
 //!    set none), and wait for at least the same ones; a wait may go where all that set its scoreboard before it are
 //!    gone. So between two kept instructions nothing becomes weaker, unless one between them is gone.
 //! 2. *Distances.* Each dependence that cycles protect, as the fixpoint of the hazard checker finds it along all
@@ -27,13 +27,13 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 use warpwright_flow::{Block, Cfg, EntityRef as _, Inst};
-use warpwright_sass::Instruction;
 use warpwright_sass::function::{Code, register_of};
 use warpwright_sass::hazards::{self, Dependence, Distances, Kept, Kind, Unchecked};
 use warpwright_sass::roles::Table;
+use warpwright_sass::{Control, Instruction};
 use warpwright_target::IssueUnits;
 
-use super::align::align;
+use super::align::{align, align_exactly};
 use super::bits;
 use super::places::shape;
 
@@ -73,8 +73,20 @@ fn order(kind: Kind) -> &'static str {
 
 /// Holds the control fields of `new` against those of `original`, which ptxas wrote.
 pub(super) fn compare(original: &Code, new: &Code, table: &Table) -> Result<(), Weaker> {
-    let kept = align(&shapes(original, table), &shapes(new, table));
-    kept_instructions(original, new, &kept)?;
+    let [old_shapes, new_shapes] = [original, new].map(|code| shapes(code, table));
+    let kept = align(&old_shapes, &new_shapes);
+    kept_instructions(original, new, &kept).or_else(|weaker| {
+        // Of several as long, the one with the same control fields: what is inserted may look like what is there.
+        let exact = |code: &Code, shapes: &[u128]| -> Vec<(u128, Control)> {
+            let controls = code.instructions().iter().map(|word| word.control());
+            shapes.iter().copied().zip(controls).collect()
+        };
+        let exact = [exact(original, &old_shapes), exact(new, &new_shapes)];
+        match align_exactly((&old_shapes, &new_shapes), (&exact[0], &exact[1])) {
+            Some(kept) => kept_instructions(original, new, &kept),
+            None => Err(weaker),
+        }
+    })?;
     distances(original, new)
 }
 
