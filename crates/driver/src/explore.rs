@@ -23,7 +23,7 @@ use crate::crat::{ResourceUsage, resource_usage};
 use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Proofs, Request};
 use crate::proposal::{
     Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals,
-    is_rewritten, peers, second_round, third_round, throttles,
+    is_hopeless, is_rewritten, peers, second_round, steps, third_round, throttles,
 };
 use crate::residency::occupy;
 use crate::score::score_all;
@@ -45,6 +45,42 @@ pub struct Input<'a> {
     pub request: &'a Request<'a>,
 }
 
+/// A file of many kernels may take so many times the budget of one.
+const KERNELS_OF_A_FILE: u64 = 5;
+
+/// The budget of a file, dealt out to its kernels: what is left in equal shares, none larger than the budget of one.
+/// What a kernel does not need is left for those behind it.
+#[derive(Debug, Clone, Copy)]
+pub struct Shares {
+    most: u64,
+    left: u64,
+    kernels: u64,
+}
+
+impl Shares {
+    /// `seconds` for one kernel, and so many kernels.
+    pub fn new(seconds: f64, kernels: usize) -> Shares {
+        let most = Budget::seconds(seconds).left();
+        Shares {
+            most,
+            left: most.saturating_mul(KERNELS_OF_A_FILE),
+            kernels: kernels as u64,
+        }
+    }
+
+    /// What the next kernel may take.
+    pub fn next(&self) -> Budget {
+        let share = self.left / self.kernels.max(1);
+        Budget::micros(share.min(self.most))
+    }
+
+    /// It has taken so much.
+    pub fn taken(&mut self, work: u64) {
+        self.left = self.left.saturating_sub(work);
+        self.kernels = self.kernels.saturating_sub(1);
+    }
+}
+
 /// Explores one kernel: all candidates, rated, and the choice, proved.
 ///
 /// # Errors
@@ -52,7 +88,7 @@ pub struct Input<'a> {
 pub fn explore(
     input: &Input<'_>,
     kernel: &str,
-    known: &Known,
+    (known, budget): (&Known, Budget),
     done: &(dyn Fn(&Candidate) + Sync),
 ) -> Result<KernelOutcome, OptError> {
     let request = input.request;
@@ -71,7 +107,8 @@ pub fn explore(
         request,
         known,
         done,
-        budget: Budget::seconds(request.budget),
+        budget,
+        given: budget.left(),
         reduced: BTreeMap::new(),
         usage: None,
         built: Vec::new(),
@@ -100,6 +137,8 @@ struct Exploration<'a> {
     known: &'a Known,
     done: &'a (dyn Fn(&Candidate) + Sync),
     budget: Budget,
+    /// What it was in the beginning, in nominal microseconds.
+    given: u64,
     /// What `reduce` made of the PTX, by its invocation.
     reduced: BTreeMap<Invocation, Run>,
     usage: Option<ResourceUsage>,
@@ -110,17 +149,12 @@ struct Exploration<'a> {
     untried: usize,
 }
 
-/// What building takes: nominal microseconds for each candidate, and for each of its instructions. (ptxas
-/// 13.5 takes about 40 ms for a small kernel and 0.1 ms an instruction where it spills.)
-const BUILD: u64 = 40_000;
+/// What building takes: nominal microseconds for each candidate, and for each instruction of the default build
+/// (docs/pipeline.md has what they come from).
+const BUILD: u64 = 15_000;
 const BUILD_INSTRUCTION: u64 = 60;
 /// What our own register passes take for each instruction of the PTX.
 const REWRITE_INSTRUCTION: u64 = 1_500;
-/// Half of the budget is kept for proofs.
-fn reserve(budget: f64) -> u64 {
-    Budget::seconds(budget / 2.0).left()
-}
-
 /// The controller's passes and builds, as far as the budget goes.
 struct Metered<'a> {
     bench: Bench<'a>,
@@ -204,9 +238,28 @@ impl<'a> Exploration<'a> {
         let blocks: Vec<u32> = stairs.iter().map(|s| s.blocks).collect();
         recipes.extend(peers(&situation, request.peers, &blocks, self.resident()));
         self.usage = Some(usage);
-        self.build(recipes)?;
-        self.score();
-        self.build(second_round(&situation, &self.candidates()))?;
+        let is_thorough = self.is_thorough();
+        let steps = match is_thorough {
+            true => vec![recipes],
+            false => steps(situation.natural, recipes),
+        };
+        for (at, step) in steps.iter().enumerate() {
+            let candidates = self.candidates();
+            let hopeless = candidates.iter().find(|c| at > 0 && is_hopeless(c));
+            if let Some(hopeless) = hopeless {
+                let rest = steps[at..].concat().len();
+                self.notes.push(format!(
+                    "{rest} lower register limits are not built: {} is predicted to be much slower already",
+                    hopeless.recipe
+                ));
+                break;
+            }
+            self.build(step.clone())?;
+            self.score();
+        }
+        let mut promising = self.candidates();
+        promising.retain(|candidate| is_thorough || !is_hopeless(candidate));
+        self.build(second_round(&situation, &promising))?;
         self.score();
         let goals = goals(&situation, &self.candidates());
         if self.may_rewrite(module) {
@@ -221,6 +274,12 @@ impl<'a> Exploration<'a> {
         let is_known = |recipe: &Recipe| self.known.contains_key(recipe);
         let known = known.filter(is_known).filter(Recipe::fits_ptx).collect();
         self.build(known)
+    }
+
+    /// Are candidates built that the model sees no hope for? Measurements may tell another tale.
+    fn is_thorough(&self) -> bool {
+        let request = self.request;
+        request.proofs == Proofs::All || request.peers != Peers::None || !self.known.is_empty()
     }
 
     /// Are builds that our own passes rewrite worth their time? Where ptxas may round differently they can be
@@ -251,7 +310,7 @@ impl<'a> Exploration<'a> {
                 let metered = Metered {
                     bench: self.bench,
                     budget: Cell::new(self.budget),
-                    reserve: reserve(self.request.budget),
+                    reserve: self.reserve(),
                     work: self.rewriting() + self.building(),
                 };
                 let found = control((module, id), natural, goal.registers, &metered);
@@ -340,7 +399,7 @@ impl<'a> Exploration<'a> {
     /// Builds the recipes that have not been built yet, as far as the budget goes; half of it is kept for
     /// proofs.
     fn build(&mut self, recipes: Vec<Recipe>) -> Result<(), OptError> {
-        let reserve = reserve(self.request.budget);
+        let reserve = self.reserve();
         let mut new: Vec<Recipe> = Vec::new();
         for recipe in recipes {
             let is_known = self.built.iter().any(|b| b.candidate.recipe == recipe);
@@ -366,6 +425,11 @@ impl<'a> Exploration<'a> {
         let built = self.bench.build_all(new, &first, self.done)?;
         self.take(built);
         Ok(())
+    }
+
+    /// Half of the budget is kept for proofs.
+    fn reserve(&self) -> u64 {
+        self.given / 2
     }
 
     /// What one build takes.
@@ -472,11 +536,18 @@ impl<'a> Exploration<'a> {
     fn outcome(mut self, choice: Choice) -> KernelOutcome {
         let candidates = self.candidates();
         if self.untried > 0 {
+            let whole = self.given == Budget::seconds(self.request.budget).left();
+            let budget = match whole {
+                true => format!("the budget of {} s", self.request.budget),
+                false => "this kernel's share of the file's budget".to_owned(),
+            };
             self.notes.push(format!(
-                "{} candidates were not tried: the budget of {} s was spent (--budget)",
-                self.untried, self.request.budget
+                "{} candidates were not tried: {budget} was spent (--budget{})",
+                self.untried,
+                if whole { "" } else { ", --kernel" }
             ));
         }
+        let work = self.given.saturating_sub(self.budget.left());
         let mut waiting: Vec<Caution> = candidates.iter().filter_map(Candidate::caution).collect();
         waiting.sort_unstable();
         waiting.dedup();
@@ -515,6 +586,7 @@ impl<'a> Exploration<'a> {
             report,
             built: self.built,
             proved: self.proved,
+            work,
         }
     }
 

@@ -121,6 +121,8 @@ pub struct KernelOutcome {
     pub built: Vec<Built>,
     /// The chosen one, proved.
     pub proved: Option<Proved>,
+    /// What it took of the budget, in nominal microseconds.
+    pub work: u64,
 }
 
 /// What is reported of one kernel.

@@ -56,6 +56,11 @@ const MOST_REGISTERS: u32 = *REGISTERS_PER_THREAD.end();
 const LOWEST_SHARE: f64 = 0.125;
 /// Register limits that are built: small blocks have a stair every few registers.
 const MOST_LIMITS: usize = 11;
+/// Limits below the natural need that are built at once, and those that follow at a time.
+const FIRST_LIMITS: usize = 3;
+const MORE_LIMITS: usize = 4;
+/// The predicted time over the default's from which a limit leads nowhere.
+const HOPELESS: f64 = 1.5;
 /// Limits at which ptxas may spill to shared memory.
 const MOST_SHARED: usize = 4;
 /// Limits at which all ways to spill are compared.
@@ -110,6 +115,30 @@ pub fn first_round(situation: &Situation) -> Vec<Recipe> {
         }
     }
     recipes
+}
+
+/// The first round in the order in which it is built: everything but the limits below the natural need, with the
+/// next few of these; then the others downwards, a few at a time, so that they can be left out once one above them
+/// [`is_hopeless`].
+pub fn steps(natural: u32, recipes: Vec<Recipe>) -> Vec<Vec<Recipe>> {
+    let below = |recipe: &Recipe| register_limit(recipe).filter(|&limit| limit < natural);
+    let (mut lower, mut first): (Vec<Recipe>, Vec<Recipe>) = recipes
+        .into_iter()
+        .partition(|recipe| below(recipe).is_some());
+    lower.sort_by_key(|recipe| std::cmp::Reverse(below(recipe)));
+    let rest = lower.split_off(lower.len().min(FIRST_LIMITS));
+    first.extend(lower);
+    let rest = rest.chunks(MORE_LIMITS).map(<[Recipe]>::to_vec);
+    std::iter::once(first).chain(rest).collect()
+}
+
+/// Is it predicted to take so long that neither a lower limit nor its spills in shared memory can make up for it?
+/// (docs/pipeline.md has how often they did.)
+pub fn is_hopeless(candidate: &Candidate) -> bool {
+    let is_slow = candidate
+        .score()
+        .is_some_and(|score| score.relative_time > HOPELESS);
+    is_slow && register_limit(&candidate.recipe).is_some()
 }
 
 /// The second round: shared-memory spilling where a limit made ptxas spill, by our own edit of the
@@ -492,6 +521,26 @@ mod tests {
         assert_eq!(edits.count(), 2 * 5, "our own edit at every limit");
         assert_eq!(second.len(), MOST_SHARED + 2 * 5);
         assert_eq!(all_spilling(&situation, &more).len(), 5 * 5);
+    }
+
+    #[test]
+    fn limits_are_built_downwards_and_a_few_at_a_time() {
+        let limit = |registers| Recipe::default().with(MaxNReg { registers });
+        let recipes = [24, 32, 40, 48, 56, 64, 72, 80, 96, 128].map(limit);
+        let steps = steps(90, recipes.to_vec());
+        let registers: Vec<Vec<u32>> = steps
+            .iter()
+            .map(|step| step.iter().filter_map(register_limit).collect())
+            .collect();
+        assert_eq!(
+            registers,
+            [vec![96, 128, 80, 72, 64], vec![56, 48, 40, 32], vec![24]]
+        );
+        assert!(is_hopeless(&limited(48, 5, 90, 1.6)));
+        assert!(!is_hopeless(&limited(48, 5, 90, 1.4)));
+        let mut unknown = limited(48, 5, 90, 1.0);
+        unknown.figures_mut().unwrap().score = None;
+        assert!(!is_hopeless(&unknown), "nothing is predicted");
     }
 
     #[test]

@@ -23,6 +23,11 @@ impl Budget {
         }
     }
 
+    /// So many nominal microseconds.
+    pub fn micros(micros: u64) -> Budget {
+        Budget { left: micros }
+    }
+
     /// Takes work out of it; `false`, and nothing taken, where it does not suffice.
     pub fn spend(&mut self, work: u64) -> bool {
         match self.left.checked_sub(work) {

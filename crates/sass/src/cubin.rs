@@ -1,9 +1,12 @@
 //! The kernels of a cubin with the facts that the models need: a view for reading, made of the container.
 
+use std::collections::HashMap;
+
 use warpwright_target::Unit;
 
 use crate::elf::info::Attribute;
 use crate::elf::kernel::{BranchTargets, INSTRUCTION};
+use crate::elf::symbol::Symbol;
 use crate::elf::{Elf, ElfError, Info, KernelSections};
 use crate::inst::Instruction;
 use crate::operation::Operation;
@@ -53,23 +56,19 @@ impl Cubin {
             let symbol = symbols.get(kernel.symbol as usize);
             symbol.is_some_and(|symbol| !symbol.is_local())
         };
+        let registers = facts.by_symbol(Attribute::REGCOUNT);
+        let frames = facts.by_symbol(Attribute::FRAME_SIZE);
+        let ends = helpers(&symbols, &kernels);
         let kernels = kernels.iter().filter(known).map(|kernel| {
-            let fact = |attribute| facts.of_symbol(attribute, kernel.symbol).unwrap_or(0);
-            // Slow paths (division, square root) stand behind the kernel as functions of the section.
-            let helpers = symbols.iter().filter(|symbol| {
-                let here = usize::from(symbol.section) == kernel.text && symbol.is_function();
-                here && symbol.value > 0 && symbol.name != kernel.name
-            });
+            let fact = |facts: &HashMap<u32, u32>| facts.get(&kernel.symbol).copied().unwrap_or(0);
             let mut code = elf.instructions(kernel)?;
-            let end = helpers
-                .map(|symbol| symbol.value as usize / INSTRUCTION)
-                .min();
+            let end = ends.get(&kernel.text).copied();
             code.truncate(end.unwrap_or(code.len()));
             Ok(Kernel {
                 name: kernel.name.clone(),
                 is_entry: kernel.parameters.is_some(),
-                registers: fact(Attribute::REGCOUNT),
-                frame_bytes: fact(Attribute::FRAME_SIZE),
+                registers: fact(&registers),
+                frame_bytes: fact(&frames),
                 shared_bytes: u32::try_from(elf.shared_bytes(kernel)).unwrap_or(u32::MAX),
                 max_threads: block_bound(&elf.info_of(kernel)?),
                 code,
@@ -108,6 +107,26 @@ impl Kernel {
         let those = self.code.iter().filter(|inst| inst.unit() == unit);
         those.filter(is_fixed).map(|inst| inst.access_bytes()).sum()
     }
+}
+
+/// The place of the first helper in each code section: slow paths (division, square root) stand behind the kernel as
+/// functions of its section.
+fn helpers(symbols: &[Symbol], kernels: &[KernelSections]) -> HashMap<usize, usize> {
+    let owners: HashMap<usize, &str> = kernels
+        .iter()
+        .map(|kernel| (kernel.text, kernel.name.as_str()))
+        .collect();
+    let mut ends: HashMap<usize, usize> = HashMap::new();
+    for symbol in symbols.iter().filter(|symbol| symbol.is_function()) {
+        let text = usize::from(symbol.section);
+        let is_helper = owners.get(&text).is_some_and(|owner| *owner != symbol.name);
+        if is_helper && symbol.value > 0 {
+            let place = symbol.value as usize / INSTRUCTION;
+            let end = ends.entry(text).or_insert(place);
+            *end = place.min(*end);
+        }
+    }
+    ends
 }
 
 fn block_bound(info: &Info) -> Option<[u32; 3]> {

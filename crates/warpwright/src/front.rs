@@ -113,10 +113,16 @@ fn compile(toolkit: Option<&Toolkit>, input: &Input, how: &Compile<'_>) -> Resul
     job.lineinfo = how.lineinfo;
     job.extra = nvcc.iter().map(Into::into).collect();
     let stands_alone = input.path.as_os_str().is_empty();
-    let built = match stands_alone {
-        true => toolkit.nvcc()?.text_to_ptx(input.text()?, &job),
-        false => BuildCache::standard().nvcc(&toolkit.nvcc()?, &job),
-    };
+    let nvcc = toolkit.nvcc()?;
+    let text = if stands_alone { input.text()? } else { "" };
+    let built = std::thread::scope(|scope| {
+        // The build cache asks for the digest of ptxas next; the first time it takes as long as a small build.
+        scope.spawn(|| toolkit.ptxas().map(|ptxas| ptxas.tool().digest().is_ok()));
+        match stands_alone {
+            true => nvcc.text_to_ptx(text, &job),
+            false => BuildCache::standard().nvcc(&nvcc, &job),
+        }
+    });
     match built {
         Ok(output) => Ok(output.ptx),
         Err(ToolError::Rejected { log, .. }) => Err(Error::Nvcc {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use warpwright_driver::build::{Bench, Made, Workshop};
 use warpwright_driver::candidate::Candidate;
 use warpwright_driver::estimate::estimate;
-use warpwright_driver::explore::{Input as Explored, explore};
+use warpwright_driver::explore::{Input as Explored, Shares, explore};
 use warpwright_driver::opt::{
     Chosen, DEFAULT_BUDGET, DEFAULT_MARGIN, KernelOutcome, KernelReport, Known, Request, failure,
     finish,
@@ -511,9 +511,12 @@ pub fn explore_all(
         request,
     };
     let mut outcomes = Vec::new();
+    let mut shares = Shares::new(request.budget, kernels.len());
     for (number, kernel) in kernels.iter().enumerate() {
         watch.begins(kernel, number, kernels.len());
-        let outcome = explore(&explored, kernel, &known(kernel), &|c| watch.built(c))?;
+        let built = |candidate: &Candidate| watch.built(candidate);
+        let outcome = explore(&explored, kernel, (&known(kernel), shares.next()), &built)?;
+        shares.taken(outcome.work);
         watch.ends(kernel, outcome.built.len());
         outcomes.push(outcome);
     }

@@ -12,10 +12,9 @@ use warpwright_flow::{
 };
 
 use crate::function::{Code, register_of};
-use crate::inst::Instruction;
 use crate::isa::decode;
 use crate::operation::Operation;
-use crate::roles::{File, OPCODE, Role, Roles, Row, Span, Table};
+use crate::roles::{File, Role, Span, is_usual};
 use crate::spill::word;
 use warpwright_target::Unit;
 
@@ -238,35 +237,6 @@ fn refuse(code: &Code) -> Result<(), Refusal> {
         }
     }
     Ok(())
-}
-
-/// Does an instruction whose roles were seen rarely have the general registers that all its siblings have, whose
-/// roles were seen often? Or none, as all of the uniform datapath? What was seen rarely are its other operands
-/// then, which stay as they are.
-fn is_usual(word: Instruction) -> bool {
-    let Some(table) = Table::for_sm(word.sm()) else {
-        return false;
-    };
-    let Some(entry) = table.entries().get(&OPCODE.get(word.bits())) else {
-        return false;
-    };
-    let general = |row: &Row| -> Vec<(u8, Role, u16)> {
-        let slots = row.slots.iter().filter(|slot| slot.file == File::Gpr);
-        slots
-            .map(|slot| (slot.bit, slot.role, slot.count))
-            .collect()
-    };
-    let Some(own) = entry.rows.get(&entry.key_of(word.bits())).map(general) else {
-        return false;
-    };
-    let is_uniform =
-        entry.name.starts_with('U') && entry.rows.values().all(|row| general(row).is_empty());
-    let mut usual = entry
-        .rows
-        .values()
-        .filter(|row| row.confirmed >= Roles::FEW);
-    let has_siblings = usual.clone().next().is_some();
-    is_uniform || has_siblings && usual.all(|row| general(row) == own)
 }
 
 /// What the first register of a tuple is a multiple of, as far as it is one.

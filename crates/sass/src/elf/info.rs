@@ -6,6 +6,8 @@
 //! the attributes are those that `cuobjdump -elf` 13.5 prints; what their values mean was seen in
 //! the output of ptxas 13.0 and 13.5. Unknown attributes are kept as they are.
 
+use std::collections::HashMap;
+
 use super::{Elf, ElfError, damaged};
 
 /// What a record is about. Any number is possible; known ones have a name.
@@ -276,6 +278,17 @@ impl Info {
             [s, value] if s == symbol => Some(value),
             _ => None,
         })
+    }
+
+    /// All such values of an attribute, by symbol: the first of each.
+    pub fn by_symbol(&self, attribute: Attribute) -> HashMap<u32, u32> {
+        let mut values = HashMap::new();
+        for record in self.records.iter().filter(|r| r.attribute == attribute) {
+            if let [symbol, value] = record.words()[..] {
+                values.entry(symbol).or_insert(value);
+            }
+        }
+        values
     }
 
     /// Sets such a value. False if there is no such record.

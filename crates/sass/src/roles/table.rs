@@ -424,6 +424,35 @@ const TEXTS: [(u32, &str); 7] = [
     (120, include_str!("../../tables/roles/sm_120.txt")),
 ];
 
+/// Does an instruction whose roles were seen rarely have the general registers that all its siblings have, whose
+/// roles were seen often? Or none, as all of the uniform datapath? What was seen rarely are its other operands
+/// then, which stay as they are.
+pub fn is_usual(word: Instruction) -> bool {
+    let Some(table) = Table::for_sm(word.sm()) else {
+        return false;
+    };
+    let Some(entry) = table.entries().get(&OPCODE.get(word.bits())) else {
+        return false;
+    };
+    let general = |row: &Row| -> Vec<(u8, Role, u16)> {
+        let slots = row.slots.iter().filter(|slot| slot.file == File::Gpr);
+        slots
+            .map(|slot| (slot.bit, slot.role, slot.count))
+            .collect()
+    };
+    let Some(own) = entry.rows.get(&entry.key_of(word.bits())).map(general) else {
+        return false;
+    };
+    let is_uniform =
+        entry.name.starts_with('U') && entry.rows.values().all(|row| general(row).is_empty());
+    let mut usual = entry
+        .rows
+        .values()
+        .filter(|row| row.confirmed >= Roles::FEW);
+    let has_siblings = usual.clone().next().is_some();
+    is_uniform || has_siblings && usual.all(|row| general(row) == own)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

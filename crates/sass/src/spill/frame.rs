@@ -20,7 +20,7 @@ use crate::branch::CodeOperand;
 use crate::inst::Instruction;
 use crate::isa::decode;
 use crate::operation::Operation;
-use crate::roles::{File, Roles};
+use crate::roles::{File, Roles, is_usual};
 
 /// One access to a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ fn touches_stack(at: usize, inst: Instruction) -> Result<bool, Refusal> {
         return Ok(false);
     }
     let roles = Roles::of(inst).ok_or(Refusal::Opaque { at })?;
-    if roles.is_rare() {
+    if roles.is_rare() && !is_usual(inst) {
         let name = decode(inst).mnemonic();
         return Err(Refusal::Rare { at, name });
     }

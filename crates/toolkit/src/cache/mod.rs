@@ -15,6 +15,7 @@ mod store;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::thread::ScopedJoinHandle;
 
 use serde::{Deserialize, Serialize};
 
@@ -101,10 +102,11 @@ impl BuildCache {
             return nvcc.to_ptx(job);
         };
         let mut key = with_arguments(Key::new("nvcc"), &job.arguments());
-        for part in nvcc.parts().into_iter().chain(host_compilers()) {
+        let parts: Vec<PathBuf> = nvcc.parts().into_iter().chain(host_compilers()).collect();
+        for (part, digest) in parts.iter().zip(digests_of(&parts)) {
             key = key
                 .with(part.as_os_str().as_encoded_bytes())
-                .with(digest_of(&part)?.as_bytes());
+                .with(digest?.as_bytes());
         }
         for (name, value) in environment::relevant() {
             key = key
@@ -143,6 +145,18 @@ impl BuildCache {
         }
         Ok(output)
     }
+}
+
+/// The digests of several files, in their order. The first time, a toolkit is some 200 MB, so they are read side by side.
+fn digests_of(files: &[PathBuf]) -> Vec<Result<String, ToolError>> {
+    std::thread::scope(|scope| {
+        let readers = files.iter().map(|file| scope.spawn(|| digest_of(file)));
+        let readers: Vec<_> = readers.collect();
+        let join = |(file, reader): (&PathBuf, ScopedJoinHandle<_>)| {
+            reader.join().unwrap_or_else(|_| digest_of(file))
+        };
+        files.iter().zip(readers).map(join).collect()
+    })
 }
 
 fn unchanged(path: &Path, digest: &str) -> bool {
