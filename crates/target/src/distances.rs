@@ -11,7 +11,8 @@
 //! the dependence (read after write, write after read, write after write), the register file, the
 //! classes of the earlier and the later instruction with the operand where it matters, the fewest
 //! cycles from issue to issue, the number of pairs seen, the number of kernels that had them, and the
-//! number of kernels that had them that close.
+//! number of kernels that had them that close. `raw+wait` is the same where an instruction between the two, or
+//! the later one itself, waits for a scoreboard: ptxas may leave less then.
 
 /// The fewest cycles between two dependent instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +56,10 @@ pub fn issue_distances(sm: u32) -> Option<impl Iterator<Item = IssueDistance>> {
 pub struct OperationDistance {
     /// The classes, with what was seen of these operations.
     pub pair: IssueDistance,
-    /// Operations of the earlier and of the later instruction (bits 0 to 8); 0 for the later one of a write after
-    /// a read.
+    /// Operations of the earlier and of the later instruction (bits 0 to 8); 0 for whatever writes after an unknown
+    /// time.
     pub operations: [u16; 2],
-    /// The lowest bit of the later operand's field.
+    /// The lowest bit of the field of the operand that is read, or of the later one.
     pub bit: u8,
 }
 
@@ -68,6 +69,52 @@ const BY_OPERATION: [(u32, &str); 1] = [(90, include_str!("rows/distances/operat
 pub fn operation_distances(sm: u32) -> Option<impl Iterator<Item = OperationDistance>> {
     let text = BY_OPERATION.iter().find(|table| table.0 == sm)?.1;
     Some(text.lines().filter_map(read_operation))
+}
+
+/// Two operations that keep their order without a wait between them: ptxas has relied on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitOrder {
+    /// What for: `read`, `result`, `war`, `waw`, `barrier` (docs/sass.md).
+    pub kind: &'static str,
+    /// The earlier operation and the later one (bits 0 to 8 of the opcode); 0 for a barrier.
+    pub operations: [u16; 2],
+    /// Fewest cycles between the two accesses, waits not counted.
+    pub cycles: u16,
+    /// Pairs of registers that nothing else protects.
+    pub count: u64,
+    /// Kernels that had them.
+    pub kernels: u64,
+}
+
+const ORDERS: [(u32, &str); 7] = [
+    (75, include_str!("rows/distances/orders_sm_75.txt")),
+    (80, include_str!("rows/distances/orders_sm_80.txt")),
+    (86, include_str!("rows/distances/orders_sm_86.txt")),
+    (89, include_str!("rows/distances/orders_sm_89.txt")),
+    (90, include_str!("rows/distances/orders_sm_90.txt")),
+    (100, include_str!("rows/distances/orders_sm_100.txt")),
+    (120, include_str!("rows/distances/orders_sm_120.txt")),
+];
+
+/// The orders of architecture `sm`; `None` if there is no table.
+pub fn unit_orders(sm: u32) -> Option<impl Iterator<Item = UnitOrder>> {
+    let text = ORDERS.iter().find(|table| table.0 == sm)?.1;
+    Some(text.lines().filter_map(read_order))
+}
+
+fn read_order(line: &'static str) -> Option<UnitOrder> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [kind, first, second, cycles, count, kernels] = words[..] else {
+        return None;
+    };
+    let operation = |text| u16::from_str_radix(text, 16).ok();
+    Some(UnitOrder {
+        kind,
+        operations: [operation(first)?, operation(second)?],
+        cycles: cycles.parse().ok()?,
+        count: count.parse().ok()?,
+        kernels: kernels.parse().ok()?,
+    })
 }
 
 fn read_operation(line: &'static str) -> Option<OperationDistance> {
@@ -132,6 +179,11 @@ mod tests {
         for (sm, text) in TABLES {
             let lines = text.lines().filter(|line| !line.starts_with('#'));
             let rows = issue_distances(sm).into_iter().flatten();
+            assert_eq!(lines.count(), rows.count(), "sm_{sm}");
+        }
+        for (sm, text) in ORDERS {
+            let lines = text.lines().filter(|line| !line.starts_with('#'));
+            let rows = unit_orders(sm).into_iter().flatten();
             assert_eq!(lines.count(), rows.count(), "sm_{sm}");
         }
         for (sm, text) in BY_OPERATION {

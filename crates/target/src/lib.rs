@@ -34,7 +34,9 @@ pub use arch::{
     Throughput, WARP_SIZE,
 };
 pub use board::Board;
-pub use distances::{IssueDistance, OperationDistance, issue_distances, operation_distances};
+pub use distances::{
+    IssueDistance, OperationDistance, UnitOrder, issue_distances, operation_distances, unit_orders,
+};
 pub use edited::{EditedCode, ran_right};
 pub use fact::{Confidence, Fact, Provenance};
 pub use gpu::{Gpu, UnknownGpu, Variant, architectures, boards, lookup};

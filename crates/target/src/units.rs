@@ -33,7 +33,7 @@ pub struct IssueUnit {
     /// Do its predicates come as soon as its sources have been read? So do those of generic atomics,
     /// which say whether the address lies in shared memory.
     pub tells_early: bool,
-    /// Has it read its registers when a barrier of the block is passed?
+    /// May it have read its registers when a barrier of the block is passed? What has says [`crate::unit_orders`].
     pub reads_before_barrier: bool,
     /// Have the halves of a pair times of their own?
     pub has_halves: bool,

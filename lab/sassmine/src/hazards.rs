@@ -15,8 +15,11 @@ use warpwright_flow::Function;
 use warpwright_sass::elf::Elf;
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::hazards::{
-    Cause, Dependence, Distances, Pair, Seen, Unchecked, Violation, control_faults, dependences,
+    Cause, Dependence, Distances, OperationPair, Order, Orders, Pair, Seen, Unchecked, Violation,
+    control_faults, dependences_with,
 };
+
+use warpwright_target::IssueUnits;
 
 use crate::Error;
 use crate::code;
@@ -27,6 +30,7 @@ const SHOWN: usize = 40;
 /// What the functions of one architecture show, and how many cannot be checked, by reason.
 #[derive(Default)]
 struct Corpus {
+    sm: u32,
     samples: Vec<Sample>,
     refused: BTreeMap<String, u64>,
 }
@@ -39,6 +43,10 @@ struct Sample {
     instructions: usize,
     /// The closest pairs that only their distance protects.
     closest: BTreeMap<Pair, Closest>,
+    /// The same by operation: cycles and pairs.
+    operations: BTreeMap<OperationPair, (u16, u64)>,
+    /// What only the order of a unit protects: the number of pairs, the fewest cycles, and the closest pair.
+    orders: BTreeMap<Order, (u64, u16, String)>,
     /// What is wrong whatever the distances are.
     wrong: Vec<String>,
 }
@@ -50,8 +58,22 @@ struct Closest {
     text: String,
 }
 
-/// Mines the corpus, holds one half against the other, and writes the table.
-pub fn run(corpus: &[PathBuf], output: Option<&Path>) -> Result<String, Error> {
+/// Where the tables go; without a place they are not written.
+#[derive(clap::Args)]
+pub struct Outputs {
+    /// Where the distances by class go.
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    /// Where the distances by operation go.
+    #[arg(long)]
+    operations: Option<PathBuf>,
+    /// Where the orders of units go.
+    #[arg(long)]
+    orders: Option<PathBuf>,
+}
+
+/// Mines the corpus, holds one half against the other, and writes the tables.
+pub fn run(corpus: &[PathBuf], outputs: &Outputs) -> Result<String, Error> {
     let corpus = Corpus::read(corpus)?;
     let kernels: BTreeSet<Kernel> = corpus.samples.iter().map(Sample::kernel).collect();
     let kernels = kernels.into_iter().enumerate();
@@ -71,14 +93,30 @@ pub fn run(corpus: &[PathBuf], output: Option<&Path>) -> Result<String, Error> {
             summary,
             "{pairs} pairs of one half, held against the other: {held}"
         );
+        let orders = orders(part.clone()(side));
+        let missing = corpus.missing_orders(part.clone()(1 - side), &orders);
+        let _ = writeln!(
+            summary,
+            "{} orders of one half, held against the other: {missing} functions rely on others",
+            orders.len()
+        );
     }
     let distances = mine(corpus.samples.iter());
     let held = judge(corpus.samples.iter(), &distances);
     let pairs = distances.pairs().len();
     let _ = write!(summary, "{pairs} pairs of all: {held}");
-    if let Some(output) = output {
-        let text = table(&distances, corpus.samples.len());
-        std::fs::write(output, text).map_err(|error| Error::File(output.to_owned(), error))?;
+    let functions = corpus.samples.len();
+    let orders = orders(corpus.samples.iter());
+    let _ = write!(summary, "\n{} orders of all", orders.len());
+    let files = [
+        (&outputs.output, table(&distances, functions)),
+        (&outputs.operations, operation_table(&corpus.samples)),
+        (&outputs.orders, order_table(&orders, functions)),
+    ];
+    for (output, text) in files {
+        if let Some(output) = output {
+            std::fs::write(output, text).map_err(|error| Error::File(output.to_owned(), error))?;
+        }
     }
     Ok(summary)
 }
@@ -113,6 +151,7 @@ impl Corpus {
         done.sort_by_key(|(path, _)| *path);
         let mut corpus = Corpus::default();
         for (_, part) in done {
+            corpus.sm = part.sm;
             corpus.samples.extend(part.samples);
             for (reason, count) in part.refused {
                 *corpus.refused.entry(reason).or_default() += count;
@@ -126,6 +165,7 @@ impl Corpus {
         let cubin = code::read(path)?;
         let bad = |error: String| Error::Input(path.to_owned(), error);
         let elf = Elf::parse(&cubin.bytes).map_err(|error| bad(error.to_string()))?;
+        corpus.sm = elf.target().sm;
         let file = path.file_name().unwrap_or_default().to_string_lossy();
         let source = file.split('.').next().unwrap_or_default();
         for kernel in elf.kernels().map_err(|error| bad(error.to_string()))? {
@@ -144,6 +184,29 @@ impl Corpus {
             }
         }
         Ok(corpus)
+    }
+
+    /// Functions in which something would be a hazard if these orders were all.
+    fn missing_orders<'a>(
+        &self,
+        samples: impl Iterator<Item = &'a Sample>,
+        orders: &BTreeMap<Order, Relied>,
+    ) -> usize {
+        let Some(units) = IssueUnits::for_sm(self.sm) else {
+            return 0;
+        };
+        let rows = orders.iter().filter_map(|(&order, relied)| {
+            let cycles = relied.closest.as_ref()?.0;
+            Some((order, cycles, relied.kernels.len() as u64))
+        });
+        let orders = Orders::new(units, rows);
+        let is_missing = |sample: &&Sample| {
+            let mut relied = sample.orders.iter();
+            relied.any(|(&order, &(_, cycles, _))| {
+                orders.needed(order).is_none_or(|needed| cycles < needed)
+            })
+        };
+        samples.filter(is_missing).count()
     }
 
     fn summary(&self) -> String {
@@ -172,11 +235,26 @@ impl Sample {
             name: name.to_owned(),
             instructions: code.inst_count(),
             closest: BTreeMap::new(),
+            operations: BTreeMap::new(),
+            orders: BTreeMap::new(),
             wrong: faults.iter().map(|fault| fault.describe(code)).collect(),
         };
         let describe =
             |dependence: &Dependence, cause| Violation::order(dependence, cause).describe(code);
-        dependences(code, |dependence| {
+        dependences_with(code, &Orders::looked_for(), |dependence| {
+            if let Some(order) = dependence
+                .order
+                .filter(|_| dependence.unsettled().is_some())
+            {
+                let seen = sample.orders.entry(order);
+                let (count, cycles, text) = seen.or_insert((0, u16::MAX, String::new()));
+                *count += 1;
+                if dependence.cycles < *cycles {
+                    *cycles = dependence.cycles;
+                    *text = describe(&dependence, Cause::NoScoreboard);
+                }
+                return;
+            }
             if dependence.is_in_order() {
                 return;
             }
@@ -184,22 +262,24 @@ impl Sample {
                 sample.wrong.push(describe(&dependence, cause));
                 return;
             }
-            let Some(pair) = Pair::of(&dependence) else {
-                return;
-            };
-            let closest = sample.closest.entry(pair).or_insert(Closest {
-                cycles: u16::MAX,
-                count: 0,
-                text: String::new(),
-            });
-            closest.count += 1;
-            if dependence.cycles < closest.cycles {
-                closest.cycles = dependence.cycles;
-                let cause = Cause::TooSoon {
-                    cycles: dependence.cycles,
-                    needed: 0,
-                };
-                closest.text = describe(&dependence, cause);
+            for (pair, cycles) in Pair::all(&dependence) {
+                let closest = sample.closest.entry(pair).or_insert(Closest {
+                    cycles: u16::MAX,
+                    count: 0,
+                    text: String::new(),
+                });
+                closest.count += 1;
+                if cycles < closest.cycles {
+                    closest.cycles = cycles;
+                    let cause = Cause::TooSoon { cycles, needed: 0 };
+                    closest.text = describe(&dependence, cause);
+                }
+            }
+            if let (Some(pair), Some(cycles)) =
+                (OperationPair::of(&dependence), dependence.waitless)
+            {
+                let seen = sample.operations.entry(pair).or_insert((cycles, 0));
+                *seen = (cycles.min(seen.0), seen.1 + 1);
             }
         })?;
         Ok(sample)
@@ -216,6 +296,81 @@ impl Sample {
         }
         self.wrong.len()
     }
+}
+
+/// Where an order was relied on.
+#[derive(Default)]
+struct Relied<'a> {
+    pairs: u64,
+    kernels: BTreeSet<Kernel<'a>>,
+    /// Fewest cycles between the two accesses, and such a pair.
+    closest: Option<(u16, String)>,
+}
+
+/// What the functions rely on.
+fn orders<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<Order, Relied<'a>> {
+    let mut orders: BTreeMap<Order, Relied> = BTreeMap::new();
+    for sample in samples {
+        for (&order, (count, cycles, text)) in &sample.orders {
+            let relied = orders.entry(order).or_default();
+            relied.pairs += count;
+            relied.kernels.insert(sample.kernel());
+            if relied.closest.as_ref().is_none_or(|old| *cycles < old.0) {
+                let Sample { source, name, .. } = sample;
+                relied.closest = Some((*cycles, format!("{source}: {name}: {text}")));
+            }
+        }
+    }
+    orders
+}
+
+fn order_table(orders: &BTreeMap<Order, Relied>, functions: usize) -> String {
+    let mut out = format!(
+        "# What units keep in order though nothing waits: operations (bits 0 to 8 of the opcode) of the earlier and\n\
+         # of the later instruction, the fewest cycles between the two accesses, the number of pairs of registers that\n\
+         # nothing else protects, and of kernels that had them, in {functions} functions: `warpwright-sassmine hazards` (docs/sass.md).\n"
+    );
+    for (order, relied) in orders {
+        let Relied {
+            pairs,
+            kernels,
+            closest,
+        } = relied;
+        let kernels = kernels.len();
+        if let Some((cycles, text)) = closest {
+            let _ = writeln!(out, "{order} {cycles} {pairs} {kernels}");
+            eprintln!(
+                "{order}: {pairs} pairs, {kernels} kernels, at least {cycles} cycles: {text}"
+            );
+        }
+    }
+    out
+}
+
+fn operation_table(samples: &[Sample]) -> String {
+    let mut pairs: BTreeMap<OperationPair, (u64, BTreeMap<Kernel, u16>)> = BTreeMap::new();
+    for sample in samples {
+        for (&pair, &(cycles, count)) in &sample.operations {
+            let (all, kernels) = pairs.entry(pair).or_default();
+            *all += count;
+            let closest = kernels.entry(sample.kernel()).or_insert(cycles);
+            *closest = cycles.min(*closest);
+        }
+    }
+    let mut out = format!(
+        "# Fewest cycles from issue to issue that ptxas leaves between dependent instructions, by operation, where\n\
+         # nothing waits between them: the pair of classes, the operations of the earlier and of the later instruction\n\
+         # (bits 0 to 8; 000 for what writes after an unknown time), the lowest bit of the field that is read (else of the\n\
+         # later operand), cycles, pairs, kernels that had them, kernels that had them that close, in {} functions:\n\
+         # `warpwright-sassmine hazards`. What was seen is enough, and it is what new code keeps (docs/scheduling.md).\n",
+        samples.len()
+    );
+    for (pair, (count, kernels)) in pairs {
+        let cycles = kernels.values().copied().min().unwrap_or(u16::MAX);
+        let closest = kernels.values().filter(|&&c| c == cycles).count();
+        let _ = writeln!(out, "{pair} {cycles} {count} {} {closest}", kernels.len());
+    }
+    out
 }
 
 /// What the functions show.

@@ -1,11 +1,13 @@
 //! `warpwright-sassmine`: derives the tables of SASS facts under `crates/sass/tables`.
 
+mod anew;
 mod bench;
 mod code;
 mod hazards;
 mod isa;
 mod rare;
 mod roles;
+mod suspects;
 mod words;
 
 use std::path::PathBuf;
@@ -36,15 +38,19 @@ enum Command {
         #[arg(short, long)]
         output: PathBuf,
     },
-    /// Derive the distances between dependent instructions; see docs/sass.md.
+    /// Derive the distances between dependent instructions, and what units keep in order; see
+    /// docs/sass.md.
     Hazards {
         /// Folders or files: cubins of one architecture, named for their sources.
         #[arg(required = true)]
         corpus: Vec<PathBuf>,
-        /// Where the table goes; without it the corpus is only checked.
-        #[arg(short, long)]
-        output: Option<PathBuf>,
+        #[command(flatten)]
+        outputs: hazards::Outputs,
     },
+    /// What the hazard checker says of cubins, as they are or with control fields of ours.
+    Suspects(suspects::Options),
+    /// Write a cubin with control fields of ours, to be measured; see bench/control-fields.sh.
+    Anew(anew::Options),
 }
 
 /// Why mining failed.
@@ -96,8 +102,10 @@ fn run(command: Command) -> Result<String, String> {
             written.map_err(|error| Error::File(output, error).to_string())?;
             Ok("written".to_owned())
         }
-        Command::Hazards { corpus, output } => {
-            hazards::run(&corpus, output.as_deref()).map_err(|e| e.to_string())
+        Command::Anew(options) => anew::run(&options).map_err(|e| e.to_string()),
+        Command::Suspects(options) => suspects::run(&options).map_err(|e| e.to_string()),
+        Command::Hazards { corpus, outputs } => {
+            hazards::run(&corpus, &outputs).map_err(|e| e.to_string())
         }
     }
 }

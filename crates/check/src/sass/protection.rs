@@ -182,7 +182,7 @@ const LONG_STALL: u8 = 12;
 type Pair = (Kind, [(u16, u8, u16); 2]);
 
 /// Visits the dependences that cycles protect.
-fn visit(code: &Code, mut visit: impl FnMut(&Dependence, [u16; 2], Pair)) -> Result<(), Unchecked> {
+fn visit(code: &Code, mut visit: impl FnMut(&Dependence, Pair)) -> Result<(), Unchecked> {
     hazards::dependences(code, |dependence| {
         let both = [dependence.earlier, dependence.later];
         let operations = both.map(|one| operation(code.instructions()[one.inst.index()]));
@@ -196,11 +196,7 @@ fn visit(code: &Code, mut visit: impl FnMut(&Dependence, [u16; 2], Pair)) -> Res
             let span = both[at].span;
             (alike(operations[at]), span.bit, number - span.first)
         };
-        visit(
-            &dependence,
-            operations,
-            (dependence.kind, [side(0), side(1)]),
-        );
+        visit(&dependence, (dependence.kind, [side(0), side(1)]));
     })
 }
 
@@ -210,8 +206,8 @@ fn distances(original: &Code, new: &Code) -> Result<(), Weaker> {
     let mined = Kept::for_sm(sm);
     let by_class = Distances::for_sm(sm);
     let mut doubtful = Vec::new();
-    visit(new, |dependence, operations, pair| {
-        let often = mined.and_then(|mined| mined.often(dependence, operations));
+    visit(new, |dependence, pair| {
+        let often = mined.and_then(|mined| mined.often(dependence));
         if often.is_none_or(|cycles| cycles > dependence.cycles) {
             doubtful.push((*dependence, pair));
         }
@@ -220,7 +216,7 @@ fn distances(original: &Code, new: &Code) -> Result<(), Weaker> {
         return Ok(());
     }
     let mut witnesses: FxHashMap<Pair, u16> = FxHashMap::default();
-    visit(original, |dependence, _, pair| {
+    visit(original, |dependence, pair| {
         let fewest = witnesses.entry(pair).or_insert(u16::MAX);
         *fewest = dependence.cycles.min(*fewest);
     })?;

@@ -230,7 +230,7 @@ impl Elf {
     }
 
     /// The same for a function that was looked up already.
-    pub(crate) fn set_code(
+    pub fn set_code(
         &mut self,
         kernel: &KernelSections,
         code: &[Instruction],

@@ -50,6 +50,9 @@ const FILES: [(File, &str); 4] = [
     (File::UniformPred, "UP"),
 ];
 
+/// Behind the kind of a pair with a wait between the two.
+const WAIT: &str = "+wait";
+
 /// Stands for all instructions.
 const ANY: &str = "any";
 
@@ -119,33 +122,48 @@ impl std::fmt::Display for Side {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
     kind: Kind,
+    /// Somebody waits for a scoreboard between the two, or the later one does: ptxas may know that it takes time.
+    has_wait: bool,
     file: File,
     earlier: Option<Side>,
     later: Option<Side>,
 }
 
 impl Pair {
-    /// The pair that a dependence belongs to; `None` for registers that nobody waits for.
-    pub fn of(dependence: &Dependence) -> Option<Pair> {
+    /// The pairs that a dependence belongs to, each with its cycles: along paths without a wait for a scoreboard, and
+    /// along others where they are shorter. None for registers that nobody waits for.
+    pub fn all(dependence: &Dependence) -> impl Iterator<Item = (Pair, u16)> + use<> {
+        let Dependence {
+            cycles, waitless, ..
+        } = *dependence;
+        let with_wait = Some(cycles).filter(|&cycles| waitless.is_none_or(|own| cycles < own));
+        let pair = Pair::of(dependence);
+        let both = [(false, waitless), (true, with_wait)];
+        both.into_iter()
+            .filter_map(move |(has_wait, cycles)| Some((Pair { has_wait, ..pair? }, cycles?)))
+    }
+
+    /// The pair that a dependence belongs to where nothing waits.
+    fn of(dependence: &Dependence) -> Option<Pair> {
         let (file, number) = register_of(dependence.value)?;
         let kind = dependence.kind;
         let is_predicate = matches!(file, File::Pred | File::UniformPred);
         let earlier = Side::of(dependence.earlier, number);
         let mut later = Side::of(dependence.later, number);
-        if kind == Kind::Waw && dependence.later.timing.is_late {
+        if kind != Kind::Raw && dependence.later.timing.is_late {
             later = LATE;
         }
         later = later.as_read(kind, dependence.later.timing.unit);
         Some(Pair {
             kind,
+            has_wait: false,
             file: match is_predicate && kind == Kind::War {
                 true => File::Pred,
                 false => file,
             },
             // All instructions read predicates when they are issued.
             earlier: Some(earlier).filter(|_| kind != Kind::War || !is_predicate),
-            // Whoever writes later comes late enough once the sources have been read.
-            later: Some(later).filter(|_| kind != Kind::War),
+            later: Some(later),
         })
     }
 }
@@ -172,11 +190,17 @@ impl Pair {
             ANY => Some(None),
             name => Side::read(name, units).map(Some),
         };
-        let kind = KINDS.iter().find(|k| k.1 == row.dependence)?.0;
+        let (kind, wait) = row.dependence.split_at_checked(3)?;
+        let kind = KINDS.iter().find(|k| k.1 == kind)?.0;
         let later = side(row.later)?;
         let unit = later.and_then(|side| units.named(side.class.0));
         Some(Pair {
             kind,
+            has_wait: match wait {
+                "" => false,
+                WAIT => true,
+                _ => return None,
+            },
             file: FILES.iter().find(|f| f.1 == row.file)?.0,
             earlier: side(row.earlier)?,
             later: later.map(|side| unit.map_or(side, |unit| side.as_read(kind, unit))),
@@ -191,7 +215,8 @@ impl std::fmt::Display for Pair {
         let file = FILES.iter().find(|k| k.0 == self.file).map_or("?", |k| k.1);
         let name = |side: Option<Side>| side.map_or(ANY.to_owned(), |side| side.to_string());
         let (earlier, later) = (name(self.earlier), name(self.later));
-        write!(f, "{kind} {file} {earlier} -> {later}")
+        let wait = if self.has_wait { WAIT } else { "" };
+        write!(f, "{kind}{wait} {file} {earlier} -> {later}")
     }
 }
 
@@ -235,8 +260,8 @@ impl Seen {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Distances {
     pairs: BTreeMap<Pair, Seen>,
-    /// All pairs with the same earlier instruction, and with the same kind and file.
-    coarse: BTreeMap<(Kind, File, Option<Side>), Seen>,
+    /// All pairs with the same earlier instruction, and with the same kind and file, with waits and without.
+    coarse: BTreeMap<(Kind, bool, File, Option<Side>), Seen>,
     /// Cycles until a result can be read, by the unit that makes it, and by the fastest of all.
     latencies: BTreeMap<(File, Option<Side>), u16>,
 }
@@ -276,14 +301,20 @@ impl Distances {
         known.and_modify(|known| known.join(seen)).or_insert(seen);
         let is_addend = |side: Side| matches!(side.port, Port::AddendLow | Port::AddendHigh);
         // Addends are read later than other sources: they say nothing about latencies.
-        if pair.kind == Kind::Raw && seen.is_trusted() && !pair.later.is_some_and(is_addend) {
+        if pair.kind == Kind::Raw
+            && !pair.has_wait
+            && seen.is_trusted()
+            && !pair.later.is_some_and(is_addend)
+        {
             for side in [pair.earlier, None] {
                 let latency = self.latencies.entry((pair.file, side)).or_insert(u16::MAX);
                 *latency = seen.cycles.min(*latency);
             }
         }
         for side in [pair.earlier, None] {
-            let place = self.coarse.entry((pair.kind, pair.file, side));
+            let place = self
+                .coarse
+                .entry((pair.kind, pair.has_wait, pair.file, side));
             place.and_modify(|known| known.join(seen)).or_insert(seen);
         }
     }
@@ -297,11 +328,21 @@ impl Distances {
     /// distance of the pair, the smallest behind the same class counts; where nothing behind that class was
     /// seen, the smallest of all; and where nothing like it was seen at all, no distance is enough.
     pub fn needed(&self, pair: Pair) -> u16 {
-        let coarse = |side| self.coarse.get(&(pair.kind, pair.file, side));
-        let own = self.pairs.get(&pair).filter(|seen| seen.is_trusted());
-        let seen = own.or(coarse(pair.earlier)).or(coarse(None));
-        let needed = seen.map_or(u16::MAX, |seen| seen.cycles);
-        needed.min(self.overtaking(pair))
+        let known = |pair: Pair| {
+            let coarse = |side| {
+                self.coarse
+                    .get(&(pair.kind, pair.has_wait, pair.file, side))
+            };
+            let own = self.pairs.get(&pair).filter(|seen| seen.is_trusted());
+            let seen = own.or(coarse(pair.earlier)).or(coarse(None));
+            seen.map_or(u16::MAX, |seen| seen.cycles)
+        };
+        let waitless = Pair {
+            has_wait: false,
+            ..pair
+        };
+        // A wait takes no less than no time.
+        known(pair).min(known(waitless)).min(self.overtaking(pair))
     }
 
     /// The cycles that are enough where the later instruction takes an unknown time to overwrite a result: what several
@@ -323,7 +364,7 @@ impl Distances {
         let alike = self.pairs.iter().filter(|(known, seen)| {
             let is_alike =
                 (known.kind, known.file, known.earlier) == (kind, pair.file, pair.earlier);
-            is_alike && seen.is_trusted()
+            is_alike && !known.has_wait && seen.is_trusted()
         });
         let slowest = alike.map(|(_, seen)| seen.cycles).max()?;
         // What everybody can read has been written.
@@ -334,7 +375,10 @@ impl Distances {
     /// what is enough for a write after write by the latencies of both.
     fn overtaking(&self, pair: Pair) -> u16 {
         let latency = |side| self.latencies.get(&(pair.file, side)).copied();
-        let seen = || self.coarse.get(&(Kind::Raw, pair.file, pair.earlier));
+        let seen = || {
+            self.coarse
+                .get(&(Kind::Raw, false, pair.file, pair.earlier))
+        };
         let earlier = latency(pair.earlier).or_else(|| Some(seen()?.cycles));
         // What takes an unknown time takes longer than plain arithmetic, and nothing is sooner than
         // the soonest.
@@ -347,6 +391,49 @@ impl Distances {
             (Kind::Waw, Some(earlier), Some(later)) => 1.max((earlier + 1).saturating_sub(later)),
             _ => u16::MAX,
         }
+    }
+}
+
+/// A pair, told apart by operations and operand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperationPair {
+    /// The classes, where nothing waits between the two.
+    pub pair: Pair,
+    /// Operations of the earlier and of the later instruction (bits 0 to 8 of the opcode); 0 for whatever writes
+    /// late.
+    pub operations: [u16; 2],
+    /// The lowest bit of the field of the operand that is read; of the later one's where both are written.
+    pub bit: u8,
+}
+
+impl OperationPair {
+    /// The pair of a dependence; `None` for registers that nobody waits for.
+    pub fn of(dependence: &Dependence) -> Option<OperationPair> {
+        let pair = Pair::of(dependence)?;
+        let later = match pair.later {
+            Some(LATE) => 0,
+            _ => dependence.later.timing.operation,
+        };
+        Some(OperationPair {
+            pair,
+            operations: [dependence.earlier.timing.operation, later],
+            bit: match dependence.kind {
+                Kind::War => dependence.earlier.span.bit,
+                _ => dependence.later.span.bit,
+            },
+        })
+    }
+
+    fn parts(self) -> (Pair, [u16; 2], u8) {
+        (self.pair, self.operations, self.bit)
+    }
+}
+
+/// As the tables have it.
+impl std::fmt::Display for OperationPair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [earlier, later] = self.operations;
+        write!(f, "{} {earlier:03x} {later:03x} {}", self.pair, self.bit)
     }
 }
 
@@ -427,15 +514,12 @@ impl Kept {
         (seen.count, seen.closest) >= Kept::OFTEN && seen.closest >= Kept::OFTEN.1
     }
 
-    /// The fewest cycles that ptxas was often seen to leave between two instructions with these operations (bits 0
-    /// to 8).
-    pub fn often(&self, dependence: &Dependence, operations: [u16; 2]) -> Option<u16> {
-        let pair = Pair::of(dependence)?;
-        let (operations, bit) = match dependence.kind {
-            Kind::War => ([operations[0], 0], 0),
-            _ => (operations, dependence.later.span.bit),
-        };
-        let seen = self.seen.get(&(pair, operations, bit)).copied();
+    /// The fewest cycles that ptxas was often seen to leave between two instructions with these operations.
+    pub fn often(&self, dependence: &Dependence) -> Option<u16> {
+        let seen = self
+            .seen
+            .get(&OperationPair::of(dependence)?.parts())
+            .copied();
         Some(seen.filter(|&seen| Kept::is_often(seen))?.cycles)
     }
 
@@ -451,14 +535,9 @@ impl Kept {
         most.filter(|_| cycles.len() >= Kept::MANY)
     }
 
-    /// The cycles between two instructions with these operations (bits 0 to 8); `None` if nothing like them was
-    /// seen.
-    pub fn cycles(&self, dependence: &Dependence, operations: [u16; 2]) -> Option<u16> {
-        let pair = Pair::of(dependence)?;
-        let (operations, bit) = match dependence.kind {
-            Kind::War => ([operations[0], 0], 0),
-            _ => (operations, dependence.later.span.bit),
-        };
+    /// The cycles between two instructions; `None` if nothing like them was seen.
+    pub fn cycles(&self, dependence: &Dependence) -> Option<u16> {
+        let (pair, operations, bit) = OperationPair::of(dependence)?.parts();
         let unseen = |side| self.unseen.get(&(pair.kind, pair.file, side)).copied();
         let unseen = unseen(pair.earlier).or(unseen(None));
         match self.seen.get(&(pair, operations, bit)) {
@@ -496,6 +575,7 @@ mod tests {
         };
         let pair = |later| Pair {
             kind: Kind::Raw,
+            has_wait: false,
             file: File::Gpr,
             earlier: Some(side(Class("alu"))),
             later: Some(side(later)),
@@ -518,5 +598,14 @@ mod tests {
             ..pair(Class("fma"))
         };
         assert_eq!(distances.needed(other), u16::MAX);
+        // A wait takes no less than no time.
+        let behind_a_wait = Pair {
+            has_wait: true,
+            ..pair(Class("fma"))
+        };
+        assert_eq!(distances.needed(behind_a_wait), 5);
+        distances.add(behind_a_wait, seen(2, 1000));
+        assert_eq!(distances.needed(behind_a_wait), 2);
+        assert_eq!(distances.needed(pair(Class("fma"))), 5);
     }
 }

@@ -14,10 +14,12 @@
 //! * [`pending`](mod@pending): what may be going on before an instruction.
 //! * [`walk`]: the fixpoint, and the pairs.
 //! * [`distance`]: how far apart they must be.
+//! * [`orders`]: what keeps its order without being waited for.
 //! * [`reuse`]: the flags of the operand cache.
 //! * [`settle`](mod@settle): control fields for code that was added, from what the checker finds.
 
 pub mod distance;
+pub mod orders;
 pub(crate) mod pending;
 mod reuse;
 pub mod settle;
@@ -33,11 +35,12 @@ use crate::function::Code;
 use crate::operation::Operation;
 use crate::roles::{File, Role};
 
-pub use distance::{Distances, Kept, Pair, Seen};
+pub use distance::{Distances, Kept, OperationPair, Pair, Seen};
+pub use orders::{Order, OrderKind, Orders};
 pub use reuse::ReuseFault;
 pub use settle::{Unsettled, settle};
 pub use violation::{Cause, Hazard, Violation};
-pub use walk::{Dependence, Kind, dependences};
+pub use walk::{Dependence, Kind, dependences, dependences_with};
 
 /// Why a section cannot be checked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -185,10 +188,10 @@ pub(crate) fn judge(dependence: &Dependence, distances: &Distances) -> Option<Ca
     if dependence.is_in_order() {
         return None;
     }
-    let too_soon = || {
-        let needed = distances.needed(Pair::of(dependence)?);
-        let cycles = dependence.cycles;
+    let too_soon = |(pair, cycles)| {
+        let needed = distances.needed(pair);
         (cycles < needed).then_some(Cause::TooSoon { cycles, needed })
     };
+    let too_soon = || Pair::all(dependence).find_map(too_soon);
     dependence.unsettled().or_else(too_soon)
 }

@@ -6,6 +6,7 @@
 
 use warpwright_flow::{Function, Inst, Transfer, Value};
 
+use super::orders::{Order, OrderKind, Orders};
 use super::timing::Timing;
 use super::waits::{GROUPS, MASK_SEES_AFTER, Wait, bit, commits, is_block_barrier, waits};
 use crate::control::Control;
@@ -15,6 +16,8 @@ use crate::roles::{File, Role, Span};
 
 /// Ages stop here.
 const LONG_AGO: u16 = 255;
+/// There is no path without a wait for a scoreboard.
+pub(crate) const NO_PATH: u16 = u16::MAX;
 /// After so many cycles a unit with a fixed latency has delivered: the longest distance known is 35.
 const SETTLED: u16 = 64;
 /// The lowest bit of the guard's field.
@@ -38,6 +41,8 @@ pub(crate) struct Access {
     pub span: Span,
     /// Fewest cycles since the issue.
     pub age: u16,
+    /// The same along the paths on which nobody has waited for a scoreboard since; [`NO_PATH`] if there is none.
+    pub waitless: u16,
     /// Does it go on for an unknown time?
     pub is_late: bool,
     /// The guard, as long as its predicate has the value that it had.
@@ -46,6 +51,11 @@ pub(crate) struct Access {
     pub scoreboards: u8,
     /// For each of them, fewest later instructions that count on it.
     later: [u8; 8],
+    /// Scoreboards that tell through the order of a unit, one bit each, and the operations that count on them.
+    told: u8,
+    by: [u16; 8],
+    /// The order through which it is over, and after how many cycles.
+    pub order: Option<(Order, u16)>,
 }
 
 impl Access {
@@ -59,8 +69,31 @@ impl Access {
         shared.any(|s| self.later[s] >= wait.count)
     }
 
+    /// The order by which this wait ends it, the one that needs the fewest cycles.
+    fn ends_by(&self, wait: &Wait, timings: &[Timing], orders: &Orders) -> Option<(Order, u16)> {
+        let shared = each(self.told & wait.scoreboards);
+        let shared = shared.filter(|&s| self.later[s] >= wait.count);
+        let order = |scoreboard: usize| {
+            let order = Order {
+                kind: OrderKind::told(self.span.role),
+                earlier: timings[self.inst.0 as usize].operation,
+                later: self.by[scoreboard],
+            };
+            Some((order, orders.needed(order)?))
+        };
+        shared.filter_map(order).min_by_key(|order| order.1)
+    }
+
+    /// Takes note of an order that ends it: the one that does so first, a barrier only where nothing else does.
+    fn keep(&mut self, other: Option<(Order, u16)>) {
+        let rank = |order: (Order, u16)| (order.0.kind == OrderKind::Barrier, order.1);
+        let old = self.order.into_iter();
+        self.order = old.chain(other).min_by_key(|&order| rank(order));
+    }
+
     fn is_over(&self) -> bool {
-        !self.is_late && self.age >= SETTLED
+        let in_order = self.order.is_some_and(|(_, cycles)| self.age >= cycles);
+        !self.is_late && self.age >= SETTLED || in_order
     }
 }
 
@@ -171,6 +204,9 @@ impl Pending {
     pub fn pass(&mut self, cycles: u16) {
         for access in &mut self.accesses {
             access.age = (access.age + cycles).min(LONG_AGO);
+            if access.waitless != NO_PATH {
+                access.waitless = (access.waitless + cycles).min(LONG_AGO);
+            }
         }
         self.accesses.retain(|access| !access.is_over());
     }
@@ -202,16 +238,23 @@ impl Pending {
     }
 
     /// Ends the accesses that the instruction is sure to have awaited before it issues.
-    pub fn wait(&mut self, step: &Effect) {
+    pub fn wait(&mut self, step: &Effect, timings: &[Timing], orders: &Orders) {
         for wait in &step.waits {
             self.accesses
                 .retain(|access| access.age < wait.sees_after || !access.is_ended_by(wait));
+            for access in &mut self.accesses {
+                access.waitless = NO_PATH;
+                if access.age >= wait.sees_after && access.told & wait.scoreboards != 0 {
+                    access.keep(access.ends_by(wait, timings, orders));
+                }
+            }
         }
+        self.pass(0);
     }
 
     /// Issues the instruction, and leaves where it does so.
-    pub fn issue(&mut self, step: &Effect, timings: &[Timing]) {
-        self.issue_without_leaving(step, timings);
+    pub fn issue(&mut self, step: &Effect, timings: &[Timing], orders: &Orders) {
+        self.issue_without_leaving(step, timings, orders);
         if step.leaves && step.is_certain {
             self.accesses.clear();
         }
@@ -219,7 +262,7 @@ impl Pending {
 
     /// Issues the instruction: its accesses begin, later instructions depend on it instead of what it
     /// overwrites, and time passes.
-    pub fn issue_without_leaving(&mut self, step: &Effect, timings: &[Timing]) {
+    pub fn issue_without_leaving(&mut self, step: &Effect, timings: &[Timing], orders: &Orders) {
         self.accesses.retain(|access| {
             let kills = step.is_certain || step.guard.is_some() && access.guard == step.guard;
             !(kills && step.written.contains(&access.value))
@@ -229,17 +272,18 @@ impl Pending {
                 .guard
                 .filter(|g| !step.written.contains(&g.predicate));
             if step.read != 0 {
-                count(access, step, timings);
+                count(access, step, timings, orders);
             }
         }
         if step.is_block_barrier {
-            self.accesses.retain(|access| {
-                let unit = timings[access.inst.0 as usize].unit;
-                access.span.role == Role::Def || !unit.reads_before_barrier
-            });
+            self.pass_barrier(timings, orders);
         }
-        self.drop_what_goes_before(step, timings);
-        if !is_interlocked(step.control) {
+        self.drop_what_goes_before(step, timings, orders);
+        if is_interlocked(step.control) {
+            for access in &mut self.accesses {
+                access.waitless = NO_PATH;
+            }
+        } else {
             self.begin(step);
         }
         let stall = match is_interlocked(step.control) {
@@ -249,16 +293,47 @@ impl Pending {
         self.pass(stall);
     }
 
+    /// The other warps of the block have come, too.
+    fn pass_barrier(&mut self, timings: &[Timing], orders: &Orders) {
+        let ends = |access: &Access| {
+            let timing = timings[access.inst.0 as usize];
+            let order = Order {
+                kind: OrderKind::Barrier,
+                earlier: timing.operation,
+                later: 0,
+            };
+            let is_read = access.span.role == Role::Use && access.is_late;
+            let may = is_read && timing.unit.reads_before_barrier;
+            Some((order, orders.needed(order)?)).filter(|_| may)
+        };
+        for access in &mut self.accesses {
+            access.keep(ends(access));
+        }
+    }
+
     /// A unit that reads in order has read a register for earlier instructions once it has for this
     /// one: whoever waits for this one waits for them.
-    fn drop_what_goes_before(&mut self, step: &Effect, timings: &[Timing]) {
+    fn drop_what_goes_before(&mut self, step: &Effect, timings: &[Timing], orders: &Orders) {
         let Some(queue) = step.timing.queue(Role::Use) else {
             return;
         };
         let replaces = |access: &Access| {
-            let same_queue = timings[access.inst.0 as usize].queue(Role::Use) == Some(queue);
+            let earlier = timings[access.inst.0 as usize];
             let covered = step.is_certain || step.guard.is_some() && access.guard == step.guard;
-            access.span.role == Role::Use && access.is_late && same_queue && covered
+            let order = Order {
+                kind: OrderKind::Read,
+                earlier: earlier.operation,
+                later: step.timing.operation,
+            };
+            // While orders are looked for, what one has ended needs no second one.
+            let is_sure = match orders.are_looked_for() {
+                true => order.earlier == order.later && access.order.is_some(),
+                false => orders
+                    .needed(order)
+                    .is_some_and(|cycles| access.age >= cycles),
+            };
+            let same_queue = earlier.queue(Role::Use) == Some(queue);
+            access.span.role == Role::Use && access.is_late && same_queue && covered && is_sure
         };
         for &(value, span) in &step.operands {
             if span.role == Role::Def || !step.timing.is_late(span) || is_interlocked(step.control)
@@ -284,10 +359,14 @@ impl Pending {
                 inst: step.inst,
                 span,
                 age: 0,
+                waitless: 0,
                 is_late: step.timing.is_late(span),
                 guard,
                 scoreboards: step.scoreboards(span),
                 later: [0; 8],
+                told: 0,
+                by: [0; 8],
+                order: None,
             });
         }
     }
@@ -307,33 +386,58 @@ impl Pending {
 fn worse(a: &Access, b: &Access) -> Access {
     Access {
         age: a.age.min(b.age),
+        waitless: a.waitless.min(b.waitless),
         guard: a.guard.filter(|_| a.guard == b.guard),
         scoreboards: a.scoreboards & b.scoreboards,
         later: std::array::from_fn(|s| a.later[s].min(b.later[s])),
+        told: a.told & b.told,
+        order: a.order.zip(b.order).map(|(a, b)| match a.1 >= b.1 {
+            true => a,
+            false => b,
+        }),
         ..*a
     }
 }
 
 /// Takes note that an instruction behind `access` counts on scoreboards. Where the two go through one
-/// queue, the later one's scoreboards speak for both, whatever their guards: ptxas relies on that
-/// for predicates that exclude each other.
-fn count(access: &mut Access, step: &Effect, timings: &[Timing]) {
-    for scoreboard in each(access.scoreboards & step.read) {
+/// queue, and their order is known, the later one's scoreboards speak for both, whatever their guards: ptxas relies
+/// on that for predicates that exclude each other.
+fn count(access: &mut Access, step: &Effect, timings: &[Timing], orders: &Orders) {
+    for scoreboard in each((access.scoreboards | access.told) & step.read) {
         access.later[scoreboard] = access.later[scoreboard].saturating_add(1);
     }
     let role = access.span.role;
-    let queue = timings[access.inst.0 as usize].queue(role);
-    if queue.is_none() || queue != step.timing.queue(role) {
+    let earlier = timings[access.inst.0 as usize];
+    let queue = earlier.queue(role);
+    if !access.is_late || queue.is_none() || queue != step.timing.queue(role) {
         return;
     }
+    let order = Order {
+        kind: OrderKind::told(role),
+        earlier: earlier.operation,
+        later: step.timing.operation,
+    };
     let also = match role {
         Role::Def => step.delivered,
         Role::Use => step.read,
     };
-    for scoreboard in each(also & !access.scoreboards) {
-        access.later[scoreboard] = 0;
+    // A group ends with all that belong to it: the instruction set says so.
+    if earlier.unit.has_groups {
+        for scoreboard in each(also & !access.scoreboards) {
+            access.later[scoreboard] = 0;
+        }
+        access.scoreboards |= also;
+        return;
     }
-    access.scoreboards |= also;
+    if orders.needed(order).is_none() {
+        return;
+    }
+    let new = also & !access.scoreboards & !access.told;
+    for scoreboard in each(new) {
+        access.later[scoreboard] = 0;
+        access.by[scoreboard] = order.later;
+    }
+    access.told |= new;
 }
 
 /// The numbers of the scoreboards in a set.

@@ -29,6 +29,8 @@ impl Class {
 pub struct Timing {
     /// What executes it.
     pub unit: &'static IssueUnit,
+    /// The operation (bits 0 to 8 of the opcode); 0 for code that is not seen.
+    pub operation: u16,
     /// Are results delivered and general registers read after an unknown time?
     pub is_late: bool,
 }
@@ -70,9 +72,11 @@ pub(crate) fn timings(code: &Code) -> Result<Vec<Timing>, Unchecked> {
     let units = IssueUnits::for_sm(sm).ok_or(Unchecked::Architecture(sm))?;
     let insts = code.instructions().iter().enumerate();
     let timings = insts.map(|(at, &inst)| {
-        let unit = units.of(inst.operation().number());
+        let operation = inst.operation().number();
+        let unit = units.of(operation);
         let timing = unit.map(|unit| Timing {
             unit,
+            operation,
             is_late: unit.is_late
                 || unit.is_late_if_counted && inst.control().write_barrier.is_some(),
         });
@@ -90,6 +94,7 @@ pub(crate) fn away(code: &Code) -> Option<Timing> {
     let unit = IssueUnits::for_sm(sm)?.named("away")?;
     Some(Timing {
         unit,
+        operation: 0,
         is_late: false,
     })
 }

@@ -60,8 +60,8 @@ pub(crate) fn commits(inst: Instruction) -> bool {
     field(inst.bits(), 84, 3) != NO_GROUP
 }
 
-/// Does it wait for the other warps of the block? Before it does, loads and stores have read their
-/// registers: ptxas gives none of them a scoreboard for that, on sm_75 hardly ever.
+/// Does it wait for the other warps of the block? On sm_75 loads and stores have read their registers before it
+/// does ([`super::orders`]).
 pub(crate) fn is_block_barrier(inst: Instruction) -> bool {
     const ARRIVE: u8 = 1;
     inst.operation() == Operation::BAR && field(inst.bits(), 77, 3) != ARRIVE

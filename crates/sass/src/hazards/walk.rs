@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst, Value};
 
 use super::Unchecked;
-use super::pending::{Effect, Pending, depends};
+use super::orders::{LOOKED_FOR, Order, OrderKind, Orders};
+use super::pending::{Access, NO_PATH, Pending, Effect, depends};
 use super::timing::{Timing, away, timings};
 use super::violation::Cause;
 use crate::function::Code;
@@ -53,30 +54,35 @@ pub struct Dependence {
     pub value: Value,
     /// Fewest cycles from issue to issue, waits not counted, up to 255.
     pub cycles: u16,
+    /// The same along the paths on which nothing waits for a scoreboard between them, nor the later one itself;
+    /// none if there is no such path.
+    pub waitless: Option<u16>,
     /// Scoreboards of which each would tell that the earlier one is over, one bit each.
     pub scoreboards: u8,
+    /// The order of a unit that keeps them in order; while orders are looked for, the one that would.
+    pub order: Option<Order>,
 }
 
 impl Dependence {
     /// Does a unit that works in order keep them in order, whatever the time between them?
     pub fn is_in_order(&self) -> bool {
         let (earlier, later) = (self.earlier.timing, self.later.timing);
-        let queue = earlier.queue(self.earlier.span.role);
-        match self.kind {
-            Kind::Raw => self.is_chain(),
-            // It writes what it has read before.
-            Kind::War => queue.is_some() && queue == later.unit.sources,
-            Kind::Waw if earlier.is_late => queue.is_some() && queue == later.unit.results,
-            // The same latency; the shapes of matrix products have their own.
-            Kind::Waw => earlier.class() == later.class() && !earlier.unit.has_shapes,
-        }
+        self.order.is_some()
+            || match self.kind {
+                Kind::Raw => self.is_chain(),
+                Kind::War => false,
+                // The same latency; the shapes of matrix products have their own.
+                Kind::Waw => {
+                    !earlier.is_late && earlier.class() == later.class() && !earlier.unit.has_shapes
+                }
+            }
     }
 
     /// Asynchronous matrix products add to the accumulators of those before them.
     fn is_chain(&self) -> bool {
         let (earlier, later) = (self.earlier, self.later);
         earlier.timing.unit.has_groups
-            && earlier.timing == later.timing
+            && earlier.timing.unit == later.timing.unit
             && earlier.span.registers() == later.span.registers()
             && later.span.bit != FIRST_FACTOR
     }
@@ -98,7 +104,21 @@ impl Dependence {
 ///
 /// # Errors
 /// The section cannot be checked.
-pub fn dependences(code: &Code, mut visit: impl FnMut(Dependence)) -> Result<(), Unchecked> {
+pub fn dependences(code: &Code, visit: impl FnMut(Dependence)) -> Result<(), Unchecked> {
+    let sm = code.instructions().first().map_or(0, |inst| inst.sm());
+    let orders = Orders::for_sm(sm).ok_or(Unchecked::Architecture(sm))?;
+    dependences_with(code, orders, visit)
+}
+
+/// The same with other orders of the units.
+///
+/// # Errors
+/// As [`dependences`].
+pub fn dependences_with(
+    code: &Code,
+    orders: &Orders,
+    mut visit: impl FnMut(Dependence),
+) -> Result<(), Unchecked> {
     let timings = timings(code)?;
     let away = away(code);
     let cfg = Cfg::new(code);
@@ -107,29 +127,29 @@ pub fn dependences(code: &Code, mut visit: impl FnMut(Dependence)) -> Result<(),
         .zip(&timings)
         .map(|(inst, &timing)| Effect::new(code, inst, timing));
     let steps: Vec<Effect> = steps.collect();
-    let at_start = fixpoint(&cfg, &steps, &timings);
+    let at_start = fixpoint(&cfg, &steps, &timings, orders);
     for block in cfg.blocks() {
         let mut pending = at_start[block.index()].clone();
         for inst in cfg.insts(block) {
             let step = &steps[inst.index()];
-            pending.wait(step);
-            visit_pairs(inst, step, &pending, &timings, &mut visit);
+            pending.wait(step, &timings, orders);
+            visit_pairs(inst, step, &pending, &timings, orders, &mut visit);
             let leaving = away.filter(|_| step.leaves).map(|away| {
                 let mut leaving = pending.clone();
-                leaving.issue_without_leaving(step, &timings);
+                leaving.issue_without_leaving(step, &timings, orders);
                 (leaving, away)
             });
             if let Some((leaving, away)) = leaving {
                 visit_leaving(inst, &leaving, &timings, away, &mut visit);
             }
-            pending.issue(step, &timings);
+            pending.issue(step, &timings, orders);
         }
     }
     Ok(())
 }
 
 /// What may be going on at the start of each block. Accesses only join and ages only fall, so it ends.
-fn fixpoint(cfg: &Cfg, steps: &[Effect], timings: &[Timing]) -> Vec<Pending> {
+fn fixpoint(cfg: &Cfg, steps: &[Effect], timings: &[Timing], orders: &Orders) -> Vec<Pending> {
     let mut at_start = vec![Pending::default(); cfg.block_count()];
     // Functions that only code outside calls are not reachable here.
     let others = cfg.blocks().filter(|&block| !cfg.is_reachable(block));
@@ -148,8 +168,8 @@ fn fixpoint(cfg: &Cfg, steps: &[Effect], timings: &[Timing]) -> Vec<Pending> {
         let block = order[number as usize];
         let mut pending = at_start[block.index()].clone();
         for inst in cfg.insts(block) {
-            pending.wait(&steps[inst.index()]);
-            pending.issue(&steps[inst.index()], timings);
+            pending.wait(&steps[inst.index()], timings, orders);
+            pending.issue(&steps[inst.index()], timings, orders);
         }
         for &next in cfg.succs(block) {
             if at_start[next.index()].join(&pending) {
@@ -165,6 +185,7 @@ pub(crate) fn visit_pairs(
     step: &Effect,
     pending: &Pending,
     timings: &[Timing],
+    orders: &Orders,
     visit: &mut impl FnMut(Dependence),
 ) {
     let operand = |inst: Inst, span| Operand {
@@ -174,20 +195,66 @@ pub(crate) fn visit_pairs(
     };
     for &(value, span) in &step.operands {
         for access in pending.of(value).iter().filter(|a| depends(a, step, span)) {
+            let kind = match (access.span.role, span.role) {
+                (Role::Use, _) => Kind::War,
+                (Role::Def, Role::Use) => Kind::Raw,
+                (Role::Def, Role::Def) => Kind::Waw,
+            };
             visit(Dependence {
-                kind: match (access.span.role, span.role) {
-                    (Role::Use, _) => Kind::War,
-                    (Role::Def, Role::Use) => Kind::Raw,
-                    (Role::Def, Role::Def) => Kind::Waw,
-                },
+                kind,
                 earlier: operand(access.inst, access.span),
                 later: operand(inst, span),
                 value,
                 cycles: access.age,
+                waitless: waitless(access),
                 scoreboards: access.scoreboards,
+                order: order(
+                    access,
+                    kind,
+                    [access.inst, inst].map(|inst| timings[inst.index()]),
+                    orders,
+                ),
             });
         }
     }
+}
+
+fn waitless(access: &Access) -> Option<u16> {
+    Some(access.waitless).filter(|&cycles| cycles != NO_PATH)
+}
+
+/// The order of a unit that keeps a late access before the next one.
+fn order(
+    access: &Access,
+    kind: Kind,
+    [earlier, later]: [Timing; 2],
+    orders: &Orders,
+) -> Option<Order> {
+    let queue = earlier.queue(access.span.role);
+    let order = |kind| Order {
+        kind,
+        earlier: earlier.operation,
+        later: later.operation,
+    };
+    let own = match kind {
+        _ if !access.is_late || queue.is_none() => None,
+        Kind::Raw => None,
+        // It writes what it has read before.
+        Kind::War => Some(OrderKind::War).filter(|_| queue == later.unit.sources),
+        Kind::Waw => Some(OrderKind::Waw).filter(|_| queue == later.unit.results),
+    };
+    let holds = |order: Order| {
+        if earlier.unit.has_groups {
+            return Some(order);
+        }
+        let needed = orders.needed(order)?;
+        (needed == LOOKED_FOR || access.age >= needed).then_some(order)
+    };
+    // Of what is over by an order nothing is left but while orders are looked for.
+    let found = access.order.filter(|order| order.1 == LOOKED_FOR);
+    let found = found.map(|order| order.0);
+    let told = found.filter(|order| order.kind != OrderKind::Barrier);
+    told.or(own.map(order).and_then(holds)).or(found)
 }
 
 /// Code that is not seen may use any register at once.
@@ -219,7 +286,12 @@ pub(crate) fn visit_leaving(
             },
             value: access.value,
             cycles: access.age,
+            waitless: waitless(access),
             scoreboards: access.scoreboards,
+            order: access
+                .order
+                .filter(|order| order.1 == LOOKED_FOR)
+                .map(|order| order.0),
         });
     }
 }

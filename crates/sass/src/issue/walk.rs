@@ -18,7 +18,7 @@ use crate::hazards::pending::{Effect, Pending};
 use crate::hazards::timing::{Timing, away, timings};
 use crate::hazards::waits::{MASK_SEES_AFTER, is_block_barrier};
 use crate::hazards::walk::{Dependence, visit_leaving, visit_pairs};
-use crate::hazards::{self, Hidden, Kept, Unchecked};
+use crate::hazards::{self, Hidden, Kept, Order, OrderKind, Orders, Unchecked};
 use crate::roles::{File, Role, Span};
 
 /// The longest stall.
@@ -44,6 +44,7 @@ struct Walk<'a> {
     cfg: Cfg,
     units: &'static IssueUnits,
     kept_distances: &'static Kept,
+    orders: &'static Orders,
     timings: Vec<Timing>,
     hidden: Vec<Hidden>,
     away: Option<Timing>,
@@ -94,6 +95,7 @@ pub(super) fn controls(code: &Code) -> Result<Vec<Control>, Unassigned> {
         code,
         IssueUnits::for_sm(sm).ok_or(unknown)?,
         Kept::for_sm(sm).ok_or(Unassigned::NotTried(sm))?,
+        Orders::for_sm(sm).ok_or(Unchecked::Architecture(sm))?,
     )?;
     walk.run()?;
     walk.hint();
@@ -105,6 +107,7 @@ impl<'a> Walk<'a> {
         code: &'a Code,
         units: &'static IssueUnits,
         kept_distances: &'static Kept,
+        orders: &'static Orders,
     ) -> Result<Self, Unassigned> {
         let timings = timings(code)?;
         let rare = (0..code.inst_count())
@@ -124,6 +127,7 @@ impl<'a> Walk<'a> {
             cfg: Cfg::new(code),
             units,
             kept_distances,
+            orders,
             away: away(code),
             hidden: hazards::hidden(code)?,
             needs: vec![Needs::default(); count],
@@ -193,9 +197,11 @@ impl<'a> Walk<'a> {
                 let find = |table: &HashMap<_, (u32, Timing)>, role| {
                     let &(place, other) = table.get(&value)?;
                     // A unit that works in order.
-                    let queue = timing.queue(span.role);
-                    let ordered =
-                        role == Role::Def && queue.is_some() && queue == other.queue(span.role);
+                    let kind = match span.role {
+                        Role::Def => OrderKind::Waw,
+                        Role::Use => OrderKind::War,
+                    };
+                    let ordered = role == Role::Def && self.in_order(kind, timing, other);
                     (!ordered).then_some(place)
                 };
                 let by_def = find(&next_def, Role::Def).unwrap_or(NEVER);
@@ -204,9 +210,9 @@ impl<'a> Walk<'a> {
                         let by_use = find(&next_use, Role::Use).unwrap_or(NEVER);
                         first[0] = first[0].min(by_use).min(by_def);
                     }
-                    Role::Use if timing.unit.reads_before_barrier && barrier < by_def => {}
+                    Role::Use if self.reads_before_barrier(timing) && barrier < by_def => {}
                     // It will have read for this one when it has for itself.
-                    Role::Use if follows(next_late.get(&value), timing, by_def) => {}
+                    Role::Use if self.follows(next_late.get(&value), timing, by_def) => {}
                     Role::Use => first[1] = first[1].min(by_def),
                 }
             }
@@ -227,6 +233,33 @@ impl<'a> Walk<'a> {
                 barrier = at as u32;
             }
         }
+    }
+
+    /// Does a unit keep the two in order?
+    fn in_order(&self, kind: OrderKind, earlier: Timing, later: Timing) -> bool {
+        let order = Order {
+            kind,
+            earlier: earlier.operation,
+            later: later.operation,
+        };
+        self.orders.needed(order).is_some()
+    }
+
+    /// Has it read its registers when a barrier of the block is passed?
+    fn reads_before_barrier(&self, timing: Timing) -> bool {
+        let order = Order {
+            kind: OrderKind::Barrier,
+            earlier: timing.operation,
+            later: 0,
+        };
+        self.orders.needed(order).is_some()
+    }
+
+    /// Is there another one in the same queue before the register is written?
+    fn follows(&self, next: Option<&(u32, Timing)>, timing: Timing, by_def: u32) -> bool {
+        next.is_some_and(|&(at, other)| {
+            at < by_def && self.in_order(OrderKind::Read, timing, other)
+        })
     }
 
     fn run(&mut self) -> Result<(), Unassigned> {
@@ -340,7 +373,7 @@ impl<'a> Walk<'a> {
             if self.needs[at].token {
                 tokens |= scoreboards_of(control);
             }
-            pending.wait(&self.steps[at]);
+            pending.wait(&self.steps[at], &self.timings, self.orders);
             self.leave(at, &pending)?;
             if let Some(port) = self.port(at) {
                 issued[usize::from(port)] = Some(clock);
@@ -348,7 +381,7 @@ impl<'a> Walk<'a> {
             let stall = self.steps[at].control.stall;
             clock += u32::from(stall);
             board.now += u32::from(stall);
-            pending.issue(&self.steps[at], &self.timings);
+            pending.issue(&self.steps[at], &self.timings, self.orders);
         }
         Ok(State { pending, tokens })
     }
@@ -384,6 +417,7 @@ impl<'a> Walk<'a> {
             step,
             pending,
             &self.timings,
+            self.orders,
             &mut |dependence: Dependence| {
                 if !dependence.is_in_order() {
                     open.push(dependence);
@@ -438,11 +472,7 @@ impl<'a> Walk<'a> {
     }
 
     fn distance(&self, dependence: &Dependence) -> Option<u16> {
-        let insts = self.code.instructions();
-        let operation = |inst: Inst| insts[inst.index()].operation().number();
-        let (earlier, later) = (dependence.earlier.inst, dependence.later.inst);
-        self.kept_distances
-            .cycles(dependence, [operation(earlier), operation(later)])
+        self.kept_distances.cycles(dependence)
     }
 
     /// Which of several scoreboards to wait for: the instruction's own.
@@ -587,7 +617,7 @@ impl<'a> Walk<'a> {
         };
         let inst = Inst::new(at);
         let mut leaving = pending.clone();
-        leaving.issue_without_leaving(&self.steps[at], &self.timings);
+        leaving.issue_without_leaving(&self.steps[at], &self.timings, self.orders);
         let mut short = 0;
         visit_leaving(
             inst,
@@ -646,14 +676,6 @@ impl<'a> Walk<'a> {
             }
         }
     }
-}
-
-/// Is there another one in the same queue before the register is written?
-fn follows(next: Option<&(u32, Timing)>, timing: Timing, by_def: u32) -> bool {
-    let queue = timing.queue(Role::Use);
-    next.is_some_and(|&(at, other)| {
-        at < by_def && queue.is_some() && other.queue(Role::Use) == queue
-    })
 }
 
 fn scoreboards_of(control: Control) -> u8 {
