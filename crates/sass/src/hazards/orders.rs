@@ -124,7 +124,8 @@ pub(crate) const LOOKED_FOR: u16 = u16::MAX;
 impl Orders {
     /// The orders of architecture `sm`, if anything is known of it.
     pub fn for_sm(sm: u32) -> Option<&'static Orders> {
-        static TABLES: [OnceLock<Orders>; TIMED_ARCHITECTURES.len()] = [const { OnceLock::new() }; _];
+        static TABLES: [OnceLock<Orders>; TIMED_ARCHITECTURES.len()] =
+            [const { OnceLock::new() }; _];
         let place = TIMED_ARCHITECTURES.iter().position(|&known| known == sm)?;
         // The multiprocessors of one generation take instructions alike.
         let generation: &[u32] = match AMPERE.contains(&sm) {

@@ -7,7 +7,7 @@ use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst, Value};
 
 use super::Unchecked;
 use super::orders::{LOOKED_FOR, Order, OrderKind, Orders};
-use super::pending::{Access, NO_PATH, Pending, Effect, depends};
+use super::pending::{Access, Effect, NO_PATH, Pending, depends};
 use super::timing::{Timing, away, timings};
 use super::violation::Cause;
 use crate::function::Code;
