@@ -102,6 +102,14 @@ pub fn unit_orders(sm: u32) -> Option<impl Iterator<Item = UnitOrder>> {
     Some(text.lines().filter_map(read_order))
 }
 
+/// The architectures whose multiprocessors take instructions like those of `sm`, so that orders seen on one hold for
+/// all: itself, and the rest of its generation.
+pub fn generation(sm: u32) -> &'static [u32] {
+    const GENERATIONS: [&[u32]; 5] = [&[75], &[80, 86, 89], &[90], &[100], &[120]];
+    let own = GENERATIONS.iter().find(|all| all.contains(&sm));
+    own.copied().unwrap_or_default()
+}
+
 fn read_order(line: &'static str) -> Option<UnitOrder> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [kind, first, second, cycles, count, kernels] = words[..] else {

@@ -35,7 +35,8 @@ pub use arch::{
 };
 pub use board::Board;
 pub use distances::{
-    IssueDistance, OperationDistance, UnitOrder, issue_distances, operation_distances, unit_orders,
+    IssueDistance, OperationDistance, UnitOrder, generation, issue_distances, operation_distances,
+    unit_orders,
 };
 pub use edited::{EditedCode, ran_right};
 pub use fact::{Confidence, Fact, Provenance};

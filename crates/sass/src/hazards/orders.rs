@@ -13,7 +13,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
-use warpwright_target::{IssueUnits, TIMED_ARCHITECTURES, UnitOrder, unit_orders};
+use warpwright_target::{IssueUnits, TIMED_ARCHITECTURES, UnitOrder, generation, unit_orders};
 
 use crate::roles::Role;
 
@@ -80,9 +80,6 @@ impl std::fmt::Display for Order {
     }
 }
 
-/// Architectures whose sightings count for each other.
-const AMPERE: [u32; 3] = [80, 86, 89];
-
 /// The orders of one architecture.
 #[derive(Debug, Clone, Default)]
 pub struct Orders {
@@ -127,15 +124,8 @@ impl Orders {
         static TABLES: [OnceLock<Orders>; TIMED_ARCHITECTURES.len()] =
             [const { OnceLock::new() }; _];
         let place = TIMED_ARCHITECTURES.iter().position(|&known| known == sm)?;
-        // The multiprocessors of one generation take instructions alike.
-        let generation: &[u32] = match AMPERE.contains(&sm) {
-            true => &AMPERE,
-            false => std::slice::from_ref(&TIMED_ARCHITECTURES[place]),
-        };
-        let rows = generation
-            .iter()
-            .filter_map(|&sm| unit_orders(sm))
-            .flatten();
+        let rows = generation(sm).iter().filter_map(|&sm| unit_orders(sm));
+        let rows = rows.flatten();
         // The test below finds rows that are not understood.
         let rows = rows.filter_map(|row| Some((Order::read(&row)?, row.cycles, row.kernels)));
         let units = IssueUnits::for_sm(sm)?;
