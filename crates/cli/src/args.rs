@@ -964,7 +964,8 @@ mod tests {
         let lines = blocks.flat_map(str::lines).filter_map(|line| {
             let cargo = line.strip_prefix("cargo run --release -p warpwright-cli -- ");
             let own = line.strip_prefix("warpwright ").or(cargo)?;
-            let is_form = own.contains(['[', '…', '|', '"']);
+            // Two blanks: a row of a table.
+            let is_form = own.contains(['[', '…', '|', '"']) || own.starts_with(' ');
             let own = own.split("    ").next()?.split(" #").next()?;
             (!is_form).then(|| own.trim().to_owned())
         });

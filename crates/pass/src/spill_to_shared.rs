@@ -8,13 +8,16 @@
 //!
 //! Requires: the block size; the dynamic shared memory of the launch; no clusters; one copy of the program.
 //! A block size that only the caller knows becomes a bound in the cubin, so that larger launches fail.
-//! Preserves: what [`warpwright_sass::spill`] says.
+//! Preserves: what [`warpwright_sass::spill`] says; control fields only ever wait for more.
+
+use std::collections::BTreeSet;
 
 use warpwright_flow::{Cfg, Inst, Loops};
 use warpwright_regs::knapsack::{Item, choose};
 use warpwright_sass::Instruction;
 use warpwright_sass::elf::{Elf, RESERVED_REGISTERS};
 use warpwright_sass::function::{Calls, Code};
+use warpwright_sass::hazards::settle::{Thrift, settle};
 use warpwright_sass::spill::{self, Frame, Index, Layout, Move, Scratch, Slot};
 use warpwright_target::{Resources, occupancy};
 
@@ -108,6 +111,7 @@ fn move_slots(pass: &SpillToShared, site: &CubinSite, fuel: &mut Fuel) -> Outcom
         .collect();
     let at_entry = (launch.shape, scratch);
     spill::move_slots(&code, &frame, &moves, index, at_entry).apply(&mut elf, site.kernel)?;
+    settle_order(&mut elf, site.kernel)?;
     // A launch may have less dynamic shared memory than it may have at most, or none: the section alone
     // must hold all slots.
     elf.set_shared_bytes(site.kernel, u64::from(layout.end))?;
@@ -126,6 +130,19 @@ fn move_slots(pass: &SpillToShared, site: &CubinSite, fuel: &mut Fuel) -> Outcom
     let note = format!("{moved} of {} spill slots moved", frame.slots.len());
     let cautions = cautions(site, &launch);
     Ok(Rewritten::new(elf.write()?).note(note).careful(cautions))
+}
+
+/// Lets moved accesses wait where only the order of global and local memory kept them from what they overwrite: ptxas
+/// relies on that order, and never on one between global and shared memory.
+fn settle_order(elf: &mut Elf, kernel: &str) -> Result<(), Refusal> {
+    let sections = elf.kernel(kernel)?;
+    let code = Code::new(elf, &sections, Calls::Followed);
+    let mut code =
+        code.map_err(|error| Refusal::obstacle("its control flow is not known", error))?;
+    settle(&mut code, &BTreeSet::new(), Thrift::Late)
+        .map_err(|why| Refusal::obstacle("its control fields cannot be set", why))?;
+    elf.set_instructions(kernel, code.instructions())?;
+    Ok(())
 }
 
 const NO_REGISTER: Refusal =

@@ -85,7 +85,17 @@ pub fn settle(code: &mut Code, added: &BTreeSet<Inst>, thrift: Thrift) -> Result
                     cause,
                     ..
                 } => match cause {
-                    Cause::NotAwaited { scoreboards } => wait(code, &cfg, later, scoreboards),
+                    Cause::NotAwaited { scoreboards } => {
+                        // That sources are read is told long before the results are there.
+                        let told = code.instructions()[earlier.index()].control().read_barrier;
+                        let read = told.map_or(0, |board| 1 << board) & scoreboards;
+                        tracker.update(code, &cfg);
+                        match kind {
+                            Kind::War if read != 0 => wait(code, &cfg, later, read),
+                            Kind::War if tell(code, &tracker, (earlier, later), kind) => true,
+                            _ => wait(code, &cfg, later, scoreboards),
+                        }
+                    }
                     Cause::NoScoreboard => {
                         tracker.update(code, &cfg);
                         tell(code, &tracker, (earlier, later), kind)

@@ -4,7 +4,7 @@
 //! the occupancy leaves free. Paper: RegDem, sections 3.1 and 3.2. Departures: the paper demotes
 //! registers of a kernel that does not spill; here ptxas has spilled under a limit, with its own
 //! choice, placement and scheduling of the spill code, and only where the slots live changes. So
-//! there is no value register, no new scoreboard, no compaction. The stack pointer's register
+//! there is no value register, no compaction; a new wait only where an order of units is lost (the pass). The stack pointer's register
 //! holds the thread's linear index, which scaled addresses make serve all widths; the paper adds a
 //! register for the address. Where some slots stay behind, the index takes a register that the kernel
 //! does not use, if that costs no resident block; else the frame's start goes into a uniform register,

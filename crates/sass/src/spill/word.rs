@@ -356,7 +356,7 @@ mod tests {
                 let inst = through_uniform(access(opcode, size), 9);
                 assert_eq!(inst.access_bytes(), access(opcode, size).access_bytes());
                 assert_eq!(OFFSET.get(inst.bits()), 0x40);
-                assert_eq!(BASE.get(inst.bits()), ZERO_REGISTER.into());
+                assert_eq!(BASE.get(inst.bits()), u32::from(ZERO_REGISTER));
                 let roles = crate::roles::Roles::of(inst).expect("it is known");
                 let uniform = |span: &crate::roles::Span| span.file == crate::roles::File::Uniform;
                 assert!(roles.uses().any(|span| uniform(&span) && span.first == 9));
