@@ -9,15 +9,16 @@
 //! operations and operands. Two lines of defence follow; the hazard checker comes before both.
 //!
 //! 1. *Kept instructions.* The two versions are aligned: a longest common subsequence of instructions without their
-//!    registers; if that does not hold, another one as long that prefers equal control fields. A kept instruction must stall at least as long as before, set the same scoreboards (or one where it
-//!    set none), and wait for at least the same ones; a wait may go where all that set its scoreboard before it are
-//!    gone. So between two kept instructions nothing becomes weaker, unless one between them is gone.
+//!    registers; if that does not hold, another one as long that prefers equal control fields. A kept instruction must
+//!    stall at least as long as before, set the same scoreboards (or one where it set none), and wait for at least the
+//!    same ones; a wait may go where all that set its scoreboard before it are gone. So between two kept instructions
+//!    nothing becomes weaker, unless one between them is gone.
 //! 2. *Distances.* Each dependence that cycles protect, as the fixpoint of the hazard checker finds it along all
 //!    paths, needs a witness: the same two operations and operands with no more cycles in the original, or often in
 //!    the mined table of distances by operation. Where these two were not seen often, as many cycles are enough as most
 //!    operations of the same two classes come down to that were, or as the slowest class of readers needs behind the
-//!    earlier one's class. Local and shared memory get their operands alike, and whatever
-//!    takes an unknown time overwrites alike. That is all there is for new dependences, from inserted instructions and other names of
+//!    earlier one's class. Local and shared memory get their operands alike, and whatever takes an unknown time
+//!    overwrites alike. That is all there is for new dependences, from inserted instructions and other names of
 //!    registers, and for those that are shorter as something is gone.
 //!
 //! What is new and protected by a scoreboard is left to the hazard checker. What the rule gives away: right code with

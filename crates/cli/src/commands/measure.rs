@@ -63,7 +63,11 @@ pub fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let device = devices
         .nth(args.device as usize)
         .ok_or_else(|| Failure::input(format!("there is no device {}", args.device)))?;
-    let (_, found) = measure_folder(folder.path(), &session, On::One(&mut worker(&device)?))?;
+    let (result, found) = measure_folder(folder.path(), &session, On::One(&mut worker(&device)?))?;
+    // A part of a job would look like all of it.
+    if result.measurements.interrupted {
+        return Err(bad("interrupted; nothing was written".to_owned()));
+    }
     let document = serde_json::to_string(&Export::new(found)).map_err(|e| bad(e.to_string()))?;
     write_atomically(&args.output, document.as_bytes())
 }
@@ -190,7 +194,7 @@ fn measure_folder(
         let _ = std::fs::remove_file(folder.join(STATE_FILE));
     }
     let found = entries(&manifest, &measurements);
-    if measurements.interrupted {
+    if measurements.interrupted && !session.fresh {
         eprintln!("interrupted; the same command goes on from here");
     }
     let result = KernelResult {
