@@ -1,9 +1,7 @@
 //! Random kernels through recognition and every kind of generated kernel, many in one call of nvcc, in the PTX emulator.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use warpwright_cudac::File;
 use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_cudac::diag::Source;
@@ -14,53 +12,10 @@ use warpwright_naive::emit::{self, Condition, Entry, Generated, Names, Parts};
 use warpwright_naive::ir;
 use warpwright_naive::recognise::recognise;
 use warpwright_ptx::Module;
+use warpwright_sourcegen::{Counters, Finding};
 
 use crate::generate::{self, Kernel};
 use crate::ways::{Way, ways};
-
-/// What came of a run. All counters add up over batches.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    /// Kernels that were generated.
-    pub kernels: u64,
-    /// Kernels that are not taken for naive ones, by the code of the message.
-    pub refused: BTreeMap<String, u64>,
-    /// Versions that were compared, by kind.
-    pub versions: BTreeMap<String, u64>,
-    /// Comparisons: a generated kernel at a size.
-    pub comparisons: u64,
-    /// Kernels whose original could not be run at any size.
-    pub idle: u64,
-    /// Versions that compute something else.
-    pub differences: u64,
-    /// Versions that race in shared memory, leave their arrays, or fault otherwise.
-    pub faults: u64,
-    /// Versions that cannot be compiled or put in the original's place.
-    pub broken: u64,
-}
-
-impl Counters {
-    /// Adds another run.
-    pub fn add(&mut self, other: &Counters) {
-        self.kernels += other.kernels;
-        self.comparisons += other.comparisons;
-        self.idle += other.idle;
-        self.differences += other.differences;
-        self.faults += other.faults;
-        self.broken += other.broken;
-        for (name, count) in &other.refused {
-            *self.refused.entry(name.clone()).or_default() += count;
-        }
-        for (name, count) in &other.versions {
-            *self.versions.entry(name.clone()).or_default() += count;
-        }
-    }
-
-    /// Anything wrong?
-    pub fn wrong(&self) -> u64 {
-        self.differences + self.faults + self.broken
-    }
-}
 
 /// A kernel with its versions.
 pub struct Subject {
@@ -72,48 +27,163 @@ pub struct Subject {
     pub ways: Vec<Way>,
 }
 
-/// Something that is wrong.
-#[derive(Clone, Debug)]
-pub struct Finding {
-    /// The kernel and its launches.
-    pub text: String,
-    /// The kind of version and its choices.
-    pub version: String,
-    /// What is wrong.
-    pub what: String,
-}
+impl warpwright_sourcegen::Subject for Subject {
+    fn generate(seed: u64, number: u64, counters: &mut Counters) -> Result<Option<Self>, Finding> {
+        let mut rng = Rng::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number));
+        let kernel = generate::kernel(&mut rng, &format!("k{number}"));
+        counters.kernels += 1;
+        let finding = |what: String| Finding {
+            text: kernel.text.clone(),
+            version: String::new(),
+            what,
+        };
+        let file = File::parse(Source::new("kernel.cu", kernel.text.clone()))
+            .map_err(|e| finding(e.message.clone()))?;
+        let Some(header) = file.kernels.first() else {
+            return Err(finding("no kernel was found in it".into()));
+        };
+        let ir = match recognise(&file, header) {
+            Ok(ir) => ir,
+            Err(problem) => {
+                *counters.refused.entry(problem.message.clone()).or_default() += 1;
+                return Ok(None);
+            }
+        };
+        let ways = ways(&mut rng, &ir);
+        Ok(Some(Subject { kernel, ir, ways }))
+    }
 
-/// Generates the kernel of a number and finds versions of it.
-///
-/// # Errors
-/// A text that is no CUDA C.
-pub fn subject(
-    seed: u64,
-    number: u64,
-    counters: &mut Counters,
-) -> Result<Option<Subject>, Finding> {
-    let mut rng = Rng::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number));
-    let kernel = generate::kernel(&mut rng, &format!("k{number}"));
-    counters.kernels += 1;
-    let finding = |what: String| Finding {
-        text: kernel.text.clone(),
-        version: String::new(),
-        what,
-    };
-    let file = File::parse(Source::new("kernel.cu", kernel.text.clone()))
-        .map_err(|e| finding(e.message.clone()))?;
-    let Some(header) = file.kernels.first() else {
-        return Err(finding("no kernel was found in it".into()));
-    };
-    let ir = match recognise(&file, header) {
-        Ok(ir) => ir,
-        Err(problem) => {
-            *counters.refused.entry(problem.message.clone()).or_default() += 1;
-            return Ok(None);
+    fn batch_text(subjects: &[Self]) -> String {
+        let mut text = String::from("#include <cuda_pipeline.h>\n\n");
+        for subject in subjects {
+            text += &subject.kernel.text;
+            for (number, (_, _, generated)) in subject.ways.iter().enumerate() {
+                if let Ok((part, _)) =
+                    emit::launcher(&subject.ir, generated, &names(subject, number))
+                {
+                    text += &part;
+                }
+            }
+            text += "\n";
         }
-    };
-    let ways = ways(&mut rng, &ir);
-    Ok(Some(Subject { kernel, ir, ways }))
+        text
+    }
+
+    fn compare(&self, module: &Module) -> (Counters, Vec<Finding>) {
+        let (mut counters, mut findings) = (Counters::default(), Vec::new());
+        let ir = &self.ir;
+        let mut finding = |version: &str, what: String| {
+            findings.push(Finding {
+                text: format!("{}\n/*\n{}*/\n", self.kernel.text, self.kernel.launch),
+                version: version.to_owned(),
+                what,
+            });
+        };
+        let file = match LaunchFile::parse(&self.kernel.launch, "launch") {
+            Ok(file) => file,
+            Err(error) => {
+                counters.broken += 1;
+                finding("", error.to_string());
+                return (counters, findings);
+            }
+        };
+        let mut out = vec![false; self.ways.len()];
+        let mut ran = false;
+        for size in 0..self.kernel.sizes {
+            let launch = match file.resolve(&format!("s{size}"), &[]) {
+                Ok(launch) => launch,
+                Err(error) => {
+                    counters.broken += 1;
+                    finding("", error.to_string());
+                    continue;
+                }
+            };
+            // Arrays as cudaMalloc gives them, and beside any alignment.
+            for offset in [0, 8] {
+                let mut launch = launch.clone();
+                for arg in &mut launch.args {
+                    if let Arg::Buffer(buffer) = arg {
+                        buffer.offset = offset;
+                    }
+                }
+                let inputs: Result<Vec<_>, _> =
+                    launch.buffers().map(|b| b.materialize(&no_files)).collect();
+                let Ok(inputs) = inputs else { continue };
+                let Some(ends) = ends(ir, &launch) else {
+                    continue;
+                };
+                launch.kernel = symbol(module, &self.kernel.name).unwrap_or_default();
+                let expected = match run(module, &launch, &inputs) {
+                    Ok(expected) => expected,
+                    Err(fault) => {
+                        counters.broken += 1;
+                        finding("original", fault);
+                        return (counters, findings);
+                    }
+                };
+                ran = true;
+                for (number, (kind, choices, generated)) in self.ways.iter().enumerate() {
+                    if out[number] {
+                        continue;
+                    }
+                    for entry in &generated.entries {
+                        let fits = entry
+                            .conditions
+                            .iter()
+                            .all(|c| holds(ir, &launch, &ends, offset as i64, c) == Some(true));
+                        if !fits
+                            || (offset != 0
+                                && entry
+                                    .conditions
+                                    .iter()
+                                    .any(|c| matches!(c, Condition::Aligned(..))))
+                        {
+                            continue;
+                        }
+                        counters.comparisons += 1;
+                        let name = names(self, number).entry(entry);
+                        let version =
+                            format!("{kind}: {choices}, {name} at size {size}, {offset} bytes off");
+                        let Some(kernel) = symbol(module, &name) else {
+                            // There is no launcher for it; that is a refusal.
+                            continue;
+                        };
+                        let launch = entry_launch(ir, &launch, &ends, entry, kernel);
+                        let found = match &entry.parts {
+                            None => run(module, &launch, &inputs),
+                            Some(parts) => {
+                                let first = symbol(module, &names(self, number).first(entry))
+                                    .unwrap_or_default();
+                                let turns = value(ir, &launch, &ends, &parts.turns).unwrap_or(0);
+                                // Also more parts than a launcher would make: some of them have no turn then.
+                                let count = u32::try_from(turns.clamp(1, 7)).unwrap_or(1);
+                                in_parts(module, &launch, &inputs, parts, count, first, &ends)
+                            }
+                        };
+                        match found {
+                            Err(fault) => {
+                                counters.faults += 1;
+                                out[number] = true;
+                                finding(&version, fault);
+                            }
+                            Ok(found) => {
+                                if let Some(what) = difference(self, &launch, &found, &expected) {
+                                    counters.differences += 1;
+                                    out[number] = true;
+                                    finding(&version, what);
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        counters.idle += u64::from(!ran);
+        for (kind, _, _) in self.ways.iter().filter(|_| ran) {
+            *counters.versions.entry((*kind).to_owned()).or_default() += 1;
+        }
+        (counters, findings)
+    }
 }
 
 /// What the names of a version begin with.
@@ -122,35 +192,6 @@ fn names(subject: &Subject, number: usize) -> Names {
         &format!("{}v{number}", subject.kernel.name),
         &BTreeSet::new(),
     )
-}
-
-/// All kernels of a batch in one text, and the subjects that can be launched in another way.
-pub fn batch_text(subjects: &[Subject]) -> String {
-    let mut text = String::from("#include <cuda_pipeline.h>\n\n");
-    for subject in subjects {
-        text += &subject.kernel.text;
-        for (number, (_, _, generated)) in subject.ways.iter().enumerate() {
-            if let Ok((part, _)) = emit::launcher(&subject.ir, generated, &names(subject, number)) {
-                text += &part;
-            }
-        }
-        text += "\n";
-    }
-    text
-}
-
-/// Compares every version of a batch with its original.
-pub fn compare_all(subjects: &[Subject], module: &Module) -> (Counters, Vec<Finding>) {
-    let each: Vec<(Counters, Vec<Finding>)> = subjects
-        .par_iter()
-        .map(|s| compare_one(s, module))
-        .collect();
-    let (mut counters, mut findings) = (Counters::default(), Vec::new());
-    for (more, found) in each {
-        counters.add(&more);
-        findings.extend(found);
-    }
-    (counters, findings)
 }
 
 /// A kernel in the module, by its name in the source.
@@ -303,122 +344,6 @@ fn in_parts(
     let mut found = run(module, &launch, &memory)?;
     found.truncate(own);
     Ok(found)
-}
-
-fn compare_one(subject: &Subject, module: &Module) -> (Counters, Vec<Finding>) {
-    let (mut counters, mut findings) = (Counters::default(), Vec::new());
-    let ir = &subject.ir;
-    let mut finding = |version: &str, what: String| {
-        findings.push(Finding {
-            text: format!("{}\n/*\n{}*/\n", subject.kernel.text, subject.kernel.launch),
-            version: version.to_owned(),
-            what,
-        });
-    };
-    let file = match LaunchFile::parse(&subject.kernel.launch, "launch") {
-        Ok(file) => file,
-        Err(error) => {
-            counters.broken += 1;
-            finding("", error.to_string());
-            return (counters, findings);
-        }
-    };
-    let mut out = vec![false; subject.ways.len()];
-    let mut ran = false;
-    for size in 0..subject.kernel.sizes {
-        let launch = match file.resolve(&format!("s{size}"), &[]) {
-            Ok(launch) => launch,
-            Err(error) => {
-                counters.broken += 1;
-                finding("", error.to_string());
-                continue;
-            }
-        };
-        // Arrays as cudaMalloc gives them, and beside any alignment.
-        for offset in [0, 8] {
-            let mut launch = launch.clone();
-            for arg in &mut launch.args {
-                if let Arg::Buffer(buffer) = arg {
-                    buffer.offset = offset;
-                }
-            }
-            let inputs: Result<Vec<_>, _> =
-                launch.buffers().map(|b| b.materialize(&no_files)).collect();
-            let Ok(inputs) = inputs else { continue };
-            let Some(ends) = ends(ir, &launch) else {
-                continue;
-            };
-            launch.kernel = symbol(module, &subject.kernel.name).unwrap_or_default();
-            let expected = match run(module, &launch, &inputs) {
-                Ok(expected) => expected,
-                Err(fault) => {
-                    counters.broken += 1;
-                    finding("original", fault);
-                    return (counters, findings);
-                }
-            };
-            ran = true;
-            for (number, (kind, choices, generated)) in subject.ways.iter().enumerate() {
-                if out[number] {
-                    continue;
-                }
-                for entry in &generated.entries {
-                    let fits = entry
-                        .conditions
-                        .iter()
-                        .all(|c| holds(ir, &launch, &ends, offset as i64, c) == Some(true));
-                    if !fits
-                        || (offset != 0
-                            && entry
-                                .conditions
-                                .iter()
-                                .any(|c| matches!(c, Condition::Aligned(..))))
-                    {
-                        continue;
-                    }
-                    counters.comparisons += 1;
-                    let name = names(subject, number).entry(entry);
-                    let version =
-                        format!("{kind}: {choices}, {name} at size {size}, {offset} bytes off");
-                    let Some(kernel) = symbol(module, &name) else {
-                        // There is no launcher for it; that is a refusal.
-                        continue;
-                    };
-                    let launch = entry_launch(ir, &launch, &ends, entry, kernel);
-                    let found = match &entry.parts {
-                        None => run(module, &launch, &inputs),
-                        Some(parts) => {
-                            let first = symbol(module, &names(subject, number).first(entry))
-                                .unwrap_or_default();
-                            let turns = value(ir, &launch, &ends, &parts.turns).unwrap_or(0);
-                            // Also more parts than a launcher would make: some of them have no turn then.
-                            let count = u32::try_from(turns.clamp(1, 7)).unwrap_or(1);
-                            in_parts(module, &launch, &inputs, parts, count, first, &ends)
-                        }
-                    };
-                    match found {
-                        Err(fault) => {
-                            counters.faults += 1;
-                            out[number] = true;
-                            finding(&version, fault);
-                        }
-                        Ok(found) => {
-                            if let Some(what) = difference(subject, &launch, &found, &expected) {
-                                counters.differences += 1;
-                                out[number] = true;
-                                finding(&version, what);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-    counters.idle += u64::from(!ran);
-    for (kind, _, _) in subject.ways.iter().filter(|_| ran) {
-        *counters.versions.entry((*kind).to_owned()).or_default() += 1;
-    }
-    (counters, findings)
 }
 
 /// How outputs differ: by a bit, or by more than the numbers allow where sums may be reordered.

@@ -1,10 +1,7 @@
 //! A short run in one call of nvcc, and the same with mistakes planted: the run must be clean, and no mistake may pass.
 
-use std::path::Path;
-
-use warpwright_naivegen::check::{Counters, Subject, batch_text, compare_all, planted, subject};
-use warpwright_ptx::Module;
-use warpwright_toolkit::NvccJob;
+use warpwright_naivegen::check::{Subject, planted};
+use warpwright_sourcegen::{Counters, Subject as _, compare_all, compiled};
 use warpwright_toolkit::testing::require_toolkit;
 
 const KERNELS: u64 = 24;
@@ -16,18 +13,11 @@ fn what_is_made_agrees_and_mistakes_do_not() {
     };
     let mut counters = Counters::default();
     let subjects: Vec<Subject> = (0..KERNELS)
-        .filter_map(|number| subject(3, number, &mut counters).expect("a kernel"))
+        .filter_map(|number| Subject::generate(3, number, &mut counters).expect("a kernel"))
         .collect();
     assert!(subjects.len() >= 12, "most are naive kernels: {counters:?}");
     let nvcc = toolkit.nvcc().expect("nvcc");
-    let mut job = NvccJob::new(Path::new(""), "sm_90");
-    job.lineinfo = false;
-    job.extra = vec!["-fmad=false".into()];
-    let ptx = nvcc
-        .text_to_ptx(&batch_text(&subjects), &job)
-        .expect("PTX")
-        .ptx;
-    let (module, _) = Module::parse("batch", &ptx);
+    let module = compiled(&subjects, &nvcc).expect("PTX");
     let (more, findings) = compare_all(&subjects, &module);
     counters.add(&more);
     assert_eq!(counters.wrong(), 0, "{findings:#?}");

@@ -1,14 +1,11 @@
 //! Random kernels through extraction and every family of rewrites, many in one call of nvcc, in the PTX emulator.
 
-use std::collections::BTreeMap;
-
-use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
 use warpwright_fuzzgen::Rng;
 use warpwright_ladder::{Checked, Fall, with_variables};
 use warpwright_ptx::Module;
+use warpwright_sourcegen::{Counters, Finding};
 use warpwright_stencil::evaluate::{Data, Sizes};
 use warpwright_stencil::replace::Refusal;
 use warpwright_stencil::sweep::Names;
@@ -16,60 +13,6 @@ use warpwright_stencil::versions::{Comparison, Problem, small_sizes, variables};
 
 use crate::generate::{self, Kernel};
 use crate::ways::{Kind, ways};
-
-/// What came of a run. All counters add up over batches.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counters {
-    /// Kernels that were generated.
-    pub kernels: u64,
-    /// Kernels that are not taken for a stencil, by the code of the message.
-    pub refused: BTreeMap<String, u64>,
-    /// Versions that were compared, by kind.
-    pub versions: BTreeMap<String, u64>,
-    /// Comparisons: a version on a grid.
-    pub comparisons: u64,
-    /// Kernels whose original could not be run on any grid.
-    pub idle: u64,
-    /// Versions that compute something else.
-    pub differences: u64,
-    /// Versions that race in shared memory, leave their arrays, or fault otherwise.
-    pub faults: u64,
-    /// Versions that cannot be compiled or put in the original's place.
-    pub broken: u64,
-}
-
-impl Counters {
-    /// Adds another run.
-    pub fn add(&mut self, other: &Counters) {
-        let Counters {
-            kernels,
-            refused,
-            versions,
-            comparisons,
-            idle,
-            differences,
-            faults,
-            broken,
-        } = other;
-        self.kernels += kernels;
-        self.comparisons += comparisons;
-        self.idle += idle;
-        self.differences += differences;
-        self.faults += faults;
-        self.broken += broken;
-        for (name, count) in refused {
-            *self.refused.entry(name.clone()).or_default() += count;
-        }
-        for (name, count) in versions {
-            *self.versions.entry(name.clone()).or_default() += count;
-        }
-    }
-
-    /// Anything wrong?
-    pub fn wrong(&self) -> u64 {
-        self.differences + self.faults + self.broken
-    }
-}
 
 /// A kernel with its versions.
 pub struct Subject {
@@ -85,113 +28,7 @@ pub struct Subject {
     pub sizes: Vec<Sizes>,
 }
 
-/// Something that is wrong.
-#[derive(Clone, Debug)]
-pub struct Finding {
-    /// The kernel.
-    pub text: String,
-    /// The kind of version and its choices.
-    pub version: String,
-    /// What is wrong.
-    pub what: String,
-}
-
-/// Generates the kernel of a number and finds versions of it.
-pub fn subject(
-    seed: u64,
-    number: u64,
-    counters: &mut Counters,
-) -> Result<Option<Subject>, Finding> {
-    let mut rng = Rng::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number));
-    let kernel = generate::kernel(&mut rng, &format!("s{number}"));
-    counters.kernels += 1;
-    let finding = |version: &str, what: String| Finding {
-        text: kernel.text.clone(),
-        version: version.to_owned(),
-        what,
-    };
-    let parsed = File::parse(Source::new("kernel.cu", kernel.text.clone()));
-    let file = parsed.map_err(|e| finding("", e.message.clone()))?;
-    let Some(header) = file.kernels.first().cloned() else {
-        return Err(finding("", "no kernel was found in it".into()));
-    };
-    let problem = match Problem::of_cuda(file, &header, rng.chance(50)) {
-        Ok(problem) => problem,
-        Err(problems) => {
-            let code = problems.first().map_or("?", |p| p.code);
-            *counters.refused.entry(code.to_owned()).or_default() += 1;
-            return Ok(None);
-        }
-    };
-    let mut versions = ways(&mut rng, &problem.stencil);
-    // Each kind stands in the kernel's own file at times.
-    if !versions.is_empty() {
-        let first = rng.below(versions.len());
-        versions.swap(0, first);
-    }
-    let Some((kind, first)) = versions.first() else {
-        return Ok(None);
-    };
-    let text = match problem.output(first) {
-        Ok(output) => output.text,
-        Err(refusal) => {
-            counters.broken += 1;
-            return Err(finding(kind, refusal.to_string()));
-        }
-    };
-    let dims = problem.stencil.dims.len();
-    let mut grids = vec![vec![1; dims]];
-    for parity in [0, 1] {
-        let mut cells: Vec<i64> = (0..dims).map(|_| rng.range(3, 12) as i64).collect();
-        if let Some(last) = cells.last_mut() {
-            *last = rng.range(17, 35) as i64 * 2 + parity;
-        }
-        grids.push(cells);
-    }
-    let mut sizes: Vec<Sizes> = Vec::new();
-    for cells in grids {
-        let small = small_sizes(&problem.stencil, &cells);
-        sizes.extend(small.filter(|s| !sizes.contains(s)));
-    }
-    Ok(Some(Subject {
-        kernel,
-        problem,
-        versions,
-        text,
-        sizes,
-    }))
-}
-
-/// All kernels of a batch in one text.
-pub fn batch_text(subjects: &[Subject]) -> String {
-    let mut text = String::from("#include <cuda_runtime.h>\n\n");
-    for subject in subjects {
-        text += &subject.text;
-        for (number, (_, version)) in subject.versions.iter().enumerate().skip(1) {
-            let name = format!("{}v{number}", subject.kernel.name);
-            text += &version.unit(&subject.problem.stencil, &name).0;
-        }
-        text += "\n";
-        // Macros end with their kernel.
-    }
-    text
-}
-
-/// The PTX of [`batch_text`], the arrays in the texts' own memory set.
-pub fn with_memory(subjects: &[Subject], ptx: &str) -> String {
-    let mut all = Vec::new();
-    for subject in subjects {
-        let stencil = &subject.problem.stencil;
-        let data = subject
-            .sizes
-            .first()
-            .and_then(|sizes| Data::sample(stencil, sizes).ok());
-        all.extend(data.iter().flat_map(|data| variables(stencil, data)));
-    }
-    with_variables(ptx, &all)
-}
-
-/// The names of a version's kernels in [`batch_text`].
+/// The names of a version's kernels in a batch's text.
 pub fn names(subject: &Subject, number: usize) -> Names {
     let words = Default::default();
     match number {
@@ -200,65 +37,142 @@ pub fn names(subject: &Subject, number: usize) -> Names {
     }
 }
 
-/// Compares every version of a batch with its original.
-pub fn compare(subjects: &[Subject], module: &Module) -> (Counters, Vec<Finding>) {
-    let each: Vec<(Counters, Vec<Finding>)> = subjects
-        .par_iter()
-        .map(|subject| compare_one(subject, module))
-        .collect();
-    let (mut counters, mut findings) = (Counters::default(), Vec::new());
-    for (more, found) in each {
-        counters.add(&more);
-        findings.extend(found);
-    }
-    (counters, findings)
-}
-
-fn compare_one(subject: &Subject, module: &Module) -> (Counters, Vec<Finding>) {
-    let (mut counters, mut findings) = (Counters::default(), Vec::new());
-    let mut ran = false;
-    let mut out = vec![false; subject.versions.len()];
-    for sizes in &subject.sizes {
-        let comparison = Comparison {
-            problem: &subject.problem,
-            sizes,
+impl warpwright_sourcegen::Subject for Subject {
+    fn generate(seed: u64, number: u64, counters: &mut Counters) -> Result<Option<Self>, Finding> {
+        let mut rng = Rng::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(number));
+        let kernel = generate::kernel(&mut rng, &format!("s{number}"));
+        counters.kernels += 1;
+        let finding = |version: &str, what: String| Finding {
+            text: kernel.text.clone(),
+            version: version.to_owned(),
+            what,
         };
-        let Some(trial) = comparison.trial("".into()) else {
-            continue;
+        let parsed = File::parse(Source::new("kernel.cu", kernel.text.clone()));
+        let file = parsed.map_err(|e| finding("", e.message.clone()))?;
+        let Some(header) = file.kernels.first().cloned() else {
+            return Err(finding("", "no kernel was found in it".into()));
         };
-        let Some(expected) = trial.expected(module) else {
-            continue;
-        };
-        ran = true;
-        for (number, (kind, version)) in subject.versions.iter().enumerate() {
-            if out[number] {
-                continue;
+        let problem = match Problem::of_cuda(file, &header, rng.chance(50)) {
+            Ok(problem) => problem,
+            Err(problems) => {
+                let code = problems.first().map_or("?", |p| p.code);
+                *counters.refused.entry(code.to_owned()).or_default() += 1;
+                return Ok(None);
             }
-            let names = names(subject, number);
-            let mut checked = Checked::default();
-            counters.comparisons += 1;
-            let compared: Result<(), Fall<Refusal>> = comparison
-                .runs(&names, version)
-                .iter()
-                .try_for_each(|run| trial.compare(run, module, &expected, &mut checked));
-            if let Err(fall) = compared {
-                match fall {
-                    Fall::Differs { .. } => counters.differences += 1,
-                    Fall::Fault { .. } => counters.faults += 1,
-                    Fall::Refused(_) | Fall::Compile(_) => counters.broken += 1,
+        };
+        let mut versions = ways(&mut rng, &problem.stencil);
+        // Each kind stands in the kernel's own file at times.
+        if !versions.is_empty() {
+            let first = rng.below(versions.len());
+            versions.swap(0, first);
+        }
+        let Some((kind, first)) = versions.first() else {
+            return Ok(None);
+        };
+        let text = match problem.output(first) {
+            Ok(output) => output.text,
+            Err(refusal) => {
+                counters.broken += 1;
+                return Err(finding(kind, refusal.to_string()));
+            }
+        };
+        let dims = problem.stencil.dims.len();
+        let mut grids = vec![vec![1; dims]];
+        for parity in [0, 1] {
+            let mut cells: Vec<i64> = (0..dims).map(|_| rng.range(3, 12) as i64).collect();
+            if let Some(last) = cells.last_mut() {
+                *last = rng.range(17, 35) as i64 * 2 + parity;
+            }
+            grids.push(cells);
+        }
+        let mut sizes: Vec<Sizes> = Vec::new();
+        for cells in grids {
+            let small = small_sizes(&problem.stencil, &cells);
+            sizes.extend(small.filter(|s| !sizes.contains(s)));
+        }
+        Ok(Some(Subject {
+            kernel,
+            problem,
+            versions,
+            text,
+            sizes,
+        }))
+    }
+
+    fn batch_text(subjects: &[Self]) -> String {
+        let mut text = String::from("#include <cuda_runtime.h>\n\n");
+        for subject in subjects {
+            text += &subject.text;
+            for (number, (_, version)) in subject.versions.iter().enumerate().skip(1) {
+                let name = format!("{}v{number}", subject.kernel.name);
+                text += &version.unit(&subject.problem.stencil, &name).0;
+            }
+            text += "\n";
+            // Macros end with their kernel.
+        }
+        text
+    }
+
+    /// The arrays in the texts' own memory are set.
+    fn prepared(subjects: &[Self], ptx: String) -> String {
+        let mut all = Vec::new();
+        for subject in subjects {
+            let stencil = &subject.problem.stencil;
+            let data = subject
+                .sizes
+                .first()
+                .and_then(|sizes| Data::sample(stencil, sizes).ok());
+            all.extend(data.iter().flat_map(|data| variables(stencil, data)));
+        }
+        with_variables(&ptx, &all)
+    }
+
+    fn compare(&self, module: &Module) -> (Counters, Vec<Finding>) {
+        let (mut counters, mut findings) = (Counters::default(), Vec::new());
+        let mut ran = false;
+        let mut out = vec![false; self.versions.len()];
+        for sizes in &self.sizes {
+            let comparison = Comparison {
+                problem: &self.problem,
+                sizes,
+            };
+            let Some(trial) = comparison.trial("".into()) else {
+                continue;
+            };
+            let Some(expected) = trial.expected(module) else {
+                continue;
+            };
+            ran = true;
+            for (number, (kind, version)) in self.versions.iter().enumerate() {
+                if out[number] {
+                    continue;
                 }
-                out[number] = true;
-                findings.push(Finding {
-                    text: subject.kernel.text.clone(),
-                    version: format!("{kind}: {}", version.plan),
-                    what: fall.to_string(),
-                });
+                let names = names(self, number);
+                let mut checked = Checked::default();
+                counters.comparisons += 1;
+                let compared: Result<(), Fall<Refusal>> = comparison
+                    .runs(&names, version)
+                    .iter()
+                    .try_for_each(|run| trial.compare(run, module, &expected, &mut checked));
+                if let Err(fall) = compared {
+                    match fall {
+                        Fall::Differs { .. } => counters.differences += 1,
+                        Fall::Fault { .. } => counters.faults += 1,
+                        Fall::Refused(_) | Fall::Compile(_) => counters.broken += 1,
+                    }
+                    out[number] = true;
+                    findings.push(Finding {
+                        text: self.kernel.text.clone(),
+                        version: format!("{kind}: {}", version.plan),
+                        what: fall.to_string(),
+                    });
+                }
             }
         }
+        counters.idle += u64::from(!ran);
+        for (kind, _) in self.versions.iter().filter(|_| ran) {
+            *counters.versions.entry((*kind).to_owned()).or_default() += 1;
+        }
+        (counters, findings)
     }
-    counters.idle += u64::from(!ran);
-    for (kind, _) in subject.versions.iter().filter(|_| ran) {
-        *counters.versions.entry((*kind).to_owned()).or_default() += 1;
-    }
-    (counters, findings)
 }

@@ -2,17 +2,18 @@
 
 use std::fmt::Write as _;
 
+use warpwright_sourcegen::Subject as _;
 use warpwright_stencil::evaluate::extent;
 use warpwright_stencil::ir::{Element, Stencil};
 
-use crate::check::{Subject, batch_text};
+use crate::check::Subject;
 
 const HEAD: &str = include_str!("program.cuh");
 
 /// One translation unit with a `main` for these kernels.
 pub fn program(subjects: &[Subject]) -> String {
     let mut text = HEAD.to_owned();
-    text += &batch_text(subjects);
+    text += &Subject::batch_text(subjects);
     for subject in subjects {
         test(subject, &mut text);
     }

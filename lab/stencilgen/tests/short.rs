@@ -1,16 +1,12 @@
 //! A short run in one call of nvcc, and the same with mistakes planted: the run must be clean, and no mistake may pass.
 
-use std::path::Path;
-
 use warpwright_ladder::{Checked, Fall};
 use warpwright_ptx::Module;
+use warpwright_sourcegen::{Counters, Subject as _, compare_all, compiled};
 use warpwright_stencil::replace::Refusal;
 use warpwright_stencil::sweep::Grid;
 use warpwright_stencil::versions::Comparison;
-use warpwright_stencilgen::check::{
-    Counters, Subject, batch_text, compare, names, subject, with_memory,
-};
-use warpwright_toolkit::NvccJob;
+use warpwright_stencilgen::check::{Subject, names};
 use warpwright_toolkit::testing::require_toolkit;
 
 const KERNELS: u64 = 16;
@@ -22,19 +18,12 @@ fn rewrites_agree_and_mistakes_do_not() {
     };
     let mut counters = Counters::default();
     let subjects: Vec<Subject> = (0..KERNELS)
-        .filter_map(|number| subject(11, number, &mut counters).expect("a rewrite"))
+        .filter_map(|number| Subject::generate(11, number, &mut counters).expect("a rewrite"))
         .collect();
     assert!(subjects.len() >= 10, "most are stencils: {counters:?}");
     let nvcc = toolkit.nvcc().expect("nvcc");
-    let mut job = NvccJob::new(Path::new(""), "sm_90");
-    job.lineinfo = false;
-    job.extra = vec!["-fmad=false".into()];
-    let ptx = nvcc
-        .text_to_ptx(&batch_text(&subjects), &job)
-        .expect("PTX")
-        .ptx;
-    let (module, _) = Module::parse("batch", &with_memory(&subjects, &ptx));
-    let (more, findings) = compare(&subjects, &module);
+    let module = compiled(&subjects, &nvcc).expect("PTX");
+    let (more, findings) = compare_all(&subjects, &module);
     counters.add(&more);
     assert_eq!(counters.wrong(), 0, "{findings:#?}");
     assert!(counters.comparisons >= 80, "{counters:?}");
