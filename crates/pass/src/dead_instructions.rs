@@ -66,8 +66,7 @@ fn remove(_: &DeadInstructions, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Ve
 /// The removals that do not touch each other, and how many they are.
 fn round(elf: &Elf, kernel: &str, fuel: &mut Fuel) -> Result<(Edit, usize), Refusal> {
     let sections = elf.kernel(kernel)?;
-    let code = Code::new(elf, &sections, Calls::Followed);
-    let code = code.map_err(|error| Refusal::obstacle("its control flow is not known", error))?;
+    let code = Code::new(elf, &sections, Calls::Followed)?;
     if let Some(&inst) = code.opaque().first() {
         return Err(Refusal::UnknownInstruction(code.inst_text(inst)));
     }

@@ -219,9 +219,7 @@ impl Kernel {
                 "the cubin holds an intermediate copy of the program, which would stay the old one";
             return Err(Refusal::obstacle(what, copy));
         }
-        let code = Code::new(&elf, &sections, Calls::Followed);
-        let code =
-            code.map_err(|error| Refusal::obstacle("its control flow is not known", error))?;
+        let code = Code::new(&elf, &sections, Calls::Followed)?;
         let registers = elf.registers(&sections)?.unwrap_or(0);
         let relocated = elf.relocations_of(sections.text)?;
         let relocated = relocated.iter().map(|r| (r.offset / 16) as usize).collect();
@@ -438,9 +436,7 @@ impl Writer<'_> {
         let mut elf = self.kernel.elf.clone();
         let moves = edit.apply(&mut elf, name)?;
         let sections = elf.kernel(name)?;
-        let code = Code::new(&elf, &sections, Calls::Followed);
-        let code =
-            code.map_err(|error| Refusal::obstacle("its control flow is not known", error))?;
+        let code = Code::new(&elf, &sections, Calls::Followed)?;
         let kept = (0..insts.len()).filter_map(|at| moves.instruction(16 * at as u64));
         let kept: BTreeSet<usize> = kept.map(|offset| (offset / 16) as usize).collect();
         let added = (0..code.inst_count())

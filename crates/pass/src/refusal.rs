@@ -2,6 +2,7 @@
 
 use warpwright_ptx::EditError;
 use warpwright_sass::ElfError;
+use warpwright_sass::function::CodeError;
 use warpwright_sass::spill::Refusal as SpillRefusal;
 use warpwright_target::LaunchError;
 
@@ -147,6 +148,12 @@ pub enum Refusal {
     /// The text cannot be edited so.
     #[error(transparent)]
     Edit(#[from] EditError),
+}
+
+impl From<CodeError> for Refusal {
+    fn from(error: CodeError) -> Refusal {
+        Refusal::obstacle("its control flow is not known", error)
+    }
 }
 
 fn unstated(need: Need) -> &'static str {

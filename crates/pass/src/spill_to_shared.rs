@@ -59,8 +59,7 @@ fn move_slots(pass: &SpillToShared, site: &CubinSite, fuel: &mut Fuel) -> Outcom
     let frame = Frame::find(&code)?;
     let launch = Launch::new(&elf, &sections, setting)?;
     let registers = elf.registers(&sections)?.unwrap_or(0);
-    let flow = Code::new(&elf, &sections, Calls::Followed);
-    let flow = flow.map_err(|error| Refusal::obstacle("its control flow is not known", error))?;
+    let flow = Code::new(&elf, &sections, Calls::Followed)?;
     let scratch = spill::scratch(&flow, registers.saturating_sub(RESERVED_REGISTERS));
     let scratch = scratch.ok_or(Refusal::InTheWay(
         "it has too few registers for the code at its entry",
@@ -136,9 +135,7 @@ fn move_slots(pass: &SpillToShared, site: &CubinSite, fuel: &mut Fuel) -> Outcom
 /// relies on that order, and never on one between global and shared memory.
 fn settle_order(elf: &mut Elf, kernel: &str) -> Result<(), Refusal> {
     let sections = elf.kernel(kernel)?;
-    let code = Code::new(elf, &sections, Calls::Followed);
-    let mut code =
-        code.map_err(|error| Refusal::obstacle("its control flow is not known", error))?;
+    let mut code = Code::new(elf, &sections, Calls::Followed)?;
     settle(&mut code, &BTreeSet::new(), Thrift::Late)
         .map_err(|why| Refusal::obstacle("its control fields cannot be set", why))?;
     elf.set_instructions(kernel, code.instructions())?;
