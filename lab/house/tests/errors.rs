@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use warpwright_house::sources;
 
 /// Where a text may be an error: the command line shows it at once.
 const EXEMPT: &str = "cli";
@@ -13,18 +15,6 @@ const OTHERS: &[(&str, &str, &str)] = &[(
     "pub type Known = BTreeMap<Recipe, Result<Measured, String>>;",
     "what the database has of earlier runs",
 )];
-
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true if path.file_name().is_some_and(|name| name == "tests") => {}
-            true => sources(&path, found),
-            false if path.extension().is_some_and(|end| end == "rs") => found.push(path),
-            false => {}
-        }
-    }
-}
 
 /// The second argument of every `Result<A, B>` in some code.
 fn errors(code: &str) -> Vec<String> {

@@ -4,8 +4,9 @@
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use warpwright_house::sources;
 use warpwright_target::architectures;
 
 /// Numbers that look like one of a GPU's and are none: the file's end, what the line holds, and why.
@@ -14,18 +15,6 @@ const OTHERS: &[(&str, &str, &str)] = &[(
     "const GUARD: usize = 64 * 1024;",
     "bytes between buffers",
 )];
-
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true if path.file_name().is_some_and(|name| name == "tests") => {}
-            true => sources(&path, found),
-            false if path.extension().is_some_and(|end| end == "rs") => found.push(path),
-            false => {}
-        }
-    }
-}
 
 /// Sizes of registers and shared memory that are large enough to be meant where they stand.
 fn sizes() -> BTreeSet<u64> {
