@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use warpwright_check::{CubinOptions, Options, Verdict, check_files, check_modules};
+use warpwright_emu::Results;
 use warpwright_ptx::{Diagnostic, Module};
 use warpwright_sass::{Elf, ElfError};
 use warpwright_toolkit::{Ptxas, PtxasJob};
@@ -336,7 +337,7 @@ pub fn ptx(case: &Case, new: &str, seed: u64, controls: &mut Controls) -> Result
         idle(case, controls)?;
     }
     for class in 0..MISTAKES.len() {
-        plant(case, new, class, &expected.buffers, seed, controls)?;
+        plant(case, new, class, &expected, seed, controls)?;
     }
     Ok(())
 }
@@ -367,7 +368,7 @@ pub fn plant(
     case: &Case,
     new: &str,
     class: usize,
-    expected: &[Vec<u8>],
+    expected: &Results,
     seed: u64,
     controls: &mut Controls,
 ) -> Result<(), Failure> {
@@ -388,8 +389,13 @@ pub fn plant(
     if !is_valid || warpwright_ptx::verify::verify(&module).is_err() {
         return Ok(());
     }
-    let found = case::emulate_module(&module, &case.launch, &case.inputs, &case::strict());
-    let is_mistake = !found.is_ok_and(|found| found.buffers == expected);
+    // A mistake may leave a loop that hardly ends: a kernel that takes so much longer is wrong, too.
+    let limited = warpwright_emu::Options {
+        budget: 100 * expected.statistics.warp_instructions + 10_000,
+        ..case::strict()
+    };
+    let found = case::emulate_module(&module, &case.launch, &case.inputs, &limited);
+    let is_mistake = !found.is_ok_and(|found| found.buffers == expected.buffers);
     let counted = controls.class(name);
     counted.planted += 1;
     if !is_mistake {

@@ -6,7 +6,7 @@ use crate::case::{self, Case, Plan};
 use crate::controls;
 use crate::proved::{self, Applied, pressure};
 use crate::totals::Totals;
-use warpwright_emu::Options;
+use warpwright_emu::{Options, Results};
 use warpwright_fuzzgen::{Program, launch_toml, print, reduce};
 use warpwright_pass::options::Arguments;
 use warpwright_pass::{Artifact, Invocation, Recipe, RecipeError, Refusal, Scope};
@@ -110,7 +110,7 @@ fn options() -> Options {
 struct Subject {
     case: Case,
     artifact: Artifact,
-    expected: Vec<Vec<u8>>,
+    expected: Results,
 }
 
 impl Subject {
@@ -118,7 +118,7 @@ impl Subject {
         let case = case::prepare(program)?;
         let artifact = Artifact::ptx(case.module.clone());
         let artifact = artifact.map_err(|error| case::Failure::Verify(error.render()))?;
-        let expected = case::emulate(&case, &options())?.buffers;
+        let expected = case::emulate(&case, &options())?;
         Ok(Subject {
             case,
             artifact,
@@ -178,7 +178,7 @@ impl Subject {
     fn same_results(&self, new: &Module) -> Result<(), Failure> {
         let Case { launch, inputs, .. } = &self.case;
         let found = case::emulate_module(new, launch, inputs, &options());
-        match found.map_err(Failure::After)?.buffers == self.expected {
+        match found.map_err(Failure::After)?.buffers == self.expected.buffers {
             true => Ok(()),
             false => Err(Failure::Different),
         }
