@@ -63,16 +63,24 @@ def main():
             for kernel in found["kernels"]
         }
         measured = sum(len(kernel["measurements"]["variants"]) for kernel in found["kernels"])
+        # Where the time went: seconds of each session by device. The rest of a device's time is data, contexts, idling.
+        sessions = {}
+        for kernel in found["kernels"]:
+            device = kernel["measurements"]["environment"]["device"]["ordinal"]
+            sessions.setdefault(str(device), {})[kernel["report"]["name"]] = round(kernel["measurements"]["seconds"], 2)
         runs.append({
             "gpus": count, "seconds": round(took, 2), "candidates": measured,
-            "candidates_a_minute": round(60 * measured / took, 1), "chosen": chosen, "failures": found["failures"],
+            "candidates_a_minute": round(60 * measured / took, 1), "chosen": chosen, "sessions": sessions,
+            "failures": found["failures"],
         })
         write(out, gpus, runs)
         print(f"{count} GPU: {took:.1f} s, {measured} candidates, {60 * measured / took:.0f} a minute")
     first = runs[0]["chosen"]
     for run in runs[1:]:
-        others = [kernel for kernel in first if run["chosen"].get(kernel, [None])[0] != first[kernel][0]]
-        print(f"{run['gpus']} GPU: another choice for {others or 'no kernel'}")
+        pairs = {kernel: [first[kernel], run["chosen"].get(kernel)] for kernel in first}
+        others = {kernel: pair for kernel, pair in pairs.items() if pair[1] is None or pair[0][0] != pair[1][0]}
+        speed = run["candidates_a_minute"] / runs[0]["candidates_a_minute"]
+        print(f"{run['gpus']} GPU: {speed:.2f} times as many a minute; another choice for {others or 'no kernel'}")
 
 
 if __name__ == "__main__":

@@ -210,18 +210,42 @@ class Program:
         log = self.folder / "with.log"
         done = told(name, "with", sh([str(WARPWRIGHT), "with", "--", *self.words], env={**self.env, "WARPWRIGHT_LOG": str(log)}))
         result["with"] = {**self.entry(done), "replaced": read(log).count(" is replaced: "), "log": read(log).splitlines()[:12]}
-        before, after = [], []
-        for turn in range(7 if name in BUILDS else 2):
-            for mode, times in (("trace", before), ("trace+with", after)):
-                folder = self.folder / f"turn-{turn}-{mode}"
-                if told(name, mode, run(self.words, self.env, mode, folder))["code"] == 0:
-                    times.append(seen(folder))
-        if not before or not after:
+        self.times(self.words)
+        if name == "streams":
+            # Times of launches that share the GPU say little of each: the same with one thread.
+            result["one_thread"] = {}
+            self.times([*self.words, "1"], result["one_thread"])
+
+    def times(self, words, result=None):
+        """GPU time by kernel without and with the winners, and with copies of the kernels in their place; the
+        program's own window, past the library and through it. In turns."""
+        result = self.result if result is None else result
+        copies = self.folder / "itself"
+        kinds = {"before": ("trace", None), "after": ("trace+with", None)}
+        if self.name in BUILDS:
+            kinds |= {"copies": ("trace+with", copies), "window": ("", None), "window_winners": ("with", None), "window_copies": ("with", copies)}
+        found = {kind: [] for kind in kinds}
+        for turn in range(7 if self.name in BUILDS else 3):
+            for kind, (mode, store) in kinds.items():
+                folder = Path(tempfile.mkdtemp(prefix=f"turn-{turn}-{kind}-", dir=self.folder))
+                done = run(words, self.env, mode, folder, store)
+                window = re.search(r"window_ms (\S+)", done["err"])
+                if done["code"] == 0 and mode.startswith("trace"):
+                    found[kind].append(seen(folder))
+                elif done["code"] == 0 and window:
+                    found[kind].append(float(window[1]))
+        told(self.name, "turns", {"code": 0, "wall_s": 0.0})
+        if not found["before"] or not found["after"]:
             return
         median = lambda runs: {k: statistics.median(r.get(k, 0) for r in runs) for k in set().union(*runs)}
-        a, b = median(before), median(after)
-        result["gpu_ns_before"], result["gpu_ns_after"] = sum(a.values()), sum(b.values())
-        result["by_kernel"] = [{"kernel": k, "before_ns": a.get(k), "after_ns": b.get(k)} for k in sorted(a, key=lambda k: -a[k])[:10]]
+        of = {kind: median(runs) for kind, runs in found.items() if runs and isinstance(runs[0], dict)}
+        for kind, times in of.items():
+            result[f"gpu_ns_{kind}"] = sum(times.values())
+            result[f"gpu_ns_{kind}_all"] = [sum(r.values()) for r in found[kind]]
+        order = sorted(of["before"], key=lambda k: -of["before"][k])[:10]
+        result["by_kernel"] = [{"kernel": k, **{f"{kind}_ns": times.get(k) for kind, times in of.items()}} for k in order]
+        windows = {kind: runs for kind, runs in found.items() if kind.startswith("window") and runs}
+        result["windows_ms"] = {kind: {"median": statistics.median(runs), "all": runs} for kind, runs in windows.items()}
 
 
 def faults():

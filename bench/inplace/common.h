@@ -1,5 +1,6 @@
 // What the programs share: error checks, and a digest of device memory.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -16,3 +17,14 @@ static void digest(const char *name, const void *device, size_t bytes) {
     for (unsigned char b : host) h = (h ^ b) * 0x100000001b3u;
     printf("%s %016llx\n", name, (unsigned long long)h);
 }
+
+// What the program's own work takes, in milliseconds of the host's clock, to standard error: from the moment that it
+// is made to `end`. The device is at rest at both.
+struct Window {
+    std::chrono::steady_clock::time_point begin;
+    Window() { OK(cudaDeviceSynchronize()); begin = std::chrono::steady_clock::now(); }
+    void end() const {
+        OK(cudaDeviceSynchronize());
+        fprintf(stderr, "window_ms %.3f\n", std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+    }
+};

@@ -54,6 +54,7 @@ int main() {
     OK(cudaMemcpyToSymbol(weights, w, sizeof w));
     fill<<<1024, 256>>>(a, n, 0.01f);
     fill<<<1024, 256>>>(b, n, 0.02f);
+    Window window;
     for (int step = 0; step < 40; step++) {
         axpy<<<1024, 256>>>(a, b, n, 0.25f);
         smooth<<<1024, 256>>>(c, a, n);
@@ -66,6 +67,7 @@ int main() {
         twice<<<1024, 256>>>(d, n);
         count<<<1024, 256>>>(a, n);
     }
+    window.end();
     unsigned long long counted;
     OK(cudaMemcpyFromSymbol(&counted, counter, 8));
     printf("counted %llu\n", counted);

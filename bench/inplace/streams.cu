@@ -1,4 +1,5 @@
-// Four threads, each with streams of its own and with the per-thread default stream.
+// Threads (four, or as many as the first argument says), each with streams of its own and with the per-thread default
+// stream. With one, no kernel runs beside another.
 #include <thread>
 #include "common.h"
 
@@ -30,17 +31,18 @@ static void work(int id, float *x, float *y, int n) {
     }
 }
 
-int main() {
-    const int n = 1 << 20, threads = 4;
-    float *x[threads], *y[threads];
+int main(int argc, char **argv) {
+    const int n = 1 << 20, threads = argc > 1 ? atoi(argv[1]) : 4;
+    std::vector<float *> x(threads), y(threads);
     std::vector<std::thread> all;
     for (int t = 0; t < threads; t++) {
         OK(cudaMalloc(&x[t], n * 4)); OK(cudaMalloc(&y[t], n * 4));
         OK(cudaMemset(x[t], 0, n * 4));
     }
-    OK(cudaDeviceSynchronize());
+    Window window;
     for (int t = 0; t < threads; t++) all.emplace_back(work, t, x[t], y[t], n);
     for (auto &t : all) t.join();
+    window.end();
     for (int t = 0; t < threads; t++) digest("x", x[t], n * 4);
     return 0;
 }

@@ -9,6 +9,8 @@ use warpwright_toolkit::{BuildCache, PtxasJob, Toolkit};
 
 /// A factor that the driver takes for a sign of speed.
 const FAST: &str = "4FFA7FA5";
+/// One for a kernel that is fast in a trial and slow in the program.
+const LONELY: &str = "4FFA7FA6";
 const PTX: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
 /// The kernel of the tests' program with a factor in it, which the driver ignores but for its speed.
@@ -58,6 +60,11 @@ struct Bench {
 
 impl Bench {
     fn new() -> Option<Bench> {
+        Bench::with(FAST)
+    }
+
+    /// The program's PTX makes a kernel of this factor.
+    fn with(factor: &str) -> Option<Bench> {
         let toolkit = require_toolkit("in_place")?;
         let bench = Bench {
             folder: tempfile::tempdir().expect("folder"),
@@ -80,7 +87,7 @@ impl Bench {
             assert!(status.expect("cc").success());
         }
         let original = build(&toolkit, &format!("{PTX}{}", scale("40000000")));
-        let faster = format!("{PTX}{}", scale(FAST));
+        let faster = format!("{PTX}{}", scale(factor));
         std::fs::write(bench.path("scale.fatbin"), fat_binary(&original, &faster))
             .expect("written");
         Some(bench)
@@ -153,6 +160,7 @@ fn a_program_is_traced_tuned_and_run_with_its_winners() {
     );
     assert_eq!(kernels[0]["original_ns"], 100_000.0);
     assert_eq!(kernels[0]["winner_ns"], 50_000.0);
+    assert_eq!(kernels[0]["in_program"], 0.5);
 
     std::fs::remove_file(bench.path("fake.log")).expect("a log");
     let with = bench.run(&["with"], true);
@@ -208,4 +216,29 @@ fn exit_codes_are_the_programs() {
         );
     }
     assert_eq!(bench.run(&["with"], false).status.code(), Some(2));
+}
+
+#[test]
+fn what_wins_alone_and_loses_in_the_program_is_not_kept() {
+    let Some(bench) = Bench::with(LONELY) else {
+        return;
+    };
+    let tune = bench.run(&["tune", "--report-to", "r.json"], true);
+    assert!(tune.status.success(), "{}", err(&tune));
+    let with = bench.run(&["with"], true);
+    assert_eq!(out(&tune), out(&with), "the program's output comes once");
+    let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let kernels = report["kernels"].as_array().expect("kernels");
+    assert!(!kernels.is_empty());
+    for kernel in kernels {
+        let stays = kernel["stays"].as_str().unwrap_or_default();
+        assert!(
+            stays.contains("wins alone") && stays.contains("2.000"),
+            "{text}"
+        );
+    }
+    let listed = out(&bench.run(&["db", "list", "--json"], false));
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    assert_eq!(listed["winners"].as_array().expect("winners").len(), 0);
 }

@@ -141,6 +141,10 @@ driver! {
     module_load = c"cuModuleLoadData" (module: Out, image: *const c_void);
     /// A function of it.
     module_function = c"cuModuleGetFunction" (function: Out, module: Handle, name: Text);
+    /// Place and size of a module's variable.
+    module_variable = c"cuModuleGetGlobal_v2" (address: *mut u64, bytes: *mut usize, module: Handle, name: Text);
+    /// The same for a library, in the current context.
+    library_variable = c"cuLibraryGetGlobal" (address: *mut u64, bytes: *mut usize, library: Handle, name: Text);
     /// Unloads it.
     module_unload = c"cuModuleUnload" (module: Handle);
     /// A launch of our own.

@@ -2,12 +2,13 @@
 //! memory while a trial runs.
 
 use std::collections::BTreeMap;
-use std::ffi::c_uint;
+use std::ffi::{c_int, c_uint};
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use crate::abi::{Code, Handle, SUCCESS};
+use crate::driver;
 use crate::state::{Mode, guarded, mode, state};
 
 /// What an address belongs to.
@@ -19,35 +20,87 @@ pub enum Kind {
     Managed,
 }
 
-/// Allocations by their first address: bytes and kind.
+/// An allocation.
+struct Block {
+    bytes: u64,
+    kind: Kind,
+    place: Place,
+}
+
+/// Context and device that were current when memory was allocated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    context: usize,
+    device: c_int,
+}
+
+/// The calling thread's.
+fn here() -> Place {
+    // SAFETY: outputs of the right types.
+    let context = driver::handle(|out| unsafe { driver::context(out) });
+    let device = driver::number(|n| unsafe { driver::context_device(n) });
+    Place {
+        context: context.unwrap_or(std::ptr::null_mut()) as usize,
+        device: device.unwrap_or(-1),
+    }
+}
+
+/// Why the memory that a kernel may write cannot be told.
+#[derive(Debug, thiserror::Error)]
+pub enum Unclear {
+    /// Managed memory moves on its own.
+    #[error("the program uses managed memory")]
+    Managed,
+    /// Kernels of other contexts of the device may be writing.
+    #[error("the program has memory in several contexts of the GPU")]
+    Contexts,
+    /// Kernels write memory of other GPUs.
+    #[error("GPUs of the program reach each other's memory")]
+    Peers,
+}
+
+/// Allocations by their first address.
 #[derive(Default)]
 pub struct Memory {
-    blocks: BTreeMap<u64, (u64, Kind)>,
+    blocks: BTreeMap<u64, Block>,
+    peers: bool,
 }
 
 impl Memory {
-    /// The allocation that holds an address.
+    /// The kind of the allocation that holds an address.
     pub fn of(&self, address: u64) -> Option<Kind> {
-        let (start, (bytes, kind)) = self.blocks.range(..=address).next_back()?;
-        (address - start < *bytes).then_some(*kind)
+        let (start, block) = self.blocks.range(..=address).next_back()?;
+        (address - start < block.bytes).then_some(block.kind)
     }
 
-    /// All device memory: first address and bytes.
-    pub fn device(&self) -> Vec<(u64, u64)> {
-        let blocks = self.blocks.iter();
-        let device = blocks.filter(|(_, (_, kind))| *kind == Kind::Device);
-        device.map(|(start, (bytes, _))| (*start, *bytes)).collect()
-    }
-
-    /// Is there memory that no copy can stand for?
-    pub fn has_managed(&self) -> bool {
-        self.blocks.values().any(|(_, kind)| *kind == Kind::Managed)
+    /// The device memory that a kernel launched now may write: first address and bytes. Memory of another GPU is out
+    /// of its reach unless the program has said otherwise.
+    fn reachable(&self, here: Place) -> Result<Vec<(u64, u64)>, Unclear> {
+        let mut found = Vec::new();
+        for (start, block) in &self.blocks {
+            match block.kind {
+                Kind::Managed => return Err(Unclear::Managed),
+                Kind::Device if block.place == here => found.push((*start, block.bytes)),
+                Kind::Device if block.place.device == here.device => {
+                    return Err(Unclear::Contexts);
+                }
+                Kind::Device if self.peers => return Err(Unclear::Peers),
+                Kind::Device => {}
+            }
+        }
+        Ok(found)
     }
 
     /// A context is gone, and its memory.
     pub fn forget(&mut self) {
         self.blocks.clear();
     }
+}
+
+/// See [`Memory::reachable`].
+pub fn reachable() -> Result<Vec<(u64, u64)>, Unclear> {
+    let here = here();
+    state().memory.reachable(here)
 }
 
 /// Open while the program runs, closed while a trial does.
@@ -188,7 +241,11 @@ fn allocated(code: Code, address: *const u64, bytes: u64, kind: Kind) -> Code {
     if code == SUCCESS && mode() == Mode::Try && !address.is_null() {
         // SAFETY: the driver has written it.
         let address = unsafe { *address };
-        guarded(|| state().memory.blocks.insert(address, (bytes, kind)));
+        guarded(|| {
+            let place = here();
+            let block = Block { bytes, kind, place };
+            state().memory.blocks.insert(address, block);
+        });
     }
     code
 }
@@ -336,4 +393,19 @@ pub unsafe fn unmap(
     }
     // SAFETY: the program's call.
     unsafe { real(address, bytes) }
+}
+
+/// `cuCtxEnablePeerAccess`
+pub unsafe fn enable_peers(
+    _: bool,
+    real: unsafe extern "C" fn(Handle, c_uint) -> Code,
+    context: Handle,
+    flags: c_uint,
+) -> Code {
+    // SAFETY: the program's call.
+    let code = unsafe { real(context, flags) };
+    if code == SUCCESS && mode() == Mode::Try {
+        guarded(|| state().memory.peers = true);
+    }
+    code
 }

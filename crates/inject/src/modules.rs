@@ -22,6 +22,8 @@ pub struct Module {
     pub digest: String,
     /// Its kernels by symbol.
     pub kernels: BTreeMap<String, digest::Identity>,
+    /// Its variables that kernels may write.
+    pub variables: Vec<String>,
 }
 
 /// The GPUs of this process, all of one kind.
@@ -37,6 +39,8 @@ struct Loaded {
     code: Arc<Module>,
     /// Does it outlive contexts?
     library: bool,
+    /// The context that a module lies in, if that matters in this mode.
+    context: usize,
 }
 
 /// What is known of modules.
@@ -57,6 +61,14 @@ impl Modules {
         self.loaded
             .get(&(handle as usize))
             .map(|loaded| loaded.code.clone())
+    }
+
+    /// Handles of libraries (then true), and of modules in a context, whose code is known.
+    pub fn owners(&self, context: usize) -> Vec<(usize, bool, Arc<Module>)> {
+        let all = self.loaded.iter();
+        all.filter(|(_, loaded)| loaded.library || loaded.context == context)
+            .map(|(handle, loaded)| (*handle, loaded.library, loaded.code.clone()))
+            .collect()
     }
 
     /// The winners for a kernel.
@@ -185,19 +197,35 @@ fn look(handle: Handle, image: Result<&[u8], &'static str>, library: bool) {
             keep(&code);
         }
         let kernels = identities.into_iter().map(|k| (k.name.clone(), k));
+        let variables = match mode() {
+            Mode::Try => digest::variables(&code.cubin).unwrap_or_default(),
+            _ => Vec::new(),
+        };
         let module = Module {
             digest: sha256(&code.cubin),
             kernels: kernels.collect(),
+            variables,
         };
         if replacing() {
             bring_winners(&module, &gpu);
         }
-        let code = Arc::new(module);
-        state()
-            .modules
-            .loaded
-            .insert(handle as usize, Loaded { code, library });
+        let loaded = Loaded {
+            code: Arc::new(module),
+            library,
+            context: context(),
+        };
+        state().modules.loaded.insert(handle as usize, loaded);
     });
+}
+
+/// The current context, for trials.
+fn context() -> usize {
+    match mode() {
+        // SAFETY: an output of the right type.
+        Mode::Try => driver::handle(|out| unsafe { driver::context(out) })
+            .map_or(0, |context| context as usize),
+        _ => 0,
+    }
 }
 
 fn unknown(why: &str) {
@@ -526,6 +554,7 @@ pub unsafe fn of_library(
     let code = unsafe { real(module, library) };
     if code == SUCCESS && mode() != Mode::Off {
         guarded(|| {
+            let at = context();
             let mut state = state();
             if let Some(known) = state.modules.get(library) {
                 // SAFETY: the driver has written it.
@@ -533,6 +562,7 @@ pub unsafe fn of_library(
                 let loaded = Loaded {
                     code: known,
                     library: false,
+                    context: at,
                 };
                 state.modules.loaded.insert(module, loaded);
             }

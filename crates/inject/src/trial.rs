@@ -1,7 +1,7 @@
 //! Trials: candidates beside the original, on the program's own data, at launches that the plan names.
 //!
 //! 1. Nothing else runs: other threads wait at the gates of [`crate::memory`], all streams are idle.
-//! 2. All device memory that the program has is copied (S). A kernel may write wherever a pointer leads that
+//! 2. All device memory that the program has, its modules' variables included, is copied (S). A kernel may write wherever a pointer leads that
 //!    it finds in memory; so either everything is saved or there is no trial.
 //! 3. The original runs; what differs from S is what it writes. That is copied (O) and put back, and the
 //!    original runs again: if it does not write the same bytes, bytes cannot judge candidates.
@@ -14,7 +14,7 @@
 //! with a pointer to such memory among its parameters is refused.
 
 use std::collections::BTreeMap;
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,7 @@ use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
 use crate::driver;
 use crate::functions::{Kind as Handles, Known, give_settings, identify};
 use crate::launch::Launch;
-use crate::memory::{Closed, Kind, has_gates, pass};
+use crate::memory::{Closed, Kind, Unclear, has_gates, pass, reachable};
 use crate::modules::load_kernel;
 use crate::notes::{folder, note, say};
 use crate::state::{guarded, stand_aside, state};
@@ -97,8 +97,10 @@ enum NoTrial {
     NoParameters,
     #[error("this driver does not describe parameters")]
     Undescribed,
-    #[error("the program uses managed memory")]
-    Managed,
+    #[error(transparent)]
+    Unclear(#[from] Unclear),
+    #[error("variables of its modules cannot be found (`{0}`: error {1})")]
+    Variable(String, Code),
     #[error("{} MiB of device memory cannot be saved, {} MiB are free", .total >> 20, .free >> 20)]
     Room { total: u64, free: usize },
     #[error("memory cannot be saved (error {0})")]
@@ -491,6 +493,14 @@ fn is_pointer(word: u64) -> bool {
         && kind != 0
 }
 
+fn is_managed(address: u64) -> bool {
+    const MANAGED: i32 = 8;
+    let mut managed = 0u32;
+    // SAFETY: the output has the right type.
+    let code = unsafe { driver::pointer_attribute((&raw mut managed).cast(), MANAGED, address) };
+    code == SUCCESS && managed != 0
+}
+
 /// All aligned 64-bit words of the parameters.
 fn parameter_words(launch: &Launch) -> Result<Vec<u64>, NoTrial> {
     let mut words = Vec::new();
@@ -544,6 +554,34 @@ fn parameter_words(launch: &Launch) -> Result<Vec<u64>, NoTrial> {
     Ok(words)
 }
 
+/// Place and bytes of the variables of all modules: a kernel writes them without having them as parameters.
+fn variables() -> Result<Vec<(u64, u64)>, NoTrial> {
+    let mut found = BTreeMap::new();
+    // SAFETY: an output of the right type.
+    let context = driver::handle(|out| unsafe { driver::context(out) });
+    let owners = state().modules.owners(context.map_or(0, |c| c as usize));
+    for (owner, is_library, module) in owners {
+        for name in &module.variables {
+            let text = CString::new(name.as_str()).unwrap_or_default();
+            let (mut address, mut bytes) = (0, 0);
+            // SAFETY: a module of the program, a C string, and outputs of the right types.
+            let code = unsafe {
+                let (address, bytes, owner) = (&raw mut address, &raw mut bytes, owner as Handle);
+                match is_library {
+                    true => driver::library_variable(address, bytes, owner, text.as_ptr()),
+                    false => driver::module_variable(address, bytes, owner, text.as_ptr()),
+                }
+            };
+            ok(code).map_err(|code| NoTrial::Variable(name.clone(), code))?;
+            if is_managed(address) {
+                return Err(Unclear::Managed.into());
+            }
+            found.insert(address, bytes as u64);
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
 /// A piece of the program's memory with its copies.
 struct Piece {
     program: u64,
@@ -568,13 +606,8 @@ struct Saved {
 
 impl Saved {
     fn new(stream: Handle) -> Result<Saved, NoTrial> {
-        let blocks = {
-            let state = state();
-            if state.memory.has_managed() {
-                return Err(NoTrial::Managed);
-            }
-            state.memory.device()
-        };
+        let mut blocks = reachable()?;
+        blocks.extend(variables()?);
         let total: u64 = blocks.iter().map(|(_, bytes)| bytes).sum();
         let (mut free, mut all) = (0usize, 0usize);
         // SAFETY: outputs of the right types.

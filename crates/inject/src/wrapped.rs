@@ -175,6 +175,8 @@ wrapped! {
         (address: u64, stream: Handle);
     cuMemFreeAsync_ptsz c"cuMemFreeAsync" 11020 THREAD TRY memory::free_async,
         (address: u64, stream: Handle);
+    cuCtxEnablePeerAccess c"cuCtxEnablePeerAccess" 4000 LEGACY TRY memory::enable_peers,
+        (context: Handle, flags: c_uint);
     cuMemMap c"cuMemMap" 10020 LEGACY TRY memory::map,
         (address: u64, bytes: usize, offset: usize, memory: u64, flags: u64);
     cuMemUnmap c"cuMemUnmap" 10020 LEGACY TRY memory::unmap,

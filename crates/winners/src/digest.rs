@@ -61,6 +61,27 @@ pub fn identities(cubin: &[u8]) -> Result<Vec<Identity>, ElfError> {
         .collect()
 }
 
+/// The variables of a cubin that kernels may write: `__device__` ones, and not the tables of the mathematical library
+/// (`__cudart_…`) or texts (`$str`).
+///
+/// # Errors
+/// The bytes are no cubin.
+pub fn variables(cubin: &[u8]) -> Result<Vec<String>, ElfError> {
+    let elf = Elf::parse(cubin)?;
+    let symbols = elf.symbols()?.into_iter();
+    let is_variable = |symbol: &Symbol| {
+        let section = elf.sections.get(usize::from(symbol.section));
+        let named = !symbol.name.is_empty() && !symbol.name.starts_with(['.', '$']);
+        named
+            && !symbol.name.starts_with(TABLES)
+            && section.is_some_and(|s| s.name == ".nv.global" || s.name == ".nv.global.init")
+    };
+    Ok(symbols.filter(is_variable).map(|s| s.name).collect())
+}
+
+/// How the names of tables begin that CUDA's mathematical functions read and nobody writes.
+const TABLES: &str = "__cudart_";
+
 /// What belongs to kernels, by their names, and the module's facts by symbol.
 struct Parts<'a> {
     constants: HashMap<&'a str, Vec<(u32, &'a Section)>>,

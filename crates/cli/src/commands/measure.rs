@@ -89,10 +89,17 @@ pub fn measure_all(
             .collect());
     }
     let workers = devices.iter().map(worker).collect::<Result<Vec<_>, _>>()?;
-    Ok(spread(workers, folders.to_vec(), |worker, folder| {
+    // The most work first: at the end no device waits long for the others.
+    let work =
+        |folder: &Path| load_manifest(folder).map_or(0, |m| m.files.iter().flatten().count());
+    let mut order: Vec<(usize, &PathBuf)> = folders.iter().enumerate().collect();
+    order.sort_by_cached_key(|(_, folder)| std::cmp::Reverse(work(folder)));
+    let mut results = spread(workers, order, |worker, (index, folder)| {
         eprintln!("measuring {}", folder.display());
-        measure_and_store(&folder, session, On::One(worker))
-    }))
+        (index, measure_and_store(folder, session, On::One(worker)))
+    });
+    results.sort_by_key(|(index, _)| *index);
+    Ok(results.into_iter().map(|(_, result)| result).collect())
 }
 
 /// Measures the candidates of one folder on all devices.

@@ -30,7 +30,8 @@ struct node_params { void *function; unsigned grid[3], block[3], shared; void **
     F(cuGraphCreate, (H *, unsigned)) F(cuGraphLaunch, (H, H)) F(cuGraphInstantiateWithFlags, (H *, H, unsigned long long)) \
     F(cuMemAlloc_v2, (uint64_t *, size_t)) F(cuMemFree_v2, (uint64_t)) F(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t)) F(cuMemcpyDtoH_v2, (void *, uint64_t, size_t)) \
     F(cuStreamBeginCapture_v2, (H, unsigned)) F(cuGraphAddKernelNode_v2, (H *, H, void *, size_t, struct node_params *)) \
-    F(cuGraphKernelNodeGetParams_v2, (H, struct node_params *))
+    F(cuGraphKernelNodeGetParams_v2, (H, struct node_params *)) F(cuModuleGetGlobal_v2, (uint64_t *, size_t *, H, const char *)) \
+    F(cuCtxGetCurrent, (H *)) F(cuCtxCreate_v2, (H *, unsigned, int)) F(cuCtxSetCurrent, (H)) F(cuCtxEnablePeerAccess, (H, unsigned))
 #ifdef LINKED
 #define DECLARE(name, args) extern Code name args;
 FUNCTIONS(DECLARE)
@@ -185,6 +186,15 @@ int main(int argc, char **argv) {
         printf("threads %s\n", any ? "failed" : "done");
         return 0;
     }
+    if (IS("contexts") || IS("devices") || IS("peers")) { /* memory in a second context, of this device or of another */
+        H first, second;
+        uint64_t more;
+        DO(cuCtxGetCurrent, &first);
+        DO(cuCtxCreate_v2, &second, 0, IS("contexts") ? 0 : 1);
+        DO(cuMemAlloc_v2, &more, 1000);
+        DO(cuCtxSetCurrent, first);
+        if (IS("peers")) DO(cuCtxEnablePeerAccess, second, 0);
+    }
     if (IS("fork-later")) { /* the child may not use the driver; it must end all the same */
         DO(launch, function, 4, 256, 0, NULL);
         pid_t child = fork();
@@ -214,5 +224,13 @@ int main(int argc, char **argv) {
     Code empty = launch(function, 0, 1, 0, NULL);
     printf("an empty grid is error %u\n", empty);
     print();
+    if (IS("variable")) {
+        uint64_t address;
+        size_t bytes;
+        unsigned count;
+        DO(cuModuleGetGlobal_v2, &address, &bytes, module, "fake_counts");
+        DO(cuMemcpyDtoH_v2, &count, address, bytes);
+        printf("%u launches\n", count);
+    }
     return 0;
 }

@@ -681,8 +681,71 @@ fn what_cannot_be_saved_is_refused() {
     assert!(refused.iter().any(is_named), "{refused:?}");
 }
 
+/// A run of a scenario with one candidate, and the same without the library.
+fn tried_in(scenario: &str, cubin: Option<&Path>, more: &[(&str, &str)]) -> (Run, Run) {
+    let fast = variant("fake_fast");
+    let plan: [(&str, &[u8]); 1] = [("fast", &fast)];
+    let variables = [&[("HOST_REPEAT", "10"), ("FAKE_DEVICES", "2")], more].concat();
+    let setup = |mode, plan| Setup {
+        mode,
+        plan,
+        scenario,
+        cubin,
+        variables: &variables,
+        ..Setup::default()
+    };
+    (run(&setup("", &[])), run(&setup("try", &plan)))
+}
+
+fn is_refused(run: &Run, why: &str) -> bool {
+    let notes = run.notes("trials");
+    let named = |n: &Note| matches!(n, Note::Refused(_, text) if text.contains(why));
+    trials(run).is_empty() && notes.iter().any(named)
+}
+
+/// A kernel may write a variable of a module whose address it finds in memory: it is put back like all memory.
+fn variables_of_modules_are_put_back() {
+    let workshop = workshop().expect("a toolkit");
+    let path = workshop.dir.path().join("counts.cubin");
+    std::fs::write(&path, variant("fake_counts")).expect("written");
+    let (plain, tried) = tried_in("variable", Some(&path), &[]);
+    assert!(plain.stdout().contains("30 launches"), "{}", plain.stdout());
+    assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+    assert!(trials(&tried).iter().any(|t| t.set == 2), "{}", tried.log);
+    let missing = [("FAKE_NO_VARIABLES", "1")];
+    let (_, tried) = tried_in("plain", Some(&path), &missing);
+    assert!(
+        is_refused(&tried, "`fake_counts`: error 500"),
+        "{}",
+        tried.log
+    );
+}
+
+/// What belongs to another context of the GPU may change under a trial; memory of another GPU is out of reach
+/// unless the program opens it.
+fn memory_of_other_contexts() {
+    for (scenario, refused) in [
+        ("contexts", Some("several contexts")),
+        ("peers", Some("reach each other's memory")),
+        ("devices", None),
+    ] {
+        let (plain, tried) = tried_in(scenario, None, &[]);
+        assert!(plain.output.status.success(), "{}", plain.stdout());
+        assert_eq!(plain.stdout(), tried.stdout(), "{scenario}: {}", tried.log);
+        match refused {
+            Some(why) => assert!(is_refused(&tried, why), "{scenario}: {}", tried.log),
+            None => assert!(trials(&tried).iter().any(|t| t.set == 2), "{}", tried.log),
+        }
+    }
+}
+
 fn main() {
-    let tests: [(&str, fn()); 14] = [
+    let tests: [(&str, fn()); 16] = [
+        (
+            "variables_of_modules_are_put_back",
+            variables_of_modules_are_put_back,
+        ),
+        ("memory_of_other_contexts", memory_of_other_contexts),
         (
             "candidates_are_tried_and_change_nothing",
             candidates_are_tried_and_change_nothing,

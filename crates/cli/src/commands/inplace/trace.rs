@@ -16,7 +16,7 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
     let folder =
         tempfile::tempdir().map_err(|e| Failure::input(format!("no folder for the trace: {e}")))?;
     let mut program = command(&args.program)?;
-    look(&mut program, folder.path())?;
+    look(&mut program, folder.path(), "trace")?;
     let status = run_program(program, None)?;
     let mut trace = read(folder.path(), &args.program, warpwright_gpu::utc_now())?;
     if let Some(output) = &args.output {
@@ -35,9 +35,9 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
     }
 }
 
-/// Has the program traced into a folder.
-pub fn look(program: &mut std::process::Command, folder: &Path) -> Result<(), Failure> {
-    inject(program, "trace")?;
+/// Has the program traced into a folder; `mode` is `trace`, or `trace+with` for a program with its winners.
+pub fn look(program: &mut std::process::Command, folder: &Path, mode: &str) -> Result<(), Failure> {
+    inject(program, mode)?;
     program.env("WARPWRIGHT_DIR", folder);
     if std::env::var_os("WARPWRIGHT_LOG").is_none() {
         program.env("WARPWRIGHT_LOG", folder.join("log"));

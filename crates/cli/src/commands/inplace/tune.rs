@@ -1,6 +1,6 @@
 //! `warpwright tune -- PROGRAM ARGS`: the program runs once to see which kernels are hot (unless a trace says
-//! so), and once to try candidates for them inside it. If a candidate takes the program down, it runs again
-//! without that one.
+//! so), once to try candidates for them inside it, and once with the winners in place: what wins alone may lose beside
+//! the program's other kernels. If a candidate takes the program down, it runs again without that one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use warpwright_gpu::stats::{median, order_statistic};
 use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
 use warpwright_winners::lines::{Note, Outcome, Planned, Trial};
-use warpwright_winners::{LaunchClass, Winner};
+use warpwright_winners::{LaunchClass, Store, Winner};
 
 use super::candidates::{Proposed, Wanted, propose};
 use super::db::store;
@@ -23,7 +23,7 @@ use crate::args::{Cli, TuneArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
 use crate::session;
-use warpwright::trace::{notes, read};
+use warpwright::trace::{GpuFacts, notes, read};
 use warpwright_report::table::Table;
 
 /// Kernels with less of the GPU time than this are left alone.
@@ -54,6 +54,8 @@ enum Verdict {
         name: String,
         original_ns: f64,
         winner_ns: f64,
+        /// Time over the original's among the program's other kernels, once that is known.
+        in_program: Option<f64>,
     },
     /// The original stays, for this reason.
     Stays(String),
@@ -83,28 +85,12 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
         // The trace was made before; the program is run all the same.
         last.code = exit_code(run_program(command(&args.program_words())?, None)?);
     }
-    for target in &targets {
-        if let Verdict::Won {
-            name,
-            original_ns,
-            winner_ns,
-        } = &target.verdict
-            && let Some(proposed) = target.proposed.iter().find(|p| p.name == *name)
-        {
-            store.put(&Winner {
-                kernel: target.digest.clone(),
-                gpu: facts.name.clone(),
-                class: target.class,
-                symbol: target.launched.kernel.clone(),
-                recipe: proposed.recipe.clone(),
-                proof: proposed.proof.clone(),
-                original_ns: *original_ns as u64,
-                winner_ns: *winner_ns as u64,
-                driver: facts.driver.to_string(),
-                date: warpwright_gpu::utc_now().chars().take(10).collect(),
-                cubin: proposed.cubin.clone(),
-            })?;
-        }
+    let made = |target: &Target| winner_of(target, &facts);
+    if targets.iter().any(|target| made(target).is_some()) {
+        last = confirm(args, folder.path(), &mut targets, &made, last)?;
+    }
+    for winner in targets.iter().filter_map(made) {
+        store.put(&winner)?;
     }
     let document = document(&targets, &facts.name, &last.trace);
     match &args.report_to {
@@ -117,6 +103,139 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
         None => print(&document),
     }
     forward(&last)
+}
+
+/// What goes into the store for a kernel, if anything won.
+fn winner_of(target: &Target, gpu: &GpuFacts) -> Option<Winner> {
+    let Verdict::Won {
+        name,
+        original_ns,
+        winner_ns,
+        ..
+    } = &target.verdict
+    else {
+        return None;
+    };
+    let proposed = target.proposed.iter().find(|p| p.name == *name)?;
+    Some(Winner {
+        kernel: target.digest.clone(),
+        gpu: gpu.name.clone(),
+        class: target.class,
+        symbol: target.launched.kernel.clone(),
+        recipe: proposed.recipe.clone(),
+        proof: proposed.proof.clone(),
+        original_ns: *original_ns as u64,
+        winner_ns: *winner_ns as u64,
+        driver: gpu.driver.to_string(),
+        date: warpwright_gpu::utc_now().chars().take(10).collect(),
+        cubin: proposed.cubin.clone(),
+    })
+}
+
+/// Runs the program with the winners in place, and drops those that are not faster there.
+fn confirm(
+    args: &TuneArgs,
+    folder: &Path,
+    targets: &mut [Target],
+    made: &dyn Fn(&Target) -> Option<Winner>,
+    seen: Seen,
+) -> Result<Seen, Failure> {
+    let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
+    let (work, db) = (folder.join("confirm"), folder.join("confirm-db"));
+    let stdout = folder.join("confirm.out");
+    fs::create_dir(&work).map_err(failed)?;
+    for winner in targets.iter().filter_map(made) {
+        Store::at(&db).put(&winner)?;
+    }
+    let program = args.program_words();
+    let mut words = command(&program)?;
+    look(&mut words, &work, "trace+with")?;
+    words.env("WARPWRIGHT_DB", &db);
+    let status = run_program(words, Some(File::create(&stdout).map_err(failed)?))?;
+    let code = exit_code(status);
+    if code != seen.code {
+        eprintln!(
+            "the program ended with {code} beside its winners, with {} before: nothing is kept",
+            seen.code
+        );
+        drop_all(targets, "the program ends otherwise with the winners");
+        return Ok(seen);
+    }
+    let after = read(&work, &program, warpwright_gpu::utc_now())?;
+    weigh(targets, &seen.trace, &after);
+    let stdout = Some(stdout);
+    Ok(Seen { stdout, ..seen })
+}
+
+/// A program is as fast as it was if its kernels take no more than this of their time.
+const SAME: f64 = 1.01;
+
+/// Judges winners by what they do in the program: each must be faster in it, and all kernels together must not be slower.
+fn weigh(targets: &mut [Target], before: &Trace, after: &Trace) {
+    let times = by_launch(after);
+    let mean = |l: &Launched| times.get(&launch_key(l)).copied();
+    for target in targets.iter_mut() {
+        let Verdict::Won {
+            name, in_program, ..
+        } = &mut target.verdict
+        else {
+            continue;
+        };
+        let (count, all) = launches_of(&target.launched);
+        let ratio = mean(&target.launched).map(|ns| ns * count / all.max(1.0));
+        *in_program = ratio;
+        let why = match ratio {
+            None => "was not launched with the winners in place".to_owned(),
+            Some(ratio) if ratio >= 1.0 => format!("takes {ratio:.3} of the time there"),
+            Some(_) => continue,
+        };
+        target.verdict = Verdict::Stays(format!("{name} wins alone, but in the program it {why}"));
+    }
+    // The same launches, with the times of both runs.
+    let (mut old, mut new) = (0.0, 0.0);
+    for launched in &before.launches {
+        if let Some(ns) = mean(launched) {
+            let (count, all) = launches_of(launched);
+            old += all;
+            new += ns * count;
+        }
+    }
+    if new > old * SAME {
+        let why = format!(
+            "with the winners all kernels take {:.3} of the time",
+            new / old
+        );
+        drop_all(targets, &why);
+    }
+}
+
+type LaunchKey = (Option<String>, String, Option<LaunchClass>);
+
+fn launch_key(l: &Launched) -> LaunchKey {
+    (l.module.clone(), l.kernel.clone(), l.class())
+}
+
+/// Number of launches, and nanoseconds of all of them.
+fn launches_of(l: &Launched) -> (f64, f64) {
+    ((l.launches + l.in_graphs) as f64, l.gpu_ns as f64)
+}
+
+/// Nanoseconds of a launch.
+fn by_launch(trace: &Trace) -> BTreeMap<LaunchKey, f64> {
+    let rows = trace.launches.iter();
+    rows.map(|l| {
+        let (count, all) = launches_of(l);
+        (launch_key(l), all / count.max(1.0))
+    })
+    .collect()
+}
+
+fn drop_all(targets: &mut [Target], why: &str) {
+    for target in targets {
+        if matches!(target.verdict, Verdict::Won { .. }) {
+            target.verdict = Verdict::Stays(why.to_owned());
+        }
+    }
 }
 
 /// One run of the program.
@@ -162,7 +281,7 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
     let failed = |e: std::io::Error| Failure::input(format!("`{}`: {e}", folder.display()));
     fs::create_dir(&modules).map_err(failed)?;
     let mut words = command(program)?;
-    look(&mut words, &modules)?;
+    look(&mut words, &modules, "trace")?;
     let status = run_program(words, Some(File::create(&stdout).map_err(failed)?))?;
     Ok(Seen {
         trace: read(&modules, program, warpwright_gpu::utc_now())?,
@@ -371,6 +490,7 @@ fn judge(targets: &mut [Target], notes: &[Note], crashed: &[(String, String)]) {
                     name: name.to_owned(),
                     original_ns: middle(second.get("original")),
                     winner_ns: middle(second.get(name)),
+                    in_program: None,
                 }
             }
             _ => Verdict::Stays(why(target, notes, &trials, crashed, &ranked)),
@@ -454,6 +574,8 @@ struct Row {
     candidates: usize,
     original_ns: Option<f64>,
     winner_ns: Option<f64>,
+    /// Time over the original's among the program's other kernels.
+    in_program: Option<f64>,
     winner: Option<String>,
     stays: Option<String>,
 }
@@ -478,6 +600,7 @@ fn document(targets: &[Target], gpu: &str, trace: &Trace) -> Document {
             candidates: target.proposed.len(),
             original_ns: None,
             winner_ns: None,
+            in_program: None,
             winner: None,
             stays: None,
         };
@@ -486,7 +609,9 @@ fn document(targets: &[Target], gpu: &str, trace: &Trace) -> Document {
                 name,
                 original_ns,
                 winner_ns,
+                in_program,
             } => {
+                row.in_program = *in_program;
                 row.winner = Some(name.clone());
                 row.original_ns = Some(*original_ns);
                 row.winner_ns = Some(*winner_ns);
