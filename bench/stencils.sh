@@ -40,8 +40,9 @@ one 3d125pt L=516 M=516 N=516
 one hypterm L=308 M=308 N=308
 one rhs4th3fort L=304 M=304 N=304
 one derivative L=304 M=304 N=304
-# In the form in which it was published.
+# In the form in which they were published.
 one published/2d81pt n=8200
+one published/derivative N=304
 
 mkdir -p "$(dirname "$out")"
 {
@@ -55,7 +56,7 @@ mkdir -p "$(dirname "$out")"
     printf ']}\n'
 } > "$work/all.json"
 mv "$work/all.json" "$out"
-# Another text of one of the eight stands apart from their means.
-printf '{"schema":"warpwright.stencils/1","stencils":[\n%s]}\n' "$(cat "$work/published-2d81pt.json")" \
-    > "${out%.json}-published.json"
+# Other texts of two of the eight stand apart from their means.
+printf '{"schema":"warpwright.stencils/1","stencils":[\n%s,\n%s]}\n' \
+    "$(cat "$work/published-2d81pt.json")" "$(cat "$work/published-derivative.json")" > "${out%.json}-published.json"
 echo "wrote $out and ${out%.json}-published.json"

@@ -2,8 +2,9 @@
 //!
 //! `(x) + y`: a sum, or a cast of `+y` to the type `x`? The grammar may take the cast, which also
 //! changes what belongs together around it. Accessor macros are full of such text. So it sees the
-//! text without the parentheses where their content is one word that names no type and an operator
-//! follows that is also a sign. Blanks take their place: no other byte moves.
+//! text without the parentheses where their content is one word that names no type, with subscripts
+//! or without (`(a[i]) + y`, which would be a cast to an array), and an operator follows that is also
+//! a sign. Blanks take their place: no other byte moves.
 //!
 //! `x < n && y >= 0`: comparisons, or an assignment of `0` to the template `x<n && y>`? So the
 //! grammar sees `>` in the place of `<` where no name of a template stands before it: the two bind
@@ -66,14 +67,13 @@ fn casts(text: &str, is_type: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
     let mut out: Option<Vec<u8>> = None;
     for (open, _) in text.match_indices('(') {
         let inside = &text[open + 1..];
-        let Some(length) = inside.find(')') else {
-            break;
+        let Some((word, length)) = element(inside) else {
+            continue;
         };
-        let word = inside[..length].trim();
-        let is_word = word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-            && word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         let close = open + 1 + length;
-        let after = text[close + 1..].trim_start_matches([' ', '\t']);
+        let blank = |c: char| c.is_ascii_whitespace() || c == '\\';
+        let after = text[close + 1..].trim_start_matches(blank);
         let sign = after.starts_with(['+', '-', '*', '&']) && !after.starts_with("&&");
         if !is_word || !sign || is_type(word) || follows_a_name(&bytes[..open]) {
             continue;
@@ -82,6 +82,37 @@ fn casts(text: &str, is_type: impl Fn(&str) -> bool) -> Option<Vec<u8>> {
         (out[open], out[close]) = (b' ', b' ');
     }
     out
+}
+
+/// The word of `word[…]…)`, and where the closing parenthesis stands.
+fn element(inside: &str) -> Option<(&str, usize)> {
+    let bytes = inside.as_bytes();
+    let blank = |mut at: usize| {
+        while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
+            at += 1;
+        }
+        at
+    };
+    let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    let start = blank(0);
+    let length = bytes[start..].iter().take_while(|b| word(b)).count();
+    let mut at = blank(start + length);
+    while bytes.get(at) == Some(&b'[') {
+        let mut depth = 0_usize;
+        let close = bytes[at..].iter().position(|b| {
+            match b {
+                b'[' => depth += 1,
+                b']' => depth -= 1,
+                _ => {}
+            }
+            depth == 0 || matches!(b, b';' | b'{' | b'}')
+        })?;
+        if bytes[at + close] != b']' {
+            return None;
+        }
+        at = blank(at + close + 1);
+    }
+    (bytes.get(at) == Some(&b')')).then(|| (&inside[start..start + length], at))
 }
 
 /// `f (x)`, `if (x)`, `a[0](x)`: the parentheses belong to what stands before them.
@@ -106,6 +137,11 @@ mod tests {
             ("if (x) *p = 1;", None),
             ("(real)-x + (x + y) * (3)", None),
             ("(x) && (y) / 2 + (z)", None),
+            (
+                "a * (s[f(i) + 2][0]) \\\n + b",
+                Some("a *  s[f(i) + 2][0]  \\\n + b"),
+            ),
+            ("new (real[4]) + (a[i) - (b[1]) / 2", None),
         ] {
             let found = resolved(text, &[], is_type, |_| false);
             assert_eq!(found.as_deref(), expected, "{text}");

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph::{Graph, MOST_DIMS, Node, NodeId, Operation, Shift};
+use super::graph::{Graph, MOST_DIMS, Node, NodeId, Operation, Shift, SourceId};
 use super::shifts::{Class, Shifts};
 
 /// A shift with all dimensions.
@@ -57,11 +57,24 @@ impl Terms {
                 direct: outputs.iter().map(whole).collect(),
             };
         }
+        // Factors of neighbouring rows (`x[i+2]` in front of what stands elsewhere) stay inside the terms if they move
+        // along with them, and come out if that leaves fewer values: then the terms are one field without them.
+        let inside = Terms::opened(graph, &outputs, false);
+        let outside = Terms::opened(graph, &outputs, true);
+        if outside.values() < inside.values() {
+            outside
+        } else {
+            inside
+        }
+    }
+
+    fn opened(graph: &mut Graph, outputs: &[(SourceId, NodeId)], shifted: bool) -> Terms {
         let mut expanded = Vec::new();
-        for (_, value) in &outputs {
+        for (_, value) in outputs {
             let mut expansion = Expansion {
                 graph,
                 terms: BTreeMap::new(),
+                shifted,
             };
             expansion.open(*value, 1.0, &[]);
             expanded.push(expansion.terms);
@@ -69,12 +82,20 @@ impl Terms {
         let shifts = Shifts::new(graph);
         group(graph, &shifts, &expanded)
     }
+
+    /// Values that each point computes.
+    fn values(&self) -> usize {
+        let parts = self.fields.iter().map(|field| field.parts.len());
+        parts.chain(self.direct.iter().map(Vec::len)).sum()
+    }
 }
 
 /// One output as a sum.
 struct Expansion<'a> {
     graph: &'a mut Graph,
     terms: BTreeMap<NodeId, Coefficient>,
+    /// Elements of neighbouring rows are factors too.
+    shifted: bool,
 }
 
 impl Expansion<'_> {
@@ -146,13 +167,13 @@ impl Expansion<'_> {
         scale
     }
 
-    /// It belongs to the point itself and costs no element of a full array.
+    /// It belongs to the output's point and costs no element of a full array.
     fn is_factor(&self, node: NodeId) -> bool {
         let mut stack = vec![node];
         while let Some(node) = stack.pop() {
             if let Node::Load(source, shift) = self.graph.nodes[node] {
                 let at_point = shift.iter().flatten().all(|s| *s == 0);
-                if self.graph.is_full(source) || !at_point {
+                if self.graph.is_full(source) || !(at_point || self.shifted) {
                     return false;
                 }
             }

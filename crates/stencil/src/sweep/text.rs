@@ -180,7 +180,8 @@ pub(crate) fn try_function(
         Some(_) => "cudaErrorNotSupported;  // nothing but a border",
     };
     line(&mut text, &format!("if ({empty}) return {nothing}"));
-    if let Some((_, _, covers)) = asked {
+    // Threads that walk in steps of the grid compute all points of any launch.
+    if let Some((_, _, covers)) = asked.filter(|(_, _, covers)| !covers.is_empty()) {
         let covers = covers.join(" &&\n          ");
         line(
             &mut text,
