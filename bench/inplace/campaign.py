@@ -225,7 +225,7 @@ class Program:
         if self.name in BUILDS:
             kinds |= {"copies": ("trace+with", copies), "window": ("", None), "window_winners": ("with", None), "window_copies": ("with", copies)}
         found = {kind: [] for kind in kinds}
-        for turn in range(7 if self.name in BUILDS else 3):
+        for turn in range(5 if self.name in BUILDS else 3):
             for kind, (mode, store) in kinds.items():
                 folder = Path(tempfile.mkdtemp(prefix=f"turn-{turn}-{kind}-", dir=self.folder))
                 done = run(words, self.env, mode, folder, store)

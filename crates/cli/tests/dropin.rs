@@ -120,7 +120,33 @@ fn where_it_does_nothing_nobody_can_tell() {
     let Some(bench) = Bench::new("where_it_does_nothing_nobody_can_tell") else {
         return;
     };
-    let calls: [&[&str]; 11] = [
+    let calls: [&[&str]; 14] = [
+        // Triton 3.9, XLA, TVM by way of nvcc
+        &[
+            "-lineinfo",
+            "-v",
+            "--regAllocOptLevel=2",
+            "--gpu-name=sm_90",
+            "small.ptx",
+            "-o",
+            "out",
+        ],
+        &[
+            "small.ptx",
+            "-o",
+            "out",
+            "-arch=sm_90",
+            "--warn-on-spills",
+            "-v",
+        ],
+        &[
+            "-arch=sm_90",
+            "-m64",
+            "--register-usage-level=10",
+            "small.ptx",
+            "-o",
+            "out",
+        ],
         &["-arch=sm_90", "-m64", "small.ptx", "-o", "out"],
         &[
             "-m64",
@@ -254,6 +280,54 @@ fn spills_that_moved_are_told_truly_and_proved() {
     }
 }
 
+/// A ptxas that adds a line to `calls` each time, and does `first` or `later` before its work.
+fn counting(bench: &Bench, first: &str, later: &str) -> PathBuf {
+    let folder = bench.path("counting");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (script, calls) = (folder.join("ptxas"), bench.path("calls"));
+    let _ = std::fs::remove_file(&calls);
+    let text = format!(
+        "#!/bin/sh\nif [ -e {calls} ]; then {later}; else {first}; fi\necho \"$*\" >>{calls}\nexec {real} \"$@\"\n",
+        calls = calls.display(),
+        real = bench.real().display()
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    script
+}
+
+impl Bench {
+    /// The drop-in before that ptxas; and how often that was started for an output.
+    fn counted(&self, script: &Path, budget: &str, call: &[&str]) -> (Output, usize) {
+        let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
+        let mut command = self.command(program, "safe", call);
+        let output = command
+            .env("WARPWRIGHT_REAL_PTXAS", script)
+            .env("WARPWRIGHT_PTXAS_BUDGET", budget)
+            .output()
+            .unwrap();
+        let calls = std::fs::read_to_string(self.path("calls")).unwrap_or_default();
+        let builds = calls.lines().filter(|line| line.contains(" -o "));
+        (output, builds.count())
+    }
+}
+
+/// The budget is seconds because somebody waits; what is done within it is few builds, whoever waits.
+#[test]
+fn a_kernel_costs_few_builds() {
+    let Some(bench) = Bench::new("a_kernel_costs_few_builds") else {
+        return;
+    };
+    bench.spilling_ptx();
+    let call = ["-arch=sm_90", "-v", "k.ptx", "-o", "out"];
+    let script = counting(&bench, ":", ":");
+    let (output, builds) = bench.counted(&script, "60", &call);
+    assert!(output.status.success());
+    assert!(bench.log().contains("spill-to-shared"), "{}", bench.log());
+    // The real one; for each of the three kernels that whose block is known at most three; the chosen module.
+    assert!((2..=1 + 3 + 1).contains(&builds), "{builds} builds");
+}
+
 #[test]
 fn a_budget_that_is_spent_leaves_the_real_build() {
     let Some(bench) = Bench::new("a_budget_that_is_spent_leaves_the_real_build") else {
@@ -262,14 +336,42 @@ fn a_budget_that_is_spent_leaves_the_real_build() {
     bench.spilling_ptx();
     let call = ["-arch=sm_90", "-v", "k.ptx", "-o", "out"];
     let expected = bench.seen(&bench.plain(&call), "out");
-    let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
-    let mut command = bench.command(program, "safe", &call);
-    let output = command
-        .env("WARPWRIGHT_PTXAS_BUDGET", "0.001")
-        .output()
-        .unwrap();
+    let script = counting(&bench, ":", "sleep 60");
+    let start = Instant::now();
+    let (output, _) = bench.counted(&script, "3", &call);
     assert_eq!(bench.seen(&output, "out"), expected);
     assert!(bench.log().contains("is spent"), "{}", bench.log());
+    assert!(start.elapsed() < Duration::from_secs(50));
+    // Nothing is begun where one build takes longer than all of the budget.
+    let script = counting(&bench, "sleep 0.2", ":");
+    let (output, builds) = bench.counted(&script, "0.03", &call);
+    assert_eq!((bench.seen(&output, "out"), builds), (expected, 1));
+    let log = bench.log();
+    assert!(log.contains("longer than the budget"), "{log}");
+}
+
+/// An option that changes the code: a build of ours would be another one. A winner of that very code may stand in.
+#[test]
+fn options_that_change_the_code_are_left_alone() {
+    let Some(bench) = Bench::new("options_that_change_the_code_are_left_alone") else {
+        return;
+    };
+    bench.spilling_ptx();
+    for option in [
+        "--regAllocOptLevel=2",
+        "--register-usage-level=10",
+        "-O2",
+        "--maxrregcount=32",
+    ] {
+        let call = ["-arch=sm_90", "-v", option, "k.ptx", "-o", "out"];
+        let expected = bench.seen(&bench.plain(&call), "out");
+        assert_eq!(expected.0, Some(0), "{option}: {}", expected.2);
+        let found = bench.seen(&bench.dropin("safe", &call), "out");
+        assert!(found == expected, "{option}");
+        let log = bench.log();
+        let last = log.lines().last().unwrap_or_default();
+        assert!(last.contains("changes the code"), "{option}: {log}");
+    }
 }
 
 #[test]

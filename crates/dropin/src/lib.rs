@@ -77,8 +77,9 @@ pub fn main() -> ExitCode {
             return ExitCode::from(255);
         }
     };
+    let took = start.elapsed();
     if ran.status.success()
-        && let Some((better, messages)) = improved(toolkit, &settings, &request, &ran.stderr)
+        && let Some((better, messages)) = improved(toolkit, &settings, &request, &ran.stderr, took)
     {
         if let Err(e) = replace(Path::new(&request.output), &better.cubin) {
             settings.note(&format!("{}: not replaced: {e}", request.name()));
@@ -97,17 +98,26 @@ pub fn main() -> ExitCode {
     ran.pass_on()
 }
 
-/// A better build than the one that was made, with the messages about it; within the budget, and never a panic.
+/// A better build than the one that was made in `took`, with the messages about it; within the budget, and never a
+/// panic.
 fn improved(
     toolkit: Toolkit,
     settings: &Settings,
     request: &Request,
     said: &[u8],
+    took: Duration,
 ) -> Option<(Better, Vec<u8>)> {
     let cubin = read_regular(Path::new(&request.output))?;
     let ptx = String::from_utf8(read_regular(Path::new(&request.input))?).ok()?;
     let kernels = ptx.matches(".entry").count().max(1);
     let budget = settings.budget * u32::try_from(kernels).unwrap_or(u32::MAX);
+    if settings.policy == Policy::Safe && took > budget {
+        settings.note(&format!(
+            "{}: unchanged: ptxas alone takes longer than the budget of {budget:?}",
+            request.name()
+        ));
+        return None;
+    }
     let (sender, receiver) = mpsc::channel();
     let (settings_there, request_there) = (settings.clone(), request.clone());
     std::panic::set_hook(Box::new(|_| {}));

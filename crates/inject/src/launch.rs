@@ -7,7 +7,7 @@ use warpwright_winners::LaunchClass;
 use crate::abi::{
     ATTRIBUTE_CLUSTER, ATTRIBUTE_COOPERATIVE, Code, Handle, LaunchConfig, SUCCESS, explicit,
 };
-use crate::functions::replacement;
+use crate::functions::{Replacement, replacement};
 use crate::state::{Mode, mode};
 use crate::{trace, trial};
 
@@ -39,15 +39,24 @@ impl Launch {
 fn go(launch: &Launch, call: impl Fn(Handle) -> Code) -> Code {
     match mode() {
         Mode::Off => call(launch.function),
-        Mode::With => with(launch, call),
-        Mode::Trace => trace::launch(launch, || with(launch, &call)),
+        Mode::With => with(launch, winner(launch), call),
+        Mode::Trace => {
+            // Looked up, and at its first launch loaded, before the time begins.
+            let winner = winner(launch);
+            trace::launch(launch, || with(launch, winner, &call))
+        }
         Mode::Try => trial::launch(launch, call),
     }
 }
 
 #[inline]
-fn with(launch: &Launch, call: impl Fn(Handle) -> Code) -> Code {
-    let Some(winner) = replacement(launch.function, || launch.class()) else {
+fn winner(launch: &Launch) -> Option<&'static Replacement> {
+    replacement(launch.function, || launch.class())
+}
+
+#[inline]
+fn with(launch: &Launch, winner: Option<&Replacement>, call: impl Fn(Handle) -> Code) -> Code {
+    let Some(winner) = winner else {
         return call(launch.function);
     };
     match call(winner.kernel()) {

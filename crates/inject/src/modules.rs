@@ -9,11 +9,11 @@ use warpwright_winners::lines::Note;
 use warpwright_winners::store::{default_folder, key};
 use warpwright_winners::{Store, Winner, digest, sha256};
 
-use crate::abi::{CAPABILITY, Code, Handle, Out, SUCCESS};
+use crate::abi::{CAPABILITY, Code, Handle, Out, SUCCESS, Text};
 use crate::driver::{self, Relaxed};
 use crate::functions::{self, Replacement};
 use crate::notes::{folder, note, say};
-use crate::state::{Mode, State, guarded, mode, replacing, state};
+use crate::state::{Mode, State, guarded, mode, replacing, stand_aside, state};
 
 /// A module whose code is known.
 #[derive(Debug)]
@@ -541,6 +541,28 @@ fn forget(which: impl FnOnce(&mut Modules)) {
         functions.forget();
         crate::functions::forget_all();
     });
+}
+
+/// `cuModuleGetGlobal` and `cuLibraryGetGlobal`: who asks for a table of the mathematical library may write it, and
+/// winners bring their own.
+pub unsafe fn get_variable(
+    _: bool,
+    real: unsafe extern "C" fn(*mut u64, *mut usize, Handle, Text) -> Code,
+    address: *mut u64,
+    bytes: *mut usize,
+    owner: Handle,
+    name: Text,
+) -> Code {
+    // SAFETY: the program's call.
+    let code = unsafe { real(address, bytes, owner, name) };
+    if code == SUCCESS && replacing() {
+        guarded(|| {
+            if driver::text(name).is_some_and(|name| name.starts_with(digest::TABLES)) {
+                stand_aside("the program asks for a table of the mathematical library");
+            }
+        });
+    }
+    code
 }
 
 /// `cuLibraryGetModule`: the same code under another handle.

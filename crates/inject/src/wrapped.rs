@@ -96,6 +96,10 @@ wrapped! {
         (kernel: Out, library: Handle, name: Text);
     cuKernelGetFunction c"cuKernelGetFunction" 12000 LEGACY ALL functions::of_kernel,
         (function: Out, kernel: Handle);
+    cuModuleGetGlobal_v2 c"cuModuleGetGlobal" 3020 LEGACY PUT modules::get_variable,
+        (address: *mut u64, bytes: *mut usize, module: Handle, name: Text);
+    cuLibraryGetGlobal c"cuLibraryGetGlobal" 12000 LEGACY PUT modules::get_variable,
+        (address: *mut u64, bytes: *mut usize, library: Handle, name: Text);
     cuFuncSetAttribute c"cuFuncSetAttribute" 9000 LEGACY ALL functions::set_attribute,
         (function: Handle, attribute: c_int, value: c_int);
     cuKernelSetAttribute c"cuKernelSetAttribute" 12000 LEGACY ALL functions::set_kernel_attribute,

@@ -1,10 +1,11 @@
 //! A kernel's machine code as a number.
 //!
 //! What counts: architecture, instructions, relocations (by symbol name), the kernel's own constant banks,
-//! registers, local and shared memory, parameters and launch bounds. What does not: the kernel's name, its
+//! registers, local and shared memory, parameters and launch bounds, and which variables it takes the addresses of,
+//! with what tables of the mathematical library hold. What does not: the kernel's name, its
 //! place in the module, symbol numbers, other kernels, line tables, the version of the tool that wrote it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use sha2::{Digest, Sha256};
 use warpwright_sass::elf::info::Attribute;
@@ -44,7 +45,7 @@ const LAUNCH_FACTS: [Attribute; 8] = [
 pub fn identities(cubin: &[u8]) -> Result<Vec<Identity>, ElfError> {
     let elf = Elf::parse(cubin)?;
     let symbols = elf.symbols()?;
-    let parts = Parts::of(&elf)?;
+    let parts = Parts::of(&elf, &symbols)?;
     let kernels = symbols.iter().enumerate().filter_map(|(index, symbol)| {
         let text = elf.sections.get(usize::from(symbol.section))?;
         let own = text.name.strip_prefix(".text.") == Some(&symbol.name);
@@ -80,7 +81,7 @@ pub fn variables(cubin: &[u8]) -> Result<Vec<String>, ElfError> {
 }
 
 /// How the names of tables begin that CUDA's mathematical functions read and nobody writes.
-const TABLES: &str = "__cudart_";
+pub const TABLES: &str = "__cudart_";
 
 /// What belongs to kernels, by their names, and the module's facts by symbol.
 struct Parts<'a> {
@@ -90,16 +91,18 @@ struct Parts<'a> {
     shared: HashMap<&'a str, u64>,
     infos: HashMap<&'a str, &'a str>,
     facts: HashMap<(Attribute, u32), u32>,
+    slots: BTreeMap<u64, Slot>,
 }
 
 impl<'a> Parts<'a> {
-    fn of(elf: &'a Elf) -> Result<Parts<'a>, ElfError> {
+    fn of(elf: &'a Elf, symbols: &[Symbol]) -> Result<Parts<'a>, ElfError> {
         let mut parts = Parts {
             constants: HashMap::new(),
             relocations: HashMap::new(),
             shared: HashMap::new(),
             infos: HashMap::new(),
             facts: HashMap::new(),
+            slots: slots(elf, symbols)?,
         };
         for (index, section) in elf.sections.iter().enumerate() {
             let name = &*section.name;
@@ -185,6 +188,15 @@ impl<'a> Parts<'a> {
         for text in relocations {
             part("relocation", text.as_bytes());
         }
+        for use_ in addresses_used(elf.target().sm, &text.data) {
+            let used = self.slots.iter();
+            let used = used.filter(|(at, _)| use_.is_none_or(|use_| use_ == **at));
+            for (at, slot) in used {
+                part("address", &at.to_le_bytes());
+                part("of", slot.variable.as_bytes());
+                part("table", slot.table.as_deref().unwrap_or("").as_bytes());
+            }
+        }
         part("shared", &self.shared.get(name).unwrap_or(&0).to_le_bytes());
         for attribute in [Attribute::REGCOUNT, Attribute::FRAME_SIZE] {
             let value = self.fact(attribute, index).unwrap_or(0);
@@ -205,6 +217,104 @@ impl<'a> Parts<'a> {
         }
         Ok(crate::hex(&hash.finalize()))
     }
+}
+
+/// A place in constant bank 4, where the loader writes an address.
+struct Slot {
+    variable: String,
+    /// Digest of what it holds, if it is a table of the mathematical library.
+    table: Option<String>,
+}
+
+/// The places of constant bank 4, by their offsets.
+fn slots(elf: &Elf, symbols: &[Symbol]) -> Result<BTreeMap<u64, Slot>, ElfError> {
+    let mut found = BTreeMap::new();
+    let Some(bank) = elf.section_index(".nv.constant4") else {
+        return Ok(found);
+    };
+    for r in elf.relocations_of(bank)? {
+        let Some(symbol) = symbols.get(r.symbol as usize) else {
+            continue;
+        };
+        let section = elf.sections.get(usize::from(symbol.section));
+        let place = r.offset as usize..(r.offset as usize).saturating_add(8);
+        let in_place = elf.sections[bank].data.get(place);
+        let is_start = r.addend.unwrap_or(0) == 0 && in_place == Some(&[0; 8][..]);
+        let contents = section
+            .filter(|s| s.name == ".nv.global.init" && symbol.name.starts_with(TABLES) && is_start)
+            .and_then(|s| {
+                let start = usize::try_from(symbol.value).ok()?;
+                let size = usize::try_from(symbol.size).ok()?;
+                s.data.get(start..start.checked_add(size)?)
+            });
+        let slot = Slot {
+            variable: symbol.name.clone(),
+            table: contents.map(crate::sha256),
+        };
+        found.insert(r.offset, slot);
+    }
+    Ok(found)
+}
+
+/// Where code reads constant bank 4; `None` for a place that is computed.
+fn addresses_used(sm: u32, code: &[u8]) -> BTreeSet<Option<u64>> {
+    let mut found = BTreeSet::new();
+    for raw in code.chunks_exact(16) {
+        let bits = raw
+            .iter()
+            .rev()
+            .fold(0, |all: u128, &byte| all << 8 | u128::from(byte));
+        if names_bank_4(bits) {
+            let decoded = isa::decode(Instruction::new(sm, bits));
+            match decoded.is_opaque() {
+                true => drop(found.insert(None)),
+                false => found.extend(addresses_in(&decoded.text(0))),
+            }
+        }
+    }
+    found
+}
+
+/// Could an instruction with a constant operand of bank 4 have these bits? [`tables`] holds every kernel to it.
+fn names_bank_4(bits: u128) -> bool {
+    (bits >> 54) & 0x1f == 4
+}
+
+/// The places of bank 4 in an instruction's text.
+fn addresses_in(text: &str) -> impl Iterator<Item = Option<u64>> {
+    const BANK: &str = "c[0x4][";
+    text.match_indices(BANK).map(|(at, _)| {
+        let rest = &text[at + BANK.len()..];
+        let inside = &rest[..rest.find(']')?];
+        match inside.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => (inside == "RZ" || inside == "URZ").then_some(0),
+        }
+    })
+}
+
+/// The tables of the mathematical library that a kernel reads (`__cudart_…`): names and digests of what they hold.
+/// Nobody writes them, so that those of another module do as well.
+///
+/// # Errors
+/// [`Tie::Variables`]: it takes addresses of other things.
+pub fn tables(cubin: &[u8], name: &str) -> Result<BTreeMap<String, String>, Tie> {
+    let elf = Elf::parse(cubin)?;
+    let code = elf.instructions(&elf.kernel(name)?)?;
+    let slots = slots(&elf, &elf.symbols()?)?;
+    let mut found = BTreeMap::new();
+    for instruction in code {
+        let decoded = isa::decode(instruction);
+        for at in addresses_in(&decoded.text(0)) {
+            if !names_bank_4(instruction.bits()) {
+                return Err(Tie::Bank);
+            }
+            let slot = at.and_then(|at| slots.get(&at)).ok_or(Tie::Variables)?;
+            let table = slot.table.clone().ok_or(Tie::Variables)?;
+            found.insert(slot.variable.clone(), table);
+        }
+    }
+    Ok(found)
 }
 
 /// Bank and kernel of `.nv.constant0.KERNEL`.
@@ -254,7 +364,7 @@ pub enum Tie {
     Elf(#[from] ElfError),
 }
 
-/// Does a kernel live by its parameters and its own code alone? Only then may a copy in another module stand in
+/// Does a kernel live by its parameters, its own code and [`tables`] alone? Only then may a copy in another module stand in
 /// for it: variables of the module would be others there.
 ///
 /// # Errors
@@ -275,7 +385,7 @@ pub fn stands_alone(cubin: &[u8], name: &str) -> Result<(), Tie> {
         match bank {
             0..=2 => {}
             3 => return Err(Tie::Constants),
-            4 => return Err(Tie::Variables),
+            4 => drop(tables(cubin, name)?),
             _ => return Err(Tie::Bank),
         }
     }

@@ -9,7 +9,7 @@ use warpwright_pass::{Artifact, Recipe, Scope};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 use warpwright_winners::LaunchClass;
-use warpwright_winners::digest::{identities, stands_alone};
+use warpwright_winners::digest::{identities, stands_alone, tables};
 
 use crate::args::Cli;
 use crate::commands::opt::explore_all;
@@ -124,6 +124,15 @@ fn from_machine_code(cli: &Cli, wanted: &Wanted<'_>) -> Result<Vec<Built>, Failu
         .collect())
 }
 
+/// The tables that a candidate brings along are those that the original reads.
+fn reads_the_same(cubin: &[u8], wanted: &Wanted<'_>) -> bool {
+    let (own, original) = (
+        tables(cubin, wanted.kernel),
+        tables(wanted.cubin, wanted.kernel),
+    );
+    matches!((own, original), (Ok(own), Ok(original)) if own.iter().all(|table| original.get(table.0) == Some(table.1)))
+}
+
 fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, Proposed)>) {
     for b in built {
         let (Some(figures), Some(cubin)) = (b.candidate.figures(), b.cubin()) else {
@@ -145,7 +154,8 @@ fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, 
         let own = identity.iter().find(|k| k.name == *wanted.kernel);
         let is_new = own.is_some_and(|k| k.digest != wanted.digest);
         let is_known = found.iter().any(|(_, other)| other.cubin == cubin);
-        if !is_new || is_known || stands_alone(cubin, wanted.kernel).is_err() {
+        let alone = stands_alone(cubin, wanted.kernel).is_ok();
+        if !is_new || is_known || !alone || !reads_the_same(cubin, wanted) {
             continue;
         }
         let recipe = b.candidate.name();
