@@ -1,9 +1,11 @@
 // Many kernels in one program, the runtime linked statically. Prints a digest of every array at the end.
-// Some kernels live by their parameters alone, one reads a __constant__ table, one a module variable.
+// Some kernels live by their parameters alone, one reads a __constant__ table, one a module variable, and one writes
+// such a variable through a pointer in memory.
 #include "common.h"
 
 __constant__ float weights[9];
-__device__ unsigned long long counter;
+__device__ unsigned long long counter, total;
+struct Box { unsigned long long *to; };
 
 __global__ void fill(float *x, int n, float scale) { for (int i = AT; i < n; i += STEP) x[i] = scale * (i % 1013) - 3; }
 __global__ void axpy(float *y, const float *x, int n, float a) { for (int i = AT; i < n; i += STEP) y[i] += a * x[i]; }
@@ -40,6 +42,22 @@ template <int N> __global__ void rotate(float *x, int n, int rounds) {
         x[i] = sum / N;
     }
 }
+// It finds the address of a module's variable in memory.
+__global__ void tally(const Box *box, const float *x, int n, int rounds) {
+    unsigned long long c = 0;
+    for (int i = AT; i < n; i += STEP) {
+        float v[40];
+        for (int k = 0; k < 40; k++) v[k] = x[i] + k;
+        for (int r = 0; r < rounds; r++) {
+#pragma unroll
+            for (int k = 0; k < 40; k++) v[k] = v[k] * 0.998f + v[(k + 9) % 40] * 1e-3f;
+        }
+        float sum = 0;
+        for (int k = 0; k < 40; k++) sum += v[k];
+        c += sum > 700;
+    }
+    if (c) atomicAdd(box->to, c);
+}
 __global__ void twice(double *x, int n) { for (int i = AT; i < n; i += STEP) x[i] = x[i] * 1.5 + sin(x[i]); }
 
 int main() {
@@ -49,6 +67,10 @@ int main() {
     OK(cudaMalloc(&a, n * 4)); OK(cudaMalloc(&b, n * 4)); OK(cudaMalloc(&c, n * 4)); OK(cudaMalloc(&d, n * 8));
     OK(cudaMemset(d, 0, n * 8));
     OK(cudaMemset(c, 0, n * 4));
+    Box box, *boxed;
+    OK(cudaGetSymbolAddress((void **)&box.to, total));
+    OK(cudaMalloc(&boxed, sizeof box));
+    OK(cudaMemcpy(boxed, &box, sizeof box, cudaMemcpyHostToDevice));
     float w[9];
     for (int i = 0; i < 9; i++) w[i] = 0.9f + 0.02f * i;
     OK(cudaMemcpyToSymbol(weights, w, sizeof w));
@@ -69,11 +91,13 @@ int main() {
         rotate<24><<<1024, 256>>>(b, n, 20);
         twice<<<1024, 256>>>(d, n);
         count<<<1024, 256>>>(a, n);
+        tally<<<1024, 128>>>(boxed, a, n / 4, 10);
     }
     window.end();
-    unsigned long long counted;
+    unsigned long long counted, tallied;
     OK(cudaMemcpyFromSymbol(&counted, counter, 8));
-    printf("counted %llu\n", counted);
+    OK(cudaMemcpyFromSymbol(&tallied, total, 8));
+    printf("counted %llu, tallied %llu\n", counted, tallied);
     digest("a", a, n * 4); digest("b", b, n * 4); digest("c", c, n * 4); digest("d", d, n * 8);
     return 0;
 }

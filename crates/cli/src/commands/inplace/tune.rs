@@ -63,6 +63,13 @@ enum Verdict {
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
+    if args.stencil.fp.is_some() {
+        return Err(Failure::Usage(
+            "--fp: the memory of a program has no types, so no tolerance can be checked; inside a program results keep \
+             every bit"
+                .into(),
+        ));
+    }
     let store = store(args.db.as_ref())?;
     let folder =
         tempfile::tempdir().map_err(|e| Failure::input(format!("no folder to work in: {e}")))?;
