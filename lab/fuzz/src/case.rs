@@ -85,24 +85,36 @@ pub fn program(seed: u64, approximate: bool) -> Program {
     generate(seed, &config)
 }
 
+/// Kernels after which the strata repeat.
+const STRATA: u64 = 16;
+
 /// Which kernels a run is made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Plan {
     /// Four sizes in turn, up to a hundred registers, four warps and three blocks ([`program`]).
     #[default]
     Sizes,
-    /// Of 64 kernels 55 tiny ones, eight small ones, and one of the four sizes in turn: what many kernels cost goes
-    /// into many kernels.
+    /// Of 16 kernels twelve tiny ones, three small ones, and one of the four sizes in turn: what many kernels cost
+    /// goes into many kernels.
     Strata,
 }
 
 impl Plan {
     /// What the kernel of a seed is called in the counts.
     pub fn stratum(self, seed: u64) -> &'static str {
-        match (self, seed % 64) {
+        match (self, seed % STRATA) {
             (Plan::Sizes, _) | (Plan::Strata, 0) => "four sizes",
-            (Plan::Strata, 1..=8) => "small",
+            (Plan::Strata, 1..=3) => "small",
             (Plan::Strata, _) => "tiny",
+        }
+    }
+
+    /// The number that options alternate with; modulo four it is the size of a kernel of the four sizes, and what
+    /// is left of it depends on no stratum.
+    pub fn turn(self, seed: u64) -> u64 {
+        match self {
+            Plan::Sizes => seed,
+            Plan::Strata => seed / STRATA,
         }
     }
 
@@ -122,8 +134,7 @@ impl Plan {
         match (self, self.stratum(seed)) {
             (Plan::Strata, "tiny") => of(8, 2, 6, 1),
             (Plan::Strata, "small") => of(20, 2, 12, 2),
-            (Plan::Strata, _) => program(seed / 64, false),
-            (Plan::Sizes, _) => program(seed, false),
+            _ => program(self.turn(seed), false),
         }
     }
 }
@@ -193,6 +204,14 @@ pub fn strict() -> Options {
         uninitialised: true,
         races: true,
         ..Options::default()
+    }
+}
+
+/// The options with a budget for versions of a kernel that left these results: far more than a right one takes.
+pub fn no_longer(results: &Results, options: Options) -> Options {
+    Options {
+        budget: results.statistics.warp_instructions.saturating_mul(64) + (1 << 16),
+        ..options
     }
 }
 

@@ -164,20 +164,22 @@ impl Assembler {
 /// The kernel of a seed, as it is assembled.
 pub fn program(plan: Plan, seed: u64) -> Program {
     let program = plan.program(seed);
-    match seed / 4 % 2 {
+    match plan.turn(seed) / 4 % 2 {
         0 => program.without_local_array(),
         _ => program,
     }
 }
 
-/// Every pass of the registry over machine code, with options that alternate with the seed.
-fn passes(seed: u64) -> impl Iterator<Item = Invocation> {
+/// Every pass of the registry over machine code, with options that alternate with the turn.
+fn passes(turn: u64) -> impl Iterator<Item = Invocation> {
     let invoke = move |name: &str| {
         let mut arguments = Arguments::default();
-        let blocks = [8, 16, 4, 12][(seed / 32 % 4) as usize];
+        let blocks = [8, 16, 4, 12][(turn / 32 % 4) as usize];
+        let registers = ["auto", "24", "20", "28"][(turn / 8 % 4) as usize];
         match name {
+            "demote" => arguments.set("registers", registers),
             "throttle" => arguments.set("blocks", blocks.to_string()),
-            "spill-to-shared" if seed / 8 % 2 == 1 => arguments.set("blocks", blocks.to_string()),
+            "spill-to-shared" if turn / 8 % 2 == 1 => arguments.set("blocks", blocks.to_string()),
             _ => {}
         }
         Invocation::new(name, arguments).ok()
@@ -196,7 +198,8 @@ pub fn check(
     assembler: &Assembler,
     totals: &mut Totals,
 ) -> Result<(), Box<(Run, Failure)>> {
-    let limit = LIMITS[(seed / 16 % LIMITS.len() as u64) as usize];
+    let turn = plan.turn(seed);
+    let limit = LIMITS[(turn / 16 % LIMITS.len() as u64) as usize];
     let built = build(&program(plan, seed), assembler, limit);
     let (launch, cubin) = built.map_err(|failure| {
         let recipe = Recipe::default();
@@ -229,7 +232,7 @@ pub fn check(
     };
     let mut all = Recipe::default();
     let mut versions = Vec::new();
-    for pass in passes(seed) {
+    for pass in passes(turn) {
         let recipe = Recipe::default().with(pass.clone());
         if let Some(new) = apply(pass.name(), &recipe)? {
             all = all.with(pass);
@@ -247,17 +250,19 @@ pub fn check(
     };
     let controls = &mut totals.controls;
     let nothing = Recipe::default();
-    if seed.is_multiple_of(IDLE) {
+    // Neither the size nor the stratum goes with the class.
+    let turn = turn / 4 + seed;
+    if turn.is_multiple_of(IDLE) {
         let idle = code.idle(seed, controls);
         idle.map_err(|failure| failed(&nothing, failure.into()))?;
     }
     // Each kernel has a mistake of one class, and what a pass made of it another one.
-    let class = (seed % SPOILS.len() as u64) as usize;
+    let class = (turn % SPOILS.len() as u64) as usize;
     let planted = code.plant(code.cubin, class, seed, controls);
     planted.map_err(|failure| failed(&nothing, failure.into()))?;
     if !versions.is_empty() {
         let (recipe, new) = &versions[seed as usize / SPOILS.len() % versions.len()];
-        let class = (seed % controls::IN_VALUES as u64) as usize;
+        let class = (turn % controls::IN_VALUES as u64) as usize;
         let planted = code.plant(new.bytes(), class, seed, controls);
         planted.map_err(|failure| failed(recipe, failure.into()))?;
     }

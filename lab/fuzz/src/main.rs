@@ -209,8 +209,8 @@ fn seeds(text: &str) -> Result<(u64, u64), String> {
     range.ok_or_else(|| "two numbers A..B are wanted, the second one larger".to_owned())
 }
 
-/// Kernels that are begun together: the clock is looked at in between.
-const CHUNK: u64 = 1024;
+/// Kernels that are begun together, for each thread: the clock is looked at in between.
+const CHUNK: u64 = 128;
 
 impl Campaign {
     /// Gives every seed to `check`, in parallel; those that were done are a range from the first one on.
@@ -218,12 +218,13 @@ impl Campaign {
         let threads = self.jobs.unwrap_or(0);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|e| e.to_string())?;
+        let chunk = CHUNK * pool.current_num_threads() as u64;
         let start = Instant::now();
         let (from, to) = self.seeds;
         let mut done = from;
         let is_late = || (self.seconds).is_some_and(|most| start.elapsed().as_secs() >= most);
         while done < to && !is_late() {
-            let end = to.min(done + CHUNK);
+            let end = to.min(done + chunk);
             pool.install(|| (done..end).into_par_iter().try_for_each(&check))?;
             done = end;
             let seconds = start.elapsed().as_secs_f64();
@@ -385,7 +386,12 @@ fn through_passes(
         if let Err(error) = passes::check(plan, seed, &mut totals) {
             let (run, failure) = *error;
             let text = passes::report(&plan.program(seed), &run, &failure);
-            let what = (run.pass, format!("{run:?}"), failure.to_string(), text);
+            let what = (
+                run.passes[0].0,
+                format!("{run:?}"),
+                failure.to_string(),
+                text,
+            );
             fail(&mut totals, what)?;
         }
         let chosen = assembler.filter(|(_, every)| seed.is_multiple_of(*every));

@@ -1,5 +1,6 @@
-//! Generated kernels through the register passes: each with options and a goal that alternate with
-//! the seed, proved by the checker, and the same bits in the emulator before and after.
+//! Generated kernels through every pass over PTX: each with options and a goal that alternate with the seed, proved
+//! by the checker, and the same bits in the emulator before and after. Passes that write directives alone, or
+//! print, go over a kernel one behind the other.
 
 use crate::assignment;
 use crate::case::{self, Case, Plan};
@@ -12,16 +13,36 @@ use warpwright_pass::options::Arguments;
 use warpwright_pass::{Artifact, Invocation, Recipe, RecipeError, Refusal, Scope};
 use warpwright_ptx::Module;
 
-/// One run of a pass.
+/// One run, of one pass or of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// The pass.
-    pub pass: &'static str,
-    /// Its options.
-    pub options: Vec<(&'static str, &'static str)>,
-    /// The goal, in per cent of the kernel's pressure.
-    pub percent: u32,
+    /// What it is counted as: the pass, or [`DIRECTIVES`].
+    pub name: &'static str,
+    /// The passes, with their options.
+    pub passes: Vec<(&'static str, Vec<(&'static str, &'static str)>)>,
+    /// The goal, in per cent of the kernel's pressure, for a pass that has one.
+    pub percent: Option<u32>,
 }
+
+impl Run {
+    fn of(pass: &'static str, options: Vec<(&'static str, &'static str)>) -> Run {
+        Run {
+            name: pass,
+            passes: vec![(pass, options)],
+            percent: None,
+        }
+    }
+
+    fn to(self, percent: u32) -> Run {
+        Run {
+            percent: Some(percent),
+            ..self
+        }
+    }
+}
+
+/// What the passes that write directives alone, or print, are counted as; one recipe has all of them.
+pub const DIRECTIVES: &str = "directives and prints, one behind the other";
 
 /// What did not hold.
 #[derive(Debug, thiserror::Error)]
@@ -60,40 +81,52 @@ pub enum Failure {
     Assignment(assignment::Broken),
 }
 
-/// The passes, in the order of [`runs`].
+/// The passes with a goal, in the order of [`runs`].
 pub const PASSES: [&str; 4] = ["remat", "spill-shared", "allocate", "reduce"];
 
-/// What a seed's kernel goes through: every pass once.
-pub fn runs(seed: u64) -> [Run; 4] {
+/// What the kernel of a turn ([`Plan::turn`]) goes through: every pass of the registry over PTX.
+pub fn runs(turn: u64) -> Vec<Run> {
     let pick = |choices: &[&'static str], divisor: u64| {
-        choices[(seed / divisor % choices.len() as u64) as usize]
+        choices[(turn / divisor % choices.len() as u64) as usize]
     };
     let percent =
-        |choices: &[u32], divisor: u64| choices[(seed / divisor % choices.len() as u64) as usize];
-    // Sizes alternate with the seed modulo 4 (`case::program`): the options do with what is left.
-    [
-        Run {
-            pass: PASSES[0],
-            options: vec![("rules", pick(&["full", "paper"], 4))],
-            percent: percent(&[75, 0], 8),
-        },
-        Run {
-            pass: PASSES[1],
-            options: vec![("layout", pick(&["slot-major", "thread-major"], 4))],
-            percent: percent(&[75, 50, 90], 8),
-        },
-        Run {
-            pass: PASSES[2],
-            options: vec![
+        |choices: &[u32], divisor: u64| choices[(turn / divisor % choices.len() as u64) as usize];
+    // Sizes alternate with the turn modulo 4 (`case::program`): the options do with what is left.
+    let blocks = pick(&["2", "4", "1", "8"], 8);
+    let directives = vec![
+        ("pressure", Vec::new()),
+        (
+            "maxnreg",
+            vec![("registers", pick(&["32", "64", "255"], 4))],
+        ),
+        ("maxntid", vec![("threads", "32")]),
+        ("minnctapersm", vec![("blocks", blocks)]),
+        ("smem-spilling", Vec::new()),
+        ("canonical", Vec::new()),
+        ("print", Vec::new()),
+    ];
+    vec![
+        Run::of(PASSES[0], vec![("rules", pick(&["full", "paper"], 4))]).to(percent(&[75, 0], 8)),
+        Run::of(
+            PASSES[1],
+            vec![("layout", pick(&["slot-major", "thread-major"], 4))],
+        )
+        .to(percent(&[75, 50, 90], 8)),
+        Run::of(
+            PASSES[2],
+            vec![
                 ("space", pick(&["shared", "local"], 4)),
                 ("cut", pick(&["cell", "class"], 8)),
             ],
-            percent: percent(&[100, 80, 60], 16),
-        },
+        )
+        .to(percent(&[100, 80, 60], 16)),
+        Run::of(PASSES[3], Vec::new()).to(percent(&[75, 50, 25], 4)),
+        Run::of("dead-code", Vec::new()),
+        Run::of("throttle", vec![("blocks", blocks), ("by", "smem")]),
         Run {
-            pass: PASSES[3],
-            options: Vec::new(),
-            percent: percent(&[75, 50, 25], 4),
+            name: DIRECTIVES,
+            passes: directives,
+            percent: None,
         },
     ]
 }
@@ -132,12 +165,14 @@ impl Subject {
             return Ok(Applied::Unchanged);
         };
         let before = pressure(module, kernel);
-        let goal = (before * run.percent / 100).max(8);
+        let goal = run.percent.map(|percent| (before * percent / 100).max(8));
         let scope = Scope {
             launch: Some(&self.case.launch),
             ..Scope::default()
         };
-        let applied = proved::apply(&recipe(run, goal)?, &self.artifact, &scope);
+        let newer = (run.name == DIRECTIVES).then(|| self.newer()).transpose()?;
+        let input = newer.as_ref().unwrap_or(&self.artifact);
+        let applied = proved::apply(&recipe(run, goal)?, input, &scope);
         let artifact = match applied.map_err(Failure::Pass)? {
             Applied::Changed(new) => new,
             Applied::Unchanged => return Ok(Applied::Unchanged),
@@ -145,39 +180,48 @@ impl Subject {
         };
         let new = artifact.as_module().unwrap_or(module);
         let after = pressure(new, kernel);
-        let most = match run.pass {
-            "allocate" => goal,
+        let allocated = goal.filter(|_| run.name == "allocate");
+        let most = match run.name {
             "spill-shared" | "reduce" => before - 1,
-            _ => u32::MAX,
+            _ => allocated.unwrap_or(u32::MAX),
         };
         if after > most {
             return Err(Failure::Promise { after, most });
         }
-        if run.pass == "allocate" {
+        if let Some(goal) = allocated {
             assignment::check(new, kernel, goal).map_err(Failure::Assignment)?;
         }
         self.same_results(new)?;
         Ok(Applied::Changed(artifact))
     }
 
+    /// The kernel in the first PTX version that has every directive.
+    fn newer(&self) -> Result<Artifact, Failure> {
+        let text = self.case.text.replacen(".version 7.8", ".version 9.0", 1);
+        let (module, _) = Module::parse("fuzz.ptx", &text);
+        let artifact = Artifact::ptx(module);
+        artifact.map_err(|error| Failure::Before(case::Failure::Verify(error.render())))
+    }
+
     /// A mistake of one class in this version of the kernel; for some kernels, none at all.
     fn plant(
         &self,
         text: &str,
-        seed: u64,
+        (seed, turn): (u64, u64),
         controls: &mut controls::Controls,
     ) -> Result<(), controls::Failure> {
-        if seed.is_multiple_of(IDLE) {
+        if turn.is_multiple_of(IDLE) {
             controls::idle(&self.case, controls)?;
         }
-        let class = (seed % controls::MISTAKES.len() as u64) as usize;
+        let class = (turn % controls::MISTAKES.len() as u64) as usize;
         controls::plant(&self.case, text, class, &self.expected, seed, controls)
     }
 
     /// Runs the new version under the strict options; it must leave the same bits.
     fn same_results(&self, new: &Module) -> Result<(), Failure> {
         let Case { launch, inputs, .. } = &self.case;
-        let found = case::emulate_module(new, launch, inputs, &options());
+        let options = case::no_longer(&self.expected, options());
+        let found = case::emulate_module(new, launch, inputs, &options);
         match found.map_err(Failure::After)?.buffers == self.expected.buffers {
             true => Ok(()),
             false => Err(Failure::Different),
@@ -191,7 +235,8 @@ impl Subject {
 /// The first run that fails, and how.
 pub fn check(plan: Plan, seed: u64, totals: &mut Totals) -> Result<(), Box<(Run, Failure)>> {
     let subject = Subject::new(&plan.program(seed));
-    let runs = runs(seed);
+    let turn = plan.turn(seed);
+    let runs = runs(turn);
     let subject = subject.map_err(|error| Box::new((runs[0].clone(), Failure::Before(error))))?;
     totals.count_kernel(plan.stratum(seed));
     let mut versions = vec![(runs[0].clone(), subject.case.text.clone())];
@@ -199,29 +244,36 @@ pub fn check(plan: Plan, seed: u64, totals: &mut Totals) -> Result<(), Box<(Run,
         let done = subject
             .run(&run)
             .map_err(|failure| Box::new((run.clone(), failure)))?;
-        totals.pass(run.pass).count(&done);
+        totals.pass(run.name).count(&done);
         if let Applied::Changed(new) = done
             && new.as_module().is_some()
         {
             versions.push((run, String::from_utf8_lossy(new.bytes()).into_owned()));
         }
     }
-    let spoiled = (seed / controls::MISTAKES.len() as u64) as usize % versions.len();
+    // Neither the size (the turn modulo 4) nor the stratum goes with the class or the version.
+    let turn = turn / 4 + seed;
+    let spoiled = (turn / controls::MISTAKES.len() as u64) as usize % versions.len();
     let (run, text) = &versions[spoiled];
-    let planted = subject.plant(text, seed, &mut totals.controls);
+    let planted = subject.plant(text, (seed, turn), &mut totals.controls);
     planted.map_err(|failure| Box::new((run.clone(), Failure::Controls(failure))))
 }
 
 /// Of so many kernels one is held against itself.
 pub(crate) const IDLE: u64 = 8;
 
-fn recipe(run: &Run, goal: u32) -> Result<Recipe, RecipeError> {
-    let mut arguments = Arguments::default();
-    arguments.set("registers", goal.to_string());
-    for &(name, value) in &run.options {
-        arguments.set(name, value);
-    }
-    Recipe::new(vec![Invocation::new(run.pass, arguments)?])
+fn recipe(run: &Run, goal: Option<u32>) -> Result<Recipe, RecipeError> {
+    let passes = run.passes.iter().map(|(pass, options)| {
+        let mut arguments = Arguments::default();
+        if let Some(goal) = goal {
+            arguments.set("registers", goal.to_string());
+        }
+        for &(name, value) in options {
+            arguments.set(name, value);
+        }
+        Invocation::new(pass, arguments)
+    });
+    Recipe::new(passes.collect::<Result<_, _>>()?)
 }
 
 /// The reasons for which a pass may leave a generated kernel alone.
@@ -229,6 +281,8 @@ fn refused(why: Refusal) -> Result<Applied, Failure> {
     match why {
         Refusal::TooFewRegisters { .. }
         | Refusal::NothingHelps { .. }
+        | Refusal::NothingToDo(_)
+        | Refusal::NoThrottle { .. }
         | Refusal::WithinGoal { .. } => Ok(Applied::Refused(why)),
         other => Err(Failure::Refused(other)),
     }

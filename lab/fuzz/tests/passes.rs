@@ -17,11 +17,11 @@ fn generated_kernels_hold_through_every_pass() {
             let (run, failure) = *error;
             let program = plan.program(seed);
             let text = passes::report(&program, &run, &failure);
-            panic!("seed {seed}, {}: {failure}\n\n{text}", run.pass);
+            panic!("seed {seed}, {}: {failure}\n\n{text}", run.name);
         }
     }
-    for pass in passes::PASSES {
-        let counts = totals.pass(pass);
+    for run in passes::runs(0) {
+        let (pass, counts) = (run.name, totals.pass(run.name));
         assert!(
             counts.changed > 3,
             "the test of {pass} runs dry: {counts:?}"
