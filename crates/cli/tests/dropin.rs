@@ -213,6 +213,44 @@ fn the_version_tells_policies_apart() {
     assert_eq!(text("safe"), safe);
 }
 
+/// Triton 3.9 gives an undocumented option to ptxas; builds of our own get it too. What is not known is logged.
+#[test]
+fn an_option_of_triton_reaches_every_build() {
+    let Some(bench) = Bench::new("an_option_of_triton_reaches_every_build") else {
+        return;
+    };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/hosts/moments.cu");
+    let job = NvccJob::new(&source, "sm_90");
+    let ptx = bench.toolkit.nvcc().unwrap().to_ptx(&job).unwrap().ptx;
+    std::fs::write(bench.path("moments.ptx"), ptx).unwrap();
+    let option = "--regAllocOptLevel=2";
+    let call = |option, out| ["-arch=sm_90", "-v", option, "moments.ptx", "-o", out];
+    assert!(bench.plain(&call(option, "plain.cubin")).status.success());
+    assert!(
+        bench
+            .dropin("safe", &call(option, "safe.cubin"))
+            .status
+            .success()
+    );
+    assert!(
+        bench.log().contains("moments: spill-to-shared"),
+        "{}",
+        bench.log()
+    );
+    let read = |name: &str| std::fs::read(bench.path(name)).unwrap();
+    assert_ne!(read("plain.cubin"), read("safe.cubin"));
+    let program = Path::new(env!("CARGO_BIN_EXE_warpwright"));
+    let check = ["check", "plain.cubin", "safe.cubin", "--dynamic-smem", "0"];
+    let checked = bench.command(program, "", &check).output().unwrap();
+    assert_eq!(checked.status.code(), Some(0), "{checked:?}");
+    bench.dropin("safe", &call("--no-such-option", "out"));
+    assert!(
+        bench
+            .log()
+            .contains("the option --no-such-option is not understood")
+    );
+}
+
 #[test]
 fn spills_that_moved_are_told_truly_and_proved() {
     let Some(bench) = Bench::new("spills_that_moved_are_told_truly_and_proved") else {

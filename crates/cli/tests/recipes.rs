@@ -128,3 +128,41 @@ fn a_recipe_goes_through_all_levels_and_says_what_is_wrong_with_it() {
         assert_eq!(output.status.code(), Some(code), "{recipe}: {said}");
     }
 }
+
+/// What the PTX says of dynamic shared memory is known of its machine code too, however many kernels there are.
+#[test]
+fn spills_of_several_kernels_move_beside_static_shared_memory() {
+    if require_toolkit("spills_of_several_kernels").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/hosts/moments.cu");
+    let moments = std::fs::read_to_string(path).unwrap();
+    let more = "__global__ void more(int* to) { to[threadIdx.x] += 1; }\n";
+    std::fs::write(folder.path().join("two.cu"), moments + more).unwrap();
+    let args = [
+        "opt",
+        "two.cu",
+        "--gpu",
+        "h200",
+        "-o",
+        "two.cubin",
+        "--json",
+    ];
+    let found: serde_json::Value = serde_json::from_str(&success(folder.path(), &args)).unwrap();
+    let kernels = found["kernels"].as_array().unwrap();
+    let moved = kernels.iter().find(|k| k["name"] == "moments").unwrap();
+    let recipe = moved["recipe_text"].as_str().unwrap();
+    assert!(recipe.contains("spill-to-shared"), "{recipe}");
+    let one = [
+        "opt",
+        "two.cu",
+        "--kernel",
+        "moments",
+        "--recipe",
+        recipe,
+        "-o",
+        "one.cubin",
+    ];
+    success(folder.path(), &one);
+}

@@ -1,6 +1,7 @@
 //! Builds candidates, in parallel and through the cache, and reads their machine code.
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -27,6 +28,8 @@ pub struct Workshop<'a> {
     pub arch: &'a str,
     /// Keep line information?
     pub lineinfo: bool,
+    /// Further arguments of ptxas, for every build.
+    pub extra: &'a [OsString],
 }
 
 impl Workshop<'_> {
@@ -36,6 +39,7 @@ impl Workshop<'_> {
         let mut job = PtxasJob::new(ptx, self.arch);
         job.register_usage_level = options.usage_level;
         job.lineinfo = self.lineinfo;
+        job.extra = self.extra.to_vec();
         self.cache.ptxas(&ptxas, &job)
     }
 }

@@ -93,6 +93,7 @@ pub fn better(
         cache: &cache,
         arch: &arch,
         lineinfo: request.lineinfo,
+        extra: &request.carried,
     };
     let asked = OptRequest {
         gpu: &gpu,
@@ -159,7 +160,7 @@ pub fn better(
         });
         what.push(format!(
             "{kernel}: {} (predicted {predicted:.2} of the time)",
-            plan.recipe.label()
+            plan.recipe
         ));
     }
     Ok(Some(Better {

@@ -62,12 +62,20 @@ pub fn main() -> ExitCode {
     if options::asks_for_version(&args) && settings.policy != Policy::Off {
         return real::version(&program, &args, &settings);
     }
-    let request = match settings.policy {
-        Policy::Off => None,
-        _ => options::parse(&args).filter(Request::can_be_improved),
-    };
-    let Some(request) = request else {
+    if settings.policy == Policy::Off {
         return real::become_it(&program, &args);
+    }
+    let request = match options::parse(&args) {
+        Ok(request) if request.can_be_improved() => request,
+        Ok(request) => {
+            let why = "what is asked for is no finished kernel that is to be fast";
+            settings.note(&format!("{}: unchanged: {why}", request.name()));
+            return real::become_it(&program, &args);
+        }
+        Err(why) => {
+            settings.note(&format!("a call of ptxas: unchanged: {why}"));
+            return real::become_it(&program, &args);
+        }
     };
     let start = Instant::now();
     let ran = match real::run(&program, &args) {

@@ -17,6 +17,8 @@ enum Meaning {
     Harmless,
     /// Other code comes out with it; the default is kept as it is, but a winner of that very code may stand in.
     Code,
+    /// Other code comes out with it, for a reason of the host's: builds of our own get it too.
+    Carried,
     /// What comes out is not a finished kernel, or not one that is to be fast.
     Special,
 }
@@ -87,6 +89,13 @@ const OPTIONS: &[(&str, &str, bool, Meaning)] = &[
         Meaning::Code,
     ),
     ("position-independent-code", "pic", true, Meaning::Code),
+    // In no documentation; Triton 3.9 gives it against a bug of ptxas 13.
+    (
+        "regAllocOptLevel",
+        "regAllocOptLevel",
+        true,
+        Meaning::Carried,
+    ),
     ("compile-only", "c", false, Meaning::Special),
     ("device-debug", "g", false, Meaning::Special),
     ("entry", "e", true, Meaning::Special),
@@ -113,8 +122,10 @@ pub struct Request {
     pub gpu: Option<String>,
     /// Line numbers are to be kept.
     pub lineinfo: bool,
-    /// Options that change the code: a build of our own would be another one.
+    /// No option changes the code that a build of our own would not get.
     pub is_plain: bool,
+    /// What builds of our own get as well.
+    pub carried: Vec<OsString>,
     is_special: bool,
 }
 
@@ -135,45 +146,70 @@ pub fn asks_for_version(args: &[OsString]) -> bool {
     args.iter().any(|arg| arg == "--version" || arg == "-V")
 }
 
-/// Reads a command line; `None` if anything in it is not understood, or it has not exactly one input.
-pub fn parse(args: &[OsString]) -> Option<Request> {
+/// Why a call is none that is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotUnderstood {
+    /// An option that is not known, or whose value is none.
+    #[error("the option {0} is not understood")]
+    Option(String),
+    /// None, several, or standard input.
+    #[error("it has not exactly one input file")]
+    Inputs,
+}
+
+/// Reads a command line.
+///
+/// # Errors
+/// [`NotUnderstood`].
+pub fn parse(args: &[OsString]) -> Result<Request, NotUnderstood> {
     let mut request = Request {
         input: OsString::new(),
         output: "elf.o".into(),
         gpu: None,
         lineinfo: false,
         is_plain: true,
+        carried: Vec::new(),
         is_special: false,
     };
     let mut words = args.iter();
     while let Some(word) = words.next() {
+        let refusal = || NotUnderstood::Option(word.to_string_lossy().into_owned());
         let Some((name, value)) = option(word) else {
             // A second input, or a lone dash for standard input.
             if !request.input.is_empty() || word == "-" || word.is_empty() {
-                return None;
+                return Err(NotUnderstood::Inputs);
             }
             request.input.clone_from(word);
             continue;
         };
-        let (long, _, takes_value, meaning) = name?;
+        let (long, _, takes_value, meaning) = name.ok_or_else(refusal)?;
         let value = match (takes_value, value) {
-            (true, None) => Some(words.next()?.clone()),
-            (false, Some(_)) => return None,
-            (_, value) => value,
+            (true, None) => words.next().cloned().ok_or_else(refusal)?,
+            (true, Some(value)) => value,
+            (false, None) => OsString::new(),
+            (false, Some(_)) => return Err(refusal()),
         };
         match meaning {
-            Meaning::Gpu => request.gpu = Some(value?.into_string().ok()?),
-            Meaning::Output => request.output = value?,
+            Meaning::Gpu => request.gpu = Some(value.into_string().map_err(|_| refusal())?),
+            Meaning::Output => request.output = value,
+            Meaning::Carried => {
+                let mut word = OsString::from(format!("--{long}="));
+                word.push(value);
+                request.carried.push(word);
+            }
             Meaning::Harmless => request.lineinfo |= *long == "generate-line-info",
             Meaning::Special => request.is_special = true,
             Meaning::Code => {
                 // The level that is the default anyway.
-                let is_default = *long == "opt-level" && value.as_deref() == Some(OsStr::new("3"));
+                let is_default = *long == "opt-level" && value == "3";
                 request.is_plain &= is_default;
             }
         }
     }
-    (!request.input.is_empty()).then_some(request)
+    match request.input.is_empty() {
+        true => Err(NotUnderstood::Inputs),
+        false => Ok(request),
+    }
 }
 
 type Known = &'static (&'static str, &'static str, bool, Meaning);
@@ -214,7 +250,7 @@ fn option(word: &OsStr) -> Option<(Option<Known>, Option<OsString>)> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Option<Request> {
+    fn read(line: &str) -> Result<Request, NotUnderstood> {
         let words: Vec<OsString> = line.split_whitespace().map(Into::into).collect();
         parse(&words)
     }
@@ -229,6 +265,7 @@ mod tests {
             "-m64 -O3 --gpu-name sm_90 --output-file out.cubin in.ptx",
             // Triton
             "-lineinfo -v --gpu-name=sm_90 in.ptx -o out.cubin",
+            "-lineinfo -v --regAllocOptLevel=2 --gpu-name=sm_90 in.ptx -o out.cubin",
             // XLA
             "in.ptx -o out.cubin -arch=sm_90 --warn-on-spills -v",
             // CUDA.jl
@@ -242,6 +279,8 @@ mod tests {
             assert_eq!(found.gpu.as_deref(), Some("sm_90"));
             assert!(found.is_plain && found.can_be_improved(), "{line}");
             assert_eq!(found.lineinfo, line.contains("line"), "{line}");
+            let carried = line.contains("regAlloc").then_some("--regAllocOptLevel=2");
+            assert!(found.carried.iter().eq(carried), "{line}");
         }
     }
 
@@ -271,17 +310,24 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_not_guessed_at() {
-        for line in [
-            "--new-option in.ptx",
-            "-x in.ptx",
-            "a.ptx b.ptx",
-            "-",
-            "-o out",
-            "",
-            "--verbose=1 in.ptx",
-            "-o",
+        for (line, why) in [
+            (
+                "--new-option in.ptx",
+                "the option --new-option is not understood",
+            ),
+            ("-x in.ptx", "the option -x is not understood"),
+            (
+                "--verbose=1 in.ptx",
+                "the option --verbose=1 is not understood",
+            ),
+            ("-o", "the option -o is not understood"),
+            ("a.ptx b.ptx", "it has not exactly one input file"),
+            ("-", "it has not exactly one input file"),
+            ("-o out", "it has not exactly one input file"),
+            ("", "it has not exactly one input file"),
         ] {
-            assert_eq!(read(line), None, "{line}");
+            let found = read(line).map_err(|e| e.to_string());
+            assert_eq!(found, Err(why.to_owned()), "{line}");
         }
     }
 }

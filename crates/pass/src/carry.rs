@@ -1,7 +1,7 @@
 //! Recipes carried out on a whole input, kernel by kernel and level by level, every step proved: the way of
 //! `pass`, of what `opt` and `tune` write, of the filetests and of the fuzzers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use warpwright_check::Promises;
@@ -12,6 +12,7 @@ use crate::executor::{Executor, RunError, Step, Target};
 use crate::launch::Block;
 use crate::pass::Level;
 use crate::proof::{NotProved, Rung};
+use crate::ptx::facts::uses_dynamic_shared;
 use crate::ptx::slice::Slices;
 use crate::recipe::{Invocation, Recipe};
 use crate::refusal::Refusal;
@@ -146,6 +147,7 @@ pub fn carry_out(
     };
     let last = plans.iter().filter_map(|plan| plan.recipe.passes().last());
     let last = last.map(Invocation::level).fold(until, Level::max);
+    let mut no_dynamic = BTreeSet::new();
     for level in [
         Level::Source,
         Level::Ptx,
@@ -157,6 +159,7 @@ pub fn carry_out(
             scope,
             demand,
             level,
+            no_dynamic: &mut no_dynamic,
         };
         step.carry(&mut all, plans, last)?;
     }
@@ -169,6 +172,8 @@ struct Carry<'e, 'b, 's> {
     scope: (&'s Scope<'s>, &'s Gpu),
     demand: Demand,
     level: Level,
+    /// Kernels whose PTX names no dynamic shared memory: machine code does not tell it from static.
+    no_dynamic: &'s mut BTreeSet<String>,
 }
 
 impl Carry<'_, '_, '_> {
@@ -205,6 +210,14 @@ impl Carry<'_, '_, '_> {
         }
         if self.level == Level::Assembler {
             return Ok(());
+        }
+        if let Some(module) = all.artifact.as_module() {
+            let has_none = |name: &&String| {
+                let function = module.function(name).map(|id| &module.functions[id]);
+                function.is_some_and(|function| !uses_dynamic_shared(module, function))
+            };
+            let kernels = plans.iter().filter_map(|plan| plan.kernel.as_ref());
+            self.no_dynamic.extend(kernels.filter(has_none).cloned());
         }
         let mut at = 0;
         while at < plans.len() {
@@ -286,7 +299,12 @@ impl Carry<'_, '_, '_> {
             if done.refused.is_some() {
                 break;
             }
-            let target = target(self.scope, artifact, plan.kernel.as_deref())?;
+            let mut target = target(self.scope, artifact, plan.kernel.as_deref())?;
+            if target.setting.dynamic_smem.is_none()
+                && target.kernel.is_some_and(|k| self.no_dynamic.contains(k))
+            {
+                target.setting.dynamic_smem = Some(0);
+            }
             let recipe = Recipe::default().with(pass.clone());
             let run = match self.executor.run(artifact, &target, &recipe, self.level) {
                 Ok(run) => run,

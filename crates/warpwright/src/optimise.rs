@@ -476,6 +476,7 @@ pub fn workshop<'a>(
         lineinfo: input
             .as_module()
             .is_some_and(|module| !module.files.is_empty()),
+        extra: &[],
     }
 }
 
