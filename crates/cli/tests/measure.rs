@@ -7,6 +7,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 use serde_json::Value;
 use warpwright_toolkit::testing::require_toolkit;
@@ -59,6 +60,7 @@ impl Bench {
                 }
             }
         }
+        found.sort();
         found
     }
 
@@ -277,4 +279,123 @@ fn dask_spreads_jobs_and_outlives_a_lost_worker() {
     let imported = bench.warpwright(&words);
     let count = format!("{} measurements imported", 2 * jobs.len());
     assert!(said(&imported).contains(&count), "{}", said(&imported));
+}
+
+impl Bench {
+    /// A measurement that goes on for long, once it has begun.
+    fn begun(&self, job: &Path) -> std::process::Child {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_warpwright"))
+            .args(["measure", text(job), "-o", "r.json", "--budget", "60"])
+            .current_dir(self.folder.path())
+            .env("LD_LIBRARY_PATH", self.path("driver"))
+            .env("WARPWRIGHT_CACHE", self.path("cache"))
+            .env("TMPDIR", self.path("scratch"))
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("starts");
+        // Its worker says which candidate runs.
+        for _ in 0..600 {
+            let is_running = self.files().iter().any(|path| {
+                path.file_name().is_some_and(|name| name == "in-flight")
+                    && path.metadata().is_ok_and(|data| data.len() > 0)
+            });
+            if is_running {
+                return child;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let _ = child.kill();
+        panic!(
+            "it does not begin: {}",
+            said(&child.wait_with_output().expect("ends"))
+        );
+    }
+
+    /// Processes that work in this folder.
+    fn processes(&self) -> usize {
+        let own = self.folder.path().canonicalize().expect("a folder");
+        let all = std::fs::read_dir("/proc").expect("processes").flatten();
+        all.filter(|entry| std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == own))
+            .count()
+    }
+}
+
+/// Interrupted from the terminal or killed: no result, nothing half, nobody left behind.
+#[test]
+fn an_interrupted_job_leaves_nothing() {
+    let Some(_) = require_toolkit("an_interrupted_job_leaves_nothing") else {
+        return;
+    };
+    let bench = Bench::new();
+    let jobs = bench.jobs();
+    std::fs::create_dir(bench.path("scratch")).expect("a folder");
+    let before = bench.files();
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let child = bench.begun(&jobs[0]);
+        let sent = Command::new("kill")
+            .args([signal, &child.id().to_string()])
+            .status();
+        assert!(sent.expect("kill").success());
+        let ended = child.wait_with_output().expect("ends");
+        assert!(!ended.status.success(), "{signal}: {}", said(&ended));
+        if signal == "-INT" {
+            assert!(
+                said(&ended).contains("nothing was written"),
+                "{}",
+                said(&ended)
+            );
+        }
+        for _ in 0..600 {
+            if bench.processes() == 0 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert_eq!(bench.processes(), 0, "{signal}: a worker is left");
+        // What was killed outright leaves its scratch folder, in the place for such.
+        std::fs::remove_dir_all(bench.path("scratch")).expect("removed");
+        std::fs::create_dir(bench.path("scratch")).expect("a folder");
+        assert_eq!(bench.files(), before, "{signal}");
+    }
+}
+
+/// Files may not grow beyond a size, as on a disk that becomes full somewhere: the result is whole or it is not there,
+/// and an older one stays.
+#[test]
+fn a_full_disk_leaves_no_half_result() {
+    let Some(_) = require_toolkit("a_full_disk_leaves_no_half_result") else {
+        return;
+    };
+    let bench = Bench::new();
+    let jobs = bench.jobs();
+    let measure = |blocks: u32| {
+        let command = format!(
+            "trap '' XFSZ; ulimit -f {blocks}; exec \"$WARPWRIGHT_TOOL\" measure '{}' -o r.json --budget 0.2",
+            text(&jobs[0])
+        );
+        bench.run("bash", &["-c", &command])
+    };
+    let mut outcomes = Vec::new();
+    std::fs::write(bench.path("r.json"), "older").expect("written");
+    let before = bench.files();
+    for blocks in [1, 2, 4, 8, 16, 100_000] {
+        std::fs::write(bench.path("r.json"), "older").expect("written");
+        let output = measure(blocks);
+        let found = std::fs::read_to_string(bench.path("r.json")).expect("a file");
+        match output.status.success() {
+            true => assert_eq!(
+                json(&bench.path("r.json"))["measurements"]
+                    .as_array()
+                    .map(Vec::len),
+                Some(2)
+            ),
+            false => assert_eq!(found, "older", "{blocks}: {}", said(&output)),
+        }
+        assert_eq!(bench.files(), before);
+        outcomes.push(output.status.success());
+    }
+    assert!(
+        outcomes.contains(&false) && outcomes.contains(&true),
+        "{outcomes:?}"
+    );
 }

@@ -49,6 +49,8 @@ impl Known {
 #[derive(Default)]
 pub struct Functions {
     known: BTreeMap<usize, Known>,
+    /// What was ever entered into the table: a program that loads and unloads all the time finds its entries again.
+    entries: BTreeMap<usize, &'static Entry>,
 }
 
 impl Functions {
@@ -265,12 +267,13 @@ impl Replacement {
 
 /// What is launched for a handle.
 pub struct Entry {
+    handle: usize,
     winners: Arc<[Replacement]>,
     /// Devices on which the winners have the attributes that the program set on the original.
     agrees_on: AtomicU64,
 }
 
-/// The table's size: a power of two. What does not fit is not replaced.
+/// The table's size: a power of two. What does not fit is identified at each launch.
 const PLACES: usize = 1 << 14;
 /// Places that are looked at for one handle.
 const REACH: usize = 16;
@@ -293,8 +296,15 @@ pub fn expect_replacements() {
     ANY.store(true, Ordering::Release);
 }
 
-/// Handles may mean something else from now on. The old table is left to those who read it.
+/// Handles may mean something else from now on. Called with the state's lock held.
 pub fn forget_all() {
+    for key in table().iter().flat_map(|table| &table.keys) {
+        key.store(0, Ordering::Release);
+    }
+}
+
+/// For a forked child: its parent may have been writing into the table.
+pub fn abandon() {
     TABLE.store(std::ptr::null_mut(), Ordering::Release);
 }
 
@@ -311,7 +321,9 @@ impl Table {
                 0 => return None,
                 key if key == handle => {
                     // SAFETY: entries are never freed, and written before their key.
-                    return unsafe { self.entries[place].load(Ordering::Acquire).as_ref() };
+                    let entry = unsafe { self.entries[place].load(Ordering::Acquire).as_ref() };
+                    // The place may have been given to another handle in between.
+                    return entry.filter(|entry| entry.handle == handle);
                 }
                 _ => {}
             }
@@ -320,11 +332,15 @@ impl Table {
     }
 
     /// Called with the state's lock held.
-    fn insert(&self, handle: usize, entry: Entry) {
-        let free = Table::places(handle).find(|&p| self.keys[p].load(Ordering::Acquire) == 0);
+    fn insert(&self, entry: &'static Entry) {
+        if self.get(entry.handle).is_some() {
+            return;
+        }
+        let free = Table::places(entry.handle).find(|&p| self.keys[p].load(Ordering::Acquire) == 0);
         if let Some(place) = free {
-            self.entries[place].store(Box::into_raw(Box::new(entry)), Ordering::Release);
-            self.keys[place].store(handle, Ordering::Release);
+            let entry_pointer = std::ptr::from_ref(entry).cast_mut();
+            self.entries[place].store(entry_pointer, Ordering::Release);
+            self.keys[place].store(entry.handle, Ordering::Release);
         }
     }
 }
@@ -372,11 +388,24 @@ fn find(handle: Handle) -> Option<&'static Entry> {
         let winners = state().modules.winners(known.digest()?)?;
         is_what_it_seems(handle, known).then_some(winners)
     });
-    let entry = Entry {
-        winners: winners.unwrap_or_default(),
-        agrees_on: AtomicU64::new(0),
+    let winners = winners.unwrap_or_default();
+    let mut state = state();
+    let known = state.functions.entries.get(&(handle as usize)).copied();
+    let entry = match known {
+        Some(entry) if Arc::ptr_eq(&entry.winners, &winners) || both_empty(entry, &winners) => {
+            entry.agrees_on.store(0, Ordering::Relaxed);
+            entry
+        }
+        _ => {
+            let entry: &'static Entry = Box::leak(Box::new(Entry {
+                handle: handle as usize,
+                winners,
+                agrees_on: AtomicU64::new(0),
+            }));
+            state.functions.entries.insert(handle as usize, entry);
+            entry
+        }
     };
-    let _lock = state();
     let mut table = TABLE.load(Ordering::Acquire);
     if table.is_null() {
         // SAFETY: zeros are a table without entries.
@@ -384,9 +413,12 @@ fn find(handle: Handle) -> Option<&'static Entry> {
         TABLE.store(table, Ordering::Release);
     }
     // SAFETY: tables are never freed.
-    let table = unsafe { &*table };
-    table.insert(handle as usize, entry);
-    table.get(handle as usize)
+    unsafe { &*table }.insert(entry);
+    Some(entry)
+}
+
+fn both_empty(entry: &Entry, winners: &[Replacement]) -> bool {
+    entry.winners.is_empty() && winners.is_empty()
 }
 
 /// Does the driver's function agree with the cubin that we took for its code?

@@ -132,7 +132,7 @@ pub fn state() -> MutexGuard<'static, State> {
 /// does not have; the driver's handles mean nothing there either.
 extern "C" fn in_child() {
     STATE.store(std::ptr::null_mut(), Ordering::Release);
-    crate::functions::forget_all();
+    crate::functions::abandon();
     crate::memory::open();
     // No trials: a lock may be held by a thread of the parent.
     match mode() {

@@ -93,11 +93,17 @@ Code cuCtxSynchronize(void) { return sticky; }
 Code cuThreadExchangeStreamCaptureMode(unsigned *mode) { static unsigned was; unsigned m = *mode; *mode = was; was = m; return 0; }
 
 /* Modules. */
+static struct module *kept;
 static struct module *parse(const char *image) {
     const Elf64_Ehdr *header = (const void *)image;
     if (memcmp(image, ELFMAG, 4)) return NULL;
     const Elf64_Shdr *sections = (const void *)(image + header->e_shoff);
-    struct module *module = calloc(1, sizeof *module);
+    pthread_mutex_lock(&lock);
+    struct module *module = kept;
+    kept = NULL;
+    pthread_mutex_unlock(&lock);
+    if (module) { free(module->image); memset(module, 0, sizeof *module); }
+    else module = calloc(1, sizeof *module);
     size_t end = header->e_shoff + header->e_shnum * sizeof *sections;
     if (header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > end) end = header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr);
     for (unsigned i = 0; i < header->e_shnum; i++) {
@@ -161,8 +167,26 @@ static Code load_file(struct module **out, const char *path) {
 Code cuModuleLoad(struct module **out, const char *path) { return load_file(out, path); }
 Code cuLibraryLoadData(struct module **out, const char *image, void *o, void **v, unsigned n, void *lo, void **lv, unsigned ln) { return load(out, image); }
 Code cuLibraryLoadFromFile(struct module **out, const char *path, void *o, void **v, unsigned n, void *lo, void **lv, unsigned ln) { return load_file(out, path); }
-static struct module *kept;
-Code cuModuleUnload(struct module *module) { memset(module->functions, 0, sizeof module->functions); kept = module; return sticky; }
+/* What was unloaded is loaded into the same place again, one at a time: handles come back. */
+Code cuModuleUnload(struct module *module) {
+    pthread_mutex_lock(&lock);
+    memset(module->functions, 0, sizeof module->functions);
+    free(module->image);
+    module->image = strdup("gone");
+    module->size = 4;
+    if (!kept) kept = module;
+    pthread_mutex_unlock(&lock);
+    return sticky;
+}
+/* The linker: of one cubin it makes that cubin. */
+Code cuLinkCreate_v2(unsigned n, void *o, void **v, void **state) { *state = calloc(1, sizeof(void *)); return 0; }
+Code cuLinkAddData_v2(void **state, unsigned kind, void *data, size_t bytes, const char *name, unsigned n, void *o, void **v) {
+    *state = malloc(bytes);
+    memcpy(*state, data, bytes);
+    return 0;
+}
+Code cuLinkComplete(void **state, void **cubin, size_t *bytes) { *cubin = *state; return 0; }
+Code cuLinkDestroy(void **state) { free(*state); free(state); return 0; }
 Code cuLibraryUnload(struct module *module) { return cuModuleUnload(module); }
 Code cuLibraryGetModule(struct module **out, struct module *library) { *out = library; return 0; }
 static Code get(struct function **out, struct function *all, unsigned count, const char *name) {
@@ -342,7 +366,7 @@ Code cuGraphExecDestroy(struct graph *exec) { free(exec); return sticky; }
 Code cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status);
 Code cuGetProcAddress(const char *name, void **found, int version, uint64_t flags) {
     static const char *const versioned[] = {"cuMemAlloc", "cuMemFree", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemGetInfo", "cuCtxDestroy", "cuEventDestroy",
-        "cuCtxCreate", "cuModuleGetGlobal", "cuGraphAddKernelNode", "cuGraphKernelNodeGetParams", "cuStreamBeginCapture", "cuDevicePrimaryCtxRelease"};
+        "cuCtxCreate", "cuModuleGetGlobal", "cuLinkCreate", "cuLinkAddData", "cuGraphAddKernelNode", "cuGraphKernelNodeGetParams", "cuStreamBeginCapture", "cuDevicePrimaryCtxRelease"};
     char symbol[128];
     snprintf(symbol, sizeof symbol, "%s", name);
     if (!strcmp(name, "cuLaunchKernel") && version >= 13000 && setting("FAKE_VERSION_2", 0)) { *found = later_launch; return 0; }

@@ -31,6 +31,8 @@ struct node_params { void *function; unsigned grid[3], block[3], shared; void **
     F(cuMemAlloc_v2, (uint64_t *, size_t)) F(cuMemFree_v2, (uint64_t)) F(cuMemcpyHtoD_v2, (uint64_t, const void *, size_t)) F(cuMemcpyDtoH_v2, (void *, uint64_t, size_t)) \
     F(cuStreamBeginCapture_v2, (H, unsigned)) F(cuGraphAddKernelNode_v2, (H *, H, void *, size_t, struct node_params *)) \
     F(cuGraphKernelNodeGetParams_v2, (H, struct node_params *)) F(cuModuleGetGlobal_v2, (uint64_t *, size_t *, H, const char *)) \
+    F(cuLinkCreate_v2, (unsigned, void *, void **, H *)) F(cuLinkAddData_v2, (H, unsigned, void *, size_t, const char *, unsigned, void *, void **)) \
+    F(cuLinkComplete, (H, void **, size_t *)) F(cuLinkDestroy, (H)) \
     F(cuCtxGetCurrent, (H *)) F(cuCtxCreate_v2, (H *, unsigned, int)) F(cuCtxSetCurrent, (H)) F(cuCtxEnablePeerAccess, (H, unsigned))
 #ifdef LINKED
 #define DECLARE(name, args) extern Code name args;
@@ -101,13 +103,31 @@ static void *thread(void *arg) {
 }
 
 static char image[1 << 22];
+static size_t image_bytes;
+
+/* Loads, launches and unloads, again and again. */
+static void *churn(void *arg) {
+    for (int i = 0; i < *(int *)arg; i++) {
+        H module, f;
+        if (cuModuleLoadData(&module, image) || cuModuleGetFunction(&f, module, "scale") || launch(f, 4, 256, 0, NULL) || cuModuleUnload(module)) return (void *)1;
+    }
+    return NULL;
+}
+
+static long pages(void) {
+    long size = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    fscanf(file, "%ld", &size);
+    fclose(file);
+    return size;
+}
 
 int main(int argc, char **argv) {
     const char *door = argv[1], *scenario = argv[2], *path = argv[3];
     find(door);
     FILE *file = fopen(path, "rb");
     if (!file) { perror(path); return 1; }
-    fread(image, 1, sizeof image, file);
+    image_bytes = fread(image, 1, sizeof image, file);
     fclose(file);
 #define IS(name) (!strcmp(scenario, name))
     if (IS("fork-first") && !fork()) { /* before the driver is used: the child is a program like any other */
@@ -127,6 +147,16 @@ int main(int argc, char **argv) {
         DO(cuLibraryGetKernel, &function, module, "scale");
     } else if (IS("file")) {
         DO(cuModuleLoad, &module, path);
+        DO(cuModuleGetFunction, &function, module, "scale");
+    } else if (IS("link")) {
+        H linker;
+        void *linked;
+        size_t bytes;
+        DO(cuLinkCreate_v2, 0, NULL, NULL, &linker);
+        DO(cuLinkAddData_v2, linker, 0, image, image_bytes, "scale", 0, NULL, NULL);
+        DO(cuLinkComplete, linker, &linked, &bytes);
+        DO(cuModuleLoadData, &module, linked);
+        DO(cuLinkDestroy, linker);
         DO(cuModuleGetFunction, &function, module, "scale");
     } else if (IS("ptx")) {
         DO(cuModuleLoadData, &module, ".version 9.0\n");
@@ -175,6 +205,26 @@ int main(int argc, char **argv) {
         DO(cuGraphInstantiateWithFlags, &exec, graph, 0);
         for (int i = 0; i < 5; i++) DO(cuGraphLaunch, exec, stream);
         print();
+        return 0;
+    }
+    if (IS("churn")) { /* one thread loads and unloads while others launch */
+        pthread_t threads[3];
+        int times = 300;
+        n = 1;
+        for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, i ? thread : churn, &times);
+        void *bad, *any = NULL;
+        for (int i = 0; i < 3; i++) { pthread_join(threads[i], &bad); if (bad) any = bad; }
+        printf("threads %s\n", any ? "failed" : "done");
+        return 0;
+    }
+    if (IS("reload")) { /* for long; memory must not grow with it */
+        int times = 20;
+        n = 1;
+        churn(&times);
+        long before = pages();
+        times = 2000;
+        printf("%s\n", churn(&times) ? "failed" : "done");
+        printf("grew by %s\n", pages() - before > (64 << 20) / 4096 ? "much" : "little");
         return 0;
     }
     if (IS("threads")) {

@@ -289,6 +289,9 @@ fn winners_are_launched_in_every_way() {
         ("graph", 6),
         ("capture", 12),
         ("threads", 200),
+        ("link", 2),
+        ("churn", 400),
+        ("reload", 2020),
     ];
     for (scenario, launches) in cases {
         for door in ["dlsym", "proc2"] {
