@@ -38,6 +38,16 @@ pub struct Known {
 }
 
 impl Known {
+    /// Do both stand for the same kernel of the same module?
+    fn is(&self, other: &Known) -> bool {
+        let modules = match (&self.module, &other.module) {
+            (Some(one), Some(two)) => Arc::ptr_eq(one, two),
+            (None, None) => true,
+            _ => false,
+        };
+        modules && self.kind == other.kind && self.name == other.name
+    }
+
     /// Digest of the kernel's code.
     pub fn digest(&self) -> Option<&str> {
         let kernel = self.module.as_ref()?.kernels.get(&self.name)?;
@@ -104,10 +114,16 @@ fn learn(handle: Out, kind: Kind, name: Text, owner: Handle) {
         let module = state.modules.get(owner);
         // SAFETY: the driver has just written it.
         let handle = unsafe { *handle } as usize;
-        state
-            .functions
-            .known
-            .insert(handle, Known { kind, name, module });
+        let known = Known { kind, name, module };
+        let before = state.functions.known.insert(handle, known.clone());
+        // A handle that was given out again: what is launched for it was found for another kernel.
+        if before.is_none_or(|before| !before.is(&known)) {
+            state.trace.forget(handle);
+            state.plan.forget(handle);
+            if let Some(table) = table() {
+                table.remove(handle);
+            }
+        }
     });
 }
 
@@ -329,6 +345,15 @@ impl Table {
             }
         }
         None
+    }
+
+    /// Called with the state's lock held. Removals leave gaps, so a handle may stand in several places.
+    fn remove(&self, handle: usize) {
+        for place in Table::places(handle) {
+            if self.keys[place].load(Ordering::Acquire) == handle {
+                self.keys[place].store(0, Ordering::Release);
+            }
+        }
     }
 
     /// Called with the state's lock held.

@@ -156,6 +156,11 @@ impl Trace {
         self.by_handle.clear();
     }
 
+    /// A handle stands for another kernel.
+    pub fn forget(&mut self, handle: usize) {
+        self.by_handle.retain(|(other, _), _| *other != handle);
+    }
+
     /// An executable graph is gone.
     pub fn forget_graph(&mut self, exec: Handle) {
         self.graphs.remove(&(exec as usize));

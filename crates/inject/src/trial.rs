@@ -151,6 +151,11 @@ impl Plan {
     pub fn close(&mut self) {
         self.by_handle.clear();
     }
+
+    /// A handle stands for another kernel.
+    pub fn forget(&mut self, handle: usize) {
+        self.by_handle.retain(|(other, _), _| *other != handle);
+    }
 }
 
 fn target(launch: &Launch) -> Option<Arc<Mutex<Target>>> {
