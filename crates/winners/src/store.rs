@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::record::{RecordError, Winner};
 use crate::sha256;
@@ -196,11 +196,11 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// `lasting`: it is on the disk before it has its name.
 fn write_aside(path: &Path, bytes: &[u8], lasting: bool) -> io::Result<()> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let aside = path.with_extension(format!("part-{}-{count}", std::process::id()));
+    // Writers in other containers and on other hosts have the same process numbers.
+    let number = RandomState::new().hash_one(path);
+    let aside = path.with_extension(format!("part-{}-{number:016x}", std::process::id()));
+    let mut file = fs::File::create_new(&aside)?;
     let written = (|| {
-        let mut file = fs::File::create(&aside)?;
         file.write_all(bytes)?;
         if lasting {
             file.sync_all()?;

@@ -108,6 +108,35 @@ fn many_writers_leave_whole_records() {
     assert_eq!(left.len(), 1);
 }
 
+/// Records of this version stand beside those of a later one, which stay as they are, and beside facts that are not
+/// known here.
+#[test]
+fn records_of_other_versions_live_side_by_side() {
+    let folder = tempfile::tempdir().expect("folder");
+    let store = Store::at(folder.path());
+    let (own, later) = (winner("aa", "H200", 1), winner("bb", "H200", 1));
+    store.put(&own).expect("written");
+    let path = store.put(&later).expect("written");
+    let text = fs::read(&path).expect("read");
+    let head = text.iter().position(|&b| b == b'\n').expect("a head");
+    let first = String::from_utf8(text[..head].to_vec()).expect("text");
+    let changed = first.replacen(" 1 ", " 2 ", 1).into_bytes();
+    let changed = [&changed[..], &text[head..]].concat();
+    fs::write(&path, &changed).expect("written");
+    let found = store.all().expect("read");
+    let later = found.iter().find(|e| e.path == path).expect("listed");
+    assert_eq!(later.winner, Err(RecordError::Later(2)));
+    assert_eq!(store.of_kernel(&own.kernel, "H200").expect("read"), [own]);
+    assert!(
+        store
+            .of_kernel(&"bb".repeat(32), "H200")
+            .expect("read")
+            .is_empty()
+    );
+    store.export().expect("exported");
+    assert_eq!(fs::read(&path).expect("read"), changed);
+}
+
 /// A file in the place of the folder is as good as a full disk: writing fails.
 #[test]
 fn what_cannot_be_written_is_an_error_and_leaves_nothing() {
