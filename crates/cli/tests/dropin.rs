@@ -395,12 +395,7 @@ fn options_that_change_the_code_are_left_alone() {
         return;
     };
     bench.spilling_ptx();
-    for option in [
-        "--regAllocOptLevel=2",
-        "--register-usage-level=10",
-        "-O2",
-        "--maxrregcount=32",
-    ] {
+    for option in ["--register-usage-level=10", "-O2", "--maxrregcount=32"] {
         let call = ["-arch=sm_90", "-v", option, "k.ptx", "-o", "out"];
         let expected = bench.seen(&bench.plain(&call), "out");
         assert_eq!(expected.0, Some(0), "{option}: {}", expected.2);

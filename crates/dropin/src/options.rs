@@ -1,6 +1,6 @@
 //! ptxas's command line, in the spellings that its callers use.
 //!
-//! As ptxas 13.0 and 13.5 have it (`--regAllocOptLevel`, which Triton 3.9 passes, is not in their help): long names behind two dashes and short ones behind one, values behind `=` or
+//! As ptxas 13.0 and 13.5 have it: long names behind two dashes and short ones behind one, values behind `=` or
 //! as the next word, and digits behind `-O` and `-m` directly. What is not known here is not guessed at: such a
 //! call goes to the real ptxas and nothing else happens.
 
@@ -61,7 +61,6 @@ const OPTIONS: &[(&str, &str, bool, Meaning)] = &[
     ("jobserver", "jobserver", false, Meaning::Harmless),
     ("maxrregcount", "maxrregcount", true, Meaning::Code),
     ("register-usage-level", "regUsageLevel", true, Meaning::Code),
-    ("regAllocOptLevel", "regAllocOptLevel", true, Meaning::Code),
     ("maxntid", "maxntid", true, Meaning::Code),
     ("minnctapersm", "minnctapersm", true, Meaning::Code),
     ("fmad", "fmad", true, Meaning::Code),
@@ -291,8 +290,6 @@ mod tests {
             "-O 1",
             "--opt-level=2",
             "--maxrregcount 32",
-            // Triton 3.9
-            "-lineinfo -v --regAllocOptLevel=2 --gpu-name=sm_90",
             // TVM, by way of nvcc
             "-arch=sm_90 -m64 --register-usage-level=10",
             "-fmad=false",
