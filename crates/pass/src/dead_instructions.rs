@@ -5,7 +5,8 @@
 //!
 //! What the control field of a removed instruction did is done by its neighbours: the instruction before it
 //! stalls for both, the one behind it waits for both; the operand cache of the former is given up. Where the
-//! neighbours cannot (a block begins or ends there, the stall would be too long) the instruction stays.
+//! neighbours cannot (a block begins or ends there, the stall would be too long) the instruction stays. So does one
+//! that sets a scoreboard: a unit finishes in order, and ptxas lets what stands before on the same unit rely on it.
 //!
 //! Requires that the control flow and all registers are known. Preserves every instruction with an effect,
 //! all memory accesses, and the register count.
@@ -90,6 +91,9 @@ fn round(elf: &Elf, kernel: &str, fuel: &mut Fuel) -> Result<(Edit, usize), Refu
             continue;
         }
         let [mut before, own, mut behind] = [at - 1, at, at + 1].map(|n| insts[n].control());
+        if own.write_barrier.is_some() || own.read_barrier.is_some() {
+            continue;
+        }
         if before.stall + own.stall > MOST_STALL || !fuel.burn() {
             continue;
         }

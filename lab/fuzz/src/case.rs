@@ -86,7 +86,7 @@ pub fn program(seed: u64, approximate: bool) -> Program {
 }
 
 /// Kernels after which the strata repeat.
-const STRATA: u64 = 16;
+const STRATA: u64 = 32;
 
 /// Which kernels a run is made of.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -94,7 +94,7 @@ pub enum Plan {
     /// Four sizes in turn, up to a hundred registers, four warps and three blocks ([`program`]).
     #[default]
     Sizes,
-    /// Of 16 kernels twelve tiny ones, three small ones, and one of the four sizes in turn: what many kernels cost
+    /// Of 32 kernels 26 tiny ones, five small ones, and one of the four sizes in turn: what many kernels cost
     /// goes into many kernels.
     Strata,
 }
@@ -104,7 +104,7 @@ impl Plan {
     pub fn stratum(self, seed: u64) -> &'static str {
         match (self, seed % STRATA) {
             (Plan::Sizes, _) | (Plan::Strata, 0) => "four sizes",
-            (Plan::Strata, 1..=3) => "small",
+            (Plan::Strata, 1..=5) => "small",
             (Plan::Strata, _) => "tiny",
         }
     }

@@ -144,6 +144,7 @@ struct Subject {
     case: Case,
     artifact: Artifact,
     expected: Results,
+    pressure: u32,
 }
 
 impl Subject {
@@ -152,19 +153,23 @@ impl Subject {
         let artifact = Artifact::ptx(case.module.clone());
         let artifact = artifact.map_err(|error| case::Failure::Verify(error.render()))?;
         let expected = case::emulate(&case, &options())?;
+        let kernel = case.module.kernels().next();
+        let pressure = kernel.map_or(0, |(kernel, _)| pressure(&case.module, kernel));
         Ok(Subject {
             case,
             artifact,
             expected,
+            pressure,
         })
     }
 
-    fn run(&self, run: &Run) -> Result<Applied, Failure> {
+    /// Counts in `unwritten` what [`Subject::same_results`] says.
+    fn run(&self, run: &Run, unwritten: &mut u64) -> Result<Applied, Failure> {
         let module = &self.case.module;
         let Some((kernel, _)) = module.kernels().next() else {
             return Ok(Applied::Unchanged);
         };
-        let before = pressure(module, kernel);
+        let before = self.pressure;
         let goal = run.percent.map(|percent| (before * percent / 100).max(8));
         let scope = Scope {
             launch: Some(&self.case.launch),
@@ -191,7 +196,7 @@ impl Subject {
         if let Some(goal) = allocated {
             assignment::check(new, kernel, goal).map_err(Failure::Assignment)?;
         }
-        self.same_results(new)?;
+        *unwritten += u64::from(self.same_results(new)?);
         Ok(Applied::Changed(artifact))
     }
 
@@ -217,13 +222,21 @@ impl Subject {
         controls::plant(&self.case, text, class, &self.expected, seed, controls)
     }
 
-    /// Runs the new version under the strict options; it must leave the same bits.
-    fn same_results(&self, new: &Module) -> Result<(), Failure> {
+    /// Runs the new version under the strict options; it must leave the same bits. It may read what was never
+    /// written where nobody uses it (a spilled value, before a guarded definition that is dead): true then.
+    fn same_results(&self, new: &Module) -> Result<bool, Failure> {
         let Case { launch, inputs, .. } = &self.case;
-        let options = case::no_longer(&self.expected, options());
-        let found = case::emulate_module(new, launch, inputs, &options);
+        let strict = case::no_longer(&self.expected, options());
+        let lax = Options {
+            uninitialised: false,
+            ..strict.clone()
+        };
+        let run = |options| case::emulate_module(new, launch, inputs, options);
+        let strictly = run(&strict);
+        let unwritten = strictly.is_err();
+        let found = strictly.or_else(|_| run(&lax));
         match found.map_err(Failure::After)?.buffers == self.expected.buffers {
-            true => Ok(()),
+            true => Ok(unwritten),
             false => Err(Failure::Different),
         }
     }
@@ -241,10 +254,12 @@ pub fn check(plan: Plan, seed: u64, totals: &mut Totals) -> Result<(), Box<(Run,
     totals.count_kernel(plan.stratum(seed));
     let mut versions = vec![(runs[0].clone(), subject.case.text.clone())];
     for run in runs {
+        let mut unwritten = 0;
         let done = subject
-            .run(&run)
+            .run(&run, &mut unwritten)
             .map_err(|failure| Box::new((run.clone(), failure)))?;
         totals.pass(run.name).count(&done);
+        totals.pass(run.name).unwritten += unwritten;
         if let Applied::Changed(new) = done
             && new.as_module().is_some()
         {
@@ -292,7 +307,7 @@ fn refused(why: Refusal) -> Result<Applied, Failure> {
 /// the launch in comments.
 pub fn report(program: &Program, run: &Run, failure: &Failure) -> String {
     let fails = |p: &Program| match Subject::new(p) {
-        Ok(subject) => subject.run(run).err(),
+        Ok(subject) => subject.run(run, &mut 0).err(),
         Err(error) => Some(Failure::Before(error)),
     };
     let same = |p: &Program| {

@@ -20,6 +20,9 @@ pub struct Counts {
     pub runs: u64,
     /// Kernels that it changed; each result was proved.
     pub changed: u64,
+    /// Of these, such that read what was never written where nobody uses it.
+    #[serde(default)]
+    pub unwritten: u64,
     /// Kernels that it refused, by reason.
     pub refused: BTreeMap<String, u64>,
     /// Kernels whose results the checker did not decide, by reason (of machine code alone).
@@ -54,6 +57,10 @@ impl Counts {
     pub fn line(&self, pass: &str) -> String {
         let Counts { runs, changed, .. } = self;
         let mut text = format!("{pass}: {changed} of {runs} runs changed the kernel");
+        if self.unwritten > 0 {
+            let times = self.unwritten;
+            text += &format!("\n    {times} read what was never written, and nobody uses it");
+        }
         for (reason, times) in &self.refused {
             text += &format!("\n    {times} refused: {reason}");
         }
@@ -215,6 +222,7 @@ impl Totals {
             let sum = self.passes.entry(name).or_default();
             sum.runs += counts.runs;
             sum.changed += counts.changed;
+            sum.unwritten += counts.unwritten;
             for (own, others) in [
                 (&mut sum.refused, counts.refused),
                 (&mut sum.undecided, counts.undecided),
