@@ -17,15 +17,23 @@ fn with_value(line: &str, name: &str, bytes: &[u8]) -> Option<String> {
     if !declared.starts_with(".const ") && !declared.starts_with(".global ") {
         return None;
     }
-    let (before, _) = line.split_once(&format!("[{}]", bytes.len()))?;
-    let symbol = before.split_whitespace().last()?;
+    let array = line.split_once(&format!("[{}]", bytes.len()));
+    // `.const .align 4 .f32 c;` is one number.
+    let (before, _) = array.or_else(|| line.split_once([';', '=']))?;
+    let (typed, symbol) = before.trim_end().rsplit_once(char::is_whitespace)?;
+    let (rest, ty) = typed.rsplit_once(char::is_whitespace)?;
+    let ty = match array {
+        Some(_) => ty,
+        None if ty == format!(".f{}", 8 * bytes.len()) => ".b8",
+        None => return None,
+    };
     // Mangled names have the length in front.
     if symbol != name && !symbol.contains(&format!("{}{name}", name.len())) {
         return None;
     }
     let all: Vec<String> = bytes.iter().map(u8::to_string).collect();
     let (length, all) = (bytes.len(), all.join(", "));
-    Some(format!("{before}[{length}] = {{{all}}};\n"))
+    Some(format!("{rest} {ty} {symbol}[{length}] = {{{all}}};\n"))
 }
 
 #[cfg(test)]
@@ -35,7 +43,8 @@ mod tests {
     #[test]
     fn the_variable_is_set_and_nothing_else() {
         let ptx = ".const .align 1 .b8 other[2];\n.const .align 1 .b8 w[3];\n\
-                   .visible .const .align 1 .b8 _ZN1aL1wE[2] = {9, 9};\n\tld.const.u8 %r1, [w];\n";
+                   .visible .const .align 1 .b8 _ZN1aL1wE[2] = {9, 9};\n\tld.const.u8 %r1, [w];\n\
+                   .const .align 4 .f32 w;\n.const .align 4 .f64 w = 0d0000000000000000;\n";
         let set = with_variables(ptx, &[("w".to_owned(), vec![1, 2])]);
         let lines: Vec<&str> = set.lines().collect();
         assert_eq!(
@@ -44,8 +53,16 @@ mod tests {
                 ".const .align 1 .b8 other[2];",
                 ".const .align 1 .b8 w[3];",
                 ".visible .const .align 1 .b8 _ZN1aL1wE[2] = {1, 2};",
-                "\tld.const.u8 %r1, [w];"
+                "\tld.const.u8 %r1, [w];",
+                ".const .align 4 .f32 w;",
+                ".const .align 4 .f64 w = 0d0000000000000000;"
             ]
         );
+        let bytes = vec![1, 2, 3, 4];
+        let set = with_variables(
+            ".visible .const .align 4 .f32 w = 0f00000000;\n",
+            &[("w".to_owned(), bytes)],
+        );
+        assert_eq!(set, ".visible .const .align 4 .b8 w[4] = {1, 2, 3, 4};\n");
     }
 }

@@ -19,7 +19,7 @@ use super::ir::{
     Access, Array, BinaryOp, Dim, DimId, Element, Expr, ExprId, Function, ParameterId, Scalar,
     ScalarId, Statement, Stencil, Target, Temp, TempId,
 };
-use super::ir::{ArrayId, Extent};
+use super::ir::{ArrayId, Extent, Variable};
 use super::names::reserved;
 use super::rules::{self, Points, Use};
 use warpwright_cudac::diag::{Diagnostic, Span};
@@ -113,9 +113,9 @@ impl Builder {
         })
     }
 
-    /// An array that is a variable of the source file, with this name there.
-    pub(crate) fn variable(&mut self, array: ArrayId, name: &str) {
-        self.stencil.arrays[array].variable = Some(name.to_owned());
+    /// An array that is a variable of the source file.
+    pub(crate) fn variable(&mut self, array: ArrayId, variable: Variable) {
+        self.stencil.arrays[array].variable = Some(variable);
     }
 
     /// A size that is the number of blocks along an axis.

@@ -105,8 +105,17 @@ pub struct Array {
     pub read: bool,
     /// Some statement writes it.
     pub written: bool,
-    /// It is no argument but this variable of the source file, such as `__constant__ float w[9];`.
-    pub variable: Option<String>,
+    /// It is no argument but this variable of the source file.
+    pub variable: Option<Variable>,
+}
+
+/// A variable of the source file in constant or global memory: `__constant__ float w[9];`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name in the file.
+    pub name: String,
+    /// It is one number, as in `__constant__ float c;`: an array of one element here.
+    pub is_number: bool,
 }
 
 /// The floating-point types.
@@ -272,9 +281,9 @@ impl Stencil {
         self.arrays.iter().filter(|(_, a)| a.variable.is_none())
     }
 
-    /// The arrays that are variables of the file, with their names there.
-    pub fn variables(&self) -> impl Iterator<Item = (&Array, &str)> {
+    /// The arrays that are variables of the file.
+    pub fn variables(&self) -> impl Iterator<Item = (&Array, &Variable)> {
         let all = self.arrays.values();
-        all.filter_map(|array| Some((array, array.variable.as_deref()?)))
+        all.filter_map(|array| Some((array, array.variable.as_ref()?)))
     }
 }

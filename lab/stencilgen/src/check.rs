@@ -49,8 +49,9 @@ impl warpwright_sourcegen::Subject for Subject {
         };
         let parsed = File::parse(Source::new("kernel.cu", kernel.text.clone()));
         let file = parsed.map_err(|e| finding("", e.message.clone()))?;
-        let Some(header) = file.kernels.first().cloned() else {
-            return Err(finding("", "no kernel was found in it".into()));
+        let mut all = file.kernels.iter();
+        let Some(header) = all.find(|k| k.name.text == kernel.name).cloned() else {
+            return Err(finding("", "the kernel was not found in it".into()));
         };
         let problem = match Problem::of_cuda(file, &header, rng.chance(50)) {
             Ok(problem) => problem,

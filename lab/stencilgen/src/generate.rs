@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use warpwright_fuzzgen::Rng;
 
+use crate::shapes::Walk;
+
 /// A kernel in CUDA C.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
@@ -17,48 +19,53 @@ pub struct Kernel {
 
 /// How elements are addressed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Style {
+pub(crate) enum Style {
     /// `u[(k * ny + j) * nx + i]`, in one of three spellings.
     Linear(usize),
     /// `u[at + dy * nx + dx]`
     Base,
     /// `U(k, j, i)`
     Macro,
+    /// `u[at_of(k, j, i, ny, nx)]`, a function of the file.
+    Function,
     /// `u[k][j][i]`; the type of the parameter says so, or a cast.
     Nested(bool),
 }
 
 /// A dimension: its iterator, its size, and the offsets of its reads.
-struct Dim {
-    iterator: &'static str,
-    size: String,
+pub(crate) struct Dim {
+    pub(crate) iterator: &'static str,
+    pub(crate) size: String,
     /// The size is a number of the file.
     constant: Option<i64>,
     /// Offsets of reads.
-    offsets: [i64; 2],
+    pub(crate) offsets: [i64; 2],
     /// Cells that are not computed.
-    margins: [i64; 2],
+    pub(crate) margins: [i64; 2],
     /// The axis of the threads; `None`: a loop.
     axis: Option<char>,
     /// The place of the thread is already that of the first point.
-    shifted: bool,
+    pub(crate) shifted: bool,
 }
 
-struct Writer<'a> {
-    rng: &'a mut Rng,
+pub(crate) struct Writer<'a> {
+    pub(crate) rng: &'a mut Rng,
     name: &'a str,
     double: bool,
-    dims: Vec<Dim>,
-    style: Style,
+    pub(crate) dims: Vec<Dim>,
+    pub(crate) style: Style,
+    walk: Walk,
     /// The length of a row, if it is not the size of the domain.
     pitch: Option<String>,
-    inputs: Vec<String>,
+    pub(crate) inputs: Vec<String>,
     outputs: Vec<String>,
     /// Arrays of one dimension, and that dimension.
     coefficients: Vec<(String, usize)>,
     scalars: Vec<String>,
     /// Lengths of an array of weights in the file's own memory.
     table: Vec<usize>,
+    /// A number in the file's own memory.
+    number: bool,
     /// The element is a parameter of a template.
     is_template: bool,
     /// Points outside the margins do something else.
@@ -69,11 +76,15 @@ struct Writer<'a> {
 pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
     let count = *rng.pick(&[1, 2, 2, 2, 3, 3, 3]);
     let constant = rng.chance(30);
-    let nested = rng.chance(35) && count > 1;
-    let style = match (nested, rng.below(6)) {
+    let walk = Walk::random(rng, count);
+    let flat = matches!(walk, Walk::March { .. } | Walk::Tile { .. });
+    let nested = rng.chance(35) && count > 1 && !flat;
+    let style = match (nested, rng.below(7)) {
         (true, _) => Style::Nested(rng.chance(50)),
+        _ if matches!(walk, Walk::March { .. }) => Style::Base,
         (false, 0) => Style::Base,
         (false, 1) => Style::Macro,
+        (false, 6) => Style::Function,
         (false, n) => Style::Linear(n % 3),
     };
     // Arrays of arrays have lengths that are numbers.
@@ -114,7 +125,8 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
         _ => Vec::new(),
     };
     // All places have a thread then.
-    let border = rng.chance(25) && dims.iter().any(|d| d.margins != [0, 0]);
+    let plain = walk == Walk::Plain;
+    let border = plain && rng.chance(25) && dims.iter().any(|d| d.margins != [0, 0]);
     for dim in dims.iter_mut().filter(|_| border) {
         dim.shifted = false;
     }
@@ -127,12 +139,14 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
         name,
         dims,
         style,
+        walk,
         pitch,
         inputs: names("u", inputs),
         outputs: names("v", outputs),
         coefficients,
         scalars: names("c", scalars),
         table,
+        number: rng.chance(8),
         is_template: rng.chance(15),
         border,
         rng,
@@ -160,8 +174,30 @@ impl Writer<'_> {
         let mut text = String::new();
         for dim in &self.dims {
             if let Some(number) = dim.constant {
-                let _ = writeln!(text, "#define {} {number}", dim.size);
+                let name = &dim.size;
+                let _ = match self.rng.below(6) {
+                    0 => writeln!(text, "constexpr int {name} = {number};"),
+                    1 => writeln!(text, "static const int {name}{{{number}}};"),
+                    _ => writeln!(text, "#define {name} {number}"),
+                };
             }
+        }
+        if self.style == Style::Function {
+            let own = self.dims.iter().map(|d| d.iterator.to_owned());
+            let own: Vec<String> = own.collect();
+            let all = own.iter().cloned().chain(self.lengths());
+            let declared: Vec<String> = all.map(|name| format!("int {name}")).collect();
+            let (declared, index) = (declared.join(", "), self.linear(&own, 0));
+            let name = self.name;
+            let _ = writeln!(
+                text,
+                "__device__ __forceinline__ int at_{name}({declared}) {{ return {index}; }}"
+            );
+        }
+        if self.number {
+            let (ty, name) = (self.plain(), self.name);
+            let memory = *self.rng.pick(&["__constant__", "__device__"]);
+            let _ = writeln!(text, "{memory} {ty} C_{name};");
         }
         if self.style == Style::Macro {
             for array in self.inputs.iter().chain(&self.outputs) {
@@ -185,6 +221,16 @@ impl Writer<'_> {
             let (ty, name) = (self.plain(), self.name);
             let _ = writeln!(text, "{memory} {ty} W_{name}{lengths};");
         }
+        // Another kernel stands beside it.
+        let other = self.rng.chance(12).then(|| {
+            let (ty, name) = (self.plain(), self.name);
+            format!(
+                "__global__ void sum_{name}(const {ty}* a, const {ty}* b, {ty}* c, int n)\n{{\n    \
+                 int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) atomicAdd(c, a[i] * b[i]);\n}}\n"
+            )
+        });
+        let before = self.rng.chance(50);
+        text.extend(other.clone().filter(|_| before));
         let body = self.body();
         let mut parameters = self.parameters();
         // Fisher and Yates.
@@ -206,6 +252,7 @@ impl Writer<'_> {
             let parameters = parameters.replace("T*", &format!("{ty}*"));
             let _ = writeln!(text, "template __global__ void {name}<{ty}>({parameters});");
         }
+        text.extend(other.filter(|_| !before));
         Kernel {
             name: name.to_owned(),
             text,
@@ -213,7 +260,17 @@ impl Writer<'_> {
         }
     }
 
-    fn element(&self) -> &'static str {
+    /// Names of the arguments that an index needs: sizes that are no numbers of the file.
+    fn lengths(&self) -> Vec<String> {
+        let is_constant = |at: usize| {
+            let own_row = at + 1 < self.dims.len() || self.pitch.is_none();
+            own_row && self.dims[at].constant.is_some()
+        };
+        let all = (1..self.dims.len()).filter(|at| !is_constant(*at));
+        all.map(|at| self.length(at)).collect()
+    }
+
+    pub(crate) fn element(&self) -> &'static str {
         if self.is_template { "T" } else { self.plain() }
     }
 
@@ -265,7 +322,7 @@ impl Writer<'_> {
     }
 
     /// The length of a dimension of the arrays.
-    fn length(&self, at: usize) -> String {
+    pub(crate) fn length(&self, at: usize) -> String {
         match at + 1 == self.dims.len() {
             true => self.row(),
             false => self.dims[at].size.clone(),
@@ -273,7 +330,7 @@ impl Writer<'_> {
     }
 
     /// One subscript from several.
-    fn linear(&self, parts: &[String], spelling: usize) -> String {
+    pub(crate) fn linear(&self, parts: &[String], spelling: usize) -> String {
         if spelling == 0 {
             let mut text = parts[0].clone();
             for (at, part) in parts.iter().enumerate().skip(1) {
@@ -306,6 +363,10 @@ impl Writer<'_> {
             .collect();
         match self.style {
             Style::Linear(spelling) => format!("{array}[{}]", self.linear(&parts, spelling)),
+            Style::Function => {
+                let all: Vec<String> = parts.into_iter().chain(self.lengths()).collect();
+                format!("{array}[at_{}({})]", self.name, all.join(", "))
+            }
             Style::Macro => format!(
                 "{}_{}({})",
                 array.to_uppercase(),
@@ -351,6 +412,11 @@ impl Writer<'_> {
             let [low, high] = self.dims[at].offsets;
             offsets.push(low + self.rng.below((high - low + 1) as usize) as i64);
         }
+        if array == self.inputs[0]
+            && let Some(kept) = self.walk.kept(self, &offsets)
+        {
+            return kept;
+        }
         self.access(&array, &offsets)
     }
 
@@ -387,6 +453,9 @@ impl Writer<'_> {
                 0 => format!("{name}[{}]", self.dims[dim].iterator),
                 _ => format!("{name}[{} + {offset}]", self.dims[dim].iterator).replace("+ -", "- "),
             };
+        }
+        if self.number && self.rng.chance(40) {
+            return format!("C_{}", self.name);
         }
         if !self.table.is_empty() && self.rng.chance(60) {
             let lengths = self.table.clone();
@@ -491,7 +560,7 @@ impl Writer<'_> {
     }
 
     /// The statements of a point.
-    fn statements(&mut self) -> Vec<String> {
+    pub(crate) fn statements(&mut self) -> Vec<String> {
         let element = self.element();
         let mut lines = Vec::new();
         let mut temps = Vec::new();
@@ -526,7 +595,7 @@ impl Writer<'_> {
         lines
     }
 
-    fn lower(&mut self, at: usize) -> Option<String> {
+    pub(crate) fn lower(&mut self, at: usize) -> Option<String> {
         let dim = &self.dims[at];
         let (name, low) = (dim.iterator, dim.margins[0]);
         if dim.shifted || (low == 0 && self.rng.chance(70)) {
@@ -539,7 +608,7 @@ impl Writer<'_> {
         })
     }
 
-    fn upper(&mut self, at: usize) -> String {
+    pub(crate) fn upper(&mut self, at: usize) -> String {
         let dim = &self.dims[at];
         let (name, size, high) = (dim.iterator, dim.size.clone(), dim.margins[1]);
         match self.rng.below(4) {
@@ -565,6 +634,11 @@ impl Writer<'_> {
                 }
             }
         }
+        if self.walk != Walk::Plain {
+            let walk = self.walk.clone();
+            self.walked(&mut text, &walk);
+            return text;
+        }
         let numbers = [('x', 32), ('y', 4), ('z', 2)];
         for at in 0..self.dims.len() {
             let Some(axis) = self.dims[at].axis else {
@@ -587,7 +661,13 @@ impl Writer<'_> {
             };
             let constant = if self.rng.chance(60) { "const " } else { "" };
             let name = self.dims[at].iterator;
-            let _ = writeln!(text, "    {constant}int {name} = {place}{shift};");
+            let ty = match self.rng.below(20) {
+                0 => "unsigned int",
+                1 => "size_t",
+                2 => "long long",
+                _ => "int",
+            };
+            let _ = writeln!(text, "    {constant}{ty} {name} = {place}{shift};");
         }
         for dim in &mut self.dims {
             dim.shifted &= dim.margins[0] > 0;
@@ -679,7 +759,10 @@ impl Writer<'_> {
             .iter()
             .map(|d| format!("{} >= {}", d.iterator, d.size))
             .collect();
-        let _ = writeln!(text, "    if ({}) return;", beyond.join(" || "));
+        let choice = self.rng.below(4);
+        if choice < 3 {
+            let _ = writeln!(text, "    if ({}) return;", beyond.join(" || "));
+        }
         // The subscript stands before both.
         let (at, inner) = match inner.first() {
             Some(first) if first.starts_with("const int at = ") => inner.split_at(1),
@@ -688,7 +771,16 @@ impl Writer<'_> {
         nest(text, &[], at);
         let around = self.at_the_border();
         let within = conditions.join(" && ");
-        match self.rng.below(3) {
+        match choice {
+            3 => {
+                let all = self
+                    .dims
+                    .iter()
+                    .map(|d| format!("{} < {}", d.iterator, d.size));
+                let all: Vec<String> = all.collect();
+                nest(text, &[format!("if ({within})")], inner);
+                nest(text, &[format!("else if ({})", all.join(" && "))], &around);
+            }
             0 => {
                 nest(text, &[format!("if ({within})")], inner);
                 nest(text, &["else".to_owned()], &around);
@@ -710,7 +802,7 @@ impl Writer<'_> {
     }
 }
 
-fn nest(text: &mut String, heads: &[String], lines: &[String]) {
+pub(crate) fn nest(text: &mut String, heads: &[String], lines: &[String]) {
     let mut indent = "    ".to_owned();
     for head in heads {
         let _ = writeln!(text, "{indent}{head} {{");

@@ -4,4 +4,5 @@
 pub mod check;
 pub mod generate;
 pub mod program;
+mod shapes;
 pub mod ways;

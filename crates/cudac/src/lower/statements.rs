@@ -124,6 +124,17 @@ impl Lower<'_> {
                 (declarator, None)
             };
             let (name, ty) = self.declarator(inner, base.clone())?;
+            let init = match init {
+                // `int i{0};`
+                Some(Init::List(mut values, _))
+                    if values.len() == 1
+                        && !matches!(ty.bare(), Type::Array(..))
+                        && matches!(values[0], Init::Value(_)) =>
+                {
+                    values.pop()
+                }
+                init => init,
+            };
             variables.push(Variable { name, ty, init });
         }
         Ok(Declaration { storage, variables })
@@ -149,7 +160,8 @@ impl Lower<'_> {
         }
     }
 
-    /// `double (*p)[N] = …;`, which tree-sitter takes for an assignment to `double(*p)[N]`.
+    /// `double (*p)[N] = …;`, which tree-sitter takes for an assignment to `double(*p)[N]`. Another name than a basic
+    /// type's is one if a cast to such a pointer stands on the right: `real (*p)[N] = (real (*)[N])q;`
     pub(super) fn pointer_to_array(&mut self, node: Node<'_>) -> Lowered<Option<Declaration>> {
         if node.kind() != "assignment_expression" {
             return Ok(None);
@@ -161,7 +173,17 @@ impl Lower<'_> {
             left = self.field(left, "argument")?;
         }
         let base = left.child_by_field_name("function");
-        let Some(base) = base.filter(|b| b.kind() == "primitive_type") else {
+        let right = self.field(node, "right")?;
+        let is_type = |base: &Node<'_>| {
+            let cast = right.child_by_field_name("type");
+            let cast = cast.filter(|_| right.kind() == "cast_expression");
+            let same = |ty: Node<'_>| {
+                self.text(ty)
+                    .starts_with(&format!("{} (*)", self.text(*base)))
+            };
+            base.kind() == "primitive_type" || cast.is_some_and(same)
+        };
+        let Some(base) = base.filter(is_type) else {
             return Ok(None);
         };
         if lengths.is_empty() || left.kind() != "call_expression" {
@@ -185,7 +207,7 @@ impl Lower<'_> {
             ty = Type::Array(Box::new(ty), Some(Box::new(length)));
         }
         let ty = Type::Pointer(Box::new(ty), false);
-        let init = Some(Init::Value(self.expr(self.field(node, "right")?)?));
+        let init = Some(Init::Value(self.expr(right)?));
         let variables = vec![Variable { name, ty, init }];
         let storage = Vec::new();
         Ok(Some(Declaration { storage, variables }))

@@ -39,7 +39,13 @@ impl<'a> Lower<'a> {
         let mut cursor = node.walk();
         let children = node.children(&mut cursor);
         children
-            .filter(|c| matches!(c.kind(), "type_qualifier" | "storage_class_specifier"))
+            // In front of a variable `__device__` is a word of its own in the grammar.
+            .filter(|c| {
+                matches!(
+                    c.kind(),
+                    "type_qualifier" | "storage_class_specifier" | "__device__"
+                )
+            })
             .map(|c| self.text(c))
             .collect()
     }

@@ -103,6 +103,7 @@ impl Printer<'_> {
     fn remarks(&self, out: &mut String) -> fmt::Result {
         let s = self.stencil;
         for (array, variable) in s.variables() {
+            let variable = &variable.name;
             writeln!(out, "// `{}` is `{variable}` of the file", array.name)?;
         }
         for (parameter, axis) in &s.from_grid {

@@ -50,6 +50,11 @@ impl Machine<'_> {
         let Some(otherwise) = otherwise else {
             return self.inside(&test, then, cond);
         };
+        if let Some((wider, around)) = else_if(otherwise)
+            && let Some(flow) = self.nested(&test, then, cond, wider, around)?
+        {
+            return Ok(flow);
+        }
         // One of the two sides is a box; the other one is the border of it.
         let (inside, box_of, border) = match (self.is_box(&test), self.is_box(&opposite)) {
             // Where both are, the shorter text is the border's.
@@ -68,6 +73,29 @@ impl Machine<'_> {
         self.not_after_stores(&cond.span)?;
         self.at_the_border(border, &cond.span)?;
         self.inside(&box_of, inside, cond)
+    }
+
+    /// `if (inside) … else if (wider) …`, where whatever is inside is within the wider box, too: as
+    /// `if (wider) { if (inside) … else … }`.
+    fn nested(
+        &mut self,
+        test: &Test,
+        then: &Block,
+        cond: &Expr,
+        wider: &Expr,
+        around: &Block,
+    ) -> Done<Option<Flow>> {
+        let outer = self.condition(wider)?;
+        if !self.is_box(test) || !self.is_box(&outer) || !self.implies(test, &outer) {
+            return Ok(None);
+        }
+        self.not_after_stores(&cond.span)?;
+        let before = self.domain.clone();
+        self.restrict(&outer, &wider.span)?;
+        self.at_the_border(around, &wider.span)?;
+        let flow = self.inside(test, then, cond)?;
+        self.domain = before;
+        Ok(Some(flow))
     }
 
     /// Statements under a bounds test.
@@ -176,5 +204,16 @@ impl Machine<'_> {
         };
         let last = block.statements.last();
         block.statements.len() > 1 && last.is_some_and(|last| leaves(&last.kind))
+    }
+}
+
+/// `else if (…) …` with nothing behind it.
+fn else_if(otherwise: &Block) -> Option<(&Expr, &Block)> {
+    match otherwise.statements.as_slice() {
+        [only] => match &only.kind {
+            StmtKind::If(cond, then, None) => Some((cond, then)),
+            _ => None,
+        },
+        _ => None,
     }
 }

@@ -11,6 +11,7 @@ use super::value::{Node, NodeKind, Operand};
 use crate::build::{Builder, Value};
 use crate::ir::{
     Access, ArrayId, DimId, Element, ExprId, Extent, ParameterId, ScalarId, Stencil, Subscript,
+    Variable,
 };
 use crate::names::reserved;
 use crate::rules::needed_extent;
@@ -104,8 +105,12 @@ impl Emit<'_> {
                 None => array.name.clone(),
             };
             let id = self.builder.array(&name, array.element, extents);
-            if array.variable.is_some() {
-                self.builder.variable(id, &array.name);
+            if let Some(lengths) = &array.variable {
+                let variable = Variable {
+                    name: array.name.clone(),
+                    is_number: lengths.is_empty(),
+                };
+                self.builder.variable(id, variable);
             }
             self.arrays.insert(number, id);
         }
@@ -126,8 +131,8 @@ impl Emit<'_> {
     /// many components as there are.
     fn first_length(&self, array: usize, domain: &[Range]) -> Length {
         let variable = self.trace.arrays[array].variable.as_ref();
-        if let Some(first) = variable.and_then(|lengths| lengths.first()) {
-            return (None, *first);
+        if let Some(lengths) = variable {
+            return (None, lengths.first().copied().unwrap_or(1));
         }
         let own = self.trace.accesses.iter().zip(&self.shape.accesses);
         let firsts = own.filter(|(raw, _)| raw.array == array);

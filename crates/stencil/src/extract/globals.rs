@@ -111,7 +111,7 @@ impl Machine<'_> {
         }))
     }
 
-    /// `__constant__ float w[9];`: its elements are read where they stand.
+    /// `__constant__ float w[9];`: its elements are read where they stand; a number is the element of an array of one.
     fn in_memory(&mut self, found: &Global, span: &Span) -> Valued<Var> {
         let name = &found.name.text;
         let mut lengths = Vec::new();
@@ -129,7 +129,7 @@ impl Machine<'_> {
             lengths.push(length.ok_or_else(|| not_understood("an array of this length", span))?);
             element = of.bare();
         }
-        let what = format!("`{name}` is in memory, but no array of `float` or `double`");
+        let what = format!("`{name}` is in memory, but neither `float` nor `double`");
         let wrong = || {
             Diagnostic::error("stencil::name", what.clone())
                 .label(span.clone(), "used here")
@@ -138,7 +138,10 @@ impl Machine<'_> {
         };
         let element = self.element(element).ok_or_else(wrong)?;
         if lengths.is_empty() {
-            return Err(wrong());
+            let array = self.array(name, element, Some(lengths));
+            let mut pointer = Pointer::new(array, Vec::new());
+            pointer.taken.push(Poly::constant(0));
+            return Ok(Var::Leaf(self.load(pointer, span)));
         }
         let rows = lengths.iter().skip(1).map(|length| Poly::constant(*length));
         let rows = rows.collect();

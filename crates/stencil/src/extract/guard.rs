@@ -177,6 +177,31 @@ impl Machine<'_> {
         side.restrict(test, &(0..0)).is_ok() && side.settled().is_ok()
     }
 
+    /// Does one box lie in another one, within the domain? Only bounds that differ by numbers are compared.
+    pub(super) fn implies(&self, inner: &Test, outer: &Test) -> bool {
+        let within = |test: &Test| {
+            let mut side = self.clone();
+            side.restrict(test, &(0..0)).ok()?;
+            side.settled().ok()
+        };
+        let (Some(inner), Some(outer)) = (within(inner), within(outer)) else {
+            return false;
+        };
+        outer.iter().all(|(symbol, wide)| {
+            let Some(tight) = inner.get(symbol) else {
+                return *wide == Bounds::default();
+            };
+            let below = |end: &Poly| {
+                let mut ends = tight.ends.iter();
+                ends.any(|(own, _)| {
+                    let apart = end.plus(own, -1).and_then(|apart| apart.as_constant());
+                    apart.is_some_and(|apart| apart >= 0)
+                })
+            };
+            tight.low >= wide.low && wide.ends.iter().all(|(end, _)| below(end))
+        })
+    }
+
     /// The domain once single points at its edges are taken off.
     pub(super) fn settled(&self) -> Result<Domain, Diagnostic> {
         let mut domain = self.domain.clone();

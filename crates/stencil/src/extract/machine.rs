@@ -53,7 +53,7 @@ pub(super) struct Border {
 pub(super) struct RawArray {
     pub(super) name: String,
     pub(super) element: Element,
-    /// A variable of the file and its lengths; none for an argument.
+    /// A variable of the file and its lengths, none for a single number; `None` for an argument.
     pub(super) variable: Option<Vec<i64>>,
 }
 

@@ -100,7 +100,11 @@ fn pointers(stencil: &Stencil) -> String {
     let mut text = String::new();
     for (array, variable) in stencil.variables() {
         let constant = if array.written { "" } else { "const " };
-        let first = "[0]".repeat(array.extents.len());
+        let first = match variable.is_number {
+            true => String::new(),
+            false => "[0]".repeat(array.extents.len()),
+        };
+        let variable = &variable.name;
         let (ty, name) = (c_type(array.element), &array.name);
         let _ = writeln!(
             text,

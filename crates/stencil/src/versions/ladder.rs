@@ -63,7 +63,7 @@ pub fn climb(problem: &Problem, version: &Version, compile: &Compile<'_>) -> Run
 pub fn variables(stencil: &Stencil, data: &Data) -> Vec<(String, Vec<u8>)> {
     let all = stencil.arrays.iter().filter_map(|(id, array)| {
         let bytes = array.element.bytes(&data.arrays[id]);
-        Some((array.variable.clone()?, bytes))
+        Some((array.variable.as_ref()?.name.clone(), bytes))
     });
     all.collect()
 }
