@@ -42,6 +42,7 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
     let problem = read_problem(cli, input, args.kernel.one()?, (&args.stencil, &args.nvcc))?;
     let stencil = problem.stencil.clone();
     if let Some((_, variable)) = stencil.variables().next() {
+        let variable = &variable.name;
         return Err(Failure::input(format!(
             "`{}` reads `{variable}`, a variable of the file: `tune` does not set it; `opt` chooses without a GPU",
             stencil.name
