@@ -33,6 +33,7 @@ struct node_params { void *function; unsigned grid[3], block[3], shared; void **
     F(cuGraphKernelNodeGetParams_v2, (H, struct node_params *)) F(cuModuleGetGlobal_v2, (uint64_t *, size_t *, H, const char *)) \
     F(cuLinkCreate_v2, (unsigned, void *, void **, H *)) F(cuLinkAddData_v2, (H, unsigned, void *, size_t, const char *, unsigned, void *, void **)) \
     F(cuLinkComplete, (H, void **, size_t *)) F(cuLinkDestroy, (H)) \
+    F(cuLaunchCooperativeKernel, (H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **)) \
     F(cuCtxGetCurrent, (H *)) F(cuCtxCreate_v2, (H *, unsigned, int)) F(cuCtxSetCurrent, (H)) F(cuCtxEnablePeerAccess, (H, unsigned))
 #ifdef LINKED
 #define DECLARE(name, args) extern Code name args;
@@ -206,6 +207,16 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 5; i++) DO(cuGraphLaunch, exec, stream);
         print();
         return 0;
+    }
+    if (IS("cooperative")) {
+        void *params[] = {&memory, &n};
+        for (int i = 0; i < 3; i++) DO(cuLaunchCooperativeKernel, function, 4, 1, 1, 256, 1, 1, 0, NULL, params);
+    }
+    if (IS("cluster")) { /* two blocks to a cluster, as an attribute of the launch */
+        struct { unsigned id, padding, value[16]; } attribute = {4, 0, {2, 1, 1}};
+        struct config config = {{4, 1, 1}, {256, 1, 1}, 0, NULL, &attribute, 1};
+        void *params[] = {&memory, &n};
+        for (int i = 0; i < 3; i++) DO(cuLaunchKernelEx, &config, function, params, NULL);
     }
     if (IS("churn")) { /* one thread loads and unloads while others launch */
         pthread_t threads[3];

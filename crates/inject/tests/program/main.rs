@@ -289,6 +289,9 @@ fn winners_are_launched_in_every_way() {
         ("graph", 6),
         ("capture", 12),
         ("threads", 200),
+        ("cooperative", 5),
+        // The winner is for launches without clusters.
+        ("cluster", 2),
         ("link", 2),
         ("churn", 400),
         ("reload", 2020),
@@ -322,6 +325,24 @@ fn winners_are_launched_in_every_way() {
             );
         }
     }
+}
+
+/// A winner for clusters of two blocks is launched in such clusters, and nowhere else.
+fn clusters_are_classes_of_their_own() {
+    let folder = tempfile::tempdir().expect("folder");
+    let mut clustered = winner(&variant("fake_fast"));
+    clustered.class.cluster = [2, 1, 1];
+    Store::at(folder.path()).put(&clustered).expect("written");
+    let setup = |mode| Setup {
+        mode,
+        scenario: "cluster",
+        store: Some(folder.path()),
+        ..Setup::default()
+    };
+    let (plain, with) = (run(&setup("")), run(&setup("with")));
+    assert_eq!(plain.stdout(), with.stdout(), "{}", with.log);
+    let size = clustered.cubin.len();
+    assert_eq!(with.of_size(size), 3, "{}\n{}", with.launches, with.log);
 }
 
 /// What the program sets on its function, the winner has at the next launch.
@@ -743,7 +764,11 @@ fn memory_of_other_contexts() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 16] = [
+    let tests: [(&str, fn()); 17] = [
+        (
+            "clusters_are_classes_of_their_own",
+            clusters_are_classes_of_their_own,
+        ),
         (
             "variables_of_modules_are_put_back",
             variables_of_modules_are_put_back,
