@@ -257,7 +257,7 @@ pub struct StencilArgs {
     /// A size of the stencil; may be repeated [default: 8192 in two dimensions, 512 in three]
     #[arg(long = "grid", value_name = "NAME=N", value_parser = parse_size)]
     pub sizes: Vec<(String, i64)>,
-    /// What floating-point sums of a stencil permit, whatever the input says
+    /// What floating-point sums of a stencil, and results inside a program, permit, whatever the input says
     #[arg(long, value_enum, value_name = "WHAT")]
     pub fp: Option<Floating>,
     /// Take it that a result could not be compared with the input (without nvcc): exit code 0, not 5

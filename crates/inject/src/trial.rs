@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use warpwright_winners::LaunchClass;
-use warpwright_winners::lines::{Note, Outcome, Planned, Trial, parse_plan};
+use warpwright_winners::lines::{Note, Numbers, Outcome, Planned, Trial, parse_plan};
 
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
 use crate::driver;
@@ -293,7 +293,7 @@ fn turns(
         in_flight(Some((target, &name)));
         let (code, _) = run(kernel as Handle, limit);
         let outcome = match code {
-            SUCCESS => match saved.differences() {
+            SUCCESS => match saved.differences_of(target.candidates[index].planned.rounds) {
                 Ok(0) => None,
                 Ok(bytes) => Some(Outcome::Differs(bytes)),
                 Err(code) => Some(Outcome::Failed(code)),
@@ -587,6 +587,33 @@ fn variables() -> Result<Vec<(u64, u64)>, NoTrial> {
     Ok(found.into_iter().collect())
 }
 
+/// Bytes of numbers that differ by more than 1e-5 of themselves (1e-12 in double precision). Both are normal numbers,
+/// so that small integers are none. `address` is that of the first byte.
+fn numbers_apart(numbers: Numbers, own: &[u8], original: &[u8], address: u64) -> u64 {
+    let single = |x: &[u8]| {
+        x.try_into()
+            .map_or(f64::NAN, |x| f32::from_le_bytes(x).into())
+    };
+    let double = |x: &[u8]| x.try_into().map_or(f64::NAN, f64::from_le_bytes);
+    let (size, least, tolerance) = match numbers {
+        Numbers::Single => (4, f64::from(f32::MIN_POSITIVE), 1e-5),
+        Numbers::Double => (8, f64::MIN_POSITIVE, 1e-12),
+    };
+    let is_close = |a: &[u8], b: &[u8]| {
+        let (x, y): (f64, f64) = match numbers {
+            Numbers::Single => (single(a), single(b)),
+            Numbers::Double => (double(a), double(b)),
+        };
+        let normal = |x: f64| x.is_finite() && x.abs() >= least;
+        normal(x) && normal(y) && (x - y).abs() <= tolerance * x.abs().max(y.abs())
+    };
+    let is_aligned = address.is_multiple_of(size as u64);
+    let pairs = own.chunks(size).zip(original.chunks(size));
+    let apart = pairs.filter(|(a, b)| a != b && !(is_aligned && is_close(a, b)));
+    let unlike = |(a, b): (&[u8], &[u8])| a.iter().zip(b).filter(|(a, b)| a != b).count() as u64;
+    apart.map(unlike).sum()
+}
+
 /// A piece of the program's memory with its copies.
 struct Piece {
     program: u64,
@@ -750,6 +777,43 @@ impl Saved {
         Ok(all)
     }
 
+    /// The same, but numbers that are as good as equal do not count where that is allowed.
+    fn differences_of(&self, rounds: Option<Numbers>) -> Result<u64, Code> {
+        let Some(numbers) = rounds else {
+            return self.differences();
+        };
+        let mut all = 0;
+        for piece in &self.pieces {
+            let expected = piece.expected.unwrap_or(piece.saved);
+            let found = self.compare(piece.program, expected, piece.bytes)?;
+            all += match piece.expected {
+                Some(_) if found > 0 => {
+                    let (own, original) = (
+                        self.fetch(piece.program, piece.bytes)?,
+                        self.fetch(expected, piece.bytes)?,
+                    );
+                    numbers_apart(numbers, &own, &original, piece.program)
+                }
+                Some(_) => 0,
+                // The original does not write there at all.
+                None => {
+                    if found > 0 {
+                        self.copy(piece.program, piece.saved, piece.bytes)?;
+                    }
+                    found
+                }
+            };
+        }
+        Ok(all)
+    }
+
+    fn fetch(&self, address: u64, bytes: u64) -> Result<Vec<u8>, Code> {
+        let mut found = vec![0u8; bytes as usize];
+        // SAFETY: both have that many bytes.
+        ok(unsafe { driver::memory_to_host(found.as_mut_ptr().cast(), address, found.len()) })?;
+        Ok(found)
+    }
+
     /// What the original writes becomes what it was.
     fn restore(&self) -> Result<(), Code> {
         for piece in self.pieces.iter().filter(|piece| piece.expected.is_some()) {
@@ -778,5 +842,32 @@ impl Drop for Saved {
                 driver::module_unload(self.module);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Numbers, numbers_apart};
+
+    #[test]
+    fn last_bits_of_numbers_are_let_through_and_nothing_else() {
+        let single = |a: f32, b: f32| {
+            numbers_apart(Numbers::Single, &a.to_le_bytes(), &b.to_le_bytes(), 512) == 0
+        };
+        let double = |a: f64, b: f64| {
+            numbers_apart(Numbers::Double, &a.to_le_bytes(), &b.to_le_bytes(), 512) == 0
+        };
+        assert!(single(1.5, 1.500_001) && !single(1.5, 1.501));
+        assert!(double(1.25, 1.25 + 1e-14) && !double(1.25, 1.25 + 1e-9));
+        assert!(single(-2.5, -2.5) && !single(-2.5, 2.5));
+        // Small integers, infinities and what is no number.
+        assert!(!single(f32::from_bits(7), f32::from_bits(8)));
+        assert!(!double(f64::from_bits(1000), f64::from_bits(1001)));
+        assert!(!single(f32::INFINITY, f32::MAX) && !single(f32::NAN, 1.0));
+        assert!(single(f32::NAN, f32::NAN) && !double(f64::NAN, -f64::NAN));
+        // The end of a piece, and one that begins where no number can.
+        let (a, b) = (1.5f32.to_le_bytes(), 1.500_001f32.to_le_bytes());
+        assert!(numbers_apart(Numbers::Single, &a, &b, 514) > 0);
+        assert!(numbers_apart(Numbers::Double, &a, &b, 512) > 0);
     }
 }

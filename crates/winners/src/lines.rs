@@ -222,6 +222,17 @@ pub struct Planned {
     pub file: String,
     /// The kernel's symbol in it.
     pub symbol: String,
+    /// May results differ in their last bits? Then they are all numbers of this kind.
+    pub rounds: Option<Numbers>,
+}
+
+/// Floating-point numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbers {
+    /// 32 bits.
+    Single,
+    /// 64 bits.
+    Double,
 }
 
 impl Planned {
@@ -236,13 +247,16 @@ impl Planned {
             symbol,
             ..
         } = self;
-        format!("try {kernel} {a} {b} {class} {file} {candidate} {symbol}\n")
+        let how = HOW.iter().find(|(_, rounds)| *rounds == self.rounds);
+        let how = how.map_or("try", |(word, _)| word);
+        format!("{how} {kernel} {a} {b} {class} {file} {candidate} {symbol}\n")
     }
 
     fn parse(line: &str) -> Option<Planned> {
         let mut words = Words(line);
-        (words.next()? == "try").then_some(())?;
+        let how = words.next()?;
         Some(Planned {
+            rounds: HOW.iter().find(|(word, _)| *word == how)?.1,
             kernel: words.next()?.to_owned(),
             at: [words.number()?, words.number()?],
             class: words.class()?,
@@ -252,6 +266,13 @@ impl Planned {
         })
     }
 }
+
+/// How a line of a plan begins: results are compared by their bits, or as numbers.
+const HOW: [(&str, Option<Numbers>); 3] = [
+    ("try", None),
+    ("round32", Some(Numbers::Single)),
+    ("round64", Some(Numbers::Double)),
+];
 
 /// The lines of a plan.
 pub fn parse_plan(text: &str) -> Vec<Planned> {
@@ -313,10 +334,15 @@ mod tests {
             candidate: "maxnreg-64".into(),
             file: "3.cubin".into(),
             symbol: "k".into(),
+            rounds: None,
+        };
+        let loose = Planned {
+            rounds: Some(Numbers::Double),
+            ..planned.clone()
         };
         assert_eq!(
-            parse_plan(&format!("{}try ab\n", planned.line())),
-            [planned]
+            parse_plan(&format!("{}try ab\n{}", planned.line(), loose.line())),
+            [planned, loose]
         );
     }
 }

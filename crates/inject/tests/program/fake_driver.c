@@ -3,7 +3,7 @@
  * Modules are real cubins: the names of their kernels are taken from the symbol table. A kernel is not executed:
  * it does what its name says ("scale": p[i] = 2 p[i] + 1 for n floats). How an image behaves beyond that is
  * decided by what occurs in it: fake_fast or the number 0x4ffa7fa5 (half the time), the number 0x4ffa7fa6 (half the
- * time after memory was copied, else twice: fast in a trial, slow in the program), fake_slow, fake_wrong (other results), fake_faults (every later call fails),
+ * time after memory was copied, else twice: fast in a trial, slow in the program), fake_slow, fake_wrong (other results), fake_rounds (one that differs in its last bits), fake_faults (every later call fails),
  * fake_refused (launches are refused), fake_hangs. Modules have variables; one called fake_counts counts the launches
  * of all modules, as if kernels found its address in memory.
  *
@@ -279,6 +279,7 @@ static Code run(struct function *f, void **params) {
         pthread_mutex_lock(&lock);
         for (unsigned i = 0; i < n; i++) p[i] = 2 * p[i] + 1;
         if (says(module, "fake_wrong")) p[n / 2] += 1;
+        if (says(module, "fake_rounds")) p[n / 2] *= 1 + 4e-7f;
         pthread_mutex_unlock(&lock);
     }
     if (counted) ++*counted;

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use warpwright_toolkit::{BuildCache, PtxasJob, Toolkit};
-use warpwright_winners::lines::{Launches, Note, Outcome, Planned, parse};
+use warpwright_winners::lines::{Launches, Note, Numbers, Outcome, Planned, parse};
 use warpwright_winners::{LaunchClass, Store, Winner, identities};
 
 /// Programs, driver and cubins, made once.
@@ -185,6 +185,7 @@ fn run(setup: &Setup) -> Run {
             candidate: (*name).into(),
             file,
             symbol: "scale".into(),
+            rounds: name.starts_with("loose").then_some(Numbers::Single),
         };
         plan.push_str(&planned.line());
     }
@@ -675,6 +676,29 @@ fn candidates_are_tried_and_change_nothing() {
     assert_eq!(marks.count(), 0);
 }
 
+/// Results that differ in their last bits: only where the plan says so, and only numbers.
+fn rounding_is_let_through_where_it_is_allowed() {
+    let (rounds, wrong) = (variant("fake_rounds"), variant("fake_wrong"));
+    let plan: [(&str, &[u8]); 3] = [
+        ("strict", &rounds),
+        ("loose", &rounds),
+        ("loose-wrong", &wrong),
+    ];
+    let (plain, tried) = tried(&plan, &[]);
+    assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+    let all = trials(&tried);
+    let of = |name: &str| {
+        let mut found = all.iter().filter(|t| t.candidate == name && t.set == 1);
+        found.next().map(|t| t.outcome.clone())
+    };
+    assert!(matches!(of("strict"), Some(Outcome::Differs(_))), "{all:?}");
+    assert!(matches!(of("loose"), Some(Outcome::Same(_))), "{all:?}");
+    assert!(
+        matches!(of("loose-wrong"), Some(Outcome::Differs(_))),
+        "{all:?}"
+    );
+}
+
 /// A candidate after which the device is lost takes the program down, and its name is found.
 fn culprits_are_named() {
     for name in ["fake_faults", "fake_hangs"] {
@@ -764,7 +788,11 @@ fn memory_of_other_contexts() {
 }
 
 fn main() {
-    let tests: [(&str, fn()); 17] = [
+    let tests: [(&str, fn()); 18] = [
+        (
+            "rounding_is_let_through_where_it_is_allowed",
+            rounding_is_let_through_where_it_is_allowed,
+        ),
         (
             "clusters_are_classes_of_their_own",
             clusters_are_classes_of_their_own,

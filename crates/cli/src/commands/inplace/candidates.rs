@@ -5,11 +5,12 @@ use warpwright_driver::build::Built;
 use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request};
 use warpwright_driver::{Peers, Proofs};
-use warpwright_pass::{Artifact, Recipe, Scope};
+use warpwright_pass::{Artifact, Caution, Recipe, Scope};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 use warpwright_winners::LaunchClass;
 use warpwright_winners::digest::{identities, stands_alone, tables};
+use warpwright_winners::lines::Numbers;
 
 use crate::args::Cli;
 use crate::commands::opt::explore_all;
@@ -29,6 +30,8 @@ pub struct Proposed {
     pub proof: String,
     /// Its code.
     pub cubin: Vec<u8>,
+    /// The proof leaves the last bits of its results open, and they are numbers of this kind.
+    pub rounds: Option<Numbers>,
 }
 
 /// The kernel that candidates are wanted for.
@@ -133,6 +136,15 @@ fn reads_the_same(cubin: &[u8], wanted: &Wanted<'_>) -> bool {
     matches!((own, original), (Ok(own), Ok(original)) if own.iter().all(|table| original.get(table.0) == Some(table.1)))
 }
 
+/// What a module computes with, if that is of one kind.
+fn numbers(ptx: &str) -> Option<Numbers> {
+    match (ptx.contains(".f32"), ptx.contains(".f64")) {
+        (true, false) => Some(Numbers::Single),
+        (false, true) => Some(Numbers::Double),
+        _ => None,
+    }
+}
+
 fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, Proposed)>) {
     for b in built {
         let (Some(figures), Some(cubin)) = (b.candidate.figures(), b.cubin()) else {
@@ -164,11 +176,14 @@ fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, 
             what.replace(' ', "-"),
             recipe.replace(char::is_whitespace, "-")
         );
+        let fused = matches!(figures.standing, Standing::UntilMeasured(Caution::Fusion));
+        let rounds = wanted.ptx.filter(|_| fused).and_then(numbers);
         let proposed = Proposed {
             name,
             recipe,
             proof,
             cubin: cubin.to_vec(),
+            rounds,
         };
         let time = figures
             .score

@@ -63,13 +63,6 @@ enum Verdict {
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
-    if args.stencil.fp.is_some() {
-        return Err(Failure::Usage(
-            "--fp: the memory of a program has no types, so no tolerance can be checked; inside a program results keep \
-             every bit"
-                .into(),
-        ));
-    }
     let store = store(args.db.as_ref())?;
     let folder =
         tempfile::tempdir().map_err(|e| Failure::input(format!("no folder to work in: {e}")))?;
@@ -92,7 +85,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
         // The trace was made before; the program is run all the same.
         last.code = exit_code(run_program(command(&args.program_words())?, None)?);
     }
-    let made = |target: &Target| winner_of(target, &facts);
+    let made = |target: &Target| winner_of(target, &facts, args.stencil.fp.is_some());
     if targets.iter().any(|target| made(target).is_some()) {
         last = confirm(args, folder.path(), &mut targets, &made, last)?;
     }
@@ -113,7 +106,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
 }
 
 /// What goes into the store for a kernel, if anything won.
-fn winner_of(target: &Target, gpu: &GpuFacts) -> Option<Winner> {
+fn winner_of(target: &Target, gpu: &GpuFacts, may_round: bool) -> Option<Winner> {
     let Verdict::Won {
         name,
         original_ns,
@@ -124,13 +117,17 @@ fn winner_of(target: &Target, gpu: &GpuFacts) -> Option<Winner> {
         return None;
     };
     let proposed = target.proposed.iter().find(|p| p.name == *name)?;
+    let mut proof = proposed.proof.clone();
+    if proposed.rounds.is_some() && may_round {
+        proof.push_str(", within the tolerance of --fp");
+    }
     Some(Winner {
         kernel: target.digest.clone(),
         gpu: gpu.name.clone(),
         class: target.class,
         symbol: target.launched.kernel.clone(),
         recipe: proposed.recipe.clone(),
-        proof: proposed.proof.clone(),
+        proof,
         original_ns: *original_ns as u64,
         winner_ns: *winner_ns as u64,
         driver: gpu.driver.to_string(),
@@ -391,6 +388,7 @@ fn try_all(
                     candidate: proposed.name.clone(),
                     file,
                     symbol: target.launched.kernel.clone(),
+                    rounds: proposed.rounds.filter(|_| args.stencil.fp.is_some()),
                 };
                 plan.push_str(&planned.line());
             }
