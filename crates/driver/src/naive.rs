@@ -14,15 +14,37 @@ use warpwright_target::Gpu;
 /// A schedule must be predicted to take less than this part of the kernel as written: the model is not surer than that.
 pub const MARGIN: f64 = 0.8;
 
+/// The same where memory alone counts.
+pub const MEMORY_MARGIN: f64 = 0.95;
+
+/// What a way must be predicted to gain.
+fn margin(way: &Way) -> f64 {
+    match way {
+        Way::Across(_) | Way::Fours(_) => MEMORY_MARGIN,
+        Way::Tiles(_) | Way::Team(_) | Way::Prefix(_) => MARGIN,
+    }
+}
+
 /// Schedules that are tried before the kernel is kept as it is.
 const TRIED: usize = 6;
+
+/// Why a kernel that computes one output element in a thread is no stencil.
+#[derive(Clone, Debug)]
+pub enum NoStencil {
+    /// Something of it has no place in a stencil.
+    Refused(Diagnostic),
+    /// It reads no neighbourhood of its point.
+    NoNeighbours,
+    /// Its pragma says that it is naive.
+    Marked,
+}
 
 /// What a kernel is.
 pub enum Kind {
     /// A stencil: reads the neighbourhood of its point, without a loop over operands.
     Stencil,
-    /// A naive kernel.
-    Naive(Box<Problem>),
+    /// A naive kernel, and why it is no stencil.
+    Naive(Box<Problem>, NoStencil),
     /// Neither, and the reasons against both.
     Neither {
         /// Why it is no stencil.
@@ -46,13 +68,17 @@ pub fn kind(file: &File, header: &Header) -> Result<Kind, Diagnostic> {
     let stencil = extract::extract(file, header);
     Ok(match (problem, stencil) {
         (Err(_), Ok(_)) => Kind::Stencil,
-        (Ok(problem), Ok(_)) if !marked || is_sweep(&problem) => {
-            match problem.kernel.loops.is_empty() {
-                true if !is_sweep(&problem) => Kind::Naive(Box::new(problem)),
-                _ => Kind::Stencil,
-            }
+        (Ok(problem), Ok(_)) => match (is_sweep(&problem), problem.kernel.loops.is_empty()) {
+            (true, _) => Kind::Stencil,
+            (false, true) => Kind::Naive(Box::new(problem), NoStencil::NoNeighbours),
+            (false, false) if marked => Kind::Naive(Box::new(problem), NoStencil::Marked),
+            (false, false) => Kind::Stencil,
+        },
+        (Ok(problem), Err(reasons)) => {
+            let first = reasons.into_iter().next();
+            let why = first.map_or(NoStencil::NoNeighbours, NoStencil::Refused);
+            Kind::Naive(Box::new(problem), why)
         }
-        (Ok(problem), _) => Kind::Naive(Box::new(problem)),
         (Err(naive), Err(stencil)) => Kind::Neither {
             stencil: stencil.into_iter().next(),
             naive,
@@ -123,9 +149,12 @@ pub fn choose(problem: &Problem, gpu: &Gpu, compile: &Compile<'_>) -> Chosen {
         original_ms: original,
     };
     for (way, predicted) in ranked(kernel, gpu) {
-        let gains = original.is_some_and(|ms| predicted.ms < MARGIN * ms);
-        if !gains || chosen.versions.len() == TRIED {
+        let gains = |part: f64| original.is_some_and(|ms| predicted.ms < part * ms);
+        if !gains(MEMORY_MARGIN) || chosen.versions.len() == TRIED {
             break;
+        }
+        if !gains(margin(&way)) {
+            continue;
         }
         let Some(mut generated) = way.generate(kernel, shared) else {
             continue;

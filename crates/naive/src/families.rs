@@ -20,7 +20,10 @@ use crate::team::{Lanes, Team};
 /// The ways of the families that fit, each with its predicted time.
 pub fn families(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
     let with_time = |way: Way| predict(kernel, &way, gpu).map(|p| (way, p));
-    fitting(kernel).into_iter().filter_map(with_time).collect()
+    fitting(kernel, gpu)
+        .into_iter()
+        .filter_map(with_time)
+        .collect()
 }
 
 /// The predicted time of the kernel as written.
@@ -69,16 +72,20 @@ pub fn written(kernel: &Kernel, gpu: &Gpu) -> Option<f64> {
     Some(plain.max(bytes / little + LAUNCH[0] / 1e3))
 }
 
-fn fitting(kernel: &Kernel) -> Vec<Way> {
+fn fitting(kernel: &Kernel, gpu: &Gpu) -> Vec<Way> {
     let two = kernel.dims.len() > 1;
     let mut all = Vec::new();
+    let board = gpu.board.or_else(|| gpu.typical_board());
+    let sms = board.and_then(|b| b.sms).map_or(0, |sms| sms.value);
     for threads in [128, 256, 512, 1024] {
+        // As many blocks as there is room for.
+        let full = sms * (32 * gpu.arch.threads.warps / threads);
         for unroll in [1, 2, 4, 8] {
             let warps = Lanes::Turns {
                 points: threads / 32,
             };
             for lanes in [Lanes::Turns { points: 1 }, warps, Lanes::Points] {
-                for blocks in [0, 528, 1056] {
+                for blocks in [0, full / 2, full] {
                     all.push(Way::Team(Team {
                         threads,
                         lanes,
@@ -123,8 +130,8 @@ const COMBINE: f64 = 250.0;
 const LAUNCH: [f64; 2] = [3.0, 1.5];
 /// The part of a copy's speed that a kernel's loads reach.
 const SPEED: f64 = 0.95;
-/// The same where a block waits for all of its loads before it stores.
-const SQUARE: f64 = 0.72;
+/// The same where a block waits for its loads before it stores; and where it loads more, and waits again.
+const SQUARE: [f64; 2] = [0.9, 0.74];
 
 /// The predicted time of a way of a family.
 fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
@@ -220,11 +227,23 @@ fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
     let registers = Resources::new(32, entry.threads.max(32)).static_smem(0);
     let resident = f64::from(occupancy(gpu, &registers).ok()?.blocks).max(1.0);
     let together = resident.min((blocks / sms).ceil());
+    // Rows that are read again come from memory, where those under way together are more than the cache holds.
+    let cache = board
+        .l2_kib
+        .map_or(0.0, |kib| f64::from(kib.value) * 1024.0);
+    let under_way_points = sms * together * f64::from(entry.tile[0]);
+    let bytes = match way {
+        Way::Team(_) if bytes / points * under_way_points > 0.7 * cache => {
+            bytes + again(kernel, &sizes, &ends)
+        }
+        _ => bytes,
+    };
     let waves = (blocks / (sms * together)).max(1.0);
     let busy = sms * together * threads;
     let little = busy.min(blocks * threads) * under_way / ARRIVAL * mhz * 1e3;
+    let reads = kernel.arrays.iter().filter(|a| !a.stored).count();
     let limit = match way {
-        Way::Across(_) => copy * SQUARE,
+        Way::Across(_) => copy * SQUARE[usize::from(reads > 1)],
         // Long rows, nothing to wait for.
         Way::Fours(_) => copy,
         _ => copy * SPEED,
@@ -246,6 +265,37 @@ fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
         ms: ms + launches / 1e3,
         bound,
     })
+}
+
+/// Bytes of arrays that loops after the first one read again.
+fn again(kernel: &Kernel, sizes: &[i64], ends: &[i64]) -> f64 {
+    let mut loops = vec![0.0f64; kernel.arrays.len()];
+    for statement in &kernel.body {
+        let mut seen = vec![false; kernel.arrays.len()];
+        if let Statement::Loop(number, _) = statement {
+            for (at, access) in kernel.accesses.iter().enumerate() {
+                let moves = access
+                    .affine()
+                    .is_some_and(|p| p.symbols().contains(&kernel.dims[0].symbol));
+                seen[access.array] |= moves && outer(kernel, at) == Some(*number);
+            }
+        }
+        for (count, seen) in loops.iter_mut().zip(seen) {
+            *count += f64::from(u8::from(seen));
+        }
+    }
+    let extents = emit::extents(kernel);
+    let length = |at: usize| {
+        let highs = extents[at].as_ref().map(|(_, highs)| highs);
+        let of = highs.and_then(|h| h.iter().filter_map(|h| value(h, sizes, ends)).max());
+        of.map_or(0.0, |l| l as f64 + 1.0)
+    };
+    let each = kernel.arrays.iter().enumerate();
+    each.map(|(at, array)| {
+        let own = f64::from(array.bytes);
+        (loops[at] - 1.0).max(0.0) * own * length(at)
+    })
+    .sum()
 }
 
 /// The part of a point's turns that one block does.

@@ -76,7 +76,7 @@ pub fn generate(kernel: &Kernel, fours: &Fours) -> Result<Generated, Unfit> {
     if !x.low.is_empty() || x.axis() != 0 {
         return Err(Unfit::Low);
     }
-    let mut plan = plan(kernel, x.symbol, &kernel.body).ok_or(Unfit::NoGroup)?;
+    let mut plan = plan(kernel, x.symbol, &kernel.body, None).ok_or(Unfit::NoGroup)?;
     if !plan.groups.iter().any(|g| g.is_stored) {
         return Err(Unfit::NoGroup);
     }

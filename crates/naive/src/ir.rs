@@ -88,8 +88,22 @@ pub struct Array {
     pub scalar: Option<Scalar>,
     /// Elements of a variable of the file.
     pub length: Option<i64>,
+    /// Subscripts that a variable of the file takes in the text beyond the first.
+    pub rows: usize,
+    /// A variable of the file whose first value stands there.
+    pub is_fixed: bool,
     /// It is stored to.
     pub stored: bool,
+}
+
+impl Array {
+    /// A pointer to its first element, as C has it.
+    pub fn text(&self) -> String {
+        match self.rows {
+            0 => self.name.clone(),
+            rows => format!("(&{}{})", self.name, "[0]".repeat(rows + 1)),
+        }
+    }
 }
 
 /// A dimension of the points.

@@ -6,7 +6,7 @@
 //! * `schedule`: the choices; `emit`: a kernel and its choices to CUDA C.
 //! * `search`: which schedules there are, and how long each should take.
 //! * `replace`: the file in which the result takes the place of the input.
-//! * `versions`: that file against the input, in the emulator.
+//! * `versions`: that file against the input, in the emulator; `harness`: on a GPU.
 
 pub mod across;
 pub mod bounds;
@@ -15,6 +15,7 @@ pub mod explain;
 pub mod families;
 pub mod forms;
 pub mod fours;
+pub mod harness;
 pub mod ir;
 pub mod prefix;
 pub mod recognise;

@@ -8,6 +8,7 @@
 
 use warpwright_target::{Gpu, Resources, occupancy};
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::across::{self, Across};
@@ -92,6 +93,8 @@ struct Fit {
     norm: f64,
     /// Registers beyond which values are spilled, and a schedule is left out.
     registers: f64,
+    /// The part of its waits that a block of one warp has: without shared memory, and with.
+    single: [f64; 2],
 }
 
 const FIT: Fit = Fit {
@@ -101,6 +104,7 @@ const FIT: Fit = Fit {
     launch: 3.0,
     norm: 4.0,
     registers: 255.0,
+    single: [0.75, 0.85],
 };
 
 /// The predicted time of a schedule at the sizes that the pragma expects; none where the GPU's figures are missing, or
@@ -120,6 +124,14 @@ pub fn predict(kernel: &Kernel, schedule: &Schedule, gpu: &Gpu) -> Option<Predic
     // What spills is not predicted: it took eleven times as long as promised (`mm_double`, 128 points a thread).
     if of.registers > FIT.registers {
         return None;
+    }
+    // Copies that run ahead need parts to run ahead of, and a part that is never full copies for nothing.
+    if let Some(stage) = &schedule.stage {
+        let turns = f64::from(stage.turns);
+        let parts = (of.staged_turns / turns).ceil();
+        if of.staged_turns < turns || parts < f64::from(stage.buffers) {
+            return None;
+        }
     }
     let registers = of.registers.max(16.0);
     let resources =
@@ -149,6 +161,12 @@ pub fn predict(kernel: &Kernel, schedule: &Schedule, gpu: &Gpu) -> Option<Predic
     let alone = of.instructions / points.sqrt().min(2.0) * FIT.chain
         + of.parts * uncovered.max(60.0)
         + of.waits / points.min(8.0) * FIT.arrival / 8.0;
+    // A thread of a block of one warp may have more registers, and more turns are written out.
+    let alone = match (of.threads, &schedule.stage) {
+        (32, None) => alone * FIT.single[0],
+        (32, Some(_)) => alone * FIT.single[1],
+        _ => alone,
+    };
     let sum: f64 = busy.iter().map(|(t, _)| t.powf(FIT.norm)).sum::<f64>() + alone.powf(FIT.norm);
     let cycles = sum.powf(1.0 / FIT.norm) * waves;
     // Loads that wait for nothing else must be enough to keep memory busy until the first of them arrives.
@@ -210,7 +228,10 @@ pub fn candidates(kernel: &Kernel) -> Vec<Schedule> {
                     run: [run, 1],
                     ..plain.clone()
                 };
-                add(&mut all, of.clone());
+                // Several points of a thread in one dimension never paid without shared memory.
+                if points == 1 {
+                    add(&mut all, of.clone());
+                }
                 if !has_loop {
                     continue;
                 }
@@ -303,6 +324,30 @@ pub fn candidates(kernel: &Kernel) -> Vec<Schedule> {
             add(&mut all, of);
         }
     }
+    all
+}
+
+/// What is predicted to be fast, and what differs from it: so many ways of each kind, but one of a shape, the fastest first.
+pub fn shortlist(kernel: &Kernel, gpu: &Gpu, count: usize) -> Vec<(Way, Prediction)> {
+    let mut kinds: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut all = ranked(kernel, gpu);
+    all.retain(|(way, _)| {
+        let (kind, shape) = match way {
+            Way::Tiles(of) => match &of.stage {
+                Some(stage) => {
+                    let ahead = stage.buffers > 1;
+                    ("staged", format!("{:?}{:?}{ahead}", of.threads, of.points))
+                }
+                None => ("merged", of.to_string()),
+            },
+            Way::Team(of) => ("team", format!("{:?}{}", of.lanes, of.threads)),
+            Way::Fours(of) => ("fours", of.rows.to_string()),
+            Way::Across(of) => ("across", of.to_string()),
+            Way::Prefix(of) => ("prefix", of.to_string()),
+        };
+        let of_a_kind = kinds.entry(kind).or_default();
+        of_a_kind.len() < count && of_a_kind.insert(shape)
+    });
     all
 }
 

@@ -141,7 +141,7 @@ impl<'k> Text<'k> {
             Index::Affine(poly) => self.poly(poly),
             Index::Value(value) => self.value(value),
         };
-        format!("{}[{index}]", self.kernel.arrays[access.array].name)
+        format!("{}[{index}]", self.kernel.arrays[access.array].text())
     }
 
     /// A value.

@@ -14,6 +14,8 @@ use crate::text::Text;
 
 /// How four neighbours are done together.
 pub(crate) struct Plan {
+    /// The loop around them, whose counter may be anything.
+    around: Option<usize>,
     pub(crate) groups: Vec<Group>,
     pub(crate) conditions: Vec<Condition>,
     /// What tells the neighbours apart is used itself.
@@ -55,9 +57,16 @@ fn vector(array: &Array, bytes: i64) -> &'static str {
     }
 }
 
-/// The plan for statements in which `counter` tells the neighbours apart; none if no access gains from it.
-pub(crate) fn plan(kernel: &Kernel, counter: Symbol, body: &[Statement]) -> Option<Plan> {
+/// The plan for statements in which `counter` tells the neighbours apart; none if no access gains from it. `around` is a
+/// loop in whose turns the statements stand.
+pub(crate) fn plan(
+    kernel: &Kernel,
+    counter: Symbol,
+    body: &[Statement],
+    around: Option<usize>,
+) -> Option<Plan> {
     let mut plan = Plan {
+        around,
         groups: Vec::new(),
         conditions: Vec::new(),
         uses_counter: false,
@@ -154,6 +163,8 @@ impl Plan {
     fn join(&mut self, kernel: &Kernel, counter: Symbol, access: usize, store: bool) -> Option<()> {
         let of = &kernel.accesses[access];
         let array = &kernel.arrays[of.array];
+        // A host does not know how a variable of the file is aligned.
+        array.parameter?;
         let index = of.affine()?;
         let times = index.coefficient(counter)?.as_constant()?;
         if !(1..=4).contains(&times) {
@@ -166,7 +177,8 @@ impl Plan {
         let base = rest.plus(&Poly::constant(offset), -1)?;
         let mut conditions = vec![Condition::Aligned(of.array, u32::try_from(bytes).ok()?)];
         for (symbols, number) in base.terms() {
-            if symbols.iter().any(|s| matches!(s, Symbol::Loop(_))) {
+            let other = |s: &Symbol| matches!(s, Symbol::Loop(n) if Some(*n) != self.around);
+            if symbols.iter().any(other) {
                 return None;
             }
             let mut sizes = Poly::constant(number);

@@ -43,7 +43,7 @@ fn each_kernel_gets_the_family_that_is_made_for_it() {
         ("tmv", "team of warps"),
         ("rd", "team in parts"),
         ("rd_complex", "team in parts"),
-        ("column_mean", "team in parts"),
+        ("column_mean", "team of warps"),
         ("tp", "across"),
         ("add_transposed", "across"),
         ("vv", "fours"),

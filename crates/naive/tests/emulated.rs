@@ -184,3 +184,82 @@ fn windows_and_filters_in_shared_memory() {
         &[staged(schedule([64, 1], [4, 1], [4, 1]), 16, 8, 2, false)],
     );
 }
+
+/// Kernels in the style of a course.
+fn texts_agree(texts: &[&str], schedules: &[Schedule]) -> Vec<String> {
+    let Some(toolkit) = toolkit() else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for text in texts {
+        let problem = problem(text);
+        for of in schedules {
+            let generated = generate(&problem.kernel, of, SHARED).unwrap();
+            agrees(&toolkit, &problem, of, &generated);
+            all.push(problem.output(&generated).unwrap().text);
+        }
+    }
+    all
+}
+
+#[test]
+fn arrays_in_constant_memory_stay_there() {
+    let rows = "__constant__ float F[5][5];\n\
+        __global__ void k(const float *in, float *out, int m, int n) {\n\
+        int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n\
+        if (x >= n || y >= m) return;\n\
+        float s = 0;\n\
+        for (int i = 0; i < 5; i++) for (int j = 0; j < 5; j++) s += in[(y + i) * (n + 4) + x + j] * F[i][j];\n\
+        out[y * n + x] = s;\n}\n";
+    let flat = "__constant__ float F[64];\n\
+        __global__ void k(const float *in, float *out, int m, int n, int f) {\n\
+        int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;\n\
+        if (x >= n || y >= m) return;\n\
+        float s = 0;\n\
+        for (int i = 0; i < f; i++) s += in[y * (n + f - 1) + x + i] * F[i];\n\
+        out[y * n + x] = s;\n}\n";
+    let merged = schedule([32, 4], [4, 2], [4, 1]);
+    let all = texts_agree(
+        &[rows, flat],
+        &[merged.clone(), staged(merged, 4, 5, 2, false)],
+    );
+    for text in &all {
+        assert!(!text.contains("F_tile"), "{text}");
+    }
+}
+
+#[test]
+fn sums_in_memory_wait_in_registers() {
+    let text = "__global__ void k(const int *a, const int *b, int *c, int N) {\n\
+        int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;\n\
+        if (row >= N || col >= N) return;\n\
+        c[row * N + col] = 0;\n\
+        for (int k = 0; k < N; k++) c[row * N + col] += a[row * N + k] * b[k * N + col];\n}\n";
+    let added = "__global__ void k(const unsigned char *a, unsigned char *c, int n, int m) {\n\
+        int x = blockIdx.x * blockDim.x + threadIdx.x;\n\
+        if (x >= n) return;\n\
+        c[x] -= 3;\n\
+        for (int i = 0; i < m; i++) if (a[i] > c[x]) c[x] = c[x] * a[x] + i;\n}\n";
+    let two = staged(schedule([16, 8], [4, 4], [4, 1]), 8, 4, 2, false);
+    for text in texts_agree(&[text], &[two]) {
+        assert!(text.contains("c_kept"), "{text}");
+    }
+    texts_agree(&[added], &[schedule([64, 1], [4, 1], [2, 1])]);
+    // An element that may never be reached may not be there.
+    let guarded = added.replace("c[x] -= 3;", "");
+    let kernel = problem(&guarded).kernel;
+    assert!(kernel.variables.is_empty(), "{kernel:?}");
+}
+
+#[test]
+fn infinities_of_the_headers() {
+    let text = "#pragma warpwright naive reassociate\n\
+        __global__ void k(float *out, const float *in, int n, int c) {\n\
+        int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+        if (i >= n) return;\n\
+        const float *row = in + i * c;\n\
+        float most = -INFINITY;\n\
+        for (int j = 0; j < c; j++) most = fmaxf(most, row[j]);\n\
+        out[i] = most;\n}\n";
+    texts_agree(&[text], &[schedule([64, 1], [2, 1], [1, 1])]);
+}

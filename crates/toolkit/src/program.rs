@@ -2,7 +2,8 @@
 //!
 //! For what a cubin cannot show: several kernels with their own launch code, in one process.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::diagnostic;
@@ -67,6 +68,33 @@ impl Program<'_> {
     pub fn run(&self, arguments: &[String]) -> Result<Output, ToolError> {
         let program = self.scratch.path("program");
         Invocation::new("the measuring program", &program, self.timeout)
+            .args(arguments)
+            .run()
+    }
+
+    /// Compiles and links a program of its own, with more arguments for nvcc; where it is.
+    ///
+    /// # Errors
+    /// As [`Program::compile`].
+    pub fn executable(
+        &self,
+        name: &str,
+        text: &str,
+        more: &[OsString],
+    ) -> Result<PathBuf, ToolError> {
+        let source = self.scratch.write(&format!("{name}.cu"), text.as_bytes())?;
+        let path = self.scratch.path(name);
+        let call = self.nvcc().arg("-O3").args(more).arg(&source);
+        accepted(call.arg("-o").arg(&path).run()?)?;
+        Ok(path)
+    }
+
+    /// Runs a program that [`Program::executable`] made.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn run_at(&self, program: &Path, arguments: &[String]) -> Result<Output, ToolError> {
+        Invocation::new("the measuring program", program, self.timeout)
             .args(arguments)
             .run()
     }

@@ -17,7 +17,7 @@ extern "C++" {
 // block merge (section 3.5.1): a block of 256 threads computes 256 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 16 points, and what they share is loaded once
 // coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 4 turns written out
-// prefetching (section 3.6): 2 parts in flight by cp.async, no registers for it
+// prefetching (section 3.6): 1 parts in flight by cp.async, no registers for it
 // `q`: 128 x 32 elements a part in shared memory
 // `k`: 256 x 32 elements a part in shared memory
 __global__ void __launch_bounds__(256)
@@ -39,40 +39,40 @@ attention_scores_tuned_full(const float *q, const float *k, float *s, int n, int
     }
     extern __shared__ __align__(16) unsigned char shared[];
     float (*q_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*k_tile)[256][36] = reinterpret_cast<float (*)[256][36]>(shared + 55296);
+    float (*k_tile)[256][36] = reinterpret_cast<float (*)[256][36]>(shared + 36864);
     const int parts = (d) / 32;
     const int q_row = thread / 8, q_column = thread % 8 * 4;
     const float* q_from = q + (d * block_y + q_row * (d) + q_column);
     const int k_row = thread / 8, k_column = thread % 8 * 4;
     const float* k_from = k + (d * block_x + k_row * (d) + k_column);
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
             for (int item = 0; item < 4; ++item) {
-                __pipeline_memcpy_async(&q_tile[part % 3][q_row + item * 32][q_column], q_from + part * (32) + item * (32 * d), 16);
+                __pipeline_memcpy_async(&q_tile[part % 2][q_row + item * 32][q_column], q_from + part * (32) + item * (32 * d), 16);
             }
 #pragma unroll
             for (int item_ = 0; item_ < 8; ++item_) {
-                __pipeline_memcpy_async(&k_tile[part % 3][k_row + item_ * 32][k_column], k_from + part * (32) + item_ * (32 * d), 16);
+                __pipeline_memcpy_async(&k_tile[part % 2][k_row + item_ * 32][k_column], k_from + part * (32) + item_ * (32 * d), 16);
             }
         }
         __pipeline_commit();
     }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
+        __pipeline_wait_prior(0);
         __syncthreads();
-        if (part + 2 < parts) {
+        if (part + 1 < parts) {
 #pragma unroll
             for (int item = 0; item < 4; ++item) {
-                __pipeline_memcpy_async(&q_tile[(part + 2) % 3][q_row + item * 32][q_column], q_from + (part + 2) * (32) + item * (32 * d), 16);
+                __pipeline_memcpy_async(&q_tile[(part + 1) % 2][q_row + item * 32][q_column], q_from + (part + 1) * (32) + item * (32 * d), 16);
             }
 #pragma unroll
             for (int item_ = 0; item_ < 8; ++item_) {
-                __pipeline_memcpy_async(&k_tile[(part + 2) % 3][k_row + item_ * 32][k_column], k_from + (part + 2) * (32) + item_ * (32 * d), 16);
+                __pipeline_memcpy_async(&k_tile[(part + 1) % 2][k_row + item_ * 32][k_column], k_from + (part + 1) * (32) + item_ * (32 * d), 16);
             }
         }
         __pipeline_commit();
-        const int buffer = part % 3;
+        const int buffer = part % 2;
 #pragma unroll
         for (int i_in = 0; i_in < 32; i_in += 4) {
             __align__(16) float q_part[16][4];
@@ -127,40 +127,40 @@ attention_scores_tuned_wide(const float *q, const float *k, float *s, int n, int
     }
     extern __shared__ __align__(16) unsigned char shared[];
     float (*q_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*k_tile)[256][36] = reinterpret_cast<float (*)[256][36]>(shared + 55296);
+    float (*k_tile)[256][36] = reinterpret_cast<float (*)[256][36]>(shared + 36864);
     const int parts = (d + 31) / 32;
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
             for (int item = thread; item < 1024; item += 256) {
                 const int row = item / 8, column = item % 8 * 4;
-                __pipeline_memcpy_async(&q_tile[part % 3][row][column], &q[min(block_y + row, idy_end - 1) * d + min(part * 32 + column, d - 4)], 16);
+                __pipeline_memcpy_async(&q_tile[part % 2][row][column], &q[min(block_y + row, idy_end - 1) * d + min(part * 32 + column, d - 4)], 16);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 2048; item_ += 256) {
                 const int row_ = item_ / 8, column_ = item_ % 8 * 4;
-                __pipeline_memcpy_async(&k_tile[part % 3][row_][column_], &k[min(block_x + row_, idx_end - 1) * d + min(part * 32 + column_, d - 4)], 16);
+                __pipeline_memcpy_async(&k_tile[part % 2][row_][column_], &k[min(block_x + row_, idx_end - 1) * d + min(part * 32 + column_, d - 4)], 16);
             }
         }
         __pipeline_commit();
     }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
+        __pipeline_wait_prior(0);
         __syncthreads();
-        if (part + 2 < parts) {
+        if (part + 1 < parts) {
 #pragma unroll
             for (int item = thread; item < 1024; item += 256) {
                 const int row = item / 8, column = item % 8 * 4;
-                __pipeline_memcpy_async(&q_tile[(part + 2) % 3][row][column], &q[min(block_y + row, idy_end - 1) * d + min((part + 2) * 32 + column, d - 4)], 16);
+                __pipeline_memcpy_async(&q_tile[(part + 1) % 2][row][column], &q[min(block_y + row, idy_end - 1) * d + min((part + 1) * 32 + column, d - 4)], 16);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 2048; item_ += 256) {
                 const int row_ = item_ / 8, column_ = item_ % 8 * 4;
-                __pipeline_memcpy_async(&k_tile[(part + 2) % 3][row_][column_], &k[min(block_x + row_, idx_end - 1) * d + min((part + 2) * 32 + column_, d - 4)], 16);
+                __pipeline_memcpy_async(&k_tile[(part + 1) % 2][row_][column_], &k[min(block_x + row_, idx_end - 1) * d + min((part + 1) * 32 + column_, d - 4)], 16);
             }
         }
         __pipeline_commit();
-        const int buffer = part % 3;
+        const int buffer = part % 2;
         const int left = min(32, d - part * 32);
         int i_in = 0;
         for (; i_in + 4 <= left; i_in += 4) {
@@ -237,40 +237,40 @@ attention_scores_tuned(const float *q, const float *k, float *s, int n, int d, f
     }
     extern __shared__ __align__(16) unsigned char shared[];
     float (*q_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*k_tile)[256][36] = reinterpret_cast<float (*)[256][36]>(shared + 55296);
+    float (*k_tile)[256][36] = reinterpret_cast<float (*)[256][36]>(shared + 36864);
     const int parts = (d + 31) / 32;
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
             for (int item = thread; item < 4096; item += 256) {
                 const int row = item / 32, column = item % 32;
-                __pipeline_memcpy_async(&q_tile[part % 3][row][column], &q[min(block_y + row, idy_end - 1) * d + min(part * 32 + column, d - 1)], 4);
+                __pipeline_memcpy_async(&q_tile[part % 2][row][column], &q[min(block_y + row, idy_end - 1) * d + min(part * 32 + column, d - 1)], 4);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 8192; item_ += 256) {
                 const int row_ = item_ / 32, column_ = item_ % 32;
-                __pipeline_memcpy_async(&k_tile[part % 3][row_][column_], &k[min(block_x + row_, idx_end - 1) * d + min(part * 32 + column_, d - 1)], 4);
+                __pipeline_memcpy_async(&k_tile[part % 2][row_][column_], &k[min(block_x + row_, idx_end - 1) * d + min(part * 32 + column_, d - 1)], 4);
             }
         }
         __pipeline_commit();
     }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
+        __pipeline_wait_prior(0);
         __syncthreads();
-        if (part + 2 < parts) {
+        if (part + 1 < parts) {
 #pragma unroll
             for (int item = thread; item < 4096; item += 256) {
                 const int row = item / 32, column = item % 32;
-                __pipeline_memcpy_async(&q_tile[(part + 2) % 3][row][column], &q[min(block_y + row, idy_end - 1) * d + min((part + 2) * 32 + column, d - 1)], 4);
+                __pipeline_memcpy_async(&q_tile[(part + 1) % 2][row][column], &q[min(block_y + row, idy_end - 1) * d + min((part + 1) * 32 + column, d - 1)], 4);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 8192; item_ += 256) {
                 const int row_ = item_ / 32, column_ = item_ % 32;
-                __pipeline_memcpy_async(&k_tile[(part + 2) % 3][row_][column_], &k[min(block_x + row_, idx_end - 1) * d + min((part + 2) * 32 + column_, d - 1)], 4);
+                __pipeline_memcpy_async(&k_tile[(part + 1) % 2][row_][column_], &k[min(block_x + row_, idx_end - 1) * d + min((part + 1) * 32 + column_, d - 1)], 4);
             }
         }
         __pipeline_commit();
-        const int buffer = part % 3;
+        const int buffer = part % 2;
         const int left = min(32, d - part * 32);
         int i_in = 0;
         for (; i_in + 4 <= left; i_in += 4) {
@@ -369,11 +369,11 @@ static inline cudaError_t attention_scores_try(dim3 grid_, dim3 block_, const fl
         (size_t)q % 16 == 0 &&
         (size_t)k % 16 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(attention_scores_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 165888) != cudaSuccess) {
+        if (cudaFuncSetAttribute(attention_scores_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 110592) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        attention_scores_tuned_full<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 165888, stream_>>>(
+        attention_scores_tuned_full<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 110592, stream_>>>(
             q, k, s, n, d, scale, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
@@ -381,21 +381,21 @@ static inline cudaError_t attention_scores_try(dim3 grid_, dim3 block_, const fl
         (size_t)q % 16 == 0 &&
         (size_t)k % 16 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(attention_scores_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 165888) != cudaSuccess) {
+        if (cudaFuncSetAttribute(attention_scores_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 110592) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        attention_scores_tuned_wide<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 165888, stream_>>>(
+        attention_scores_tuned_wide<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 110592, stream_>>>(
             q, k, s, n, d, scale, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
     {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(attention_scores_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 165888) != cudaSuccess) {
+        if (cudaFuncSetAttribute(attention_scores_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 110592) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        attention_scores_tuned<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 165888, stream_>>>(
+        attention_scores_tuned<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 110592, stream_>>>(
             q, k, s, n, d, scale, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

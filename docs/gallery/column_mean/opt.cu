@@ -11,9 +11,9 @@ extern "C" __global__ void column_mean(const float *x, float *y, int m, int n) {
 
 extern "C++" {
 
-// 32 warps of a block share the turns; their lanes are neighbouring points; `sum` is combined at the end; few points: their turns are divided among blocks, whose results a second kernel brings together
+// 32 warps of a block share the turns; their lanes are neighbouring points; `sum` is combined at the end
 __global__ void __launch_bounds__(1024)
-column_mean_team_parts_first(const float *x, float *y, int m, int n, int column_end, float *sum_memory, int parts)
+column_mean_team_wide(const float *x, float *y, int m, int n, int column_end)
 {
     const int column_2 = threadIdx.x % 32;
     const int rank = threadIdx.x / 32;
@@ -22,42 +22,31 @@ column_mean_team_parts_first(const float *x, float *y, int m, int n, int column_
     // Threads outside compute what the last one computes, and store nothing.
     const int column = min(place, column_end - 1);
     float sum = 0;
-    const int part = blockIdx.y;
-    const int each = ((m - (0) + parts - 1) / parts + 3) / 4 * 4;
-    const int from = 0 + part * each;
-    const int to = min(m, from + each);
-    float sum_own = 0;
+    // Here a thread has four neighbouring points, and a warp four turns at once.
+    const int first = min((int)(blockIdx.x * 32 + threadIdx.x % 8 * 4), column_end - 4);
+    const int row = threadIdx.x / 8;
+    float sum_four[4] = {};
     #pragma unroll 8
-    for (int i = from + rank; i < to; i += 32) {
-        sum_own += x[n * i + column];
+    for (int i = row; i < m; i += 128) {
+        alignas(16) float x_four[4];
+        *reinterpret_cast<float4 *>(&x_four[0]) = *reinterpret_cast<const float4 *>(&x[n * i + first]);
+        #pragma unroll
+        for (int turn = 0; turn < 4; turn++) {
+            sum_four[turn] += x_four[turn];
+        }
     }
     __shared__ float sum_parts[32][32];
-    sum_parts[rank][column_2] = sum_own;
+    #pragma unroll
+    for (int turn = 0; turn < 4; turn++) {
+        for (int far = 8; far < 32; far *= 2) sum_four[turn] = sum_four[turn] + __shfl_xor_sync(0xffffffff, sum_four[turn], far);
+        if (threadIdx.x % 32 < 8) sum_parts[rank][threadIdx.x % 8 * 4 + turn] = sum_four[turn];
+    }
+    float sum_own;
     __syncthreads();
+    if (rank != 0) return;
     sum_own = sum_parts[0][column_2];
     #pragma unroll
-    for (int part_2 = 1; part_2 < 32; part_2++) sum_own = sum_own + sum_parts[part_2][column_2];
-    if (rank == 0 && inside) sum_memory[part * column_end + column] = sum_own;
-}
-
-__global__ void __launch_bounds__(256)
-column_mean_team_parts(const float *x, float *y, int m, int n, int column_end, float *sum_memory, int parts)
-{
-    const int column_2 = threadIdx.x % 32;
-    const int rank = threadIdx.x / 32;
-    const int place = blockIdx.x * 32 + column_2;
-    const bool inside = place < column_end;
-    // Threads outside compute what the last one computes, and store nothing.
-    const int column = min(place, column_end - 1);
-    float sum = 0;
-    float sum_own = 0;
-    for (int part = rank; part < parts; part += 8) sum_own = sum_own + sum_memory[part * column_end + column];
-    __shared__ float sum_parts[8][32];
-    sum_parts[rank][column_2] = sum_own;
-    __syncthreads();
-    sum_own = sum_parts[0][column_2];
-    #pragma unroll
-    for (int part_2 = 1; part_2 < 8; part_2++) sum_own = sum_own + sum_parts[part_2][column_2];
+    for (int part = 1; part < 32; part++) sum_own = sum_own + sum_parts[part][column_2];
     sum = sum + sum_own;
     if (rank == 0 && inside) {
         y[column] = sum / m;
@@ -82,6 +71,7 @@ column_mean_team(const float *x, float *y, int m, int n, int column_end)
     __shared__ float sum_parts[32][32];
     sum_parts[rank][column_2] = sum_own;
     __syncthreads();
+    if (rank != 0) return;
     sum_own = sum_parts[0][column_2];
     #pragma unroll
     for (int part = 1; part < 32; part++) sum_own = sum_own + sum_parts[part][column_2];
@@ -114,24 +104,12 @@ static inline cudaError_t column_mean_try(dim3 grid, dim3 block, const float *x,
     long long y_first = 0;
     long long y_last = (long long)column_end - 1;
     if (((const char*)(x + x_first) < (const char*)(y + y_last) + 4 && (const char*)(y + y_first) < (const char*)(x + x_last) + 4)) return cudaErrorNotSupported;
-    {
-        // Parts of the turns, so that there are 1056 blocks.
-        long long parts = 1056 / ((column_end + 31) / 32);
-        if (parts > ((long long)m) / 128) parts = ((long long)m) / 128;
-        if (parts > 65535) parts = 65535;
-        void *values = 0;
-        if (parts > 1) {
-            if (cudaMallocAsync(&values, parts * column_end * 8, stream_) == cudaSuccess) {
-                column_mean_team_parts_first<<<dim3((unsigned)((column_end + 31) / 32), (unsigned)parts), 1024, 0, stream_>>>(
-                    x, y, m, n, (int)column_end, (float *)values, (int)parts);
-                column_mean_team_parts<<<(unsigned)((column_end + 31) / 32), 256, 0, stream_>>>(
-                    x, y, m, n, (int)column_end, (float *)values, (int)parts);
-                const cudaError_t status = cudaPeekAtLastError();
-                cudaFreeAsync(values, stream_);
-                return status;
-            }
-            cudaGetLastError();
-        }
+    if ((size_t)x % 16 == 0 &&
+        ((long long)n) % 4 == 0 &&
+        ((long long)column_end) % 4 == 0) {
+        column_mean_team_wide<<<dim3((unsigned)((column_end + 31) / 32), (unsigned)(1), (unsigned)(1)), 1024, 0, stream_>>>(
+            x, y, m, n, (int)column_end);
+        return cudaPeekAtLastError();
     }
     {
         column_mean_team<<<dim3((unsigned)((column_end + 31) / 32), (unsigned)(1), (unsigned)(1)), 1024, 0, stream_>>>(

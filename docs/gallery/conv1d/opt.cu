@@ -14,87 +14,303 @@ extern "C" __global__ void conv1d(const float *in, const float *w, float *out, i
 
 extern "C++" {
 
-#include <cuda_pipeline.h>
-
-// block merge (section 3.5.1): a block of 256 threads computes 256 x 128 points
-// thread merge (section 3.5.2): a thread computes 8 x 16 points, and what they share is loaded once; 4 x 1 of them are neighbours
-// coalescing (section 3.3): 8 turns of the loop at a time, operands in shared memory, 4 turns written out
-// prefetching (section 3.6): 2 parts in flight by cp.async, no registers for it
-// `in`: 1 x 264 elements a part in shared memory
-// `w`: 128 x 8 elements a part in shared memory
+// block merge (section 3.5.1): a block of 256 threads computes 128 x 64 points
+// thread merge (section 3.5.2): a thread computes 8 x 4 points, and what they share is loaded once; 4 x 1 of them are neighbours
+// coalescing (section 3.3): 8 turns of the loop at a time, operands in shared memory, 8 turns written out
+// the expected small sizes are constants in kernels of their own
+// `in`: 8 x 132 elements a part in shared memory
+// `w`: 316 x 40 elements a part in shared memory
+// `in`: 1 x 136 elements a part in shared memory
+// `w`: 64 x 8 elements a part in shared memory
 __global__ void __launch_bounds__(256)
-conv1d_tuned(const float *in, const float *w, float *out, int outs, int ins, int n, int taps, int idx_end, int idy_end)
+conv1d_tuned_fixed_full(const float *in, const float *w, float *out, int outs, int ins, int n, int taps, int idx_end, int idy_end)
 {
     const int thread = threadIdx.x;
-    // A warp is 8 x 4 threads.
-    const int thread_x = thread / 32 % 4 * 8 + thread % 8;
-    const int thread_y = thread / 128 * 4 + thread % 32 / 8;
-    const int block_x = blockIdx.x * 256;
-    const int block_y = blockIdx.y * 128;
-    float sum[16][8];
+    const int thread_x = thread % 16;
+    const int thread_y = thread / 16;
+    const int block_x = blockIdx.x * 128;
+    const int block_y = blockIdx.y * 64;
+    float sum[4][8];
 #pragma unroll
-    for (int py = 0; py < 16; ++py) {
+    for (int py = 0; py < 4; ++py) {
+#pragma unroll
+        for (int px = 0; px < 8; ++px) {
+            sum[py][px] = 0;
+        }
+    }
+    extern __shared__ __align__(16) unsigned char shared[];
+    float (*in_tile)[132] = reinterpret_cast<float (*)[132]>(shared + 0);
+    float (*w_tile)[44] = reinterpret_cast<float (*)[44]>(shared + 4224);
+    const int parts = (ins) / 8;
+    for (int part = 0; part < parts; ++part) {
+#pragma unroll
+        for (int item = thread; item < 264; item += 256) {
+            const int row = item / 33, column = item % 33 * 4;
+            *reinterpret_cast<float4*>(&in_tile[row][column]) = *reinterpret_cast<const float4*>(&in[(part * 8 + row) * (n + 4) + block_x + column]);
+        }
+#pragma unroll
+        for (int item_ = thread; item_ < 3160; item_ += 256) {
+            const int row_ = item_ / 10, column_ = item_ % 10 * 4;
+            *reinterpret_cast<float4*>(&w_tile[row_][column_]) = *reinterpret_cast<const float4*>(&w[(block_y * 5 + row_) * ins + (part * 8) * 5 + column_]);
+        }
+        __syncthreads();
+        for (int c_in = 0; c_in < 8; ++c_in) {
+#pragma unroll
+            for (int t_in = 0; t_in < 5; t_in += 5) {
+                float in_part[2][8];
+#pragma unroll
+                for (int px = 0; px < 8; px += 4) {
+#pragma unroll
+                    for (int c_ = 0; c_ < 8; ++c_) {
+                        in_part[px / 4][c_] = in_tile[c_in][px * 16 + thread_x * 4 + t_in + c_];
+                    }
+                }
+                float w_part[4][5];
+#pragma unroll
+                for (int py = 0; py < 4; ++py) {
+#pragma unroll
+                    for (int c__ = 0; c__ < 5; ++c__) {
+                        w_part[py][c__] = w_tile[(py * 16 + thread_y) * 5][c_in * 5 + t_in + c__];
+                    }
+                }
+#pragma unroll
+                for (int turn = 0; turn < 5; ++turn) {
+#pragma unroll
+                    for (int py = 0; py < 4; ++py) {
+#pragma unroll
+                        for (int px = 0; px < 8; ++px) {
+                            sum[py][px] += in_part[px / 4][px % 4 + turn] * w_part[py][turn];
+                        }
+                    }
+                }
+            }
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int py = 0; py < 4; ++py) {
+        const int idy = block_y + py * 16 + thread_y;
+#pragma unroll
+        for (int px = 0; px < 8; ++px) {
+            const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
+            out[n * idy + idx] = sum[py][px];
+        }
+    }
+}
+
+__global__ void __launch_bounds__(256)
+conv1d_tuned_fixed_wide(const float *in, const float *w, float *out, int outs, int ins, int n, int taps, int idx_end, int idy_end)
+{
+    const int thread = threadIdx.x;
+    const int thread_x = thread % 16;
+    const int thread_y = thread / 16;
+    const int block_x = blockIdx.x * 128;
+    const int block_y = blockIdx.y * 64;
+    float sum[4][8];
+#pragma unroll
+    for (int py = 0; py < 4; ++py) {
+#pragma unroll
+        for (int px = 0; px < 8; ++px) {
+            sum[py][px] = 0;
+        }
+    }
+    extern __shared__ __align__(16) unsigned char shared[];
+    float (*in_tile)[132] = reinterpret_cast<float (*)[132]>(shared + 0);
+    float (*w_tile)[44] = reinterpret_cast<float (*)[44]>(shared + 4224);
+    const int parts = (ins + 7) / 8;
+    for (int part = 0; part < parts; ++part) {
+#pragma unroll
+        for (int item = thread; item < 264; item += 256) {
+            const int row = item / 33, column = item % 33 * 4;
+            *reinterpret_cast<float4*>(&in_tile[row][column]) = *reinterpret_cast<const float4*>(&in[min(part * 8 + row, ins - 1) * (n + 4) + min(block_x + column, idx_end)]);
+        }
+#pragma unroll
+        for (int item_ = thread; item_ < 3160; item_ += 256) {
+            const int row_ = item_ / 10, column_ = item_ % 10 * 4;
+            *reinterpret_cast<float4*>(&w_tile[row_][column_]) = *reinterpret_cast<const float4*>(&w[min(block_y * 5 + row_, 5 * idy_end - 5) * ins + min((part * 8) * 5 + column_, 5 * ins - 4)]);
+        }
+        __syncthreads();
+        const int left = min(8, ins - part * 8);
+        for (int c_in = 0; c_in < left; ++c_in) {
+#pragma unroll
+            for (int t_in = 0; t_in < 5; t_in += 5) {
+                float in_part[2][8];
+#pragma unroll
+                for (int px = 0; px < 8; px += 4) {
+#pragma unroll
+                    for (int c_ = 0; c_ < 8; ++c_) {
+                        in_part[px / 4][c_] = in_tile[c_in][px * 16 + thread_x * 4 + t_in + c_];
+                    }
+                }
+                float w_part[4][5];
+#pragma unroll
+                for (int py = 0; py < 4; ++py) {
+#pragma unroll
+                    for (int c__ = 0; c__ < 5; ++c__) {
+                        w_part[py][c__] = w_tile[(py * 16 + thread_y) * 5][c_in * 5 + t_in + c__];
+                    }
+                }
+#pragma unroll
+                for (int turn = 0; turn < 5; ++turn) {
+#pragma unroll
+                    for (int py = 0; py < 4; ++py) {
+#pragma unroll
+                        for (int px = 0; px < 8; ++px) {
+                            sum[py][px] += in_part[px / 4][px % 4 + turn] * w_part[py][turn];
+                        }
+                    }
+                }
+            }
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int py = 0; py < 4; ++py) {
+        const int idy = block_y + py * 16 + thread_y;
+#pragma unroll
+        for (int px = 0; px < 8; ++px) {
+            const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
+            if (idx < idx_end && idy < idy_end) {
+                out[n * idy + idx] = sum[py][px];
+            }
+        }
+    }
+}
+
+__global__ void __launch_bounds__(256)
+conv1d_tuned_fixed(const float *in, const float *w, float *out, int outs, int ins, int n, int taps, int idx_end, int idy_end)
+{
+    const int thread = threadIdx.x;
+    const int thread_x = thread % 16;
+    const int thread_y = thread / 16;
+    const int block_x = blockIdx.x * 128;
+    const int block_y = blockIdx.y * 64;
+    float sum[4][8];
+#pragma unroll
+    for (int py = 0; py < 4; ++py) {
+#pragma unroll
+        for (int px = 0; px < 8; ++px) {
+            sum[py][px] = 0;
+        }
+    }
+    extern __shared__ __align__(16) unsigned char shared[];
+    float (*in_tile)[132] = reinterpret_cast<float (*)[132]>(shared + 0);
+    float (*w_tile)[44] = reinterpret_cast<float (*)[44]>(shared + 4224);
+    const int parts = (ins + 7) / 8;
+    for (int part = 0; part < parts; ++part) {
+#pragma unroll
+        for (int item = thread; item < 1056; item += 256) {
+            const int row = item / 132, column = item % 132;
+            in_tile[row][column] = in[min(part * 8 + row, ins - 1) * (n + 4) + min(block_x + column, idx_end + 3)];
+        }
+#pragma unroll
+        for (int item_ = thread; item_ < 12640; item_ += 256) {
+            const int row_ = item_ / 40, column_ = item_ % 40;
+            w_tile[row_][column_] = w[min(block_y * 5 + row_, 5 * idy_end - 5) * ins + min((part * 8) * 5 + column_, 5 * ins - 1)];
+        }
+        __syncthreads();
+        const int left = min(8, ins - part * 8);
+        for (int c_in = 0; c_in < left; ++c_in) {
+#pragma unroll
+            for (int t_in = 0; t_in < 5; t_in += 5) {
+                float in_part[2][8];
+#pragma unroll
+                for (int px = 0; px < 8; px += 4) {
+#pragma unroll
+                    for (int c_ = 0; c_ < 8; ++c_) {
+                        in_part[px / 4][c_] = in_tile[c_in][px * 16 + thread_x * 4 + t_in + c_];
+                    }
+                }
+                float w_part[4][5];
+#pragma unroll
+                for (int py = 0; py < 4; ++py) {
+#pragma unroll
+                    for (int c__ = 0; c__ < 5; ++c__) {
+                        w_part[py][c__] = w_tile[(py * 16 + thread_y) * 5][c_in * 5 + t_in + c__];
+                    }
+                }
+#pragma unroll
+                for (int turn = 0; turn < 5; ++turn) {
+#pragma unroll
+                    for (int py = 0; py < 4; ++py) {
+#pragma unroll
+                        for (int px = 0; px < 8; ++px) {
+                            sum[py][px] += in_part[px / 4][px % 4 + turn] * w_part[py][turn];
+                        }
+                    }
+                }
+            }
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int py = 0; py < 4; ++py) {
+        const int idy = block_y + py * 16 + thread_y;
+#pragma unroll
+        for (int px = 0; px < 8; ++px) {
+            const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
+            if (idx < idx_end && idy < idy_end) {
+                out[n * idy + idx] = sum[py][px];
+            }
+        }
+    }
+}
+
+__global__ void __launch_bounds__(256)
+conv1d_tuned_wide(const float *in, const float *w, float *out, int outs, int ins, int n, int taps, int idx_end, int idy_end)
+{
+    const int thread = threadIdx.x;
+    const int thread_x = thread % 16;
+    const int thread_y = thread / 16;
+    const int block_x = blockIdx.x * 128;
+    const int block_y = blockIdx.y * 64;
+    float sum[4][8];
+#pragma unroll
+    for (int py = 0; py < 4; ++py) {
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
             sum[py][px] = 0;
         }
     }
     for (int c = 0; c < ins; ++c) {
-        __shared__ __align__(16) float in_tile[3][1][264];
-        __shared__ __align__(16) float w_tile[3][128][12];
+        __shared__ __align__(16) float in_tile[1][136];
+        __shared__ __align__(16) float w_tile[64][12];
         const int parts = (taps + 7) / 8;
-        for (int part = 0; part < 2; ++part) {
-            if (part < parts) {
-#pragma unroll
-                for (int item = thread; item < 264; item += 256) {
-                    const int row = 0, column = item;
-                    __pipeline_memcpy_async(&in_tile[part % 3][row][column], &in[n * c + taps * c - c + min(block_x + part * 8 + column, taps + idx_end - 2)], 4);
-                }
-#pragma unroll
-                for (int item_ = thread; item_ < 1024; item_ += 256) {
-                    const int row_ = item_ / 8, column_ = item_ % 8;
-                    __pipeline_memcpy_async(&w_tile[part % 3][row_][column_], &w[taps * c + min(block_y + row_, idy_end - 1) * (ins * taps) + min(part * 8 + column_, taps - 1)], 4);
-                }
-            }
-            __pipeline_commit();
-        }
         for (int part = 0; part < parts; ++part) {
-            __pipeline_wait_prior(1);
-            __syncthreads();
-            if (part + 2 < parts) {
 #pragma unroll
-                for (int item = thread; item < 264; item += 256) {
-                    const int row = 0, column = item;
-                    __pipeline_memcpy_async(&in_tile[(part + 2) % 3][row][column], &in[n * c + taps * c - c + min(block_x + (part + 2) * 8 + column, taps + idx_end - 2)], 4);
-                }
-#pragma unroll
-                for (int item_ = thread; item_ < 1024; item_ += 256) {
-                    const int row_ = item_ / 8, column_ = item_ % 8;
-                    __pipeline_memcpy_async(&w_tile[(part + 2) % 3][row_][column_], &w[taps * c + min(block_y + row_, idy_end - 1) * (ins * taps) + min((part + 2) * 8 + column_, taps - 1)], 4);
-                }
+            for (int item = thread; item < 34; item += 256) {
+                const int row = 0, column = item * 4;
+                *reinterpret_cast<float4*>(&in_tile[row][column]) = *reinterpret_cast<const float4*>(&in[n * c + taps * c - c + min(block_x + part * 8 + column, taps + idx_end - 5)]);
             }
-            __pipeline_commit();
-            const int buffer = part % 3;
+#pragma unroll
+            for (int item_ = thread; item_ < 512; item_ += 256) {
+                const int row_ = item_ / 8, column_ = item_ % 8;
+                w_tile[row_][column_] = w[taps * c + min(block_y + row_, idy_end - 1) * (ins * taps) + min(part * 8 + column_, taps - 1)];
+            }
+            __syncthreads();
             const int left = min(8, taps - part * 8);
             int t_in = 0;
-            for (; t_in + 4 <= left; t_in += 4) {
-                __align__(16) float in_part[2][8];
+            for (; t_in + 8 <= left; t_in += 8) {
+                __align__(16) float in_part[2][12];
 #pragma unroll
                 for (int px = 0; px < 8; px += 4) {
 #pragma unroll
-                    for (int c_ = 0; c_ < 8; c_ += 4) {
-                        *reinterpret_cast<float4*>(&in_part[px / 4][c_]) = *reinterpret_cast<const float4*>(&in_tile[buffer][0][px * 32 + thread_x * 4 + t_in + c_]);
+                    for (int c_ = 0; c_ < 12; c_ += 4) {
+                        *reinterpret_cast<float4*>(&in_part[px / 4][c_]) = *reinterpret_cast<const float4*>(&in_tile[0][px * 16 + thread_x * 4 + t_in + c_]);
                     }
                 }
-                __align__(16) float w_part[16][4];
+                __align__(16) float w_part[4][8];
 #pragma unroll
-                for (int py = 0; py < 16; ++py) {
-                    *reinterpret_cast<float4*>(&w_part[py][0]) = *reinterpret_cast<const float4*>(&w_tile[buffer][py * 8 + thread_y][t_in]);
+                for (int py = 0; py < 4; ++py) {
+#pragma unroll
+                    for (int c__ = 0; c__ < 8; c__ += 4) {
+                        *reinterpret_cast<float4*>(&w_part[py][c__]) = *reinterpret_cast<const float4*>(&w_tile[py * 16 + thread_y][t_in + c__]);
+                    }
                 }
 #pragma unroll
-                for (int turn = 0; turn < 4; ++turn) {
+                for (int turn = 0; turn < 8; ++turn) {
 #pragma unroll
-                    for (int py = 0; py < 16; ++py) {
+                    for (int py = 0; py < 4; ++py) {
 #pragma unroll
                         for (int px = 0; px < 8; ++px) {
                             sum[py][px] += in_part[px / 4][px % 4 + turn] * w_part[py][turn];
@@ -108,31 +324,131 @@ conv1d_tuned(const float *in, const float *w, float *out, int outs, int ins, int
                 for (int px = 0; px < 8; px += 4) {
 #pragma unroll
                     for (int c___ = 0; c___ < 4; ++c___) {
-                        in_part_[px / 4][c___] = in_tile[buffer][0][px * 32 + thread_x * 4 + t_in + c___];
+                        in_part_[px / 4][c___] = in_tile[0][px * 16 + thread_x * 4 + t_in + c___];
                     }
                 }
-                float w_part_[16];
+                float w_part_[4];
 #pragma unroll
-                for (int py = 0; py < 16; ++py) {
-                    w_part_[py] = w_tile[buffer][py * 8 + thread_y][t_in];
+                for (int py = 0; py < 4; ++py) {
+                    w_part_[py] = w_tile[py * 16 + thread_y][t_in];
                 }
 #pragma unroll
-                for (int py = 0; py < 16; ++py) {
+                for (int py = 0; py < 4; ++py) {
 #pragma unroll
                     for (int px = 0; px < 8; ++px) {
                         sum[py][px] += in_part_[px / 4][px % 4] * w_part_[py];
                     }
                 }
             }
+            __syncthreads();
         }
-        __syncthreads();
     }
 #pragma unroll
-    for (int py = 0; py < 16; ++py) {
-        const int idy = block_y + py * 8 + thread_y;
+    for (int py = 0; py < 4; ++py) {
+        const int idy = block_y + py * 16 + thread_y;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
-            const int idx = block_x + px / 4 * 128 + thread_x * 4 + px % 4;
+            const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
+            if (idx < idx_end && idy < idy_end) {
+                out[n * idy + idx] = sum[py][px];
+            }
+        }
+    }
+}
+
+__global__ void __launch_bounds__(256)
+conv1d_tuned(const float *in, const float *w, float *out, int outs, int ins, int n, int taps, int idx_end, int idy_end)
+{
+    const int thread = threadIdx.x;
+    const int thread_x = thread % 16;
+    const int thread_y = thread / 16;
+    const int block_x = blockIdx.x * 128;
+    const int block_y = blockIdx.y * 64;
+    float sum[4][8];
+#pragma unroll
+    for (int py = 0; py < 4; ++py) {
+#pragma unroll
+        for (int px = 0; px < 8; ++px) {
+            sum[py][px] = 0;
+        }
+    }
+    for (int c = 0; c < ins; ++c) {
+        __shared__ __align__(16) float in_tile[1][136];
+        __shared__ __align__(16) float w_tile[64][12];
+        const int parts = (taps + 7) / 8;
+        for (int part = 0; part < parts; ++part) {
+#pragma unroll
+            for (int item = thread; item < 136; item += 256) {
+                const int row = 0, column = item;
+                in_tile[row][column] = in[n * c + taps * c - c + min(block_x + part * 8 + column, taps + idx_end - 2)];
+            }
+#pragma unroll
+            for (int item_ = thread; item_ < 512; item_ += 256) {
+                const int row_ = item_ / 8, column_ = item_ % 8;
+                w_tile[row_][column_] = w[taps * c + min(block_y + row_, idy_end - 1) * (ins * taps) + min(part * 8 + column_, taps - 1)];
+            }
+            __syncthreads();
+            const int left = min(8, taps - part * 8);
+            int t_in = 0;
+            for (; t_in + 8 <= left; t_in += 8) {
+                __align__(16) float in_part[2][12];
+#pragma unroll
+                for (int px = 0; px < 8; px += 4) {
+#pragma unroll
+                    for (int c_ = 0; c_ < 12; c_ += 4) {
+                        *reinterpret_cast<float4*>(&in_part[px / 4][c_]) = *reinterpret_cast<const float4*>(&in_tile[0][px * 16 + thread_x * 4 + t_in + c_]);
+                    }
+                }
+                __align__(16) float w_part[4][8];
+#pragma unroll
+                for (int py = 0; py < 4; ++py) {
+#pragma unroll
+                    for (int c__ = 0; c__ < 8; c__ += 4) {
+                        *reinterpret_cast<float4*>(&w_part[py][c__]) = *reinterpret_cast<const float4*>(&w_tile[py * 16 + thread_y][t_in + c__]);
+                    }
+                }
+#pragma unroll
+                for (int turn = 0; turn < 8; ++turn) {
+#pragma unroll
+                    for (int py = 0; py < 4; ++py) {
+#pragma unroll
+                        for (int px = 0; px < 8; ++px) {
+                            sum[py][px] += in_part[px / 4][px % 4 + turn] * w_part[py][turn];
+                        }
+                    }
+                }
+            }
+            for (; t_in < left; ++t_in) {
+                float in_part_[2][4];
+#pragma unroll
+                for (int px = 0; px < 8; px += 4) {
+#pragma unroll
+                    for (int c___ = 0; c___ < 4; ++c___) {
+                        in_part_[px / 4][c___] = in_tile[0][px * 16 + thread_x * 4 + t_in + c___];
+                    }
+                }
+                float w_part_[4];
+#pragma unroll
+                for (int py = 0; py < 4; ++py) {
+                    w_part_[py] = w_tile[py * 16 + thread_y][t_in];
+                }
+#pragma unroll
+                for (int py = 0; py < 4; ++py) {
+#pragma unroll
+                    for (int px = 0; px < 8; ++px) {
+                        sum[py][px] += in_part_[px / 4][px % 4] * w_part_[py];
+                    }
+                }
+            }
+            __syncthreads();
+        }
+    }
+#pragma unroll
+    for (int py = 0; py < 4; ++py) {
+        const int idy = block_y + py * 16 + thread_y;
+#pragma unroll
+        for (int px = 0; px < 8; ++px) {
+            const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
             if (idx < idx_end && idy < idy_end) {
                 out[n * idy + idx] = sum[py][px];
             }
@@ -182,9 +498,60 @@ static inline cudaError_t conv1d_try(dim3 grid_, dim3 block_, const float *in, c
     long long out_last = (long long)n * (long long)idy_end + (long long)idx_end - (long long)n - 1;
     if (((const char*)(in + in_first) < (const char*)(out + out_last) + 4 && (const char*)(out + out_first) < (const char*)(in + in_last) + 4) ||
         ((const char*)(w + w_first) < (const char*)(out + out_last) + 4 && (const char*)(out + out_first) < (const char*)(w + w_last) + 4)) return cudaErrorNotSupported;
+    if (((long long)idx_end) % 128 == 0 &&
+        ((long long)idy_end) % 64 == 0 &&
+        ((long long)ins) % 8 == 0 &&
+        ((long long)n + 4) % 4 == 0 &&
+        (size_t)in % 16 == 0 &&
+        ((long long)ins) % 4 == 0 &&
+        (size_t)w % 16 == 0 &&
+        taps == 5) {
+        if ((idy_end + 63) / 64 > 65535) return cudaErrorNotSupported;
+        if (cudaFuncSetAttribute(conv1d_tuned_fixed_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 59840) != cudaSuccess) {
+            cudaGetLastError();
+            return cudaErrorNotSupported;
+        }
+        conv1d_tuned_fixed_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 63) / 64), (unsigned)(1)), 256, 59840, stream_>>>(
+            in, w, out, outs, ins, n, taps, (int)idx_end, (int)idy_end);
+        return cudaPeekAtLastError();
+    }
+    if (((long long)n + 4) % 4 == 0 &&
+        ((long long)idx_end + 4) % 4 == 0 &&
+        (size_t)in % 16 == 0 &&
+        ((long long)ins) % 4 == 0 &&
+        (5 * (long long)ins) % 4 == 0 &&
+        (size_t)w % 16 == 0 &&
+        taps == 5) {
+        if ((idy_end + 63) / 64 > 65535) return cudaErrorNotSupported;
+        if (cudaFuncSetAttribute(conv1d_tuned_fixed_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 59840) != cudaSuccess) {
+            cudaGetLastError();
+            return cudaErrorNotSupported;
+        }
+        conv1d_tuned_fixed_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 63) / 64), (unsigned)(1)), 256, 59840, stream_>>>(
+            in, w, out, outs, ins, n, taps, (int)idx_end, (int)idy_end);
+        return cudaPeekAtLastError();
+    }
+    if (taps == 5) {
+        if ((idy_end + 63) / 64 > 65535) return cudaErrorNotSupported;
+        if (cudaFuncSetAttribute(conv1d_tuned_fixed, cudaFuncAttributeMaxDynamicSharedMemorySize, 59840) != cudaSuccess) {
+            cudaGetLastError();
+            return cudaErrorNotSupported;
+        }
+        conv1d_tuned_fixed<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 63) / 64), (unsigned)(1)), 256, 59840, stream_>>>(
+            in, w, out, outs, ins, n, taps, (int)idx_end, (int)idy_end);
+        return cudaPeekAtLastError();
+    }
+    if (((long long)n + (long long)taps - 1) % 4 == 0 &&
+        ((long long)taps + (long long)idx_end - 1) % 4 == 0 &&
+        (size_t)in % 16 == 0) {
+        if ((idy_end + 63) / 64 > 65535) return cudaErrorNotSupported;
+        conv1d_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 63) / 64), (unsigned)(1)), 256, 0, stream_>>>(
+            in, w, out, outs, ins, n, taps, (int)idx_end, (int)idy_end);
+        return cudaPeekAtLastError();
+    }
     {
-        if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        conv1d_tuned<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 0, stream_>>>(
+        if ((idy_end + 63) / 64 > 65535) return cudaErrorNotSupported;
+        conv1d_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 63) / 64), (unsigned)(1)), 256, 0, stream_>>>(
             in, w, out, outs, ins, n, taps, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

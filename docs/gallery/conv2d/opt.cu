@@ -18,401 +18,47 @@ extern "C" __global__ void conv2d(const float *in, const float *w, const float *
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 256 threads computes 128 x 32 points
-// thread merge (section 3.5.2): a thread computes 4 x 4 points, and what they share is loaded once; 4 x 1 of them are neighbours
-// coalescing (section 3.3): 8 turns of the loop at a time, operands in shared memory, 16 turns written out
-// the expected small sizes are constants in kernels of their own
-// `in`: 272 x 132 elements a part in shared memory
-// `w`: 1 x 72 elements a part in shared memory
-__global__ void __launch_bounds__(256)
-conv2d_tuned_fixed_full(const float *in, const float *w, const float *bias, float *out, int outs, int ins, int m, int n, int idx_end, int idy_end, int idz_end)
-{
-    const int thread = threadIdx.x;
-    const int thread_x = thread % 32;
-    const int thread_y = thread / 32;
-    const int block_x = blockIdx.x * 128;
-    const int block_y = blockIdx.y * 32;
-    const int idz = blockIdx.z;
-    const float bias_own = bias[idz];
-    float sum[4][4];
-#pragma unroll
-    for (int py = 0; py < 4; ++py) {
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            sum[py][px] = bias_own;
-        }
-    }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*in_tile)[132] = reinterpret_cast<float (*)[132]>(shared + 0);
-    float (*w_tile)[72] = reinterpret_cast<float (*)[72]>(shared + 143616);
-    const int parts = (64) / 8;
-    for (int part = 0; part < parts; ++part) {
-#pragma unroll
-        for (int item = thread; item < 35904; item += 256) {
-            const int row = item / 132, column = item % 132;
-            in_tile[row][column] = in[(part * 8 + row / 34) * (m * n + 2 * m + 2 * n + 4) + (block_y + row % 34) * (n + 2) + min(block_x + column, idx_end + 1)];
-        }
-#pragma unroll
-        for (int item_ = thread; item_ < 72; item_ += 256) {
-            const int row_ = 0, column_ = item_;
-            w_tile[row_][column_] = w[(part * 8) * 9 + 576 * idz + column_];
-        }
-        __syncthreads();
-        for (int c_in = 0; c_in < 8; ++c_in) {
-            for (int i_in = 0; i_in < 3; ++i_in) {
-#pragma unroll
-                for (int j_in = 0; j_in < 3; j_in += 3) {
-                    float in_part[4][6];
-#pragma unroll
-                    for (int py = 0; py < 4; ++py) {
-#pragma unroll
-                        for (int c_ = 0; c_ < 6; ++c_) {
-                            in_part[py][c_] = in_tile[c_in * 34 + py * 8 + thread_y + i_in][thread_x * 4 + j_in + c_];
-                        }
-                    }
-                    float w_part[3];
-#pragma unroll
-                    for (int c__ = 0; c__ < 3; ++c__) {
-                        w_part[c__] = w_tile[0][c_in * 9 + i_in * 3 + j_in + c__];
-                    }
-#pragma unroll
-                    for (int turn = 0; turn < 3; ++turn) {
-#pragma unroll
-                        for (int py = 0; py < 4; ++py) {
-#pragma unroll
-                            for (int px = 0; px < 4; ++px) {
-                                sum[py][px] += in_part[py][px + turn] * w_part[turn];
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        __syncthreads();
-    }
-#pragma unroll
-    for (int py = 0; py < 4; ++py) {
-        const int idy = block_y + py * 8 + thread_y;
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            const int idx = block_x + thread_x * 4 + px;
-            out[m * n * idz + n * idy + idx] = sum[py][px];
-        }
-    }
-}
-
-__global__ void __launch_bounds__(256)
-conv2d_tuned_fixed_wide(const float *in, const float *w, const float *bias, float *out, int outs, int ins, int m, int n, int idx_end, int idy_end, int idz_end)
-{
-    const int thread = threadIdx.x;
-    const int thread_x = thread % 32;
-    const int thread_y = thread / 32;
-    const int block_x = blockIdx.x * 128;
-    const int block_y = blockIdx.y * 32;
-    const int idz = blockIdx.z;
-    const float bias_own = bias[idz];
-    float sum[4][4];
-#pragma unroll
-    for (int py = 0; py < 4; ++py) {
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            sum[py][px] = bias_own;
-        }
-    }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*in_tile)[132] = reinterpret_cast<float (*)[132]>(shared + 0);
-    float (*w_tile)[72] = reinterpret_cast<float (*)[72]>(shared + 143616);
-    const int parts = (64 + 7) / 8;
-    for (int part = 0; part < parts; ++part) {
-#pragma unroll
-        for (int item = thread; item < 35904; item += 256) {
-            const int row = item / 132, column = item % 132;
-            in_tile[row][column] = in[min(part * 8 + row / 34, 63) * (m * n + 2 * m + 2 * n + 4) + min(block_y + row % 34, idy_end + 1) * (n + 2) + min(block_x + column, idx_end + 1)];
-        }
-#pragma unroll
-        for (int item_ = thread; item_ < 72; item_ += 256) {
-            const int row_ = 0, column_ = item_;
-            w_tile[row_][column_] = w[min((part * 8) * 9 + 576 * idz + column_, 576 * idz + 575)];
-        }
-        __syncthreads();
-        const int left = min(8, 64 - part * 8);
-        for (int c_in = 0; c_in < left; ++c_in) {
-            for (int i_in = 0; i_in < 3; ++i_in) {
-#pragma unroll
-                for (int j_in = 0; j_in < 3; j_in += 3) {
-                    float in_part[4][6];
-#pragma unroll
-                    for (int py = 0; py < 4; ++py) {
-#pragma unroll
-                        for (int c_ = 0; c_ < 6; ++c_) {
-                            in_part[py][c_] = in_tile[c_in * 34 + py * 8 + thread_y + i_in][thread_x * 4 + j_in + c_];
-                        }
-                    }
-                    float w_part[3];
-#pragma unroll
-                    for (int c__ = 0; c__ < 3; ++c__) {
-                        w_part[c__] = w_tile[0][c_in * 9 + i_in * 3 + j_in + c__];
-                    }
-#pragma unroll
-                    for (int turn = 0; turn < 3; ++turn) {
-#pragma unroll
-                        for (int py = 0; py < 4; ++py) {
-#pragma unroll
-                            for (int px = 0; px < 4; ++px) {
-                                sum[py][px] += in_part[py][px + turn] * w_part[turn];
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        __syncthreads();
-    }
-#pragma unroll
-    for (int py = 0; py < 4; ++py) {
-        const int idy = block_y + py * 8 + thread_y;
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            const int idx = block_x + thread_x * 4 + px;
-            if (idx < idx_end && idy < idy_end) {
-                out[m * n * idz + n * idy + idx] = sum[py][px];
-            }
-        }
-    }
-}
-
-__global__ void __launch_bounds__(256)
-conv2d_tuned_full(const float *in, const float *w, const float *bias, float *out, int outs, int ins, int m, int n, int idx_end, int idy_end, int idz_end)
-{
-    const int thread = threadIdx.x;
-    const int thread_x = thread % 32;
-    const int thread_y = thread / 32;
-    const int block_x = blockIdx.x * 128;
-    const int block_y = blockIdx.y * 32;
-    const int idz = blockIdx.z;
-    const float bias_own = bias[idz];
-    float sum[4][4];
-#pragma unroll
-    for (int py = 0; py < 4; ++py) {
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            sum[py][px] = bias_own;
-        }
-    }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*in_tile)[132] = reinterpret_cast<float (*)[132]>(shared + 0);
-    float (*w_tile)[72] = reinterpret_cast<float (*)[72]>(shared + 143616);
-    const int parts = (ins) / 8;
-    for (int part = 0; part < parts; ++part) {
-#pragma unroll
-        for (int item = thread; item < 35904; item += 256) {
-            const int row = item / 132, column = item % 132;
-            in_tile[row][column] = in[(part * 8 + row / 34) * (m * n + 2 * m + 2 * n + 4) + (block_y + row % 34) * (n + 2) + min(block_x + column, idx_end + 1)];
-        }
-#pragma unroll
-        for (int item_ = thread; item_ < 18; item_ += 256) {
-            const int row_ = 0, column_ = item_ * 4;
-            *reinterpret_cast<float4*>(&w_tile[row_][column_]) = *reinterpret_cast<const float4*>(&w[9 * ins * idz + (part * 8) * 9 + column_]);
-        }
-        __syncthreads();
-        for (int c_in = 0; c_in < 8; ++c_in) {
-            for (int i_in = 0; i_in < 3; ++i_in) {
-#pragma unroll
-                for (int j_in = 0; j_in < 3; j_in += 3) {
-                    float in_part[4][6];
-#pragma unroll
-                    for (int py = 0; py < 4; ++py) {
-#pragma unroll
-                        for (int c_ = 0; c_ < 6; ++c_) {
-                            in_part[py][c_] = in_tile[c_in * 34 + py * 8 + thread_y + i_in][thread_x * 4 + j_in + c_];
-                        }
-                    }
-                    float w_part[3];
-#pragma unroll
-                    for (int c__ = 0; c__ < 3; ++c__) {
-                        w_part[c__] = w_tile[0][c_in * 9 + i_in * 3 + j_in + c__];
-                    }
-#pragma unroll
-                    for (int turn = 0; turn < 3; ++turn) {
-#pragma unroll
-                        for (int py = 0; py < 4; ++py) {
-#pragma unroll
-                            for (int px = 0; px < 4; ++px) {
-                                sum[py][px] += in_part[py][px + turn] * w_part[turn];
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        __syncthreads();
-    }
-#pragma unroll
-    for (int py = 0; py < 4; ++py) {
-        const int idy = block_y + py * 8 + thread_y;
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            const int idx = block_x + thread_x * 4 + px;
-            out[m * n * idz + n * idy + idx] = sum[py][px];
-        }
-    }
-}
-
-__global__ void __launch_bounds__(256)
-conv2d_tuned_wide(const float *in, const float *w, const float *bias, float *out, int outs, int ins, int m, int n, int idx_end, int idy_end, int idz_end)
-{
-    const int thread = threadIdx.x;
-    const int thread_x = thread % 32;
-    const int thread_y = thread / 32;
-    const int block_x = blockIdx.x * 128;
-    const int block_y = blockIdx.y * 32;
-    const int idz = blockIdx.z;
-    const float bias_own = bias[idz];
-    float sum[4][4];
-#pragma unroll
-    for (int py = 0; py < 4; ++py) {
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            sum[py][px] = bias_own;
-        }
-    }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*in_tile)[132] = reinterpret_cast<float (*)[132]>(shared + 0);
-    float (*w_tile)[72] = reinterpret_cast<float (*)[72]>(shared + 143616);
-    const int parts = (ins + 7) / 8;
-    for (int part = 0; part < parts; ++part) {
-#pragma unroll
-        for (int item = thread; item < 35904; item += 256) {
-            const int row = item / 132, column = item % 132;
-            in_tile[row][column] = in[min(part * 8 + row / 34, ins - 1) * (m * n + 2 * m + 2 * n + 4) + min(block_y + row % 34, idy_end + 1) * (n + 2) + min(block_x + column, idx_end + 1)];
-        }
-#pragma unroll
-        for (int item_ = thread; item_ < 18; item_ += 256) {
-            const int row_ = 0, column_ = item_ * 4;
-            *reinterpret_cast<float4*>(&w_tile[row_][column_]) = *reinterpret_cast<const float4*>(&w[9 * ins * idz + min((part * 8) * 9 + column_, 9 * ins - 4)]);
-        }
-        __syncthreads();
-        const int left = min(8, ins - part * 8);
-        for (int c_in = 0; c_in < left; ++c_in) {
-            for (int i_in = 0; i_in < 3; ++i_in) {
-#pragma unroll
-                for (int j_in = 0; j_in < 3; j_in += 3) {
-                    float in_part[4][6];
-#pragma unroll
-                    for (int py = 0; py < 4; ++py) {
-#pragma unroll
-                        for (int c_ = 0; c_ < 6; ++c_) {
-                            in_part[py][c_] = in_tile[c_in * 34 + py * 8 + thread_y + i_in][thread_x * 4 + j_in + c_];
-                        }
-                    }
-                    float w_part[3];
-#pragma unroll
-                    for (int c__ = 0; c__ < 3; ++c__) {
-                        w_part[c__] = w_tile[0][c_in * 9 + i_in * 3 + j_in + c__];
-                    }
-#pragma unroll
-                    for (int turn = 0; turn < 3; ++turn) {
-#pragma unroll
-                        for (int py = 0; py < 4; ++py) {
-#pragma unroll
-                            for (int px = 0; px < 4; ++px) {
-                                sum[py][px] += in_part[py][px + turn] * w_part[turn];
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        __syncthreads();
-    }
-#pragma unroll
-    for (int py = 0; py < 4; ++py) {
-        const int idy = block_y + py * 8 + thread_y;
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            const int idx = block_x + thread_x * 4 + px;
-            if (idx < idx_end && idy < idy_end) {
-                out[m * n * idz + n * idy + idx] = sum[py][px];
-            }
-        }
-    }
-}
-
+// block merge (section 3.5.1): a block of 256 threads computes 32 x 32 points
+// thread merge (section 3.5.2): a thread computes 1 x 4 points, and what they share is loaded once
 __global__ void __launch_bounds__(256)
 conv2d_tuned(const float *in, const float *w, const float *bias, float *out, int outs, int ins, int m, int n, int idx_end, int idy_end, int idz_end)
 {
     const int thread = threadIdx.x;
     const int thread_x = thread % 32;
     const int thread_y = thread / 32;
-    const int block_x = blockIdx.x * 128;
+    const int block_x = blockIdx.x * 32;
     const int block_y = blockIdx.y * 32;
     const int idz = blockIdx.z;
     const float bias_own = bias[idz];
-    float sum[4][4];
+    float sum[4];
 #pragma unroll
     for (int py = 0; py < 4; ++py) {
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            sum[py][px] = bias_own;
-        }
+        sum[py] = bias_own;
     }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*in_tile)[132] = reinterpret_cast<float (*)[132]>(shared + 0);
-    float (*w_tile)[72] = reinterpret_cast<float (*)[72]>(shared + 143616);
-    const int parts = (ins + 7) / 8;
-    for (int part = 0; part < parts; ++part) {
+    for (int c = 0; c < ins; ++c) {
 #pragma unroll
-        for (int item = thread; item < 35904; item += 256) {
-            const int row = item / 132, column = item % 132;
-            in_tile[row][column] = in[min(part * 8 + row / 34, ins - 1) * (m * n + 2 * m + 2 * n + 4) + min(block_y + row % 34, idy_end + 1) * (n + 2) + min(block_x + column, idx_end + 1)];
-        }
+        for (int i = 0; i < 3; ++i) {
 #pragma unroll
-        for (int item_ = thread; item_ < 72; item_ += 256) {
-            const int row_ = 0, column_ = item_;
-            w_tile[row_][column_] = w[9 * ins * idz + min((part * 8) * 9 + column_, 9 * ins - 1)];
-        }
-        __syncthreads();
-        const int left = min(8, ins - part * 8);
-        for (int c_in = 0; c_in < left; ++c_in) {
-            for (int i_in = 0; i_in < 3; ++i_in) {
+            for (int j = 0; j < 3; ++j) {
+                const float w_own = w[9 * ins * idz + 9 * c + 3 * i + j];
 #pragma unroll
-                for (int j_in = 0; j_in < 3; j_in += 3) {
-                    float in_part[4][6];
-#pragma unroll
-                    for (int py = 0; py < 4; ++py) {
-#pragma unroll
-                        for (int c_ = 0; c_ < 6; ++c_) {
-                            in_part[py][c_] = in_tile[c_in * 34 + py * 8 + thread_y + i_in][thread_x * 4 + j_in + c_];
-                        }
-                    }
-                    float w_part[3];
-#pragma unroll
-                    for (int c__ = 0; c__ < 3; ++c__) {
-                        w_part[c__] = w_tile[0][c_in * 9 + i_in * 3 + j_in + c__];
-                    }
-#pragma unroll
-                    for (int turn = 0; turn < 3; ++turn) {
-#pragma unroll
-                        for (int py = 0; py < 4; ++py) {
-#pragma unroll
-                            for (int px = 0; px < 4; ++px) {
-                                sum[py][px] += in_part[py][px + turn] * w_part[turn];
-                            }
-                        }
+                for (int py = 0; py < 4; ++py) {
+                    const int idy = min(block_y + py * 8 + thread_y, idy_end - 1);
+                    {
+                        const int idx = min(block_x + thread_x, idx_end - 1);
+                        sum[py] += in[m * n * c + 2 * m * c + n * idy + 2 * n * c + n * i + idx + 2 * idy + 4 * c + 2 * i + j] * w_own;
                     }
                 }
             }
         }
-        __syncthreads();
     }
 #pragma unroll
     for (int py = 0; py < 4; ++py) {
         const int idy = block_y + py * 8 + thread_y;
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            const int idx = block_x + thread_x * 4 + px;
+        {
+            const int idx = block_x + thread_x;
             if (idx < idx_end && idy < idy_end) {
-                out[m * n * idz + n * idy + idx] = sum[py][px];
+                out[m * n * idz + n * idy + idx] = sum[py];
             }
         }
     }
@@ -462,65 +108,10 @@ static inline cudaError_t conv2d_try(dim3 grid_, dim3 block_, const float *in, c
     if (((const char*)(in + in_first) < (const char*)(out + out_last) + 4 && (const char*)(out + out_first) < (const char*)(in + in_last) + 4) ||
         ((const char*)(w + w_first) < (const char*)(out + out_last) + 4 && (const char*)(out + out_first) < (const char*)(w + w_last) + 4) ||
         ((const char*)(bias + bias_first) < (const char*)(out + out_last) + 4 && (const char*)(out + out_first) < (const char*)(bias + bias_last) + 4)) return cudaErrorNotSupported;
-    if (((long long)idx_end) % 128 == 0 &&
-        ((long long)idy_end) % 32 == 0 &&
-        ins == 64) {
-        if ((idy_end + 31) / 32 > 65535) return cudaErrorNotSupported;
-        if (idz_end > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(conv2d_tuned_fixed_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 143904) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        conv2d_tuned_fixed_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 31) / 32), (unsigned)(idz_end)), 256, 143904, stream_>>>(
-            in, w, bias, out, outs, ins, m, n, (int)idx_end, (int)idy_end, (int)idz_end);
-        return cudaPeekAtLastError();
-    }
-    if (ins == 64) {
-        if ((idy_end + 31) / 32 > 65535) return cudaErrorNotSupported;
-        if (idz_end > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(conv2d_tuned_fixed_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 143904) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        conv2d_tuned_fixed_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 31) / 32), (unsigned)(idz_end)), 256, 143904, stream_>>>(
-            in, w, bias, out, outs, ins, m, n, (int)idx_end, (int)idy_end, (int)idz_end);
-        return cudaPeekAtLastError();
-    }
-    if (((long long)idx_end) % 128 == 0 &&
-        ((long long)idy_end) % 32 == 0 &&
-        ((long long)ins) % 8 == 0 &&
-        (9 * (long long)ins) % 4 == 0 &&
-        (size_t)w % 16 == 0) {
-        if ((idy_end + 31) / 32 > 65535) return cudaErrorNotSupported;
-        if (idz_end > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(conv2d_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 143904) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        conv2d_tuned_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 31) / 32), (unsigned)(idz_end)), 256, 143904, stream_>>>(
-            in, w, bias, out, outs, ins, m, n, (int)idx_end, (int)idy_end, (int)idz_end);
-        return cudaPeekAtLastError();
-    }
-    if ((9 * (long long)ins) % 4 == 0 &&
-        (size_t)w % 16 == 0) {
-        if ((idy_end + 31) / 32 > 65535) return cudaErrorNotSupported;
-        if (idz_end > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(conv2d_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 143904) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        conv2d_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 31) / 32), (unsigned)(idz_end)), 256, 143904, stream_>>>(
-            in, w, bias, out, outs, ins, m, n, (int)idx_end, (int)idy_end, (int)idz_end);
-        return cudaPeekAtLastError();
-    }
     {
         if ((idy_end + 31) / 32 > 65535) return cudaErrorNotSupported;
         if (idz_end > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(conv2d_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 143904) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        conv2d_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 31) / 32), (unsigned)(idz_end)), 256, 143904, stream_>>>(
+        conv2d_tuned<<<dim3((unsigned)((idx_end + 31) / 32), (unsigned)((idy_end + 31) / 32), (unsigned)(idz_end)), 256, 0, stream_>>>(
             in, w, bias, out, outs, ins, m, n, (int)idx_end, (int)idy_end, (int)idz_end);
         return cudaPeekAtLastError();
     }

@@ -20,7 +20,7 @@ extern "C++" {
 // block merge (section 3.5.1): a block of 256 threads computes 128 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once
 // coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 4 turns written out
-// prefetching (section 3.6): 2 parts in flight by cp.async, no registers for it
+// prefetching (section 3.6): 1 parts in flight by cp.async, no registers for it
 // `a`: 128 x 32 elements a part in shared memory
 // `b`: 128 x 32 elements a part in shared memory
 __global__ void __launch_bounds__(256)
@@ -42,40 +42,40 @@ distances_tuned_full(const float *a, const float *b, float *out, int m, int n, i
     }
     extern __shared__ __align__(16) unsigned char shared[];
     float (*a_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*b_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 55296);
+    float (*b_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 36864);
     const int parts = (d) / 32;
     const int a_row = thread / 8, a_column = thread % 8 * 4;
     const float* a_from = a + (d * block_y + a_row * (d) + a_column);
     const int b_row = thread / 8, b_column = thread % 8 * 4;
     const float* b_from = b + (d * block_x + b_row * (d) + b_column);
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
             for (int item = 0; item < 4; ++item) {
-                __pipeline_memcpy_async(&a_tile[part % 3][a_row + item * 32][a_column], a_from + part * (32) + item * (32 * d), 16);
+                __pipeline_memcpy_async(&a_tile[part % 2][a_row + item * 32][a_column], a_from + part * (32) + item * (32 * d), 16);
             }
 #pragma unroll
             for (int item_ = 0; item_ < 4; ++item_) {
-                __pipeline_memcpy_async(&b_tile[part % 3][b_row + item_ * 32][b_column], b_from + part * (32) + item_ * (32 * d), 16);
+                __pipeline_memcpy_async(&b_tile[part % 2][b_row + item_ * 32][b_column], b_from + part * (32) + item_ * (32 * d), 16);
             }
         }
         __pipeline_commit();
     }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
+        __pipeline_wait_prior(0);
         __syncthreads();
-        if (part + 2 < parts) {
+        if (part + 1 < parts) {
 #pragma unroll
             for (int item = 0; item < 4; ++item) {
-                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][a_row + item * 32][a_column], a_from + (part + 2) * (32) + item * (32 * d), 16);
+                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][a_row + item * 32][a_column], a_from + (part + 1) * (32) + item * (32 * d), 16);
             }
 #pragma unroll
             for (int item_ = 0; item_ < 4; ++item_) {
-                __pipeline_memcpy_async(&b_tile[(part + 2) % 3][b_row + item_ * 32][b_column], b_from + (part + 2) * (32) + item_ * (32 * d), 16);
+                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][b_row + item_ * 32][b_column], b_from + (part + 1) * (32) + item_ * (32 * d), 16);
             }
         }
         __pipeline_commit();
-        const int buffer = part % 3;
+        const int buffer = part % 2;
 #pragma unroll
         for (int i_in = 0; i_in < 32; i_in += 4) {
             __align__(16) float a_part[8][4];
@@ -131,40 +131,40 @@ distances_tuned_wide(const float *a, const float *b, float *out, int m, int n, i
     }
     extern __shared__ __align__(16) unsigned char shared[];
     float (*a_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*b_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 55296);
+    float (*b_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 36864);
     const int parts = (d + 31) / 32;
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
             for (int item = thread; item < 1024; item += 256) {
                 const int row = item / 8, column = item % 8 * 4;
-                __pipeline_memcpy_async(&a_tile[part % 3][row][column], &a[min(block_y + row, idy_end - 1) * d + min(part * 32 + column, d - 4)], 16);
+                __pipeline_memcpy_async(&a_tile[part % 2][row][column], &a[min(block_y + row, idy_end - 1) * d + min(part * 32 + column, d - 4)], 16);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 1024; item_ += 256) {
                 const int row_ = item_ / 8, column_ = item_ % 8 * 4;
-                __pipeline_memcpy_async(&b_tile[part % 3][row_][column_], &b[min(block_x + row_, idx_end - 1) * d + min(part * 32 + column_, d - 4)], 16);
+                __pipeline_memcpy_async(&b_tile[part % 2][row_][column_], &b[min(block_x + row_, idx_end - 1) * d + min(part * 32 + column_, d - 4)], 16);
             }
         }
         __pipeline_commit();
     }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
+        __pipeline_wait_prior(0);
         __syncthreads();
-        if (part + 2 < parts) {
+        if (part + 1 < parts) {
 #pragma unroll
             for (int item = thread; item < 1024; item += 256) {
                 const int row = item / 8, column = item % 8 * 4;
-                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][row][column], &a[min(block_y + row, idy_end - 1) * d + min((part + 2) * 32 + column, d - 4)], 16);
+                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][row][column], &a[min(block_y + row, idy_end - 1) * d + min((part + 1) * 32 + column, d - 4)], 16);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 1024; item_ += 256) {
                 const int row_ = item_ / 8, column_ = item_ % 8 * 4;
-                __pipeline_memcpy_async(&b_tile[(part + 2) % 3][row_][column_], &b[min(block_x + row_, idx_end - 1) * d + min((part + 2) * 32 + column_, d - 4)], 16);
+                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][row_][column_], &b[min(block_x + row_, idx_end - 1) * d + min((part + 1) * 32 + column_, d - 4)], 16);
             }
         }
         __pipeline_commit();
-        const int buffer = part % 3;
+        const int buffer = part % 2;
         const int left = min(32, d - part * 32);
         int i_in = 0;
         for (; i_in + 4 <= left; i_in += 4) {
@@ -243,40 +243,40 @@ distances_tuned(const float *a, const float *b, float *out, int m, int n, int d,
     }
     extern __shared__ __align__(16) unsigned char shared[];
     float (*a_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*b_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 55296);
+    float (*b_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 36864);
     const int parts = (d + 31) / 32;
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
             for (int item = thread; item < 4096; item += 256) {
                 const int row = item / 32, column = item % 32;
-                __pipeline_memcpy_async(&a_tile[part % 3][row][column], &a[min(block_y + row, idy_end - 1) * d + min(part * 32 + column, d - 1)], 4);
+                __pipeline_memcpy_async(&a_tile[part % 2][row][column], &a[min(block_y + row, idy_end - 1) * d + min(part * 32 + column, d - 1)], 4);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 4096; item_ += 256) {
                 const int row_ = item_ / 32, column_ = item_ % 32;
-                __pipeline_memcpy_async(&b_tile[part % 3][row_][column_], &b[min(block_x + row_, idx_end - 1) * d + min(part * 32 + column_, d - 1)], 4);
+                __pipeline_memcpy_async(&b_tile[part % 2][row_][column_], &b[min(block_x + row_, idx_end - 1) * d + min(part * 32 + column_, d - 1)], 4);
             }
         }
         __pipeline_commit();
     }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
+        __pipeline_wait_prior(0);
         __syncthreads();
-        if (part + 2 < parts) {
+        if (part + 1 < parts) {
 #pragma unroll
             for (int item = thread; item < 4096; item += 256) {
                 const int row = item / 32, column = item % 32;
-                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][row][column], &a[min(block_y + row, idy_end - 1) * d + min((part + 2) * 32 + column, d - 1)], 4);
+                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][row][column], &a[min(block_y + row, idy_end - 1) * d + min((part + 1) * 32 + column, d - 1)], 4);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 4096; item_ += 256) {
                 const int row_ = item_ / 32, column_ = item_ % 32;
-                __pipeline_memcpy_async(&b_tile[(part + 2) % 3][row_][column_], &b[min(block_x + row_, idx_end - 1) * d + min((part + 2) * 32 + column_, d - 1)], 4);
+                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][row_][column_], &b[min(block_x + row_, idx_end - 1) * d + min((part + 1) * 32 + column_, d - 1)], 4);
             }
         }
         __pipeline_commit();
-        const int buffer = part % 3;
+        const int buffer = part % 2;
         const int left = min(32, d - part * 32);
         int i_in = 0;
         for (; i_in + 4 <= left; i_in += 4) {
@@ -379,11 +379,11 @@ static inline cudaError_t distances_try(dim3 grid_, dim3 block_, const float *a,
         (size_t)a % 16 == 0 &&
         (size_t)b % 16 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(distances_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 110592) != cudaSuccess) {
+        if (cudaFuncSetAttribute(distances_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 73728) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        distances_tuned_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 110592, stream_>>>(
+        distances_tuned_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 73728, stream_>>>(
             a, b, out, m, n, d, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
@@ -391,21 +391,21 @@ static inline cudaError_t distances_try(dim3 grid_, dim3 block_, const float *a,
         (size_t)a % 16 == 0 &&
         (size_t)b % 16 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(distances_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 110592) != cudaSuccess) {
+        if (cudaFuncSetAttribute(distances_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 73728) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        distances_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 110592, stream_>>>(
+        distances_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 73728, stream_>>>(
             a, b, out, m, n, d, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
     {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(distances_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 110592) != cudaSuccess) {
+        if (cudaFuncSetAttribute(distances_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 73728) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        distances_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 110592, stream_>>>(
+        distances_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 73728, stream_>>>(
             a, b, out, m, n, d, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

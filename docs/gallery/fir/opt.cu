@@ -11,12 +11,9 @@ extern "C" __global__ void fir(const float *x, const float *h, float *y, int n, 
 
 extern "C++" {
 
-#include <cuda_pipeline.h>
-
 // block merge (section 3.5.1): a block of 256 threads computes 4096 points
 // thread merge (section 3.5.2): a thread computes 16 points, and what they share is loaded once; 4 of them are neighbours
 // coalescing (section 3.3): 128 turns of the loop at a time, operands in shared memory, 8 turns written out
-// prefetching (section 3.6): 3 parts in flight by cp.async, no registers for it
 // `x`: 1 x 4224 elements a part in shared memory
 // `h`: 1 x 128 elements a part in shared memory
 __global__ void __launch_bounds__(256)
@@ -29,55 +26,34 @@ fir_tuned_full(const float *x, const float *h, float *y, int n, int taps, int id
     for (int px = 0; px < 16; ++px) {
         sum[px] = 0;
     }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*x_tile)[1][4224] = reinterpret_cast<float (*)[1][4224]>(shared + 0);
-    float (*h_tile)[1][128] = reinterpret_cast<float (*)[1][128]>(shared + 67584);
+    __shared__ __align__(16) float x_tile[1][4224];
+    __shared__ __align__(16) float h_tile[1][128];
     const int parts = (taps) / 128;
-    for (int part = 0; part < 3; ++part) {
-        if (part < parts) {
-#pragma unroll
-            for (int item = thread; item < 4224; item += 256) {
-                const int row = 0, column = item;
-                __pipeline_memcpy_async(&x_tile[part % 4][row][column], &x[min(block_x + part * 128 + column, taps + idx_end - 2)], 4);
-            }
-#pragma unroll
-            for (int item_ = thread; item_ < 32; item_ += 256) {
-                const int row_ = 0, column_ = item_ * 4;
-                __pipeline_memcpy_async(&h_tile[part % 4][row_][column_], &h[part * 128 + column_], 16);
-            }
-        }
-        __pipeline_commit();
-    }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(2);
-        __syncthreads();
-        if (part + 3 < parts) {
 #pragma unroll
-            for (int item = thread; item < 4224; item += 256) {
-                const int row = 0, column = item;
-                __pipeline_memcpy_async(&x_tile[(part + 3) % 4][row][column], &x[min(block_x + (part + 3) * 128 + column, taps + idx_end - 2)], 4);
-            }
-#pragma unroll
-            for (int item_ = thread; item_ < 32; item_ += 256) {
-                const int row_ = 0, column_ = item_ * 4;
-                __pipeline_memcpy_async(&h_tile[(part + 3) % 4][row_][column_], &h[(part + 3) * 128 + column_], 16);
-            }
+        for (int item = thread; item < 4224; item += 256) {
+            const int row = 0, column = item;
+            x_tile[row][column] = x[min(block_x + part * 128 + column, taps + idx_end - 2)];
         }
-        __pipeline_commit();
-        const int buffer = part % 4;
+#pragma unroll
+        for (int item_ = thread; item_ < 32; item_ += 256) {
+            const int row_ = 0, column_ = item_ * 4;
+            *reinterpret_cast<float4*>(&h_tile[row_][column_]) = *reinterpret_cast<const float4*>(&h[part * 128 + column_]);
+        }
+        __syncthreads();
         for (int i_in = 0; i_in < 128; i_in += 8) {
             __align__(16) float x_part[4][12];
 #pragma unroll
             for (int px = 0; px < 16; px += 4) {
 #pragma unroll
                 for (int c = 0; c < 12; c += 4) {
-                    *reinterpret_cast<float4*>(&x_part[px / 4][c]) = *reinterpret_cast<const float4*>(&x_tile[buffer][0][px * 256 + thread * 4 + i_in + c]);
+                    *reinterpret_cast<float4*>(&x_part[px / 4][c]) = *reinterpret_cast<const float4*>(&x_tile[0][px * 256 + thread * 4 + i_in + c]);
                 }
             }
             __align__(16) float h_part[8];
 #pragma unroll
             for (int c_ = 0; c_ < 8; c_ += 4) {
-                *reinterpret_cast<float4*>(&h_part[c_]) = *reinterpret_cast<const float4*>(&h_tile[buffer][0][i_in + c_]);
+                *reinterpret_cast<float4*>(&h_part[c_]) = *reinterpret_cast<const float4*>(&h_tile[0][i_in + c_]);
             }
 #pragma unroll
             for (int turn = 0; turn < 8; ++turn) {
@@ -87,6 +63,7 @@ fir_tuned_full(const float *x, const float *h, float *y, int n, int taps, int id
                 }
             }
         }
+        __syncthreads();
     }
 #pragma unroll
     for (int px = 0; px < 16; ++px) {
@@ -105,42 +82,21 @@ fir_tuned_wide(const float *x, const float *h, float *y, int n, int taps, int id
     for (int px = 0; px < 16; ++px) {
         sum[px] = 0;
     }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*x_tile)[1][4224] = reinterpret_cast<float (*)[1][4224]>(shared + 0);
-    float (*h_tile)[1][128] = reinterpret_cast<float (*)[1][128]>(shared + 67584);
+    __shared__ __align__(16) float x_tile[1][4224];
+    __shared__ __align__(16) float h_tile[1][128];
     const int parts = (taps + 127) / 128;
-    for (int part = 0; part < 3; ++part) {
-        if (part < parts) {
-#pragma unroll
-            for (int item = thread; item < 4224; item += 256) {
-                const int row = 0, column = item;
-                __pipeline_memcpy_async(&x_tile[part % 4][row][column], &x[min(block_x + part * 128 + column, taps + idx_end - 2)], 4);
-            }
-#pragma unroll
-            for (int item_ = thread; item_ < 32; item_ += 256) {
-                const int row_ = 0, column_ = item_ * 4;
-                __pipeline_memcpy_async(&h_tile[part % 4][row_][column_], &h[min(part * 128 + column_, taps - 4)], 16);
-            }
-        }
-        __pipeline_commit();
-    }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(2);
-        __syncthreads();
-        if (part + 3 < parts) {
 #pragma unroll
-            for (int item = thread; item < 4224; item += 256) {
-                const int row = 0, column = item;
-                __pipeline_memcpy_async(&x_tile[(part + 3) % 4][row][column], &x[min(block_x + (part + 3) * 128 + column, taps + idx_end - 2)], 4);
-            }
-#pragma unroll
-            for (int item_ = thread; item_ < 32; item_ += 256) {
-                const int row_ = 0, column_ = item_ * 4;
-                __pipeline_memcpy_async(&h_tile[(part + 3) % 4][row_][column_], &h[min((part + 3) * 128 + column_, taps - 4)], 16);
-            }
+        for (int item = thread; item < 4224; item += 256) {
+            const int row = 0, column = item;
+            x_tile[row][column] = x[min(block_x + part * 128 + column, taps + idx_end - 2)];
         }
-        __pipeline_commit();
-        const int buffer = part % 4;
+#pragma unroll
+        for (int item_ = thread; item_ < 32; item_ += 256) {
+            const int row_ = 0, column_ = item_ * 4;
+            *reinterpret_cast<float4*>(&h_tile[row_][column_]) = *reinterpret_cast<const float4*>(&h[min(part * 128 + column_, taps - 4)]);
+        }
+        __syncthreads();
         const int left = min(128, taps - part * 128);
         int i_in = 0;
         for (; i_in + 8 <= left; i_in += 8) {
@@ -149,13 +105,13 @@ fir_tuned_wide(const float *x, const float *h, float *y, int n, int taps, int id
             for (int px = 0; px < 16; px += 4) {
 #pragma unroll
                 for (int c = 0; c < 12; c += 4) {
-                    *reinterpret_cast<float4*>(&x_part[px / 4][c]) = *reinterpret_cast<const float4*>(&x_tile[buffer][0][px * 256 + thread * 4 + i_in + c]);
+                    *reinterpret_cast<float4*>(&x_part[px / 4][c]) = *reinterpret_cast<const float4*>(&x_tile[0][px * 256 + thread * 4 + i_in + c]);
                 }
             }
             __align__(16) float h_part[8];
 #pragma unroll
             for (int c_ = 0; c_ < 8; c_ += 4) {
-                *reinterpret_cast<float4*>(&h_part[c_]) = *reinterpret_cast<const float4*>(&h_tile[buffer][0][i_in + c_]);
+                *reinterpret_cast<float4*>(&h_part[c_]) = *reinterpret_cast<const float4*>(&h_tile[0][i_in + c_]);
             }
 #pragma unroll
             for (int turn = 0; turn < 8; ++turn) {
@@ -171,15 +127,16 @@ fir_tuned_wide(const float *x, const float *h, float *y, int n, int taps, int id
             for (int px = 0; px < 16; px += 4) {
 #pragma unroll
                 for (int c__ = 0; c__ < 4; ++c__) {
-                    x_part_[px / 4][c__] = x_tile[buffer][0][px * 256 + thread * 4 + i_in + c__];
+                    x_part_[px / 4][c__] = x_tile[0][px * 256 + thread * 4 + i_in + c__];
                 }
             }
-            const float h_part_ = h_tile[buffer][0][i_in];
+            const float h_part_ = h_tile[0][i_in];
 #pragma unroll
             for (int px = 0; px < 16; ++px) {
                 sum[px] += x_part_[px / 4][px % 4] * h_part_;
             }
         }
+        __syncthreads();
     }
 #pragma unroll
     for (int px = 0; px < 16; ++px) {
@@ -200,42 +157,21 @@ fir_tuned(const float *x, const float *h, float *y, int n, int taps, int idx_end
     for (int px = 0; px < 16; ++px) {
         sum[px] = 0;
     }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*x_tile)[1][4224] = reinterpret_cast<float (*)[1][4224]>(shared + 0);
-    float (*h_tile)[1][128] = reinterpret_cast<float (*)[1][128]>(shared + 67584);
+    __shared__ __align__(16) float x_tile[1][4224];
+    __shared__ __align__(16) float h_tile[1][128];
     const int parts = (taps + 127) / 128;
-    for (int part = 0; part < 3; ++part) {
-        if (part < parts) {
-#pragma unroll
-            for (int item = thread; item < 4224; item += 256) {
-                const int row = 0, column = item;
-                __pipeline_memcpy_async(&x_tile[part % 4][row][column], &x[min(block_x + part * 128 + column, taps + idx_end - 2)], 4);
-            }
-#pragma unroll
-            for (int item_ = thread; item_ < 128; item_ += 256) {
-                const int row_ = 0, column_ = item_;
-                __pipeline_memcpy_async(&h_tile[part % 4][row_][column_], &h[min(part * 128 + column_, taps - 1)], 4);
-            }
-        }
-        __pipeline_commit();
-    }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(2);
-        __syncthreads();
-        if (part + 3 < parts) {
 #pragma unroll
-            for (int item = thread; item < 4224; item += 256) {
-                const int row = 0, column = item;
-                __pipeline_memcpy_async(&x_tile[(part + 3) % 4][row][column], &x[min(block_x + (part + 3) * 128 + column, taps + idx_end - 2)], 4);
-            }
-#pragma unroll
-            for (int item_ = thread; item_ < 128; item_ += 256) {
-                const int row_ = 0, column_ = item_;
-                __pipeline_memcpy_async(&h_tile[(part + 3) % 4][row_][column_], &h[min((part + 3) * 128 + column_, taps - 1)], 4);
-            }
+        for (int item = thread; item < 4224; item += 256) {
+            const int row = 0, column = item;
+            x_tile[row][column] = x[min(block_x + part * 128 + column, taps + idx_end - 2)];
         }
-        __pipeline_commit();
-        const int buffer = part % 4;
+#pragma unroll
+        for (int item_ = thread; item_ < 128; item_ += 256) {
+            const int row_ = 0, column_ = item_;
+            h_tile[row_][column_] = h[min(part * 128 + column_, taps - 1)];
+        }
+        __syncthreads();
         const int left = min(128, taps - part * 128);
         int i_in = 0;
         for (; i_in + 8 <= left; i_in += 8) {
@@ -244,13 +180,13 @@ fir_tuned(const float *x, const float *h, float *y, int n, int taps, int idx_end
             for (int px = 0; px < 16; px += 4) {
 #pragma unroll
                 for (int c = 0; c < 12; c += 4) {
-                    *reinterpret_cast<float4*>(&x_part[px / 4][c]) = *reinterpret_cast<const float4*>(&x_tile[buffer][0][px * 256 + thread * 4 + i_in + c]);
+                    *reinterpret_cast<float4*>(&x_part[px / 4][c]) = *reinterpret_cast<const float4*>(&x_tile[0][px * 256 + thread * 4 + i_in + c]);
                 }
             }
             __align__(16) float h_part[8];
 #pragma unroll
             for (int c_ = 0; c_ < 8; c_ += 4) {
-                *reinterpret_cast<float4*>(&h_part[c_]) = *reinterpret_cast<const float4*>(&h_tile[buffer][0][i_in + c_]);
+                *reinterpret_cast<float4*>(&h_part[c_]) = *reinterpret_cast<const float4*>(&h_tile[0][i_in + c_]);
             }
 #pragma unroll
             for (int turn = 0; turn < 8; ++turn) {
@@ -266,15 +202,16 @@ fir_tuned(const float *x, const float *h, float *y, int n, int taps, int idx_end
             for (int px = 0; px < 16; px += 4) {
 #pragma unroll
                 for (int c__ = 0; c__ < 4; ++c__) {
-                    x_part_[px / 4][c__] = x_tile[buffer][0][px * 256 + thread * 4 + i_in + c__];
+                    x_part_[px / 4][c__] = x_tile[0][px * 256 + thread * 4 + i_in + c__];
                 }
             }
-            const float h_part_ = h_tile[buffer][0][i_in];
+            const float h_part_ = h_tile[0][i_in];
 #pragma unroll
             for (int px = 0; px < 16; ++px) {
                 sum[px] += x_part_[px / 4][px % 4] * h_part_;
             }
         }
+        __syncthreads();
     }
 #pragma unroll
     for (int px = 0; px < 16; ++px) {
@@ -314,30 +251,18 @@ static inline cudaError_t fir_try(dim3 grid, dim3 block, const float *x, const f
     if (((long long)idx_end) % 4096 == 0 &&
         ((long long)taps) % 128 == 0 &&
         (size_t)h % 16 == 0) {
-        if (cudaFuncSetAttribute(fir_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 69632) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        fir_tuned_full<<<dim3((unsigned)((idx_end + 4095) / 4096), (unsigned)(1), (unsigned)(1)), 256, 69632, stream_>>>(
+        fir_tuned_full<<<dim3((unsigned)((idx_end + 4095) / 4096), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
             x, h, y, n, taps, (int)idx_end);
         return cudaPeekAtLastError();
     }
     if (((long long)taps) % 4 == 0 &&
         (size_t)h % 16 == 0) {
-        if (cudaFuncSetAttribute(fir_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 69632) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        fir_tuned_wide<<<dim3((unsigned)((idx_end + 4095) / 4096), (unsigned)(1), (unsigned)(1)), 256, 69632, stream_>>>(
+        fir_tuned_wide<<<dim3((unsigned)((idx_end + 4095) / 4096), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
             x, h, y, n, taps, (int)idx_end);
         return cudaPeekAtLastError();
     }
     {
-        if (cudaFuncSetAttribute(fir_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 69632) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        fir_tuned<<<dim3((unsigned)((idx_end + 4095) / 4096), (unsigned)(1), (unsigned)(1)), 256, 69632, stream_>>>(
+        fir_tuned<<<dim3((unsigned)((idx_end + 4095) / 4096), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
             x, h, y, n, taps, (int)idx_end);
         return cudaPeekAtLastError();
     }

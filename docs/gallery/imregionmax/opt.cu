@@ -16,95 +16,48 @@ extern "C" __global__ void imregionmax(const float *in, float *out, int m, int n
 
 extern "C++" {
 
-#include <cuda_pipeline.h>
-
-// block merge (section 3.5.1): a block of 256 threads computes 64 x 128 points
-// thread merge (section 3.5.2): a thread computes 4 x 8 points, and what they share is loaded once
-// coalescing (section 3.3): 8 turns of the loop at a time, operands in shared memory, 4 turns written out
-// prefetching (section 3.6): 2 parts in flight by cp.async, no registers for it
-// `in`: 135 x 68 elements a part in shared memory
+// block merge (section 3.5.1): a block of 256 threads computes 32 x 32 points
+// thread merge (section 3.5.2): a thread computes 1 x 4 points, and what they share is loaded once
 __global__ void __launch_bounds__(256)
-imregionmax_tuned_wide(const float *in, float *out, int m, int n, int idx_end, int idy_end)
+imregionmax_tuned(const float *in, float *out, int m, int n, int idx_end, int idy_end)
 {
     const int thread = threadIdx.x;
-    // A warp is 8 x 4 threads.
-    const int thread_x = thread / 32 % 2 * 8 + thread % 8;
-    const int thread_y = thread / 64 * 4 + thread % 32 / 8;
-    const int block_x = blockIdx.x * 64;
-    const int block_y = blockIdx.y * 128;
-    float own[8][4];
-    float most[8][4];
+    const int thread_x = thread % 32;
+    const int thread_y = thread / 32;
+    const int block_x = blockIdx.x * 32;
+    const int block_y = blockIdx.y * 32;
+    float own[4];
+    float most[4];
 #pragma unroll
-    for (int py = 0; py < 8; ++py) {
-        const int idy = min(block_y + py * 16 + thread_y, idy_end - 1);
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            const int idx = min(block_x + px * 16 + thread_x, idx_end - 1);
-            own[py][px] = in[n * idy + n + idx + 2 * idy + 3];
-            most[py][px] = own[py][px];
+    for (int py = 0; py < 4; ++py) {
+        const int idy = min(block_y + py * 8 + thread_y, idy_end - 1);
+        {
+            const int idx = min(block_x + thread_x, idx_end - 1);
+            own[py] = in[n * idy + n + idx + 2 * idy + 3];
+            most[py] = own[py];
         }
     }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*in_tile)[135][68] = reinterpret_cast<float (*)[135][68]>(shared + 0);
-    const int parts = (3 + 7) / 8;
-    for (int part = 0; part < 2; ++part) {
-        if (part < parts) {
 #pragma unroll
-            for (int item = thread; item < 9180; item += 256) {
-                const int row = item / 68, column = item % 68;
-                __pipeline_memcpy_async(&in_tile[part % 3][row][column], &in[min(block_y + part * 8 + row, idy_end + 1) * (n + 2) + min(block_x + column, idx_end + 1)], 4);
-            }
-        }
-        __pipeline_commit();
-    }
-    for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
-        __syncthreads();
-        if (part + 2 < parts) {
+    for (int i = 0; i < 3; ++i) {
 #pragma unroll
-            for (int item = thread; item < 9180; item += 256) {
-                const int row = item / 68, column = item % 68;
-                __pipeline_memcpy_async(&in_tile[(part + 2) % 3][row][column], &in[min(block_y + (part + 2) * 8 + row, idy_end + 1) * (n + 2) + min(block_x + column, idx_end + 1)], 4);
-            }
-        }
-        __pipeline_commit();
-        const int buffer = part % 3;
-        const int left = min(8, 3 - part * 8);
-        for (int i_in = 0; i_in < left; ++i_in) {
+        for (int j = 0; j < 3; ++j) {
 #pragma unroll
-            for (int j_in = 0; j_in < 3; j_in += 3) {
-                float in_part[8][4][3];
-#pragma unroll
-                for (int py = 0; py < 8; ++py) {
-#pragma unroll
-                    for (int px = 0; px < 4; px += 1) {
-#pragma unroll
-                        for (int c = 0; c < 3; ++c) {
-                            in_part[py][px][c] = in_tile[buffer][py * 16 + thread_y + i_in][px * 16 + thread_x + j_in + c];
-                        }
-                    }
-                }
-#pragma unroll
-                for (int turn = 0; turn < 3; ++turn) {
-#pragma unroll
-                    for (int py = 0; py < 8; ++py) {
-#pragma unroll
-                        for (int px = 0; px < 4; ++px) {
-                            most[py][px] = fmaxf(most[py][px], in_part[py][px][turn]);
-                        }
-                    }
+            for (int py = 0; py < 4; ++py) {
+                const int idy = min(block_y + py * 8 + thread_y, idy_end - 1);
+                {
+                    const int idx = min(block_x + thread_x, idx_end - 1);
+                    most[py] = fmaxf(most[py], in[n * idy + n * i + idx + 2 * idy + 2 * i + j]);
                 }
             }
         }
     }
 #pragma unroll
-    for (int py = 0; py < 8; ++py) {
-        const int idy = block_y + py * 16 + thread_y;
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            const int idx = block_x + px * 16 + thread_x;
+    for (int py = 0; py < 4; ++py) {
+        const int idy = block_y + py * 8 + thread_y;
+        {
+            const int idx = block_x + thread_x;
             if (idx < idx_end && idy < idy_end) {
-                out[n * idy + idx] = most[py][px] > own[py][px] ? 0.0f : 1.0f;
+                out[n * idy + idx] = most[py] > own[py] ? 0.0f : 1.0f;
             }
         }
     }
@@ -137,12 +90,8 @@ static inline cudaError_t imregionmax_try(dim3 grid_, dim3 block_, const float *
     long long out_last = (long long)n * (long long)idy_end + (long long)idx_end - (long long)n - 1;
     if (((const char*)(in + in_first) < (const char*)(out + out_last) + 4 && (const char*)(out + out_first) < (const char*)(in + in_last) + 4)) return cudaErrorNotSupported;
     {
-        if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(imregionmax_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 110160) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        imregionmax_tuned_wide<<<dim3((unsigned)((idx_end + 63) / 64), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 110160, stream_>>>(
+        if ((idy_end + 31) / 32 > 65535) return cudaErrorNotSupported;
+        imregionmax_tuned<<<dim3((unsigned)((idx_end + 31) / 32), (unsigned)((idy_end + 31) / 32), (unsigned)(1)), 256, 0, stream_>>>(
             in, out, m, n, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

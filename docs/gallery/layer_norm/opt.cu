@@ -20,17 +20,16 @@ extern "C" __global__ void layer_norm(const float *x, const float *scale, const 
 
 extern "C++" {
 
-// 32 threads share the turns of a point, so that neighbours load neighbouring elements; `sum`, `squares` is combined at the end
+// 128 threads share the turns of a point, so that neighbours load neighbouring elements; `sum`, `squares` is combined at the end
 __global__ void __launch_bounds__(128)
 layer_norm_team_wide(const float *x, const float *scale, const float *shift, float *y, int m, int n, float epsilon, int idx_end)
 {
-    const int rank = threadIdx.x % 32;
-    const int idx = blockIdx.x * 4 + threadIdx.x / 32;
-    if (idx >= idx_end) return;
+    const int rank = threadIdx.x;
+    const int idx = blockIdx.x;
     float sum = 0;
     float sum_own = 0;
-    #pragma unroll 8
-    for (int i_first = rank * 4; i_first < n; i_first += 128) {
+    #pragma unroll 4
+    for (int i_first = rank * 4; i_first < n; i_first += 512) {
         alignas(16) float x_four[4];
         *reinterpret_cast<float4 *>(&x_four[0]) = *reinterpret_cast<const float4 *>(&x[n * idx + i_first]);
         #pragma unroll
@@ -39,12 +38,18 @@ layer_norm_team_wide(const float *x, const float *scale, const float *shift, flo
         }
     }
     for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
+    __shared__ float sum_parts[4];
+    if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
+    __syncthreads();
+    sum_own = sum_parts[0];
+    #pragma unroll
+    for (int part = 1; part < 4; part++) sum_own = sum_own + sum_parts[part];
     sum = sum + sum_own;
     float mean = sum / n;
     float squares = 0;
     float squares_own = 0;
-    #pragma unroll 8
-    for (int i_first_2 = rank * 4; i_first_2 < n; i_first_2 += 128) {
+    #pragma unroll 4
+    for (int i_first_2 = rank * 4; i_first_2 < n; i_first_2 += 512) {
         alignas(16) float x_four_2[4];
         *reinterpret_cast<float4 *>(&x_four_2[0]) = *reinterpret_cast<const float4 *>(&x[n * idx + i_first_2]);
         #pragma unroll
@@ -54,10 +59,16 @@ layer_norm_team_wide(const float *x, const float *scale, const float *shift, flo
         }
     }
     for (int far_2 = 16; far_2 > 0; far_2 /= 2) squares_own = squares_own + __shfl_xor_sync(0xffffffff, squares_own, far_2);
+    __shared__ float squares_parts[4];
+    if (rank % 32 == 0) squares_parts[rank / 32] = squares_own;
+    __syncthreads();
+    squares_own = squares_parts[0];
+    #pragma unroll
+    for (int part_2 = 1; part_2 < 4; part_2++) squares_own = squares_own + squares_parts[part_2];
     squares = squares + squares_own;
     float inverse = 1.0f / sqrtf(squares / n + epsilon);
-    #pragma unroll 8
-    for (int i_first_3 = rank * 4; i_first_3 < n; i_first_3 += 128) {
+    #pragma unroll 4
+    for (int i_first_3 = rank * 4; i_first_3 < n; i_first_3 += 512) {
         alignas(16) float x_four_3[4];
         *reinterpret_cast<float4 *>(&x_four_3[0]) = *reinterpret_cast<const float4 *>(&x[n * idx + i_first_3]);
         alignas(16) float scale_four[4];
@@ -76,30 +87,41 @@ layer_norm_team_wide(const float *x, const float *scale, const float *shift, flo
 __global__ void __launch_bounds__(128)
 layer_norm_team(const float *x, const float *scale, const float *shift, float *y, int m, int n, float epsilon, int idx_end)
 {
-    const int rank = threadIdx.x % 32;
-    const int idx = blockIdx.x * 4 + threadIdx.x / 32;
-    if (idx >= idx_end) return;
+    const int rank = threadIdx.x;
+    const int idx = blockIdx.x;
     float sum = 0;
     float sum_own = 0;
-    #pragma unroll 8
-    for (int i = rank; i < n; i += 32) {
+    #pragma unroll 4
+    for (int i = rank; i < n; i += 128) {
         sum_own += x[n * idx + i];
     }
     for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
+    __shared__ float sum_parts[4];
+    if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
+    __syncthreads();
+    sum_own = sum_parts[0];
+    #pragma unroll
+    for (int part = 1; part < 4; part++) sum_own = sum_own + sum_parts[part];
     sum = sum + sum_own;
     float mean = sum / n;
     float squares = 0;
     float squares_own = 0;
-    #pragma unroll 8
-    for (int i = rank; i < n; i += 32) {
+    #pragma unroll 4
+    for (int i = rank; i < n; i += 128) {
         float d = x[n * idx + i] - mean;
         squares_own += d * d;
     }
     for (int far_2 = 16; far_2 > 0; far_2 /= 2) squares_own = squares_own + __shfl_xor_sync(0xffffffff, squares_own, far_2);
+    __shared__ float squares_parts[4];
+    if (rank % 32 == 0) squares_parts[rank / 32] = squares_own;
+    __syncthreads();
+    squares_own = squares_parts[0];
+    #pragma unroll
+    for (int part_2 = 1; part_2 < 4; part_2++) squares_own = squares_own + squares_parts[part_2];
     squares = squares + squares_own;
     float inverse = 1.0f / sqrtf(squares / n + epsilon);
-    #pragma unroll 8
-    for (int i = rank; i < n; i += 32) {
+    #pragma unroll 4
+    for (int i = rank; i < n; i += 128) {
         y[n * idx + i] = (x[n * idx + i] - mean) * inverse * scale[i] + shift[i];
     }
 }
@@ -139,12 +161,12 @@ static inline cudaError_t layer_norm_try(dim3 grid, dim3 block, const float *x, 
         (size_t)scale % 16 == 0 &&
         (size_t)shift % 16 == 0 &&
         (size_t)y % 16 == 0) {
-        layer_norm_team_wide<<<dim3((unsigned)((idx_end + 3) / 4), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
+        layer_norm_team_wide<<<dim3((unsigned)(idx_end), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
             x, scale, shift, y, m, n, epsilon, (int)idx_end);
         return cudaPeekAtLastError();
     }
     {
-        layer_norm_team<<<dim3((unsigned)((idx_end + 3) / 4), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
+        layer_norm_team<<<dim3((unsigned)(idx_end), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
             x, scale, shift, y, m, n, epsilon, (int)idx_end);
         return cudaPeekAtLastError();
     }

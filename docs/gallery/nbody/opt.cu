@@ -25,15 +25,15 @@ extern "C++" {
 
 #include <cuda_pipeline.h>
 
-// block merge (section 3.5.1): a block of 256 threads computes 256 points
+// block merge (section 3.5.1): a block of 32 threads computes 32 points
 // coalescing (section 3.3): 128 turns of the loop at a time, operands in shared memory, 4 turns written out
 // prefetching (section 3.6): 3 parts in flight by cp.async, no registers for it
 // `body`: 1 x 512 elements a part in shared memory
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(32)
 nbody_tuned_full(const float *body, float *acceleration, int n, float softening, int idx_end)
 {
     const int thread = threadIdx.x;
-    const int block_x = blockIdx.x * 256;
+    const int block_x = blockIdx.x * 32;
     float x;
     float y;
     float z;
@@ -51,12 +51,13 @@ nbody_tuned_full(const float *body, float *acceleration, int n, float softening,
     }
     __shared__ __align__(16) float body_tile[4][1][512];
     const int parts = (n) / 128;
+    const int body_row = 0, body_column = thread * 4;
+    const float* body_from = body + (0 + body_column);
     for (int part = 0; part < 3; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = thread; item < 128; item += 256) {
-                const int row = 0, column = item * 4;
-                __pipeline_memcpy_async(&body_tile[part % 4][row][column], &body[(part * 128) * 4 + column], 16);
+            for (int item = 0; item < 4; ++item) {
+                __pipeline_memcpy_async(&body_tile[part % 4][body_row][body_column + item * 128], body_from + part * (512) + item * (128), 16);
             }
         }
         __pipeline_commit();
@@ -66,9 +67,8 @@ nbody_tuned_full(const float *body, float *acceleration, int n, float softening,
         __syncthreads();
         if (part + 3 < parts) {
 #pragma unroll
-            for (int item = thread; item < 128; item += 256) {
-                const int row = 0, column = item * 4;
-                __pipeline_memcpy_async(&body_tile[(part + 3) % 4][row][column], &body[((part + 3) * 128) * 4 + column], 16);
+            for (int item = 0; item < 4; ++item) {
+                __pipeline_memcpy_async(&body_tile[(part + 3) % 4][body_row][body_column + item * 128], body_from + (part + 3) * (512) + item * (128), 16);
             }
         }
         __pipeline_commit();
@@ -100,11 +100,11 @@ nbody_tuned_full(const float *body, float *acceleration, int n, float softening,
     }
 }
 
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(32)
 nbody_tuned_wide(const float *body, float *acceleration, int n, float softening, int idx_end)
 {
     const int thread = threadIdx.x;
-    const int block_x = blockIdx.x * 256;
+    const int block_x = blockIdx.x * 32;
     float x;
     float y;
     float z;
@@ -125,7 +125,7 @@ nbody_tuned_wide(const float *body, float *acceleration, int n, float softening,
     for (int part = 0; part < 3; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = thread; item < 128; item += 256) {
+            for (int item = thread; item < 128; item += 32) {
                 const int row = 0, column = item * 4;
                 __pipeline_memcpy_async(&body_tile[part % 4][row][column], &body[min((part * 128) * 4 + column, 4 * n - 4)], 16);
             }
@@ -137,7 +137,7 @@ nbody_tuned_wide(const float *body, float *acceleration, int n, float softening,
         __syncthreads();
         if (part + 3 < parts) {
 #pragma unroll
-            for (int item = thread; item < 128; item += 256) {
+            for (int item = thread; item < 128; item += 32) {
                 const int row = 0, column = item * 4;
                 __pipeline_memcpy_async(&body_tile[(part + 3) % 4][row][column], &body[min(((part + 3) * 128) * 4 + column, 4 * n - 4)], 16);
             }
@@ -187,11 +187,11 @@ nbody_tuned_wide(const float *body, float *acceleration, int n, float softening,
     }
 }
 
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(32)
 nbody_tuned(const float *body, float *acceleration, int n, float softening, int idx_end)
 {
     const int thread = threadIdx.x;
-    const int block_x = blockIdx.x * 256;
+    const int block_x = blockIdx.x * 32;
     float x;
     float y;
     float z;
@@ -212,7 +212,7 @@ nbody_tuned(const float *body, float *acceleration, int n, float softening, int 
     for (int part = 0; part < 3; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = thread; item < 512; item += 256) {
+            for (int item = thread; item < 512; item += 32) {
                 const int row = 0, column = item;
                 __pipeline_memcpy_async(&body_tile[part % 4][row][column], &body[min((part * 128) * 4 + column, 4 * n - 1)], 4);
             }
@@ -224,7 +224,7 @@ nbody_tuned(const float *body, float *acceleration, int n, float softening, int 
         __syncthreads();
         if (part + 3 < parts) {
 #pragma unroll
-            for (int item = thread; item < 512; item += 256) {
+            for (int item = thread; item < 512; item += 32) {
                 const int row = 0, column = item;
                 __pipeline_memcpy_async(&body_tile[(part + 3) % 4][row][column], &body[min(((part + 3) * 128) * 4 + column, 4 * n - 1)], 4);
             }
@@ -309,21 +309,21 @@ static inline cudaError_t nbody_try(dim3 grid, dim3 block, const float *body, fl
     if (3 * (long long)idx_end - 2 > acceleration_last) acceleration_last = 3 * (long long)idx_end - 2;
     if (3 * (long long)idx_end - 1 > acceleration_last) acceleration_last = 3 * (long long)idx_end - 1;
     if (((const char*)(body + body_first) < (const char*)(acceleration + acceleration_last) + 4 && (const char*)(acceleration + acceleration_first) < (const char*)(body + body_last) + 4)) return cudaErrorNotSupported;
-    if (((long long)idx_end) % 256 == 0 &&
+    if (((long long)idx_end) % 32 == 0 &&
         ((long long)n) % 128 == 0 &&
         (size_t)body % 16 == 0) {
-        nbody_tuned_full<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
+        nbody_tuned_full<<<dim3((unsigned)((idx_end + 31) / 32), (unsigned)(1), (unsigned)(1)), 32, 0, stream_>>>(
             body, acceleration, n, softening, (int)idx_end);
         return cudaPeekAtLastError();
     }
     if ((4 * (long long)n) % 4 == 0 &&
         (size_t)body % 16 == 0) {
-        nbody_tuned_wide<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
+        nbody_tuned_wide<<<dim3((unsigned)((idx_end + 31) / 32), (unsigned)(1), (unsigned)(1)), 32, 0, stream_>>>(
             body, acceleration, n, softening, (int)idx_end);
         return cudaPeekAtLastError();
     }
     {
-        nbody_tuned<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
+        nbody_tuned<<<dim3((unsigned)((idx_end + 31) / 32), (unsigned)(1), (unsigned)(1)), 32, 0, stream_>>>(
             body, acceleration, n, softening, (int)idx_end);
         return cudaPeekAtLastError();
     }

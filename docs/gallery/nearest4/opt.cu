@@ -26,15 +26,15 @@ extern "C++" {
 
 #include <cuda_pipeline.h>
 
-// block merge (section 3.5.1): a block of 128 threads computes 128 points
+// block merge (section 3.5.1): a block of 32 threads computes 32 points
 // coalescing (section 3.3): 128 turns of the loop at a time, operands in shared memory, 4 turns written out
 // prefetching (section 3.6): 3 parts in flight by cp.async, no registers for it
 // `points`: 1 x 384 elements a part in shared memory
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(32)
 nearest4_tuned_full(const float *queries, const float *points, float *out, int m, int n, int idx_end)
 {
     const int thread = threadIdx.x;
-    const int block_x = blockIdx.x * 128;
+    const int block_x = blockIdx.x * 32;
     float x;
     float y;
     float z;
@@ -54,12 +54,13 @@ nearest4_tuned_full(const float *queries, const float *points, float *out, int m
     }
     __shared__ __align__(16) float points_tile[4][1][384];
     const int parts = (n) / 128;
+    const int points_row = 0, points_column = thread * 4;
+    const float* points_from = points + (0 + points_column);
     for (int part = 0; part < 3; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = thread; item < 96; item += 128) {
-                const int row = 0, column = item * 4;
-                __pipeline_memcpy_async(&points_tile[part % 4][row][column], &points[(part * 128) * 3 + column], 16);
+            for (int item = 0; item < 3; ++item) {
+                __pipeline_memcpy_async(&points_tile[part % 4][points_row][points_column + item * 128], points_from + part * (384) + item * (128), 16);
             }
         }
         __pipeline_commit();
@@ -69,9 +70,8 @@ nearest4_tuned_full(const float *queries, const float *points, float *out, int m
         __syncthreads();
         if (part + 3 < parts) {
 #pragma unroll
-            for (int item = thread; item < 96; item += 128) {
-                const int row = 0, column = item * 4;
-                __pipeline_memcpy_async(&points_tile[(part + 3) % 4][row][column], &points[((part + 3) * 128) * 3 + column], 16);
+            for (int item = 0; item < 3; ++item) {
+                __pipeline_memcpy_async(&points_tile[(part + 3) % 4][points_row][points_column + item * 128], points_from + (part + 3) * (384) + item * (128), 16);
             }
         }
         __pipeline_commit();
@@ -104,11 +104,11 @@ nearest4_tuned_full(const float *queries, const float *points, float *out, int m
     }
 }
 
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(32)
 nearest4_tuned_wide(const float *queries, const float *points, float *out, int m, int n, int idx_end)
 {
     const int thread = threadIdx.x;
-    const int block_x = blockIdx.x * 128;
+    const int block_x = blockIdx.x * 32;
     float x;
     float y;
     float z;
@@ -131,7 +131,7 @@ nearest4_tuned_wide(const float *queries, const float *points, float *out, int m
     for (int part = 0; part < 3; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = thread; item < 96; item += 128) {
+            for (int item = thread; item < 96; item += 32) {
                 const int row = 0, column = item * 4;
                 __pipeline_memcpy_async(&points_tile[part % 4][row][column], &points[min((part * 128) * 3 + column, 3 * n - 4)], 16);
             }
@@ -143,7 +143,7 @@ nearest4_tuned_wide(const float *queries, const float *points, float *out, int m
         __syncthreads();
         if (part + 3 < parts) {
 #pragma unroll
-            for (int item = thread; item < 96; item += 128) {
+            for (int item = thread; item < 96; item += 32) {
                 const int row = 0, column = item * 4;
                 __pipeline_memcpy_async(&points_tile[(part + 3) % 4][row][column], &points[min(((part + 3) * 128) * 3 + column, 3 * n - 4)], 16);
             }
@@ -197,11 +197,11 @@ nearest4_tuned_wide(const float *queries, const float *points, float *out, int m
     }
 }
 
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(32)
 nearest4_tuned(const float *queries, const float *points, float *out, int m, int n, int idx_end)
 {
     const int thread = threadIdx.x;
-    const int block_x = blockIdx.x * 128;
+    const int block_x = blockIdx.x * 32;
     float x;
     float y;
     float z;
@@ -224,7 +224,7 @@ nearest4_tuned(const float *queries, const float *points, float *out, int m, int
     for (int part = 0; part < 3; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = thread; item < 384; item += 128) {
+            for (int item = thread; item < 384; item += 32) {
                 const int row = 0, column = item;
                 __pipeline_memcpy_async(&points_tile[part % 4][row][column], &points[min((part * 128) * 3 + column, 3 * n - 1)], 4);
             }
@@ -236,7 +236,7 @@ nearest4_tuned(const float *queries, const float *points, float *out, int m, int
         __syncthreads();
         if (part + 3 < parts) {
 #pragma unroll
-            for (int item = thread; item < 384; item += 128) {
+            for (int item = thread; item < 384; item += 32) {
                 const int row = 0, column = item;
                 __pipeline_memcpy_async(&points_tile[(part + 3) % 4][row][column], &points[min(((part + 3) * 128) * 3 + column, 3 * n - 1)], 4);
             }
@@ -329,21 +329,21 @@ static inline cudaError_t nearest4_try(dim3 grid, dim3 block, const float *queri
     if (4 * (long long)idx_end - 1 > out_last) out_last = 4 * (long long)idx_end - 1;
     if (((const char*)(queries + queries_first) < (const char*)(out + out_last) + 4 && (const char*)(out + out_first) < (const char*)(queries + queries_last) + 4) ||
         ((const char*)(points + points_first) < (const char*)(out + out_last) + 4 && (const char*)(out + out_first) < (const char*)(points + points_last) + 4)) return cudaErrorNotSupported;
-    if (((long long)idx_end) % 128 == 0 &&
+    if (((long long)idx_end) % 32 == 0 &&
         ((long long)n) % 128 == 0 &&
         (size_t)points % 16 == 0) {
-        nearest4_tuned_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
+        nearest4_tuned_full<<<dim3((unsigned)((idx_end + 31) / 32), (unsigned)(1), (unsigned)(1)), 32, 0, stream_>>>(
             queries, points, out, m, n, (int)idx_end);
         return cudaPeekAtLastError();
     }
     if ((3 * (long long)n) % 4 == 0 &&
         (size_t)points % 16 == 0) {
-        nearest4_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
+        nearest4_tuned_wide<<<dim3((unsigned)((idx_end + 31) / 32), (unsigned)(1), (unsigned)(1)), 32, 0, stream_>>>(
             queries, points, out, m, n, (int)idx_end);
         return cudaPeekAtLastError();
     }
     {
-        nearest4_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
+        nearest4_tuned<<<dim3((unsigned)((idx_end + 31) / 32), (unsigned)(1), (unsigned)(1)), 32, 0, stream_>>>(
             queries, points, out, m, n, (int)idx_end);
         return cudaPeekAtLastError();
     }

@@ -11,20 +11,20 @@ extern "C" __global__ void rd(const float *a, float *s, int n) {
 
 extern "C++" {
 
-// 512 threads share the turns of a point, so that neighbours load neighbouring elements; `sum` is combined at the end; few points: their turns are divided among blocks, whose results a second kernel brings together
-__global__ void __launch_bounds__(512)
+// 256 threads share the turns of a point, so that neighbours load neighbouring elements; `sum` is combined at the end; few points: their turns are divided among blocks, whose results a second kernel brings together
+__global__ void __launch_bounds__(256)
 rd_team_parts_wide_first(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
 {
     const int rank = threadIdx.x;
     const int idx = blockIdx.x;
     float sum = 0;
     const int part = blockIdx.y;
-    const int each = ((n - (0) + parts - 1) / parts + 3) / 4 * 4;
-    const int from = 0 + part * each;
-    const int to = min(n, from + each);
+    const int each = ((n - (0) + parts - 1) / parts + 8191) / 8192 * 8192;
+    const int from = (int)min((long long)(n), 0 + (long long)part * each);
+    const int to = (int)min((long long)(n), (long long)from + each);
     float sum_own = 0;
     #pragma unroll 8
-    for (int i_first = from + rank * 4; i_first < to; i_first += 2048) {
+    for (int i_first = from + rank * 4; i_first < to; i_first += 1024) {
         alignas(16) float a_four[4];
         *reinterpret_cast<float4 *>(&a_four[0]) = *reinterpret_cast<const float4 *>(&a[i_first]);
         #pragma unroll
@@ -33,12 +33,12 @@ rd_team_parts_wide_first(const float *a, float *s, int n, int idx_end, float *su
         }
     }
     for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
-    __shared__ float sum_parts[16];
+    __shared__ float sum_parts[8];
     if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
     __syncthreads();
     sum_own = sum_parts[0];
     #pragma unroll
-    for (int part_2 = 1; part_2 < 16; part_2++) sum_own = sum_own + sum_parts[part_2];
+    for (int part_2 = 1; part_2 < 8; part_2++) sum_own = sum_own + sum_parts[part_2];
     if (rank == 0) sum_memory[part * idx_end + idx] = sum_own;
 }
 
@@ -63,28 +63,28 @@ rd_team_parts_wide(const float *a, float *s, int n, int idx_end, float *sum_memo
     }
 }
 
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(256)
 rd_team_parts_first(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
 {
     const int rank = threadIdx.x;
     const int idx = blockIdx.x;
     float sum = 0;
     const int part = blockIdx.y;
-    const int each = ((n - (0) + parts - 1) / parts + 3) / 4 * 4;
-    const int from = 0 + part * each;
-    const int to = min(n, from + each);
+    const int each = ((n - (0) + parts - 1) / parts + 8191) / 8192 * 8192;
+    const int from = (int)min((long long)(n), 0 + (long long)part * each);
+    const int to = (int)min((long long)(n), (long long)from + each);
     float sum_own = 0;
     #pragma unroll 8
-    for (int i = from + rank; i < to; i += 512) {
+    for (int i = from + rank; i < to; i += 256) {
         sum_own += a[i];
     }
     for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
-    __shared__ float sum_parts[16];
+    __shared__ float sum_parts[8];
     if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
     __syncthreads();
     sum_own = sum_parts[0];
     #pragma unroll
-    for (int part_2 = 1; part_2 < 16; part_2++) sum_own = sum_own + sum_parts[part_2];
+    for (int part_2 = 1; part_2 < 8; part_2++) sum_own = sum_own + sum_parts[part_2];
     if (rank == 0) sum_memory[part * idx_end + idx] = sum_own;
 }
 
@@ -109,7 +109,7 @@ rd_team_parts(const float *a, float *s, int n, int idx_end, float *sum_memory, i
     }
 }
 
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(256)
 rd_team_wide(const float *a, float *s, int n, int idx_end)
 {
     const int rank = threadIdx.x;
@@ -117,7 +117,7 @@ rd_team_wide(const float *a, float *s, int n, int idx_end)
     float sum = 0;
     float sum_own = 0;
     #pragma unroll 8
-    for (int i_first = rank * 4; i_first < n; i_first += 2048) {
+    for (int i_first = rank * 4; i_first < n; i_first += 1024) {
         alignas(16) float a_four[4];
         *reinterpret_cast<float4 *>(&a_four[0]) = *reinterpret_cast<const float4 *>(&a[i_first]);
         #pragma unroll
@@ -126,19 +126,19 @@ rd_team_wide(const float *a, float *s, int n, int idx_end)
         }
     }
     for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
-    __shared__ float sum_parts[16];
+    __shared__ float sum_parts[8];
     if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
     __syncthreads();
     sum_own = sum_parts[0];
     #pragma unroll
-    for (int part = 1; part < 16; part++) sum_own = sum_own + sum_parts[part];
+    for (int part = 1; part < 8; part++) sum_own = sum_own + sum_parts[part];
     sum = sum + sum_own;
     if (rank == 0) {
         s[idx] = sum;
     }
 }
 
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(256)
 rd_team(const float *a, float *s, int n, int idx_end)
 {
     const int rank = threadIdx.x;
@@ -146,16 +146,16 @@ rd_team(const float *a, float *s, int n, int idx_end)
     float sum = 0;
     float sum_own = 0;
     #pragma unroll 8
-    for (int i = rank; i < n; i += 512) {
+    for (int i = rank; i < n; i += 256) {
         sum_own += a[i];
     }
     for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
-    __shared__ float sum_parts[16];
+    __shared__ float sum_parts[8];
     if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
     __syncthreads();
     sum_own = sum_parts[0];
     #pragma unroll
-    for (int part = 1; part < 16; part++) sum_own = sum_own + sum_parts[part];
+    for (int part = 1; part < 8; part++) sum_own = sum_own + sum_parts[part];
     sum = sum + sum_own;
     if (rank == 0) {
         s[idx] = sum;
@@ -186,12 +186,12 @@ static inline cudaError_t rd_try(dim3 grid, dim3 block, const float *a, float *s
         ((long long)n) % 4 == 0) {
         // Parts of the turns, so that there are 1056 blocks.
         long long parts = 1056 / (idx_end);
-        if (parts > ((long long)n) / 2048) parts = ((long long)n) / 2048;
+        if (parts > ((long long)n) / 8192) parts = ((long long)n) / 8192;
         if (parts > 65535) parts = 65535;
         void *values = 0;
         if (parts > 1) {
             if (cudaMallocAsync(&values, parts * idx_end * 8, stream_) == cudaSuccess) {
-                rd_team_parts_wide_first<<<dim3((unsigned)(idx_end), (unsigned)parts), 512, 0, stream_>>>(
+                rd_team_parts_wide_first<<<dim3((unsigned)(idx_end), (unsigned)parts), 256, 0, stream_>>>(
                     a, s, n, (int)idx_end, (float *)values, (int)parts);
                 rd_team_parts_wide<<<(unsigned)(idx_end), 256, 0, stream_>>>(
                     a, s, n, (int)idx_end, (float *)values, (int)parts);
@@ -205,12 +205,12 @@ static inline cudaError_t rd_try(dim3 grid, dim3 block, const float *a, float *s
     {
         // Parts of the turns, so that there are 1056 blocks.
         long long parts = 1056 / (idx_end);
-        if (parts > ((long long)n) / 2048) parts = ((long long)n) / 2048;
+        if (parts > ((long long)n) / 8192) parts = ((long long)n) / 8192;
         if (parts > 65535) parts = 65535;
         void *values = 0;
         if (parts > 1) {
             if (cudaMallocAsync(&values, parts * idx_end * 8, stream_) == cudaSuccess) {
-                rd_team_parts_first<<<dim3((unsigned)(idx_end), (unsigned)parts), 512, 0, stream_>>>(
+                rd_team_parts_first<<<dim3((unsigned)(idx_end), (unsigned)parts), 256, 0, stream_>>>(
                     a, s, n, (int)idx_end, (float *)values, (int)parts);
                 rd_team_parts<<<(unsigned)(idx_end), 256, 0, stream_>>>(
                     a, s, n, (int)idx_end, (float *)values, (int)parts);
@@ -223,12 +223,12 @@ static inline cudaError_t rd_try(dim3 grid, dim3 block, const float *a, float *s
     }
     if ((size_t)a % 16 == 0 &&
         ((long long)n) % 4 == 0) {
-        rd_team_wide<<<dim3((unsigned)(idx_end), (unsigned)(1), (unsigned)(1)), 512, 0, stream_>>>(
+        rd_team_wide<<<dim3((unsigned)(idx_end), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
             a, s, n, (int)idx_end);
         return cudaPeekAtLastError();
     }
     {
-        rd_team<<<dim3((unsigned)(idx_end), (unsigned)(1), (unsigned)(1)), 512, 0, stream_>>>(
+        rd_team<<<dim3((unsigned)(idx_end), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
             a, s, n, (int)idx_end);
         return cudaPeekAtLastError();
     }

@@ -24,9 +24,9 @@ rd_complex_team_parts_wide_first(const float *a, float *s, int n, int idx_end, f
     const int idx = blockIdx.x;
     float sum = 0;
     const int part = blockIdx.y;
-    const int each = ((n - (0) + parts - 1) / parts + 3) / 4 * 4;
-    const int from = 0 + part * each;
-    const int to = min(n, from + each);
+    const int each = ((n - (0) + parts - 1) / parts + 8191) / 8192 * 8192;
+    const int from = (int)min((long long)(n), 0 + (long long)part * each);
+    const int to = (int)min((long long)(n), (long long)from + each);
     float sum_own = 0;
     #pragma unroll 8
     for (int i_first = from + rank * 4; i_first < to; i_first += 1024) {
@@ -78,9 +78,9 @@ rd_complex_team_parts_first(const float *a, float *s, int n, int idx_end, float 
     const int idx = blockIdx.x;
     float sum = 0;
     const int part = blockIdx.y;
-    const int each = ((n - (0) + parts - 1) / parts + 3) / 4 * 4;
-    const int from = 0 + part * each;
-    const int to = min(n, from + each);
+    const int each = ((n - (0) + parts - 1) / parts + 8191) / 8192 * 8192;
+    const int from = (int)min((long long)(n), 0 + (long long)part * each);
+    const int to = (int)min((long long)(n), (long long)from + each);
     float sum_own = 0;
     #pragma unroll 8
     for (int i = from + rank; i < to; i += 256) {
@@ -203,7 +203,7 @@ static inline cudaError_t rd_complex_try(dim3 grid, dim3 block, const float *a, 
         ((long long)n) % 4 == 0) {
         // Parts of the turns, so that there are 1056 blocks.
         long long parts = 1056 / (idx_end);
-        if (parts > ((long long)n) / 1024) parts = ((long long)n) / 1024;
+        if (parts > ((long long)n) / 8192) parts = ((long long)n) / 8192;
         if (parts > 65535) parts = 65535;
         void *values = 0;
         if (parts > 1) {
@@ -222,7 +222,7 @@ static inline cudaError_t rd_complex_try(dim3 grid, dim3 block, const float *a, 
     {
         // Parts of the turns, so that there are 1056 blocks.
         long long parts = 1056 / (idx_end);
-        if (parts > ((long long)n) / 1024) parts = ((long long)n) / 1024;
+        if (parts > ((long long)n) / 8192) parts = ((long long)n) / 8192;
         if (parts > 65535) parts = 65535;
         void *values = 0;
         if (parts > 1) {

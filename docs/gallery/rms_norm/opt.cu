@@ -12,17 +12,16 @@ extern "C" __global__ void rms_norm(const float *x, const float *scale, float *y
 
 extern "C++" {
 
-// 32 threads share the turns of a point, so that neighbours load neighbouring elements; `squares` is combined at the end
-__global__ void __launch_bounds__(128)
+// 256 threads share the turns of a point, so that neighbours load neighbouring elements; `squares` is combined at the end
+__global__ void __launch_bounds__(256)
 rms_norm_team_wide(const float *x, const float *scale, float *y, int m, int n, int row_end)
 {
-    const int rank = threadIdx.x % 32;
-    const int row = blockIdx.x * 4 + threadIdx.x / 32;
-    if (row >= row_end) return;
+    const int rank = threadIdx.x;
+    const int row = blockIdx.x;
     float squares = 0;
     float squares_own = 0;
-    #pragma unroll 8
-    for (int i_first = rank * 4; i_first < n; i_first += 128) {
+    #pragma unroll 4
+    for (int i_first = rank * 4; i_first < n; i_first += 1024) {
         alignas(16) float x_four[4];
         *reinterpret_cast<float4 *>(&x_four[0]) = *reinterpret_cast<const float4 *>(&x[n * row + i_first]);
         #pragma unroll
@@ -31,10 +30,16 @@ rms_norm_team_wide(const float *x, const float *scale, float *y, int m, int n, i
         }
     }
     for (int far = 16; far > 0; far /= 2) squares_own = squares_own + __shfl_xor_sync(0xffffffff, squares_own, far);
+    __shared__ float squares_parts[8];
+    if (rank % 32 == 0) squares_parts[rank / 32] = squares_own;
+    __syncthreads();
+    squares_own = squares_parts[0];
+    #pragma unroll
+    for (int part = 1; part < 8; part++) squares_own = squares_own + squares_parts[part];
     squares = squares + squares_own;
     float inverse = rsqrtf(squares / n + 1e-6f);
-    #pragma unroll 8
-    for (int i_first_2 = rank * 4; i_first_2 < n; i_first_2 += 128) {
+    #pragma unroll 4
+    for (int i_first_2 = rank * 4; i_first_2 < n; i_first_2 += 1024) {
         alignas(16) float x_four_2[4];
         *reinterpret_cast<float4 *>(&x_four_2[0]) = *reinterpret_cast<const float4 *>(&x[n * row + i_first_2]);
         alignas(16) float scale_four[4];
@@ -48,23 +53,28 @@ rms_norm_team_wide(const float *x, const float *scale, float *y, int m, int n, i
     }
 }
 
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(256)
 rms_norm_team(const float *x, const float *scale, float *y, int m, int n, int row_end)
 {
-    const int rank = threadIdx.x % 32;
-    const int row = blockIdx.x * 4 + threadIdx.x / 32;
-    if (row >= row_end) return;
+    const int rank = threadIdx.x;
+    const int row = blockIdx.x;
     float squares = 0;
     float squares_own = 0;
-    #pragma unroll 8
-    for (int i = rank; i < n; i += 32) {
+    #pragma unroll 4
+    for (int i = rank; i < n; i += 256) {
         squares_own += x[n * row + i] * x[n * row + i];
     }
     for (int far = 16; far > 0; far /= 2) squares_own = squares_own + __shfl_xor_sync(0xffffffff, squares_own, far);
+    __shared__ float squares_parts[8];
+    if (rank % 32 == 0) squares_parts[rank / 32] = squares_own;
+    __syncthreads();
+    squares_own = squares_parts[0];
+    #pragma unroll
+    for (int part = 1; part < 8; part++) squares_own = squares_own + squares_parts[part];
     squares = squares + squares_own;
     float inverse = rsqrtf(squares / n + 1e-6f);
-    #pragma unroll 8
-    for (int i = rank; i < n; i += 32) {
+    #pragma unroll 4
+    for (int i = rank; i < n; i += 256) {
         y[n * row + i] = x[n * row + i] * inverse * scale[i];
     }
 }
@@ -100,12 +110,12 @@ static inline cudaError_t rms_norm_try(dim3 grid, dim3 block, const float *x, co
         ((long long)n) % 4 == 0 &&
         (size_t)scale % 16 == 0 &&
         (size_t)y % 16 == 0) {
-        rms_norm_team_wide<<<dim3((unsigned)((row_end + 3) / 4), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
+        rms_norm_team_wide<<<dim3((unsigned)(row_end), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
             x, scale, y, m, n, (int)row_end);
         return cudaPeekAtLastError();
     }
     {
-        rms_norm_team<<<dim3((unsigned)((row_end + 3) / 4), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
+        rms_norm_team<<<dim3((unsigned)(row_end), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
             x, scale, y, m, n, (int)row_end);
         return cudaPeekAtLastError();
     }

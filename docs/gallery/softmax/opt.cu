@@ -13,17 +13,16 @@ extern "C" __global__ void softmax(const float *x, float *y, int m, int n) {
 
 extern "C++" {
 
-// 32 threads share the turns of a point, so that neighbours load neighbouring elements; `most`, `sum` is combined at the end
+// 128 threads share the turns of a point, so that neighbours load neighbouring elements; `most`, `sum` is combined at the end
 __global__ void __launch_bounds__(128)
 softmax_team_wide(const float *x, float *y, int m, int n, int idx_end)
 {
-    const int rank = threadIdx.x % 32;
-    const int idx = blockIdx.x * 4 + threadIdx.x / 32;
-    if (idx >= idx_end) return;
+    const int rank = threadIdx.x;
+    const int idx = blockIdx.x;
     float most = x[n * idx];
     float most_own = most;
-    #pragma unroll 8
-    for (int i_first = rank * 4; i_first < n; i_first += 128) {
+    #pragma unroll 4
+    for (int i_first = rank * 4; i_first < n; i_first += 512) {
         alignas(16) float x_four[4];
         *reinterpret_cast<float4 *>(&x_four[0]) = *reinterpret_cast<const float4 *>(&x[n * idx + i_first]);
         #pragma unroll
@@ -32,11 +31,17 @@ softmax_team_wide(const float *x, float *y, int m, int n, int idx_end)
         }
     }
     for (int far = 16; far > 0; far /= 2) most_own = fmaxf(most_own, __shfl_xor_sync(0xffffffff, most_own, far));
+    __shared__ float most_parts[4];
+    if (rank % 32 == 0) most_parts[rank / 32] = most_own;
+    __syncthreads();
+    most_own = most_parts[0];
+    #pragma unroll
+    for (int part = 1; part < 4; part++) most_own = fmaxf(most_own, most_parts[part]);
     most = fmaxf(most, most_own);
     float sum = 0;
     float sum_own = 0;
-    #pragma unroll 8
-    for (int i_first_2 = rank * 4; i_first_2 < n; i_first_2 += 128) {
+    #pragma unroll 4
+    for (int i_first_2 = rank * 4; i_first_2 < n; i_first_2 += 512) {
         alignas(16) float x_four_2[4];
         *reinterpret_cast<float4 *>(&x_four_2[0]) = *reinterpret_cast<const float4 *>(&x[n * idx + i_first_2]);
         #pragma unroll
@@ -45,9 +50,15 @@ softmax_team_wide(const float *x, float *y, int m, int n, int idx_end)
         }
     }
     for (int far_2 = 16; far_2 > 0; far_2 /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far_2);
+    __shared__ float sum_parts[4];
+    if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
+    __syncthreads();
+    sum_own = sum_parts[0];
+    #pragma unroll
+    for (int part_2 = 1; part_2 < 4; part_2++) sum_own = sum_own + sum_parts[part_2];
     sum = sum + sum_own;
-    #pragma unroll 8
-    for (int i_first_3 = rank * 4; i_first_3 < n; i_first_3 += 128) {
+    #pragma unroll 4
+    for (int i_first_3 = rank * 4; i_first_3 < n; i_first_3 += 512) {
         alignas(16) float x_four_3[4];
         *reinterpret_cast<float4 *>(&x_four_3[0]) = *reinterpret_cast<const float4 *>(&x[n * idx + i_first_3]);
         alignas(16) float y_four[4];
@@ -62,27 +73,38 @@ softmax_team_wide(const float *x, float *y, int m, int n, int idx_end)
 __global__ void __launch_bounds__(128)
 softmax_team(const float *x, float *y, int m, int n, int idx_end)
 {
-    const int rank = threadIdx.x % 32;
-    const int idx = blockIdx.x * 4 + threadIdx.x / 32;
-    if (idx >= idx_end) return;
+    const int rank = threadIdx.x;
+    const int idx = blockIdx.x;
     float most = x[n * idx];
     float most_own = most;
-    #pragma unroll 8
-    for (int i = rank; i < n; i += 32) {
+    #pragma unroll 4
+    for (int i = rank; i < n; i += 128) {
         most_own = fmaxf(most_own, x[n * idx + i]);
     }
     for (int far = 16; far > 0; far /= 2) most_own = fmaxf(most_own, __shfl_xor_sync(0xffffffff, most_own, far));
+    __shared__ float most_parts[4];
+    if (rank % 32 == 0) most_parts[rank / 32] = most_own;
+    __syncthreads();
+    most_own = most_parts[0];
+    #pragma unroll
+    for (int part = 1; part < 4; part++) most_own = fmaxf(most_own, most_parts[part]);
     most = fmaxf(most, most_own);
     float sum = 0;
     float sum_own = 0;
-    #pragma unroll 8
-    for (int i = rank; i < n; i += 32) {
+    #pragma unroll 4
+    for (int i = rank; i < n; i += 128) {
         sum_own += expf(x[n * idx + i] - most);
     }
     for (int far_2 = 16; far_2 > 0; far_2 /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far_2);
+    __shared__ float sum_parts[4];
+    if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
+    __syncthreads();
+    sum_own = sum_parts[0];
+    #pragma unroll
+    for (int part_2 = 1; part_2 < 4; part_2++) sum_own = sum_own + sum_parts[part_2];
     sum = sum + sum_own;
-    #pragma unroll 8
-    for (int i = rank; i < n; i += 32) {
+    #pragma unroll 4
+    for (int i = rank; i < n; i += 128) {
         y[n * idx + i] = expf(x[n * idx + i] - most) / sum;
     }
 }
@@ -114,12 +136,12 @@ static inline cudaError_t softmax_try(dim3 grid, dim3 block, const float *x, flo
     if ((size_t)x % 16 == 0 &&
         ((long long)n) % 4 == 0 &&
         (size_t)y % 16 == 0) {
-        softmax_team_wide<<<dim3((unsigned)((idx_end + 3) / 4), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
+        softmax_team_wide<<<dim3((unsigned)(idx_end), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
             x, y, m, n, (int)idx_end);
         return cudaPeekAtLastError();
     }
     {
-        softmax_team<<<dim3((unsigned)((idx_end + 3) / 4), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
+        softmax_team<<<dim3((unsigned)(idx_end), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
             x, y, m, n, (int)idx_end);
         return cudaPeekAtLastError();
     }

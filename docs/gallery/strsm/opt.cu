@@ -14,36 +14,19 @@ extern "C" __global__ void strsm(const float *l, float *b, int m, int n) {
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 32 threads computes 128 points
-// thread merge (section 3.5.2): a thread computes 4 points, and what they share is loaded once; 4 of them are neighbours
+// block merge (section 3.5.1): a block of 32 threads computes 32 points
 __global__ void __launch_bounds__(32)
 strsm_tuned(const float *l, float *b, int m, int n, int idx_end)
 {
-    const int thread = threadIdx.x;
-    const int block_x = blockIdx.x * 128;
+    const int block_x = blockIdx.x * 32;
+    const int idx = block_x + (int)threadIdx.x;
+    if (idx >= idx_end) return;
     for (int i = 0; i < m; ++i) {
-        float sum[4];
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            const int idx = min(block_x + thread * 4 + px, idx_end - 1);
-            sum[px] = b[n * i + idx];
-        }
+        float sum = b[n * i + idx];
         for (int j = 0; j < i; ++j) {
-            const float l_own = l[m * i + j];
-#pragma unroll
-            for (int px = 0; px < 4; ++px) {
-                const int idx = min(block_x + thread * 4 + px, idx_end - 1);
-                sum[px] -= l_own * b[n * j + idx];
-            }
+            sum -= l[m * i + j] * b[n * j + idx];
         }
-        const float l_own_ = l[m * i + i];
-#pragma unroll
-        for (int px = 0; px < 4; ++px) {
-            const int idx = block_x + thread * 4 + px;
-            if (idx < idx_end) {
-                b[n * i + idx] = sum[px] / l_own_;
-            }
-        }
+        b[n * i + idx] = sum / l[m * i + i];
     }
 }
 
@@ -75,7 +58,7 @@ static inline cudaError_t strsm_try(dim3 grid, dim3 block, const float *l, float
     if ((long long)m * (long long)n + (long long)idx_end - 2 * (long long)n - 1 > b_last) b_last = (long long)m * (long long)n + (long long)idx_end - 2 * (long long)n - 1;
     if (((const char*)(l + l_first) < (const char*)(b + b_last) + 4 && (const char*)(b + b_first) < (const char*)(l + l_last) + 4)) return cudaErrorNotSupported;
     {
-        strsm_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)(1), (unsigned)(1)), 32, 0, stream_>>>(
+        strsm_tuned<<<dim3((unsigned)((idx_end + 31) / 32), (unsigned)(1), (unsigned)(1)), 32, 0, stream_>>>(
             l, b, m, n, (int)idx_end);
         return cudaPeekAtLastError();
     }

@@ -13,6 +13,47 @@ extern "C++" {
 
 // 32 warps of a block share the turns; their lanes are neighbouring points; `sum` is combined at the end
 __global__ void __launch_bounds__(1024)
+tmv_team_wide(const float *a, const float *x, float *y, int m, int n, int idx_end)
+{
+    const int column = threadIdx.x % 32;
+    const int rank = threadIdx.x / 32;
+    const int place = blockIdx.x * 32 + column;
+    const bool inside = place < idx_end;
+    // Threads outside compute what the last one computes, and store nothing.
+    const int idx = min(place, idx_end - 1);
+    float sum = 0;
+    // Here a thread has four neighbouring points, and a warp four turns at once.
+    const int first = min((int)(blockIdx.x * 32 + threadIdx.x % 8 * 4), idx_end - 4);
+    const int row = threadIdx.x / 8;
+    float sum_four[4] = {};
+    #pragma unroll 8
+    for (int i = row; i < m; i += 128) {
+        alignas(16) float a_four[4];
+        *reinterpret_cast<float4 *>(&a_four[0]) = *reinterpret_cast<const float4 *>(&a[n * i + first]);
+        #pragma unroll
+        for (int turn = 0; turn < 4; turn++) {
+            sum_four[turn] += a_four[turn] * x[i];
+        }
+    }
+    __shared__ float sum_parts[32][32];
+    #pragma unroll
+    for (int turn = 0; turn < 4; turn++) {
+        for (int far = 8; far < 32; far *= 2) sum_four[turn] = sum_four[turn] + __shfl_xor_sync(0xffffffff, sum_four[turn], far);
+        if (threadIdx.x % 32 < 8) sum_parts[rank][threadIdx.x % 8 * 4 + turn] = sum_four[turn];
+    }
+    float sum_own;
+    __syncthreads();
+    if (rank != 0) return;
+    sum_own = sum_parts[0][column];
+    #pragma unroll
+    for (int part = 1; part < 32; part++) sum_own = sum_own + sum_parts[part][column];
+    sum = sum + sum_own;
+    if (rank == 0 && inside) {
+        y[idx] = sum;
+    }
+}
+
+__global__ void __launch_bounds__(1024)
 tmv_team(const float *a, const float *x, float *y, int m, int n, int idx_end)
 {
     const int column = threadIdx.x % 32;
@@ -30,6 +71,7 @@ tmv_team(const float *a, const float *x, float *y, int m, int n, int idx_end)
     __shared__ float sum_parts[32][32];
     sum_parts[rank][column] = sum_own;
     __syncthreads();
+    if (rank != 0) return;
     sum_own = sum_parts[0][column];
     #pragma unroll
     for (int part = 1; part < 32; part++) sum_own = sum_own + sum_parts[part][column];
@@ -66,6 +108,13 @@ static inline cudaError_t tmv_try(dim3 grid, dim3 block, const float *a, const f
     long long y_last = (long long)idx_end - 1;
     if (((const char*)(a + a_first) < (const char*)(y + y_last) + 4 && (const char*)(y + y_first) < (const char*)(a + a_last) + 4) ||
         ((const char*)(x + x_first) < (const char*)(y + y_last) + 4 && (const char*)(y + y_first) < (const char*)(x + x_last) + 4)) return cudaErrorNotSupported;
+    if ((size_t)a % 16 == 0 &&
+        ((long long)n) % 4 == 0 &&
+        ((long long)idx_end) % 4 == 0) {
+        tmv_team_wide<<<dim3((unsigned)((idx_end + 31) / 32), (unsigned)(1), (unsigned)(1)), 1024, 0, stream_>>>(
+            a, x, y, m, n, (int)idx_end);
+        return cudaPeekAtLastError();
+    }
     {
         tmv_team<<<dim3((unsigned)((idx_end + 31) / 32), (unsigned)(1), (unsigned)(1)), 1024, 0, stream_>>>(
             a, x, y, m, n, (int)idx_end);

@@ -8,7 +8,7 @@ use warpwright_cudac::diag::Source;
 use warpwright_emu::{Emulator, Options, Outcome};
 use warpwright_fuzzgen::Rng;
 use warpwright_launch::{Arg, ElemType, Launch, LaunchFile, Scalar, Tolerance, compare, no_files};
-use warpwright_naive::emit::{self, Condition, Entry, Generated, Names, Parts};
+use warpwright_naive::emit::{self, Condition, Entry, Generated, Names, NoLauncher, Parts};
 use warpwright_naive::ir;
 use warpwright_naive::recognise::recognise;
 use warpwright_ptx::Module;
@@ -49,8 +49,29 @@ impl warpwright_sourcegen::Subject for Subject {
                 return Ok(None);
             }
         };
-        let ways = ways(&mut rng, &ir);
-        Ok(Some(Subject { kernel, ir, ways }))
+        let mut subject = Subject {
+            ways: ways(&mut rng, &ir),
+            kernel,
+            ir,
+        };
+        // A version that nothing may launch is refused, and not compared.
+        let all = std::mem::take(&mut subject.ways);
+        for way in all {
+            match emit::launcher(&subject.ir, &way.2, &names(&subject, 0)) {
+                Ok(_) => subject.ways.push(way),
+                Err(NoLauncher::Overlap(_)) => {
+                    let why = "a version: which elements of an array are touched is not known";
+                    *counters.refused.entry(why.into()).or_default() += 1;
+                }
+                Err(why) => {
+                    *counters
+                        .refused
+                        .entry(format!("a version: {why}"))
+                        .or_default() += 1
+                }
+            }
+        }
+        Ok(Some(subject))
     }
 
     fn batch_text(subjects: &[Self]) -> String {
@@ -140,14 +161,15 @@ impl warpwright_sourcegen::Subject for Subject {
                         {
                             continue;
                         }
-                        counters.comparisons += 1;
                         let name = names(self, number).entry(entry);
                         let version =
                             format!("{kind}: {choices}, {name} at size {size}, {offset} bytes off");
                         let Some(kernel) = symbol(module, &name) else {
-                            // There is no launcher for it; that is a refusal.
+                            counters.broken += 1;
+                            finding(&version, "it is not in the module".into());
                             continue;
                         };
+                        counters.comparisons += 1;
                         let launch = entry_launch(ir, &launch, &ends, entry, kernel);
                         let found = match &entry.parts {
                             None => run(module, &launch, &inputs),
@@ -187,7 +209,7 @@ impl warpwright_sourcegen::Subject for Subject {
 }
 
 /// What the names of a version begin with.
-fn names(subject: &Subject, number: usize) -> Names {
+pub(crate) fn names(subject: &Subject, number: usize) -> Names {
     Names::new(
         &format!("{}v{number}", subject.kernel.name),
         &BTreeSet::new(),

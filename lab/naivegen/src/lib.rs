@@ -3,5 +3,6 @@
 #![warn(missing_docs)]
 
 pub mod check;
+pub mod device;
 pub mod generate;
 pub mod ways;

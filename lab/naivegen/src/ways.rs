@@ -7,7 +7,9 @@ use warpwright_naive::fours::{self, Fours};
 use warpwright_naive::ir::Kernel;
 use warpwright_naive::prefix::{self, Prefix};
 use warpwright_naive::schedule::{Schedule, Stage};
+use warpwright_naive::search::{Way as Choice, shortlist};
 use warpwright_naive::team::{self, Lanes, Team};
+use warpwright_target::Gpu;
 
 /// A kind, the choices in words, and the kernels.
 pub type Way = (&'static str, String, Generated);
@@ -101,6 +103,15 @@ fn schedule(rng: &mut Rng, dims: usize, staged: bool) -> Schedule {
         resident: 0,
         specialise: rng.chance(20),
     }
+}
+
+/// What is predicted to be fast: a name for each, and the kernels, the fastest first.
+pub fn best(kernel: &Kernel, gpu: &Gpu, count: usize) -> Vec<(String, Generated)> {
+    let shared = gpu.arch.shared.per_block_opt_in;
+    let all = shortlist(kernel, gpu, count).into_iter();
+    let named = |way: &Choice| way.to_string().replace([' ', ','], "_").replace("__", "_");
+    all.filter_map(|(way, _)| Some((named(&way), way.generate(kernel, shared)?)))
+        .collect()
 }
 
 /// The grid of choices that is measured: a name for each, and the kernels.

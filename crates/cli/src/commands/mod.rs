@@ -8,6 +8,7 @@ pub mod inplace;
 pub mod launch;
 pub mod measure;
 mod naive_opt;
+mod naive_tune;
 pub mod nvcc;
 pub mod occupancy;
 pub mod opt;

@@ -2,11 +2,12 @@
 //! was compared with the input in the PTX emulator, which needs nvcc.
 
 use serde::Serialize;
-use warpwright_cudac::diag::render_all;
-use warpwright_driver::naive::{Chosen, Kind, choose, kind};
+use warpwright_cudac::diag::{Diagnostic, render_all};
+use warpwright_driver::naive::{Chosen, Kind, NoStencil, choose, kind};
 use warpwright_ladder::Checked;
 use warpwright_naive::explain;
-use warpwright_naive::ir::ParameterKind;
+use warpwright_naive::ir::{Parameter, ParameterKind};
+use warpwright_naive::recognise::is_marked;
 use warpwright_naive::versions::Problem;
 
 use super::stencil::names;
@@ -33,8 +34,8 @@ struct Document {
     checked: Option<Checked>,
     unchecked: Option<String>,
     launches: Option<usize>,
-    /// Why it is no stencil, where it stays as written.
-    no_stencil: Option<super::cuda::Other>,
+    /// Why it is no stencil.
+    no_stencil: String,
     output: Option<String>,
 }
 
@@ -46,88 +47,195 @@ struct Row {
     rejected: Option<String>,
 }
 
-/// The naive kernel of a file of CUDA C that is to stay CUDA C, if that is what it has.
+/// A naive kernel of a file, and why it is no stencil.
+pub struct Found {
+    pub problem: Problem,
+    no_stencil: String,
+}
+
+/// The naive kernels of a file of CUDA C that is to stay CUDA C, if that is what it has: those that are marked as naive,
+/// else all of them where there is no stencil. What is neither is an error, for both reasons.
 ///
 /// # Errors
-/// A kernel is marked as naive but is not; a file that is too large.
-pub fn wanted(cli: &Cli, args: &OptArgs, input: &Input) -> Result<Option<Problem>, Failure> {
+/// A kernel is marked as naive but is not; a file that is too large, or has nothing to work on.
+pub fn wanted(
+    cli: &Cli,
+    kernel: Option<&str>,
+    nvcc: &[String],
+    input: &Input,
+) -> Result<Vec<Found>, Failure> {
     if input.level != Level::Cuda {
-        return Ok(None);
+        return Ok(Vec::new());
     }
-    let file = super::cuda::read(cli, input, None, &args.nvcc)?;
-    let fail = |problem| Failure::Rendered(render_all(&[problem], &file.source));
-    let mut found = Vec::new();
+    let file = super::cuda::read(cli, input, None, nvcc)?;
+    let fail = |problems: &[Diagnostic]| Failure::Rendered(render_all(problems, &file.source));
+    let (mut found, mut reasons, mut stencils) = (Vec::new(), Vec::new(), 0);
     for header in &file.kernels {
-        let name = args.kernel.one()?;
-        if name.is_some_and(|name| !names(name, &header.name.text)) {
+        if kernel.is_some_and(|name| !names(name, &header.name.text)) {
             continue;
         }
-        let marked = warpwright_naive::recognise::is_marked(&file, header).map_err(fail)?;
-        match kind(&file, header).map_err(fail)? {
-            Kind::Naive(problem) => found.push((marked, problem)),
-            Kind::Neither { naive, .. } if marked => return Err(fail(naive)),
-            // A stencil, or nothing: the stencil compiler says which, and why.
-            Kind::Stencil | Kind::Neither { .. } => {}
+        let marked = is_marked(&file, header).map_err(|p| fail(&[p]))?;
+        match kind(&file, header).map_err(|p| fail(&[p]))? {
+            Kind::Naive(problem, why) => {
+                let (problem, no_stencil) = (*problem, no_stencil(&why));
+                found.push((
+                    marked,
+                    Found {
+                        problem,
+                        no_stencil,
+                    },
+                ));
+            }
+            Kind::Neither { naive, .. } if marked => return Err(fail(&[naive])),
+            Kind::Neither { stencil, naive } => {
+                reasons.push(naive);
+                reasons.extend(stencil);
+            }
+            Kind::Stencil => stencils += 1,
         }
     }
     let some_are_marked = found.iter().any(|(marked, _)| *marked);
-    found.retain(|(marked, _)| *marked || !some_are_marked);
-    // Stencils come first where nothing is marked.
-    let only = found.len() == 1
-        && (some_are_marked || file.kernels.len() == 1 || args.kernel.one()?.is_some());
-    let Some((_, mut problem)) = found.pop().filter(|_| only) else {
-        return Ok(None);
-    };
-    for (name, size) in &args.stencil.sizes {
-        let kernel = &problem.kernel;
-        let sizes = kernel.parameters.iter();
-        let sizes = sizes.filter(|p| matches!(p.kind, ParameterKind::Size(..)));
-        let sizes: Vec<&str> = sizes.map(|p| p.name.as_str()).collect();
-        if !sizes.contains(&name.as_str()) {
-            return Err(Failure::input(format!(
-                "`{}` has no size `{name}`; it has {}",
-                kernel.name,
-                sizes.join(", ")
-            )));
-        }
-        problem
-            .kernel
-            .pragma
-            .sizes
-            .retain(|(known, _)| known != name);
-        problem.kernel.pragma.sizes.push((name.clone(), *size));
+    if !some_are_marked && stencils > 0 {
+        return Ok(Vec::new());
     }
-    Ok(Some(*problem))
+    if found.is_empty() && !reasons.is_empty() {
+        return Err(fail(&reasons));
+    }
+    let found = found.into_iter();
+    let found = found.filter(|(marked, _)| *marked || !some_are_marked);
+    Ok(found.map(|(_, found)| found).collect())
 }
 
-/// Runs the command.
-pub fn run(cli: &Cli, args: &OptArgs, input: &Input, problem: &Problem) -> Result<(), Failure> {
+/// In words.
+fn no_stencil(why: &NoStencil) -> String {
+    match why {
+        NoStencil::Refused(reason) => reason.message.clone(),
+        NoStencil::NoNeighbours => "it reads no neighbourhood of its point".into(),
+        NoStencil::Marked => "its pragma says so".into(),
+    }
+}
+
+/// States sizes of a kernel; gives back those that it does not have.
+pub fn state(problem: &mut Problem, sizes: &[(String, i64)]) -> Vec<String> {
+    let kernel = &mut problem.kernel;
+    let is_size = |p: &&Parameter| matches!(p.kind, ParameterKind::Size(..));
+    let known: Vec<String> = kernel
+        .parameters
+        .iter()
+        .filter(is_size)
+        .map(|p| p.name.clone())
+        .collect();
+    let mut unknown = Vec::new();
+    for (name, size) in sizes {
+        if !known.contains(name) {
+            unknown.push(name.clone());
+            continue;
+        }
+        kernel.pragma.sizes.retain(|(known, _)| known != name);
+        kernel.pragma.sizes.push((name.clone(), *size));
+    }
+    unknown
+}
+
+/// States sizes of all kernels; one that none of them has is a mistake.
+pub fn state_all(
+    found: &mut [Found],
+    sizes: &[(String, i64)],
+    input: &Input,
+) -> Result<(), Failure> {
+    let of = |found: &mut Found| state(&mut found.problem, sizes);
+    let unknown: Vec<Vec<String>> = found.iter_mut().map(of).collect();
+    let nowhere = |name: &&String| unknown.iter().all(|u| u.contains(name));
+    match sizes.iter().map(|(name, _)| name).find(nowhere) {
+        Some(name) => Err(Failure::input(format!(
+            "no naive kernel of `{}` has a size `{name}`",
+            input.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The kernel of a name in a text that was changed since it was found.
+pub fn again(
+    cli: &Cli,
+    nvcc: &[String],
+    input: &Input,
+    (name, text): (&str, &str),
+) -> Result<Problem, Failure> {
+    let file = super::cuda::read_again(cli, input, nvcc, text.to_owned())?;
+    let gone = || Failure::Internal(format!("`{name}` is gone from `{}`", input.name));
+    let header = file.kernels.iter().find(|h| h.name.text == name);
+    let header = header.cloned().ok_or_else(gone)?;
+    let source = file.source.clone();
+    Problem::new(file, &header).map_err(|p| Failure::Rendered(render_all(&[p], &source)))
+}
+
+/// The JSON document for a file with several naive kernels.
+#[derive(Serialize)]
+struct Documents {
+    schema: &'static str,
+    input: String,
+    kernels: Vec<Document>,
+    output: Option<String>,
+}
+
+/// Runs the command: one kernel after the other, each in the text that the one before it left.
+pub fn run(cli: &Cli, args: &OptArgs, input: &Input, mut found: Vec<Found>) -> Result<(), Failure> {
+    if found.len() > 1 && args.show.report.is_some() {
+        let what = "--report shows one kernel: name it with --kernel";
+        return Err(Failure::Usage(what.to_owned()));
+    }
+    state_all(&mut found, &args.stencil.sizes, input)?;
     let gpu = target(args.kernel.gpu.as_deref())?;
     let compiler = Compiler::new(cli, &input.path, &gpu, &args.nvcc);
-    let chosen = choose(problem, &gpu, &|text| compiler.ptx(text));
-    let mut text = match &chosen.output {
-        Some(output) => output.text.clone(),
-        None => input.text()?.to_owned(),
-    };
-    if chosen.unchecked.is_some() {
+    let mut text = input.text()?.to_owned();
+    let mut documents = Vec::new();
+    for (number, of) in found.into_iter().enumerate() {
+        let mut problem = of.problem;
+        if number > 0 {
+            let name = problem.kernel.name.clone();
+            problem = again(cli, &args.nvcc, input, (&name, &text))?;
+            state(&mut problem, &args.stencil.sizes);
+        }
+        let chosen = choose(&problem, &gpu, &|text| compiler.ptx(text));
+        if let Some(output) = &chosen.output {
+            text.clone_from(&output.text);
+        }
+        let mut document = document(args, input, &problem, &chosen, gpu.target());
+        document.no_stencil = of.no_stencil;
+        documents.push(document);
+    }
+    let is_checked = documents.iter().all(|d| d.unchecked.is_none());
+    if !is_checked {
         text += "// Not checked: what warpwright added here was never compared with the input.\n";
     }
     if let Some(output) = &args.output {
         write_atomically(output, text.as_bytes())?;
     }
-    let mut document = document(args, input, problem, &chosen, gpu.target());
-    if chosen.version.is_none() {
-        let file = super::cuda::read(cli, input, None, &args.nvcc)?;
-        let found = super::cuda::stencils(&file, Some(&problem.kernel.name))?;
-        document.no_stencil = found.others.into_iter().next();
+    if let [document] = &documents[..] {
+        super::write_page(args.show.report.as_deref(), document)?;
     }
-    super::write_page(args.show.report.as_deref(), &document)?;
-    if args.show.json {
-        super::print_json(&document)?;
-    } else {
-        print(&document);
+    match (args.show.json, &documents[..]) {
+        (true, [document]) => super::print_json(document)?,
+        (true, _) => super::print_json(&Documents {
+            schema: "warpwright.naive-opts/1",
+            input: input.name.clone(),
+            kernels: documents,
+            output: super::opt::written_to(args),
+        })?,
+        (false, all) => {
+            for (number, document) in all.iter().enumerate() {
+                if number > 0 {
+                    println!();
+                }
+                print(document);
+            }
+            if let Some(output) = super::opt::written_to(args) {
+                println!("wrote {output} (CUDA C++)");
+            }
+        }
     }
-    match document.unchecked.is_none() || args.stencil.unchecked {
+    match is_checked || args.stencil.unchecked {
         true => Ok(()),
         false => Err(Failure::Quiet(5)),
     }
@@ -167,15 +275,15 @@ fn document(
         checked: chosen.checked.clone(),
         unchecked: chosen.unchecked.clone(),
         launches: chosen.output.as_ref().map(|o| o.launches),
-        no_stencil: None,
+        no_stencil: String::new(),
         output: super::opt::written_to(args),
     }
 }
 
 fn print(document: &Document) {
     println!(
-        "naive kernel {} for {}: a thread computes one output element\n",
-        document.kernel, document.gpu
+        "naive kernel {} for {}: a thread computes one output element; no stencil: {}\n",
+        document.kernel, document.gpu, document.no_stencil
     );
     for access in &document.accesses {
         println!("  {access}");
@@ -208,12 +316,6 @@ fn print(document: &Document) {
     println!();
     if document.chosen.is_none() {
         println!("stays as it is: no schedule is predicted to gain enough");
-        if let Some(other) = &document.no_stencil {
-            println!(
-                "no stencil: {} (line {}, column {})",
-                other.reason, other.line, other.column
-            );
-        }
     }
     for step in &document.steps {
         println!("{step}");
@@ -236,8 +338,5 @@ fn print(document: &Document) {
     }
     if let Some(launches) = document.launches {
         println!("launches rewritten: {launches}");
-    }
-    if let Some(output) = &document.output {
-        println!("wrote {output} (CUDA C++)");
     }
 }

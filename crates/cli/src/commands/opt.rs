@@ -31,8 +31,10 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     let input = input::read(&args.file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         super::stencil_opt::refuse_what_has_no_effect(args)?;
-        if let Some(problem) = super::naive_opt::wanted(cli, args, &input)? {
-            return super::naive_opt::run(cli, args, &input, &problem);
+        let kernel = args.kernel.one()?;
+        let found = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input)?;
+        if !found.is_empty() {
+            return super::naive_opt::run(cli, args, &input, found);
         }
         return super::stencil_opt::run(cli, args, &input);
     }

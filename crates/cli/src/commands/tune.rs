@@ -68,6 +68,11 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     };
     let input = input::read(file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
+        let kernel = args.kernel.one()?;
+        let found = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input)?;
+        if !found.is_empty() {
+            return super::naive_tune::run(cli, args, &input, found);
+        }
         return super::stencil_tune::run(cli, args, &input);
     }
     if let Some(folder) = &args.build_only {

@@ -51,6 +51,10 @@ impl Warp {
                     ..copy.src
                 };
                 for (_, from) in self.targets(block, frame, 1 << lane, &source)? {
+                    if !matches!(from, Target::Global(of, _) if !of.constant) {
+                        let what = "the source of `cp.async` is not in global memory";
+                        return Err(bad(lane, what));
+                    }
                     for (at, byte) in bytes.iter_mut().enumerate().take(size as usize) {
                         *byte = self.read(block, from, lane, at as u64, 1)? as u8;
                     }

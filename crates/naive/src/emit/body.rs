@@ -580,7 +580,8 @@ impl<'a> Emitter<'a> {
                 continue;
             }
             let array = &self.kernel.arrays[of.array];
-            let (element, array) = (array.element.clone(), array.name.clone());
+            let (element, from) = (array.element.clone(), array.text());
+            let array = array.name.clone();
             let same = self.hoisted.iter().position(|h| {
                 let other = &self.kernel.accesses[h.0];
                 other.array == self.kernel.accesses[access].array
@@ -595,7 +596,7 @@ impl<'a> Emitter<'a> {
             let lengths = self.lengths(own);
             let index = self.poly(&poly.clone());
             if lengths.is_empty() && own == [false; 2] {
-                self.line(&format!("const {element} {name} = {array}[{index}];"));
+                self.line(&format!("const {element} {name} = {from}[{index}];"));
             } else {
                 self.line(&format!("{element} {name}{lengths};"));
                 let level = self.level;
@@ -614,7 +615,7 @@ impl<'a> Emitter<'a> {
                     self.line(&line);
                 }
                 let at = self.points(own);
-                self.line(&format!("{name}{at} = {array}[{index}];"));
+                self.line(&format!("{name}{at} = {from}[{index}];"));
                 while self.level > level {
                     self.close();
                 }
@@ -729,7 +730,7 @@ impl<'a> Emitter<'a> {
     /// An element where it is in memory.
     fn global(&self, access: usize) -> String {
         let of = &self.kernel.accesses[access];
-        let array = &self.kernel.arrays[of.array].name;
+        let array = self.kernel.arrays[of.array].text();
         match &of.index {
             Index::Affine(poly) => format!("{array}[{}]", self.poly(poly)),
             Index::Value(value) => format!("{array}[{}]", text(value, self)),

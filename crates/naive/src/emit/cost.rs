@@ -37,6 +37,8 @@ pub struct Cost {
     pub bytes: f64,
     /// Parts, each with a wait.
     pub parts: f64,
+    /// Turns of the loop that is done in parts, each time that it is done; 0: there is none.
+    pub staged_turns: f64,
     /// Parts that are on their way at once.
     pub ahead: f64,
     /// Bytes of all arrays, each once.
@@ -329,6 +331,7 @@ impl Counter<'_> {
         let Some(plan) = self.plan else { return };
         let parts = (trips / f64::from(plan.stage.turns)).ceil() * turns;
         self.found.parts += parts;
+        self.found.staged_turns = trips;
         self.found.ahead = f64::from(plan.stage.buffers);
         self.found.instructions += parts * 20.0;
         for tile in &plan.tiles {
@@ -344,7 +347,13 @@ impl Counter<'_> {
                 1.0
             };
             let copies = (elements / lanes / f64::from(self.schedule.block())).ceil();
-            self.found.instructions += parts * copies * if wide { 4.0 } else { 8.0 };
+            // Places in a box of several strides are divided out, one element after the other.
+            let each = match (wide, plan.inner.is_empty()) {
+                (true, _) => 4.0,
+                (false, true) => 20.0,
+                (false, false) => 40.0,
+            };
+            self.found.instructions += parts * copies * each;
             self.found.pipe += parts * copies * if tile.turned { 4.0 } else { lanes.max(1.0) };
         }
     }

@@ -116,7 +116,9 @@ pub(super) fn plan(kernel: &Kernel, schedule: &Schedule) -> Option<Plan> {
     for access in accesses {
         let array = kernel.accesses[access].array;
         let of = &kernel.arrays[array];
-        if of.stored || !matches!(of.bytes, 4 | 8 | 16) {
+        // Variables of the file stay where they are: constant memory cannot be copied by `cp.async`, and a host does
+        // not know how they are aligned.
+        if of.stored || of.parameter.is_none() || !matches!(of.bytes, 4 | 8 | 16) {
             continue;
         }
         let Some(found) = kernel.accesses[access].affine().and_then(rows) else {

@@ -9,6 +9,7 @@
 
 mod finish;
 mod pragma;
+mod registers;
 mod statements;
 mod values;
 
@@ -137,6 +138,7 @@ pub fn recognise(file: &File, header: &Header) -> Result<Kernel, Diagnostic> {
     let body = machine.block(&function.body, true)?;
     machine.kernel.body = body;
     machine.finish(&header.name.span)?;
+    registers::kept(&mut machine.kernel);
     Ok(machine.kernel)
 }
 
@@ -236,6 +238,8 @@ impl Machine<'_> {
             element: text,
             scalar,
             length,
+            rows: 0,
+            is_fixed: false,
             stored: false,
         });
         self.kernel.arrays.len() - 1

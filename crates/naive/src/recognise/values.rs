@@ -107,6 +107,29 @@ const PURE: &[&str] = &[
     "make_float4",
     "make_int2",
     "make_int4",
+    "__builtin_inff",
+    "__builtin_inf",
+    "__builtin_huge_valf",
+    "__builtin_huge_val",
+    "__builtin_nanf",
+];
+
+/// Numbers of the standard headers.
+const NUMBERS: &[&str] = &[
+    "INFINITY",
+    "NAN",
+    "HUGE_VALF",
+    "FLT_MAX",
+    "FLT_MIN",
+    "FLT_EPSILON",
+    "DBL_MAX",
+    "DBL_MIN",
+    "DBL_EPSILON",
+    "M_PI",
+    "M_PI_2",
+    "M_SQRT1_2",
+    "CUDART_INF_F",
+    "CUDART_PI_F",
 ];
 
 /// Most uses of macros within each other.
@@ -211,6 +234,10 @@ impl Machine<'_> {
         if let Some(meaning) = self.expanded(expr)? {
             return self.value(&meaning);
         }
+        // Numbers of the standard headers, which are macros or compilers' own.
+        if NUMBERS.contains(&name) && self.file.global(name, at.start).is_none() {
+            return Ok(Val::Value(Value::Text(name.to_owned())));
+        }
         if name == "warpSize" {
             return Err(refused("the size of a warp", at));
         }
@@ -238,25 +265,42 @@ impl Machine<'_> {
             return Ok(Val::Value(Value::Text(name.to_owned())));
         }
         if (found.is("__constant__") || found.is("__device__") && found.is_fixed())
-            && let Type::Array(of, Some(length)) = &ty
-            && let Val::Int(length, _) = self.value(length)?
-            && let Some(length) = length.as_constant()
+            && matches!(ty, Type::Array(..))
         {
+            // Rows of rows: their lengths are numbers.
+            let (mut of, mut lengths, mut length) = (ty.clone(), Vec::new(), Some(1i64));
+            while let Type::Array(inner, Some(own)) = of {
+                let Val::Int(own, _) = self.value(&own)? else {
+                    return Err(unknown());
+                };
+                length = length
+                    .zip(own.as_constant())
+                    .and_then(|(a, b)| a.checked_mul(b));
+                lengths.push(own);
+                of = inner.bare().clone();
+            }
+            let length = length.ok_or_else(unknown)?;
+            lengths.remove(0);
             let known = self
                 .kernel
                 .arrays
                 .iter()
                 .position(|a| a.parameter.is_none() && a.name == name);
-            let of = file.resolved(of, &self.types);
+            let of = file.resolved(&of, &self.types);
             let array = match known {
                 Some(array) => array,
-                None if matches!(of, Type::Named(_)) => self.array(name, None, &of, Some(length)),
+                None if matches!(of, Type::Named(_)) => {
+                    let array = self.array(name, None, &of, Some(length));
+                    self.kernel.arrays[array].rows = lengths.len();
+                    self.kernel.arrays[array].is_fixed = found.init.is_some();
+                    array
+                }
                 None => return Err(unknown()),
             };
             return Ok(Val::Pointer(Pointer {
                 array,
                 offset: Index::Affine(Poly::default()),
-                lengths: Vec::new(),
+                lengths,
                 taken: Vec::new(),
             }));
         }

@@ -16,13 +16,14 @@
 
 mod turns;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use warpwright_cudac::affine::Symbol;
+use warpwright_cudac::affine::{Poly, Symbol};
 
-use crate::bounds::largest;
+use crate::bounds::{end, largest};
 use crate::emit::{Condition, Entry, Generated, Parts};
-use crate::ir::{Kernel, Statement};
+use crate::ir::{Kernel, Statement, Value};
 use crate::text::Text;
 use crate::wide;
 pub use turns::Apart;
@@ -136,9 +137,12 @@ pub fn generate(kernel: &Kernel, team: &Team) -> Result<Generated, Unfit> {
     for is_wide in [true, false] {
         let mut writer = Writer::new(kernel, team, is_wide);
         writer.places();
-        for (statement, sums) in kernel.body.iter().zip(&sums) {
+        let last = sums.iter().rposition(Option::is_some);
+        for (at, (statement, sums)) in kernel.body.iter().zip(&sums).enumerate() {
             match (statement, sums) {
-                (Statement::Loop(number, body), Some(sums)) => writer.turns(*number, body, sums),
+                (Statement::Loop(number, body), Some(sums)) => {
+                    writer.turns(*number, body, sums, last == Some(at));
+                }
                 _ => writer.alone(statement)?,
             }
         }
@@ -239,21 +243,24 @@ fn divided(
         first.text.poly(&counter.high),
     );
     first.text.line(&format!("const int {part} = blockIdx.y;"));
-    // Whole fours, for accesses of 16 bytes.
+    // Whole groups of the turns that are written out: what is left over is loaded one by one.
+    let group = 4 * team.size() * team.unroll;
     first.text.line(&format!(
-        "const int {each} = (({high} - ({low}) + {parts} - 1) / {parts} + 3) / 4 * 4;"
+        "const int {each} = (({high} - ({low}) + {parts} - 1) / {parts} + {}) / {group} * {group};",
+        group - 1
     ));
-    first
-        .text
-        .line(&format!("const int {from} = {low} + {part} * {each};"));
-    first
-        .text
-        .line(&format!("const int {to} = min({high}, {from} + {each});"));
+    // The last parts may have no turn, and begin beyond what 32 bits hold.
+    first.text.line(&format!(
+        "const int {from} = (int)min((long long)({high}), {low} + (long long){part} * {each});"
+    ));
+    first.text.line(&format!(
+        "const int {to} = (int)min((long long)({high}), (long long){from} + {each});"
+    ));
     first.range = Some((from, to));
     let own = first.own_turns(number, body, sums);
     let place = format!("[{part} * {} + {}]", first.text.end(0), kernel.dims[0].name);
     for ((own, sum), memory) in own.iter().zip(sums).zip(&memory) {
-        first.combine(sum, own);
+        first.combine(sum, own, false);
         let inside = first.first_inside();
         first
             .text
@@ -285,7 +292,7 @@ fn divided(
         second.text.line(&format!(
             "for (int {part} = {rank}; {part} < {parts}; {part} += {size}) {own} = {both};"
         ));
-        second.combine(sum, &own);
+        second.combine(sum, &own, false);
         let whole = second.text.variable(sum.variable).to_owned();
         let both = sum.combine.text(sum.scalar, &whole, &own);
         second.text.line(&format!("{whole} = {both};"));
@@ -309,7 +316,7 @@ fn divided(
         threads: team.threads,
         tile: team.points(),
         turns,
-        least: 4 * i64::from(team.size()),
+        least: i64::from(group),
         blocks: i64::from(team.blocks),
         count: parts,
         values,
@@ -331,6 +338,8 @@ struct Writer<'k> {
     inside: String,
     /// Where the turns of the block begin and end, if it does not do all of them.
     range: Option<(String, String)>,
+    /// By variable: the shared memory in which its parts are already.
+    filled: BTreeMap<usize, String>,
 }
 
 impl<'k> Writer<'k> {
@@ -348,6 +357,7 @@ impl<'k> Writer<'k> {
             column,
             inside,
             range: None,
+            filled: BTreeMap::new(),
         }
     }
 
@@ -463,10 +473,10 @@ impl<'k> Writer<'k> {
     }
 
     /// A loop whose turns the team divides.
-    fn turns(&mut self, number: usize, body: &[Statement], sums: &[Sum]) {
+    fn turns(&mut self, number: usize, body: &[Statement], sums: &[Sum], is_last: bool) {
         let own = self.own_turns(number, body, sums);
-        for (sum, own) in sums.iter().zip(own) {
-            self.combine(sum, &own);
+        for (at, (sum, own)) in sums.iter().zip(own).enumerate() {
+            self.combine(sum, &own, is_last && at + 1 == sums.len());
             let whole = self.text.variable(sum.variable).to_owned();
             let both = sum.combine.text(sum.scalar, &whole, &own);
             self.text.line(&format!("{whole} = {both};"));
@@ -488,6 +498,9 @@ impl<'k> Writer<'k> {
 
     /// The turns of a thread, and the names of what they add up to.
     fn own_turns(&mut self, number: usize, body: &[Statement], sums: &[Sum]) -> Vec<String> {
+        if let Some(plan) = self.columns_plan(number, body, sums) {
+            return self.column_turns(number, body, sums, plan);
+        }
         let mut whole = Vec::new();
         for sum in sums {
             let name = self.declare_own(sum);
@@ -516,6 +529,151 @@ impl<'k> Writer<'k> {
             .zip(whole)
             .map(|(sum, whole)| self.text.rename(sum.variable, whole))
             .collect()
+    }
+
+    /// Four neighbouring points for a thread, where all that a turn reads of them is whole vectors, and nothing else tells
+    /// points apart.
+    fn columns_plan(&self, number: usize, body: &[Statement], sums: &[Sum]) -> Option<wide::Plan> {
+        let (kernel, dim) = (self.kernel, &self.kernel.dims[0]);
+        let counter = &kernel.loops[number];
+        let of_points = |poly: &Poly| poly.symbols().contains(&dim.symbol);
+        let fits = self.is_wide
+            && self.team.lanes == Lanes::Points
+            && dim.low.is_empty()
+            && !of_points(&counter.low)
+            && !of_points(&counter.high)
+            && sums.iter().all(|s| s.combine == Combine::Add);
+        let mut plain = fits;
+        let mut own: Vec<usize> = sums.iter().map(|s| s.variable).collect();
+        let mut used = Vec::new();
+        for statement in body {
+            statement.walk(&mut |s| {
+                plain &= !matches!(s, Statement::Loop(..) | Statement::Store { .. });
+                if let Statement::Declare(variable, _) = s {
+                    own.push(*variable);
+                }
+                let value = match s {
+                    Statement::If(cond, ..) => Some(cond),
+                    s => s.value(),
+                };
+                value.into_iter().for_each(|v| {
+                    v.walk(false, &mut |v, _| match v {
+                        Value::Variable(variable) => used.push(*variable),
+                        Value::Load(access) => {
+                            plain &= kernel.accesses[*access].affine().is_some();
+                        }
+                        _ => {}
+                    });
+                });
+            });
+        }
+        if !plain || used.iter().any(|v| !own.contains(v)) {
+            return None;
+        }
+        let mut plan = wide::plan(kernel, dim.symbol, body, Some(number))?;
+        plan.push(Condition::Multiple(Poly::symbol(end(0)), 4));
+        (!plan.uses_counter).then_some(plan)
+    }
+
+    /// The turns of a thread for four neighbouring points; what a warp found is in shared memory afterwards.
+    fn column_turns(
+        &mut self,
+        number: usize,
+        body: &[Statement],
+        sums: &[Sum],
+        plan: wide::Plan,
+    ) -> Vec<String> {
+        self.is_widened = true;
+        for condition in plan.conditions {
+            if !self.conditions.contains(&condition) {
+                self.conditions.push(condition);
+            }
+        }
+        let kernel = self.kernel;
+        let point = kernel.dims[0].symbol;
+        let (first, row, turn, far) = (
+            self.text.fresh("first"),
+            self.text.fresh("row"),
+            self.text.fresh("turn"),
+            self.text.fresh("far"),
+        );
+        let x_end = self.text.end(0).to_owned();
+        self.text
+            .line("// Here a thread has four neighbouring points, and a warp four turns at once.");
+        self.text.line(&format!(
+            "const int {first} = min((int)(blockIdx.x * 32 + threadIdx.x % 8 * 4), {x_end} - 4);"
+        ));
+        self.text
+            .line(&format!("const int {row} = threadIdx.x / 8;"));
+        let mut names = Vec::new();
+        let mut whole = Vec::new();
+        for sum in sums {
+            let variable = &kernel.variables[sum.variable];
+            let name = self.text.fresh(&format!("{}_four", variable.name));
+            self.text
+                .line(&format!("{} {name}[4] = {{}};", variable.ty));
+            whole.push(self.text.rename(sum.variable, format!("{name}[{turn}]")));
+            names.push(name);
+        }
+        let counter = &kernel.loops[number];
+        let (low, high) = match self.range.clone() {
+            Some(range) => range,
+            None => (self.text.poly(&counter.low), self.text.poly(&counter.high)),
+        };
+        let (name, step) = (counter.name.clone(), counter.step);
+        let by = step * i64::from(self.team.threads / 8);
+        let begin = match (low.as_str(), step) {
+            ("0", 1) => row,
+            ("0", step) => format!("{row} * {step}"),
+            (low, 1) => format!("{low} + {row}"),
+            (low, step) => format!("{low} + {row} * {step}"),
+        };
+        self.unroll(body);
+        self.text.open(&format!(
+            "for (int {name} = {begin}; {name} < {high}; {name} += {by})"
+        ));
+        for group in &plan.groups {
+            group.write(kernel, &mut self.text, point, &first, &turn);
+        }
+        self.text.line("#pragma unroll");
+        self.text
+            .open(&format!("for (int {turn} = 0; {turn} < 4; {turn}++)"));
+        self.text.statements(body);
+        self.text.close();
+        self.text.close();
+        plan.groups.iter().for_each(|g| g.end(&mut self.text));
+        for (sum, whole) in sums.iter().zip(whole) {
+            self.text.rename(sum.variable, whole);
+        }
+        let mut all = Vec::new();
+        for (sum, four) in sums.iter().zip(names) {
+            let ty = kernel.variables[sum.variable].ty.clone();
+            let name = kernel.variables[sum.variable].name.clone();
+            let own = format!("{four}[{turn}]");
+            let other = format!("__shfl_xor_sync(0xffffffff, {own}, {far})");
+            let both = sum.combine.text(sum.scalar, &own, &other);
+            let parts = self.text.fresh(&format!("{name}_parts"));
+            self.text.line(&format!(
+                "__shared__ {ty} {parts}[{}][32];",
+                self.team.size()
+            ));
+            self.text.line("#pragma unroll");
+            self.text
+                .open(&format!("for (int {turn} = 0; {turn} < 4; {turn}++)"));
+            self.text.line(&format!(
+                "for (int {far} = 8; {far} < 32; {far} *= 2) {own} = {both};"
+            ));
+            self.text.line(&format!(
+                "if (threadIdx.x % 32 < 8) {parts}[{}][threadIdx.x % 8 * 4 + {turn}] = {own};",
+                self.rank
+            ));
+            self.text.close();
+            self.filled.insert(sum.variable, parts);
+            let name = self.text.fresh(&format!("{name}_own"));
+            self.text.line(&format!("{ty} {name};"));
+            all.push(name);
+        }
+        all
     }
 
     fn unroll(&mut self, body: &[Statement]) {
@@ -602,8 +760,9 @@ impl<'k> Writer<'k> {
         plan.groups.iter().for_each(|g| g.end(&mut self.text));
     }
 
-    /// Brings together what the threads of a team found; all of them have it then.
-    fn combine(&mut self, sum: &Sum, own: &str) {
+    /// Brings together what the threads of a team found; all of them have it then, or those alone that store, if it is
+    /// the last one.
+    fn combine(&mut self, sum: &Sum, own: &str, is_last: bool) {
         let size = self.team.size();
         let ty = self.kernel.variables[sum.variable].ty.clone();
         let rank = self.rank.clone();
@@ -618,10 +777,12 @@ impl<'k> Writer<'k> {
                 return;
             }
         }
-        let parts = self.text.fresh(&format!(
-            "{}_parts",
-            self.kernel.variables[sum.variable].name
-        ));
+        let filled = self.filled.remove(&sum.variable);
+        let is_filled = filled.is_some();
+        let parts = filled.unwrap_or_else(|| {
+            let name = &self.kernel.variables[sum.variable].name;
+            self.text.fresh(&format!("{name}_parts"))
+        });
         let part = self.text.fresh("part");
         let (count, column) = match self.team.lanes {
             Lanes::Turns { .. } => {
@@ -635,13 +796,18 @@ impl<'k> Writer<'k> {
             }
             Lanes::Points => {
                 let column = format!("[{}]", self.column);
-                self.text
-                    .line(&format!("__shared__ {ty} {parts}[{size}][32];"));
-                self.text.line(&format!("{parts}[{rank}]{column} = {own};"));
+                if !is_filled {
+                    self.text
+                        .line(&format!("__shared__ {ty} {parts}[{size}][32];"));
+                    self.text.line(&format!("{parts}[{rank}]{column} = {own};"));
+                }
                 (size, column)
             }
         };
         self.text.line("__syncthreads();");
+        if is_last && self.team.lanes == Lanes::Points {
+            self.text.line(&format!("if ({rank} != 0) return;"));
+        }
         self.text.line(&format!("{own} = {parts}[0]{column};"));
         let both = sum
             .combine
@@ -659,7 +825,7 @@ fn wide_plan(kernel: &Kernel, number: usize, body: &[Statement]) -> Option<wide:
     if !counter.low.is_zero() || counter.step != 1 {
         return None;
     }
-    let mut plan = wide::plan(kernel, Symbol::Loop(number), body)?;
+    let mut plan = wide::plan(kernel, Symbol::Loop(number), body, None)?;
     plan.push(Condition::Multiple(counter.high.clone(), 4));
     Some(plan)
 }

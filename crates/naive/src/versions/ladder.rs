@@ -44,7 +44,7 @@ pub fn climb(
             is_shrunk: false,
             arrays: arrays(kernel, &case),
             original: Original::Run(original(kernel, &case)),
-            variables: Vec::new(),
+            variables: variables(kernel),
             rewrites: rewrites
                 .filter_map(|entry| rewrite((kernel, &output), entry, generated.reordered, &case))
                 .collect(),
@@ -242,6 +242,16 @@ fn arrays(kernel: &Kernel, case: &Case) -> Vec<warpwright_ladder::Array> {
             bytes: data(of, case.lengths[array], number),
             tolerance,
         })
+    })
+    .collect()
+}
+
+/// What host code would copy to the variables of the file.
+fn variables(kernel: &Kernel) -> Vec<(String, Vec<u8>)> {
+    let all = kernel.arrays.iter().enumerate();
+    let all = all.filter(|(_, a)| a.parameter.is_none() && !a.is_fixed);
+    all.filter_map(|(number, array)| {
+        Some((array.name.clone(), data(array, array.length?, 16 + number)))
     })
     .collect()
 }
