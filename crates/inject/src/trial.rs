@@ -581,7 +581,9 @@ fn variables() -> Result<Vec<(u64, u64)>, NoTrial> {
             if is_managed(address) {
                 return Err(Unclear::Managed.into());
             }
-            found.insert(address, bytes as u64);
+            if bytes > 0 {
+                found.insert(address, bytes as u64);
+            }
         }
     }
     Ok(found.into_iter().collect())

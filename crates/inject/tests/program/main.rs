@@ -290,6 +290,8 @@ fn winners_are_launched_in_every_way() {
         ("graph", 6),
         ("capture", 12),
         ("threads", 200),
+        ("contexts", 2),
+        ("devices", 2),
         ("cooperative", 5),
         // The winner is for launches without clusters.
         ("cluster", 2),
