@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Prints what a campaign found, and what of it is not as it should be.
+"""Prints what a campaign found, and what of it is not as it should be; or a table of the programs.
 
-show.py FILE     as campaign.py writes it"""
+show.py FILE             as campaign.py writes it
+show.py --table FILE…"""
 import json
 import sys
 
@@ -20,7 +21,29 @@ def parts(program):
         yield program["program"] + ", one thread", program["one_thread"]
 
 
+def rows(document):
+    """Lines of a table in Markdown."""
+    for program in document["programs"]:
+        same = lambda kind: "same output" if program.get(kind, {}).get("ok") else "not run" if kind not in program else "FAILED"
+        tuned = [k for k in program.get("tune", {}).get("kernels", []) if k["winner"]]
+        for name, part in parts(program):
+            ms3 = [ms(part.get(f"gpu_ns_{kind}")) for kind in ("before", "copies", "after")]
+            window = part.get("windows_ms", {})
+            windows = [f"{window[kind]['median']:.2f}" if kind in window else "–" for kind in ("window", "window_copies", "window_winners")]
+            copies = program.get("itself", {})
+            what = [str(program.get("kernels", "–")), same("trace"), f"{copies.get('replaced', 0)}, {same('itself')}", f"{len(tuned) or 'no'} winner{'' if len(tuned) == 1 else 's'}, {same('with')}"]
+            if part is not program:
+                what = ["", "", "", ""]
+            yield f"| {name} | {' | '.join(what)} | {' | '.join(ms3)} | {' | '.join(windows)} |"
+
+
 def main():
+    if sys.argv[1] == "--table":
+        print("| program | kernels | traced | copies of its kernels | tuned | GPU ms | copies | winners | window ms | copies | winners |")
+        print("|---|--:|---|---|---|--:|--:|--:|--:|--:|--:|")
+        for file in sys.argv[2:]:
+            print("\n".join(rows(json.load(open(file)))))
+        return
     document = json.load(open(sys.argv[1]))
     for program in document["programs"]:
         runs = {kind: program.get(kind, {}).get("ok") for kind in ("trace", "itself", "tune", "with")}
