@@ -138,7 +138,7 @@ def told(name, what, result):
 
 
 def seen(folder):
-    """Nanoseconds by kernel and class, from the library's notes."""
+    """Nanoseconds and launches by kernel and class, from the library's notes."""
     total = {}
     for file in folder.glob("launches-*.notes"):
         for line in file.read_text().splitlines():
@@ -146,7 +146,8 @@ def seen(folder):
                 f = line.split(" ")
                 ns = int(int(f[6]) * int(f[3]) / max(int(f[5]), 1)) + int(f[7])
                 key = " ".join(f[10:])
-                total[key] = total.get(key, 0) + ns
+                before = total.get(key, (0, 0))
+                total[key] = (before[0] + ns, before[1] + int(f[3]) + int(f[4]))
     return total
 
 
@@ -237,13 +238,17 @@ class Program:
         told(self.name, "turns", {"code": 0, "wall_s": 0.0})
         if not found["before"] or not found["after"]:
             return
-        median = lambda runs: {k: statistics.median(r.get(k, 0) for r in runs) for k in set().union(*runs)}
-        of = {kind: median(runs) for kind, runs in found.items() if runs and isinstance(runs[0], dict)}
+        # As often as each kernel was launched before: a program that tunes itself does so by the clock.
+        launches = {k: statistics.median(r.get(k, (0, 0))[1] for r in found["before"]) for k in set().union(*found["before"])}
+        scaled = lambda r: {k: r[k][0] / max(r[k][1], 1) * n for k, n in launches.items() if k in r}
+        median = lambda runs: {k: statistics.median(r[k] for r in runs if k in r) for k in set().union(*runs)}
+        of = {kind: median([scaled(r) for r in runs]) for kind, runs in found.items() if runs and isinstance(runs[0], dict)}
+        everywhere = set(launches).intersection(*of.values())
         for kind, times in of.items():
-            result[f"gpu_ns_{kind}"] = sum(times.values())
-            result[f"gpu_ns_{kind}_all"] = [sum(r.values()) for r in found[kind]]
+            result[f"gpu_ns_{kind}"] = round(sum(times[k] for k in everywhere))
+            result[f"gpu_ns_{kind}_all"] = [round(sum(scaled(r).get(k, 0) for k in everywhere)) for r in found[kind]]
         order = sorted(of["before"], key=lambda k: -of["before"][k])[:10]
-        result["by_kernel"] = [{"kernel": k, **{f"{kind}_ns": times.get(k) for kind, times in of.items()}} for k in order]
+        result["by_kernel"] = [{"kernel": k, "launches": launches[k], **{f"{kind}_ns": round(times[k]) for kind, times in of.items() if k in times}} for k in order]
         windows = {kind: runs for kind, runs in found.items() if kind.startswith("window") and runs}
         result["windows_ms"] = {kind: {"median": statistics.median(runs), "all": runs} for kind, runs in windows.items()}
 
