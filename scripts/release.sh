@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # usage: scripts/release.sh [TARGET]
 # Builds stripped binaries, completions and man pages into target/dist/warpwright-VERSION-TARGET.tar.gz, with a SHA-256
-# beside it, and the Python wheel (with maturin). TARGET is a Rust target (default: this machine's); for another one its linker has to be installed.
+# beside it, the Python wheel (with maturin), and the crates as cargo would publish them. TARGET is a Rust target
+# (default: this machine's); aarch64-unknown-linux-gnu wants Debian's gcc-aarch64-linux-gnu and libc6-dev-arm64-cross.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -9,6 +10,10 @@ target=${1:-$host}
 version=$(cargo metadata --format-version 1 --no-deps --offline |
     python3 -c 'import json,sys; print(next(p["version"] for p in json.load(sys.stdin)["packages"] if p["name"] == "warpwright-cli"))')
 export CARGO_PROFILE_RELEASE_STRIP=symbols
+if [ "$target" != "$host" ]; then
+    rustup target add "$target"
+fi
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER="${CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER:-aarch64-linux-gnu-gcc}"
 # The same bytes wherever it is built: no path of this machine in panics and debug strings.
 export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=warpwright --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
 cargo build --release --locked --target "$target" -p warpwright-cli -p warpwright-inject
@@ -38,4 +43,11 @@ if command -v maturin >/dev/null 2>&1; then
     rm -r crates/python/warpwright/lib
 else
     echo "SKIPPED the wheel: there is no maturin (pip install maturin)"
+fi
+if [ "$target" = "$host" ]; then
+    packages=$(cargo metadata --format-version 1 --no-deps --offline | python3 -c 'import json, sys
+print(*("-p " + p["name"] for p in json.load(sys.stdin)["packages"] if p["publish"] is None))')
+    # shellcheck disable=SC2086 # one word for each package
+    cargo package --no-verify --quiet $packages
+    echo "the crates: target/package/"
 fi

@@ -192,7 +192,13 @@ impl Staged {
 
 /// The kind of the error says enough; its text names the temporary file.
 fn cannot_write(path: &Path, e: &std::io::Error) -> Failure {
-    Failure::input(format!("cannot write `{}`: {}", path.display(), e.kind()))
+    let why = match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            format!("there is no folder `{}`", folder_of(path).display())
+        }
+        kind => kind.to_string(),
+    };
+    Failure::input(format!("cannot write `{}`: {why}", path.display()))
 }
 
 /// Writes a file through a temporary one beside it, so that readers see the old or the new

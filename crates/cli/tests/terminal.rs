@@ -303,3 +303,120 @@ fn the_command_explains_itself() {
         "{version}"
     );
 }
+
+/// Heads of tables that say what they are.
+const PLAIN: &[&str] = &[
+    "kernel",
+    "name",
+    "note",
+    "share",
+    "line",
+    "ms",
+    "µs",
+    "predicted ms",
+    "what",
+    "was",
+    "uses",
+    "tool",
+    "points",
+    "path",
+    "instruction",
+    "instructions",
+    "hint",
+    "from",
+    "defined by",
+    "value",
+    "at",
+    "date",
+    "case",
+    "choice",
+    "best",
+    "why not",
+    "GPU",
+    "architecture",
+    "found",
+    "expected",
+    "ok",
+    "regret",
+    "static choice",
+    "default µs",
+    "not checked",
+    "no gain",
+    "does not run",
+    "from the host",
+    "stencil",
+    "default",
+];
+
+/// The heads of tables in a source: what stands in quotation marks behind `Table::new(&[`.
+fn heads(source: &str) -> Vec<String> {
+    let lists = source.split("Table::new(&[").skip(1);
+    let lists = lists.map(|rest| rest.split(']').next().unwrap());
+    let heads = lists.flat_map(|list| list.split('"').skip(1).step_by(2));
+    heads.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_word_of_the_screens_is_explained() {
+    let mut words: Vec<String> = Vec::new();
+    let mut folders = vec![root().join("crates/cli/src/commands")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                // Numbers of papers and of the laboratory; docs/stencils.md and docs/papers.md have them.
+                false
+                    if ["report.rs", "selftest.rs", "stencil.rs"]
+                        .iter()
+                        .any(|name| path.ends_with(name)) => {}
+                false => words.extend(heads(&std::fs::read_to_string(path).unwrap())),
+            }
+        }
+    }
+    words.extend(heads(
+        &std::fs::read_to_string(root().join("crates/report/src/screen.rs")).unwrap(),
+    ));
+    let page = std::fs::read_to_string(root().join("crates/report/src/page.html")).unwrap();
+    for head in page.split("<th scope=\"col\"").skip(1) {
+        let text = head.split_once('>').unwrap().1.split('<').next().unwrap();
+        words.push(text.to_owned());
+    }
+    assert!(words.len() > 40, "{words:?}");
+    // What limits, what bounds, where a block size comes from, what a choice is called.
+    let more = [
+        "registers",
+        "shared memory",
+        "warps",
+        "blocks",
+        "threads",
+        "barriers",
+        "latency",
+        "issue",
+        "traffic",
+        ".maxntid",
+        ".reqntid",
+        "launch description",
+        "kept",
+        "now",
+        "proved",
+        "spills",
+        "OptTLP",
+        "usage-level(10)",
+        "spill-to-shared(blocks=4)",
+        "smem-spilling",
+        "throttle(2)",
+        "maxnreg(64); spill-to-shared",
+    ];
+    words.extend(more.map(str::to_owned));
+    words.retain(|word| !word.is_empty() && !PLAIN.contains(&&**word));
+    words.sort_unstable();
+    words.dedup();
+    let folder = tempfile::tempdir().unwrap();
+    let unknown = words.iter().filter(|word| {
+        let found = run_in(folder.path(), &["explain-term", word]);
+        !found.status.success()
+    });
+    let unknown: Vec<&String> = unknown.collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}

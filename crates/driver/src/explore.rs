@@ -541,9 +541,12 @@ impl<'a> Exploration<'a> {
                 true => format!("the budget of {} s", self.request.budget),
                 false => "this kernel's share of the file's budget".to_owned(),
             };
+            let candidates = match self.untried {
+                1 => "1 candidate was".to_owned(),
+                count => format!("{count} candidates were"),
+            };
             self.notes.push(format!(
-                "{} candidates were not tried: {budget} was spent (--budget{})",
-                self.untried,
+                "{candidates} not tried: {budget} was spent (--budget{})",
                 if whole { "" } else { ", --kernel" }
             ));
         }

@@ -96,6 +96,34 @@ pub fn predict_one(
     Some(predict(&case, parameters))
 }
 
+/// What the predicted time consists of.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct Cycles {
+    /// The largest part: `issue`, `latency` or `traffic`.
+    pub bound: String,
+    /// The parts over the largest one, 1 at most.
+    pub issue: f64,
+    /// Waiting that resident warps do not hide.
+    pub latency: f64,
+    /// Bytes to caches and memory.
+    pub traffic: f64,
+}
+
+impl Cycles {
+    /// Of one build, by itself; none without machine code or residency.
+    pub fn of(setting: &Setting, built: &Built) -> Option<Cycles> {
+        let prediction = predict_one(setting, built, None, &Parameters::default())?;
+        let parts = [prediction.issue, prediction.latency, prediction.traffic];
+        let largest = parts.into_iter().fold(f64::MIN_POSITIVE, f64::max);
+        Some(Cycles {
+            bound: prediction.bound().name().to_owned(),
+            issue: prediction.issue / largest,
+            latency: prediction.latency / largest,
+            traffic: prediction.traffic / largest,
+        })
+    }
+}
+
 /// What the learned correction expects of `built` beside the default build. Without a launch there is nothing to go by;
 /// and of what our own passes make, and of spills in shared memory, the fit has seen too little.
 fn judge(setting: &Setting, default: &Built, built: &Built, promised: f64) -> Option<Judgement> {

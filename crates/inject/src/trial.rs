@@ -33,7 +33,7 @@ use crate::notes::{folder, note, say};
 use crate::state::{guarded, stand_aside, state};
 
 /// The comparison of two pieces of memory, which the driver compiles.
-const HELPERS: &str = concat!(include_str!("../../gpu/src/helpers.ptx"), "\0");
+const HELPERS: &str = concat!(include_str!("helpers.ptx"), "\0");
 /// Memory is compared in pieces of so many bytes; what was written is known by piece.
 const PIECE: u64 = 4 << 20;
 /// Device memory that stays free.

@@ -25,11 +25,11 @@ pub enum BlockSource {
 impl fmt::Display for BlockSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            BlockSource::Required => "required",
-            BlockSource::Option => "option",
-            BlockSource::Launch => "launch",
-            BlockSource::Bound => "bound",
-            BlockSource::Assumed => "assumed",
+            BlockSource::Required => ".reqntid",
+            BlockSource::Option => "--block",
+            BlockSource::Launch => "launch description",
+            BlockSource::Bound => ".maxntid",
+            BlockSource::Assumed => "assumed: state it with --block",
         })
     }
 }

@@ -4,6 +4,7 @@
 use serde::Serialize;
 use warpwright_driver::crat::{DesignPoint, ResourceUsage, design_space, resource_usage};
 use warpwright_driver::residency::occupy;
+use warpwright_driver::score::Cycles;
 use warpwright_driver::{Candidate, Residency, Resources};
 use warpwright_flow::{Cfg, DefUse, Function, Inst, LiveRanges, Liveness, Loops, Pressure, Value};
 use warpwright_pass::ptx::facts::static_shared_bytes;
@@ -17,6 +18,8 @@ use warpwright_target::{Stair, registers_for_one_more_block};
 const LISTED_RANGES: usize = 10;
 /// How many of the highest peaks are listed.
 const LISTED_PEAKS: usize = 5;
+/// How many instructions are shown before and behind the first of the highest peak.
+const AROUND: u32 = 12;
 
 /// What is said of one kernel.
 #[derive(Debug, Clone, Serialize)]
@@ -47,6 +50,10 @@ pub struct Explanation {
     pub usage: Option<ResourceUsage>,
     /// The points of CRAT's design space; empty for a cubin.
     pub design_space: Vec<DesignPoint>,
+    /// Where the cycles go; absent without machine code.
+    pub cycles: Option<Cycles>,
+    /// Register pressure of the default build's machine code, where `pressure` is that of the PTX.
+    pub machine_code: Option<PressureReport>,
 }
 
 /// The pressure curve: of PTX before ptxas schedules and allocates, of machine code as it is.
@@ -66,6 +73,39 @@ pub struct PressureReport {
     pub peaks: Vec<Peak>,
     /// The longest live ranges across the highest peak that are not used there.
     pub crossing: Vec<Range>,
+    /// The instructions around the highest peak.
+    pub around: Vec<Around>,
+    /// The values that are live at its first instruction.
+    pub live: Vec<String>,
+}
+
+/// An instruction near the highest peak.
+#[derive(Debug, Clone, Serialize)]
+pub struct Around {
+    /// Its index in program order.
+    pub at: u32,
+    /// Pressure in 32-bit registers.
+    pub units: u32,
+    /// Its text.
+    pub text: String,
+    /// Its source line (`file:line`).
+    pub line: Option<String>,
+    /// What stands there, where the source is at hand.
+    pub source: Option<String>,
+}
+
+impl PressureReport {
+    /// Puts the source beside the instructions: the text of the file `name`.
+    pub fn quote(&mut self, name: &str, text: &str) {
+        let lines: Vec<&str> = text.lines().collect();
+        for row in &mut self.around {
+            let place = row.line.as_deref().and_then(|line| line.rsplit_once(':'));
+            let number = place.filter(|(file, _)| *file == name);
+            let number = number.and_then(|(_, number)| number.parse::<usize>().ok());
+            let found = number.and_then(|n| lines.get(n.checked_sub(1)?));
+            row.source = found.map(|line| line.trim().to_owned());
+        }
+    }
 }
 
 /// One peak of the curve.
@@ -158,6 +198,8 @@ pub fn from_resources(
         pressure: None,
         usage: None,
         design_space: Vec::new(),
+        cycles: None,
+        machine_code: None,
     }
 }
 
@@ -203,17 +245,34 @@ fn pressure_of<F: Function>(view: &F, line: impl Fn(Inst) -> Option<String>) -> 
             uses: def_use.uses(value).len(),
         }
     };
+    let highest = pressure.highest(LISTED_PEAKS);
+    let around = highest.first().map_or(0..0, |region| {
+        let last = view.inst_count() as u32;
+        region.first.0.saturating_sub(AROUND)..last.min(region.first.0 + AROUND + 1)
+    });
+    let row = |inst: Inst| Around {
+        at: inst.0,
+        units: pressure.during(inst),
+        text: view.inst_text(inst),
+        line: line(inst),
+        source: None,
+    };
+    let live = highest
+        .first()
+        .map(|region| liveness.live_before(view, &cfg, region.first));
+    let live = live.unwrap_or_default();
     PressureReport {
         peak_units: pressure.max(),
         instructions: view.inst_count(),
         loop_depth: loops.iter().map(|l| loops.depth(l)).max().unwrap_or(0),
         curve: insts().map(|i| pressure.during(i)).collect(),
         lines: insts().map(&line).collect(),
-        peaks: pressure
-            .highest(LISTED_PEAKS)
+        around: around.map(|i| row(Inst(i))).collect(),
+        live: live
             .into_iter()
-            .map(peak)
+            .map(|value| view.value_name(value))
             .collect(),
+        peaks: highest.into_iter().map(peak).collect(),
         crossing: ranges
             .crossing_peak(&pressure, &def_use)
             .into_iter()
@@ -261,9 +320,35 @@ mod tests {
             "{:?}",
             report.peaks
         );
+        let rows: Vec<(u32, u32)> = report
+            .around
+            .iter()
+            .map(|row| (row.at, row.units))
+            .collect();
+        assert_eq!(rows[..3], [(0, 2), (1, 3), (2, 3)]);
+        assert!(report.live.contains(&"R2".to_owned()), "{:?}", report.live);
         assert_eq!(
             pressure_of_machine_code(&elf, "other").map(|r| r.peak_units),
             None
         );
+    }
+
+    #[test]
+    fn the_source_stands_beside_its_instructions() {
+        let row = |line: Option<&str>| Around {
+            at: 0,
+            units: 1,
+            text: "ret".into(),
+            line: line.map(str::to_owned),
+            source: None,
+        };
+        let lines = [Some("k.cu:2"), Some("other.h:1"), Some("k.cu:9"), None];
+        let mut report = PressureReport {
+            around: lines.map(row).into(),
+            ..PressureReport::default()
+        };
+        report.quote("k.cu", "first\n  second;\n");
+        let found: Vec<Option<&str>> = report.around.iter().map(|r| r.source.as_deref()).collect();
+        assert_eq!(found, [Some("second;"), None, None, None]);
     }
 }

@@ -32,8 +32,15 @@ pub const TERMS: &[Term] = &[
         "Threads that start together on one SM and share its shared memory. A block resides as a whole or not at all.",
     ),
     term(
+        "block bound",
+        &[".reqntid"],
+        "A promise in the code: a block has exactly so many threads (.reqntid), or at most so many (.maxntid, which is \
+         __launch_bounds__ in CUDA C). Other launches fail.",
+    ),
+    term(
         "bound",
         &[
+            "bound by",
             "latency",
             "issue",
             "traffic",
@@ -93,8 +100,19 @@ pub const TERMS: &[Term] = &[
          -fmad=false.",
     ),
     term(
+        "grid",
+        &["launches"],
+        "The blocks of one launch, in up to three directions.",
+    ),
+    term(
+        "launch description",
+        &["launch"],
+        "A TOML file that says how a kernel is launched and on what data (docs/launch.md). `warpwright launch` writes \
+         the start of one.",
+    ),
+    term(
         "live range",
-        &["live"],
+        &["live", "live over"],
         "The instructions over which a value must be kept. Registers are needed for all values live at once.",
     ),
     term(
@@ -113,6 +131,11 @@ pub const TERMS: &[Term] = &[
         &["MinReg", "MaxTLP", "ShmSize"],
         "CRAT's numbers of a kernel: MaxReg is the highest register pressure of its PTX, MinReg the registers of an \
          SM over its threads, MaxTLP the most blocks that can reside, ShmSize its shared memory.",
+    ),
+    term(
+        "measured",
+        &["ratio", "faster"],
+        "Time on a GPU over the default's in the same run, with outputs compared. Less is faster.",
     ),
     term(
         "occupancy",
@@ -145,14 +168,20 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "register limit",
-        &["maxrregcount", "limit"],
+        &["maxrregcount", "limit", "registers up to"],
         "The most registers that ptxas may give a thread. Fewer registers let more warps reside, but values that do \
          not fit are spilled.",
     ),
     term(
         "register pressure",
-        &["pressure", "units"],
+        &["pressure", "units", "peak", "peak at"],
         "How many 32-bit registers are needed at an instruction, for all values live there.",
+    ),
+    term(
+        "registers",
+        &["register", "regs"],
+        "Where a thread keeps its values, 32 bits in each. All threads that reside on an SM share its registers, so \
+         fewer for each let more of them reside.",
     ),
     term(
         "resident",
@@ -162,6 +191,9 @@ pub const TERMS: &[Term] = &[
             "resident blocks",
             "warps",
             "blocks",
+            "limited by",
+            "threads",
+            "barriers",
         ],
         "On an SM at one time. Registers, shared memory, threads and a fixed number of blocks each set a limit; the \
          smallest one counts.",
@@ -172,6 +204,12 @@ pub const TERMS: &[Term] = &[
         "The machine code of an NVIDIA GPU, with the stall counts and scoreboards that ptxas sets.",
     ),
     term(
+        "schedule",
+        &["plan", "family", "version"],
+        "How a stencil or a naive kernel is written anew: its tile, how much a thread computes, in which direction it \
+         streams. A family is one way of doing that.",
+    ),
+    term(
         "scoreboard",
         &["stall count", "stall"],
         "How machine code waits: a stall count is a number of cycles to the next instruction, a scoreboard is what a \
@@ -179,7 +217,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "shared memory",
-        &["smem"],
+        &["smem", "shared", "shared bytes"],
         "Fast memory of a block on the SM. It is the same memory as the first-level cache.",
     ),
     term(
@@ -195,7 +233,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "spill traffic",
-        &[],
+        &["spill bytes"],
         "Bytes per thread stored to and loaded from spill slots, counted once for each instruction, not by loops.",
     ),
     term(

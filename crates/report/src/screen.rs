@@ -7,9 +7,9 @@ use warpwright_driver::candidate::Figures;
 use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::DEFAULT_MARGIN;
 use warpwright_driver::{Candidate, KernelReport};
+use warpwright_pass::Rung;
 use warpwright_pass::names::source_name;
 use warpwright_pass::passes::UsageLevel;
-use warpwright_pass::{BlockSource, Rung};
 
 use crate::table::Table;
 
@@ -146,16 +146,10 @@ const INDENT: &str = "          ";
 fn title(report: &KernelReport) -> Vec<String> {
     let extents: Vec<String> = report.block.iter().map(u32::to_string).collect();
     let used = report.block.iter().rposition(|&n| n != 1).unwrap_or(0);
-    let source = match report.block_source {
-        BlockSource::Required => ".reqntid",
-        BlockSource::Option => "--block",
-        BlockSource::Launch => "launch description",
-        BlockSource::Bound => ".maxntid",
-        BlockSource::Assumed => "assumed: state it with --block",
-    };
     let block = format!(
-        "{} threads per block ({source})",
-        extents[..=used].join("×")
+        "{} threads per block ({})",
+        extents[..=used].join("×"),
+        report.block_source
     );
     wrap(
         &format!("kernel {}, {block}", source_name(&report.name)),

@@ -1,10 +1,13 @@
 //! What limits a kernel, before any choice.
 
 use serde::Serialize;
-use warpwright_driver::build::{resources, resources_of};
+use warpwright_driver::Candidate;
+use warpwright_driver::build::{Built, resources, resources_of};
+use warpwright_driver::residency::occupy;
+use warpwright_driver::score::Cycles;
 use warpwright_pass::names::is_named;
 use warpwright_pass::scope::too_large;
-use warpwright_pass::{Block, BlockSource, Setting};
+use warpwright_pass::{Block, BlockSource, Recipe, Setting};
 use warpwright_report::explain::{Explanation, explain, from_resources, pressure_of_machine_code};
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{Gpu, lookup, runs_on};
@@ -98,10 +101,34 @@ impl Optimizer {
                 .and_then(|module| Some((module, module.function(&kernel)?)));
             let Some((module, id)) = found else { continue };
             let built = build.as_ref().and_then(|b| b.resources.kernel(&kernel));
-            explanations.push(explain(module, id, &setting, built.map(resources)));
+            let mut found = explain(module, id, &setting, built.map(resources));
+            if let Some(elf) = build.as_ref().and_then(|b| Elf::parse(&b.cubin).ok()) {
+                found.machine_code = pressure_of_machine_code(&elf, &kernel);
+                found.cycles = cycles(&elf, &kernel, &setting);
+            }
+            if let (Level::Cuda, Some(pressure), Ok(text)) =
+                (input.level, &mut found.pressure, input.text())
+            {
+                let name = input.name.rsplit('/').next().unwrap_or(&input.name);
+                pressure.quote(name, text);
+            }
+            explanations.push(found);
         }
         Ok((gpu, explanations))
     }
+}
+
+/// Where the cycles of a finished kernel go.
+fn cycles(elf: &Elf, kernel: &str, setting: &Setting) -> Option<Cycles> {
+    let code = Cubin::of(elf).ok()?.kernel(kernel)?.clone();
+    let resources = resources_of(&code, setting.gpu);
+    let mut built = Built {
+        candidate: Candidate::built(Recipe::default(), resources),
+        run: None,
+        kernel: Some(code),
+    };
+    occupy(setting, &mut built.candidate);
+    Cycles::of(setting, &built)
 }
 
 fn of_cubins(input: &Input, options: &Options) -> Result<(Gpu, Vec<Explanation>), Error> {
@@ -169,6 +196,7 @@ fn of_cubin(
         let resources = resources_of(kernel, &gpu);
         let mut found = from_resources(&kernel.name, &setting, resources, false);
         found.pressure = pressure_of_machine_code(elf, &kernel.name);
+        found.cycles = cycles(elf, &kernel.name, &setting);
         if let Some(why) = too_large(kernel, &setting.block, &gpu) {
             found.residency = None;
             found.cannot_launch = Some(why.to_string());

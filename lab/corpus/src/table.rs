@@ -93,7 +93,7 @@ pub fn page(tallies: &BTreeMap<String, Tally>, index: Option<&Index>) -> String 
          a diagnostic, printing gives back its bytes, every token belongs to one statement of the typed view, \
          the canonical print parsed again is the same view, the verifier accepts it, and every opcode is \
          known. The corpus is made and checked by\n\n\
-         ```\n\
+         ```sh long\n\
          cargo run --release -p warpwright-corpus -- build .corpus --install\n\
          cargo run --release -p warpwright-corpus -- check .corpus --summary lab/corpus/ptx-results.md\n\
          ```\n\n\

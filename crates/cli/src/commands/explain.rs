@@ -74,15 +74,19 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         }
         println!("{} for {gpu}\n", document.input);
         for kernel in &document.kernels {
-            print_kernel(kernel, &gpu);
+            print_kernel(kernel, &gpu, cli.verbose > 0);
         }
     }
-    // What most kernels are does not stand first.
-    for other in &document.not_stencils {
+    // What most kernels are does not stand first, nor at length.
+    let is_asked = cli.verbose > 0 || !document.stencils.is_empty();
+    for other in document.not_stencils.iter().filter(|_| is_asked) {
         println!(
             "  `{}` is no stencil that is understood: {} ({}:{}:{})",
             other.kernel, other.reason, document.input, other.line, other.column
         );
+    }
+    if !document.not_stencils.is_empty() && !is_asked {
+        println!("  no stencil is understood here (-v says why)");
     }
     Ok(())
 }
@@ -119,11 +123,16 @@ fn stencils(
     }
 }
 
-fn print_kernel(e: &Explanation, gpu: &Gpu) {
-    let [x, y, z] = e.block;
+fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
+    let extents: Vec<String> = e.block.iter().map(u32::to_string).collect();
+    let used = match e.block {
+        [_, 1, 1] => 1,
+        _ => extents.len(),
+    };
     println!(
-        "kernel {}, {x}×{y}×{z} threads per block ({})",
+        "kernel {}, {} threads per block ({})",
         source_name(&e.kernel),
+        extents[..used].join("×"),
         e.block_source
     );
     let r = &e.resources;
@@ -132,14 +141,18 @@ fn print_kernel(e: &Explanation, gpu: &Gpu) {
     } else {
         ""
     };
+    let spills = match r.spill_store_bytes + r.spill_load_bytes {
+        0 => "no spills".to_owned(),
+        bytes => format!("{bytes} bytes of spill traffic"),
+    };
     println!(
-        "  {} registers, {} bytes stack, {} + {} bytes spilled and reloaded, {} bytes shared{about}",
-        r.registers, r.stack_bytes, r.spill_store_bytes, r.spill_load_bytes, r.shared_bytes
+        "  {} registers, {spills}, {} bytes stack, {} bytes shared{about}",
+        r.registers, r.stack_bytes, r.shared_bytes
     );
     match (&e.residency, &e.cannot_launch) {
         (Some(found), _) => println!(
-            "  {} blocks, {} of {} warps ({:.1}%), limited by {}",
-            found.blocks,
+            "  {}, {} of {} warps ({:.1}%), limited by {}",
+            counted(found.blocks, "block"),
             found.warps,
             gpu.arch.threads.warps,
             found.percent,
@@ -147,6 +160,22 @@ fn print_kernel(e: &Explanation, gpu: &Gpu) {
         ),
         (None, Some(why)) => println!("  cannot be launched: {why}"),
         (None, None) => {}
+    }
+    if let Some(c) = &e.cycles {
+        let parts = [
+            ("issue", c.issue),
+            ("latency", c.latency),
+            ("traffic", c.traffic),
+        ];
+        let others = parts.into_iter().filter(|(name, _)| *name != c.bound);
+        let others: Vec<String> = others
+            .map(|(name, part)| format!("{name} {:.0}%", 100.0 * part))
+            .collect();
+        println!(
+            "  time bound by {} (predicted; of that, {})",
+            c.bound,
+            others.join(", ")
+        );
     }
     match (e.registers_for_one_more_block, e.registers_to_save) {
         (Some(limit), Some(save)) => {
@@ -160,10 +189,7 @@ fn print_kernel(e: &Explanation, gpu: &Gpu) {
         let point = e.design_space.iter().find(|p| p.blocks == s.blocks);
         let marks = [
             here.then_some("<- here"),
-            point.map(|p| match p.pruned {
-                false => "design point",
-                true => "above OptTLP",
-            }),
+            point.filter(|p| p.pruned).map(|_| "above OptTLP"),
         ];
         let marks: Vec<&str> = marks.into_iter().flatten().collect();
         table.row(vec![
@@ -175,7 +201,7 @@ fn print_kernel(e: &Explanation, gpu: &Gpu) {
         ]);
     }
     print!("{}", table.render(4));
-    if let Some(usage) = &e.usage {
+    if let Some(usage) = e.usage.as_ref().filter(|_| is_verbose) {
         print_usage(usage);
     }
     if let Some(pressure) = &e.pressure {
@@ -186,6 +212,12 @@ fn print_kernel(e: &Explanation, gpu: &Gpu) {
         print_pressure(pressure, level);
     }
     println!();
+}
+
+/// `1 block`, `2 blocks`.
+fn counted(count: u32, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }
 
 /// CRAT's Table 1, and the estimate of OptTLP point by point.
@@ -202,7 +234,7 @@ fn print_usage(u: &ResourceUsage) {
         "  OptTLP {} blocks (estimated; {} are involved when the first one ends)",
         opt.blocks, opt.involved
     );
-    let mut table = Table::new(&["blocks", "time", "of it contention"]);
+    let mut table = Table::new(&["blocks", "time", "contention"]);
     for point in &opt.points {
         table.row(vec![
             point.blocks.to_string(),

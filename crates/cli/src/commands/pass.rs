@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::input::{self, Input, Level, stage, write_atomically};
 use crate::session;
 use crate::terminal::document;
-use warpwright_report::table::Table;
+use warpwright_report::screen::wrap;
 
 impl From<RecipeError> for Failure {
     fn from(error: RecipeError) -> Self {
@@ -259,15 +259,18 @@ fn write_like(file: &Path, output: &Path, bytes: &[u8]) -> Result<(), Failure> {
 }
 
 fn list() -> Result<(), Failure> {
-    let mut table = Table::new(&["pass", "what it does"]);
     for pass in PASSES {
-        table.row(vec![pass.name.into(), pass.about.into()]);
+        println!("{}", pass.name);
+        let mut about = vec![pass.about.to_owned()];
         for parameter in (pass.parameters)() {
-            let name = parameter.name;
-            let shown = format!("  {name}={}", parameter.wanted);
-            table.row(vec![shown, parameter.about.to_owned()]);
+            let (name, wanted) = (parameter.name, parameter.wanted);
+            about.push(format!("{name}={wanted}: {}", parameter.about));
+        }
+        for text in about {
+            for line in wrap(&text, "  ", "    ") {
+                println!("{line}");
+            }
         }
     }
-    print!("{}", table.render(0));
     Ok(())
 }

@@ -73,7 +73,7 @@ pub fn run(cli: &Cli, args: &RunArgs) -> Result<(), Failure> {
 pub fn described(setup: &RunSetup) -> Result<Launch, Failure> {
     let Some(path) = &setup.launch else {
         return Err(Failure::Usage(
-            "--launch L.toml is wanted: it says how to run the kernel".into(),
+            "--launch L.toml is wanted: it says how to run the kernel (`warpwright launch X.cu` writes the start of one)".into(),
         ));
     };
     let launch = session::launch(path, setup.size.as_deref(), "small", &setup.set)?;

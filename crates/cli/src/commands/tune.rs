@@ -83,9 +83,6 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.jobs {
         return pack(cli, args, &input, folder);
     }
-    let Some(output) = &args.output else {
-        return Err(Failure::Usage("-o OUT is wanted".into()));
-    };
     devices()?;
     let folder = work_folder(args, file)?;
     build(cli, args, &input, &folder)?;
@@ -100,20 +97,31 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     let chosen = report.candidates[report.chosen].name();
     let cubin = std::fs::read(folder.join(format!("{chosen}.cubin")))
         .map_err(|e| Failure::Internal(format!("the chosen cubin is gone: {e}")))?;
-    write_atomically(output, &cubin)?;
-    if args.show.json {
-        return print_json(
-            &serde_json::json!({ "schema": "warpwright.tune/1", "kernels": [report] }),
-        );
+    if let Some(output) = &args.output {
+        write_atomically(output, &cubin)?;
     }
-    let name = output.display().to_string();
+    let name = args
+        .output
+        .as_ref()
+        .map(|output| output.display().to_string());
+    let document = serde_json::json!({
+        "schema": "warpwright.tune/1",
+        "input": input.name,
+        "gpu": gpu,
+        "output": name,
+        "kernels": [&report],
+    });
+    super::write_page(args.show.report.as_deref(), &document)?;
+    if args.show.json {
+        return print_json(&document);
+    }
     let text = screen(
         &[report],
         &About {
             input: &input.name,
             gpu: &gpu,
             builder: "measured here",
-            output: Some(&name),
+            output: name.as_deref(),
             emitted: "cubin",
             is_measured: true,
             all: args.all,

@@ -139,7 +139,10 @@ fn list(store: &Store, json: bool) -> Result<(), Failure> {
             winner.name.clone(),
         ]);
     }
-    print!("{}", table.render(0));
+    match document.winners.is_empty() {
+        true => println!("no winners yet: `warpwright tune -- PROGRAM` finds them"),
+        false => print!("{}", table.render(0)),
+    }
     for (file, why) in &document.unreadable {
         eprintln!("`{file}`: {why}");
     }
