@@ -51,7 +51,8 @@ pub fn accesses(kernel: &Kernel) -> Vec<String> {
     all
 }
 
-fn name_of(kernel: &Kernel, symbol: Symbol) -> String {
+/// What a symbol of a polynomial is called in the kernel.
+pub fn name_of(kernel: &Kernel, symbol: Symbol) -> String {
     match symbol {
         Symbol::Size(size) => kernel.size_name(size).to_owned(),
         Symbol::Loop(number) => kernel.loops[number].name.clone(),

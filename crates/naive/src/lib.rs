@@ -4,7 +4,8 @@
 //! * `recognise`: a kernel of CUDA C to the small loop nest of `ir`.
 //! * `forms`: accesses as strides, and what moves along each; `bounds`: where polynomials lie.
 //! * `schedule`: the choices; `emit`: a kernel and its choices to CUDA C.
-//! * `search`: which schedules there are, and how long each should take.
+//! * `way`: a schedule or a choice of a family, as text and back.
+//! * `search`: which there are, and how long each should take.
 //! * `replace`: the file in which the result takes the place of the input.
 //! * `versions`: that file against the input, in the emulator; `harness`: on a GPU.
 
@@ -25,4 +26,5 @@ pub mod search;
 pub mod team;
 mod text;
 pub mod versions;
+pub mod way;
 mod wide;

@@ -9,66 +9,12 @@
 use warpwright_target::{Gpu, Resources, occupancy};
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use crate::across::{self, Across};
-use crate::emit::{self, Cost, Generated, cost};
-use crate::explain;
+use crate::emit::{Cost, cost};
 use crate::families::families;
-use crate::fours::{self, Fours};
 use crate::ir::Kernel;
-use crate::prefix::{self, Prefix};
 use crate::schedule::{Schedule, Stage};
-use crate::team::{self, Team};
-
-/// A way to compute the points.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Way {
-    /// Tiles of points, operands in shared memory.
-    Tiles(Schedule),
-    /// The turns of a loop over a team of threads.
-    Team(Team),
-    /// Squares that are turned in shared memory.
-    Across(Across),
-    /// Runs of neighbours, 16 bytes at a time.
-    Fours(Fours),
-    /// Prefixes: what lies in front of a block is added up once.
-    Prefix(Prefix),
-}
-
-impl fmt::Display for Way {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Way::Tiles(of) => of.fmt(f),
-            Way::Team(of) => of.fmt(f),
-            Way::Across(of) => of.fmt(f),
-            Way::Fours(of) => of.fmt(f),
-            Way::Prefix(of) => of.fmt(f),
-        }
-    }
-}
-
-impl Way {
-    /// Its kernels; none where it is not one for this kernel. `shared` is how many bytes of shared memory a block may
-    /// have.
-    pub fn generate(&self, kernel: &Kernel, shared: u32) -> Option<Generated> {
-        match self {
-            Way::Tiles(of) => emit::generate(kernel, of, shared).ok(),
-            Way::Team(of) => team::generate(kernel, of).ok(),
-            Way::Across(of) => across::generate(kernel, of).ok(),
-            Way::Fours(of) => fours::generate(kernel, of).ok(),
-            Way::Prefix(of) => prefix::generate(kernel, of).ok(),
-        }
-    }
-
-    /// What is done, a sentence a step.
-    pub fn steps(&self, kernel: &Kernel) -> Vec<String> {
-        match self {
-            Way::Tiles(of) => explain::steps(kernel, of),
-            _ => self.generate(kernel, 0).map_or(Vec::new(), |g| g.notes),
-        }
-    }
-}
+pub use crate::way::Way;
 
 /// A prediction.
 #[derive(Clone, Copy, Debug, PartialEq)]

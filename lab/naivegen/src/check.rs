@@ -43,8 +43,15 @@ impl warpwright_sourcegen::Subject for Subject {
             return Err(finding("no kernel was found in it".into()));
         };
         let ir = match recognise(&file, header) {
-            Ok(ir) => ir,
+            Ok(ir) => match kernel.refused {
+                None => ir,
+                Some(what) => return Err(finding(format!("{what} was taken"))),
+            },
             Err(problem) => {
+                if let Some(what) = kernel.refused.filter(|what| *what != problem.message) {
+                    let said = problem.message;
+                    return Err(finding(format!("{what} was refused as: {said}")));
+                }
                 *counters.refused.entry(problem.message.clone()).or_default() += 1;
                 return Ok(None);
             }
@@ -417,11 +424,12 @@ pub fn planted(subject: &Subject, module: &Module) -> Option<bool> {
     let entry: &Entry = plain(generated)?;
     let kernel = symbol(module, &names(subject, number).entry(entry))?;
     let mut launch = entry_launch(&subject.ir, &launch, &ends, entry, kernel);
-    // Points are left out: all, by the end along x, or the last one where each has a block. (One less by the end
+    // Points are left out: all, by the end along x, or half of them where each has a block. (One less by the end
     // would be none less where the launch covers more than the kernel's own guard lets through.)
     match (entry.tile[0], launch.grid[0]) {
-        (1, 0 | 1) => return None,
-        (1, blocks) => launch.grid[0] = blocks - 1,
+        (1, 0..=2) => return None,
+        // Of several, since a point may store nothing.
+        (1, blocks) => launch.grid[0] = blocks.div_ceil(2),
         _ => {
             let at = launch.args.len() - subject.ir.dims.len();
             if let Some(Arg::Scalar(end)) = launch.args.get_mut(at) {

@@ -1,5 +1,6 @@
 //! Random naive kernels: affine accesses in rows, across rows, strided and shifted, several arrays and types, guards in
-//! every form, reductions, loops in loops, conditions on data, unresolved indices, sizes that are odd and tiny.
+//! every form, reductions, loops in loops, conditions on data, unresolved indices, sizes that are odd and tiny; and here
+//! and there what no naive kernel has, such as an atomic operation, which must be refused by its name.
 //!
 //! Every subscript is built from parts whose ranges are known, so that array lengths follow and no access leaves its
 //! array, at any size.
@@ -21,6 +22,8 @@ pub struct Kernel {
     pub sizes: usize,
     /// Sums may be reordered.
     pub reassociate: bool,
+    /// It must be refused, with this message.
+    pub refused: Option<&'static str>,
 }
 
 /// A part of a subscript: its text, and its largest value in the words of launch descriptions.
@@ -44,7 +47,21 @@ struct Maker<'r> {
     ty: &'static str,
     loops: usize,
     exact: bool,
+    refused: Option<&'static str>,
 }
+
+/// Statements that no naive kernel has, and what is said of them.
+const REFUSED: &[(&str, &str)] = &[
+    ("atomicAdd(&OUT, VALUE);", "an atomic operation"),
+    ("OUT = atomicExch(&OUT, VALUE);", "an atomic operation"),
+    ("OUT = VALUE; __syncthreads();", "a barrier"),
+    ("__shared__ int s; OUT = VALUE;", "shared memory"),
+    ("while (OUT < VALUE) OUT += 1;", "a `while` loop"),
+    (
+        "OUT = VALUE * gridDim.x;",
+        "a loop over the grid, or `gridDim`",
+    ),
+];
 
 const SIZES: [&str; 4] = ["n", "m", "d", "k"];
 
@@ -77,6 +94,7 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
         ty,
         loops: 0,
         exact,
+        refused: None,
     };
     let outputs = if maker.rng.chance(20) { 2 } else { 1 };
     let by_rows = count == 1 && maker.rng.chance(25);
@@ -355,7 +373,15 @@ impl Maker<'_> {
                 };
             }
             let parity = self.rng.chance(8);
-            let line = format!("out{number}[{index}] {op} {value};");
+            let line = match self.rng.chance(3) {
+                false => format!("out{number}[{index}] {op} {value};"),
+                true => {
+                    let (text, why) = *self.rng.pick(REFUSED);
+                    self.refused = Some(why);
+                    text.replace("OUT", &format!("out{number}[{index}]"))
+                        .replace("VALUE", &value)
+                }
+            };
             match parity {
                 true => {
                     let name = &self.dims[0].0;
@@ -576,6 +602,7 @@ impl Maker<'_> {
             launch,
             sizes: count,
             reassociate: reassociate && !self.exact,
+            refused: self.refused,
         }
     }
 }

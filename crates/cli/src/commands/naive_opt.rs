@@ -1,12 +1,14 @@
 //! `warpwright opt` for a naive kernel: the input with tuned kernels in it, in CUDA C. No GPU is needed; what is written
 //! was compared with the input in the PTX emulator, which needs nvcc.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use warpwright_cudac::diag::{Diagnostic, render_all};
 use warpwright_driver::naive::{Chosen, Kind, NoStencil, choose, kind};
 use warpwright_ladder::Checked;
 use warpwright_naive::explain;
-use warpwright_naive::ir::{Parameter, ParameterKind};
+use warpwright_naive::ir::{Kernel, Parameter, ParameterKind};
 use warpwright_naive::recognise::is_marked;
 use warpwright_naive::versions::Problem;
 
@@ -70,6 +72,8 @@ pub fn wanted(
     let file = super::cuda::read(cli, input, None, nvcc)?;
     let fail = |problems: &[Diagnostic]| Failure::Rendered(render_all(problems, &file.source));
     let (mut found, mut reasons, mut stencils) = (Vec::new(), Vec::new(), 0);
+    // Kernels of one point each, that the stencil compiler takes as well.
+    let mut both = 0;
     for header in &file.kernels {
         if kernel.is_some_and(|name| !names(name, &header.name.text)) {
             continue;
@@ -77,6 +81,7 @@ pub fn wanted(
         let marked = is_marked(&file, header).map_err(|p| fail(&[p]))?;
         match kind(&file, header).map_err(|p| fail(&[p]))? {
             Kind::Naive(problem, why) => {
+                both += usize::from(matches!(why, NoStencil::NoNeighbours));
                 let (problem, no_stencil) = (*problem, no_stencil(&why));
                 found.push((
                     marked,
@@ -95,7 +100,8 @@ pub fn wanted(
         }
     }
     let some_are_marked = found.iter().any(|(marked, _)| *marked);
-    if !some_are_marked && stencils > 0 {
+    let all_are_both = found.len() > 1 && both == found.len();
+    if !some_are_marked && (stencils > 0 || all_are_both) {
         return Ok(Vec::new());
     }
     if found.is_empty() && !reasons.is_empty() {
@@ -115,16 +121,16 @@ fn no_stencil(why: &NoStencil) -> String {
     }
 }
 
+fn size_names(kernel: &Kernel) -> Vec<String> {
+    let is_size = |p: &&Parameter| matches!(p.kind, ParameterKind::Size(..));
+    let all = kernel.parameters.iter().filter(is_size);
+    all.map(|p| p.name.clone()).collect()
+}
+
 /// States sizes of a kernel; gives back those that it does not have.
 pub fn state(problem: &mut Problem, sizes: &[(String, i64)]) -> Vec<String> {
     let kernel = &mut problem.kernel;
-    let is_size = |p: &&Parameter| matches!(p.kind, ParameterKind::Size(..));
-    let known: Vec<String> = kernel
-        .parameters
-        .iter()
-        .filter(is_size)
-        .map(|p| p.name.clone())
-        .collect();
+    let known = size_names(kernel);
     let mut unknown = Vec::new();
     for (name, size) in sizes {
         if !known.contains(name) {
@@ -147,10 +153,16 @@ pub fn state_all(
     let unknown: Vec<Vec<String>> = found.iter_mut().map(of).collect();
     let nowhere = |name: &&String| unknown.iter().all(|u| u.contains(name));
     match sizes.iter().map(|(name, _)| name).find(nowhere) {
-        Some(name) => Err(Failure::input(format!(
-            "no naive kernel of `{}` has a size `{name}`",
-            input.name
-        ))),
+        Some(name) => {
+            let each = found.iter().map(|of| size_names(&of.problem.kernel));
+            let known: BTreeSet<String> = each.flatten().collect();
+            let known: Vec<String> = known.into_iter().collect();
+            Err(Failure::input(format!(
+                "`{}` has no size `{name}`; it has {}",
+                input.name,
+                known.join(", ")
+            )))
+        }
         None => Ok(()),
     }
 }

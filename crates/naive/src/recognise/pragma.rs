@@ -7,6 +7,7 @@ use crate::ir::Pragma;
 
 /// The pragma of a kernel: the first one that stands after the kernel before it.
 pub(super) fn of(file: &File, kernel: &Header) -> Result<Option<Pragma>, Diagnostic> {
+    others(file, kernel)?;
     place(file, kernel).map_or(Ok(None), |(text, at)| {
         parse(text.trim_start_matches("naive"), at).map(Some)
     })
@@ -27,6 +28,29 @@ pub(super) fn fits(
     let has = parameters.join(", ");
     let what = format!("the kernel has no parameter `{unknown}`; it has {has}");
     Err(wrong(&what, at))
+}
+
+/// What is asked for and not there is said, not left out in silence.
+fn others(file: &File, kernel: &Header) -> Result<(), Diagnostic> {
+    let before = file.kernels.iter().map(|k| k.span.end);
+    let start = before.filter(|end| *end <= kernel.span.start).max();
+    let range = start.unwrap_or(0)..kernel.span.end;
+    for (text, at) in file
+        .pragmas
+        .iter()
+        .filter(|(_, at)| range.contains(&at.start))
+    {
+        let word = text.split(|c: char| !c.is_ascii_alphanumeric()).next();
+        match word.unwrap_or("") {
+            "naive" | "stencil" => {}
+            word @ ("tf32" | "bf16x3") => {
+                let what = format!("`{word}`: products stay FP32, tensor cores are not used");
+                return Err(wrong(&what, at));
+            }
+            word => return Err(wrong(&format!("`{word}` is no pragma of warpwright"), at)),
+        }
+    }
+    Ok(())
 }
 
 fn place<'f>(file: &'f File, kernel: &Header) -> Option<&'f (String, Span)> {
@@ -59,6 +83,10 @@ fn parse(text: &str, at: &Span) -> Result<Pragma, Diagnostic> {
                     }
                 }
                 rest = after.trim_start();
+            }
+            "tf32" | "bf16x3" => {
+                let what = format!("`{word}`: products stay FP32, tensor cores are not used");
+                return Err(wrong(&what, at));
             }
             _ => {
                 let word = if word.is_empty() { rest } else { word };

@@ -1,6 +1,7 @@
 //! The commands of all rooms. A room adds a file here and a line to [`all`].
 
 mod check;
+mod cuda;
 mod pass;
 mod ptx;
 pub mod run;
@@ -15,6 +16,7 @@ pub fn all() -> Registry {
     registry.add(pass::COMMANDS);
     registry.add(ptx::COMMANDS);
     registry.add(run::COMMANDS);
+    registry.add_for("cu", cuda::COMMANDS);
     registry.add_for("sass", sass::COMMANDS);
     registry
 }

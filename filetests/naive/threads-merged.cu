@@ -1,0 +1,170 @@
+// test: naive threads 32x1, points 1x4, stage 32 by 1
+//  section 3.5.2: four threads along y share b (Fig. 7)
+
+__global__ void mm(const float *a, const float *b, float *c, int w, int m, int n) {
+    int idx = blockIdx.x * blockDim.x + threadIdx.x;
+    int idy = blockIdx.y * blockDim.y + threadIdx.y;
+    if (idx >= n || idy >= m) return;
+    float sum = 0;
+    for (int i = 0; i < w; i++) sum += a[idy * w + i] * b[i * n + idx];
+    c[idy * n + idx] = sum;
+}
+
+// expect: naive threads 32x1, points 1x4, stage 32 by 1
+// block merge (section 3.5.1): a block of 32 threads computes 32 x 4 points
+// thread merge (section 3.5.2): a thread computes 1 x 4 points, and what they share is loaded once
+// coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 1 turns written out
+// `a`: 4 x 32 elements a part in shared memory
+// `b`: 32 x 32 elements a part in shared memory
+//
+// mm_tuned_full: 32 threads for 32 x 4 x 1 points where idx_end is a multiple of 32, idy_end is a multiple of 4, w is a multiple of 32, w is a multiple of 4, a lies at a multiple of 16, n is a multiple of 4, b lies at a multiple of 16
+//     const int thread = threadIdx.x;
+//     const int thread_x = thread % 32;
+//     const int thread_y = thread / 32;
+//     const int block_x = blockIdx.x * 32;
+//     const int block_y = blockIdx.y * 4;
+//     float sum[4];
+// #pragma unroll
+//     for (int py = 0; py < 4; ++py) {
+//         sum[py] = 0;
+//     }
+//     __shared__ __align__(16) float a_tile[4][36];
+//     __shared__ __align__(16) float b_tile[32][32];
+//     const int parts = (w) / 32;
+//     const int a_row = thread / 8, a_column = thread % 8 * 4;
+//     const float* a_from = a + (w * block_y + a_row * (w) + a_column);
+//     const int b_row = thread / 8, b_column = thread % 8 * 4;
+//     const float* b_from = b + (block_x + b_row * (n) + b_column);
+//     for (int part = 0; part < parts; ++part) {
+//         *reinterpret_cast<float4*>(&a_tile[a_row][a_column]) = *reinterpret_cast<const float4*>(a_from + part * (32));
+// #pragma unroll
+//         for (int item_ = 0; item_ < 8; ++item_) {
+//             *reinterpret_cast<float4*>(&b_tile[b_row + item_ * 4][b_column]) = *reinterpret_cast<const float4*>(b_from + part * (32 * n) + item_ * (4 * n));
+//         }
+//         __syncthreads();
+//         for (int i_in = 0; i_in < 32; ++i_in) {
+//             float a_part[4];
+// #pragma unroll
+//             for (int py = 0; py < 4; ++py) {
+//                 a_part[py] = a_tile[py * 1 + thread_y][i_in];
+//             }
+//             const float b_part = b_tile[i_in][thread_x];
+// #pragma unroll
+//             for (int py = 0; py < 4; ++py) {
+//                 sum[py] += a_part[py] * b_part;
+//             }
+//         }
+//         __syncthreads();
+//     }
+// #pragma unroll
+//     for (int py = 0; py < 4; ++py) {
+//         const int idy = block_y + py * 1 + thread_y;
+//         {
+//             const int idx = block_x + thread_x;
+//             c[n * idy + idx] = sum[py];
+//         }
+//     }
+//
+// mm_tuned_wide: 32 threads for 32 x 4 x 1 points where w is a multiple of 4, a lies at a multiple of 16, n is a multiple of 4, idx_end is a multiple of 4, b lies at a multiple of 16
+//     const int thread = threadIdx.x;
+//     const int thread_x = thread % 32;
+//     const int thread_y = thread / 32;
+//     const int block_x = blockIdx.x * 32;
+//     const int block_y = blockIdx.y * 4;
+//     float sum[4];
+// #pragma unroll
+//     for (int py = 0; py < 4; ++py) {
+//         sum[py] = 0;
+//     }
+//     __shared__ __align__(16) float a_tile[4][36];
+//     __shared__ __align__(16) float b_tile[32][32];
+//     const int parts = (w + 31) / 32;
+//     for (int part = 0; part < parts; ++part) {
+// #pragma unroll
+//         for (int item = thread; item < 32; item += 32) {
+//             const int row = item / 8, column = item % 8 * 4;
+//             *reinterpret_cast<float4*>(&a_tile[row][column]) = *reinterpret_cast<const float4*>(&a[min(block_y + row, idy_end - 1) * w + min(part * 32 + column, w - 4)]);
+//         }
+// #pragma unroll
+//         for (int item_ = thread; item_ < 256; item_ += 32) {
+//             const int row_ = item_ / 8, column_ = item_ % 8 * 4;
+//             *reinterpret_cast<float4*>(&b_tile[row_][column_]) = *reinterpret_cast<const float4*>(&b[min(part * 32 + row_, w - 1) * n + min(block_x + column_, idx_end - 4)]);
+//         }
+//         __syncthreads();
+//         const int left = min(32, w - part * 32);
+//         for (int i_in = 0; i_in < left; ++i_in) {
+//             float a_part[4];
+// #pragma unroll
+//             for (int py = 0; py < 4; ++py) {
+//                 a_part[py] = a_tile[py * 1 + thread_y][i_in];
+//             }
+//             const float b_part = b_tile[i_in][thread_x];
+// #pragma unroll
+//             for (int py = 0; py < 4; ++py) {
+//                 sum[py] += a_part[py] * b_part;
+//             }
+//         }
+//         __syncthreads();
+//     }
+// #pragma unroll
+//     for (int py = 0; py < 4; ++py) {
+//         const int idy = block_y + py * 1 + thread_y;
+//         {
+//             const int idx = block_x + thread_x;
+//             if (idx < idx_end && idy < idy_end) {
+//                 c[n * idy + idx] = sum[py];
+//             }
+//         }
+//     }
+//
+// mm_tuned: 32 threads for 32 x 4 x 1 points
+//     const int thread = threadIdx.x;
+//     const int thread_x = thread % 32;
+//     const int thread_y = thread / 32;
+//     const int block_x = blockIdx.x * 32;
+//     const int block_y = blockIdx.y * 4;
+//     float sum[4];
+// #pragma unroll
+//     for (int py = 0; py < 4; ++py) {
+//         sum[py] = 0;
+//     }
+//     __shared__ __align__(16) float a_tile[4][36];
+//     __shared__ __align__(16) float b_tile[32][32];
+//     const int parts = (w + 31) / 32;
+//     for (int part = 0; part < parts; ++part) {
+// #pragma unroll
+//         for (int item = thread; item < 128; item += 32) {
+//             const int row = item / 32, column = item % 32;
+//             a_tile[row][column] = a[min(block_y + row, idy_end - 1) * w + min(part * 32 + column, w - 1)];
+//         }
+// #pragma unroll
+//         for (int item_ = thread; item_ < 1024; item_ += 32) {
+//             const int row_ = item_ / 32, column_ = item_ % 32;
+//             b_tile[row_][column_] = b[min(part * 32 + row_, w - 1) * n + min(block_x + column_, idx_end - 1)];
+//         }
+//         __syncthreads();
+//         const int left = min(32, w - part * 32);
+//         for (int i_in = 0; i_in < left; ++i_in) {
+//             float a_part[4];
+// #pragma unroll
+//             for (int py = 0; py < 4; ++py) {
+//                 a_part[py] = a_tile[py * 1 + thread_y][i_in];
+//             }
+//             const float b_part = b_tile[i_in][thread_x];
+// #pragma unroll
+//             for (int py = 0; py < 4; ++py) {
+//                 sum[py] += a_part[py] * b_part;
+//             }
+//         }
+//         __syncthreads();
+//     }
+// #pragma unroll
+//     for (int py = 0; py < 4; ++py) {
+//         const int idy = block_y + py * 1 + thread_y;
+//         {
+//             const int idx = block_x + thread_x;
+//             if (idx < idx_end && idy < idy_end) {
+//                 c[n * idy + idx] = sum[py];
+//             }
+//         }
+//     }

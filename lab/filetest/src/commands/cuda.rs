@@ -1,0 +1,115 @@
+//! CUDA C: what is recognised in the first kernel of a file, and the kernels that a way to compute its points becomes.
+//!
+//! ```text
+//! // test: accesses
+//! // test: naive WAY
+//! ```
+//!
+//! WAY is what `warpwright opt` prints: `threads 16x16, points 8x8, stage 16 by 4`. Whether what is made computes the same
+//! is said by the tests of `warpwright-naive`, in the emulator.
+
+use std::fmt::Write as _;
+
+use warpwright_cudac::affine::Symbol;
+use warpwright_cudac::diag::{Diagnostic, Source, render_all};
+use warpwright_cudac::{File, Header};
+use warpwright_naive::emit::{Condition, Entry};
+use warpwright_naive::explain;
+use warpwright_naive::ir::Kernel;
+use warpwright_naive::recognise::{is_marked, recognise};
+use warpwright_naive::way::Way;
+
+use crate::case::Case;
+use crate::harness::Command;
+
+/// The commands.
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "accesses",
+        about: "how the threads of a warp touch each operand, or why the kernel is not naive",
+        run: accesses,
+    },
+    Command {
+        name: "naive",
+        about: "what is done to a naive kernel, and the kernels that come of it",
+        run: naive,
+    },
+];
+
+/// Bytes of shared memory that a block may have.
+const SHARED: u32 = 227 << 10;
+
+fn accesses(case: &Case, _: &[String]) -> Result<String, String> {
+    Ok(match kernel(case)? {
+        Ok(kernel) => explain::accesses(&kernel).join("\n"),
+        Err(refusal) => refusal,
+    })
+}
+
+fn naive(case: &Case, args: &[String]) -> Result<String, String> {
+    let way: Way = args
+        .join(" ")
+        .parse()
+        .map_err(|e: warpwright_naive::way::NoWay| e.to_string())?;
+    let kernel = kernel(case)??;
+    let generated = match way.kernels(&kernel, SHARED) {
+        Ok(generated) => generated,
+        Err(unfit) => return Ok(unfit.to_string()),
+    };
+    let mut out = String::new();
+    for note in &generated.notes {
+        let _ = writeln!(out, "{note}");
+    }
+    for entry in &generated.entries {
+        let _ = writeln!(out, "\n{}", head(&kernel, entry));
+        if let Some(parts) = &entry.parts {
+            let _ = writeln!(out, "{}\nand then:", parts.body.trim_end());
+        }
+        let _ = writeln!(out, "{}", entry.body.trim_end());
+    }
+    Ok(out)
+}
+
+/// What is launched, and where.
+fn head(kernel: &Kernel, entry: &Entry) -> String {
+    let [x, y, z] = entry.tile;
+    let name = &kernel.name;
+    let conditions: Vec<String> = entry
+        .conditions
+        .iter()
+        .map(|condition| match condition {
+            Condition::Multiple(poly, by) => {
+                let text = poly.text(|symbol| match symbol {
+                    Symbol::Unknown(dim) => format!("{}_end", kernel.dims[dim].name),
+                    symbol => explain::name_of(kernel, symbol),
+                });
+                format!("{text} is a multiple of {by}")
+            }
+            Condition::Aligned(array, bytes) => {
+                format!(
+                    "{} lies at a multiple of {bytes}",
+                    kernel.arrays[*array].name
+                )
+            }
+            Condition::Is(size, value) => format!("{} is {value}", kernel.size_name(*size)),
+        })
+        .collect();
+    let when = match conditions.is_empty() {
+        true => String::new(),
+        false => format!(" where {}", conditions.join(", ")),
+    };
+    format!(
+        "{name}{}: {} threads for {x} x {y} x {z} points{when}",
+        entry.suffix, entry.threads
+    )
+}
+
+/// The first kernel of the file, or the rendered reason why it is not naive.
+fn kernel(case: &Case) -> Result<Result<Kernel, String>, String> {
+    let source = Source::new(&*case.file_name(), case.without_blocks());
+    let render = |problem: Diagnostic| render_all(&[problem], &source);
+    let file = File::parse(source.clone()).map_err(&render)?;
+    let header: &Header = file.kernels.first().ok_or("there is no kernel")?;
+    let found = is_marked(&file, header).and_then(|_| recognise(&file, header));
+    Ok(found.map_err(render))
+}
