@@ -188,7 +188,11 @@ impl<'a> Parts<'a> {
         for text in relocations {
             part("relocation", text.as_bytes());
         }
-        for use_ in addresses_used(elf.target().sm, &text.data) {
+        let used = match self.slots.is_empty() {
+            true => BTreeSet::new(),
+            false => addresses_used(elf.target().sm, &text.data),
+        };
+        for use_ in used {
             let used = self.slots.iter();
             let used = used.filter(|(at, _)| use_.is_none_or(|use_| use_ == **at));
             for (at, slot) in used {
