@@ -6,7 +6,7 @@
 Each example becomes PTX that promises the block size of its launch, as Triton's does: without it nothing is tried.
 Then it is assembled by ptxas and by the drop-in with the default budget and with none, in turns. Writes seconds of
 each, what the drop-in did, and how often the default budget was spent. TOOL: folder with `warpwright` and
-`warpwright-ptxas` (target/release); OUT: bench/results/dropin-<date>.json. CORES: 0,1. Needs nvcc and ptxas, no GPU."""
+`warpwright-ptxas` (target/release); OUT: bench/results/dropin-two-cores-<date>.json. CORES: 0,1. Needs nvcc and ptxas, no GPU."""
 import datetime
 import json
 import math
@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 words = dict(enumerate(sys.argv))
 TOOL = Path(words.get(1, "target/release")).resolve()
-OUT = Path(words.get(2, f"bench/results/dropin-{datetime.date.today()}.json")).resolve()
+OUT = Path(words.get(2, f"bench/results/dropin-two-cores-{datetime.date.today()}.json")).resolve()
 NAMES = sys.argv[3:] or sorted(p.parent.name for p in ROOT.glob("examples/*/*.cu") if p.stem == p.parent.name)
 CORES = os.environ.get("CORES", "0,1")
 PTXAS = shutil.which("ptxas")

@@ -226,7 +226,7 @@ class Program:
         if self.name in BUILDS:
             kinds |= {"copies": ("trace+with", copies), "window": ("", None), "window_winners": ("with", None), "window_copies": ("with", copies)}
         found = {kind: [] for kind in kinds}
-        for turn in range(5 if self.name in BUILDS else 3):
+        for turn in range(5 if self.name in BUILDS else 2):
             for kind, (mode, store) in kinds.items():
                 folder = Path(tempfile.mkdtemp(prefix=f"turn-{turn}-{kind}-", dir=self.folder))
                 done = run(words, self.env, mode, folder, store)
@@ -424,6 +424,13 @@ def overhead():
             if match:
                 ns[mode].append(float(match[1]))
     found = {mode: {"median_ns": statistics.median(v), "all": v} for mode, v in ns.items() if v}
+    # A store in which the kernel of `launch` has a copy of itself: what a launch costs that is replaced.
+    trace_file, copy = WORK / "launch.json", WORK / "launch-db"
+    sh([str(WARPWRIGHT), "trace", "-o", str(trace_file), "--", *command("launch")], env=env)
+    if trace_file.exists():
+        trace = json.loads(trace_file.read_text())
+        itself(trace, Path(trace["modules_in"]), copy)
+        modes["with, replaced"] = {"LD_PRELOAD": str(LIBRARY), "WARPWRIGHT": "with", "WARPWRIGHT_DB": str(copy)}
     # The same function through the library and past it, in turns within one process on one core.
     pinned = ["taskset", "-c", "2"] if shutil.which("taskset") and (os.cpu_count() or 1) > 2 else []
     for mode, more in modes.items():

@@ -21,7 +21,7 @@ __global__ void shift(float *y, const float *x, int n, int by) { for (int i = AT
 static void work(int id, float *x, float *y, int n) {
     cudaStream_t streams[2];
     for (auto &s : streams) OK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
-    for (int step = 0; step < 50; step++) {
+    for (int step = 0; step < 20; step++) {
         mix<<<256, 128, 0, streams[0]>>>(x, n, 20, 0.01f * id);
         OK(cudaStreamSynchronize(streams[0]));
         shift<<<256, 256, 0, streams[1]>>>(y, x, n, id + step);
@@ -32,7 +32,8 @@ static void work(int id, float *x, float *y, int n) {
 }
 
 int main(int argc, char **argv) {
-    const int n = 1 << 20, threads = argc > 1 ? atoi(argv[1]) : 4;
+    // Large enough that `shift` takes more than events and launches differ by.
+    const int n = 1 << 23, threads = argc > 1 ? atoi(argv[1]) : 4;
     std::vector<float *> x(threads), y(threads);
     std::vector<std::thread> all;
     for (int t = 0; t < threads; t++) {
