@@ -215,6 +215,9 @@ pub struct KernelArgs {
     /// A trace (`warpwright trace -o`), in the place of a launch description
     #[arg(long, value_name = "JSON", conflicts_with = "launch")]
     pub trace: Option<PathBuf>,
+    /// Blocks of the launch that counts; from the trace
+    #[arg(skip)]
+    pub launched_blocks: Option<u64>,
 }
 
 /// `--block`.

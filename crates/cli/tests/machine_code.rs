@@ -143,3 +143,34 @@ fn what_launches_must_keep_to() {
     let text = opt("k.cubin", "large.cubin", "2048");
     assert!(text.contains("2048 threads is larger"), "{text}");
 }
+
+#[test]
+fn the_grid_of_a_trace_counts() {
+    let Some(folder) = folder("the_grid_of_a_trace_counts", &["-cubin"], "k.cubin") else {
+        return;
+    };
+    let launch = |grid: u32| {
+        serde_json::json!({
+            "schema": "warpwright.trace/1", "program": ["p"], "date": "", "processes": 1, "modules_in": null,
+            "gpu": {"name": "NVIDIA H200", "sm": 90, "driver": 13000}, "modules": [], "not_seen": [],
+            "launches": [{
+                "kernel": "first", "name": "first", "module": null, "digest": null, "grid": [grid, 1, 1],
+                "block": [64, 1, 1], "dynamic_smem": 0, "cluster": null, "cooperative": false, "launches": 1,
+                "in_graphs": 0, "gpu_ns": 9, "share": 1.0, "registers": null, "spill_bytes": null,
+                "static_smem": null, "resident": null, "occupancy": null, "tied": null, "hint": ""
+            }]
+        })
+    };
+    // One block of two warps on each of 132 SMs, and more than fit.
+    for (grid, warps) in [(132, 2), (1 << 20, 64)] {
+        std::fs::write(folder.path().join("t.json"), launch(grid).to_string()).unwrap();
+        let args = ["opt", "k.cubin", "--trace", "t.json", "--json"];
+        let done = warpwright(folder.path(), &args);
+        assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+        let document: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+        assert!(document["gpu"].as_str().unwrap().contains("h200"));
+        let score = &document["kernels"][0]["candidates"][0]["score"];
+        assert_eq!(score["active_warps"], warps, "{score}");
+        assert!(score["judgement"].is_object(), "{score}");
+    }
+}

@@ -7,9 +7,10 @@ use warpwright_model::{
     Case, OptTlp, Parameters, Prediction, grid_warps, inserted, predict, profile, tpsc,
 };
 use warpwright_pass::{Level, Setting};
+use warpwright_sass::Kernel;
 
 use crate::build::Built;
-use crate::candidate::Score;
+use crate::candidate::{Residency, Resources, Score};
 use crate::proposal::{is_rewritten, is_throttle_only, spills_elsewhere};
 
 /// Fills in the scores. Without a prediction for the default there is nothing to compare with, and
@@ -162,12 +163,24 @@ fn case<'a>(
     built: &'a Built,
     global_bytes: Option<f64>,
 ) -> Option<Case<'a>> {
-    let (kernel, residency) = (built.kernel.as_ref()?, built.candidate.residency()?);
-    let resources = built.candidate.resources()?;
+    let candidate = &built.candidate;
+    let (resources, residency) = (candidate.resources()?, candidate.residency()?);
+    let kernel = built.kernel.as_ref()?;
+    Some(case_of(setting, kernel, resources, residency, global_bytes))
+}
+
+/// What the model asks of machine code that runs at a residency.
+pub fn case_of<'a>(
+    setting: &Setting<'a>,
+    kernel: &'a Kernel,
+    resources: &Resources,
+    residency: &Residency,
+    global_bytes: Option<f64>,
+) -> Case<'a> {
     let gpu = setting.gpu;
     let per_block = resources.shared_bytes + setting.dynamic() + gpu.arch.shared.reserved;
     let threads = setting.block.threads();
-    Some(Case {
+    Case {
         gpu,
         code: &kernel.code,
         targets: &kernel.targets,
@@ -178,5 +191,5 @@ fn case<'a>(
         frame_bytes: kernel.frame_bytes.max(resources.stack_bytes),
         shared_per_sm: per_block.saturating_mul(residency.blocks),
         global_bytes,
-    })
+    }
 }

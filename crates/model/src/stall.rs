@@ -121,11 +121,12 @@ pub fn grid_warps(gpu: &Gpu, blocks: u64, threads: u32) -> Option<u32> {
 
 /// The profile of a candidate's code, with the latencies that its spills have at its residency.
 pub fn profile(case: &Case, parameters: &Parameters) -> Profile {
-    Profile::new(
-        case.code,
-        case.targets,
-        &latencies(case.gpu, spill_home(case), parameters),
-    )
+    Profile::new(case.code, case.targets, &latencies_of(case, parameters))
+}
+
+/// The latencies that a candidate's loads have at its residency.
+pub(crate) fn latencies_of(case: &Case, parameters: &Parameters) -> Latencies {
+    latencies(case.gpu, spill_home(case), parameters)
 }
 
 /// Predicts one candidate.
@@ -171,19 +172,34 @@ fn first_level(case: &Case) -> u32 {
     whole.saturating_sub(case.shared_per_sm)
 }
 
-/// Share of the spill slots' lines that the first-level cache can hold, 0 to 1.
-fn spill_home(case: &Case) -> f64 {
-    let footprint = f64::from(case.warps) * f64::from(WARP_SIZE) * f64::from(case.frame_bytes);
-    let cache = first_level(case);
-    if footprint == 0.0 {
-        1.0
-    } else {
-        (f64::from(cache) / footprint).min(1.0)
+/// Where the lines of the local memory of all resident threads are.
+#[derive(Debug, Clone, Copy)]
+struct SpillHome {
+    /// Share that the first-level cache can hold, 0 to 1.
+    in_l1: f64,
+    /// Share of the others that the second level can hold.
+    in_l2: f64,
+}
+
+fn spill_home(case: &Case) -> SpillHome {
+    // No more threads have local memory than reside, or than there are.
+    let warps = case
+        .grid_warps
+        .map_or(case.warps, |grid| grid.min(case.warps));
+    let footprint = f64::from(warps) * f64::from(WARP_SIZE) * f64::from(case.frame_bytes);
+    let board = case.gpu.typical_board();
+    let l2 = board.and_then(|board| Some((board.l2_kib?.value, board.sms?.value)));
+    let share = |cache: f64, of: f64| if of > 0.0 { (cache / of).min(1.0) } else { 1.0 };
+    SpillHome {
+        in_l1: share(f64::from(first_level(case)), footprint),
+        in_l2: l2.map_or(1.0, |(kib, sms)| {
+            share(1024.0 * f64::from(kib), footprint * f64::from(sms))
+        }),
     }
 }
 
 /// Latencies in cycles; where the table has none, the next faster level's figure stands in.
-fn latencies(gpu: &Gpu, spills_in_l1: f64, parameters: &Parameters) -> Latencies {
+fn latencies(gpu: &Gpu, spills: SpillHome, parameters: &Parameters) -> Latencies {
     let table = &gpu.arch.latency;
     let alu = figure(table.alu, 4);
     let l1 = figure(table.l1, 32);
@@ -191,7 +207,8 @@ fn latencies(gpu: &Gpu, spills_in_l1: f64, parameters: &Parameters) -> Latencies
     let dram = figure(table.dram.or(table.l2), 500);
     Latencies {
         global: l2 + parameters.dram_share * (dram - l2),
-        local: spills_in_l1 * l1 + (1.0 - spills_in_l1) * l2,
+        local: spills.in_l1 * l1
+            + (1.0 - spills.in_l1) * (spills.in_l2 * l2 + (1.0 - spills.in_l2) * dram),
         shared: figure(table.shared, 30),
         sfu: figure(table.special, 20),
         fp64: figure(table.fp64, 2 * alu as u32),
@@ -199,13 +216,12 @@ fn latencies(gpu: &Gpu, spills_in_l1: f64, parameters: &Parameters) -> Latencies
     }
 }
 
-/// SM cycles per warp that the busiest unit needs.
-fn issue_cycles(gpu: &Gpu, profile: &Profile) -> f64 {
+/// Threads per SM and cycle that a unit takes.
+pub(crate) fn lanes(gpu: &Gpu, unit: Unit) -> f64 {
     let table = &gpu.arch.throughput;
-    let warp = f64::from(WARP_SIZE);
     let fp32 = figure(table.fp32, 128);
     let load_store = figure(table.load_store, 32);
-    let per_sm = |unit: Unit| match unit {
+    match unit {
         Unit::Alu => figure(table.logic.or(table.int_add), 64),
         Unit::Fma => fp32,
         Unit::Half => figure(table.fp16, 2 * fp32 as u32) / 2.0,
@@ -215,11 +231,16 @@ fn issue_cycles(gpu: &Gpu, profile: &Profile) -> f64 {
         Unit::GlobalLoad | Unit::GlobalStore => load_store,
         Unit::Texture => load_store / 2.0,
         Unit::Constant | Unit::Control | Unit::Tensor => fp32,
-    };
+    }
+}
+
+/// SM cycles per warp that the busiest unit needs.
+fn issue_cycles(gpu: &Gpu, profile: &Profile) -> f64 {
+    let warp = f64::from(WARP_SIZE);
     let busiest = profile
         .issued
         .iter()
-        .map(|(&unit, &count)| count * warp / per_sm(unit))
+        .map(|(&unit, &count)| count * warp / lanes(gpu, unit))
         .fold(0.0, f64::max);
     let slots = profile.total() / f64::from(gpu.arch.schedulers.max(1));
     busiest.max(slots)
@@ -230,7 +251,7 @@ fn traffic_cycles(
     gpu: &Gpu,
     profile: &Profile,
     global_bytes: f64,
-    spills_in_l1: f64,
+    home: SpillHome,
     parameters: &Parameters,
 ) -> f64 {
     let Some(bytes_per_cycle) = memory_bytes_per_cycle(gpu) else {
@@ -238,10 +259,12 @@ fn traffic_cycles(
     };
     let warp = f64::from(WARP_SIZE);
     let global = parameters.traffic_share * global_bytes;
-    let overflow = 1.0 - spills_in_l1;
+    let overflow = 1.0 - home.in_l1;
     let spills = overflow * (profile.local_load_bytes + profile.local_store_bytes)
-        + parameters.store_through * spills_in_l1 * profile.local_store_bytes;
-    (global + spills / parameters.l2_factor) * warp / bytes_per_cycle
+        + parameters.store_through * home.in_l1 * profile.local_store_bytes;
+    // What the second level cannot hold moves to device memory and back.
+    let price = home.in_l2 / parameters.l2_factor + (1.0 - home.in_l2);
+    (global + spills * price) * warp / bytes_per_cycle
 }
 
 /// Device-memory bytes per SM and clock of the board, if its figures are known.
@@ -324,5 +347,17 @@ mod tests {
         let small = at(&gpu, &spilling, 16, 80).cycles;
         let large = at(&gpu, &spilling, 16, 4000).cycles;
         assert!(base < small && small < large, "{base} {small} {large}");
+    }
+
+    #[test]
+    fn local_memory_beyond_the_second_level_cache_goes_to_device_memory() {
+        let gpu = lookup("h200").unwrap();
+        let code: Vec<_> = (0..20)
+            .flat_map(|_| [op(0x183, 0, 0), op(0x023, 7, 1)])
+            .collect();
+        // Of 132 SMs: 34 MB, then 270 MB, of which the cache holds 60.
+        let within = at(&gpu, &code, 8, 1000).traffic;
+        let beyond = at(&gpu, &code, 64, 1000).traffic;
+        assert!(beyond > 2.0 * within, "{within} {beyond}");
     }
 }

@@ -30,6 +30,8 @@ pub struct Scope<'a> {
     pub blocks: &'a [(String, [u32; 3])],
     /// `--dynamic-smem`, bytes per block.
     pub dynamic_smem: Option<u32>,
+    /// Blocks of the launch that counts, where it was seen (`--trace`).
+    pub grid: Option<u64>,
     /// `--launch`, for the kernel that it names.
     pub launch: Option<&'a Launch>,
 }
@@ -179,7 +181,7 @@ impl<'a> Scope<'a> {
             gpu,
             block,
             dynamic_smem,
-            grid: launch.map(blocks),
+            grid: self.grid.or(launch.map(blocks)),
         })
     }
 

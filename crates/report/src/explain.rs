@@ -12,6 +12,8 @@ use warpwright_pass::{BlockSource, Recipe, Setting};
 use warpwright_ptx::{FuncId, Module};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
+
+use crate::cycles::CyclesReport;
 use warpwright_target::{Stair, registers_for_one_more_block};
 
 /// How many live ranges across the peak are listed.
@@ -46,6 +48,8 @@ pub struct Explanation {
     pub registers_to_save: Option<u32>,
     /// Register pressure; absent for machine code whose registers are not all known.
     pub pressure: Option<PressureReport>,
+    /// The causes of a warp's cycles; absent without machine code.
+    pub causes: Option<CyclesReport>,
     /// Resource usage as CRAT collects it; absent for a cubin.
     pub usage: Option<ResourceUsage>,
     /// The points of CRAT's design space; empty for a cubin.
@@ -196,6 +200,7 @@ pub fn from_resources(
         residency: candidate.residency().cloned(),
         cannot_launch: candidate.rejected().map(ToString::to_string),
         pressure: None,
+        causes: None,
         usage: None,
         design_space: Vec::new(),
         cycles: None,

@@ -225,6 +225,33 @@ impl Nest {
     }
 }
 
+/// What a warp alone spends on one instruction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// How often it is taken to be executed.
+    pub weight: f64,
+    /// Cycles to the next issue slot, each time.
+    pub cycles: f64,
+    /// Those of them in which it waits for a scoreboard.
+    pub waited: f64,
+    /// Who held the scoreboard that came last.
+    pub cause: Option<Unit>,
+}
+
+/// What a warp alone spends on each instruction, innermost loops in their second iteration: the sum is
+/// [`Stalls::total`].
+pub fn steps(code: &[Instruction], targets: &BranchTargets, latencies: &Latencies) -> Vec<Step> {
+    let nest = Nest::new(code, targets);
+    let issues = steady(code, &nest, latencies).into_iter();
+    let step = |(issue, &depth): (Issue, &u32)| Step {
+        weight: weight(depth),
+        cycles: issue.cycles,
+        waited: issue.waited,
+        cause: issue.cause,
+    };
+    issues.zip(&nest.depths).map(step).collect()
+}
+
 /// The steps of a warp alone, innermost loops in their second iteration: what one iteration loads for the next is
 /// not waited for at once.
 fn steady(code: &[Instruction], nest: &Nest, latencies: &Latencies) -> Vec<Issue> {

@@ -8,6 +8,7 @@ use warpwright_driver::score::Cycles;
 use warpwright_pass::names::is_named;
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{Block, BlockSource, Recipe, Setting};
+use warpwright_report::cycles::{CyclesReport, cycles_of};
 use warpwright_report::explain::{Explanation, explain, from_resources, pressure_of_machine_code};
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{Gpu, lookup, runs_on};
@@ -85,7 +86,8 @@ impl Optimizer {
         let arch = gpu.target();
         let build = match self.assembler() {
             Some(toolkit) => {
-                let job = PtxasJob::new(&module.source, &arch);
+                let mut job = PtxasJob::new(&module.source, &arch);
+                job.lineinfo = module.source.contains(".loc");
                 Some(self.cache().ptxas(&toolkit.ptxas()?, &job)?)
             }
             None => None,
@@ -105,6 +107,7 @@ impl Optimizer {
             if let Some(elf) = build.as_ref().and_then(|b| Elf::parse(&b.cubin).ok()) {
                 found.machine_code = pressure_of_machine_code(&elf, &kernel);
                 found.cycles = cycles(&elf, &kernel, &setting);
+                found.causes = causes(&elf, &setting, &found);
             }
             if let (Level::Cuda, Some(pressure), Ok(text)) =
                 (input.level, &mut found.pressure, input.text())
@@ -191,7 +194,7 @@ fn of_cubin(
             gpu: &gpu,
             block: Block { dims, source },
             dynamic_smem: options.dynamic_smem,
-            grid: None,
+            grid: options.grid,
         };
         let resources = resources_of(kernel, &gpu);
         let mut found = from_resources(&kernel.name, &setting, resources, false);
@@ -201,7 +204,14 @@ fn of_cubin(
             found.residency = None;
             found.cannot_launch = Some(why.to_string());
         }
+        found.causes = causes(elf, &setting, &found);
         explanations.push(found);
     }
     Ok((gpu, explanations))
+}
+
+/// The causes of a warp's cycles, of a kernel that can be launched.
+fn causes(elf: &Elf, setting: &Setting, found: &Explanation) -> Option<CyclesReport> {
+    let residency = found.residency.as_ref()?;
+    cycles_of(elf, &found.kernel, setting, &found.resources, residency)
 }

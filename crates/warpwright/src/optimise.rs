@@ -13,9 +13,12 @@ use warpwright_driver::{Peers, Proofs};
 use warpwright_launch::Launch;
 use warpwright_pass::passes::UsageLevel;
 use warpwright_pass::ptx::slice::Slices;
-use warpwright_pass::{Artifact, CarriedOut, Fuel, Level as PassLevel, Recipe, Scope};
+use warpwright_pass::{
+    Artifact, Block, CarriedOut, Fuel, Level as PassLevel, Recipe, Scope, Setting,
+};
+use warpwright_report::cycles::{CyclesReport, cycles_of};
 use warpwright_report::screen::{About, screen};
-use warpwright_sass::Cubin;
+use warpwright_sass::{Cubin, Elf};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, FindOptions, Toolkit};
 
@@ -45,6 +48,8 @@ pub struct Options {
     pub blocks: Vec<(String, [u32; 3])>,
     /// Dynamic shared memory in bytes per block.
     pub dynamic_smem: Option<u32>,
+    /// Blocks of the launch that counts, where it was seen (a trace).
+    pub grid: Option<u64>,
     /// A launch description, which states both.
     pub launch: Option<Launch>,
     /// Carried out in the place of a choice.
@@ -67,6 +72,7 @@ impl Default for Options {
             block: None,
             blocks: Vec::new(),
             dynamic_smem: None,
+            grid: None,
             launch: None,
             recipe: None,
             fuel: None,
@@ -86,6 +92,7 @@ impl Options {
             block: self.block,
             blocks: &self.blocks,
             dynamic_smem: self.dynamic_smem,
+            grid: self.grid,
             launch: self.launch.as_ref(),
         }
     }
@@ -187,12 +194,40 @@ impl Report {
 pub struct Outcome {
     /// The result: a cubin, PTX, or the host file.
     pub code: Vec<u8>,
+    /// The target.
+    pub gpu: Gpu,
     /// What was found, and why it was chosen.
     pub report: Report,
     /// Every candidate with its build; empty where a recipe was named.
     pub explored: Vec<KernelOutcome>,
     /// What the passes said, where the result was not among the candidates as it stands.
     pub carried: Vec<CarriedOut>,
+}
+
+impl Outcome {
+    /// Where the cycles of a warp go in the default build of each kernel and in the chosen one, as far as the code
+    /// can be read; the same one twice if nothing was chosen.
+    pub fn cycles(&self) -> Vec<(&str, [Option<CyclesReport>; 2])> {
+        let of = |explored: &KernelOutcome, index: usize| {
+            let (report, built) = (&explored.report, explored.built.get(index)?);
+            let setting = Setting {
+                gpu: &self.gpu,
+                block: Block {
+                    dims: report.block,
+                    source: report.block_source,
+                },
+                dynamic_smem: Some(report.dynamic_smem),
+                grid: None,
+            };
+            let elf = Elf::parse(built.cubin()?).ok()?;
+            let (resources, residency) =
+                (built.candidate.resources()?, built.candidate.residency()?);
+            cycles_of(&elf, &report.name, &setting, resources, residency)
+        };
+        let kernels = self.explored.iter();
+        let both = |e| [of(e, 0), of(e, e.report.chosen)];
+        kernels.map(|e| (&*e.report.name, both(e))).collect()
+    }
 }
 
 /// The tools, and what is built with them.
@@ -315,6 +350,7 @@ impl Optimizer {
         };
         Ok(Outcome {
             code,
+            gpu,
             report: Report {
                 schema: "warpwright.opt/1",
                 input: input.name.clone(),
@@ -377,6 +413,7 @@ fn machine_code(input: &Input, options: &Options, watch: &dyn Watch) -> Result<O
     let gpu = gpu.ok_or_else(|| Error::NoKernel(input.name.clone()))?;
     Ok(Outcome {
         code: code.replaced(&edited)?,
+        gpu,
         report: Report {
             schema: "warpwright.opt/1",
             input: input.name.clone(),

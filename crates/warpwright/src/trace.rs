@@ -109,6 +109,11 @@ pub struct Launched {
 }
 
 impl Launched {
+    /// Blocks of the first launch.
+    pub fn blocks(&self) -> u64 {
+        self.grid.iter().map(|&n| u64::from(n)).product()
+    }
+
     /// The class of these launches.
     pub fn class(&self) -> Option<LaunchClass> {
         let cluster = self.cluster.unwrap_or_default();
@@ -346,7 +351,7 @@ fn hint(launched: &Launched, kernel: &Kernel, gpu: &Gpu) -> String {
     if let Some(bytes) = launched.spill_bytes.filter(|&bytes| bytes > 0) {
         return format!("spills ({bytes} bytes in the code): shared memory may take them");
     }
-    let blocks: u64 = launched.grid.iter().map(|&n| u64::from(n)).product();
+    let blocks = launched.blocks();
     let sms = gpu.typical_board().and_then(|board| board.sms.as_ref());
     let sms = sms.map_or(0, |fact| u64::from(fact.value));
     if blocks < sms {

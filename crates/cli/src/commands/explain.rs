@@ -211,6 +211,9 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
         };
         print_pressure(pressure, level);
     }
+    if let Some(causes) = &e.causes {
+        print!("{}", causes.screen());
+    }
     println!();
 }
 

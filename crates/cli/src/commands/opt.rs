@@ -55,6 +55,17 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
             say(cli, all);
         }
     }
+    if cli.verbose > 0 {
+        for (kernel, [default, chosen]) in outcome.cycles() {
+            let name = printable(&source_name(kernel));
+            if let Some(default) = &default {
+                eprint!("{name}, default\n{}", default.screen());
+            }
+            if let Some(chosen) = chosen.filter(|chosen| default.as_ref() != Some(chosen)) {
+                eprint!("{name}, choice\n{}", chosen.screen());
+            }
+        }
+    }
     outcome.report.output = written_to(args);
     finish(args, &outcome)?;
     if input.level == Level::Cuda && !args.show.json {

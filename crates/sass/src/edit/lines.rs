@@ -48,9 +48,9 @@ pub(super) fn follow(
 }
 
 /// Places of addresses in the edited section: symbol value and addend (none if it is in place).
-type Starts = BTreeMap<u64, (u64, Option<i64>)>;
+pub(crate) type Starts = BTreeMap<u64, (u64, Option<i64>)>;
 
-fn starts(elf: &Elf, table: usize, text: usize) -> Result<Starts, ElfError> {
+pub(crate) fn starts(elf: &Elf, table: usize, text: usize) -> Result<Starts, ElfError> {
     let starts = super::frames::starts(elf, table, text)?.into_iter();
     Ok(starts
         .map(|start| (start.place, (start.symbol, start.addend)))
@@ -73,7 +73,7 @@ impl Header {
 
 /// A line table that cannot be rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-enum LineError {
+pub(crate) enum LineError {
     #[error("the table is cut short")]
     Cut,
     #[error("version {0} is not understood")]
@@ -123,17 +123,17 @@ fn rewrite(old: &[u8], starts: &Starts, moves: &Moves) -> Result<Rewritten, Line
 }
 
 /// What the header of a unit says.
-struct Unit {
-    program: usize,
-    end: usize,
-    line_base: i64,
-    line_range: i64,
-    opcode_base: u8,
-    lengths: Vec<u8>,
+pub(crate) struct Unit {
+    pub(crate) program: usize,
+    pub(crate) end: usize,
+    pub(crate) line_base: i64,
+    pub(crate) line_range: i64,
+    pub(crate) opcode_base: u8,
+    pub(crate) lengths: Vec<u8>,
 }
 
 impl Unit {
-    fn read(data: &[u8], at: usize) -> Result<Unit, LineError> {
+    pub(crate) fn read(data: &[u8], at: usize) -> Result<Unit, LineError> {
         let cut = || LineError::Cut;
         let word = |at: usize, size: usize| -> Result<usize, LineError> {
             let bytes = data.get(at..at + size).ok_or_else(cut)?;
@@ -340,7 +340,7 @@ impl Program<'_> {
     }
 }
 
-fn leb(data: &[u8], mut at: usize) -> Result<(u64, usize), LineError> {
+pub(crate) fn leb(data: &[u8], mut at: usize) -> Result<(u64, usize), LineError> {
     let (mut value, mut shift) = (0u64, 0);
     loop {
         let &byte = data.get(at).ok_or(LineError::Cut)?;
@@ -354,7 +354,7 @@ fn leb(data: &[u8], mut at: usize) -> Result<(u64, usize), LineError> {
     }
 }
 
-fn sleb(data: &[u8], at: usize) -> Result<(i64, usize), LineError> {
+pub(crate) fn sleb(data: &[u8], at: usize) -> Result<(i64, usize), LineError> {
     let (value, end) = leb(data, at)?;
     let bits = 7 * (end - at) as u32;
     let shift = 64u32.saturating_sub(bits);

@@ -24,7 +24,7 @@ mod code;
 mod error;
 pub(crate) mod facts;
 mod frames;
-mod lines;
+pub(crate) mod lines;
 mod moves;
 mod rename;
 mod returns;

@@ -46,6 +46,8 @@ pub struct Wanted<'a> {
     pub digest: &'a str,
     /// How it is launched.
     pub class: LaunchClass,
+    /// Blocks of the launch.
+    pub blocks: u64,
     /// Where.
     pub gpu: &'a Gpu,
 }
@@ -87,6 +89,7 @@ fn request<'a>(wanted: &Wanted<'a>, gpu: &'a Gpu) -> Request<'a> {
             block: Some(wanted.class.block),
             blocks: &[],
             dynamic_smem: Some(wanted.class.dynamic_smem),
+            grid: Some(wanted.blocks),
             launch: None,
         },
         peers: Peers::None,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use warpwright_pass::names::is_named;
+use warpwright_target::lookup;
 
 use crate::args::{KernelArgs, StatedBlock};
 use crate::failure::Failure;
@@ -17,7 +18,7 @@ pub fn read(path: &Path) -> Result<Trace, Failure> {
     Ok(Trace::parse(&path.display().to_string(), &text)?)
 }
 
-/// Puts block size and dynamic shared memory of `--trace` where `--block` and `--dynamic-smem` would be: those
+/// Puts grid, block size and dynamic shared memory of `--trace` where `--block` and `--dynamic-smem` would be: those
 /// of the class that cost the kernel most. What is stated beside it stands.
 pub fn apply(args: &KernelArgs) -> Result<KernelArgs, Failure> {
     let mut args = args.clone();
@@ -54,8 +55,12 @@ pub fn apply(args: &KernelArgs) -> Result<KernelArgs, Failure> {
             });
         }
         args.dynamic_smem = args.dynamic_smem.or(Some(launched.dynamic_smem));
+        args.launched_blocks = Some(launched.blocks());
         if args.gpu.is_none() {
-            args.gpu = trace.gpu.map(|gpu| format!("sm_{}", gpu.sm));
+            args.gpu = trace.gpu.map(|gpu| match lookup(&gpu.name) {
+                Ok(_) => gpu.name,
+                Err(_) => format!("sm_{}", gpu.sm),
+            });
         }
     }
     Ok(args)

@@ -334,6 +334,7 @@ fn targets(cli: &Cli, args: &TuneArgs, seen: &Seen, gpu: &Gpu) -> Result<Vec<Tar
                     kernel: &launched.kernel,
                     digest: &digest,
                     class,
+                    blocks: launched.blocks(),
                     gpu,
                 };
                 propose(cli, &wanted, toolkit.as_ref())?

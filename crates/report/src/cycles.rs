@@ -1,0 +1,218 @@
+//! Where the cycles of a warp go: by cause, and beside the lines of the source.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use warpwright_driver::score::case_of;
+use warpwright_driver::{Residency, Resources};
+use warpwright_flow::{Function, Inst};
+use warpwright_model::Parameters;
+use warpwright_model::attribution::{Cause, Cycles, attribute};
+use warpwright_pass::Setting;
+use warpwright_sass::function::{Calls, Code};
+use warpwright_sass::lines::source_lines;
+use warpwright_sass::{Cubin, Elf};
+
+use crate::table::Table;
+
+/// How many places are listed.
+const LISTED: usize = 8;
+/// A cause below this share is left out.
+const SMALLEST: f64 = 0.005;
+
+/// The cycles of a warp alone, as the model has them: loops count as it weights them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CyclesReport {
+    /// All of them.
+    pub cycles: f64,
+    /// By cause, the largest first.
+    pub causes: Vec<Share>,
+    /// The places that take most: source lines where the code has a line table, else instructions.
+    pub places: Vec<Place>,
+}
+
+/// A cause and its part of the cycles.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Share {
+    /// The cause.
+    pub cause: Cause,
+    /// 0 to 1, of all cycles of the kernel.
+    pub share: f64,
+}
+
+/// A place in the code.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Place {
+    /// `file:line`.
+    pub line: Option<String>,
+    /// Its instructions.
+    pub instructions: usize,
+    /// Its part of the cycles, 0 to 1.
+    pub share: f64,
+    /// The causes of that, the largest first.
+    pub causes: Vec<Share>,
+    /// The instruction that takes most.
+    pub at: u32,
+    /// Its text.
+    pub text: String,
+}
+
+/// The cycles of a kernel of a cubin at a residency; `None` where its code is not to be read.
+pub fn cycles_of(
+    elf: &Elf,
+    kernel: &str,
+    setting: &Setting,
+    resources: &Resources,
+    residency: &Residency,
+) -> Option<CyclesReport> {
+    let cubin = Cubin::of(elf).ok()?;
+    let found = cubin.kernel(kernel)?;
+    let case = case_of(setting, found, resources, residency, None);
+    let cycles = attribute(&case, &Parameters::default());
+    let code = Code::new(elf, &elf.kernel(kernel).ok()?, Calls::Followed).ok();
+    let text = |at: u32| {
+        code.as_ref()
+            .map_or_else(String::new, |code| code.inst_text(Inst(at)))
+    };
+    let lines = source_lines(elf, kernel).unwrap_or_default();
+    let line = |at: usize| {
+        let line = lines.get(at)?.as_ref()?;
+        Some(format!("{}:{}", line.file, line.line))
+    };
+    Some(report(&cycles, line, text))
+}
+
+fn report(
+    cycles: &[Cycles],
+    line: impl Fn(usize) -> Option<String>,
+    text: impl Fn(u32) -> String,
+) -> CyclesReport {
+    let mut all = Cycles::default();
+    // Instructions of a line, or one without a line by itself.
+    let mut places: BTreeMap<(Option<String>, usize), (Cycles, usize, usize)> = BTreeMap::new();
+    for (at, of) in cycles.iter().enumerate() {
+        all.add(of);
+        let line = line(at);
+        let own = if line.is_some() { 0 } else { at };
+        let place = places
+            .entry((line, own))
+            .or_insert((Cycles::default(), 0, at));
+        place.0.add(of);
+        place.1 += 1;
+        if of.total() > cycles[place.2].total() {
+            place.2 = at;
+        }
+    }
+    let total = all.total();
+    let mut places: Vec<Place> = places
+        .into_iter()
+        .map(|((line, _), (of, instructions, at))| Place {
+            line,
+            instructions,
+            share: of.total() / total.max(1.0),
+            causes: shares(&of, total),
+            at: at as u32,
+            text: text(at as u32),
+        })
+        .collect();
+    places.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.at.cmp(&b.at)));
+    places.truncate(LISTED);
+    CyclesReport {
+        cycles: total,
+        causes: shares(&all, total),
+        places,
+    }
+}
+
+/// The causes by their size, without the smallest.
+fn shares(of: &Cycles, total: f64) -> Vec<Share> {
+    let share = |cause: Cause| Share {
+        cause,
+        share: of.of(cause) / total.max(1.0),
+    };
+    let mut shares: Vec<Share> = Cause::ALL.into_iter().map(share).collect();
+    shares.retain(|share| share.share >= SMALLEST);
+    shares.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.cause.cmp(&b.cause)));
+    shares
+}
+
+impl CyclesReport {
+    /// The causes in a line.
+    pub fn causes_in_words(&self) -> String {
+        in_words(&self.causes, 1.0, Cause::ALL.len())
+    }
+
+    /// The lines of the screen, indented as `explain` has them.
+    pub fn screen(&self) -> String {
+        let mut table = Table::new(&["cycles", "line", "of it", "instruction that takes most"]);
+        for place in &self.places {
+            let at = match &place.line {
+                Some(line) => line.clone(),
+                None => format!("at {}", place.at),
+            };
+            table.row(vec![
+                format!("{:.1}%", 100.0 * place.share),
+                at,
+                in_words(&place.causes, place.share, 2),
+                place.text.clone(),
+            ]);
+        }
+        format!(
+            "  where a warp's cycles go (predicted; alone, loops 10 times a level): {}\n{}",
+            self.causes_in_words(),
+            table.render(4)
+        )
+    }
+}
+
+/// The largest causes, each with its part of `whole`.
+fn in_words(shares: &[Share], whole: f64, most: usize) -> String {
+    let word = |share: &Share| {
+        let part = 100.0 * share.share / whole.max(f64::MIN_POSITIVE);
+        format!("{} {part:.0}%", share.cause.name())
+    };
+    let words: Vec<String> = shares.iter().take(most).map(word).collect();
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cycles(cause: Cause, of: f64) -> Cycles {
+        let mut cycles = Cycles::default();
+        cycles.by_cause[cause as usize] = of;
+        cycles
+    }
+
+    #[test]
+    fn instructions_of_a_line_are_one_place() {
+        let all = [
+            cycles(Cause::Issue, 10.0),
+            cycles(Cause::Global, 60.0),
+            cycles(Cause::Issue, 20.0),
+            cycles(Cause::Unit, 10.0),
+        ];
+        let line = |at: usize| (at < 3).then(|| format!("k.cu:{}", 7 + at % 2));
+        let found = report(&all, line, |at| format!("instruction {at}"));
+        assert_eq!(found.cycles, 100.0);
+        assert_eq!(
+            found.causes_in_words(),
+            "global memory 60%, issue 30%, unit 10%"
+        );
+        let places: Vec<_> = found
+            .places
+            .iter()
+            .map(|p| (p.line.as_deref(), p.instructions, p.at))
+            .collect();
+        assert_eq!(
+            places,
+            [(Some("k.cu:8"), 1, 1), (Some("k.cu:7"), 2, 2), (None, 1, 3)]
+        );
+        let screen = found.screen();
+        assert!(
+            screen.contains("k.cu:7") && screen.contains("at 3"),
+            "{screen}"
+        );
+    }
+}
