@@ -69,6 +69,10 @@ pub struct Score {
     /// Resident warps per SM, no more than the grid brings where a launch is known.
     #[serde(default)]
     pub active_warps: u32,
+    /// Does it trade something that the model knows little of: accesses to slots in shared memory for warps, or warps
+    /// for room in the caches?
+    #[serde(default)]
+    pub is_trade: bool,
     /// What the learned correction expects, where a launch is known.
     #[serde(default)]
     pub judgement: Option<Judgement>,

@@ -17,8 +17,9 @@ pub struct Choice {
 /// direction (docs/regs.md), and a kernel that does not contend loses much.
 const THROTTLE_MARGIN: f64 = 0.4;
 
-/// What a build must promise to save at least that our own passes rewrote, or that spills more than the
-/// default: the model knows less of it. docs/model.md has how often such promises were kept.
+/// What a build must promise to save at least that our own passes rewrote, that spills more than the
+/// default, or that is a trade ([`Score::is_trade`]): the model knows less of it. docs/model.md has how often such promises
+/// were kept.
 const TRADE_MARGIN: f64 = 0.15;
 
 /// The same for a build that leaves no room beside the blocks of the launch where the default left some, or
@@ -32,9 +33,9 @@ pub fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
         true => margin,
         false if is_throttle_only(recipe) => margin.max(THROTTLE_MARGIN),
         false if is_full(default, candidate) => margin.max(ROOM_MARGIN),
-        false if is_rewritten(recipe) || is_demoted(recipe) || spills_more(default, candidate) => {
-            margin.max(TRADE_MARGIN)
-        }
+        false if is_rewritten(recipe) || is_demoted(recipe) => margin.max(TRADE_MARGIN),
+        false if spills_more(default, candidate) => margin.max(TRADE_MARGIN),
+        false if candidate.score().is_some_and(|s| s.is_trade) => margin.max(TRADE_MARGIN),
         false => margin,
     }
 }
@@ -198,6 +199,7 @@ mod tests {
             bound: "latency".into(),
             contention: 1.0,
             active_warps: 0,
+            is_trade: false,
             judgement: None,
             tpsc: None,
         });
@@ -235,6 +237,24 @@ mod tests {
         assert_eq!(chosen(16, 1000, 0.65), 1);
         assert_eq!(chosen(16, 12, 0.9), 1);
         assert_eq!(chosen(16, 13, 0.9), 0);
+    }
+
+    #[test]
+    fn a_trade_must_promise_more() {
+        let with = |is_trade: bool, relative_time: f64| {
+            let mut candidate = scored(64, relative_time);
+            candidate
+                .figures_mut()
+                .unwrap()
+                .score
+                .as_mut()
+                .unwrap()
+                .is_trade = is_trade;
+            choose(&[scored(0, 1.0), candidate], 0.05).index
+        };
+        assert_eq!(with(false, 0.9), 1);
+        assert_eq!(with(true, 0.9), 0);
+        assert_eq!(with(true, 0.8), 1);
     }
 
     #[test]

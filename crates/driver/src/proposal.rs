@@ -463,6 +463,7 @@ mod tests {
             bound: "latency".into(),
             contention: 1.0,
             active_warps: 0,
+            is_trade: false,
             judgement: None,
             tpsc: None,
         });

@@ -2,11 +2,11 @@
 //! with CRAT's TPSC beside it.
 
 use warpwright_model::correction::{Correction, Judgement};
-use warpwright_model::features::{Build, Terms, features};
+use warpwright_model::features::{Build, COUNT, Terms, crowds_memory, features, spill_accesses};
 use warpwright_model::{
     Case, OptTlp, Parameters, Prediction, grid_warps, inserted, predict, profile, tpsc,
 };
-use warpwright_pass::{Level, Setting};
+use warpwright_pass::{Level, Recipe, Setting};
 use warpwright_sass::Kernel;
 
 use crate::build::Built;
@@ -53,12 +53,14 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
                     &inserted,
                 ))
             };
+            let features = features_of(setting, first, b, p.cycles / default.cycles);
             Some(Score {
                 relative_time,
                 bound: p.bound().name().into(),
                 contention,
                 active_warps: active_warps(setting, b)?,
-                judgement: judge(setting, first, b, p.cycles / default.cycles),
+                is_trade: features.is_some_and(|f| is_trade(&b.candidate.recipe, &f)),
+                judgement: features.and_then(|f| judge(setting, b, &f)),
                 tpsc: measure(),
             })
         })
@@ -127,25 +129,44 @@ impl Cycles {
 
 /// What the learned correction expects of `built` beside the default build. Without a launch there is nothing to go by;
 /// and of what our own passes make, and of spills in shared memory, the fit has seen too little.
-fn judge(setting: &Setting, default: &Built, built: &Built, promised: f64) -> Option<Judgement> {
+fn judge(setting: &Setting, built: &Built, features: &[f64; COUNT]) -> Option<Judgement> {
     let recipe = &built.candidate.recipe;
     let is_common = !spills_elsewhere(recipe) && recipe.at(Level::MachineCode).next().is_none();
     if !is_common || is_rewritten(recipe) || is_throttle_only(recipe) && !recipe.is_default() {
         return None;
     }
-    let grid = setting.grid.filter(|_| setting.block.is_given())?;
+    setting.grid.filter(|_| setting.block.is_given())?;
+    Some(Correction::fitted()?.judge(features))
+}
+
+/// Accesses to slots in shared memory, per instruction of the default, from which on they count: below, they are not in
+/// loops.
+pub const SPILLS_IN_LOOPS: f64 = 0.01;
+
+/// Does the build trade what the model knows little of? (ptxas does not say how much it spills to shared memory.)
+fn is_trade(recipe: &Recipe, features: &[f64; COUNT]) -> bool {
+    let spills = spills_elsewhere(recipe) && spill_accesses(features) > SPILLS_IN_LOOPS;
+    spills || crowds_memory(features)
+}
+
+/// What is known of `built` beside the default build; `promised` is its predicted time over the default's.
+fn features_of(
+    setting: &Setting,
+    default: &Built,
+    built: &Built,
+    promised: f64,
+) -> Option<[f64; COUNT]> {
     let terms = |b: &Built| {
         let build = Build {
             case: case(setting, b, None)?,
             registers: b.candidate.resources()?.registers,
             threads: setting.block.threads(),
             blocks: b.candidate.residency()?.blocks,
-            grid: Some(grid),
+            grid: setting.grid,
         };
         Some(Terms::new(&build, &Parameters::default()))
     };
-    let features = features(&terms(default)?, &terms(built)?, promised);
-    Some(Correction::fitted()?.judge(&features))
+    Some(features(&terms(default)?, &terms(built)?, promised))
 }
 
 /// Resident warps per SM, no more than the grid brings.

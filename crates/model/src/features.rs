@@ -193,6 +193,26 @@ impl Terms {
     }
 }
 
+fn named(features: &[f64; COUNT], name: &str) -> f64 {
+    let at = NAMES.iter().position(|n| *n == name);
+    at.map_or(0.0, |at| features[at])
+}
+
+/// Accesses to spill slots that a build has more than the default, wherever they lie, per instruction of the default:
+/// weighted by loops, so that slots outside of them count for nothing.
+pub fn spill_accesses(features: &[f64; COUNT]) -> f64 {
+    let of = |name| named(features, name);
+    of("local_loads") + of("local_stores") + of("shared_ops")
+}
+
+/// Has the build more warps at work, where the default's time for memory traffic is twice its other times? They gain no
+/// bandwidth, and share the caches.
+pub fn crowds_memory(features: &[f64; COUNT]) -> bool {
+    let of = |name| named(features, name);
+    let others = of("default_issue").max(of("default_latency"));
+    of("active") > 0.0 && of("default_traffic") > 2.0 * others
+}
+
 /// How much larger, as a logarithm.
 fn ratio(of: f64, to: f64) -> f64 {
     ((of + 1e-9) / (to + 1e-9)).ln().clamp(-5.0, 5.0)

@@ -148,6 +148,7 @@ mod tests {
             bound: "latency".into(),
             contention: 1.0,
             active_warps: 8,
+            is_trade: false,
             judgement: None,
             tpsc: None,
         });

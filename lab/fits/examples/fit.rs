@@ -149,6 +149,7 @@ fn scored(kernel: &Kernel, parameters: &Parameters) -> Vec<Candidate> {
                 bound: p.bound().name().into(),
                 contention: 1.0,
                 active_warps: 0,
+                is_trade: false,
                 judgement: None,
                 tpsc: None,
             });

@@ -79,12 +79,23 @@ def active(row):
     return min(row['warps'], row['grid_warps'] or 1 << 30)
 
 
+# Features by their place in crates/model/src/features.rs.
+ACTIVE, LOCAL_LOADS, LOCAL_STORES, SHARED, ISSUE, LATENCY, TRAFFIC = 11, 17, 18, 20, 30, 31, 32
+
+
+def is_trade(row):
+    """As crates/driver/src/score.rs has it."""
+    x = row['features']
+    spills = row['build'].startswith('smem') and x[LOCAL_LOADS] + x[LOCAL_STORES] + x[SHARED] > 0.01
+    return spills or (x[ACTIVE] > 0 and x[TRAFFIC] > 2 * max(x[ISSUE], x[LATENCY]))
+
+
 def need(k, row, room=True):
     """What a build must promise to save: as crates/driver/src/choose.rs has it; without `room`, as it was before."""
     default, of_block = k.default, row['warps'] // max(1, row['blocks'])
     if room and row['warps'] < default['warps'] and row['warps'] < active(row) + of_block:
         return 0.3
-    if row['local_bytes'] > default['local_bytes'] or (not room and active(row) < active(default)):
+    if (room and is_trade(row)) or row['local_bytes'] > default['local_bytes'] or (not room and active(row) < active(default)):
         return 0.15
     return 0.05
 

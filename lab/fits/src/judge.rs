@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use warpwright_driver::choose::choose;
+use warpwright_driver::score::SPILLS_IN_LOOPS;
 use warpwright_driver::{Candidate, Residency, Resources, Score};
 use warpwright_model::correction::{Correction, Judgement};
-use warpwright_model::features::COUNT;
+use warpwright_model::features::{COUNT, crowds_memory, spill_accesses};
 use warpwright_pass::Recipe;
 
 use crate::calibration;
@@ -43,6 +44,16 @@ pub struct Row {
 }
 
 impl Row {
+    /// As `driver` has it.
+    fn is_trade(&self) -> bool {
+        let features: Result<&[f64; COUNT], _> = self.features.as_slice().try_into();
+        features.is_ok_and(|features| {
+            let spills =
+                self.build.starts_with("smem") && spill_accesses(features) > SPILLS_IN_LOOPS;
+            spills || crowds_memory(features)
+        })
+    }
+
     fn judgement(&self) -> Option<Judgement> {
         let features: &[f64; COUNT] = self.features.as_slice().try_into().ok()?;
         Some(Correction::fitted()?.judge(features))
@@ -311,6 +322,7 @@ fn candidate(row: &Row, default: &Row) -> Result<Candidate, Box<dyn std::error::
             bound: String::new(),
             contention: 1.0,
             active_warps: row.grid_warps.map_or(row.warps, |grid| grid.min(row.warps)),
+            is_trade: row.is_trade(),
             judgement: row.judgement(),
             tpsc: None,
         });
