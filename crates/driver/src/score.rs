@@ -2,7 +2,7 @@
 //! with CRAT's TPSC beside it.
 
 use warpwright_model::correction::{Correction, Judgement};
-use warpwright_model::features::{Build, COUNT, Terms, crowds_memory, features, spill_accesses};
+use warpwright_model::features::{Build, COUNT, Terms, crowds_memory, features, pays_for_spills};
 use warpwright_model::{
     Case, OptTlp, Parameters, Prediction, grid_warps, inserted, predict, profile, tpsc,
 };
@@ -139,14 +139,9 @@ fn judge(setting: &Setting, built: &Built, features: &[f64; COUNT]) -> Option<Ju
     Some(Correction::fitted()?.judge(features))
 }
 
-/// Accesses to slots in shared memory, per instruction of the default, from which on they count: below, they are not in
-/// loops.
-pub const SPILLS_IN_LOOPS: f64 = 0.01;
-
-/// Does the build trade what the model knows little of? (ptxas does not say how much it spills to shared memory.)
+/// Does the build trade what the model knows little of?
 fn is_trade(recipe: &Recipe, features: &[f64; COUNT]) -> bool {
-    let spills = spills_elsewhere(recipe) && spill_accesses(features) > SPILLS_IN_LOOPS;
-    spills || crowds_memory(features)
+    spills_elsewhere(recipe) && pays_for_spills(features) || crowds_memory(features)
 }
 
 /// What is known of `built` beside the default build; `promised` is its predicted time over the default's.

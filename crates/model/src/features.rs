@@ -198,11 +198,17 @@ fn named(features: &[f64; COUNT], name: &str) -> f64 {
     at.map_or(0.0, |at| features[at])
 }
 
-/// Accesses to spill slots that a build has more than the default, wherever they lie, per instruction of the default:
-/// weighted by loops, so that slots outside of them count for nothing.
-pub fn spill_accesses(features: &[f64; COUNT]) -> f64 {
+/// Accesses to slots outside of registers, per instruction of the default, from which on they count: below, they are
+/// not in loops.
+const SPILLS_IN_LOOPS: f64 = 0.01;
+
+/// Does it cost something where slots of this build lie in shared memory? Not where they are outside of loops, unless
+/// the issue of instructions is the bound. (ptxas does not say how much it spills to shared memory.)
+pub fn pays_for_spills(features: &[f64; COUNT]) -> bool {
     let of = |name| named(features, name);
-    of("local_loads") + of("local_stores") + of("shared_ops")
+    let more = of("local_loads") + of("local_stores") + of("shared_ops");
+    let others = of("default_latency").max(of("default_traffic"));
+    more > SPILLS_IN_LOOPS || of("default_issue") > others
 }
 
 /// Has the build more warps at work, where the default's time for memory traffic is twice its other times? They gain no

@@ -86,8 +86,8 @@ ACTIVE, LOCAL_LOADS, LOCAL_STORES, SHARED, ISSUE, LATENCY, TRAFFIC = 11, 17, 18,
 def is_trade(row):
     """As crates/driver/src/score.rs has it."""
     x = row['features']
-    spills = row['build'].startswith('smem') and x[LOCAL_LOADS] + x[LOCAL_STORES] + x[SHARED] > 0.01
-    return spills or (x[ACTIVE] > 0 and x[TRAFFIC] > 2 * max(x[ISSUE], x[LATENCY]))
+    pays = x[LOCAL_LOADS] + x[LOCAL_STORES] + x[SHARED] > 0.01 or x[ISSUE] > max(x[LATENCY], x[TRAFFIC])
+    return (row['build'].startswith('smem') and pays) or (x[ACTIVE] > 0 and x[TRAFFIC] > 2 * max(x[ISSUE], x[LATENCY]))
 
 
 def need(k, row, room=True):

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use warpwright_driver::choose::choose;
-use warpwright_driver::score::SPILLS_IN_LOOPS;
 use warpwright_driver::{Candidate, Residency, Resources, Score};
 use warpwright_model::correction::{Correction, Judgement};
-use warpwright_model::features::{COUNT, crowds_memory, spill_accesses};
+use warpwright_model::features::{COUNT, crowds_memory, pays_for_spills};
 use warpwright_pass::Recipe;
 
 use crate::calibration;
@@ -48,9 +47,7 @@ impl Row {
     fn is_trade(&self) -> bool {
         let features: Result<&[f64; COUNT], _> = self.features.as_slice().try_into();
         features.is_ok_and(|features| {
-            let spills =
-                self.build.starts_with("smem") && spill_accesses(features) > SPILLS_IN_LOOPS;
-            spills || crowds_memory(features)
+            self.build.starts_with("smem") && pays_for_spills(features) || crowds_memory(features)
         })
     }
 
