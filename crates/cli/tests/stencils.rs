@@ -199,8 +199,19 @@ fn stencils_among_kernels_are_found() {
         (&other["kernel"], &other["line"], &other["column"]),
         (&"clear".into(), &2.into(), &35.into())
     );
-    let text = said(&["opt", &file("k.cu"), "-o", &file("k.cubin")]);
-    assert!(text.contains("`three` is a stencil"), "{text}");
+    // It is said wherever the file is looked at, with the command that does something about it.
+    for arguments in [
+        &["explain", &file("k.cu")][..],
+        &["opt", &file("k.cu")],
+        &["opt", &file("k.cu"), "-o", &file("k.cubin")],
+    ] {
+        let text = said(arguments);
+        let next = format!(
+            "`three` is a stencil: `warpwright opt {} -o OUT.cu`",
+            file("k.cu")
+        );
+        assert!(text.contains(&next), "{arguments:?}: {text}");
+    }
     // The only stencil is found without its name.
     let written = said(&["opt", &file("k.cu"), "-o", &file("out.cu"), "--unchecked"]);
     assert!(written.contains("three"), "{written}");

@@ -82,3 +82,55 @@ pub fn choose(problem: &Problem, versions: &[Version], compile: &Compile<'_>) ->
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use warpwright_ladder::CompileError;
+    use warpwright_stencil::dsl;
+    use warpwright_stencil::versions::versions;
+
+    const STAR: &str = "function star (out, in) { out[j][i] = in[j][i-1] + in[j][i+1] + in[j-1][i] + in[j+1][i]; }\n\
+                        parameter M, N; iterator j, i; double in[M][N], out[M][N]; star (out, in); return out;";
+
+    /// All versions of a stencil, the original predicted to take one millisecond and the others so many.
+    fn predicted(problem: &Problem, others: f64) -> Vec<Version> {
+        let gpu = warpwright_target::lookup("h200").expect("a known GPU");
+        let sizes = problem.stencil.parameters.values().map(|_| 512).collect();
+        let mut found = versions(&problem.stencil, &gpu, &sizes, 3, false);
+        for version in &mut found {
+            let is_original = version.family == Family::Original;
+            version.predicted_ms = Some(if is_original { 1.0 } else { others });
+        }
+        found
+    }
+
+    fn chosen(others: Option<f64>) -> (Family, Vec<Verdict>) {
+        let problem = Problem::of_language(dsl::parse(STAR).expect("a stencil"));
+        let mut all = predicted(&problem, others.unwrap_or(1.0));
+        for version in all.iter_mut().filter(|_| others.is_none()) {
+            version.predicted_ms = None;
+        }
+        assert!(all.len() >= 4, "{all:?}");
+        let missing = |_: &str| Err(CompileError::Missing("none here".into()));
+        let chosen = choose(&problem, &all, &missing).expect("something can be written");
+        (all[chosen.version].family, chosen.verdicts)
+    }
+
+    #[test]
+    fn the_original_wins_ties() {
+        for others in [Some(1.0), Some(MARGIN), Some(2.0), None] {
+            let (family, verdicts) = chosen(others);
+            assert_eq!(family, Family::Original, "{others:?}");
+            let kept = verdicts.iter().filter(|v| **v == Verdict::NoGain);
+            assert_eq!(kept.count(), verdicts.len() - 1, "{others:?}: {verdicts:?}");
+        }
+    }
+
+    #[test]
+    fn what_gains_more_than_the_margin_is_taken() {
+        let (family, verdicts) = chosen(Some(MARGIN - 0.001));
+        assert_ne!(family, Family::Original);
+        assert!(verdicts.contains(&Verdict::NotTried), "{verdicts:?}");
+    }
+}

@@ -95,6 +95,13 @@ impl Machine<'_> {
                     span: span.clone(),
                 })))
             }
+            Some(Var::Integers(values)) => {
+                let at = indices.first().and_then(|at| usize::try_from(*at).ok());
+                match at.and_then(|at| values.get(at)) {
+                    Some(value) => Ok(Some(Val::Int(Poly::constant(*value)))),
+                    None => Err(self.outside(&name, values.len(), span)),
+                }
+            }
             Some(Var::Cells(lengths)) => {
                 let key = self.cell(&name, &lengths, &indices, span)?;
                 self.value(&Expr {
@@ -113,7 +120,12 @@ impl Machine<'_> {
         while let ExprKind::Index(inner, _) = &base.kind {
             base = inner.bare();
         }
-        let own = |name: &str| matches!(self.variable(name), Some(Var::Table(..) | Var::Cells(_)));
+        let own = |name: &str| {
+            matches!(
+                self.variable(name),
+                Some(Var::Table(..) | Var::Integers(_) | Var::Cells(_))
+            )
+        };
         matches!(&base.kind, ExprKind::Name(name) if own(name))
     }
 
@@ -128,7 +140,10 @@ impl Machine<'_> {
         let ExprKind::Name(name) = &base.kind else {
             return Ok(None);
         };
-        if !matches!(self.variable(name), Some(Var::Table(..) | Var::Cells(_))) {
+        if !matches!(
+            self.variable(name),
+            Some(Var::Table(..) | Var::Integers(_) | Var::Cells(_))
+        ) {
             // An array of constants of the file.
             if self.variable(name).is_some() || !self.known_table(name, &base.span)? {
                 return Ok(None);

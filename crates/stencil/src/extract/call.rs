@@ -123,10 +123,19 @@ impl Machine<'_> {
                 }
             }
         }
-        let what = "which of the two is larger is not known when the kernel is compiled";
-        Err(Diagnostic::error("stencil::affine", what)
-            .label(span.clone(), "not affine in the place of the point")
-            .help("indices that are clamped at the boundary are not understood"))
+        if a.points().is_empty() && b.points().is_empty() {
+            let what = "which of the two is larger is not known when the kernel is compiled";
+            return Err(
+                Diagnostic::error("stencil::affine", what).label(span.clone(), "depends on sizes")
+            );
+        }
+        let what = "an index that is clamped at the border is not understood";
+        Err(Diagnostic::error("stencil::clamped", what)
+            .label(
+                span.clone(),
+                "the larger or smaller one, depending on the place of the point",
+            )
+            .help("compute the points next to the border in an `else` or a kernel of their own"))
     }
 
     /// `max(blockIdx.x * blockDim.x + c, first)`, which becomes the place of a point once

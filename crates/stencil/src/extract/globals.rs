@@ -41,7 +41,10 @@ impl Machine<'_> {
             // Its name alone has no value, but it is known from now on.
             let _ = self.global(name, span);
         }
-        Ok(matches!(self.variable(name), Some(Var::Table(..))))
+        Ok(matches!(
+            self.variable(name),
+            Some(Var::Table(..) | Var::Integers(_))
+        ))
     }
 
     fn global_var(&mut self, found: &Global, span: &Span) -> Valued<Var> {
@@ -64,10 +67,20 @@ impl Machine<'_> {
         };
         let ty = self.resolved(&found.ty);
         if let Type::Array(of, length) = &ty {
-            let element = self.element(of).ok_or_else(unknown)?;
             let Some(Init::List(values, at)) = &found.init else {
                 return Err(unknown());
             };
+            if self.is_integer(of) {
+                let length = match length {
+                    Some(length) => match self.operand(length, "[]")? {
+                        Val::Int(length) => length.as_constant().ok_or_else(unknown)?,
+                        _ => return Err(unknown()),
+                    },
+                    None => i64::try_from(values.len()).unwrap_or(i64::MAX),
+                };
+                return self.integers(values, length, at).map(Var::Integers);
+            }
+            let element = self.element(of).ok_or_else(unknown)?;
             let values = self.list(values, at)?;
             let numbers: Option<Vec<f64>> = values.iter().map(known).collect();
             let mut numbers = numbers.ok_or_else(unknown)?;

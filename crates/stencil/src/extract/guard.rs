@@ -127,7 +127,7 @@ impl Machine<'_> {
         let what = "a place without a sign is compared after something was taken off it";
         Err(Diagnostic::error("stencil::unsigned", what)
             .label(span.clone(), "below zero it is a very large number")
-            .help("declare the place as `int`"))
+            .help("declare the place and the sizes as `int`"))
     }
 
     /// Has the type of an expression no sign, as far as it matters?

@@ -93,6 +93,8 @@ pub(super) enum Var {
     Pointer(Pointer),
     /// Constants, by number.
     Table(Element, Vec<f64>),
+    /// Whole numbers, by number: offsets of neighbours.
+    Integers(Vec<i64>),
     /// An array of a thread; each element is a variable.
     Cells(Vec<i64>),
     /// Something that cannot be used, and why.

@@ -180,6 +180,11 @@ impl Machine<'_> {
             lengths.push(length.ok_or_else(|| not_understood("the length of this array", span))?);
             element = of.bare();
         }
+        if let (true, [length], Some(Init::List(values, _))) =
+            (self.is_integer(element), &lengths[..], init)
+        {
+            return self.integers(values, *length, span).map(Var::Integers);
+        }
         let Some(element) = self.element(element) else {
             return Err(not_understood("an array of a thread of this type", span));
         };
@@ -227,6 +232,30 @@ impl Machine<'_> {
             self.scopes.declare(&key, Var::Real(element, leaf));
         }
         Ok(Var::Cells(lengths))
+    }
+
+    /// The numbers of a list of integers; nothing can be stored to it.
+    pub(super) fn integers(&mut self, values: &[Init], length: i64, span: &Span) -> Done<Vec<i64>> {
+        let mut all = Vec::new();
+        for value in values {
+            let number = match value {
+                Init::Value(value) => match self.value(value)? {
+                    Val::Int(value) => value.as_constant(),
+                    _ => None,
+                },
+                Init::List(..) => None,
+            };
+            all.push(number.ok_or_else(|| not_understood("this list of values", span))?);
+        }
+        let length = usize::try_from(length)
+            .ok()
+            .filter(|n| (all.len()..=4096).contains(n));
+        // What a list leaves out is zero.
+        all.resize(
+            length.ok_or_else(|| not_understood("the length of this array", span))?,
+            0,
+        );
+        Ok(all)
     }
 
     /// The values of a list.
@@ -416,6 +445,12 @@ impl Machine<'_> {
                     Action::Assign(name, value, span)
                 });
                 Ok(())
+            }
+            (Some(Var::Other(why)), _) => {
+                let what = format!("`{name}` is {why}");
+                Err(Diagnostic::error("stencil::divergent", what)
+                    .label(span.clone(), "and again here")
+                    .help("sums that leave out neighbours beyond the border are not understood"))
             }
             _ => Err(not_understood("this assignment", span)),
         }

@@ -201,7 +201,7 @@ impl Machine<'_> {
                 element: *element,
                 span: span.clone(),
             })),
-            Some(Var::Table(..) | Var::Cells(_)) => {
+            Some(Var::Table(..) | Var::Integers(_) | Var::Cells(_)) => {
                 let what = format!("`{name}` is an array");
                 Err(Diagnostic::error("stencil::local-array", what)
                     .label(span.clone(), "used without a subscript"))
@@ -346,12 +346,10 @@ impl Machine<'_> {
             Test::Known(true) => self.value(a),
             Test::Known(false) => self.value(b),
             _ => {
-                let what = "points compute different things";
-                Err(Diagnostic::error("stencil::divergent", what)
-                    .label(span.clone(), "depends on the place of the point")
-                    .help(
-                        "neighbours that are clamped, wrapped or zero outside are not understood",
-                    ))
+                let what = "a choice by the place of the point is not understood";
+                Err(Diagnostic::error("stencil::choice", what)
+                    .label(span.clone(), "a neighbour that is clamped, wrapped or zero outside?")
+                    .help("compute the points next to the border in an `else` or a kernel of their own"))
             }
         }
     }
@@ -400,7 +398,19 @@ fn integers(op: &str, a: &Poly, b: &Poly, span: &Span) -> Valued<Poly> {
         ("/", None) if b.as_constant() == Some(1) => Some(a.clone()),
         _ => None,
     };
-    result.ok_or_else(|| not_affine(span))
+    let placed = !a.points().is_empty() || a.is_raw();
+    result.ok_or_else(|| match op {
+        "%" if placed => {
+            let what = "a remainder of the place of the point is not understood";
+            Diagnostic::error("stencil::remainder", what)
+                .label(
+                    span.clone(),
+                    "an index that wraps at the border, a colour, a row of one long array?",
+                )
+                .help("compute the points next to the border in an `else` or a kernel of their own")
+        }
+        _ => not_affine(span),
+    })
 }
 
 /// `threadIdx.x` and its like.
@@ -409,7 +419,10 @@ fn builtin(base: &Expr, field: &str, span: &Span) -> Valued<Val> {
         "x" => 0,
         "y" => 1,
         "z" => 2,
-        _ => return Err(not_understood(&format!("`.{field}`"), span)),
+        _ => {
+            let what = format!("the member `.{field}` of a structure");
+            return Err(not_understood(&what, span));
+        }
     };
     let symbol = match &base.bare().kind {
         ExprKind::Name(name) => match &**name {

@@ -7,14 +7,14 @@ __global__ void f(double *out, const double *in, int m, int n) {
 }
 
 // expect:
-// stencil::affine
+// stencil::clamped
 //
-//   × which of the two is larger is not known when the kernel is compiled
+//   × an index that is clamped at the border is not understood
 //    ╭─[clamped-by-max.cu:5:16]
 //  4 │     if (i >= n || j >= m) return;
 //  5 │     int west = max(i - 1, 0);
 //    ·                ──────┬──────
-//    ·                      ╰── not affine in the place of the point
+//    ·                      ╰── the larger or smaller one, depending on the place of the point
 //  6 │     out[j * n + i] = in[j * n + west];
 //    ╰────
-//   help: indices that are clamped at the boundary are not understood
+//   help: compute the points next to the border in an `else` or a kernel of their own

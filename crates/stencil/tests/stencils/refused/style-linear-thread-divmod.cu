@@ -5,13 +5,14 @@ __global__ void divmod(double *out, const double *in, int nx, int ny) {
     out[t] = in[t - 1] + in[t + 1] + in[t - nx] + in[t + nx];
 }
 // expect:
-// stencil::affine
+// stencil::remainder
 //
-//   × this is not affine in the place of the point
+//   × a remainder of the place of the point is not understood
 //    ╭─[style-linear-thread-divmod.cu:3:13]
 //  2 │     int t = blockIdx.x * blockDim.x + threadIdx.x;
 //  3 │     int i = t % nx, j = t / nx;
 //    ·             ───┬──
-//    ·                ╰── only sums, and products with sizes, are
+//    ·                ╰── an index that wraps at the border, a colour, a row of one long array?
 //  4 │     if (i < 1 || i >= nx - 1 || j < 1 || j >= ny - 1) return;
 //    ╰────
+//   help: compute the points next to the border in an `else` or a kernel of their own

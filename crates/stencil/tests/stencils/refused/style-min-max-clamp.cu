@@ -10,14 +10,14 @@ __global__ void clampd(float *out, const float *in, int w, int h) {
     }
 }
 // expect:
-// stencil::affine
+// stencil::clamped
 //
-//   × which of the two is larger is not known when the kernel is compiled
+//   × an index that is clamped at the border is not understood
 //    ╭─[style-min-max-clamp.cu:8:29]
 //  7 │             for (int dx = -1; dx <= 1; ++dx)
 //  8 │                 s += in[min(max(y + dy, 0), h - 1) * w + min(max(x + dx, 0), w - 1)];
 //    ·                             ───────┬──────
-//    ·                                    ╰── not affine in the place of the point
+//    ·                                    ╰── the larger or smaller one, depending on the place of the point
 //  9 │         out[y * w + x] = s * (1.0f / 9.0f);
 //    ╰────
-//   help: indices that are clamped at the boundary are not understood
+//   help: compute the points next to the border in an `else` or a kernel of their own

@@ -3,13 +3,14 @@ __global__ void ring(double *out, const double *in, int n) {
     if (i < n) out[i] = in[(i + n - 1) % n] + in[(i + 1) % n] - 2.0 * in[i];
 }
 // expect:
-// stencil::affine
+// stencil::remainder
 //
-//   × this is not affine in the place of the point
+//   × a remainder of the place of the point is not understood
 //    ╭─[style-modulo-wrap.cu:3:28]
 //  2 │     int i = blockIdx.x * blockDim.x + threadIdx.x;
 //  3 │     if (i < n) out[i] = in[(i + n - 1) % n] + in[(i + 1) % n] - 2.0 * in[i];
 //    ·                            ───────┬───────
-//    ·                                   ╰── only sums, and products with sizes, are
+//    ·                                   ╰── an index that wraps at the border, a colour, a row of one long array?
 //  4 │ }
 //    ╰────
+//   help: compute the points next to the border in an `else` or a kernel of their own

@@ -8,7 +8,7 @@ __global__ void sp(double *out, const double *in, Grid g) {
 // expect:
 // stencil::expression
 //
-//   × `.nx` is not understood in a stencil
+//   × the member `.nx` of a structure is not understood in a stencil
 //    ╭─[style-struct-params.cu:5:23]
 //  4 │     int j = blockIdx.y * blockDim.y + threadIdx.y;
 //  5 │     if (i < 1 || i >= g.nx - 1 || j < 1 || j >= g.ny - 1) return;

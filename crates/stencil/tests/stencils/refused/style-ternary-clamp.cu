@@ -9,14 +9,14 @@ __global__ void smooth(float *out, const float *in, int w, int h) {
     out[y * w + x] = 0.2f * (in[y * w + x] + in[y * w + xm] + in[y * w + xp] + in[ym * w + x] + in[yp * w + x]);
 }
 // expect:
-// stencil::divergent
+// stencil::choice
 //
-//   × points compute different things
+//   × a choice by the place of the point is not understood
 //    ╭─[style-ternary-clamp.cu:5:14]
 //  4 │     if (x >= w || y >= h) return;
 //  5 │     int xm = x > 0 ? x - 1 : 0;
 //    ·              ────────┬────────
-//    ·                      ╰── depends on the place of the point
+//    ·                      ╰── a neighbour that is clamped, wrapped or zero outside?
 //  6 │     int xp = x < w - 1 ? x + 1 : w - 1;
 //    ╰────
-//   help: neighbours that are clamped, wrapped or zero outside are not understood
+//   help: compute the points next to the border in an `else` or a kernel of their own

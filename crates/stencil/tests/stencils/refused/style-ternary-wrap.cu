@@ -9,14 +9,14 @@ __global__ void periodic(double *out, const double *in, int n, int m) {
     out[j * n + i] = 0.25 * (in[j * n + l] + in[j * n + r] + in[d * n + i] + in[u * n + i]);
 }
 // expect:
-// stencil::divergent
+// stencil::choice
 //
-//   × points compute different things
+//   × a choice by the place of the point is not understood
 //    ╭─[style-ternary-wrap.cu:5:13]
 //  4 │     if (i >= n || j >= m) return;
 //  5 │     int l = (i == 0) ? n - 1 : i - 1;
 //    ·             ────────────┬───────────
-//    ·                         ╰── depends on the place of the point
+//    ·                         ╰── a neighbour that is clamped, wrapped or zero outside?
 //  6 │     int r = (i == n - 1) ? 0 : i + 1;
 //    ╰────
-//   help: neighbours that are clamped, wrapped or zero outside are not understood
+//   help: compute the points next to the border in an `else` or a kernel of their own

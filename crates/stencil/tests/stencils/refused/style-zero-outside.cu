@@ -9,14 +9,14 @@ __global__ void zeropad(float *out, const float *in, int w, int h) {
     out[y * w + x] = left + right + up + down - 4.0f * in[y * w + x];
 }
 // expect:
-// stencil::divergent
+// stencil::choice
 //
-//   × points compute different things
+//   × a choice by the place of the point is not understood
 //    ╭─[style-zero-outside.cu:5:18]
 //  4 │     if (x >= w || y >= h) return;
 //  5 │     float left = x > 0 ? in[y * w + x - 1] : 0.0f;
 //    ·                  ────────────────┬───────────────
-//    ·                                  ╰── depends on the place of the point
+//    ·                                  ╰── a neighbour that is clamped, wrapped or zero outside?
 //  6 │     float right = x + 1 < w ? in[y * w + x + 1] : 0.0f;
 //    ╰────
-//   help: neighbours that are clamped, wrapped or zero outside are not understood
+//   help: compute the points next to the border in an `else` or a kernel of their own

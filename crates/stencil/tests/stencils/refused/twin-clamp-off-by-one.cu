@@ -3,14 +3,14 @@ __global__ void k(double *out, const double *in, int n) {
     if (i < n) out[i] = in[max(i - 1, 0)] + in[min(i + 1, n)];
 }
 // expect:
-// stencil::affine
+// stencil::clamped
 //
-//   × which of the two is larger is not known when the kernel is compiled
+//   × an index that is clamped at the border is not understood
 //    ╭─[twin-clamp-off-by-one.cu:3:28]
 //  2 │     int i = blockIdx.x * blockDim.x + threadIdx.x;
 //  3 │     if (i < n) out[i] = in[max(i - 1, 0)] + in[min(i + 1, n)];
 //    ·                            ──────┬──────
-//    ·                                  ╰── not affine in the place of the point
+//    ·                                  ╰── the larger or smaller one, depending on the place of the point
 //  4 │ }
 //    ╰────
-//   help: indices that are clamped at the boundary are not understood
+//   help: compute the points next to the border in an `else` or a kernel of their own

@@ -5,14 +5,14 @@ __global__ void k(double *out, const double *in, int n) {
     if (i > 0 && i < n - 1) out[i] = l + r;
 }
 // expect:
-// stencil::divergent
+// stencil::choice
 //
-//   × points compute different things
+//   × a choice by the place of the point is not understood
 //    ╭─[twin-shuffle.cu:3:16]
 //  2 │     int i = blockIdx.x * blockDim.x + threadIdx.x;
 //  3 │     double v = i < n ? in[i] : 0.0;
 //    ·                ─────────┬─────────
-//    ·                         ╰── depends on the place of the point
+//    ·                         ╰── a neighbour that is clamped, wrapped or zero outside?
 //  4 │     double l = __shfl_up_sync(0xffffffff, v, 1), r = __shfl_down_sync(0xffffffff, v, 1);
 //    ╰────
-//   help: neighbours that are clamped, wrapped or zero outside are not understood
+//   help: compute the points next to the border in an `else` or a kernel of their own

@@ -5,14 +5,14 @@ __global__ void k(double *out, const double *in, int n) {
     out[i] = in[l] + in[i];
 }
 // expect:
-// stencil::divergent
+// stencil::choice
 //
-//   × points compute different things
+//   × a choice by the place of the point is not understood
 //    ╭─[twin-wrap-off-by-one.cu:4:13]
 //  3 │     if (i >= n) return;
 //  4 │     int l = i == 0 ? n : i - 1;
 //    ·             ─────────┬────────
-//    ·                      ╰── depends on the place of the point
+//    ·                      ╰── a neighbour that is clamped, wrapped or zero outside?
 //  5 │     out[i] = in[l] + in[i];
 //    ╰────
-//   help: neighbours that are clamped, wrapped or zero outside are not understood
+//   help: compute the points next to the border in an `else` or a kernel of their own

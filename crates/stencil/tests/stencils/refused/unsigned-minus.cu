@@ -13,4 +13,4 @@ __global__ void f(double *out, const double *in, int n) {
 //    ·               ╰── below zero it is a very large number
 //  4 │ }
 //    ╰────
-//   help: declare the place as `int`
+//   help: declare the place and the sizes as `int`
