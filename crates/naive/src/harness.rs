@@ -122,13 +122,8 @@ pub fn program(kernel: &Kernel, output: &Output, setup: &Setup) -> Result<String
                     "    ww_arrays.push_back(ww_made<{element}>({bytes}LL, {number}, {}));",
                     of.stored
                 );
-                let declared = parameter.declared.replacen(&parameter.name, "", 1);
-                let ty = declared.replace("__restrict__", "");
-                format!(
-                    "({})ww_arrays[{}].at",
-                    ty.trim(),
-                    arrays.lines().count() - 1
-                )
+                let at = arrays.lines().count() - 1;
+                format!("({})ww_arrays[{at}].at", parameter.ty())
             }
             ParameterKind::Size(size, _) => setup.sizes[size].to_string(),
             ParameterKind::Scalar(Some(Scalar::Float)) => "0.75f".into(),

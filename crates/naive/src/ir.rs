@@ -60,6 +60,31 @@ pub struct Parameter {
     pub kind: ParameterKind,
 }
 
+impl Parameter {
+    /// Its type, as C has it: the declaration without the name; arrays are pointers.
+    pub fn ty(&self) -> String {
+        let declared = self.declared.replace("__restrict__", "");
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        // Behind the type: `a` is in `float` too.
+        let mut found = declared.rmatch_indices(&self.name).filter(|(at, name)| {
+            let (before, after) = (&declared[..*at], &declared[at + name.len()..]);
+            !before.ends_with(is_word) && !after.starts_with(is_word)
+        });
+        let Some((at, name)) = found.next() else {
+            return declared;
+        };
+        let (before, after) = (declared[..at].trim(), declared[at + name.len()..].trim());
+        match after
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once(']'))
+        {
+            Some((_, "")) => format!("{before} *"),
+            Some((_, rows)) => format!("{before} (*){rows}"),
+            None => format!("{before} {after}").trim().to_owned(),
+        }
+    }
+}
+
 /// What a parameter is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {

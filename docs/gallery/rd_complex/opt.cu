@@ -20,6 +20,9 @@ extern "C++" {
 __global__ void __launch_bounds__(256)
 rd_complex_team_parts_wide_first(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
 {
+    #if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+    #endif
     const int rank = threadIdx.x;
     const int idx = blockIdx.x;
     float sum = 0;
@@ -53,6 +56,9 @@ rd_complex_team_parts_wide_first(const float *a, float *s, int n, int idx_end, f
 __global__ void __launch_bounds__(256)
 rd_complex_team_parts_wide(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
 {
+    #if __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+    #endif
     const int rank = threadIdx.x;
     const int idx = blockIdx.x;
     float sum = 0;
@@ -74,6 +80,9 @@ rd_complex_team_parts_wide(const float *a, float *s, int n, int idx_end, float *
 __global__ void __launch_bounds__(256)
 rd_complex_team_parts_first(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
 {
+    #if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+    #endif
     const int rank = threadIdx.x;
     const int idx = blockIdx.x;
     float sum = 0;
@@ -101,6 +110,9 @@ rd_complex_team_parts_first(const float *a, float *s, int n, int idx_end, float 
 __global__ void __launch_bounds__(256)
 rd_complex_team_parts(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
 {
+    #if __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+    #endif
     const int rank = threadIdx.x;
     const int idx = blockIdx.x;
     float sum = 0;
@@ -210,7 +222,20 @@ static inline cudaError_t rd_complex_try(dim3 grid, dim3 block, const float *a, 
             if (cudaMallocAsync(&values, parts * idx_end * 8, stream_) == cudaSuccess) {
                 rd_complex_team_parts_wide_first<<<dim3((unsigned)(idx_end), (unsigned)parts), 256, 0, stream_>>>(
                     a, s, n, (int)idx_end, (float *)values, (int)parts);
-                rd_complex_team_parts_wide<<<(unsigned)(idx_end), 256, 0, stream_>>>(
+                // The second one is launched while the first one runs, and waits for it.
+                int device = 0, major = 0;
+                cudaGetDevice(&device);
+                cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+                cudaLaunchAttribute early = {};
+                early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+                early.val.programmaticStreamSerializationAllowed = 1;
+                cudaLaunchConfig_t config = {};
+                config.gridDim = dim3((unsigned)(idx_end));
+                config.blockDim = dim3(256);
+                config.stream = stream_;
+                config.attrs = &early;
+                config.numAttrs = major >= 9;
+                cudaLaunchKernelEx(&config, rd_complex_team_parts_wide,
                     a, s, n, (int)idx_end, (float *)values, (int)parts);
                 const cudaError_t status = cudaPeekAtLastError();
                 cudaFreeAsync(values, stream_);
@@ -229,7 +254,20 @@ static inline cudaError_t rd_complex_try(dim3 grid, dim3 block, const float *a, 
             if (cudaMallocAsync(&values, parts * idx_end * 8, stream_) == cudaSuccess) {
                 rd_complex_team_parts_first<<<dim3((unsigned)(idx_end), (unsigned)parts), 256, 0, stream_>>>(
                     a, s, n, (int)idx_end, (float *)values, (int)parts);
-                rd_complex_team_parts<<<(unsigned)(idx_end), 256, 0, stream_>>>(
+                // The second one is launched while the first one runs, and waits for it.
+                int device = 0, major = 0;
+                cudaGetDevice(&device);
+                cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+                cudaLaunchAttribute early = {};
+                early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+                early.val.programmaticStreamSerializationAllowed = 1;
+                cudaLaunchConfig_t config = {};
+                config.gridDim = dim3((unsigned)(idx_end));
+                config.blockDim = dim3(256);
+                config.stream = stream_;
+                config.attrs = &early;
+                config.numAttrs = major >= 9;
+                cudaLaunchKernelEx(&config, rd_complex_team_parts,
                     a, s, n, (int)idx_end, (float *)values, (int)parts);
                 const cudaError_t status = cudaPeekAtLastError();
                 cudaFreeAsync(values, stream_);

@@ -330,10 +330,14 @@ fn in_parts(
     passed: &str,
 ) -> String {
     let stream = &names.free[3];
-    let mut values = "values".to_owned();
-    while kernel.parameters.iter().any(|p| p.name == values) {
-        values.push('_');
-    }
+    let [values, device, major, early, config] = ["values", "device", "major", "early", "config"]
+        .map(|word| {
+            let mut name = word.to_owned();
+            while kernel.parameters.iter().any(|p| p.name == name) {
+                name.push('_');
+            }
+            name
+        });
     let (end, count) = (&ends[0], &parts.count);
     let turns = host(kernel, ends, &parts.turns, "long long");
     let (first, second) = (names.first(entry), names.entry(entry));
@@ -355,8 +359,16 @@ fn in_parts(
          65535) {count} = 65535;\n        void *{values} = 0;\n        if ({count} > 1) {{\n            if \
          (cudaMallocAsync(&{values}, {count} * {end} * {bytes}, {stream}) == cudaSuccess) {{\n                \
          {first}<<<dim3((unsigned)({across}), (unsigned){count}), {threads}, 0, {stream}>>>(\n                    \
-         {rest});\n                {second}<<<(unsigned)({blocks}), {own}, 0, {stream}>>>(\n                    \
-         {rest});\n                const cudaError_t status = cudaPeekAtLastError();\n                \
+         {rest});\n                // The second one is launched while the first one runs, and waits for it.\n                int \
+         {device} = 0, {major} = 0;\n                cudaGetDevice(&{device});\n                \
+         cudaDeviceGetAttribute(&{major}, cudaDevAttrComputeCapabilityMajor, {device});\n                \
+         cudaLaunchAttribute {early} = {{}};\n                {early}.id = \
+         cudaLaunchAttributeProgrammaticStreamSerialization;\n                \
+         {early}.val.programmaticStreamSerializationAllowed = 1;\n                cudaLaunchConfig_t {config} = \
+         {{}};\n                {config}.gridDim = dim3((unsigned)({blocks}));\n                {config}.blockDim = \
+         dim3({own});\n                {config}.stream = {stream};\n                {config}.attrs = \
+         &{early};\n                {config}.numAttrs = {major} >= 9;\n                cudaLaunchKernelEx(&{config}, \
+         {second},\n                    {rest});\n                const cudaError_t status = cudaPeekAtLastError();\n                \
          cudaFreeAsync({values}, {stream});\n                return status;\n            }}\n            \
          cudaGetLastError();\n        }}\n    }}\n",
         wanted = parts.blocks,
@@ -547,14 +559,10 @@ fn by_pointers(kernel: &Kernel, names: &Names) -> String {
     let [grid, block, shared, stream, arguments] = &names.free;
     let mut passed = String::new();
     for (at, parameter) in kernel.parameters.iter().enumerate() {
-        let ty = parameter
-            .declared
-            .replacen(&parameter.name, "", 1)
-            .replace("__restrict__", "");
         let _ = write!(
             passed,
             "*(std::remove_reference<{}>::type*){arguments}[{at}], ",
-            ty.trim()
+            parameter.ty()
         );
     }
     let name = &kernel.name;

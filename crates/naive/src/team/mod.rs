@@ -234,6 +234,7 @@ fn divided(
                 .fresh(&format!("{}_memory", kernel.variables[s.variable].name))
         })
         .collect();
+    early(&mut first.text, "cudaTriggerProgrammaticLaunchCompletion");
     first.places();
     for statement in &kernel.body[..at] {
         first.alone(statement)?;
@@ -279,6 +280,7 @@ fn divided(
     for name in [&part, &parts].into_iter().chain(&memory) {
         second.text.fresh(name);
     }
+    early(&mut second.text, "cudaGridDependencySynchronize");
     second.places();
     for statement in &kernel.body[..at] {
         second.alone(statement)?;
@@ -322,6 +324,14 @@ fn divided(
         values,
     });
     Ok(Some(entry))
+}
+
+/// The second of two kernels is launched before the first one ends (programmatic dependent launch, compute capability
+/// 9.0), and waits for it before it reads anything.
+fn early(text: &mut Text<'_>, function: &str) {
+    text.line("#if __CUDA_ARCH__ >= 900");
+    text.line(&format!("{function}();"));
+    text.line("#endif");
 }
 
 struct Writer<'k> {
