@@ -1,5 +1,6 @@
 //! Every byte of small cubins, changed one bit at a time: what is proved all the same is so by a rule with a
-//! name (docs/checker.md, 'Every byte of a cubin'). It prints how many of each.
+//! name (docs/checker.md, 'Every byte of a cubin'). It prints how many of each. `WARPWRIGHT_BITS=all` takes every bit of
+//! every byte of the small files instead of some, and the metadata of the others.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -97,8 +98,12 @@ fn rule(parts: &[(u64, u64, &'static str)], at: u64) -> &'static str {
 
 type Counts = BTreeMap<String, u32>;
 
-/// One bit of each byte that is no code.
-fn metadata(name: &str, lawless: &mut Vec<String>) -> Counts {
+fn is_long() -> bool {
+    std::env::var_os("WARPWRIGHT_BITS").is_some_and(|value| value == "all")
+}
+
+/// One bit of each byte that is no code, or all eight.
+fn metadata(name: &str, all: bool, lawless: &mut Vec<String>) -> Counts {
     let file = read(name);
     let parts = parts(&file);
     let mut counts = Counts::new();
@@ -107,8 +112,11 @@ fn metadata(name: &str, lawless: &mut Vec<String>) -> Counts {
         if rule == "code" {
             continue;
         }
-        {
-            let bit = at % 8;
+        let bits = match all {
+            true => 0..8,
+            false => at % 8..at % 8 + 1,
+        };
+        for bit in bits {
             let mut changed = file.clone();
             changed[at] ^= 1 << bit;
             let mut word = verdict(&file, &changed).to_owned();
@@ -204,12 +212,16 @@ fn show(text: &mut String, name: &str, what: &str, counts: &Counts) {
 fn single_bits_are_compared_or_free_by_a_rule() {
     let mut text = String::new();
     let mut lawless = Vec::new();
-    for name in ["B-data", "B-red", "B-async"] {
+    const SMALL: [&str; 3] = ["B-data", "B-red", "B-async"];
+    const LARGE: [&str; 2] = ["B2-ldl-orig", "B-spill"];
+    let more = LARGE.iter().filter(|_| is_long());
+    for name in SMALL.iter().chain(more) {
+        let all = is_long() && SMALL.contains(name);
         show(
             &mut text,
             name,
             "one bit of the metadata",
-            &metadata(name, &mut lawless),
+            &metadata(name, all, &mut lawless),
         );
     }
     for (name, every) in [
@@ -219,6 +231,10 @@ fn single_bits_are_compared_or_free_by_a_rule() {
         ("B2-ldl-orig", 61),
         ("B-spill", 401),
     ] {
+        let every = match is_long() && SMALL.contains(&name) {
+            true => 1,
+            false => every,
+        };
         show(
             &mut text,
             name,

@@ -4,9 +4,11 @@ use miette::{LabeledSpan, NamedSource, miette};
 use serde::Serialize;
 use std::fmt;
 use std::process::ExitCode;
+use std::sync::Arc;
 use warpwright::{Error, Fault};
 use warpwright_driver::OptError;
 use warpwright_pass::RunError;
+use warpwright_ptx::{Diagnostic, SourceText};
 
 use crate::terminal::printable;
 
@@ -75,6 +77,22 @@ impl Place {
     }
 }
 
+/// A text that is shown as PTX is: of a long line, the part around the label.
+struct Text {
+    name: String,
+    text: Arc<str>,
+}
+
+impl SourceText for Text {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let labelled = |name: &str, text: &str, label: LabeledSpan, message: String| {
@@ -89,8 +107,14 @@ impl From<Error> for Failure {
                 text: source,
                 error,
             } => {
-                let label = LabeledSpan::at(error.span(source), "here");
-                labelled(name, source, label, error.kind.to_string())
+                let text = Text {
+                    name: name.to_string(),
+                    text: source.to_string().into(),
+                };
+                let span = error.span(source);
+                let message = cut(&error.kind.to_string(), LONGEST_MESSAGE);
+                let diagnostic = Diagnostic::error("sass::text", message).label(span, "here");
+                Failure::Rendered(diagnostic.render(&text))
             }
             Error::NotText { name, before, .. } if !before.is_empty() => {
                 let at = before.len();
@@ -210,7 +234,10 @@ impl Failure {
             // Its text was made printable when it was made; the colours are miette's.
             Failure::Input(report) => std::eprintln!("{report:?}"),
             Failure::Rendered(text) => eprintln!("{}", cut(text.trim_end(), LONGEST_TEXT)),
-            Failure::Usage(message) => eprintln!("error: {message}\n\nsee `warpwright --help`"),
+            Failure::Usage(message) => {
+                let message = cut(&message, LONGEST_MESSAGE);
+                eprintln!("error: {message}\n\nsee `warpwright --help`");
+            }
             Failure::Missing {
                 what,
                 mend: Some(mend),
@@ -222,7 +249,7 @@ impl Failure {
                 "internal error: {message}\n\nThis is a bug in Warpwright; please report it with \
                  the input and the command line."
             ),
-            Failure::Undecided(message) => eprintln!("error: {message}"),
+            Failure::Undecided(message) => eprintln!("error: {}", cut(&message, LONGEST_TEXT)),
             Failure::Quiet(_) => {}
         }
         ExitCode::from(code)

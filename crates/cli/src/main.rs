@@ -27,6 +27,9 @@ use failure::Failure;
 /// Where the last panic began, for the report of it.
 static PANICKED: Mutex<Option<String>> = Mutex::new(None);
 
+/// Bytes beyond which what clap says of a wrong word quotes too much of it.
+const LONGEST_USAGE: usize = 8_000;
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args_os()
         .skip(1)
@@ -44,6 +47,11 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) if wants_json && error.use_stderr() => {
             return Failure::Usage(error.to_string()).report(wants_json);
+        }
+        Err(error) if error.use_stderr() && error.to_string().len() > LONGEST_USAGE => {
+            let text = error.to_string();
+            let message = text.strip_prefix("error: ").unwrap_or(&text);
+            return Failure::Usage(message.to_owned()).report(false);
         }
         Err(error) => error.exit(),
     };

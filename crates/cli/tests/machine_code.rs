@@ -174,3 +174,93 @@ fn the_grid_of_a_trace_counts() {
         assert!(score["judgement"].is_object(), "{score}");
     }
 }
+
+/// Slots behind dynamic shared memory hold for launches that have at most so much of it, which nothing enforces: every
+/// form of the result says it, and the bound of the block, which is in the code.
+#[test]
+fn promises_stand_in_every_form_of_the_result() {
+    const TEST: &str = "promises_stand_in_every_form_of_the_result";
+    let Some(folder) = folder(TEST, &["-cubin"], "k.cubin") else {
+        return;
+    };
+    let body = KERNELS.lines().take(6).collect::<Vec<_>>().join("\n");
+    let dynamic = "extern \"C\" __global__ void dynamic(float *p) { extern __shared__ float t[]; \
+                   t[threadIdx.x] = p[threadIdx.x]; __syncthreads(); p += (int)t[threadIdx.x ^ 1]; BODY(56) }";
+    std::fs::write(folder.path().join("d.cu"), format!("{body}\n{dynamic}\n")).unwrap();
+    let nvcc = require_toolkit(TEST)
+        .unwrap()
+        .nvcc()
+        .unwrap()
+        .tool()
+        .path
+        .clone();
+    let mut command = Command::new(nvcc);
+    command.args([
+        "-arch=sm_90",
+        "-maxrregcount=32",
+        "-cubin",
+        "d.cu",
+        "-o",
+        "d.cubin",
+    ]);
+    assert!(
+        command
+            .current_dir(folder.path())
+            .status()
+            .unwrap()
+            .success()
+    );
+    let run = |more: &[&str]| {
+        let launch = ["--gpu", "h200", "--block", "64", "--dynamic-smem", "4096"];
+        let output = warpwright(folder.path(), &[more, &launch].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        output
+    };
+    let said = |text: &[u8], form: &str| {
+        let text = String::from_utf8_lossy(text).replace(['│', '·'], " ");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for promise in [
+            "it promises blocks of at most 64 threads; a larger launch fails",
+            "it holds for launches with at most 4096 bytes of dynamic shared memory",
+            "at most 4096 bytes of dynamic shared memory; nothing refuses others",
+        ] {
+            assert!(text.contains(promise), "{form} lacks `{promise}`:\n{text}");
+        }
+    };
+    said(
+        &run(&["pass", "spill-to-shared", "d.cubin", "-o", "p.cubin"]).stderr,
+        "pass",
+    );
+    let opt = [
+        "opt",
+        "d.cubin",
+        "-o",
+        "o.cubin",
+        "--recipe",
+        "spill-to-shared",
+    ];
+    said(
+        &run(&[&opt[..], &["--report", "page.html"]].concat()).stdout,
+        "opt",
+    );
+    said(
+        &std::fs::read(folder.path().join("page.html")).unwrap(),
+        "the page",
+    );
+    said(&run(&[&opt[..], &["--json"]].concat()).stdout, "--json");
+    let check = ["check", "d.cubin", "p.cubin", "--block", "64"];
+    let check = warpwright(
+        folder.path(),
+        &[&check[..], &["--dynamic-smem", "4096"]].concat(),
+    );
+    let said = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert!(
+        said.contains("at most 4096 bytes of dynamic shared memory"),
+        "{said}"
+    );
+    // The bound of the block is in the code, so the driver refuses larger ones.
+    let args = ["explain", "p.cubin", "--block", "128"];
+    let explain = warpwright(folder.path(), &args);
+    let shown = String::from_utf8_lossy(&explain.stdout).into_owned();
+    assert!(shown.contains("cannot be launched"), "{shown}");
+}

@@ -239,6 +239,7 @@ impl Bench {
             ("good.toml", LAUNCH.as_bytes()),
             ("good.cubin", REDUCE),
             ("spills.cubin", SPILLS),
+            ("array.toml", &with_array()),
         ] {
             std::fs::write(bench.path(name), bytes).expect("a file");
         }
@@ -306,7 +307,8 @@ impl Bench {
         if let Err(why) = self.held(&before, wrong, args) {
             let kept = std::env::temp_dir().join(format!("malformed-{}-{number}", self.kind));
             let _ = std::fs::create_dir_all(&kept);
-            for name in self.listing() {
+            let files = self.listing().into_iter();
+            for name in files.filter(|name| self.path(name).is_file()) {
                 let _ = std::fs::copy(self.path(&name), kept.join(&name));
             }
             self.failures.push(format!(
@@ -404,8 +406,9 @@ fn drive(kind: &'static str, file: &str, goods: &[&[u8]], is_text: bool, command
         hold_all(&mut bench, name, false);
     }
     std::fs::remove_file(&path).expect("it is there");
-    // A database that is not there is made.
-    hold_all(&mut bench, "missing", kind != "database");
+    // A database that is not there is made, and a store without files is empty.
+    let may_lack = matches!(kind, "database" | "store");
+    hold_all(&mut bench, "missing", !may_lack);
     let _ = std::fs::remove_file(&path);
     std::fs::create_dir(&path).expect("a folder");
     hold_all(&mut bench, "a folder", true);
@@ -421,7 +424,8 @@ fn drive(kind: &'static str, file: &str, goods: &[&[u8]], is_text: bool, command
     std::fs::remove_file(&path).expect("it is there");
     let made = Command::new("mkfifo").arg(&path).status();
     assert!(made.expect("mkfifo").success());
-    bench.hold("a pipe", true, commands[0]);
+    // A store without winners is an empty file.
+    bench.hold("a pipe", kind != "winners", commands[0]);
     assert!(bench.ran > commands.len() * 10);
     let count = bench.failures.len();
     bench.failures.truncate(20);
@@ -643,6 +647,209 @@ fn databases() {
             &["tune", "--import", "good.toml"],
         ],
     );
+}
+
+/// The launch description with its input in a file.
+fn with_array() -> Vec<u8> {
+    let random = "init = { kind = \"uniform\", low = -1.0, high = 1.0, seed = 7 }";
+    assert!(LAUNCH.contains(random));
+    let file = "init = { kind = \"file\", path = \"f.npy\" }";
+    LAUNCH.replacen(random, file, 1).into_bytes()
+}
+
+#[test]
+fn arrays() {
+    let head = "{'descr': '<f4', 'fortran_order': False, 'shape': (100,), }";
+    let mut good = b"\x93NUMPY\x01\x00v\x00".to_vec();
+    good.extend(format!("{head:<117}\n").bytes());
+    good.extend((0u8..100).flat_map(|n| f32::from(n).to_le_bytes()));
+    let run = [
+        "run",
+        "good.ptx",
+        "--launch",
+        "array.toml",
+        "--size",
+        "small",
+    ];
+    drive("npy", "f.npy", &[&good], false, &[&run]);
+}
+
+#[test]
+fn traces() {
+    let good = include_bytes!("malformed/trace.json");
+    drive(
+        "trace",
+        "f.json",
+        &[good],
+        true,
+        &[
+            &["explain", "good.ptx", "--trace", "f.json"],
+            &["opt", "good.ptx", "-o", "out.ptx", "--trace", "f.json"],
+            &[
+                "pass", "remat", "good.ptx", "--regs", "8", "-o", "out.ptx", "--trace", "f.json",
+            ],
+        ],
+    );
+}
+
+#[test]
+fn assembler_texts() {
+    let bench = Bench::new("whole");
+    let text = bench.run(&["sass", "good.cubin", "--whole"]);
+    let good = text.expect("it ends").stdout;
+    assert!(good.len() > 1_000);
+    let commands: [&[&str]; 1] = [&["sass", "assemble", "f.sass", "-o", "out.cubin"]];
+    drive("assembler", "f.sass", &[&good], true, &commands);
+}
+
+/// A program with the fat binary in its section, and nothing else.
+fn host_program() -> Vec<u8> {
+    let (body, names) = (container(), b"\0.nv_fatbin\0.shstrtab\0");
+    let mut file = vec![0u8; 64];
+    file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    let at = |file: &[u8]| file.len() as u64;
+    let start = at(&file);
+    file.extend(&body);
+    let names_at = at(&file);
+    file.extend(names);
+    file.resize(file.len().next_multiple_of(8), 0);
+    let table = at(&file);
+    let sections = [
+        (0u32, 0u32, 0, 0),
+        (1, 1, start, body.len() as u64),
+        (12, 3, names_at, names.len() as u64),
+    ];
+    for (name, kind, offset, size) in sections {
+        file.extend(name.to_le_bytes());
+        file.extend(kind.to_le_bytes());
+        file.extend(
+            [2u64, 0, offset, size, 0, 8, 0]
+                .iter()
+                .flat_map(|n| n.to_le_bytes()),
+        );
+    }
+    let mut put = |at: usize, bytes: &[u8]| file[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0x10, &[3, 0, 62, 0, 1]);
+    put(0x28, &table.to_le_bytes());
+    put(0x34, &[64, 0, 56, 0, 0, 0, 64, 0, 3, 0, 2, 0]);
+    file
+}
+
+#[test]
+fn host_programs() {
+    let bench = Bench::new("host");
+    std::fs::write(bench.path("f.so"), host_program()).expect("a file");
+    let whole = bench.run(&["explain", "f.so"]).expect("it ends");
+    assert!(whole.status.success(), "{whole:?}");
+    drive(
+        "host",
+        "f.so",
+        &[&host_program()],
+        false,
+        &[
+            &["explain", "f.so"],
+            &["sass", "f.so"],
+            &[
+                "opt", "f.so", "-o", "out.so", "--gpu", "h200", "--block", "64",
+            ],
+        ],
+    );
+}
+
+/// A record of a winner; its kernel is named for its digest, or for what `kernel` says.
+fn winner(kernel: &str, cubin: &[u8]) -> Vec<u8> {
+    let winner = warpwright_winners::Winner {
+        kernel: kernel.into(),
+        gpu: "NVIDIA H200".into(),
+        class: "256,1,1 smem 4096 cluster 2,1,1 grid 10"
+            .parse()
+            .expect("a class"),
+        symbol: "k".into(),
+        recipe: "spill-to-shared".into(),
+        proof: "machine code".into(),
+        original_ns: 2000,
+        winner_ns: 1000,
+        driver: "580.1".into(),
+        date: "2026-11-22".into(),
+        cubin: cubin.to_vec(),
+    };
+    winner.to_bytes()
+}
+
+#[test]
+fn winners() {
+    let digest = "0123456789abcdef".repeat(4);
+    let good = [winner(&digest, REDUCE), winner(&digest, SPILLS)].concat();
+    let mut dice = Dice::new("winner", 0);
+    let signed = winner(&digest, &spoil(REDUCE, false, &mut dice));
+    drive(
+        "winners",
+        "f.winners",
+        &[&good, &signed],
+        false,
+        &[&["db", "--db", "store", "import", "f.winners"]],
+    );
+    drive(
+        "store",
+        "cache/0123456789abcdef-0123456789abcdef.winner",
+        &[&winner(&digest, REDUCE), &signed],
+        false,
+        &[
+            &["db", "--db", "cache", "list"],
+            &["db", "--db", "cache", "show", "k"],
+            &["db", "--db", "cache", "export", "out.winners"],
+        ],
+    );
+}
+
+/// The name of a kernel is no path.
+#[test]
+fn a_winner_is_kept_in_the_store_alone() {
+    for kernel in [
+        "../../../../x",
+        "/tmp/x",
+        "..",
+        "a/b/c/d/e/f/g/h",
+        "\u{1b}[31m",
+    ] {
+        let bench = Bench::new("name");
+        std::fs::write(bench.path("f.winners"), winner(kernel, REDUCE)).expect("a file");
+        std::fs::create_dir(bench.path("store")).expect("a folder");
+        let before = bench.listing();
+        let output = bench.run(&["db", "--db", "store", "import", "f.winners"]);
+        let output = output.expect("it ends");
+        assert_eq!(output.status.code(), Some(1), "{kernel:?}: {output:?}");
+        assert_eq!(bench.listing(), before, "{kernel:?}");
+    }
+}
+
+/// Recipes are words of the command line.
+#[test]
+fn recipes() {
+    let mut bench = Bench::new("recipe");
+    let goods = [
+        "remat(8, rules=paper); dead-code; maxnreg(64); throttle(2, by=smem)",
+        "demote(x4, by=loops, hoist=off); compact; spill-to-shared(blocks=2)",
+    ];
+    let begin = setting("WARPWRIGHT_MALFORMED_SEED", 0);
+    for number in begin..begin + setting("WARPWRIGHT_MALFORMED", 40) {
+        let mut dice = Dice::new("recipe", number);
+        let mut text = spoil(dice.of(&goods).as_bytes(), true, &mut dice);
+        text.retain(|&byte| byte != 0);
+        // The kernel takes no longer words (128 KiB).
+        text.truncate(100_000);
+        let text = String::from_utf8_lossy(&text).into_owned();
+        for file in ["good.ptx", "spills.cubin"] {
+            let option = format!("--recipe={text}");
+            let opt = [
+                "opt", file, "-o", "out", "--gpu", "h200", "--block", "64", &option,
+            ];
+            bench.hold(&number.to_string(), false, &opt);
+            let pass = ["pass", "-o", "out", "--block", "64", "--", &text, file];
+            bench.hold(&number.to_string(), false, &pass);
+        }
+    }
+    assert!(bench.failures.is_empty(), "{}", bench.failures.join("\n\n"));
 }
 
 /// What the database says is never needed: `opt` goes on without it.

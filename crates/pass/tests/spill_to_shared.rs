@@ -2,6 +2,7 @@
 //! checker says of damaged results.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use warpwright_check::{CubinOptions, check_kernels};
 use warpwright_pass::passes::SpillToShared;
@@ -11,7 +12,7 @@ use warpwright_pass::{
 use warpwright_sass::{Cubin, Elf, Instruction, Kernel, Operation, Unit};
 use warpwright_target::lookup;
 use warpwright_toolkit::testing::require_toolkit;
-use warpwright_toolkit::{BuildCache, PtxasJob};
+use warpwright_toolkit::{BuildCache, NvccJob, PtxasJob};
 
 /// A loop that keeps `live` values of `bits` bits in registers and mixes them.
 fn module(live: usize, bits: u32, bound: &str) -> String {
@@ -86,6 +87,54 @@ fn vectors_that_are_used_in_part_keep_their_places() {
     let after = moved.unwrap_or_else(|why| panic!("{why}"));
     let after = Cubin::parse(&after).expect("a cubin");
     assert_eq!(after.kernels[0].frame_bytes, 0);
+}
+
+/// Of a kernel with 255 registers most instructions stand in both versions, and thousands of accesses in one alone: all
+/// the same the kept ones are found, and a wait that one of them lacks.
+#[test]
+fn a_long_kernel_is_proved_and_no_lost_wait_in_it() {
+    let Some(toolkit) = require_toolkit("a_long_kernel_is_proved_and_no_lost_wait_in_it") else {
+        return;
+    };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/opt/spills.cu");
+    let nvcc = toolkit.nvcc().expect("nvcc");
+    let mut job = NvccJob::new(&source, "sm_90");
+    job.lineinfo = false;
+    let output = BuildCache::standard().nvcc(&nvcc, &job);
+    let text = output.expect("nvcc takes the source").ptx;
+    let text = text.replacen(".maxntid", ".maxnreg 255\n.maxntid", 1);
+    let Some(cubin) = build("a_long_kernel_is_proved_and_no_lost_wait_in_it", &text) else {
+        return;
+    };
+    let gpu = lookup("h200").expect("a known GPU");
+    let setting = setting(&gpu, [128, 1, 1]);
+    let moved = spill_to_shared(&cubin, "spills", &setting, Extent::Beside(2));
+    let moved = moved.unwrap_or_else(|why| panic!("{why}"));
+    let [original, moved] = [&cubin, &moved].map(|bytes| Elf::parse(bytes).expect("a cubin"));
+    let kernel = moved.kernel("spills").expect("it was written");
+    let words = moved.instructions(&kernel).expect("code");
+    // Behind the new prologue: what waits there is the original's.
+    let waiting = words.iter().enumerate().skip(64);
+    // Accesses of slots are none of the original's: some wait for more than they need.
+    let is_kept =
+        |word: &Instruction| ![0x183, 0x184, 0x187, 0x188].contains(&(word.bits() & 0x1ff));
+    let waiting = waiting.filter(|(_, word)| word.control().wait_mask != 0 && is_kept(word));
+    let waiting: Vec<usize> = waiting.map(|(at, _)| at).collect();
+    assert!(waiting.len() > 100, "{}", waiting.len());
+    for &at in waiting.iter().step_by(waiting.len() / 12) {
+        let mut control = words[at].control();
+        control.wait_mask &= control.wait_mask - 1;
+        let mut changed = words.clone();
+        changed[at] = words[at].with_control(control).expect("a control field");
+        let mut wrong = moved.clone();
+        wrong.set_instructions("spills", &changed).expect("as many");
+        let options = CubinOptions {
+            block: Some([128, 1, 1]),
+            dynamic_smem: Some(0),
+        };
+        let verdict = check_kernels(&original, &wrong, "spills", &options);
+        assert!(!verdict.is_proved(), "without a wait at {:#x}", at * 16);
+    }
 }
 
 /// The refusal of a run.

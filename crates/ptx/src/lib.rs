@@ -22,4 +22,4 @@ pub use special::SpecialReg;
 pub use types::{Space, Type, TypeKind};
 pub use verify::{Verified, verify};
 pub use view::View;
-pub use warpwright_diag::{Diagnostic, LineCol, LineIndex, Severity, Span};
+pub use warpwright_diag::{Diagnostic, LineCol, LineIndex, Severity, SourceText, Span};

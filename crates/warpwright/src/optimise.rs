@@ -447,7 +447,7 @@ fn one(
     request: &Request<'_>,
     watch: &dyn Watch,
 ) -> Result<One, Error> {
-    let (explored, reports) = match &options.recipe {
+    let (explored, mut reports) = match &options.recipe {
         Some(recipe) => (Vec::new(), replayed(request, artifact, recipe)?),
         None => {
             let ptxas = workshop.and_then(|workshop| ptxas_version(workshop.toolkit));
@@ -477,12 +477,33 @@ fn one(
     let chosen: Vec<Chosen> = reports.iter().map(Chosen::of).collect();
     let fuel = options.fuel.map_or_else(Fuel::default, Fuel::limited);
     let all = finish(workshop, artifact, &chosen, request, (until, fuel))?;
+    if options.recipe.is_some() {
+        for report in &mut reports {
+            report.notes = rests_on(&all, &report.name);
+        }
+    }
     Ok(One {
         code: all.artifact.bytes().to_vec(),
         reports,
         explored,
         carried: Some(all),
     })
+}
+
+/// What a kernel's result holds for: what its passes promise about launches, and what its proof takes for granted.
+fn rests_on(all: &CarriedOut, kernel: &str) -> Vec<String> {
+    let of_kernel = all
+        .kernels
+        .iter()
+        .filter(|done| done.kernel.as_deref().is_none_or(|name| name == kernel));
+    let steps = of_kernel.flat_map(|done| &done.steps);
+    let notes = steps.flat_map(|stepped| {
+        let cautions = stepped.step.cautions.iter().map(ToString::to_string);
+        let promises =
+            (!stepped.promises.is_empty()).then(|| warpwright_pass::rests_on(&stepped.promises));
+        cautions.chain(promises)
+    });
+    notes.collect()
 }
 
 /// Without ptxas: estimated directives in the PTX.

@@ -135,7 +135,11 @@ impl Winner {
         let text = |name| fact(name).map(str::to_owned);
         let number = |name| fact(name)?.parse().map_err(|_| RecordError::Lacks(name));
         Ok(Winner {
-            kernel: text("kernel")?,
+            // It names the file in the store.
+            kernel: text("kernel").and_then(|digest| match is_hexadecimal(&digest) {
+                true => Ok(digest),
+                false => Err(RecordError::Lacks("kernel")),
+            })?,
             gpu: text("gpu")?,
             class: fact("class")?
                 .parse()
@@ -174,6 +178,10 @@ fn head(bytes: &[u8]) -> Result<(u32, usize, &str, &[u8]), RecordError> {
     let version = version.parse().map_err(|_| RecordError::Damaged)?;
     let length = length.parse().map_err(|_| RecordError::Damaged)?;
     Ok((version, length, digest, &bytes[end + 1..]))
+}
+
+fn is_hexadecimal(digest: &str) -> bool {
+    !digest.is_empty() && digest.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]

@@ -470,8 +470,11 @@ pub const SPOILS: [(&str, Spoil); 7] = [
 /// The first so many of them change what is computed, in whatever a pass makes of a kernel, too.
 pub const IN_VALUES: usize = 4;
 
-/// The checker's word for an instruction that its tables lack.
-const UNKNOWN: &str = "an instruction that is not known";
+/// The checker's words for code outside its model, of which only the very same bytes are proved.
+const OUTSIDE: [&str; 2] = [
+    "an instruction that is not known",
+    "the stack pointer is used for more than spill code",
+];
 
 /// Fields of the control bits: the lowest bit, and how many.
 const STALL: (u32, u32) = (105, 4);
@@ -502,8 +505,8 @@ impl Code<'_> {
         Ok(open.map(|(_, answer)| answer.verdict.to_string()))
     }
 
-    /// The code itself, and one in which an instruction stalls longer, must be proved; the latter where all
-    /// instructions are known.
+    /// The code itself, and one in which an instruction stalls longer, must be proved; the latter where the checker
+    /// has a model of the code.
     ///
     /// # Errors
     /// One of them is not.
@@ -518,8 +521,8 @@ impl Code<'_> {
             .chain(longer.iter().map(|longer| (longer.as_slice(), true)))
         {
             let open = self.open(same)?;
-            // Only the very same bytes are proved where the tables lack an instruction.
-            if is_longer && open.as_ref().is_some_and(|why| why.contains(UNKNOWN)) {
+            let is_outside = |why: &String| OUTSIDE.iter().any(|reason| why.contains(reason));
+            if is_longer && open.as_ref().is_some_and(is_outside) {
                 continue;
             }
             controls.idle += 1;

@@ -90,6 +90,44 @@ pub(super) fn align_exactly<T: Eq + Hash, E: Eq + Hash>(
     (count(&found) == count(&align(old, new))).then_some(found)
 }
 
+/// Another one as long: what is taken for something that is the same by the stricter measure no more (`exact`) goes to
+/// the nearest neighbour that is, if only what is in neither pair lies between. So the original's instructions stay
+/// where they are behind an insertion that looks like them.
+pub(super) fn slide<E: Eq>(
+    kept: &[Option<u32>],
+    (exact_old, exact_new): (&[E], &[E]),
+) -> Vec<Option<u32>> {
+    let mut pairs: Vec<(usize, usize)> = kept
+        .iter()
+        .enumerate()
+        .filter_map(|(at, one)| Some(((*one)? as usize, at)))
+        .collect();
+    let is_same = |&(a, b): &(usize, usize)| exact_old[a] == exact_new[b];
+    for n in (0..pairs.len()).rev().chain(0..pairs.len()) {
+        let (a, b) = pairs[n];
+        if is_same(&(a, b)) {
+            continue;
+        }
+        let before = n.checked_sub(1).map(|n| pairs[n]);
+        let behind = pairs.get(n + 1);
+        let (from_a, from_b) = before.map_or((0, 0), |(a, b)| (a + 1, b + 1));
+        let (to_a, to_b) = behind
+            .copied()
+            .unwrap_or((exact_old.len(), exact_new.len()));
+        let in_new = (b + 1..to_b).rev().chain((from_b..b).rev());
+        let in_old = (a + 1..to_a).rev().chain((from_a..a).rev());
+        let others = in_new.map(|b| (a, b)).chain(in_old.map(|a| (a, b)));
+        if let Some(other) = { others }.find(is_same) {
+            pairs[n] = other;
+        }
+    }
+    let mut found = vec![None; kept.len()];
+    for (a, b) in pairs {
+        found[b] = Some(a as u32);
+    }
+    found
+}
+
 /// A point on a shortest script between two sequences that differ at both ends.
 fn middle<T: Eq>(old: &[T], new: &[T]) -> (usize, usize) {
     let (n, m) = (old.len() as isize, new.len() as isize);
@@ -226,6 +264,25 @@ mod tests {
         assert!(found.is_none_or(|kept| kept == [Some(0), Some(1)]));
         let [a, b] = [&[(7, 0), (1, 4)][..], &[(7, 0), (1, 3), (9, 0)]];
         assert_eq!(exactly(a, b), Some(vec![Some(0), Some(1), None]));
+    }
+
+    #[test]
+    fn an_insertion_that_looks_like_the_original_is_passed_over() {
+        // (shape, control): the prologue computes anew what the original computes, with other control fields.
+        let old = [(1, 7), (2, 1), (3, 0), (9, 0), (1, 2)];
+        let new = [(1, 2), (2, 2), (5, 0), (1, 7), (2, 1), (3, 0), (1, 2)];
+        let names = |list: &[(u8, u8)]| list.iter().map(|one| one.0).collect::<Vec<_>>();
+        let first = vec![Some(0), Some(1), None, None, None, Some(2), Some(4)];
+        let kept = align(&names(&old), &names(&new));
+        assert_eq!(kept.iter().flatten().count(), 4);
+        for kept in [first, kept] {
+            let slid = slide(&kept, (&old, &new));
+            let right = [None, None, None, Some(0), Some(1), Some(2), Some(4)];
+            assert_eq!(slid, right);
+        }
+        // What is weaker and stands alone stays weaker.
+        let kept = [Some(0), Some(1)];
+        assert_eq!(slide(&kept, (&[(1, 7), (2, 1)], &[(1, 2), (2, 1)])), kept);
     }
 
     #[test]

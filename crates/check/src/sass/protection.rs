@@ -34,7 +34,7 @@ use warpwright_sass::roles::Table;
 use warpwright_sass::{Control, Instruction};
 use warpwright_target::IssueUnits;
 
-use super::align::{align, align_exactly};
+use super::align::{align, align_exactly, slide};
 use super::bits;
 use super::places::shape;
 
@@ -83,6 +83,10 @@ pub(super) fn compare(original: &Code, new: &Code, table: &Table) -> Result<(), 
             shapes.iter().copied().zip(controls).collect()
         };
         let exact = [exact(original, &old_shapes), exact(new, &new_shapes)];
+        let slid = slide(&kept, (&exact[0], &exact[1]));
+        if kept_instructions(original, new, &slid).is_ok() {
+            return Ok(());
+        }
         match align_exactly((&old_shapes, &new_shapes), (&exact[0], &exact[1])) {
             Some(kept) => kept_instructions(original, new, &kept),
             None => Err(weaker),

@@ -47,8 +47,7 @@ pub fn run(args: &DbArgs) -> Result<(), Failure> {
         }
         DbAction::Export { output } => write_atomically(output, &store.export()?),
         DbAction::Import { file } => {
-            let bytes = std::fs::read(file)
-                .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", file.display())))?;
+            let bytes = crate::input::contents(file)?;
             eprintln!("{} winners imported", store.import(&bytes)?);
             Ok(())
         }

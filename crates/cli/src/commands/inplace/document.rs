@@ -13,8 +13,7 @@ pub use warpwright_pass::names::source_name as demangled;
 
 /// Reads a trace.
 pub fn read(path: &Path) -> Result<Trace, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", path.display())))?;
+    let text = crate::input::text(path)?;
     Ok(Trace::parse(&path.display().to_string(), &text)?)
 }
 
