@@ -48,6 +48,13 @@ pub fn be_quiet() {
     IS_QUIET.store(true, Ordering::Relaxed);
 }
 
+/// Text for people beside a result on stdout.
+pub fn aside(text: &str) {
+    if !IS_QUIET.load(Ordering::Relaxed) {
+        err(format_args!("{text}"));
+    }
+}
+
 /// Behind `println!` and `print!`.
 pub fn out(text: fmt::Arguments<'_>) {
     if !IS_QUIET.load(Ordering::Relaxed) {

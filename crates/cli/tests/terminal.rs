@@ -117,6 +117,23 @@ fn stdin_and_stdout_are_files() {
         "a cubin and nothing else"
     );
     assert!(text(&output.stderr).contains("standard output"));
+    // Advice about a kernel that is a stencil is no part of the cubin.
+    let args = ["opt", "two.cu", "--gpu", "h200"];
+    assert!(
+        run_in(folder.path(), &[&args[..], &["-o", "y.cubin"]].concat())
+            .status
+            .success()
+    );
+    let piped = run_in(folder.path(), &[&args[..], &["-o", "-"]].concat());
+    assert_eq!(
+        piped.stdout,
+        std::fs::read(folder.path().join("y.cubin")).unwrap()
+    );
+    assert!(
+        text(&piped.stderr)
+            .lines()
+            .all(|line| line.chars().count() <= 80)
+    );
 }
 
 #[test]

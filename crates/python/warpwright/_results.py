@@ -54,7 +54,7 @@ class Candidate:
         return self.predicted if self.measured is None else self.measured
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Kernel:
     """What was found for one kernel."""
 
@@ -96,6 +96,10 @@ class Kernel:
         if self.is_kept:
             return 1.0
         return None if not self.chosen.time else 1.0 / self.chosen.time
+
+    def __repr__(self) -> str:
+        gain = f", {self.speedup:.2f} times as fast" if self.speedup and not self.is_kept else ""
+        return f"<{self.name}: {self.chosen.recipe}{gain}: {self.reason}>"
 
 
 @dataclass(frozen=True)

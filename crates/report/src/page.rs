@@ -272,6 +272,10 @@ mod tests {
             assert!(html.contains(part), "{part}");
         }
         assert!(html.contains("--recipe"), "the command that makes it again");
+        assert!(
+            !html.to_lowercase().contains("none<"),
+            "what is not known is left out"
+        );
     }
 
     #[test]

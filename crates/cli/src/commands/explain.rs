@@ -11,6 +11,7 @@ use crate::args::{Cli, ExplainArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level};
 use crate::session;
+use warpwright_report::screen::wrap;
 use warpwright_report::table::Table;
 
 #[derive(Serialize)]
@@ -65,7 +66,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         if input.level == Level::Cuda
             && let Some(advice) = cuda::what_to_do(&input, &found.stencils)
         {
-            println!("\n  {advice}");
+            println!("\n{}", wrap(&advice, "  ", "  ").join("\n"));
         }
     }
     if let Some(gpu) = gpu {

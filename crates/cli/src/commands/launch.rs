@@ -289,14 +289,53 @@ fn description(
     if shape.dynamic_smem > 0 {
         let _ = writeln!(text, "dynamic_smem = {}", shape.dynamic_smem);
     }
-    for parameter in &function.parameters {
-        text += &argument(parameter, names)?;
+    let demangled = source_name(symbol);
+    let instances = instance_types(&demangled);
+    for (at, parameter) in function.parameters.iter().enumerate() {
+        text += &argument(parameter, names, instances.get(at).copied())?;
     }
     Ok(text)
 }
 
+/// The types of a kernel's parameters as its symbol has them: without templates, pointers and `const`.
+fn instance_types(demangled: &str) -> Vec<&str> {
+    let Some(inside) = demangled.strip_suffix(')') else {
+        return Vec::new();
+    };
+    let mut depth = 1;
+    let open = inside.char_indices().rev().find(|(_, c)| {
+        depth += match c {
+            ')' => 1,
+            '(' => -1,
+            _ => 0,
+        };
+        depth == 0
+    });
+    let Some((at, _)) = open else {
+        return Vec::new();
+    };
+    let mut depth = 0;
+    let types = inside[at + 1..].split(|c| {
+        depth += match c {
+            '<' | '(' => 1,
+            '>' | ')' => -1,
+            _ => 0,
+        };
+        c == ',' && depth == 0
+    });
+    let plain = |text: &'_ str| -> &'_ str {
+        let text = text.trim().trim_end_matches(['*', ' ']);
+        text.strip_suffix(" const").unwrap_or(text)
+    };
+    types.map(plain).filter(|ty| !ty.is_empty()).collect()
+}
+
 /// The table of a parameter.
-fn argument(parameter: &Parameter, names: &File) -> Result<String, Failure> {
+fn argument(
+    parameter: &Parameter,
+    names: &File,
+    instance: Option<&str>,
+) -> Result<String, Failure> {
     let name = &parameter.name.text;
     let unknown = |what: &str| {
         Failure::input(format!(
@@ -325,6 +364,7 @@ fn argument(parameter: &Parameter, names: &File) -> Result<String, Failure> {
     };
     let known = ElemType::from_name(written);
     let known = known.or_else(|| ElemType::from_name(&names.type_named(written)));
+    let known = known.or_else(|| ElemType::from_name(instance?));
     let element = known.ok_or_else(|| unknown(&format!("of type `{written}`")))?;
     let mut text = format!(
         "\n[[args]]\nname = {name:?}\ntype = \"{}\"\n",
@@ -350,6 +390,18 @@ fn argument(parameter: &Parameter, names: &File) -> Result<String, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_symbol_has_the_types_of_its_instance() {
+        let name = "void rk4<double, 10>(double const*, double*, unsigned int, Pair<int, float>)";
+        let types = instance_types(name);
+        assert_eq!(
+            types,
+            ["double", "double", "unsigned int", "Pair<int, float>"]
+        );
+        assert!(instance_types("k").is_empty());
+        assert_eq!(instance_types("k()"), [""; 0]);
+    }
 
     #[test]
     fn numbers_of_a_launch_are_found() {

@@ -25,6 +25,7 @@ use crate::input::{
 use crate::progress;
 use crate::session;
 use crate::terminal::printable;
+use warpwright_report::screen::wrap;
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
@@ -76,7 +77,11 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         let found = file.and_then(|file| super::cuda::stencils(&file, kernel).ok());
         let found = found.unwrap_or_default();
         if let Some(advice) = super::cuda::what_to_do(&input, &found.stencils) {
-            println!("\n{advice}");
+            let advice = wrap(&advice, "", "").join("\n");
+            match args.output.as_deref().is_some_and(is_stdout) {
+                true => crate::terminal::aside(&format!("\n{advice}\n")),
+                false => println!("\n{advice}"),
+            }
         }
     }
     Ok(())
@@ -217,7 +222,7 @@ fn finish(args: &OptArgs, outcome: &Outcome) -> Result<(), Failure> {
     }
     let text = report.screen(args.all);
     match output.is_some_and(is_stdout) {
-        true => eprint!("{text}"),
+        true => crate::terminal::aside(&text),
         false => print!("{text}"),
     }
     Ok(())
