@@ -358,6 +358,7 @@ const PLAIN: &[&str] = &[
     "static choice",
     "default µs",
     "not checked",
+    "as written",
     "no gain",
     "does not run",
     "from the host",

@@ -12,6 +12,7 @@ use warpwright_pass::{BlockSource, Recipe, Setting};
 use warpwright_ptx::{FuncId, Module};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
+use warpwright_sass::lines::source_lines;
 
 use crate::cycles::CyclesReport;
 use warpwright_target::{Stair, registers_for_one_more_block};
@@ -221,7 +222,12 @@ pub fn pressure_report(module: &Module, id: FuncId) -> PressureReport {
 pub fn pressure_of_machine_code(elf: &Elf, kernel: &str) -> Option<PressureReport> {
     let code = Code::new(elf, &elf.kernel(kernel).ok()?, Calls::Followed).ok()?;
     let is_known = code.opaque().is_empty();
-    is_known.then(|| pressure_of(&code, |_| None))
+    let lines = source_lines(elf, kernel).unwrap_or_default();
+    let line = |inst: Inst| {
+        let line = lines.get(inst.0 as usize)?.as_ref()?;
+        Some(format!("{}:{}", line.file, line.line))
+    };
+    is_known.then(|| pressure_of(&code, line))
 }
 
 fn pressure_of<F: Function>(view: &F, line: impl Fn(Inst) -> Option<String>) -> PressureReport {

@@ -109,11 +109,12 @@ impl Optimizer {
                 found.cycles = cycles(&elf, &kernel, &setting);
                 found.causes = causes(&elf, &setting, &found);
             }
-            if let (Level::Cuda, Some(pressure), Ok(text)) =
-                (input.level, &mut found.pressure, input.text())
-            {
+            if let (Level::Cuda, Ok(text)) = (input.level, input.text()) {
                 let name = input.name.rsplit('/').next().unwrap_or(&input.name);
-                pressure.quote(name, text);
+                let reports = [&mut found.pressure, &mut found.machine_code];
+                for pressure in reports.into_iter().flatten() {
+                    pressure.quote(name, text);
+                }
             }
             explanations.push(found);
         }

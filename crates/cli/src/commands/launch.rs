@@ -323,11 +323,13 @@ fn instance_types(demangled: &str) -> Vec<&str> {
         };
         c == ',' && depth == 0
     });
-    let plain = |text: &'_ str| -> &'_ str {
-        let text = text.trim().trim_end_matches(['*', ' ']);
-        text.strip_suffix(" const").unwrap_or(text)
-    };
-    types.map(plain).filter(|ty| !ty.is_empty()).collect()
+    types.map(element).filter(|ty| !ty.is_empty()).collect()
+}
+
+/// `double` of `double const*`.
+fn element(ty: &str) -> &str {
+    let ty = ty.trim().trim_end_matches(['*', ' ']);
+    ty.strip_suffix(" const").unwrap_or(ty)
 }
 
 /// The table of a parameter.
