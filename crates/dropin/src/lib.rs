@@ -142,7 +142,14 @@ fn improved(
         let _ = sender.send(found);
     });
     let better = match receiver.recv_timeout(budget) {
-        Ok(Ok(better)) => better?,
+        Ok(Ok(Some(better))) => better,
+        Ok(Ok(None)) => {
+            settings.note(&format!(
+                "{}: unchanged: nothing better is sure",
+                request.name()
+            ));
+            return None;
+        }
         Ok(Err(why)) => {
             settings.note(&format!("{}: unchanged: {why}", request.name()));
             return None;

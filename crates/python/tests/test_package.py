@@ -3,6 +3,7 @@ WARPWRIGHT_REQUIRE_TOOLKIT is set."""
 
 import doctest
 import os
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -303,3 +304,15 @@ def test_a_library_that_is_not_there():
     with pytest.raises(warpwright.MissingToolError):
         with warpwright.trace(Path("nowhere.so")):
             pass
+
+
+def test_a_cubin_that_lacks_its_last_byte_gets_it() -> None:
+    from warpwright._kernels import _whole
+
+    header = b"\x7fELF".ljust(0x20, b"\0") + struct.pack("<QQ", 64, 0) + b"\0" * 6 + struct.pack("<4H", 56, 1, 64, 0)
+    whole = header.ljust(64, b"\0") + bytes(range(1, 56)) + b"\0"
+    assert len(whole) == 64 + 56
+    assert _whole(whole) == whole
+    assert _whole(whole[:-1]) == whole
+    assert _whole(whole[:-2]) == whole[:-2]
+    assert _whole(b"no cubin") == b"no cubin"

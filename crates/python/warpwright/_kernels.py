@@ -5,6 +5,7 @@ stays as it is, and so does everything where something goes wrong; `outcomes` sa
 """
 
 import os
+import struct
 import tempfile
 import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
@@ -206,7 +207,17 @@ def _cupy_cubin(kernel: Any) -> bytes:
     from cupy.cuda import compiler
 
     cubin, _ = compiler.compile_using_nvrtc(kernel.code, options=tuple(kernel.options))
-    return bytes(cubin)
+    return _whole(bytes(cubin))
+
+
+def _whole(cubin: bytes) -> bytes:
+    """CuPy 14 takes the last byte of a cubin for the end of a text and strips it: a zero of the last header's."""
+    if cubin[:4] != b"\x7fELF" or len(cubin) < 64:
+        return cubin
+    segments, sections = struct.unpack_from("<QQ", cubin, 0x20)
+    segment_size, segment_count, section_size, section_count = struct.unpack_from("<4H", cubin, 0x36)
+    end = max(segments + segment_size * segment_count, sections + section_size * section_count)
+    return cubin + b"\0" if len(cubin) + 1 == end else cubin
 
 
 def _cupy_load(path: str, name: str) -> Any:
