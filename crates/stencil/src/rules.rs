@@ -228,9 +228,11 @@ fn within_array(stencil: &Stencil, used: &Use) -> Option<Diagnostic> {
             }
             Some(dim) => {
                 let dim = &stencil.dims[dim];
-                let last = -dim.high - 1 + subscript.offset;
-                let room = distance(dim.extent, *size).map(|more| more - 1 - last);
-                (dim.low + subscript.offset, room, dim.name.clone())
+                let last = subscript.offset.saturating_sub(dim.high).saturating_sub(1);
+                let room = distance(dim.extent, *size);
+                let room = room.map(|more| more.saturating_sub(1).saturating_sub(last));
+                let low = dim.low.saturating_add(subscript.offset);
+                (low, room, dim.name.clone())
             }
         };
         if low < 0 || room.is_some_and(|room| room < 0) {
