@@ -2,7 +2,7 @@
 //! kernel as written, compared with it and timed in turns with it; the fastest that agrees in the emulator too is written.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rayon::prelude::*;
@@ -11,7 +11,7 @@ use warpwright_gpu::{DeviceInfo, devices, utc_now};
 use warpwright_ladder::Rung;
 use warpwright_naive::emit::Generated;
 use warpwright_naive::harness::{NoSetup, Setup, program};
-use warpwright_naive::search::{Way, shortlist};
+use warpwright_naive::search::shortlist;
 use warpwright_naive::versions::{Problem, climb};
 use warpwright_report::table::Table;
 use warpwright_toolkit::{Program, ToolError};
@@ -191,31 +191,27 @@ fn tune(
     let gpu = target(args.kernel.gpu.as_deref().or(Some(&device.arch)))?;
     let shared = gpu.arch.shared.per_block_opt_in;
     let count = SHORTLIST[usize::from(!args.exhaustive)];
-    let versions: Vec<(Way, Generated)> = shortlist(kernel, &gpu, count)
-        .into_iter()
-        .filter_map(|(way, _)| Some((way.clone(), way.generate(kernel, shared)?)))
-        .collect();
-    let predicted = shortlist(kernel, &gpu, count);
-    let mut measured: Vec<Measured> = versions
-        .iter()
-        .map(|(way, _)| Measured {
+    let (mut versions, mut measured) = (Vec::new(), Vec::new());
+    for (way, predicted) in shortlist(kernel, &gpu, count) {
+        let Some(generated) = way.generate(kernel, shared) else {
+            continue;
+        };
+        versions.push(generated);
+        measured.push(Measured {
             schedule: way.to_string(),
-            predicted_ms: predicted
-                .iter()
-                .find(|(other, _)| other == way)
-                .map_or(0.0, |(_, p)| p.ms),
+            predicted_ms: predicted.ms,
             ms: None,
             written_ms: None,
             distance: None,
             rejected: None,
-        })
-        .collect();
+        });
+    }
     let toolkit = session::toolkit(cli)?;
     let made = toolkit.nvcc()?.program(&gpu.target(), PATIENCE)?;
     let programs = build(&made, (problem, setup), &versions, &more(args, input))?;
     let bar = progress::bar(Some(versions.len() as u64), "measuring");
     let each = seconds / (versions.len().max(1) as f64);
-    for ((of, built), (_, generated)) in measured.iter_mut().zip(programs).zip(&versions) {
+    for ((of, built), generated) in measured.iter_mut().zip(programs).zip(&versions) {
         let line = match built {
             Ok(path) => timed(&made, &path, each)?,
             Err(why) => Err(why),
@@ -227,7 +223,7 @@ fn tune(
     let compiler = Compiler::new(cli, &input.path, &gpu, &args.nvcc);
     let (mut chosen, mut text) = (None, None);
     while let Some(at) = fastest(&measured) {
-        let mut generated = versions[at].1.clone();
+        let mut generated = versions[at].clone();
         let rung = climb(problem, &mut generated, &|text| compiler.ptx(text));
         let why = match (rung, problem.output(&generated)) {
             (Rung::Falls(fall), _) => fall.to_string(),
@@ -267,14 +263,14 @@ fn more(args: &TuneArgs, input: &Input) -> Vec<OsString> {
 fn build(
     made: &Program<'_>,
     (problem, setup): (&Problem, &Setup),
-    versions: &[(Way, Generated)],
+    versions: &[Generated],
     more: &[OsString],
 ) -> Result<Vec<Result<PathBuf, String>>, Failure> {
     let bar = progress::bar(Some(versions.len() as u64), "compiling");
     let built: Vec<Result<Result<PathBuf, String>, Failure>> = versions
         .par_iter()
         .enumerate()
-        .map(|(at, (_, generated))| {
+        .map(|(at, generated)| {
             let output = match problem.output(generated) {
                 Ok(output) => output,
                 Err(refusal) => return Ok(Err(refusal.to_string())),
@@ -296,11 +292,7 @@ fn build(
 }
 
 /// Runs a program; a version that fails takes its process with it, and nothing else.
-fn timed(
-    made: &Program<'_>,
-    path: &PathBuf,
-    seconds: f64,
-) -> Result<Result<Line, String>, Failure> {
+fn timed(made: &Program<'_>, path: &Path, seconds: f64) -> Result<Result<Line, String>, Failure> {
     let out = made.run_at(path, &[seconds.to_string()])?;
     if !out.status.success() {
         return Ok(Err(format!("it does not run: {}", out.text().trim())));
