@@ -35,7 +35,7 @@ pub use arch::{
 };
 pub use board::Board;
 pub use distances::{
-    IssueDistance, OperationDistance, UnitOrder, generation, issue_distances, operation_distances,
+    CYCLES_TO_SCOREBOARD, IssueDistance, OperationDistance, UnitOrder, cycles_behind_barrier, generation, issue_distances, operation_distances,
     unit_orders,
 };
 pub use edited::{EditedCode, ran_right};

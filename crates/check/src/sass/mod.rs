@@ -15,6 +15,7 @@ mod protection;
 mod returns;
 mod step;
 mod surroundings;
+mod unwritten;
 mod words;
 
 use std::collections::BTreeMap;

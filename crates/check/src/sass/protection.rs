@@ -6,7 +6,7 @@
 //!
 //! Theory. A control field protects dependences between accesses of registers: by cycles from issue to issue where a
 //! unit has a fixed latency, by a scoreboard that is set and waited for elsewhere. What is enough depends on the two
-//! operations and operands. Two lines of defence follow; the hazard checker comes before both.
+//! operations and operands. Two lines of defence follow, and `unwritten` between them; the hazard checker comes before all.
 //!
 //! 1. *Kept instructions.* The two versions are aligned: a longest common subsequence of instructions without their
 //!    registers; if that does not hold, another one as long that prefers equal control fields. A kept instruction must
@@ -37,6 +37,7 @@ use warpwright_target::IssueUnits;
 use super::align::{align, align_exactly, slide};
 use super::bits;
 use super::places::shape;
+use super::unwritten;
 
 /// What protects the rewritten code less than ptxas protected the original.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -58,6 +59,16 @@ pub(super) enum Weaker {
         cycles: u16,
         kind: Kind,
     },
+    #[error("the instruction at {at:#x} issues {cycles} cycles behind a barrier, and ptxas was not seen to leave as few")]
+    BehindBarrier { at: u32, cycles: u16 },
+    #[error("the instruction at {at:#x} waits for a scoreboard {cycles} cycles after it is set, and ptxas was not seen to leave as few")]
+    JustSet { at: u32, cycles: u16 },
+    #[error("the instruction at {0:#x} sets a scoreboard that it may never release")]
+    Unreleased(u32),
+    #[error("the instruction at {0:#x} keeps an operand for reuse, which no such instruction of ptxas does")]
+    Reuse(u32),
+    #[error("bits of the instruction at {0:#x} that have no known meaning differ")]
+    Reserved(u32),
     #[error("the schedule cannot be checked: {0}")]
     Unchecked(#[from] Unchecked),
     #[error("nothing is known of the schedule on this architecture")]
@@ -74,24 +85,24 @@ fn order(kind: Kind) -> &'static str {
 
 /// Holds the control fields of `new` against those of `original`, which ptxas wrote.
 pub(super) fn compare(original: &Code, new: &Code, table: &Table) -> Result<(), Weaker> {
+    let holds = |kept: &[Option<u32>]| {
+        kept_instructions(original, new, kept)?;
+        unwritten::compare((original, new), kept, table)
+    };
     let [old_shapes, new_shapes] = [original, new].map(|code| shapes(code, table));
     let kept = align(&old_shapes, &new_shapes);
-    kept_instructions(original, new, &kept).or_else(|weaker| {
+    if let Err(weaker) = holds(&kept) {
         // Of several as long, the one with the same control fields: what is inserted may look like what is there.
         let exact = |code: &Code, shapes: &[u128]| -> Vec<(u128, Control)> {
             let controls = code.instructions().iter().map(|word| word.control());
             shapes.iter().copied().zip(controls).collect()
         };
         let exact = [exact(original, &old_shapes), exact(new, &new_shapes)];
-        let slid = slide(&kept, (&exact[0], &exact[1]));
-        if kept_instructions(original, new, &slid).is_ok() {
-            return Ok(());
+        if holds(&slide(&kept, (&exact[0], &exact[1]))).is_err() {
+            let kept = align_exactly((&old_shapes, &new_shapes), (&exact[0], &exact[1]));
+            holds(&kept.ok_or(weaker)?)?;
         }
-        match align_exactly((&old_shapes, &new_shapes), (&exact[0], &exact[1])) {
-            Some(kept) => kept_instructions(original, new, &kept),
-            None => Err(weaker),
-        }
-    })?;
+    }
     distances(original, new)
 }
 
@@ -100,7 +111,7 @@ fn shapes(code: &Code, table: &Table) -> Vec<u128> {
     words.map(|&word| shape(word, table)).collect()
 }
 
-fn offset(inst: Inst) -> u32 {
+pub(super) fn offset(inst: Inst) -> u32 {
     inst.0 * 16
 }
 

@@ -1,0 +1,148 @@
+//! What a control field keeps apart though no register shows it, and what ptxas never writes into one.
+//!
+//! Found by an attack that moved instructions together with their control fields: every register was protected, and
+//! the code was wrong. Four rules, each with the original as its witness:
+//!
+//! 1. *Behind a barrier.* What takes an unknown time (memory, special registers) issues some cycles behind a barrier or
+//!    fence of the unit `sync`: at least as many as in the original behind the same operation, or, behind a barrier of
+//!    the block, as many as ptxas leaves at least ([`cycles_behind_barrier`]).
+//! 2. *A scoreboard just set.* Its counter rises some cycles after the instruction that sets it issues: who waits for
+//!    it earlier than [`CYCLES_TO_SCOREBOARD`] may pass. ptxas was not seen to wait earlier.
+//! 3. *A scoreboard that nobody releases.* A write scoreboard belongs to what delivers late, a read scoreboard to what
+//!    reads late; on others ptxas sets none.
+//! 4. *Bits without a meaning.* Operand reuse on what reads its registers late, and the bits above the control field.
+//!
+//! Distances are counted along the order of the code: where control jumps, the branch takes longer than any of them.
+//! It goes by no paper.
+
+use std::collections::BTreeMap;
+
+use warpwright_flow::{EntityRef as _, Inst};
+use warpwright_sass::function::Code;
+use warpwright_sass::{Instruction, Operation};
+use warpwright_sass::roles::{File, Role, Roles, Table};
+use warpwright_target::{CYCLES_TO_SCOREBOARD, IssueUnits, cycles_behind_barrier};
+
+use super::protection::{Weaker, offset};
+
+/// Holds `new` against `original`, whose instruction stands for each of `new`'s (`kept`), if one does.
+pub(super) fn compare(
+    (original, new): (&Code, &Code),
+    kept: &[Option<u32>],
+    table: &Table,
+) -> Result<(), Weaker> {
+    let sm = new.instructions().first().map_or(0, |word| word.sm());
+    let units = IssueUnits::for_sm(sm).ok_or(Weaker::Architecture)?;
+    for (at, &word) in new.instructions().iter().enumerate() {
+        let was = kept[at].map(|old| original.instructions()[old as usize]);
+        fields(word, was, units, table, offset(Inst::new(at)))?;
+    }
+    let (before, after) = (Gaps::of(original, units), Gaps::of(new, units));
+    for (&operation, &(cycles, at)) in &after.behind {
+        let witness = before.behind.get(&operation).map(|seen| seen.0);
+        let is_barrier = operation == Operation::BAR.number();
+        let usual = cycles_behind_barrier(sm).filter(|_| is_barrier);
+        let enough = witness.into_iter().chain(usual).min();
+        if enough.is_none_or(|enough| cycles < enough) {
+            return Err(Weaker::BehindBarrier { at, cycles });
+        }
+    }
+    match (before.to_wait, after.to_wait) {
+        (was, Some((cycles, at))) if was.is_none_or(|was| cycles < was.0) => {
+            Err(Weaker::JustSet { at, cycles })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Rules 3 and 4.
+fn fields(
+    word: Instruction,
+    was: Option<Instruction>,
+    units: &IssueUnits,
+    table: &Table,
+    at: u32,
+) -> Result<(), Weaker> {
+    let above = |word: Instruction| word.bits() >> ABOVE_CONTROL;
+    if above(word) != was.map_or(0, above) {
+        return Err(Weaker::Reserved(at));
+    }
+    let now = word.control();
+    let had = was.map(|was| was.control());
+    let unit = units.of(word.operation().number());
+    let is_late = unit.is_some_and(|unit| unit.is_late || unit.is_late_if_counted);
+    if is_late && now.reuse & !had.map_or(0, |had| had.reuse) != 0 {
+        return Err(Weaker::Reuse(at));
+    }
+    let writes = now.write_barrier.is_some() && had.is_none_or(|had| had.write_barrier.is_none());
+    let reads = now.read_barrier.is_some() && had.is_none_or(|had| had.read_barrier.is_none());
+    if !writes && !reads {
+        return Ok(());
+    }
+    let roles = table.roles(word);
+    let has = |wanted: fn(&Roles) -> bool| roles.as_ref().is_some_and(wanted);
+    let delivers = has(|roles| roles.defs().next().is_some());
+    let reads_late = has(|roles| {
+        let late = |file| matches!(file, File::Gpr | File::Uniform);
+        roles.spans().iter().any(|span| span.role == Role::Use && late(span.file))
+    });
+    let is_released = is_late && (!writes || delivers) && (!reads || reads_late);
+    match is_released {
+        true => Ok(()),
+        false => Err(Weaker::Unreleased(at)),
+    }
+}
+
+/// Bits from here on belong to no field that is known.
+const ABOVE_CONTROL: u32 = 126;
+
+/// The smallest distances of a function that its registers do not show, with where the later instruction stands.
+#[derive(Default)]
+struct Gaps {
+    /// By operation of the unit `sync`: cycles from it to what takes an unknown time, if they are few.
+    behind: BTreeMap<u16, (u16, u32)>,
+    /// From the setting of a scoreboard to a wait for it, if it is less than ptxas leaves.
+    to_wait: Option<(u16, u32)>,
+}
+
+/// Distances from here on are not told apart.
+const FAR: u16 = 32;
+
+impl Gaps {
+    fn of(code: &Code, units: &IssueUnits) -> Gaps {
+        let mut gaps = Gaps::default();
+        let mut barriers: BTreeMap<u16, u16> = BTreeMap::new();
+        let mut set = [FAR; 8];
+        for (at, &word) in code.instructions().iter().enumerate() {
+            let (at, control) = (offset(Inst::new(at)), word.control());
+            let operation = word.operation().number();
+            let unit = units.of(operation);
+            if unit.is_none_or(|unit| unit.is_late) {
+                for (barrier, cycles) in std::mem::take(&mut barriers) {
+                    let fewest = gaps.behind.entry(barrier).or_insert((cycles, at));
+                    *fewest = (*fewest).min((cycles, at));
+                }
+            }
+            for (board, &cycles) in set.iter().enumerate() {
+                let is_awaited = control.wait_mask >> board & 1 != 0;
+                if is_awaited && cycles < CYCLES_TO_SCOREBOARD {
+                    let fewest = gaps.to_wait.get_or_insert((cycles, at));
+                    *fewest = (*fewest).min((cycles, at));
+                }
+            }
+            if unit.is_some_and(|unit| unit.name == "sync") {
+                barriers.insert(operation, 0);
+            }
+            for board in [control.write_barrier, control.read_barrier] {
+                if let Some(since) = board.and_then(|board| set.get_mut(usize::from(board))) {
+                    *since = 0;
+                }
+            }
+            let cycles = u16::from(control.stall.max(1));
+            barriers.values_mut().for_each(|since| *since += cycles);
+            barriers.retain(|_, since| *since < FAR);
+            set.iter_mut().for_each(|since| *since = FAR.min(*since + cycles));
+        }
+        gaps
+    }
+}
