@@ -59,13 +59,19 @@ pub(super) enum Weaker {
         cycles: u16,
         kind: Kind,
     },
-    #[error("the instruction at {at:#x} issues {cycles} cycles behind a barrier, and ptxas was not seen to leave as few")]
+    #[error(
+        "the instruction at {at:#x} issues {cycles} cycles behind a barrier, and ptxas was not seen to leave as few"
+    )]
     BehindBarrier { at: u32, cycles: u16 },
-    #[error("the instruction at {at:#x} waits for a scoreboard {cycles} cycles after it is set, and ptxas was not seen to leave as few")]
+    #[error(
+        "the instruction at {at:#x} waits for a scoreboard {cycles} cycles after it is set, and ptxas was not seen to leave as few"
+    )]
     JustSet { at: u32, cycles: u16 },
     #[error("the instruction at {0:#x} sets a scoreboard that it may never release")]
     Unreleased(u32),
-    #[error("the instruction at {0:#x} keeps an operand for reuse, which no such instruction of ptxas does")]
+    #[error(
+        "the instruction at {0:#x} keeps an operand for reuse, which no such instruction of ptxas does"
+    )]
     Reuse(u32),
     #[error("bits of the instruction at {0:#x} that have no known meaning differ")]
     Reserved(u32),

@@ -7,7 +7,8 @@
 //!    fence of the unit `sync`: at least as many as in the original behind the same operation, or, behind a barrier of
 //!    the block, as many as ptxas leaves at least ([`cycles_behind_barrier`]).
 //! 2. *A scoreboard just set.* Its counter rises some cycles after the instruction that sets it issues: who waits for
-//!    it earlier than [`CYCLES_TO_SCOREBOARD`] may pass. ptxas was not seen to wait earlier.
+//!    it earlier than [`CYCLES_TO_SCOREBOARD`] may pass. ptxas was not seen to wait earlier. A kept instruction that
+//!    waits for more than in the original is let be: the waits of the original are all still there.
 //! 3. *A scoreboard that nobody releases.* A write scoreboard belongs to what delivers late, a read scoreboard to what
 //!    reads late; on others ptxas sets none.
 //! 4. *Bits without a meaning.* Operand reuse on what reads its registers late, and the bits above the control field.
@@ -19,8 +20,8 @@ use std::collections::BTreeMap;
 
 use warpwright_flow::{EntityRef as _, Inst};
 use warpwright_sass::function::Code;
-use warpwright_sass::{Instruction, Operation};
 use warpwright_sass::roles::{File, Role, Roles, Table};
+use warpwright_sass::{Instruction, Operation};
 use warpwright_target::{CYCLES_TO_SCOREBOARD, IssueUnits, cycles_behind_barrier};
 
 use super::protection::{Weaker, offset};
@@ -37,7 +38,11 @@ pub(super) fn compare(
         let was = kept[at].map(|old| original.instructions()[old as usize]);
         fields(word, was, units, table, offset(Inst::new(at)))?;
     }
-    let (before, after) = (Gaps::of(original, units), Gaps::of(new, units));
+    let waits = |at: usize| original.instructions()[at].control().wait_mask;
+    let before = Gaps::of(original, units, waits);
+    let after = Gaps::of(new, units, |at| {
+        kept[at].map_or(u8::MAX, |old| waits(old as usize))
+    });
     for (&operation, &(cycles, at)) in &after.behind {
         let witness = before.behind.get(&operation).map(|seen| seen.0);
         let is_barrier = operation == Operation::BAR.number();
@@ -84,7 +89,10 @@ fn fields(
     let delivers = has(|roles| roles.defs().next().is_some());
     let reads_late = has(|roles| {
         let late = |file| matches!(file, File::Gpr | File::Uniform);
-        roles.spans().iter().any(|span| span.role == Role::Use && late(span.file))
+        roles
+            .spans()
+            .iter()
+            .any(|span| span.role == Role::Use && late(span.file))
     });
     let is_released = is_late && (!writes || delivers) && (!reads || reads_late);
     match is_released {
@@ -109,12 +117,14 @@ struct Gaps {
 const FAR: u16 = 32;
 
 impl Gaps {
-    fn of(code: &Code, units: &IssueUnits) -> Gaps {
+    /// `needed`: the scoreboards that an instruction has to wait for; waiting for more does no harm.
+    fn of(code: &Code, units: &IssueUnits, needed: impl Fn(usize) -> u8) -> Gaps {
         let mut gaps = Gaps::default();
         let mut barriers: BTreeMap<u16, u16> = BTreeMap::new();
         let mut set = [FAR; 8];
-        for (at, &word) in code.instructions().iter().enumerate() {
-            let (at, control) = (offset(Inst::new(at)), word.control());
+        for (index, &word) in code.instructions().iter().enumerate() {
+            let (at, control) = (offset(Inst::new(index)), word.control());
+            let awaited = control.wait_mask & needed(index);
             let operation = word.operation().number();
             let unit = units.of(operation);
             if unit.is_none_or(|unit| unit.is_late) {
@@ -124,13 +134,14 @@ impl Gaps {
                 }
             }
             for (board, &cycles) in set.iter().enumerate() {
-                let is_awaited = control.wait_mask >> board & 1 != 0;
+                let is_awaited = awaited >> board & 1 != 0;
                 if is_awaited && cycles < CYCLES_TO_SCOREBOARD {
                     let fewest = gaps.to_wait.get_or_insert((cycles, at));
                     *fewest = (*fewest).min((cycles, at));
                 }
             }
-            if unit.is_some_and(|unit| unit.name == "sync") {
+            let is_nop = operation == Operation::NOP.number();
+            if !is_nop && unit.is_some_and(|unit| unit.name == "sync") {
                 barriers.insert(operation, 0);
             }
             for board in [control.write_barrier, control.read_barrier] {
@@ -141,7 +152,8 @@ impl Gaps {
             let cycles = u16::from(control.stall.max(1));
             barriers.values_mut().for_each(|since| *since += cycles);
             barriers.retain(|_, since| *since < FAR);
-            set.iter_mut().for_each(|since| *since = FAR.min(*since + cycles));
+            set.iter_mut()
+                .for_each(|since| *since = FAR.min(*since + cycles));
         }
         gaps
     }
