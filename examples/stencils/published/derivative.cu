@@ -2,7 +2,6 @@
 // differences, stretchings of neighbouring rows and planes within a sum, five statements that accumulate, a thread for
 // each column. Harder than ../derivative.cu: a term is not one field that is seen from several points. The text is ours.
 #define P 304
-#define max(a, b) ((a) > (b) ? (a) : (b))
 // First derivatives of fourth order at point (i, j, k), along the slowest, the middle and the fastest dimension.
 #define DI(u, i, j, k) (c2 * (u[(i) + 2][j][k] - u[(i) - 2][j][k]) + c1 * (u[(i) + 1][j][k] - u[(i) - 1][j][k]))
 #define DJ(u, i, j, k) (c2 * (u[i][(j) + 2][k] - u[i][(j) - 2][k]) + c1 * (u[i][(j) + 1][k] - u[i][(j) - 1][k]))

@@ -2,6 +2,7 @@
 //! host's reference at odd sizes, those that agree take turns at the full sizes, and the fastest is
 //! written.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -74,9 +75,7 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
         toolkit.nvcc()?.tool(),
     );
     let (Some(chosen), Some(text)) = (result.chosen, text) else {
-        return Err(Failure::input(
-            "no version of the stencil runs and agrees with the host",
-        ));
+        return Err(Failure::input(why_none(&result)));
     };
     write_atomically(output, text.as_bytes())?;
     if args.show.json {
@@ -89,6 +88,21 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
         result.versions[chosen].plan
     );
     Ok(())
+}
+
+/// What was found wrong with the versions, each reason once with the first plan that it is said of.
+fn why_none(result: &StencilResult) -> String {
+    let mut text = "no version of the stencil runs and agrees with the host".to_owned();
+    let mut said = BTreeSet::new();
+    for version in &result.versions {
+        let Some(why) = &version.rejected else {
+            continue;
+        };
+        if said.len() < 4 && said.insert(why) {
+            text += &format!("\n{}: {why}", version.plan);
+        }
+    }
+    text
 }
 
 /// The text of the fastest version that agrees with the input in the emulator too; the others lose their times.
