@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Does code with control fields of ours compute the same bits, and how fast is it? ptxas's own code of each example
 # beside the same instructions in the same order with all control fields made anew; with ptxas's stall counts; with
-# ptxas's scoreboards and waits; without reuse flags. Decides `target::EditedCode::ControlFields` (docs/scheduling.md).
+# ptxas's scoreboards and waits; without reuse flags; in another order (`schedule`). Decides `target::EditedCode::ControlFields` (docs/scheduling.md).
 #
 #   bench/control-fields.sh build [DIR] [GPU]              CUDA C -> DIR/full/NAME/ (manifest.json, a cubin per way);
 #                                                          needs nvcc and ptxas, may run on another machine
@@ -9,7 +9,7 @@
 #   bench/control-fields.sh all [DIR] [GPU] [OUT] [SECONDS]
 #
 # All ways of a kernel take turns in one process, and the results of each are compared with those of ptxas's build bit
-# for bit: first at small, odd sizes, then at the sizes that are timed.
+# for bit: first at small, odd sizes, then at the sizes that are timed. WAYS="nothing place" takes only some of them.
 #
 # DIR: .control-fields, GPU: h200, OUT: bench/results/<gpu>-<date>-control-fields.json, SECONDS of timing per kernel: 3.
 # DIR/warpwright and DIR/warpwright-sassmine are the binaries; they are built if they are not there.
@@ -32,7 +32,8 @@ build() {
         echo "building $name"
         "$dir/warpwright" tune "$folder$name.cu" --launch "$folder$name.toml" --size full --gpu "$gpu" \
             --peers spills --build-only "$dir/full/$name"
-        python3 bench/control_fields.py ways "$dir/warpwright-sassmine" "$dir/full/$name"
+        # shellcheck disable=SC2086
+        python3 bench/control_fields.py ways "$dir" "$dir/full/$name" ${WAYS:-}
     done
 }
 

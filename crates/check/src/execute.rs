@@ -68,6 +68,13 @@ impl<S: Semantics> Machine<'_, S> {
                 let term = self.read(side, value);
                 (self.terms.assume(guard, term), bits)
             }
+            Base::Pair(low, high) => {
+                let halves = [low, high].map(|half| {
+                    let half = self.read(side, half);
+                    self.terms.assume(guard, half)
+                });
+                (self.terms.concat(32, &halves), 64)
+            }
             Base::Symbol(ref name) => (self.terms.symbol(name), 64),
             Base::Element {
                 ref of,
@@ -102,6 +109,7 @@ impl<S: Semantics> Machine<'_, S> {
             }
             Effect::Store(spaces) => self.store(side, inst, step, op, &args, guard, spaces),
             Effect::Convergent => self.event(side, inst, op, guard, &args, 1 << CONVERGENCE),
+            Effect::InOrder(spaces) => self.in_order(side, inst, op, guard, &args, spaces.0),
             Effect::Ordered => {
                 let all = ((1 << MEMORIES) - 1) & !(1 << CALLER);
                 let event = self.event(side, inst, op, guard, &args, all);
@@ -229,8 +237,22 @@ impl<S: Semantics> Machine<'_, S> {
         Results::Terms(SmallVec::from_slice(&[term]))
     }
 
-    /// An event that keeps its order among all that touch these memories.
+    /// Something of which a thread may not come back, in order among all that touch these memories.
     fn event(
+        &mut self,
+        side: usize,
+        inst: Inst,
+        op: Sym,
+        guard: Term,
+        args: &Args,
+        memories: u8,
+    ) -> Results {
+        self.log.events[side] += 1;
+        self.in_order(side, inst, op, guard, args, memories)
+    }
+
+    /// Something that keeps its order among all that touch these memories.
+    fn in_order(
         &mut self,
         side: usize,
         inst: Inst,
@@ -241,7 +263,6 @@ impl<S: Semantics> Machine<'_, S> {
     ) -> Results {
         let mut content = Args::from_slice(&[guard]);
         content.extend_from_slice(args);
-        self.log.events[side] += 1;
         self.log.observables[side].push(Observable {
             inst,
             memories,
@@ -340,7 +361,7 @@ impl<S: Semantics> Machine<'_, S> {
     fn element(&mut self, access: &Access, address: Term, lane: u32) -> Term {
         let bits = match access.address.base {
             Base::Value(_, bits) => bits,
-            Base::Symbol(_) => 64,
+            Base::Pair(..) | Base::Symbol(_) => 64,
             Base::Element { .. } => 32,
         };
         let distance = i64::from(lane * access.bytes);

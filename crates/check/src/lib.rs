@@ -22,7 +22,9 @@ mod verdict;
 
 pub use prove::check;
 pub use ptx::{Options, check_functions, check_modules};
-pub use sass::{Answer, CubinOptions, Promises, answer, check_cubins, check_files, check_kernels};
+pub use sass::{
+    Answer, ControlFields, CubinOptions, Promises, answer, check_cubins, check_files, check_kernels,
+};
 pub use semantics::{
     Access, Address, Arg, Base, Coordinate, Effect, Extend, Form, Guard, Meaning, Semantics,
     SlotSpace, Spaces, Step, Unsupported, Variable,

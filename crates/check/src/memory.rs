@@ -8,7 +8,7 @@
 use crate::term::{Args, Head, Sym, Term, Terms};
 
 /// Stores that a load or store looks past at most.
-const REACH: usize = 64;
+const REACH: usize = 192;
 
 /// A range of bytes at a constant distance from an unknown base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

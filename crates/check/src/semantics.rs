@@ -162,6 +162,8 @@ pub struct Address {
 pub enum Base {
     /// A register of so many bits.
     Value(Value, u32),
+    /// A pair of 32-bit registers, the low half first.
+    Pair(Value, Value),
     /// A variable.
     Symbol(String),
     /// An element of a variable, in 32-bit arithmetic: its address plus `index` times `scale`.
@@ -244,6 +246,8 @@ impl Spaces {
     pub const PARAM: Spaces = Spaces(1 << 3);
     /// Textures, surfaces, tensor memory.
     pub const OTHER: Spaces = Spaces(1 << 4);
+    /// No memory: what the threads of a warp do together.
+    pub const WARP: Spaces = Spaces(1 << 5);
     /// What a generic address may point to.
     pub const GENERIC: Spaces = Spaces(0b111);
 
@@ -271,6 +275,9 @@ pub enum Effect {
     /// Exchanges values with other threads of its warp, or reads something that changes by itself:
     /// such instructions keep their order and number, and stay between the same barriers.
     Convergent,
+    /// Keeps its order among all that touch these memories, and among nothing else. Unlike an event it always comes to
+    /// an end, so that loads may pass it.
+    InOrder(Spaces),
     /// All else: barriers, fences, atomics, volatile accesses, calls. Nothing that touches memory
     /// moves across it.
     Ordered,

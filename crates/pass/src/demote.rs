@@ -8,7 +8,7 @@
 //!
 //! Departure: the paper's address register is R1 where no stack needs it, which costs nothing.
 //!
-//! What it writes does not count as proved ([`Pass::TIMES_ANEW`]): of 21 kernels on an H200 eight had a demoted
+//! What it writes does not count as proved ([`Timing`]): of 21 kernels on an H200 eight had a demoted
 //! build with wrong results, although the checker found registers, memory and hazards right (docs/demotion.md).
 //!
 //! Requires: the block size and the dynamic shared memory of the launch where slots are needed; no clusters; one
@@ -33,7 +33,7 @@ use warpwright_target::{Resources, desired_registers, occupancy};
 
 use crate::options::Argument;
 use crate::own_shared::{Launch, cautions, limit, used_bytes};
-use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Work};
+use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Timing, Work};
 use crate::refusal::Refusal;
 use crate::site::{CubinSite, Setting};
 
@@ -140,7 +140,7 @@ impl Demote {
 impl Pass for Demote {
     const NAME: &'static str = "demote";
     const ABOUT: &'static str = "move values of finished kernels from registers to shared memory, so that more blocks reside (RegDem)";
-    const TIMES_ANEW: bool = true;
+    const TIMING: Timing = Timing::Mended;
 
     fn needs(&self) -> &'static [Need] {
         &[Need::BlockSize, Need::DynamicShared]
@@ -584,7 +584,7 @@ impl Pass for Compact {
     const NAME: &'static str = "compact";
     const ABOUT: &'static str =
         "give the registers of finished kernels other numbers, so that fewer are stated (RegDem)";
-    const TIMES_ANEW: bool = true;
+    const TIMING: Timing = Timing::Mended;
 
     fn work(&self) -> Work<Self> {
         Work::MachineCode(renumber)

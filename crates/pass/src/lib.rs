@@ -9,7 +9,7 @@
 //! * [`names`]: kernels as their sources call them.
 //! * [`scope`], [`site`], [`launch`]: what callers state about kernels and launches, and what a pass is given.
 //! * [`ptx`]: the passes over PTX; [`source`]: those over CUDA C; [`spill_to_shared`], [`dead_instructions`],
-//!   [`demote`], [`throttle`], [`usage_level`]: the others.
+//!   [`demote`], [`schedule`], [`throttle`], [`usage_level`]: the others.
 
 pub mod artifact;
 pub mod budget;
@@ -30,6 +30,7 @@ pub mod ptx;
 pub mod recipe;
 pub mod refusal;
 pub mod registry;
+pub mod schedule;
 pub mod scope;
 pub mod site;
 pub mod source;

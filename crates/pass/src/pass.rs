@@ -213,6 +213,19 @@ pub enum Work<P> {
     MachineCode(fn(&P, &CubinSite<'_>, &mut Fuel) -> Outcome<Vec<u8>>),
 }
 
+/// What a pass does to control fields of machine code. Where it makes some of its own, the results count as proved
+/// only on an architecture where such code ran right: the checker's rules for them are the tables that they were made
+/// from, and devices have found such code wrong (docs/scheduling.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Timing {
+    /// What ptxas wrote stays, or gets stricter.
+    Kept,
+    /// Its own for what it adds and renames.
+    Mended,
+    /// Its own for all instructions, perhaps in another order.
+    Anew,
+}
+
 /// A pass with its options.
 pub trait Pass: Options + fmt::Debug + Send + Sync + 'static {
     /// Its name in recipes and on the command line.
@@ -222,9 +235,8 @@ pub trait Pass: Options + fmt::Debug + Send + Sync + 'static {
     /// What it does, in a sentence.
     const ABOUT: &'static str;
 
-    /// Does it make control fields of its own? Then its results do not count as proved: the checker's rules for
-    /// them are the tables that they were made from, and devices have found such code wrong (docs/scheduling.md).
-    const TIMES_ANEW: bool = false;
+    /// What it does to control fields of machine code.
+    const TIMING: Timing = Timing::Kept;
 
     /// What it must be told about launches.
     fn needs(&self) -> &'static [Need] {
@@ -259,7 +271,7 @@ pub(crate) trait Erased: fmt::Debug + Send + Sync {
     fn label(&self) -> &'static str;
     fn level(&self) -> Level;
     fn is_whole_module(&self) -> bool;
-    fn times_anew(&self) -> bool;
+    fn timing(&self) -> Timing;
     fn needs(&self) -> &'static [Need];
     fn written(&self) -> Written;
     fn configure(&self, options: &mut AssemblerOptions);
@@ -289,8 +301,8 @@ impl<P: Pass> Erased for P {
         matches!(self.work(), Work::Module(_))
     }
 
-    fn times_anew(&self) -> bool {
-        P::TIMES_ANEW
+    fn timing(&self) -> Timing {
+        P::TIMING
     }
 
     fn needs(&self) -> &'static [Need] {

@@ -12,6 +12,7 @@ pub use crate::ptx::reduce::Reduce;
 pub use crate::ptx::remat::Remat;
 pub use crate::ptx::smem_spilling::SmemSpilling;
 pub use crate::ptx::spill_shared::SpillShared;
+pub use crate::schedule::{Schedule, ScheduleBy};
 pub use crate::source::launch_bounds::LaunchBounds;
 pub use crate::spill_to_shared::SpillToShared;
 pub use crate::throttle::{Throttle, ThrottleBy};

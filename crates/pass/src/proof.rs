@@ -4,16 +4,18 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use warpwright_check::{
-    Answer, CubinOptions, Options, Promises, Verdict, answer, check_functions, check_modules,
+    Answer, ControlFields, CubinOptions, Options, Promises, Verdict, answer, check_functions,
+    check_modules,
 };
 use warpwright_ptx::Module;
 use warpwright_ptx::syntax::{Kind, Tile};
 use warpwright_sass::{Cubin, Elf};
+use warpwright_target::{EditedCode, ran_right};
 
 use crate::artifact::Artifact;
 use crate::budget::{PROOF_OF_MACHINE_CODE, PROOF_OF_PTX};
 use crate::launch::Block;
-use crate::pass::Level;
+use crate::pass::{Level, Timing};
 use crate::recipe::Invocation;
 use crate::site::Setting;
 
@@ -140,7 +142,7 @@ impl Obligation {
             _ => self.check_machine_code(),
         };
         match verdict {
-            Verdict::Proved if self.pass.times_anew() => Err(NotProved {
+            Verdict::Proved if !self.is_confirmed() => Err(NotProved {
                 pass: self.pass.clone(),
                 verdict: Box::new(undecided(
                     "the registers are right; no device confirms control fields that were made anew",
@@ -154,6 +156,19 @@ impl Obligation {
                 pass: self.pass.clone(),
                 verdict: Box::new(verdict),
             }),
+        }
+    }
+
+    /// Did code with such control fields run right?
+    fn is_confirmed(&self) -> bool {
+        let elf = || Elf::parse(self.after.as_cubin()?).ok();
+        match self.pass.timing() {
+            Timing::Kept => true,
+            // Demoted builds went wrong for reasons of their own (docs/demotion.md).
+            Timing::Mended => false,
+            Timing::Anew => {
+                elf().is_some_and(|elf| ran_right(EditedCode::ControlFields, elf.target().sm))
+            }
         }
     }
 
@@ -176,6 +191,10 @@ impl Obligation {
         let options = CubinOptions {
             block: self.block,
             dynamic_smem: self.dynamic_smem,
+            control_fields: match self.pass.timing() {
+                Timing::Kept | Timing::Mended => ControlFields::Kept,
+                Timing::Anew => ControlFields::Anew,
+            },
         };
         let elf = |artifact: &Artifact| Elf::parse(artifact.as_cubin()?).ok();
         match (elf(&self.before), elf(&self.after), &self.kernel) {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::legacy::Decision;
 use crate::options::{ArgumentError, Arguments};
-use crate::pass::{AssemblerOptions, Erased, Level, Need, Pass};
+use crate::pass::{AssemblerOptions, Erased, Level, Need, Pass, Timing};
 use crate::registry::find;
 
 /// A pass with its options. Equal where they print the same.
@@ -93,9 +93,9 @@ impl Invocation {
         self.pass.level()
     }
 
-    /// Does it make control fields of its own ([`Pass::TIMES_ANEW`])?
-    pub fn times_anew(&self) -> bool {
-        self.pass.times_anew()
+    /// What it does to control fields.
+    pub fn timing(&self) -> Timing {
+        self.pass.timing()
     }
 
     /// What it must be told about launches.

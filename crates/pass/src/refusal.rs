@@ -3,6 +3,7 @@
 use warpwright_ptx::EditError;
 use warpwright_sass::ElfError;
 use warpwright_sass::function::CodeError;
+use warpwright_sass::ir::IrError;
 use warpwright_sass::spill::Refusal as SpillRefusal;
 use warpwright_target::LaunchError;
 
@@ -139,6 +140,9 @@ pub enum Refusal {
     /// The spill code of a cubin is not of the kind that can move.
     #[error(transparent)]
     Spill(#[from] SpillRefusal),
+    /// Machine code cannot be taken apart or written.
+    #[error(transparent)]
+    Ir(#[from] IrError),
     /// The machine code is not sound before the pass, as far as is known.
     #[error("before the pass: {0}")]
     Hazard(Hazard),

@@ -19,6 +19,7 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<Print>(),
     Registered::of::<Reduce>(),
     Registered::of::<Remat>(),
+    Registered::of::<Schedule>(),
     Registered::of::<SmemSpilling>(),
     Registered::of::<SpillShared>(),
     Registered::of::<SpillToShared>(),

@@ -21,7 +21,7 @@ use crate::elf::kernel::INSTRUCTION;
 use crate::elf::{Elf, ElfError, KernelSections};
 use crate::function::{Calls, Code, CodeError};
 use crate::inst::Instruction;
-use crate::issue::{self, Unassigned};
+use crate::issue::{self, Old, Unassigned};
 
 /// One instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,17 @@ pub struct Ir {
     starts: Vec<usize>,
     /// The instructions of each block, in order. The padding behind the code is not among them.
     pub blocks: Vec<Vec<Op>>,
+}
+
+/// What stays of control fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Nothing but what says something of the instruction itself.
+    Nothing,
+    /// The scoreboards of instructions that need one.
+    Scoreboards,
+    /// All fields of blocks whose order is as it was, which get stricter where they must; elsewhere scoreboards.
+    Blocks,
 }
 
 /// Why a function cannot be taken apart or written.
@@ -141,31 +152,36 @@ impl Ir {
     /// # Errors
     /// Something outside the code cannot follow, or a control field cannot be made; the cubin is unchanged
     /// then.
-    pub fn emit(&self, elf: &mut Elf) -> Result<Moves, IrError> {
-        self.emit_with(elf, issue::assign)
-    }
-
-    /// The same with control fields that have not been right on a device ([`issue::assign_unproved`]).
-    ///
-    /// # Errors
-    /// As [`Ir::emit`].
-    pub fn emit_unproved(&self, elf: &mut Elf) -> Result<Moves, IrError> {
-        self.emit_with(elf, issue::assign_unproved)
-    }
-
-    fn emit_with(
-        &self,
-        elf: &mut Elf,
-        assign: impl Fn(&mut Code) -> Result<(), Unassigned>,
-    ) -> Result<Moves, IrError> {
+    pub fn emit(&self, elf: &mut Elf, keep: Keep) -> Result<Moves, IrError> {
         let mut new = elf.clone();
         let moves = self.arrangement().apply(&mut new, &self.name)?;
         let kernel = new.kernel(&self.name)?;
         let mut code = Code::new(&new, &kernel, Calls::Followed)?;
-        assign(&mut code)?;
+        issue::assign(&mut code, &self.old(keep))?;
         new.set_code(&kernel, code.instructions())?;
         *elf = new;
         Ok(moves)
+    }
+
+    /// What may stay of the old fields.
+    fn old(&self, keep: Keep) -> Old {
+        let mut old = Old {
+            keeps_scoreboards: keep != Keep::Nothing,
+            ..Old::default()
+        };
+        for (block, range) in self.blocks.iter().zip(self.starts.windows(2)) {
+            let places = block.iter().map(|op| op.origin());
+            let is_same = places.eq((range[0]..range[1]).map(Some));
+            let keeps = keep == Keep::Blocks && is_same;
+            old.kept.extend(block.iter().map(|_| keeps));
+            let next = block.iter().skip(1).map(|op| op.origin()).chain([None]);
+            let is_next = |(op, next): (&Op, Option<usize>)| {
+                let origin = op.origin();
+                next.is_some() && origin.map(|at| at + 1) == next
+            };
+            old.followed.extend(block.iter().zip(next).map(is_next));
+        }
+        old
     }
 
     fn arrangement(&self) -> Arrangement {

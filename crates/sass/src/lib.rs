@@ -16,6 +16,7 @@
 //! * [`issue`]: control fields, made anew.
 //! * [`operation`]: operations and opcodes as types.
 //! * [`roundtrip`]: is a cubin read and written without loss?
+//! * [`schedule`]: another order for the instructions of a block.
 //! * [`text`]: the text form of whole cubins, which parses back.
 //! * [`function`]: a code section as the analyses of `flow` see it.
 //! * [`roles`]: which registers each instruction reads and writes.
@@ -42,6 +43,7 @@ pub mod operation;
 pub mod profile;
 pub mod roles;
 pub mod roundtrip;
+pub mod schedule;
 pub mod spill;
 pub mod text;
 

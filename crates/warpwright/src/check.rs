@@ -187,6 +187,7 @@ fn cubins(a: &Input, b: &Input, options: &CheckOptions) -> Result<Vec<FunctionVe
     let holds = CubinOptions {
         block: options.block,
         dynamic_smem: options.dynamic_smem,
+        ..CubinOptions::default()
     };
     let verdicts = check_files(&a.bytes, &b.bytes, &holds).map_err(|error| Error::Unreadable {
         a: a.name.clone(),

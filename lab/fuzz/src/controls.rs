@@ -119,6 +119,11 @@ impl Controls {
 pub struct Dice(u64);
 
 impl Dice {
+    /// Numbers for a seed.
+    pub fn new(seed: u64) -> Dice {
+        Dice(seed)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -126,7 +131,8 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    /// One below `n`; 0 for 0.
+    pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
 }
@@ -499,6 +505,7 @@ impl Code<'_> {
         let options = CubinOptions {
             block: Some(self.block),
             dynamic_smem: Some(0),
+            ..CubinOptions::default()
         };
         let answers = check_files(self.cubin, new, &options)?;
         let open = answers.iter().find(|(_, a)| a.verdict != Verdict::Proved);

@@ -7,6 +7,7 @@
 //! * [`totals`]: what a long run came to.
 //! * [`constants`]: constant expressions and immediates against ptxas.
 //! * [`controls`]: planted mistakes, and rewrites that change nothing.
+//! * [`orders`]: other orders of machine code, right and wrong.
 //! * [`precision`]: right rewrites that the checker does not prove, by reason.
 //! * [`hardware`]: the same kernels (and the examples) on a GPU, bit for bit against the emulator.
 //! * [`ptxas`]: the same kernels built by ptxas in many ways, on a GPU.
@@ -21,6 +22,7 @@ pub mod constants;
 pub mod controls;
 pub mod hardware;
 pub mod machine_code;
+pub mod orders;
 pub mod passes;
 pub mod precision;
 pub mod proved;

@@ -10,7 +10,9 @@ use std::time::Instant;
 use warpwright_fuzz::controls::Controls;
 use warpwright_fuzz::machine_code::{self, Assembler};
 use warpwright_fuzz::totals::{Failed, Totals};
-use warpwright_fuzz::{case, constants, controls, hardware, passes, precision, ptxas, suite};
+use warpwright_fuzz::{
+    case, constants, controls, hardware, orders, passes, precision, ptxas, suite,
+};
 use warpwright_toolkit::{FindOptions, Toolkit};
 
 /// Generated kernels through the front end, the emulator, and against hardware.
@@ -106,6 +108,24 @@ enum Command {
         /// In machine code, too
         #[arg(long)]
         machine_code: bool,
+        /// The result file
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+    },
+    /// Put machine code into other orders: right ones, which must be proved, and mistakes of every class, which must not
+    Orders {
+        /// First seed
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many at most
+        #[arg(long, default_value_t = 1000)]
+        count: u64,
+        /// No kernel is begun after this many seconds
+        #[arg(long, default_value_t = 3600)]
+        seconds: u64,
+        /// Threads
+        #[arg(long, default_value_t = 2)]
+        jobs: usize,
         /// The result file
         #[arg(short, long)]
         output: Option<PathBuf>,
@@ -314,6 +334,21 @@ fn main() -> ExitCode {
                 jobs,
             },
             machine_code,
+            output.as_deref(),
+        ),
+        Command::Orders {
+            from,
+            count,
+            seconds,
+            jobs,
+            output,
+        } => reordered(
+            controls::Plan {
+                from,
+                count,
+                seconds,
+                jobs,
+            },
             output.as_deref(),
         ),
         Command::PtxasBuild {
@@ -554,6 +589,42 @@ fn planted(
         println!("not caught: {name}");
     }
     Ok(report.failures.is_empty() && failing.is_empty())
+}
+
+fn reordered(plan: controls::Plan, output: Option<&Path>) -> Result<bool, String> {
+    let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
+    let assembler = toolkit.ptxas().map_err(|e| e.to_string())?;
+    let report = orders::run(plan, &assembler);
+    if let Some(file) = output {
+        let text = serde_json::to_string_pretty(&report).map_err(|e| e.to_string())?;
+        let written = std::fs::write(file, text + "\n");
+        written.map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    let (all, moved) = report.instructions;
+    println!(
+        "{} kernels: {} orders, {} proved; {moved} of {all} instructions moved",
+        report.seeds.1, report.scheduled, report.proved
+    );
+    for (what, reasons) in [
+        ("refused", &report.refused),
+        ("undecided", &report.undecided),
+    ] {
+        for (reason, count) in reasons {
+            println!("{what} {count}: {reason}");
+        }
+    }
+    for (name, class) in &report.classes {
+        println!("{name}: {} planted, {} caught", class.planted, class.caught);
+    }
+    for (seed, why) in report.failures.iter().take(5) {
+        println!("seed {seed}: {why}");
+    }
+    // A handful of kernels need not have a place for every class.
+    let missing = report.missing();
+    for name in missing.iter().filter(|_| report.seeds.1 >= 100) {
+        println!("never planted: {name}");
+    }
+    Ok(report.failures.is_empty() && (missing.is_empty() || report.seeds.1 < 100))
 }
 
 fn under_pressure(plan: &ptxas::Plan, output: &Path) -> Result<bool, String> {

@@ -8,6 +8,7 @@ use warpwright_flow::Inst;
 use warpwright_sass::control::Control;
 use warpwright_sass::elf::Elf;
 use warpwright_sass::function::{Calls, Code};
+use warpwright_sass::issue::Old;
 use warpwright_sass::{hazards, issue};
 
 use crate::{Error, code};
@@ -47,7 +48,7 @@ pub fn run(options: &Options) -> Result<String, Error> {
     for kernel in elf.kernels().map_err(|error| bad(error.to_string()))? {
         let old = Code::new(&elf, &kernel, Calls::Followed).map_err(|e| bad(e.to_string()))?;
         let mut new = old.clone();
-        issue::assign_unproved(&mut new).map_err(|error| bad(error.to_string()))?;
+        issue::assign(&mut new, &Old::default()).map_err(|error| bad(error.to_string()))?;
         for at in 0..old.instructions().len() {
             let [was, is] = [&old, &new].map(|code| code.instructions()[at].control());
             new.set_control(Inst(at as u32), mixed(options.keep, was, is))

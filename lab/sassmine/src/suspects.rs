@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use warpwright_sass::elf::Elf;
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::hazards;
-use warpwright_sass::issue;
+use warpwright_sass::issue::{self, Old};
 
 use crate::{Error, code};
 
@@ -38,7 +38,7 @@ pub fn run(options: &Options) -> Result<String, Error> {
             let code = Code::new(&elf, &kernel, Calls::Followed).map_err(|e| e.to_string());
             let code = code.and_then(|mut code| {
                 if options.anew {
-                    issue::assign_unproved(&mut code).map_err(|error| error.to_string())?;
+                    issue::assign(&mut code, &Old::default()).map_err(|error| error.to_string())?;
                 }
                 Ok(code)
             });

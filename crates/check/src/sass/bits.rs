@@ -48,6 +48,14 @@ pub(super) const CONTROL: Field = Field(105, 23);
 pub(super) const STALL: Field = Field(105, 4);
 pub(super) const SCOREBOARDS: [Field; 2] = [Field(110, 3), Field(113, 3)];
 pub(super) const WAITS: Field = Field(116, 6);
+/// Order, scope and privacy of an access to global memory, and what stands there in a plain one, and in a plain load
+/// of what does not change while the kernel runs: from sm_80 on, as nvdisasm prints them for each value.
+pub(super) const ORDER: Field = Field(77, 4);
+pub(super) const WEAK: u32 = 0;
+pub(super) const CONSTANT: u32 = 4;
+pub(super) const ORDERED_SINCE: u32 = 80;
+/// The address is a pair of registers; uniform registers describe the memory, and are no part of the address.
+pub(super) const PAIR_ALONE: u128 = 1 << 72 | 1 << 76;
 /// Where the distance of a branch stands.
 pub(super) const DISTANCE: [Field; 2] = [Field(16, 8), Field(34, 48)];
 

@@ -5,6 +5,7 @@
 //! (docs/checker.md, 'Spill slots'); everything else must be done by both, access by access.
 
 mod align;
+mod anew;
 mod bits;
 mod dynamic;
 mod function;
@@ -44,6 +45,19 @@ pub struct CubinOptions {
     /// The most dynamic shared memory that a launch will have, in bytes. Unless it is given, kernels that
     /// may use any are undecided where the rewritten version has shared memory of its own.
     pub dynamic_smem: Option<u32>,
+    /// What the new version's control fields are held against.
+    pub control_fields: ControlFields,
+}
+
+/// Whose control fields the new version has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ControlFields {
+    /// The original's, and more: what stands in the original protects no less.
+    #[default]
+    Kept,
+    /// Its own, all of them, perhaps in another order: they follow from the tables of the hazard checker, which are
+    /// ptxas's habits. Whether that is a proof says who asks.
+    Anew,
 }
 
 /// The verdict on one kernel, and what it rests on.
@@ -189,8 +203,16 @@ impl<'e> Pair<'e> {
         (first.is_aligned, second.is_aligned) = (is_aligned, is_aligned);
         let (verdict, work) = check_counted(&first, &second, &launches.threads);
         if verdict.is_proved() {
-            words::check_schedule(&codes[0], &codes[1], &area, table)?;
-            protection::compare(&codes[0], &codes[1], table)?;
+            anew::same_between_nops(&codes[0], &codes[1], table)?;
+            match options.control_fields {
+                ControlFields::Kept => words::same_order(&codes[0], &codes[1], &area, table)?,
+                ControlFields::Anew => anew::compare(&codes[0], &codes[1], table)?,
+            }
+            words::check_schedule(&codes[0], &codes[1], table)?;
+            match options.control_fields {
+                ControlFields::Kept => protection::compare(&codes[0], &codes[1], table)?,
+                ControlFields::Anew => protection::distances(&codes[0], &codes[1])?,
+            }
         }
         let walked = [&first, &second].map(SassFunction::walked);
         Ok(Answer {

@@ -223,7 +223,7 @@ fn visit(code: &Code, mut visit: impl FnMut(&Dependence, Pair)) -> Result<(), Un
 }
 
 /// The second line of defence.
-fn distances(original: &Code, new: &Code) -> Result<(), Weaker> {
+pub(super) fn distances(original: &Code, new: &Code) -> Result<(), Weaker> {
     let sm = new.instructions().first().map_or(0, |word| word.sm());
     let mined = Kept::for_sm(sm);
     let by_class = Distances::for_sm(sm);

@@ -2,14 +2,17 @@
 //!
 //! Almost everything is a free function of its bits, registers and scheduling left out. What is
 //! interpreted is what spilling needs: the set-up of the stack pointer, the thread's index, accesses
-//! to the version's own memory. All that touches the program's memory or other threads is an event
-//! that keeps its order, so this checker knows no way to move a load.
+//! to the version's own memory; and what moving needs: plain loads and stores of global memory at a pair of
+//! registers and a constant, which are loads and stores of that memory alone. Plain accesses to shared memory keep
+//! their order among themselves, because which were volatile does not show. What threads of a warp do together on
+//! registers alone keeps its order, too. All else that touches the program's memory or other threads is an event
+//! that nothing which touches memory passes.
 
 use smallvec::SmallVec;
 use warpwright_flow::{Function as _, Inst, Transfer, Value};
 use warpwright_sass::Instruction;
 use warpwright_sass::function::value_of;
-use warpwright_sass::roles::{File, Role, Span};
+use warpwright_sass::roles::{File, Role, Span, Table};
 
 use super::bits;
 use super::function::SassFunction;
@@ -112,6 +115,26 @@ pub(super) const PURE: &[&str] = &[
     "VIMNMX3",
 ];
 
+/// Operations on registers that the threads of a warp do together.
+const TOGETHER: &[&str] = &[
+    "BMMA", "DMMA", "HMMA", "IMMA", "MATCH", "MOVM", "R2UR", "REDUX", "SHFL", "VOTE", "VOTEU",
+];
+
+pub(super) fn name(word: Instruction, table: &'static Table) -> &'static str {
+    let entry = table.entries().get(&(bits::OPCODE.get(word) as u16));
+    entry.map_or("?", |entry| entry.name.as_str())
+}
+
+/// May threads of the warp part or meet here, or wait for others? Everything that is not known to do otherwise.
+pub(super) fn may_part(word: Instruction, table: &'static Table) -> bool {
+    let name = name(word, table);
+    let is_access = matches!(
+        name,
+        "LDG" | "LDL" | "LDS" | "STG" | "STL" | "STS" | "S2R" | "S2UR" | "CS2R"
+    );
+    !is_access && !PURE.contains(&name) && !TOGETHER.contains(&name)
+}
+
 /// Operations that work on after they were passed, or that tell where the code stands.
 const OUTSIDE: &[&str] = &[
     "BGMMA",
@@ -206,6 +229,9 @@ impl Reader<'_, '_> {
         if let Some(step) = self.shared_access()? {
             return Ok(step);
         }
+        if let Some(step) = self.global_access()? {
+            return Ok(step);
+        }
         if let Some(step) = self.block_size().or_else(|| self.thread_index()) {
             return Ok(step);
         }
@@ -236,10 +262,13 @@ impl Reader<'_, '_> {
             Transfer::Return | Transfer::Exit | Transfer::Trap => Effect::Leave,
             Transfer::Call => return unsupported("a call that leaves the kernel's code"),
             Transfer::Next if PURE.contains(&name) => Effect::Pure,
+            Transfer::Next if TOGETHER.contains(&name) => Effect::InOrder(Spaces::WARP),
+            // Which accesses to shared memory were volatile does not show.
+            Transfer::Next if matches!(name, "LDS" | "STS") => Effect::InOrder(Spaces::SHARED),
             Transfer::Next if reads_special && FIXED_SPECIAL.contains(&special) => Effect::Pure,
             Transfer::Next => Effect::Ordered,
         };
-        step.is_collective = step.effect == Effect::Ordered;
+        step.is_collective = step.effect == Effect::Ordered || TOGETHER.contains(&name);
         Ok(step)
     }
 
@@ -548,6 +577,92 @@ impl Reader<'_, '_> {
         let base = Base::Element { of, index, scale };
         let from_start = i64::from(offset - area.start);
         Ok(Some(self.access(base, from_start, SlotSpace::Shared)))
+    }
+
+    /// `LDG` or `STG` that is neither volatile nor ordered, at a pair of registers and a constant.
+    fn global_access(&self) -> Result<Option<Step>> {
+        let is_store = match self.name {
+            "LDG" => false,
+            "STG" => true,
+            _ => return Ok(None),
+        };
+        let order = bits::ORDER.get(self.word);
+        let is_constant = order == bits::CONSTANT && !is_store;
+        let is_plain = order == bits::WEAK || is_constant;
+        let is_pair = self.word.bits() & bits::PAIR_ALONE == bits::PAIR_ALONE;
+        if !is_plain || !is_pair || self.word.sm() < bits::ORDERED_SINCE {
+            return Ok(None);
+        }
+        let spans = self.spans().iter().filter(|span| span.bit != GUARD_BIT);
+        let (mut address, mut data, mut rest) = (None, None, Vec::new());
+        for span in spans {
+            let place = match (span.file, span.role, span.bit) {
+                (File::Gpr, Role::Use, 24) if span.count == 2 => &mut address,
+                (File::Gpr, Role::Use, 32) if is_store => &mut data,
+                (File::Gpr, Role::Def, 16) if !is_store => &mut data,
+                (File::Uniform | File::Pred, Role::Use, _) => {
+                    rest.push(*span);
+                    continue;
+                }
+                _ => return Ok(None),
+            };
+            if place.replace(*span).is_some() {
+                return Ok(None);
+            }
+        }
+        let register = |span: &Span, n: u16| value_of(span.file, span.first + n);
+        let pair = address.and_then(|span| Some((register(&span, 0)?, register(&span, 1)?)));
+        let (Some((low, high)), false) =
+            (pair, self.function.relocations.contains_key(&self.inst.0))
+        else {
+            return Ok(None);
+        };
+        let bytes = self.word.access_bytes();
+        let (bytes, lanes) = (bytes.min(4), (bytes / 4).max(1));
+        let values = (0..lanes as u16).map(|lane| match data {
+            Some(span) if lane < span.count => register(&span, lane),
+            _ => None,
+        });
+        let mut kept = !(bits::CONTROL.mask() | bits::GUARD.mask() | bits::OFFSET.mask());
+        for span in self.spans() {
+            kept &= !self.field(*span);
+        }
+        let mut step = Step::new(format!("{} {:x}", self.name, self.word.bits() & kept));
+        let rest = rest.iter().flat_map(|span| {
+            let registers = span.registers();
+            registers
+                .filter_map(|number| value_of(span.file, number))
+                .map(Arg::Value)
+        });
+        if is_store {
+            step.args = values
+                .map(|value| stored(value, 8 * bytes))
+                .chain(rest)
+                .collect();
+            step.effect = Effect::Store(Spaces::GLOBAL);
+        } else {
+            step.results = values.collect();
+            step.args = rest.collect();
+            let spaces = match is_constant {
+                true => Spaces::default(),
+                false => Spaces::GLOBAL,
+            };
+            step.effect = Effect::Load {
+                spaces,
+                is_safe: false,
+            };
+        }
+        step.access = Some(Access {
+            address: Address {
+                base: Base::Pair(low, high),
+                offset: i64::from(bits::offset(self.word)),
+            },
+            bytes,
+            lanes,
+            space: SlotSpace::Other,
+            extend: Extend::No,
+        });
+        Ok(Some(step))
     }
 
     /// Bits of an access that are none of the plain form's.

@@ -185,6 +185,12 @@ impl Side {
 }
 
 impl Pair {
+    /// Is the later operand a guard that the earlier one writes?
+    fn is_guarded(self) -> bool {
+        let is_guard = |side: Side| side.port == Port::Guard;
+        self.kind == Kind::Raw && self.later.is_some_and(is_guard)
+    }
+
     fn read(row: &IssueDistance, units: &'static IssueUnits) -> Option<Pair> {
         let side = |name| match name {
             ANY => Some(None),
@@ -264,6 +270,8 @@ pub struct Distances {
     coarse: BTreeMap<(Kind, bool, File, Option<Side>), Seen>,
     /// Cycles until a result can be read, by the unit that makes it, and by the fastest of all.
     latencies: BTreeMap<(File, Option<Side>), u16>,
+    /// Behind each class, what the slowest class of others needs that was seen often.
+    slowest: BTreeMap<(Kind, File, Option<Side>), u16>,
 }
 
 impl Distances {
@@ -291,6 +299,7 @@ impl Distances {
                     distances.add(pair, seen);
                 }
             }
+            distances.find_slowest();
             distances
         }))
     }
@@ -319,12 +328,24 @@ impl Distances {
         }
     }
 
+    fn find_slowest(&mut self) {
+        let often = self.pairs.iter();
+        let often = often.filter(|(pair, seen)| !pair.has_wait && seen.is_trusted());
+        for (pair, seen) in often {
+            let place = (pair.kind, pair.file, pair.earlier);
+            let slowest = self.slowest.entry(place).or_default();
+            *slowest = seen.cycles.max(*slowest);
+        }
+    }
+
     /// All pairs.
     pub fn pairs(&self) -> &BTreeMap<Pair, Seen> {
         &self.pairs
     }
 
-    /// The fewest cycles that correct code leaves. Where too few kernels come down to the smallest
+    /// The fewest cycles that correct code leaves. A guard is read long before data: what was seen of it counts,
+    /// however rarely, and nothing that was seen of other readers (a device found a guard wrong that came behind its
+    /// UISETP as soon as data may; ptxas leaves 11 cycles). Where too few kernels come down to the smallest
     /// distance of the pair, the smallest behind the same class counts; where nothing behind that class was
     /// seen, the smallest of all; and where nothing like it was seen at all, no distance is enough.
     pub fn needed(&self, pair: Pair) -> u16 {
@@ -333,7 +354,11 @@ impl Distances {
                 self.coarse
                     .get(&(pair.kind, pair.has_wait, pair.file, side))
             };
-            let own = self.pairs.get(&pair).filter(|seen| seen.is_trusted());
+            let own = self.pairs.get(&pair);
+            if pair.is_guarded() && own.is_some() {
+                return own.map_or(u16::MAX, |seen| seen.cycles);
+            }
+            let own = own.filter(|seen| seen.is_trusted());
             let seen = own.or(coarse(pair.earlier)).or(coarse(None));
             seen.map_or(u16::MAX, |seen| seen.cycles)
         };
@@ -361,12 +386,10 @@ impl Distances {
             Kind::War => Kind::War,
             Kind::Raw | Kind::Waw => Kind::Raw,
         };
-        let alike = self.pairs.iter().filter(|(known, seen)| {
-            let is_alike =
-                (known.kind, known.file, known.earlier) == (kind, pair.file, pair.earlier);
-            is_alike && !known.has_wait && seen.is_trusted()
-        });
-        let slowest = alike.map(|(_, seen)| seen.cycles).max()?;
+        if pair.is_guarded() && kind == Kind::Raw {
+            return self.pairs.get(&pair).map(|seen| seen.cycles);
+        }
+        let slowest = self.slowest.get(&(kind, pair.file, pair.earlier))?;
         // What everybody can read has been written.
         Some(slowest + u16::from(pair.kind == Kind::Waw))
     }
@@ -441,12 +464,17 @@ impl std::fmt::Display for OperationPair {
 ///
 /// [`Distances`] says what is surely a mistake; two operations of one class may differ, and a smallest distance of
 /// the class says little about one that was seen far away alone. So here a read after write that was never seen
-/// takes as long as the slowest class of readers does, and a write after write longer than the fastest reader.
+/// takes as long as the slowest class of readers does, and a write after write longer than the fastest reader. What was
+/// seen rarely comes no closer than its two classes ever did.
 #[derive(Debug, Clone, Default)]
 pub struct Kept {
     seen: HashMap<(Pair, [u16; 2], u8), Seen>,
     /// What holds behind a class, and behind any, where the operations were not seen together.
     unseen: HashMap<(Kind, File, Option<Side>), u16>,
+    /// What most operations of two classes come down to, where many were seen often.
+    of_classes: HashMap<Pair, u16>,
+    /// The closest that two classes ever came, however rarely.
+    closest: HashMap<Pair, u16>,
 }
 
 impl Kept {
@@ -485,6 +513,9 @@ impl Kept {
             all.and_modify(|all| all.join(seen)).or_insert(seen);
             kept.seen.insert((pair, row.operations, row.bit), seen);
         }
+        kept.of_classes = Kept::most_of_classes(&kept.seen);
+        let closest = by_class.iter().map(|(pair, seen)| (*pair, seen.cycles));
+        kept.closest = closest.collect();
         let often = by_class
             .into_iter()
             .filter(|(_, seen)| Kept::is_often(*seen));
@@ -526,13 +557,22 @@ impl Kept {
     /// The cycles that most pairs of operations of the same two classes come down to, if many of them were seen
     /// often: those that do not were seen farther apart by chance.
     pub fn of_classes(&self, dependence: &Dependence) -> Option<u16> {
-        let pair = Pair::of(dependence)?;
-        let alike = self.seen.iter();
-        let alike = alike.filter(|(known, seen)| known.0 == pair && Kept::is_often(**seen));
-        let mut cycles: Vec<u16> = alike.map(|(_, seen)| seen.cycles).collect();
-        cycles.sort_unstable();
-        let most = cycles.get(cycles.len() / 2).copied();
-        most.filter(|_| cycles.len() >= Kept::MANY)
+        self.of_classes.get(&Pair::of(dependence)?).copied()
+    }
+
+    fn most_of_classes(seen: &HashMap<(Pair, [u16; 2], u8), Seen>) -> HashMap<Pair, u16> {
+        let mut all: HashMap<Pair, Vec<u16>> = HashMap::new();
+        for ((pair, ..), seen) in seen.iter().filter(|(_, seen)| Kept::is_often(**seen)) {
+            all.entry(*pair).or_default().push(seen.cycles);
+        }
+        all.retain(|_, cycles| cycles.len() >= Kept::MANY);
+        let most = |mut cycles: Vec<u16>| {
+            cycles.sort_unstable();
+            cycles[cycles.len() / 2]
+        };
+        all.into_iter()
+            .map(|(pair, cycles)| (pair, most(cycles)))
+            .collect()
     }
 
     /// The cycles between two instructions; `None` if nothing like them was seen.
@@ -540,10 +580,15 @@ impl Kept {
         let (pair, operations, bit) = OperationPair::of(dependence)?.parts();
         let unseen = |side| self.unseen.get(&(pair.kind, pair.file, side)).copied();
         let unseen = unseen(pair.earlier).or(unseen(None));
+        let closest = self.closest.get(&pair).copied();
+        if pair.is_guarded() && closest.is_none() {
+            return None;
+        }
+        let alike = closest.max(unseen);
         match self.seen.get(&(pair, operations, bit)) {
             Some(seen) if Kept::is_often(*seen) => Some(seen.cycles),
-            Some(seen) => Some(unseen.map_or(seen.cycles, |unseen| seen.cycles.min(unseen))),
-            None => unseen,
+            Some(seen) => Some(alike.map_or(seen.cycles, |alike| seen.cycles.min(alike))),
+            None => alike,
         }
     }
 }

@@ -9,9 +9,12 @@
 //!   instructions of one unit.
 //! * Waits: at the first instruction that depends.
 //! * Scoreboards: [`scoreboards`].
-//! * Yield and reuse as ptxas has them: [`hints`].
+//! * Yield bits as ptxas gave them to the instruction, reuse flags where the same instruction follows: what ours cost
+//!   was measured (docs/scheduling.md). Else as ptxas has them elsewhere: [`hints`].
 //!
-//! What stays of the old control field: stall counts of instructions that work on no register (barriers, fences
+//! Blocks whose order has not changed may keep their fields, which only get stricter then ([`Old`]).
+//!
+//! What stays of the old control field elsewhere: stall counts of instructions that work on no register (barriers, fences
 //! and the like) are not made shorter; an instruction that had a scoreboard and no register to tell of still
 //! has one, and the next instruction that synchronizes, touches memory or leaves its block waits for it;
 //! scoreboards that a DEPBAR counts belong to those that counted on them; the padding, and what loops on itself.
@@ -23,7 +26,6 @@ mod scoreboards;
 mod walk;
 
 use warpwright_flow::Inst;
-use warpwright_target::{EditedCode, ran_right};
 
 use crate::control::ControlRange;
 use crate::function::Code;
@@ -49,11 +51,6 @@ pub enum Unassigned {
         /// The product.
         inst: Inst,
     },
-    /// Such code has computed something else on a device.
-    #[error(
-        "code with control fields of ours has been wrong on a device, and is not made for sm_{0}"
-    )]
-    NotRight(u32),
     /// Distances by operation are known of some architectures alone.
     #[error("on sm_{0} it is not known by operation how far apart instructions must be")]
     NotTried(u32),
@@ -71,25 +68,25 @@ pub enum Unassigned {
     Range(#[from] ControlRange),
 }
 
-/// Gives every instruction of `code` a control field.
-///
-/// # Errors
-/// See [`Unassigned`]; `code` is unchanged then. [`Unassigned::NotRight`] wherever such code has not been right on a
-/// device ([`EditedCode::ControlFields`]).
-pub fn assign(code: &mut Code) -> Result<(), Unassigned> {
-    let sm = code.instructions().first().map_or(0, |inst| inst.sm());
-    match ran_right(EditedCode::ControlFields, sm) {
-        true => assign_unproved(code),
-        false => Err(Unassigned::NotRight(sm)),
-    }
+/// The old fields, and where they stay.
+#[derive(Debug, Clone, Default)]
+pub struct Old {
+    /// Instructions whose neighbours are as they were, with everything else in their block: the field stays, and
+    /// gets stricter where it must. None of them if this is empty.
+    pub kept: Vec<bool>,
+    /// Instructions behind which the same one comes as before: they may keep their operands for it. None if empty.
+    pub followed: Vec<bool>,
+    /// Do instructions keep their scoreboards where they need one?
+    pub keeps_scoreboards: bool,
 }
 
-/// The same on every architecture whose distances are known by operation, to be measured.
+/// Gives every instruction of `code` a control field, on every architecture whose distances are known by operation.
+/// Whether such code counts as proved is another question (`target::EditedCode::ControlFields`).
 ///
 /// # Errors
 /// See [`Unassigned`]; `code` is unchanged then.
-pub fn assign_unproved(code: &mut Code) -> Result<(), Unassigned> {
-    let controls = walk::controls(code)?;
+pub fn assign(code: &mut Code, old: &Old) -> Result<(), Unassigned> {
+    let controls = walk::controls(code, old)?;
     for (at, control) in controls.into_iter().enumerate() {
         code.set_control(Inst(at as u32), control)?;
     }

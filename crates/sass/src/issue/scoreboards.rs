@@ -50,15 +50,28 @@ impl Board {
         }
     }
 
-    /// A scoreboard not in `taken` for what takes so many cycles and is first waited for at `waiter`.
-    pub fn choose(&mut self, taken: u8, cycles: u32, waiter: u32, place: u32) -> Option<u8> {
+    /// The scoreboards in `mask` belong for so many cycles to somebody who is not asked.
+    pub fn occupy_until(&mut self, mask: u8, cycles: u32) {
+        self.occupy(mask, self.now + cycles);
+    }
+
+    /// A scoreboard not in `taken` for what takes so many cycles and is first waited for at `waiter`. The one that it
+    /// had is taken if it is free to be: ptxas groups by who waits, and code that is not changed waits for that.
+    pub fn choose(
+        &mut self,
+        taken: u8,
+        cycles: u32,
+        (waiter, old): (u32, Option<u8>),
+        place: u32,
+    ) -> Option<u8> {
         let user = User {
             ready: self.now + cycles,
             waiter,
             is_unknown: false,
         };
         let free = (0..SCOREBOARDS).filter(|s| taken >> s & 1 == 0);
-        let best = free.min_by_key(|&s| (self.cost(usize::from(s), user, place), s))?;
+        let rank = |s: u8| (Some(s) != old, self.cost(usize::from(s), user, place), s);
+        let best = free.min_by_key(|&s| rank(s))?;
         self.users[usize::from(best)].push(user);
         Some(best)
     }

@@ -9,7 +9,7 @@ use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst};
 use warpwright_target::IssueUnits;
 
 use super::scoreboards::Board;
-use super::{Unassigned, hints};
+use super::{Old, Unassigned, hints};
 use crate::branch::ControlFlow;
 use crate::control::{Control, SCOREBOARDS};
 use crate::edit::Arrangement;
@@ -18,11 +18,13 @@ use crate::hazards::pending::{Effect, Pending};
 use crate::hazards::timing::{Timing, away, timings};
 use crate::hazards::waits::{MASK_SEES_AFTER, is_block_barrier};
 use crate::hazards::walk::{Dependence, visit_leaving, visit_pairs};
-use crate::hazards::{self, Hidden, Kept, Order, OrderKind, Orders, Unchecked};
+use crate::hazards::{self, Distances, Hidden, Kept, Order, OrderKind, Orders, Unchecked};
 use crate::roles::{File, Role, Span};
 
 /// The longest stall.
 const MOST_STALL: u16 = 15;
+/// The same where the yield bit is set and stays so: ptxas clears it from one more on.
+const MOST_STALL_UNYIELDING: u16 = 11;
 /// A place in a block that is never reached.
 const NEVER: u32 = u32::MAX;
 
@@ -44,6 +46,7 @@ struct Walk<'a> {
     cfg: Cfg,
     units: &'static IssueUnits,
     kept_distances: &'static Kept,
+    distances: &'static Distances,
     orders: &'static Orders,
     timings: Vec<Timing>,
     hidden: Vec<Hidden>,
@@ -52,6 +55,10 @@ struct Walk<'a> {
     needs: Vec<Needs>,
     /// The whole field stays.
     kept: Vec<bool>,
+    /// It only gets stricter.
+    grows: Vec<bool>,
+    followed: &'a [bool],
+    keeps_scoreboards: bool,
     /// Stalls at least so long.
     least: Vec<u8>,
     /// Stalls for a dependence, not for its unit alone.
@@ -86,15 +93,16 @@ enum Mode {
 }
 
 /// The control fields for `code`.
-pub(super) fn controls(code: &Code) -> Result<Vec<Control>, Unassigned> {
+pub(super) fn controls(code: &Code, old: &Old) -> Result<Vec<Control>, Unassigned> {
     let Some(sm) = code.instructions().first().map(|inst| inst.sm()) else {
         return Ok(Vec::new());
     };
     let unknown = Unchecked::Architecture(sm);
     let mut walk = Walk::new(
-        code,
+        (code, old),
         IssueUnits::for_sm(sm).ok_or(unknown)?,
         Kept::for_sm(sm).ok_or(Unassigned::NotTried(sm))?,
+        Distances::for_sm(sm).ok_or(Unchecked::Architecture(sm))?,
         Orders::for_sm(sm).ok_or(Unchecked::Architecture(sm))?,
     )?;
     walk.run()?;
@@ -104,9 +112,10 @@ pub(super) fn controls(code: &Code) -> Result<Vec<Control>, Unassigned> {
 
 impl<'a> Walk<'a> {
     fn new(
-        code: &'a Code,
+        (code, old): (&'a Code, &'a Old),
         units: &'static IssueUnits,
         kept_distances: &'static Kept,
+        distances: &'static Distances,
         orders: &'static Orders,
     ) -> Result<Self, Unassigned> {
         let timings = timings(code)?;
@@ -127,11 +136,17 @@ impl<'a> Walk<'a> {
             cfg: Cfg::new(code),
             units,
             kept_distances,
+            distances,
             orders,
             away: away(code),
             hidden: hazards::hidden(code)?,
             needs: vec![Needs::default(); count],
             kept: vec![false; count],
+            grows: (0..count)
+                .map(|at| old.kept.get(at) == Some(&true))
+                .collect(),
+            followed: &old.followed,
+            keeps_scoreboards: old.keeps_scoreboards,
             least: vec![1; count],
             is_for_dependence: vec![false; count],
             pinned: 0,
@@ -334,7 +349,8 @@ impl<'a> Walk<'a> {
             }
         }
         for at in first..=last {
-            if mode == Mode::Choose && !self.kept[at] {
+            let is_ours = !self.kept[at] && !self.grows[at];
+            if mode == Mode::Choose && is_ours {
                 self.reset(at);
             }
             let mut mask = self.steps[at].control.wait_mask;
@@ -366,8 +382,13 @@ impl<'a> Walk<'a> {
                 control.wait_mask = mask;
             }
             board.wait(mask);
-            if mode == Mode::Choose && !self.kept[at] {
+            if mode == Mode::Choose && is_ours {
                 self.choose(at, &mut control, &mut board)?;
+            } else if mode == Mode::Choose {
+                board.occupy_until(
+                    scoreboards_of(control),
+                    u32::from(self.timings[at].unit.result_cycles),
+                );
             }
             self.steps[at].set_control(control);
             if self.needs[at].token {
@@ -471,8 +492,19 @@ impl<'a> Walk<'a> {
         Ok(short)
     }
 
+    /// As close as ptxas comes; where it was not seen to do so often, as far as it keeps what is like it.
     fn distance(&self, dependence: &Dependence) -> Option<u16> {
-        self.kept_distances.cycles(dependence)
+        let close = self.kept_distances.cycles(dependence);
+        if self.kept_distances.often(dependence).is_some() {
+            return close;
+        }
+        let alike = [
+            self.kept_distances.of_classes(dependence),
+            self.distances.slowest(dependence),
+            self.distances.before_late(dependence),
+        ];
+        let alike = alike.into_iter().flatten().min();
+        close.into_iter().chain(alike).max()
     }
 
     /// Which of several scoreboards to wait for: the instruction's own.
@@ -559,7 +591,11 @@ impl<'a> Walk<'a> {
         for place in (first..=at).rev() {
             let mut control = self.steps[place].control;
             let is_fixed = self.kept[place] || control.stall == 0;
-            let more = left.min(MOST_STALL.saturating_sub(u16::from(control.stall)));
+            let most = match self.grows[place] && control.yield_bit {
+                true => MOST_STALL_UNYIELDING,
+                false => MOST_STALL,
+            };
+            let more = left.min(most.saturating_sub(u16::from(control.stall)));
             if more == 0 || is_fixed {
                 continue;
             }
@@ -587,8 +623,12 @@ impl<'a> Walk<'a> {
         let needs = self.needs[at];
         let unit = self.timings[at].unit;
         let place = at as u32;
-        let mut take = |cycles: u16, first: u32, taken: u8| {
-            let chosen = board.choose(taken, u32::from(cycles), first, place);
+        let old = match self.keeps_scoreboards {
+            true => self.code.instructions()[at].control(),
+            false => Control::default(),
+        };
+        let mut take = |cycles: u16, first: u32, taken: u8, old: Option<u8>| {
+            let chosen = board.choose(taken, u32::from(cycles), (first, old), place);
             chosen.ok_or(Unassigned::NoScoreboard)
         };
         if needs.write && control.write_barrier.is_none() {
@@ -596,6 +636,7 @@ impl<'a> Walk<'a> {
                 unit.result_cycles,
                 needs.first[0],
                 self.pinned | scoreboards_of(*control),
+                old.write_barrier,
             )?;
             control.write_barrier = Some(scoreboard);
         }
@@ -604,6 +645,7 @@ impl<'a> Walk<'a> {
                 unit.source_cycles,
                 needs.first[1],
                 self.pinned | scoreboards_of(*control),
+                old.read_barrier,
             )?;
             control.read_barrier = Some(scoreboard);
         }
@@ -658,13 +700,23 @@ impl<'a> Walk<'a> {
                 .collect::<Vec<_>>()
             {
                 let mut control = self.steps[at].control;
-                if self.kept[at] || control.stall == 0 {
+                if self.kept[at] || self.grows[at] || control.stall == 0 {
                     continue;
                 }
                 let timing = self.timings[at];
-                control.yield_bit =
-                    hints::yield_bit(timing, control.stall, self.is_for_dependence[at]);
+                let old = self.code.instructions()[at].control();
+                control.yield_bit = match old.stall {
+                    0 => hints::yield_bit(timing, control.stall, self.is_for_dependence[at]),
+                    // ptxas clears it for reasons that the instruction alone shows, too.
+                    _ => old.yield_bit && hints::yield_bit(timing, control.stall, false),
+                };
                 let next = at + 1;
+                let is_followed = self.followed.get(at) == Some(&true);
+                if is_followed && control.yield_bit && old.reuse != 0 {
+                    control.reuse = old.reuse;
+                    self.steps[at].set_control(control);
+                    continue;
+                }
                 if control.yield_bit
                     && at < last
                     && hints::keeps_operands(timing)

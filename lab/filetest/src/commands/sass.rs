@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use warpwright_check::{CubinOptions, check_kernels};
+use warpwright_check::{ControlFields, CubinOptions, check_kernels};
 use warpwright_diag::{Diagnostic, SourceText, Span};
 use warpwright_flow::{Cfg, Function as _, Inst, Liveness, Pressure, Value};
 use warpwright_pass::Artifact;
@@ -327,7 +327,7 @@ fn place_of(case: &Case, place: &str) -> Result<usize, String> {
     Err(format!("there is no label {place}"))
 }
 
-/// `check [--block X,Y,Z] [--dynamic-smem BYTES]`
+/// `check [--block X,Y,Z] [--dynamic-smem BYTES] [--control-fields anew]`
 fn check(case: &Case, args: &[String]) -> Result<String, String> {
     let mut options = CubinOptions::default();
     for pair in args.chunks(2) {
@@ -336,6 +336,9 @@ fn check(case: &Case, args: &[String]) -> Result<String, String> {
             [name, value] if name == "--dynamic-smem" => {
                 let bytes = value.parse().map_err(|e| format!("{value}: {e}"))?;
                 options.dynamic_smem = Some(bytes);
+            }
+            [name, value] if name == "--control-fields" && value == "anew" => {
+                options.control_fields = ControlFields::Anew;
             }
             _ => return Err(format!("unknown option {}", pair[0])),
         }
