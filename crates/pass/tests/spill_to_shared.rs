@@ -131,6 +131,7 @@ fn a_long_kernel_is_proved_and_no_lost_wait_in_it() {
         let options = CubinOptions {
             block: Some([128, 1, 1]),
             dynamic_smem: Some(0),
+            ..CubinOptions::default()
         };
         let verdict = check_kernels(&original, &wrong, "spills", &options);
         assert!(!verdict.is_proved(), "without a wait at {:#x}", at * 16);
