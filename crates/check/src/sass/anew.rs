@@ -9,7 +9,7 @@
 //!   memory, synchronizes or transfers control.
 //! * *Uniform registers* belong to the warp, so threads elsewhere may overwrite them while some wait: between two
 //!   ordered events the instructions that read or write them are the same.
-//! * *Distances* have witnesses ([`super::protection::distances`]).
+//! * *Distances* have witnesses, and what no register shows is kept ([`super::protection::compare_anew`]).
 
 use std::collections::BTreeMap;
 

@@ -211,7 +211,7 @@ impl<'e> Pair<'e> {
             words::check_schedule(&codes[0], &codes[1], table)?;
             match options.control_fields {
                 ControlFields::Kept => protection::compare(&codes[0], &codes[1], table)?,
-                ControlFields::Anew => protection::distances(&codes[0], &codes[1])?,
+                ControlFields::Anew => protection::compare_anew(&codes[0], &codes[1], table)?,
             }
         }
         let walked = [&first, &second].map(SassFunction::walked);

@@ -222,8 +222,15 @@ fn visit(code: &Code, mut visit: impl FnMut(&Dependence, Pair)) -> Result<(), Un
     })
 }
 
+/// The same where no instruction counts as kept: what no register shows, and the second line of defence.
+pub(super) fn compare_anew(original: &Code, new: &Code, table: &Table) -> Result<(), Weaker> {
+    let nothing_kept = vec![None; new.instructions().len()];
+    unwritten::compare((original, new), &nothing_kept, table)?;
+    distances(original, new)
+}
+
 /// The second line of defence.
-pub(super) fn distances(original: &Code, new: &Code) -> Result<(), Weaker> {
+fn distances(original: &Code, new: &Code) -> Result<(), Weaker> {
     let sm = new.instructions().first().map_or(0, |word| word.sm());
     let mined = Kept::for_sm(sm);
     let by_class = Distances::for_sm(sm);
