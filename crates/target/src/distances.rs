@@ -46,10 +46,6 @@ pub fn cycles_behind_barrier(sm: u32) -> Option<u16> {
     }
 }
 
-/// The fewest cycles that ptxas leaves from an instruction that sets a scoreboard to one that waits for it: of 772 waits
-/// less than eight cycles later on sm_90, 405 are as close and none is closer.
-pub const CYCLES_TO_SCOREBOARD: u16 = 2;
-
 const TABLES: [(u32, &str); 7] = [
     (75, include_str!("rows/distances/sm_75.txt")),
     (80, include_str!("rows/distances/sm_80.txt")),

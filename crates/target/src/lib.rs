@@ -35,8 +35,8 @@ pub use arch::{
 };
 pub use board::Board;
 pub use distances::{
-    CYCLES_TO_SCOREBOARD, IssueDistance, OperationDistance, UnitOrder, cycles_behind_barrier,
-    generation, issue_distances, operation_distances, unit_orders,
+    IssueDistance, OperationDistance, UnitOrder, cycles_behind_barrier, generation,
+    issue_distances, operation_distances, unit_orders,
 };
 pub use edited::{EditedCode, ran_right};
 pub use fact::{Confidence, Fact, Provenance};

@@ -63,10 +63,6 @@ pub(super) enum Weaker {
         "the instruction at {at:#x} issues {cycles} cycles behind a barrier, and ptxas was not seen to leave as few"
     )]
     BehindBarrier { at: u32, cycles: u16 },
-    #[error(
-        "the instruction at {at:#x} waits for a scoreboard {cycles} cycles after it is set, and ptxas was not seen to leave as few"
-    )]
-    JustSet { at: u32, cycles: u16 },
     #[error("the instruction at {0:#x} sets a scoreboard that it may never release")]
     Unreleased(u32),
     #[error(

@@ -1,20 +1,18 @@
 //! What a control field keeps apart though no register shows it, and what ptxas never writes into one.
 //!
 //! Found by an attack that moved instructions together with their control fields: every register was protected, and
-//! the code was wrong. Four rules, each with the original as its witness:
+//! the code was wrong. Three rules, each with the original as its witness:
 //!
 //! 1. *Behind a barrier.* What takes an unknown time (memory, special registers) issues some cycles behind a barrier or
 //!    fence of the unit `sync`: at least as many as in the original behind the same operation, or, behind a barrier of
 //!    the block, as many as ptxas leaves at least ([`cycles_behind_barrier`]).
-//! 2. *A scoreboard just set.* Its counter rises some cycles after the instruction that sets it issues: who waits for
-//!    it earlier than [`CYCLES_TO_SCOREBOARD`] may pass. ptxas was not seen to wait earlier. A kept instruction that
-//!    waits for more than in the original is let be: the waits of the original are all still there.
-//! 3. *A scoreboard that nobody releases.* A write scoreboard belongs to what delivers late, a read scoreboard to what
+//! 2. *A scoreboard that nobody releases.* A write scoreboard belongs to what delivers late, a read scoreboard to what
 //!    reads late; on others ptxas sets none.
-//! 4. *Bits without a meaning.* Operand reuse on what reads its registers late, and the bits above the control field.
+//! 3. *Bits without a meaning.* Operand reuse on what reads its registers late, and the bits above the control field.
 //!
-//! Distances are counted along the order of the code: where control jumps, the branch takes longer than any of them.
-//! It goes by no paper.
+//! A wait so early that it does not see its scoreboard counts for nothing in the hazard checker already. Distances are
+//! counted along the order of the code: where control jumps, the branch takes longer than any of them. It goes by no
+//! paper.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +20,7 @@ use warpwright_flow::{EntityRef as _, Inst};
 use warpwright_sass::function::Code;
 use warpwright_sass::roles::{File, Role, Roles, Table};
 use warpwright_sass::{Instruction, Operation};
-use warpwright_target::{CYCLES_TO_SCOREBOARD, IssueUnits, cycles_behind_barrier};
+use warpwright_target::{IssueUnits, cycles_behind_barrier};
 
 use super::protection::{Weaker, offset};
 
@@ -43,8 +41,8 @@ pub(super) fn compare(
     let after = Gaps::of(new, units, |at| {
         kept[at].map_or(u8::MAX, |old| waits(old as usize))
     });
-    for (&operation, &(cycles, at)) in &after.behind {
-        let witness = before.behind.get(&operation).map(|seen| seen.0);
+    for (&operation, &(cycles, at)) in &after {
+        let witness = before.get(&operation).map(|seen| seen.0);
         let is_barrier = operation == Operation::BAR.number();
         let usual = cycles_behind_barrier(sm).filter(|_| is_barrier);
         let enough = witness.into_iter().chain(usual).min();
@@ -52,15 +50,10 @@ pub(super) fn compare(
             return Err(Weaker::BehindBarrier { at, cycles });
         }
     }
-    match (before.to_wait, after.to_wait) {
-        (was, Some((cycles, at))) if was.is_none_or(|was| cycles < was.0) => {
-            Err(Weaker::JustSet { at, cycles })
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
-/// Rules 3 and 4.
+/// Rules 2 and 3.
 fn fields(
     word: Instruction,
     was: Option<Instruction>,
@@ -104,57 +97,30 @@ fn fields(
 /// Bits from here on belong to no field that is known.
 const ABOVE_CONTROL: u32 = 126;
 
-/// The smallest distances of a function that its registers do not show, with where the later instruction stands.
-#[derive(Default)]
-struct Gaps {
-    /// By operation of the unit `sync`: cycles from it to what takes an unknown time, if they are few.
-    behind: BTreeMap<u16, (u16, u32)>,
-    /// From the setting of a scoreboard to a wait for it, if it is less than ptxas leaves.
-    to_wait: Option<(u16, u32)>,
-}
-
 /// Distances from here on are not told apart.
 const FAR: u16 = 32;
 
-impl Gaps {
-    /// `needed`: the scoreboards that an instruction has to wait for; waiting for more does no harm.
-    fn of(code: &Code, units: &IssueUnits, needed: impl Fn(usize) -> u8) -> Gaps {
-        let mut gaps = Gaps::default();
-        let mut barriers: BTreeMap<u16, u16> = BTreeMap::new();
-        let mut set = [FAR; 8];
-        for (index, &word) in code.instructions().iter().enumerate() {
-            let (at, control) = (offset(Inst::new(index)), word.control());
-            let awaited = control.wait_mask & needed(index);
-            let operation = word.operation().number();
-            let unit = units.of(operation);
-            if unit.is_none_or(|unit| unit.is_late) {
-                for (barrier, cycles) in std::mem::take(&mut barriers) {
-                    let fewest = gaps.behind.entry(barrier).or_insert((cycles, at));
-                    *fewest = (*fewest).min((cycles, at));
-                }
+/// By operation of the unit `sync`: the fewest cycles from it to what takes an unknown time, with where that stands.
+fn behind_barriers(code: &Code, units: &IssueUnits) -> BTreeMap<u16, (u16, u32)> {
+    let mut fewest = BTreeMap::new();
+    let mut open: BTreeMap<u16, u16> = BTreeMap::new();
+    for (index, &word) in code.instructions().iter().enumerate() {
+        let operation = word.operation().number();
+        let unit = units.of(operation);
+        if unit.is_none_or(|unit| unit.is_late) {
+            for (barrier, cycles) in std::mem::take(&mut open) {
+                let here = (cycles, offset(Inst::new(index)));
+                let known = fewest.entry(barrier).or_insert(here);
+                *known = here.min(*known);
             }
-            for (board, &cycles) in set.iter().enumerate() {
-                let is_awaited = awaited >> board & 1 != 0;
-                if is_awaited && cycles < CYCLES_TO_SCOREBOARD {
-                    let fewest = gaps.to_wait.get_or_insert((cycles, at));
-                    *fewest = (*fewest).min((cycles, at));
-                }
-            }
-            let is_nop = operation == Operation::NOP.number();
-            if !is_nop && unit.is_some_and(|unit| unit.name == "sync") {
-                barriers.insert(operation, 0);
-            }
-            for board in [control.write_barrier, control.read_barrier] {
-                if let Some(since) = board.and_then(|board| set.get_mut(usize::from(board))) {
-                    *since = 0;
-                }
-            }
-            let cycles = u16::from(control.stall.max(1));
-            barriers.values_mut().for_each(|since| *since += cycles);
-            barriers.retain(|_, since| *since < FAR);
-            set.iter_mut()
-                .for_each(|since| *since = FAR.min(*since + cycles));
         }
-        gaps
+        let is_nop = operation == Operation::NOP.number();
+        if !is_nop && unit.is_some_and(|unit| unit.name == "sync") {
+            open.insert(operation, 0);
+        }
+        let cycles = u16::from(word.control().stall.max(1));
+        open.values_mut().for_each(|since| *since += cycles);
+        open.retain(|_, since| *since < FAR);
     }
+    fewest
 }
