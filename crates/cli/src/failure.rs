@@ -107,12 +107,20 @@ impl From<Error> for Failure {
                 text: source,
                 error,
             } => {
+                let span = error.span(source);
+                let message = cut(&error.kind.to_string(), LONGEST_MESSAGE);
+                // A place in a document is a label's; of long lines only a part is shown, control characters escaped.
+                let is_plain = |line: &str| {
+                    line.len() <= LONGEST_MESSAGE
+                        && !line.contains(|c: char| c.is_control() && c != '\t')
+                };
+                if source.lines().all(is_plain) {
+                    return labelled(name, source, LabeledSpan::at(span, "here"), message.into());
+                }
                 let text = Text {
                     name: name.to_string(),
                     text: source.to_string().into(),
                 };
-                let span = error.span(source);
-                let message = cut(&error.kind.to_string(), LONGEST_MESSAGE);
                 let diagnostic = Diagnostic::error("sass::text", message).label(span, "here");
                 Failure::Rendered(diagnostic.render(&text))
             }
