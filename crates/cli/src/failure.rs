@@ -115,7 +115,7 @@ impl From<Error> for Failure {
                         && !line.contains(|c: char| c.is_control() && c != '\t')
                 };
                 if source.lines().all(is_plain) {
-                    return labelled(name, source, LabeledSpan::at(span, "here"), message.into());
+                    return labelled(name, source, LabeledSpan::at(span, "here"), message);
                 }
                 let text = Text {
                     name: name.to_string(),

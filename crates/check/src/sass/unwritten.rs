@@ -36,11 +36,7 @@ pub(super) fn compare(
         let was = kept[at].map(|old| original.instructions()[old as usize]);
         fields(word, was, units, table, offset(Inst::new(at)))?;
     }
-    let waits = |at: usize| original.instructions()[at].control().wait_mask;
-    let before = Gaps::of(original, units, waits);
-    let after = Gaps::of(new, units, |at| {
-        kept[at].map_or(u8::MAX, |old| waits(old as usize))
-    });
+    let [before, after] = [original, new].map(|code| behind_barriers(code, units));
     for (&operation, &(cycles, at)) in &after {
         let witness = before.get(&operation).map(|seen| seen.0);
         let is_barrier = operation == Operation::BAR.number();

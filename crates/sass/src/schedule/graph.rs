@@ -364,10 +364,13 @@ const REACH: usize = 48;
 type Version = [u32; 2];
 type Known = (usize, Bytes, Version);
 
+/// Where a value is touched: the place in the block, the instruction, the operand.
+type Accesses = SmallVec<[(usize, Inst, Span); 4]>;
+
 #[derive(Default)]
 struct Registers {
     /// The accesses since the last certain definition, and that one.
-    accesses: HashMap<Value, SmallVec<[(usize, Inst, Span); 4]>>,
+    accesses: HashMap<Value, Accesses>,
     /// The place behind the last definition.
     versions: HashMap<Value, u32>,
 }
