@@ -206,6 +206,10 @@ mod tests {
         candidate
     }
 
+    fn score_of(candidate: &mut Candidate) -> &mut Score {
+        candidate.figures_mut().unwrap().score.as_mut().unwrap()
+    }
+
     #[test]
     fn the_default_wins_ties_and_small_promises() {
         assert_eq!(choose(&[scored(0, 1.0), scored(64, 1.0)], 0.05).index, 0);
@@ -243,13 +247,7 @@ mod tests {
     fn a_trade_must_promise_more() {
         let with = |is_trade: bool, relative_time: f64| {
             let mut candidate = scored(64, relative_time);
-            candidate
-                .figures_mut()
-                .unwrap()
-                .score
-                .as_mut()
-                .unwrap()
-                .is_trade = is_trade;
+            score_of(&mut candidate).is_trade = is_trade;
             choose(&[scored(0, 1.0), candidate], 0.05).index
         };
         assert_eq!(with(false, 0.9), 1);
@@ -261,13 +259,7 @@ mod tests {
     fn what_is_not_safe_stays_out() {
         let judged = |is_safe: bool| {
             let mut candidate = scored(64, 0.5);
-            candidate
-                .figures_mut()
-                .unwrap()
-                .score
-                .as_mut()
-                .unwrap()
-                .judgement = Some(Judgement {
+            score_of(&mut candidate).judgement = Some(Judgement {
                 expected: 0.5,
                 risk: if is_safe { 0.01 } else { 0.5 },
                 is_known: true,

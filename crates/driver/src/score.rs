@@ -29,6 +29,7 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
     let time_of_default = of(first, OptTlp::relative_time);
     let global_bytes = Some(default.global_bytes);
     let least = least_spilling(setting, built);
+    let terms_of_default = terms(setting, first);
     let scores: Vec<Option<Score>> = built
         .iter()
         .map(|b| {
@@ -53,7 +54,9 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
                     &inserted,
                 ))
             };
-            let features = features_of(setting, first, b, p.cycles / default.cycles);
+            let features = (terms_of_default.as_ref().zip(terms(setting, b).as_ref())).map(
+                |(default_terms, own)| features(default_terms, own, p.cycles / default.cycles),
+            );
             Some(Score {
                 relative_time,
                 bound: p.bound().name().into(),
@@ -144,24 +147,16 @@ fn is_trade(recipe: &Recipe, features: &[f64; COUNT]) -> bool {
     spills_elsewhere(recipe) && pays_for_spills(features) || crowds_memory(features)
 }
 
-/// What is known of `built` beside the default build; `promised` is its predicted time over the default's.
-fn features_of(
-    setting: &Setting,
-    default: &Built,
-    built: &Built,
-    promised: f64,
-) -> Option<[f64; COUNT]> {
-    let terms = |b: &Built| {
-        let build = Build {
-            case: case(setting, b, None)?,
-            registers: b.candidate.resources()?.registers,
-            threads: setting.block.threads(),
-            blocks: b.candidate.residency()?.blocks,
-            grid: setting.grid,
-        };
-        Some(Terms::new(&build, &Parameters::default()))
+/// What the learned correction knows of a build by itself.
+fn terms(setting: &Setting, built: &Built) -> Option<Terms> {
+    let build = Build {
+        case: case(setting, built, None)?,
+        registers: built.candidate.resources()?.registers,
+        threads: setting.block.threads(),
+        blocks: built.candidate.residency()?.blocks,
+        grid: setting.grid,
     };
-    Some(features(&terms(default)?, &terms(built)?, promised))
+    Some(Terms::new(&build, &Parameters::default()))
 }
 
 /// Resident warps per SM, no more than the grid brings.

@@ -161,13 +161,13 @@ impl Obligation {
 
     /// Did code with such control fields run right?
     fn is_confirmed(&self) -> bool {
-        let elf = || Elf::parse(self.after.as_cubin()?).ok();
         match self.pass.timing() {
             Timing::Kept => true,
             // Demoted builds went wrong for reasons of their own (docs/demotion.md).
             Timing::Mended => false,
             Timing::Anew => {
-                elf().is_some_and(|elf| ran_right(EditedCode::ControlFields, elf.target().sm))
+                let elf = (self.after.as_cubin()).and_then(|cubin| Elf::parse(cubin).ok());
+                elf.is_some_and(|elf| ran_right(EditedCode::ControlFields, elf.target().sm))
             }
         }
     }
