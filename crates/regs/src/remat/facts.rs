@@ -5,6 +5,25 @@ use warpwright_flow::{
     Repetition, Value, Web, Webs,
 };
 
+/// What a try is judged by: the analyses that the pressure of a function takes.
+pub(crate) struct Peaks {
+    cfg: Cfg,
+    liveness: Liveness,
+    pub(crate) pressure: Pressure,
+}
+
+impl Peaks {
+    pub(crate) fn new(func: &impl Function) -> Peaks {
+        let cfg = Cfg::new(func);
+        let liveness = Liveness::new(func, &cfg);
+        Peaks {
+            pressure: Pressure::new(func, &cfg, &liveness),
+            cfg,
+            liveness,
+        }
+    }
+}
+
 /// The analyses of one function.
 pub(crate) struct Facts {
     pub(crate) cfg: Cfg,
@@ -22,14 +41,22 @@ pub(crate) struct Facts {
 
 impl Facts {
     pub(crate) fn new(func: &impl Function) -> Facts {
-        let cfg = Cfg::new(func);
+        Facts::of(func, Peaks::new(func))
+    }
+
+    /// The other analyses, too.
+    pub(crate) fn of(func: &impl Function, known: Peaks) -> Facts {
+        let Peaks {
+            cfg,
+            liveness,
+            pressure,
+        } = known;
         let loops = Loops::new(&cfg);
-        let liveness = Liveness::new(func, &cfg);
         let def_use = DefUse::new(func, &liveness);
         let webs = Webs::new(func, &cfg, &liveness, &def_use);
         Facts {
             dominators: Dominators::new(&cfg),
-            pressure: Pressure::new(func, &cfg, &liveness),
+            pressure,
             ranges: LiveRanges::new(func, &cfg, &loops, &liveness),
             explicit: explicit_definitions(func, &webs),
             cfg,

@@ -34,9 +34,9 @@ mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpwright_flow::{EntityRef, Function, Inst};
+use warpwright_flow::{EntityRef, Function, Inst, Pressure};
 
-use facts::{Facts, price};
+use facts::{Facts, Peaks, price};
 pub use hide::{Hidden, Mask};
 use place::Sources;
 
@@ -121,13 +121,13 @@ impl State {
         let facts = Facts::new(&draft);
         State { draft, facts }
     }
+}
 
-    /// How high the peak is, and how many instructions stand at it.
-    fn peak(&self) -> (u32, u32) {
-        let regions = self.facts.pressure.peak_regions();
-        let sizes = regions.iter().map(|r| r.last.0 - r.first.0 + 1);
-        (self.facts.pressure.max(), sizes.sum())
-    }
+/// How high the peak is, and how many instructions stand at it.
+fn peak(pressure: &Pressure) -> (u32, u32) {
+    let regions = pressure.peak_regions();
+    let sizes = regions.iter().map(|r| r.last.0 - r.first.0 + 1);
+    (pressure.max(), sizes.sum())
 }
 
 /// Recomputes one value: the best candidate that lowers or shortens the peak, as long as `work` lasts.
@@ -140,6 +140,7 @@ fn improve(func: &impl Function, now: &State, rules: Rules, work: &mut u64) -> O
     };
     let tries = candidates.iter().take(TRIES);
     let pairs = tries.flat_map(|candidate| ways.iter().map(move |&way| (candidate, way)));
+    let lowest = peak(&now.facts.pressure);
     let mut placed = pairs
         .map_while(|pair| {
             let crowd = u64::from(now.facts.pressure.max() / CROWDED).max(1);
@@ -149,8 +150,12 @@ fn improve(func: &impl Function, now: &State, rules: Rules, work: &mut u64) -> O
         .filter_map(|(candidate, way)| {
             place::recompute(func, &now.draft, &now.facts, candidate, way)
         })
-        .map(State::new);
-    placed.find(|next| next.peak() < now.peak())
+        .map(|draft| (Peaks::new(&draft), draft));
+    let (peaks, draft) = placed.find(|(peaks, _)| peak(&peaks.pressure) < lowest)?;
+    Some(State {
+        facts: Facts::of(&draft, peaks),
+        draft,
+    })
 }
 
 fn cost(func: &impl Function, draft: &Draft, facts: &Facts) -> f64 {
