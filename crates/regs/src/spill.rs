@@ -89,11 +89,10 @@ pub fn spill(
     let mut best: Option<Spilled> = None;
     let mut done = 0;
     while done < room.most
-        && let Some(next) = state.step(&draft)
+        && let Some((next, clean)) = state.step(&draft)
     {
         draft = next;
         done += 1;
-        let clean = finish(&draft, room);
         let is_better = best
             .as_ref()
             .is_none_or(|best| clean.pressure < best.pressure);
@@ -155,8 +154,8 @@ struct Spilling<'a> {
 }
 
 impl Spilling<'_> {
-    /// One round of the algorithm's loop: the draft with one more value spilled.
-    fn step(&mut self, draft: &Draft) -> Option<Draft> {
+    /// One round of the algorithm's loop: the draft with one more value spilled, and what it comes to.
+    fn step(&mut self, draft: &Draft) -> Option<(Draft, Spilled)> {
         let facts = Facts::new(draft);
         let pressure = facts.pressure(draft);
         if pressure.max() <= self.room.goal {
@@ -178,7 +177,12 @@ impl Spilling<'_> {
     }
 
     /// Spills a candidate if its slot fits.
-    fn try_spill(&mut self, draft: &Draft, facts: &Facts, candidate: &Candidate) -> Option<Draft> {
+    fn try_spill(
+        &mut self,
+        draft: &Draft,
+        facts: &Facts,
+        candidate: &Candidate,
+    ) -> Option<(Draft, Spilled)> {
         let mut next = draft.clone();
         let bytes = draft.bytes(candidate.value);
         let known = self.bases.len();
@@ -192,22 +196,12 @@ impl Spilling<'_> {
         );
         next.insert(added);
         place_bases(&mut next, &self.bases, self.room);
-        let fits = self.fits(&next);
-        if !fits {
+        let clean = finish(&next, self.room);
+        if clean.frame.bytes() > self.room.capacity {
             self.bases.truncate(known);
             return None;
         }
-        Some(next)
-    }
-
-    fn fits(&self, draft: &Draft) -> bool {
-        let mut clean = draft.clone();
-        remove_dead_stores(&mut clean);
-        let ranges = Facts::new(&clean).ranges(&clean);
-        let frame = Frame::new(&clean, &ranges, self.room.layout, self.room.threads, |_| {
-            true
-        });
-        frame.bytes() <= self.room.capacity
+        Some((next, clean))
     }
 
     /// The base address for accesses of a size.

@@ -48,6 +48,7 @@ fn reduce(pass: &Reduce, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
     let before = pressure(&view(site.module, site.kernel)?);
     let goal = goal(site, pass.registers, before)?.registers;
     let mut now = Rewritten::new(site.module.source.to_string());
+    let mut parsed = None;
     let mut reached = before;
     let mut idle = 0;
     for (name, method) in METHODS.iter().cycle() {
@@ -55,9 +56,8 @@ fn reduce(pass: &Reduce, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
             break;
         }
         idle += 1;
-        let (module, _) = Module::parse(&site.module.name, &now.content);
         let here = Site {
-            module: &module,
+            module: parsed.as_ref().unwrap_or(site.module),
             ..*site
         };
         let mut left = *fuel;
@@ -73,6 +73,7 @@ fn reduce(pass: &Reduce, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
         idle = 0;
         reached = pressure;
         *fuel = left;
+        parsed = Some(module);
         now.content = next.content;
         now.cost += next.cost;
         let notes = next.notes.iter().map(|note| format!("{name}: {note}"));
