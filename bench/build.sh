@@ -21,7 +21,7 @@ peers=${PEERS:-usual}
 mkdir -p "$dir/ptx"
 
 if [ ! -x "$dir/warpwright" ]; then
-    cargo build --release --locked --package warpwright-cli
+    cargo build --release --locked --package warpwright
     cp target/release/warpwright "$dir/warpwright"
 fi
 names=$(for folder in examples/*/; do name=$(basename "$folder"); [ ! -f "$folder$name.cu" ] || echo "$name"; done)

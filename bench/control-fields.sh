@@ -22,7 +22,7 @@ mkdir -p "$dir/full" "$dir/small"
 build() {
     local gpu=$1
     if [ ! -x "$dir/warpwright" ] || [ ! -x "$dir/warpwright-sassmine" ]; then
-        cargo build --release --locked --package warpwright-cli --package warpwright-sassmine
+        cargo build --release --locked --package warpwright --package warpwright-sassmine
         cp target/release/warpwright target/release/warpwright-sassmine "$dir/"
     fi
     for folder in examples/*/; do

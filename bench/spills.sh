@@ -21,7 +21,7 @@ mkdir -p "$dir/full" "$dir/small"
 build() {
     local gpu=$1
     if [ ! -x "$dir/warpwright" ]; then
-        cargo build --release --locked --package warpwright-cli
+        cargo build --release --locked --package warpwright
         cp target/release/warpwright "$dir/warpwright"
     fi
     for folder in examples/*/; do

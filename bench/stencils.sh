@@ -15,7 +15,7 @@ out=${1:-bench/results/$gpu-$(date -u +%F)-stencils.json}
 binary=${2:-}
 seconds=${3:-4}
 if [ -z "$binary" ]; then
-    cargo build --release --locked --package warpwright-cli
+    cargo build --release --locked --package warpwright
     binary=target/release/warpwright
 fi
 work=$(mktemp -d)

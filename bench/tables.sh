@@ -2,4 +2,4 @@
 # Writes the tables and plots of the documentation from the committed result files, as bench/tables.json lists them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo run --quiet --locked --package warpwright-cli --bin warpwright -- report --plan bench/tables.json
+cargo run --quiet --locked --package warpwright --bin warpwright -- report --plan bench/tables.json

@@ -16,7 +16,7 @@ fi
 binary=${1:-}
 [ $# -gt 0 ] && shift
 if [ -z "$binary" ]; then
-    cargo build --release --locked --package warpwright-cli
+    cargo build --release --locked --package warpwright
     binary=target/release/warpwright
 fi
 names=("$@")

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 host=$(rustc -vV | sed -n 's/^host: //p')
 target=${1:-$host}
 version=$(cargo metadata --format-version 1 --no-deps --offline |
-    python3 -c 'import json,sys; print(next(p["version"] for p in json.load(sys.stdin)["packages"] if p["name"] == "warpwright-cli"))')
+    python3 -c 'import json,sys; print(next(p["version"] for p in json.load(sys.stdin)["packages"] if p["name"] == "warpwright"))')
 export CARGO_PROFILE_RELEASE_STRIP=symbols
 if [ "$target" != "$host" ]; then
     rustup target add "$target"
@@ -16,7 +16,7 @@ fi
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER="${CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER:-aarch64-linux-gnu-gcc}"
 # The same bytes wherever it is built: no path of this machine in panics and debug strings.
 export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=warpwright --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo"
-cargo build --release --locked --target "$target" -p warpwright-cli -p warpwright-inject
+cargo build --release --locked --target "$target" -p warpwright -p warpwright-inject
 name="warpwright-$version-$target"
 dist=target/dist
 rm -rf "${dist:?}/$name"

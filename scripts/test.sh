@@ -10,7 +10,7 @@ if ! cargo nextest --version >/dev/null 2>&1; then
     cargo install cargo-nextest --locked
 fi
 if [ "${WARPWRIGHT_OFFLINE:-0}" != 1 ]; then
-    cargo run --quiet --locked --package warpwright-cli --bin warpwright -- toolkit install
+    cargo run --quiet --locked --package warpwright --bin warpwright -- toolkit install
     export WARPWRIGHT_REQUIRE_TOOLKIT=1
     # Dask, for the test that spreads measurements over workers, and what the Python package needs.
     if [ -z "${WARPWRIGHT_PYTHON:-}" ]; then

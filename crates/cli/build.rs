@@ -12,9 +12,18 @@ fn main() {
         println!("cargo:rerun-if-changed=../../.git/HEAD");
         println!("cargo:rerun-if-changed=../../.git/logs/HEAD");
     }
-    let commit = stated.or_else(|| is_release.then(head).flatten());
+    let commit = stated.or_else(packaged);
+    let commit = commit.or_else(|| is_release.then(head).flatten());
     let commit = commit.unwrap_or_else(|| "development build".to_owned());
     println!("cargo:rustc-env=WARPWRIGHT_COMMIT={commit}");
+}
+
+/// What `cargo package` writes beside the sources.
+fn packaged() -> Option<String> {
+    let text = std::fs::read_to_string(".cargo_vcs_info.json").ok()?;
+    let (_, rest) = text.split_once("\"sha1\": \"")?;
+    let commit = rest.get(..10)?;
+    Some(format!("commit {commit}"))
 }
 
 fn head() -> Option<String> {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use warpwright_driver::opt::DEFAULT_BUDGET;
 
 use crate::commands::measure::SessionArgs;
+use crate::commands::quoted;
 use crate::failure::Failure;
 use crate::input::Places;
 
@@ -237,6 +238,34 @@ impl KernelArgs {
             [kernel] => Ok(Some(kernel)),
             _ => Err(Failure::Usage("only one --kernel can be named here".into())),
         }
+    }
+
+    /// Its options for another command about the same launch, as a shell takes them; `--kernel` is the caller's.
+    pub fn again(&self) -> String {
+        let mut words: Vec<(&str, String)> = Vec::new();
+        words.extend(self.gpu.iter().map(|gpu| ("--gpu", gpu.clone())));
+        for block in &self.block {
+            let dims = block.dims.map(|n| n.to_string()).join(",");
+            words.push((
+                "--block",
+                match &block.kernel {
+                    Some(kernel) => format!("{kernel}={dims}"),
+                    None => dims,
+                },
+            ));
+        }
+        words.extend(
+            self.dynamic_smem
+                .map(|bytes| ("--dynamic-smem", bytes.to_string())),
+        );
+        let path = |path: &PathBuf| path.display().to_string();
+        words.extend(self.launch.iter().map(|launch| ("--launch", path(launch))));
+        words.extend(self.size.iter().map(|size| ("--size", size.clone())));
+        words.extend(self.trace.iter().map(|trace| ("--trace", path(trace))));
+        let words = words.iter();
+        words
+            .map(|(option, value)| format!(" {option} {}", quoted(value)))
+            .collect()
     }
 
     /// `--block` for all kernels.
@@ -900,6 +929,53 @@ pub fn wants_json(words: &[String]) -> bool {
     own.into_iter().any(|word| word == "--json")
 }
 
+/// Other tools' words for what a command here does.
+const OTHER_WORDS: [(&str, &[&str]); 9] = [
+    ("opt", &["build", "compile", "ptxas", "tile"]),
+    ("tune", &["autotune", "sweep", "search"]),
+    ("trace", &["profile", "nsys", "ncu", "record"]),
+    (
+        "explain",
+        &["analyze", "analyse", "inspect", "why", "stats"],
+    ),
+    ("check", &["verify", "validate", "compare", "diff", "prove"]),
+    ("run", &["emulate", "emulator", "simulate", "exec"]),
+    (
+        "sass",
+        &["disassemble", "disasm", "nvdisasm", "cuobjdump", "assemble"],
+    ),
+    ("pass", &["passes", "apply", "transform"]),
+    ("explain-term", &["term", "glossary", "define", "word"]),
+];
+
+/// A command that does not exist names the one that is meant, also where no letters say so.
+pub fn with_suggestion(mut error: clap::Error) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    if error.get(ContextKind::SuggestedSubcommand).is_none() {
+        let word = word.to_lowercase();
+        let known = OTHER_WORDS
+            .iter()
+            .find(|(_, words)| words.contains(&&*word));
+        let near = || {
+            let commands = <Cli as clap::CommandFactory>::command();
+            let shown = commands.get_subcommands().filter(|c| !c.is_hide_set());
+            let mut names = shown.map(|c| c.get_name().to_owned());
+            names.find(|name| word.len() > 2 && (word.contains(&**name) || name.contains(&*word)))
+        };
+        if let Some(command) = known
+            .map(|(command, _)| (*command).to_owned())
+            .or_else(near)
+        {
+            let command = ContextValue::Strings(vec![command]);
+            error.insert(ContextKind::SuggestedSubcommand, command);
+        }
+    }
+    error
+}
+
 /// What `-V` and `--version` print.
 pub mod version {
     /// Number and commit.
@@ -961,11 +1037,33 @@ mod tests {
         assert!(parse_stated_block("k=").is_err());
     }
 
+    #[test]
+    fn a_command_of_another_tool_names_ours() {
+        let said = |word: &str| {
+            let error = Cli::try_parse_from(["warpwright", word, "k.cu"]).unwrap_err();
+            with_suggestion(error).to_string()
+        };
+        for (word, ours) in [
+            ("profile", "'trace'"),
+            ("Verify", "'check'"),
+            ("disasm", "'sass'"),
+            ("optimize", "'opt'"),
+            ("topts", "'opt'"),
+        ] {
+            assert!(said(word).contains(ours), "{word}: {}", said(word));
+        }
+        assert!(!said("xyzzy").contains("tip"));
+        let commands = <Cli as clap::CommandFactory>::command();
+        for (command, _) in OTHER_WORDS {
+            assert!(commands.find_subcommand(command).is_some(), "{command}");
+        }
+    }
+
     /// Command lines in the code blocks of a page; those with brackets or dots are forms and no commands.
     fn commands(page: &str) -> Vec<String> {
         let blocks = page.split("```").skip(1).step_by(2);
         let lines = blocks.flat_map(str::lines).filter_map(|line| {
-            let cargo = line.strip_prefix("cargo run --release -p warpwright-cli -- ");
+            let cargo = line.strip_prefix("cargo run --release -p warpwright -- ");
             let own = line.strip_prefix("warpwright ").or(cargo)?;
             // Two blanks: a row of a table.
             let is_form = own.contains(['[', '…', '|', '"']) || own.starts_with(' ');

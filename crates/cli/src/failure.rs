@@ -77,6 +77,39 @@ impl Place {
     }
 }
 
+/// What a compiler or one of our own front ends has rendered: the place of its first error.
+impl Place {
+    fn rendered(text: &str) -> Option<Place> {
+        let mut lines = text.lines();
+        let place = lines.by_ref().find_map(|line| {
+            // `╭─[k.ptx:3:5]`, ours
+            if let Some((_, rest)) = line.split_once("─[") {
+                let mut parts = rest.split(']').next()?.rsplitn(3, ':');
+                let (column, line) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+                return Some((parts.next()?.to_owned(), line, Some(column)));
+            }
+            // `k.cu(3): error: …`, nvcc's
+            let (place, _) = line.split_once("): error")?;
+            let (file, line) = place.rsplit_once('(')?;
+            Some((file.to_owned(), line.parse().ok()?, None))
+        });
+        let (file, line, column) = place?;
+        // nvcc quotes the line behind two blanks and points at the column.
+        let marked = || {
+            lines.take(4).find_map(|line| {
+                let at = line.find('^')?;
+                line[..at].trim().is_empty().then(|| at.saturating_sub(1))
+            })
+        };
+        Some(Place {
+            file: Some(file),
+            line,
+            column: column.or_else(marked).unwrap_or(1).max(1),
+            label: None,
+        })
+    }
+}
+
 /// A text that is shown as PTX is: of a long line, the part around the label.
 struct Text {
     name: String,
@@ -210,7 +243,10 @@ impl Failure {
                 place = Place::of(report);
                 "input"
             }
-            Failure::Rendered(_) => "input",
+            Failure::Rendered(text) => {
+                place = Place::rendered(text);
+                "input"
+            }
             Failure::Usage(_) => "usage",
             Failure::Missing { mend: command, .. } => {
                 mend.clone_from(command);

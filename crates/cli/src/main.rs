@@ -45,15 +45,15 @@ fn main() -> ExitCode {
     let wants_json = args::wants_json(&words);
     let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) if wants_json && error.use_stderr() => {
-            return Failure::Usage(error.to_string()).report(wants_json);
+        Err(error) => {
+            let error = args::with_suggestion(error);
+            if error.use_stderr() && (wants_json || error.to_string().len() > LONGEST_USAGE) {
+                let text = error.to_string();
+                let message = text.strip_prefix("error: ").unwrap_or(&text);
+                return Failure::Usage(message.to_owned()).report(wants_json);
+            }
+            error.exit()
         }
-        Err(error) if error.use_stderr() && error.to_string().len() > LONGEST_USAGE => {
-            let text = error.to_string();
-            let message = text.strip_prefix("error: ").unwrap_or(&text);
-            return Failure::Usage(message.to_owned()).report(false);
-        }
-        Err(error) => error.exit(),
     };
     if cli.quiet {
         terminal::be_quiet();

@@ -63,6 +63,25 @@ fn the_first_screen_fits_a_terminal() {
 }
 
 #[test]
+fn screens_of_source_to_source_fit_a_terminal() {
+    if require_toolkit("screens of stencils").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("out.cu");
+    for source in ["examples/stencils/2d25pt.stencil", "examples/naive/mm.cu"] {
+        let shown = run_in(&root(), &["opt", source, "-o", output.to_str().unwrap()]);
+        assert!(shown.status.success(), "{}", text(&shown.stderr));
+        let shown = text(&shown.stdout);
+        assert!(shown.lines().count() <= 24, "{shown}");
+        // A path is one word.
+        let mut lines = shown.lines().filter(|line| !line.starts_with("wrote "));
+        let long = lines.find(|line| line.chars().count() > 80);
+        assert_eq!(long, None, "{shown}");
+    }
+}
+
+#[test]
 fn nothing_is_written_without_a_place() {
     if require_toolkit("a dry run").is_none() {
         return;
@@ -77,6 +96,10 @@ fn nothing_is_written_without_a_place() {
     let summary = text(&shown.stdout);
     assert!(summary.contains("of 3 kernels"), "{summary}");
     assert!(summary.contains("scale(float*, float)"), "{summary}");
+    assert!(
+        summary.contains("256 threads per block are assumed of 3 kernels"),
+        "{summary}"
+    );
 
     let document = json(&run(&["opt", "two.cu", "--gpu", "h200", "--json"]).stdout);
     assert!(document["output"].is_null());
@@ -194,6 +217,7 @@ fn differences_are_shown_in_the_source() {
         shown.contains("(a.cu:2)") && shown.contains("(b.cu:2)"),
         "{shown}"
     );
+    assert!(shown.contains("scale(float*, float): "), "{shown}");
 }
 
 #[test]
@@ -227,6 +251,24 @@ fn errors_are_documents_where_a_document_was_asked_for() {
     std::fs::write(folder.path().join("t.sass"), ".sm 90\n\nnonsense here\n").unwrap();
     let document = json(&run(&["explain", "t.sass", "--json"]).stdout);
     assert_eq!(document["place"]["line"], 3, "{document}");
+    if require_toolkit("errors of nvcc").is_some() {
+        let source = "__global__ void k(int *p) {\n    *p = 3;\n    *p = nothing;\n}\n";
+        std::fs::write(folder.path().join("bad.cu"), source).unwrap();
+        let place = json(&run(&["opt", "bad.cu", "--json"]).stdout)["place"].clone();
+        assert!(
+            place["file"].as_str().unwrap().ends_with("bad.cu"),
+            "{place}"
+        );
+        assert_eq!((&place["line"], &place["column"]), (&3.into(), &10.into()));
+    }
+    let undeclared = ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n  add.u32 %r1, 1, 2;\n}\n";
+    std::fs::write(folder.path().join("name.ptx"), undeclared).unwrap();
+    let place = json(&run(&["explain", "name.ptx", "--json"]).stdout)["place"].clone();
+    assert_eq!(
+        (&place["line"], &place["column"]),
+        (&6.into(), &11.into()),
+        "{place}"
+    );
     let plain = run(&["explain", "bad.ptx", "--gpu", "v100"]);
     assert!(text(&plain.stderr).contains("sm_70) is not supported"));
     assert!(text(&run(&["optimise"]).stderr).contains("'opt'"));
@@ -277,9 +319,20 @@ fn a_report_names_no_place() {
             "scale",
             "--gpu",
             "h200",
+            "--",
+            "-I/somewhere/include",
         ],
     );
     let told = text(&told.stdout);
+    assert!(
+        told.contains("- options: --kernel scale --gpu h200 -- …/include\n"),
+        "{told}"
+    );
+    let stencil = text(&run_in(&root(), &["bug", "examples/stencils/2d25pt.stencil"]).stdout);
+    assert!(
+        stencil.contains("## The stencil") && !stencil.contains("failure"),
+        "{stencil}"
+    );
     assert!(
         told.contains(".entry _Z5scalePff") && told.contains("ptxas 13"),
         "{told}"

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::{create_exception, exceptions::PyException};
-use warpwright::{
+use warpwright_api::{
     CheckOptions, Emit, Error, Fault, Input, Level, Optimizer, Options, Toolkit, gpu, page,
 };
 
@@ -173,14 +173,14 @@ fn html(document: &str) -> PyResult<String> {
 #[pyfunction]
 fn read_trace(folder: PathBuf, program: Vec<String>, date: String) -> PyResult<String> {
     let program: Vec<OsString> = program.into_iter().map(OsString::from).collect();
-    let trace = warpwright::trace::read(&folder, &program, date);
+    let trace = warpwright_api::trace::read(&folder, &program, date);
     json(&trace.map_err(raised)?)
 }
 
 /// A kernel's name as its source has it.
 #[pyfunction]
 fn source_name(symbol: &str) -> String {
-    warpwright::source_name(symbol)
+    warpwright_api::source_name(symbol)
 }
 
 /// Where the tools are that would be used, if there are any.

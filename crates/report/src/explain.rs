@@ -33,6 +33,8 @@ pub struct Explanation {
     pub block: [u32; 3],
     /// Where the block size comes from.
     pub block_source: BlockSource,
+    /// Dynamic shared memory in bytes per block; that of `resources` is static.
+    pub dynamic_smem: u32,
     /// Resources: of the default build, or estimated.
     pub resources: Resources,
     /// Are the resources an estimate (no ptxas)?
@@ -193,6 +195,7 @@ pub fn from_resources(
         kernel: kernel.to_string(),
         block: block.dims,
         block_source: block.source,
+        dynamic_smem: setting.dynamic(),
         registers_to_save: next.map(|n| resources.registers.saturating_sub(n)),
         registers_for_one_more_block: next,
         staircase: setting.stairs(resources.shared_bytes).unwrap_or_default(),

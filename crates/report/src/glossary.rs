@@ -59,7 +59,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "candidate",
-        &["recipe", "variant"],
+        &["recipe", "variant", "choice", "chosen"],
         "One way to build a kernel, written as its recipe: the passes in order, such as `maxnreg(64); spill-to-shared`. \
          `opt --recipe TEXT` carries it out again, to the same bytes.",
     ),
@@ -73,6 +73,19 @@ pub const TERMS: &[Term] = &[
         "cubin",
         &[],
         "Finished machine code for one architecture, as ptxas writes it. cuModuleLoad takes it.",
+    ),
+    term(
+        "cycles",
+        &[
+            "where the cycles go",
+            "fixed latency",
+            "unit",
+            "branch",
+            "other scoreboards",
+        ],
+        "Where a warp's cycles go, predicted as if it ran alone: `issue` of its instructions, an execution `unit` that \
+         is busy, `fixed latency` of arithmetic, memory (`global`, `shared`, `local`), `barrier`, `branch`, or another \
+         `scoreboard`.",
     ),
     term(
         "default",
@@ -157,9 +170,9 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "proved",
-        &["proof", "checker"],
+        &["proof", "checker", "verdict", "refuted", "undecided"],
         "The independent checker has shown that the new code computes what the original does, for all inputs \
-         (docs/checker.md says under which assumptions).",
+         (docs/checker.md says under which assumptions). `refuted`: it found where they differ. `undecided`: neither.",
     ),
     term(
         "PTX",

@@ -4,15 +4,17 @@ use crate::why_not::why_not;
 use minijinja::{Environment, context};
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use warpwright_driver::opt::DEFAULT_MARGIN;
 use warpwright_driver::{Candidate, KernelReport};
+use warpwright_model::attribution::Cause;
 use warpwright_pass::names::source_name;
 use warpwright_target::{lookup, staircase};
 
 use crate::ReportError;
 use crate::glossary::TERMS;
 use crate::plane::{Point, Stairs, plane};
-use crate::screen::{decision, proof};
+use crate::screen::{decision, extents, proof};
 use crate::svg;
 
 /// A kernel of `opt` or `tune`, as the page shows it.
@@ -29,6 +31,8 @@ struct Kernel {
     plane: String,
     rows: Vec<Row>,
     notes: Vec<String>,
+    /// What `explain` says of the build that is there.
+    explained: Option<Value>,
 }
 
 /// A candidate; what has the same code as an earlier one stands in that one's row.
@@ -56,7 +60,8 @@ struct Row {
 /// [`ReportError::UnknownSchema`] for other documents, [`ReportError::Document`] for one that does not hold what its
 /// schema says.
 pub fn page(document: &Value) -> Result<String, ReportError> {
-    let schema = document["schema"].as_str().unwrap_or("");
+    let mut document = document.clone();
+    let schema = document["schema"].as_str().unwrap_or("").to_owned();
     let kind = match schema.split('/').next().unwrap_or("") {
         "warpwright.opt" => "opt",
         "warpwright.tune" => "tune",
@@ -64,20 +69,36 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
         "warpwright.check" => "check",
         "warpwright.naive-opt" => "naive",
         "warpwright.stencil-opt" => "stencil",
-        _ => return Err(ReportError::UnknownSchema(schema.into())),
+        _ => return Err(ReportError::UnknownSchema(schema)),
     };
-    let gpu = document["gpu"].as_str();
+    let gpu = document["gpu"].as_str().map(str::to_owned);
+    let gpu = gpu.as_deref();
     let mut kernels = Vec::new();
     let mut planes = Vec::new();
     match kind {
         "opt" | "tune" => {
             let reports = document["kernels"].clone();
             let reports: Vec<KernelReport> = serde_json::from_value(reports)?;
-            kernels = reports.iter().map(|report| shown(report, gpu)).collect();
+            let explained = document["explained"].as_array();
+            kernels = reports
+                .iter()
+                .map(|report| {
+                    let is_it = |kernel: &&Value| kernel["kernel"].as_str() == Some(&report.name);
+                    let explained = explained.and_then(|all| all.iter().find(is_it));
+                    shown(report, gpu, explained.cloned())
+                })
+                .collect();
+            for (at, kernel) in kernels.iter_mut().enumerate() {
+                if let Some(explained) = &mut kernel.explained {
+                    link(explained, &format!("kernel-{}", at + 1));
+                }
+            }
         }
         "explain" => {
-            for kernel in document["kernels"].as_array().into_iter().flatten() {
+            let kernels = document["kernels"].as_array_mut();
+            for (at, kernel) in kernels.into_iter().flatten().enumerate() {
                 planes.push(explained(kernel));
+                link(kernel, &format!("kernel-{}", at + 1));
             }
         }
         // The template shows them as they are.
@@ -94,22 +115,93 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::Html);
     environment.add_template("page", include_str!("page.html"))?;
-    environment.add_filter("curve", |values: Vec<u64>| {
-        minijinja::Value::from_safe_string(svg::curve(&values))
+    environment.add_filter(
+        "curve",
+        |values: Vec<u64>, peaks: minijinja::Value, id: String| {
+            minijinja::Value::from_safe_string(svg::curve(&values, &marks(&peaks, &id)))
+        },
+    );
+    environment.add_filter("extents", |block: Vec<u32>| match block[..] {
+        [x, y, z] => extents([x, y, z]),
+        _ => String::new(),
+    });
+    environment.add_filter("cause", |cause: String| {
+        let is_it = |known: &&Cause| serde_json::to_value(known).is_ok_and(|known| known == *cause);
+        Cause::ALL
+            .iter()
+            .find(is_it)
+            .map_or(cause.clone(), |known| known.name().to_owned())
     });
     environment.add_filter("source_name", |name: String| source_name(&name));
     let terms: Vec<(&str, &str)> = TERMS.iter().map(|term| (term.word, term.text)).collect();
     let template = environment.get_template("page")?;
-    Ok(template.render(context! { document, title, kind, kernels, planes, terms })?)
+    let again = document["again"].as_str().map(str::to_owned);
+    let again = again.or(document["input"].as_str().map(str::to_owned));
+    Ok(template.render(context! { document, title, kind, kernels, planes, terms, again })?)
 }
 
-fn shown(report: &KernelReport, gpu: Option<&str>) -> Kernel {
+/// The first of the highest peaks leads to the code there.
+fn marks(peaks: &minijinja::Value, id: &str) -> Vec<svg::Mark> {
+    let Ok(mut peaks) = peaks.try_iter() else {
+        return Vec::new();
+    };
+    let Some(peak) = peaks.next() else {
+        return Vec::new();
+    };
+    let get = |name: &str| peak.get_attr(name).ok().and_then(|v| u32::try_from(v).ok());
+    let (Some(first), Some(units)) = (get("first"), get("units")) else {
+        return Vec::new();
+    };
+    vec![svg::Mark {
+        at: first as usize,
+        label: format!("the peak: {units} registers at instruction {first}"),
+        anchor: format!("{id}-peak"),
+    }]
+}
+
+/// Links between what belongs to one source line: the two sides at the peak, where the cycles go, and live ranges.
+/// `anchor` is put into the first row of a line on its side, `to` into what leads there.
+fn link(kernel: &mut Value, id: &str) {
+    const SIDES: [&str; 2] = ["pressure", "machine_code"];
+    let mut anchors: [BTreeMap<String, String>; 2] = Default::default();
+    for (side, known) in SIDES.iter().zip(&mut anchors) {
+        for row in rows_of(kernel, &format!("/{side}/around")) {
+            let Some(line) = row["line"].as_str() else {
+                continue;
+            };
+            if !known.contains_key(line) {
+                let anchor = format!("{id}-{side}-{}", known.len() + 1);
+                known.insert(line.to_owned(), anchor.clone());
+                row["anchor"] = anchor.into();
+            }
+        }
+    }
+    let [ptx, code] = &anchors;
+    let mut lead = |rows: &str, to: &BTreeMap<String, String>| {
+        for row in rows_of(kernel, rows) {
+            if let Some(anchor) = row["line"].as_str().and_then(|line| to.get(line)) {
+                row["to"] = anchor.as_str().into();
+            }
+        }
+    };
+    lead("/pressure/around", code);
+    lead("/machine_code/around", ptx);
+    lead("/pressure/crossing", ptx);
+    lead("/causes/places", if code.is_empty() { ptx } else { code });
+}
+
+/// The rows at a JSON pointer; none where there is no list.
+fn rows_of<'v>(kernel: &'v mut Value, pointer: &str) -> impl Iterator<Item = &'v mut Value> {
+    let rows = kernel.pointer_mut(pointer).and_then(Value::as_array_mut);
+    rows.into_iter().flatten()
+}
+
+fn shown(report: &KernelReport, gpu: Option<&str>, explained: Option<Value>) -> Kernel {
     let chosen = &report.candidates[report.chosen];
-    let extents: Vec<String> = report.block.iter().map(u32::to_string).collect();
     Kernel {
         name: source_name(&report.name),
         symbol: report.name.clone(),
-        block: extents.join("×"),
+        block: extents(report.block),
         block_source: report.block_source.to_string(),
         decision: decision(report),
         is_kept: report.chosen == 0,
@@ -118,6 +210,7 @@ fn shown(report: &KernelReport, gpu: Option<&str>) -> Kernel {
         plane: plane(&stairs(report, gpu), &points(report)),
         rows: rows(report),
         notes: report.notes.clone(),
+        explained,
     }
 }
 
@@ -150,16 +243,33 @@ fn points(report: &KernelReport) -> Vec<Point> {
         Some(Point {
             registers: c.resources()?.registers,
             warps: c.residency()?.warps,
-            label: match time {
-                Some(time) => format!("{}: {time:.2} of the time", c.recipe),
-                None => c.recipe.to_string(),
-            },
+            label: label(c),
             time,
             is_chosen: at == report.chosen,
             is_default: at == 0,
         })
     })
     .collect()
+}
+
+/// What a dot is: recipe, registers, warps and both times, over now's.
+fn label(candidate: &Candidate) -> String {
+    let mut parts = vec![candidate.recipe.to_string()];
+    parts.extend(
+        candidate
+            .resources()
+            .map(|r| format!("{} registers", r.registers)),
+    );
+    parts.extend(candidate.residency().map(|r| format!("{} warps", r.warps)));
+    let times = [
+        ("predicted", candidate.score().map(|s| s.relative_time)),
+        ("measured", candidate.measured().map(|m| m.relative_time)),
+    ];
+    let times = times
+        .into_iter()
+        .filter_map(|(how, time)| Some((how, time?)));
+    parts.extend(times.map(|(how, time)| format!("{how} {time:.2} of the time")));
+    parts.join(", ")
 }
 
 fn time(candidate: &Candidate) -> Option<f64> {
@@ -302,6 +412,42 @@ mod tests {
                 term.word
             );
         }
+    }
+
+    #[test]
+    fn opt_explains_the_build_that_is_there_and_names_its_command() {
+        let side = |line: &str| {
+            json!({"peak_units": 7, "instructions": 2, "loop_depth": 0, "curve": [3, 7], "crossing": [], "live": [],
+                "peaks": [{"first": 1, "last": 1, "units": 7, "line": line, "text": "ret"}],
+                "around": [{"at": 0, "units": 3, "text": "a", "line": line, "source": null},
+                           {"at": 1, "units": 7, "text": "b", "line": line, "source": null}]})
+        };
+        let mut document = document();
+        document["command"] = "warpwright opt 'a<b>.cu' --block 256".into();
+        document["again"] = "'a<b>.cu' --block 256".into();
+        document["explained"] = json!([{
+            "kernel": "_Z1kPf", "pressure": side("k.cu:3"), "machine_code": side("k.cu:3"),
+            "causes": {"cycles": 1.0, "causes": [{"cause": "fixed-latency", "share": 1.0}],
+                "places": [{"line": "k.cu:3", "at": "0x0", "share": 1.0, "text": "RET"}]}}]);
+        let html = page(&document).unwrap();
+        // Once in each side, and links to both: from the other side twice is one group, from the cycles, from the curve.
+        for (part, times) in [
+            ("id=\"kernel-1-pressure-1\"", 1),
+            ("id=\"kernel-1-machine_code-1\"", 1),
+            ("href=\"#kernel-1-pressure-1\"", 1),
+            ("href=\"#kernel-1-machine_code-1\"", 2),
+            ("href=\"#kernel-1-peak\"", 2),
+            ("fixed latency 100%", 1),
+            (
+                "warpwright opt &#x27;a&lt;b&gt;.cu&#x27; --block 256 --kernel",
+                1,
+            ),
+            ("<h2>The command</h2>", 1),
+            ("256 threads per block", 1),
+        ] {
+            assert_eq!(html.matches(part).count(), times, "{part}\n{html}");
+        }
+        assert!(!html.contains("<script"));
     }
 
     #[test]

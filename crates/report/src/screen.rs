@@ -7,9 +7,9 @@ use warpwright_driver::candidate::Figures;
 use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::DEFAULT_MARGIN;
 use warpwright_driver::{Candidate, KernelReport};
-use warpwright_pass::Rung;
 use warpwright_pass::names::source_name;
 use warpwright_pass::passes::UsageLevel;
+use warpwright_pass::{BlockSource, Rung};
 
 use crate::table::Table;
 
@@ -144,11 +144,9 @@ fn one(report: &KernelReport, room: usize) -> Vec<String> {
 const INDENT: &str = "          ";
 
 fn title(report: &KernelReport) -> Vec<String> {
-    let extents: Vec<String> = report.block.iter().map(u32::to_string).collect();
-    let used = report.block.iter().rposition(|&n| n != 1).unwrap_or(0);
     let block = format!(
         "{} threads per block ({})",
-        extents[..=used].join("×"),
+        extents(report.block),
         report.block_source
     );
     wrap(
@@ -156,6 +154,13 @@ fn title(report: &KernelReport) -> Vec<String> {
         "",
         "  ",
     )
+}
+
+/// `256`, `16×8`: a block without the directions that it does not use.
+pub fn extents(block: [u32; 3]) -> String {
+    let used = block.iter().rposition(|&n| n != 1).unwrap_or(0);
+    let extents: Vec<String> = block[..=used].iter().map(u32::to_string).collect();
+    extents.join("×")
 }
 
 /// Registers, spills, shared memory, warps.
@@ -312,6 +317,18 @@ fn summary(kernels: &[KernelReport]) -> String {
         let more = kernels.len() - KERNELS;
         text += &format!("  … and {more} more (--json has all)\n");
     }
+    let assumed = kernels.iter();
+    let assumed: Vec<_> = assumed
+        .filter(|k| k.block_source == BlockSource::Assumed)
+        .collect();
+    if let Some(first) = assumed.first() {
+        let threads: u32 = first.block.iter().product();
+        let of = format!("{} {}", assumed.len(), plural("kernel", assumed.len()));
+        let note = format!(
+            "{threads} threads per block are assumed of {of}: --block [NAME=]X states them"
+        );
+        text += &("\n".to_owned() + &wrap(&note, "  note    ", INDENT).join("\n") + "\n");
+    }
     text + "\n"
 }
 
@@ -445,12 +462,21 @@ fn shortened(text: &str, width: usize) -> String {
 
 /// Lines of at most [`WIDTH`] characters, broken at blanks; a longer word stands alone.
 pub fn wrap(text: &str, first: &str, rest: &str) -> Vec<String> {
+    wrap_at(WIDTH, text, first, rest)
+}
+
+/// The same of `width` characters, with nothing before them.
+pub fn broken(text: &str, width: usize) -> Vec<String> {
+    wrap_at(width, text, "", "")
+}
+
+fn wrap_at(width: usize, text: &str, first: &str, rest: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut is_empty = true;
     for word in text.split_whitespace() {
         let long = line.chars().count() + usize::from(!is_empty) + word.chars().count();
-        if !is_empty && long > WIDTH {
+        if !is_empty && long > width {
             lines.push(std::mem::replace(&mut line, rest.to_owned()));
             is_empty = true;
         }

@@ -79,8 +79,19 @@ pub fn bars(title: &str, series: &[Series], rows: &[(String, Vec<Option<f64>>)])
     out
 }
 
-/// A step curve of whole numbers for the page, with its maximum marked on the axis.
-pub fn curve(values: &[u64]) -> String {
+/// A point of a curve that leads somewhere: its index, what it is, and the anchor.
+#[derive(Debug, Clone)]
+pub struct Mark {
+    /// In values.
+    pub at: usize,
+    /// For the tooltip, and for who hears the page.
+    pub label: String,
+    /// Of the page.
+    pub anchor: String,
+}
+
+/// A step curve of whole numbers for the page, with its maximum marked on the axis, and with links.
+pub fn curve(values: &[u64], marks: &[Mark]) -> String {
     const WIDTH: f64 = 760.0;
     const HEIGHT: f64 = 160.0;
     let top = values.iter().copied().max().unwrap_or(0).max(1) as f64;
@@ -103,6 +114,20 @@ pub fn curve(values: &[u64]) -> String {
     }
     let _ = write!(path, " L{:.1} {:.1} Z", 40.0 + WIDTH, HEIGHT + 5.0);
     let _ = write!(out, "<path class=\"area\" d=\"{path}\"/>");
+    for mark in marks {
+        let Some(&value) = values.get(mark.at) else {
+            continue;
+        };
+        let _ = write!(
+            out,
+            "<a href=\"#{}\" aria-label=\"{}\"><circle class=\"peak\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"5\"><title>{}</title></circle></a>",
+            escape(&mark.anchor),
+            escape(&mark.label),
+            40.0 + step * (mark.at as f64 + 0.5),
+            5.0 + HEIGHT * (1.0 - value as f64 / top),
+            escape(&mark.label)
+        );
+    }
     text(&mut out, 36.0, 12.0, "end", &format!("{top}"));
     text(&mut out, 36.0, HEIGHT + 5.0, "end", "0");
     out.push_str("</svg>");
@@ -128,6 +153,7 @@ pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -153,7 +179,15 @@ mod tests {
 
     #[test]
     fn an_empty_curve_is_still_a_picture() {
-        assert!(curve(&[]).ends_with("</svg>"));
-        assert!(curve(&[1, 3, 2]).contains(">3</text>"));
+        assert!(curve(&[], &[]).ends_with("</svg>"));
+        let mark = |at| Mark {
+            at,
+            label: "a \"peak\"".into(),
+            anchor: "k-peak".into(),
+        };
+        let drawn = curve(&[1, 3, 2], &[mark(1), mark(9)]);
+        assert!(drawn.contains(">3</text>"));
+        assert_eq!(drawn.matches("href=\"#k-peak\"").count(), 1);
+        assert!(drawn.contains("a &quot;peak&quot;"));
     }
 }

@@ -1,5 +1,10 @@
 //! Plain-text tables: columns padded to their widest cell, numbers to the right.
 
+use crate::screen::{WIDTH, broken};
+
+/// Characters that a column of words keeps, however narrow the screen.
+const NARROWEST: usize = 16;
+
 /// A table under construction.
 #[derive(Debug)]
 pub struct Table {
@@ -17,6 +22,37 @@ impl Table {
     /// Adds a row; missing cells stay empty.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
+    }
+
+    /// The text within [`WIDTH`] columns as far as words can be broken: cells of the widest column of words go on in
+    /// further lines.
+    pub fn render_within(&self, indent: usize) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let all: usize = (0..columns).map(width).sum();
+        let all = indent + all + 2 * columns.saturating_sub(1);
+        let Some(widest) = (0..columns).max_by_key(|&c| width(c)) else {
+            return String::new();
+        };
+        let room = (width(widest) + WIDTH).saturating_sub(all).max(NARROWEST);
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            let cell = row.get(widest).map_or("", String::as_str);
+            for (number, line) in broken(cell, room).into_iter().enumerate() {
+                let mut part = match number {
+                    0 => row.clone(),
+                    _ => vec![String::new(); row.len()],
+                };
+                if let Some(cell) = part.get_mut(widest) {
+                    *cell = line;
+                }
+                rows.push(part);
+            }
+        }
+        Table { rows }.render(indent)
     }
 
     /// The text, each line indented by `indent` blanks.
@@ -67,5 +103,27 @@ mod tests {
             table.render(1),
             " name     regs\n default     8\n x         128\n"
         );
+    }
+
+    #[test]
+    fn words_go_on_below_where_the_screen_ends() {
+        let mut table = Table::new(&["ms", "plan"]);
+        table.row(vec!["1".into(), "word ".repeat(30).trim_end().into()]);
+        let text = table.render_within(2);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= WIDTH),
+            "{text}"
+        );
+        assert_eq!(text.matches("word").count(), 30);
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(
+            text.lines()
+                .nth(2)
+                .is_some_and(|line| line.starts_with("      word")),
+            "{text}"
+        );
+        let mut narrow = Table::new(&["a"]);
+        narrow.row(vec!["b".into()]);
+        assert_eq!(narrow.render_within(1), narrow.render(1));
     }
 }

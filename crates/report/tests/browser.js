@@ -30,8 +30,8 @@ const hold = (is, what) => is || wrong.push(what);
       hold(wide <= 0, `${name}: ${wide} px wider than the window`);
       await page.screenshot({ path: path.join(folder, name.replaceAll(" ", "-") + ".png"), fullPage: true });
       // The words open with a click and close with a key.
-      const words = page.locator("summary");
-      const isOpen = () => page.locator("details").evaluate((e) => e.open);
+      const words = page.locator("summary").last();
+      const isOpen = () => page.locator("details").last().evaluate((e) => e.open);
       await words.click();
       hold(await isOpen(), `${name}: a click does not open the words`);
       hold(await page.locator("dt").first().isVisible(), `${name}: no word is seen`);
@@ -45,6 +45,18 @@ const hold = (is, what) => is || wrong.push(what);
         const height = await page.evaluate(() => innerHeight);
         hold(top >= -1 && top < height, `${name}: a link does not lead to its kernel`);
       }
+      // So do the peak of a curve and the lines of the source, by a key.
+      for (const link of await page.locator("svg.curve a, table a").all()) {
+        await link.focus();
+        await page.keyboard.press("Enter");
+        const top = (await page.locator(new URL(await page.url()).hash).boundingBox()).y;
+        hold(top >= -1 && top < 900, `${name}: ${await link.getAttribute("href")} leads nowhere`);
+      }
+      // On paper nothing is cut off.
+      await page.emulateMedia({ media: "print" });
+      const cut = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      hold(width < 1280 || cut <= 0, `${name}: ${cut} px are cut off on paper`);
+      await page.emulateMedia({ media: "screen" });
       // Every table that is wider than its frame can be reached and moved by keys.
       for (const frame of await page.locator(".wide").all()) {
         await frame.focus();

@@ -31,25 +31,49 @@ fn kernel(name: &str) -> Value {
     })
 }
 
+/// What `explain` says of a kernel, its two sides at the peak linked by source lines.
+fn explained(name: &str) -> Value {
+    let curve: Vec<u32> = (0..400).map(|at| (at * 7) % 90).collect();
+    let row = |at: u32, line: &str| {
+        json!({"at": at, "units": 80 + at % 9, "text": "fma.rn.f32 %f1, %f2, %f3, %f4", "line": line,
+            "source": "for (int k = 0; k < 40; ++k) v[k] = v[k] * v[(k + 7) % 40] + v[(k + 13) % 40];"})
+    };
+    let rows = |from: u32| -> Vec<Value> {
+        let lines = ["k.cu:3", "k.cu:3", "k.cu:4", "k.cu:5", "k.cu:3"];
+        (from..)
+            .zip(lines)
+            .map(|(at, line)| row(at, line))
+            .collect()
+    };
+    let side = |from: u32| {
+        json!({"peak_units": 89, "instructions": 400, "loop_depth": 1, "curve": curve, "around": rows(from),
+            "live": ["%f1", "%f2"],
+            "peaks": [{"first": 3, "last": 4, "units": 89, "line": "k.cu:3", "text": "fma.rn.f32 %f1, %f2, %f3, %f4"}],
+            "crossing": [{"register": "%f9", "units": 1, "length": 90, "uses": 2, "line": "k.cu:4", "defined_by": "mov"}]})
+    };
+    json!({
+        "kernel": name, "block": [32, 1, 1], "block_source": "bound",
+        "resources": {"registers": 10, "stack_bytes": 0, "shared_bytes": 0},
+        "residency": {"blocks": 2, "warps": 8, "percent": 12.5, "limiters": ["blocks"]},
+        "staircase": [{"blocks": 1, "warps": 8, "percent": 12.5, "regs": 255}],
+        "causes": {"cycles": 10.0, "causes": [{"cause": "fixed-latency", "share": 0.5}],
+            "places": [{"line": "k.cu:5", "at": "0x10", "share": 0.5, "text": "FFMA R1, R2, R3, R4", "causes": []}]},
+        "pressure": side(1), "machine_code": side(7)
+    })
+}
+
 fn documents() -> Vec<(&'static str, Value)> {
     let long = "a_kernel_with_a_name_that_is_longer_than_any_telephone_is_wide_".repeat(3);
-    let curve: Vec<u32> = (0..400).map(|at| (at * 7) % 90).collect();
     vec![
         (
             "opt",
             json!({"schema": "warpwright.opt/1", "input": "k.cu", "gpu": "h200 (sm_90)", "ptxas": "13.5.37",
-                "kernels": [kernel("_Z1kPf"), kernel(&long)], "output": null, "emitted": "cubin"}),
+                "kernels": [kernel("_Z1kPf"), kernel(&long)], "output": null, "emitted": "cubin",
+                "command": "warpwright opt k.cu --report r.html", "explained": [explained("_Z1kPf")]}),
         ),
         (
             "explain",
-            json!({"schema": "warpwright.explain/1", "input": "k.ptx", "gpu": "sm_90", "kernels": [{
-                "kernel": long, "block": [32, 1, 1], "block_source": "bound",
-                "resources": {"registers": 10, "stack_bytes": 0, "shared_bytes": 0},
-                "residency": {"blocks": 2, "warps": 8, "percent": 12.5, "limiters": ["blocks"]},
-                "staircase": [{"blocks": 1, "warps": 8, "percent": 12.5, "regs": 255}],
-                "pressure": {"peak_units": 89, "instructions": 400, "loop_depth": 1, "curve": curve,
-                    "peaks": [{"first": 3, "last": 4, "units": 89, "line": "k.cu:3", "text": "fma.rn.f32 %f1, %f2, %f3, %f4"}],
-                    "crossing": []}}]}),
+            json!({"schema": "warpwright.explain/1", "input": "k.ptx", "gpu": "sm_90", "kernels": [explained(&long)]}),
         ),
         (
             "check",

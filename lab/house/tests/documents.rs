@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // A test that cannot go on fails.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -95,6 +96,25 @@ fn the_documentation_is_short() {
         all <= MOST_WORDS,
         "{all} words: what has another home goes there"
     );
+}
+
+/// mdbook makes it without a warning, and its links lead somewhere. SKIPPED where there is none.
+#[test]
+fn the_book_holds_together() {
+    if Command::new("mdbook").arg("--version").output().is_err() {
+        println!("SKIPPED the book: no mdbook (cargo install mdbook)");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let script = root().join("scripts/book.py");
+    let output = Command::new("python3")
+        .arg(script)
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert!(folder.path().join("start.html").exists(), "{said}");
 }
 
 /// book.toml makes a book of docs/: every page is a chapter, once.

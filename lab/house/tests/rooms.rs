@@ -49,9 +49,9 @@ fn rooms() -> BTreeMap<String, Room> {
         String::from_utf8_lossy(&output.stderr)
     );
     let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
-    // The library has the project's own name.
+    // The command line has the project's own name, for `cargo install`.
     let short = |name: &str| match name {
-        "warpwright" => Some(name.to_owned()),
+        "warpwright" => Some("cli".to_owned()),
         _ => name.strip_prefix("warpwright-").map(str::to_owned),
     };
     let packages = metadata["packages"].as_array().unwrap().iter();

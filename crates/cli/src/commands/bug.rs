@@ -2,7 +2,7 @@
 //! path of this machine in it.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use warpwright::DeviceCode;
 use warpwright::optimise::{ptxas_version, workshop};
@@ -13,6 +13,7 @@ use warpwright_pass::ptx::slice::slice;
 use warpwright_toolkit::{BuildCache, Toolkit};
 
 use super::opt::explore_all;
+use super::quoted;
 use crate::args::{BugArgs, Cli, version};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level, write_atomically};
@@ -22,9 +23,15 @@ use crate::session;
 pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
     let input = input::read(&args.file)?;
     let mut ptx = None;
-    let found = choices(cli, args, &input, &mut ptx);
+    let found = match input.level {
+        // Of a stencil, its text says all; whether it is understood says the front end.
+        Level::Stencil => super::stencil::of_language(&input).map(|_| Vec::new()),
+        _ => choices(cli, args, &input, &mut ptx),
+    };
     let mut text = heading(cli, &input);
+    let _ = writeln!(text, "- options:{}", options(args));
     match found {
+        Ok(reports) if reports.is_empty() => {}
         Ok(reports) => {
             text += "\n## The choice\n\n";
             for report in &reports {
@@ -52,6 +59,10 @@ pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
         Some(ptx) => {
             let _ = writeln!(text, "\n## PTX\n\n```\n{}\n```", ptx.trim_end());
         }
+        None if input.level == Level::Stencil => {
+            let source = input.text()?.trim_end();
+            let _ = writeln!(text, "\n## The stencil\n\n```\n{source}\n```");
+        }
         None => text += "\nThere is no PTX to show; please attach the file if you may.\n",
     }
     let text = without_places(&text, &args.file);
@@ -63,6 +74,27 @@ pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
         None => crate::terminal::document(&text),
     }
     Ok(())
+}
+
+/// What the command line says of the launch and to nvcc; of files only their names.
+fn options(args: &BugArgs) -> String {
+    let name = |path: &PathBuf| PathBuf::from(path.file_name().unwrap_or_default());
+    let mut kernel = args.kernel.clone();
+    kernel.launch = kernel.launch.as_ref().map(name);
+    kernel.trace = kernel.trace.as_ref().map(name);
+    let named = kernel.kernels.iter();
+    let mut text: String = named
+        .map(|name| format!(" --kernel {}", quoted(name)))
+        .collect();
+    text += &kernel.again();
+    for (number, word) in args.nvcc.iter().enumerate() {
+        text += if number == 0 { " -- " } else { " " };
+        text += &match word.rsplit_once('/') {
+            Some((_, name)) => format!("…/{}", quoted(name)),
+            None => quoted(word),
+        };
+    }
+    text
 }
 
 /// Versions, machine and input.

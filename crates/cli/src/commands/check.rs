@@ -3,6 +3,7 @@
 use warpwright::{CheckOptions, Checked, FunctionVerdict, Optimizer};
 use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
 use warpwright_launch::{Launch, compare};
+use warpwright_pass::names::source_name;
 use warpwright_ptx::Module;
 
 use super::run::{described, materialize, run_on_device};
@@ -42,7 +43,7 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
     } else {
         println!("checked {how}: {worst}");
         for f in &document.functions {
-            for line in format!("{}: {}", f.name, f.text).lines() {
+            for line in format!("{}: {}", source_name(&f.name), f.text).lines() {
                 println!("{}", cut(line));
             }
         }

@@ -11,7 +11,7 @@ use crate::args::{Cli, ExplainArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level};
 use crate::session;
-use warpwright_report::screen::wrap;
+use warpwright_report::screen::{extents, wrap};
 use warpwright_report::table::Table;
 
 #[derive(Serialize)]
@@ -78,16 +78,13 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
             print_kernel(kernel, &gpu, cli.verbose > 0);
         }
     }
-    // What most kernels are does not stand first, nor at length.
+    // Most kernels are no stencils; only who asks hears why.
     let is_asked = cli.verbose > 0 || !document.stencils.is_empty();
     for other in document.not_stencils.iter().filter(|_| is_asked) {
         println!(
             "  `{}` is no stencil that is understood: {} ({}:{}:{})",
             other.kernel, other.reason, document.input, other.line, other.column
         );
-    }
-    if !document.not_stencils.is_empty() && !is_asked {
-        println!("  no stencil is understood here (-v says why)");
     }
     Ok(())
 }
@@ -125,17 +122,13 @@ fn stencils(
 }
 
 fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
-    let extents: Vec<String> = e.block.iter().map(u32::to_string).collect();
-    let used = match e.block {
-        [_, 1, 1] => 1,
-        _ => extents.len(),
-    };
-    println!(
+    let title = format!(
         "kernel {}, {} threads per block ({})",
         source_name(&e.kernel),
-        extents[..used].join("×"),
+        extents(e.block),
         e.block_source
     );
+    println!("{}", wrap(&title, "", "  ").join("\n"));
     let r = &e.resources;
     let about = if e.estimated {
         " (estimated: no ptxas)"
@@ -148,7 +141,9 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
     };
     println!(
         "  {} registers, {spills}, {} bytes stack, {} bytes shared{about}",
-        r.registers, r.stack_bytes, r.shared_bytes
+        r.registers,
+        r.stack_bytes,
+        r.shared_bytes + e.dynamic_smem
     );
     match (&e.residency, &e.cannot_launch) {
         (Some(found), _) => println!(

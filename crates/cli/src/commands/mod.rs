@@ -37,11 +37,36 @@ pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the page of a document, where one was asked for.
+/// Writes the page of a document, where one was asked for, with the command that made it.
 pub fn write_page(place: Option<&Path>, document: &impl serde::Serialize) -> Result<(), Failure> {
     let Some(place) = place else { return Ok(()) };
     let internal = |e: &dyn std::fmt::Display| Failure::Internal(e.to_string());
-    let json = serde_json::to_value(document).map_err(|e| internal(&e))?;
+    let mut json = serde_json::to_value(document).map_err(|e| internal(&e))?;
+    let words = std::env::args_os().skip(1);
+    let words: Vec<String> = words.map(|w| quoted(&w.to_string_lossy())).collect();
+    json["command"] = format!("warpwright {}", words.join(" ")).into();
     let page = warpwright_report::page(&json).map_err(|e| internal(&e))?;
     write_atomically(place, page.as_bytes())
+}
+
+/// A word as a shell takes it.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:+@%".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_go_through_a_shell() {
+        assert_eq!(quoted("--block=256,4"), "--block=256,4");
+        assert_eq!(quoted("k<int, 2>"), "'k<int, 2>'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
 }

@@ -17,6 +17,7 @@ use super::stencil_opt::{Compiler, target};
 use crate::args::{Cli, OptArgs};
 use crate::failure::Failure;
 use crate::input::{Input, Level, write_atomically};
+use warpwright_report::screen::wrap;
 use warpwright_report::table::Table;
 
 /// The JSON document of `opt` for a naive kernel.
@@ -293,10 +294,11 @@ fn document(
 }
 
 fn print(document: &Document) {
-    println!(
-        "naive kernel {} for {}: a thread computes one output element; no stencil: {}\n",
+    let title = format!(
+        "naive kernel {} for {}: a thread computes one output element; no stencil: {}",
         document.kernel, document.gpu, document.no_stencil
     );
+    println!("{}\n", wrap(&title, "", "  ").join("\n"));
     for access in &document.accesses {
         println!("  {access}");
     }
@@ -324,13 +326,13 @@ fn print(document: &Document) {
         String::new(),
         String::new(),
     ]);
-    print!("{}", table.render(1));
+    print!("{}", table.render_within(1));
     println!();
     if document.chosen.is_none() {
         println!("stays as it is: no schedule is predicted to gain enough");
     }
     for step in &document.steps {
-        println!("{step}");
+        println!("{}", wrap(step, "", "  ").join("\n"));
     }
     if let Some(checked) = &document.checked {
         let how = match document.reordered {
@@ -339,11 +341,12 @@ fn print(document: &Document) {
                 "within 1e-5 (float) or 1e-13 (double) of the largest value, sums reordered as its pragma permits"
             }
         };
-        println!(
-            "\nagrees with the input in the emulator {how}, without races in shared memory: {} at {} launches",
+        let text = format!(
+            "agrees with the input in the emulator {how}, without races in shared memory: {} at {} launches",
             checked.kernels.join(", "),
             checked.sizes.len()
         );
+        println!("\n{}", wrap(&text, "", "").join("\n"));
     }
     if let Some(why) = &document.unchecked {
         println!("NOT CHECKED against the input: {why}");

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use indicatif::ProgressBar;
 use warpwright::optimise::{self, Outcome, Report, Watch};
-use warpwright::{Candidate, Emit as Emitted};
+use warpwright::{Candidate, Emit as Emitted, Error, Explanation};
 use warpwright_driver::build::Workshop;
 use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{KernelOutcome, Known, Request, known};
@@ -16,16 +16,17 @@ use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
 
 use super::pass::say;
-use super::print_json;
+use super::{print_json, quoted, write_page};
 use crate::args::{Cli, Emit, OptArgs};
 use crate::failure::Failure;
-use crate::input::{
-    self, Input, Level, is_stdout, make_folder, stage, write_atomically, write_into,
-};
+use crate::input::{self, Input, Level, is_stdout, make_folder, stage, write_into};
 use crate::progress;
 use crate::session;
 use crate::terminal::printable;
 use warpwright_report::screen::wrap;
+
+/// Kernels that a page explains at length; of more, it has the command that explains one.
+const EXPLAINED: usize = 8;
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
@@ -68,7 +69,15 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         }
     }
     outcome.report.output = written_to(args);
-    finish(args, &outcome)?;
+    // The page has what limits the build that is there, beside the choice.
+    let explained = match args.show.report {
+        Some(_) if outcome.report.kernels.len() <= EXPLAINED => {
+            let found = optimizer.explain(&input, &options);
+            found.map(|found| found.kernels).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
+    finish(args, &outcome, &explained)?;
     if input.level == Level::Cuda && !args.show.json {
         // A file that is not understood as a stencil is none: nothing to say.
         let target = options.gpu.map(|gpu| gpu.target());
@@ -204,15 +213,22 @@ pub fn keep(folder: &Path, outcomes: &[KernelOutcome]) -> Result<(), Failure> {
 }
 
 /// Writes OUT and the HTML page, both or neither, and prints the result the way that was asked for.
-fn finish(args: &OptArgs, outcome: &Outcome) -> Result<(), Failure> {
+fn finish(args: &OptArgs, outcome: &Outcome, explained: &[Explanation]) -> Result<(), Failure> {
     let report: &Report = &outcome.report;
     let output = args.output.as_deref();
     let staged = output.map(|path| stage(path, &outcome.code)).transpose()?;
     if let (Some(staged), "file") = (&staged, report.emitted) {
         staged.like(&args.file)?;
     }
-    if let Some(path) = &args.show.report {
-        write_atomically(path, report.page()?.as_bytes())?;
+    if args.show.report.is_some() {
+        let mut page = report.to_json()?;
+        page["explained"] = serde_json::to_value(explained).map_err(Error::from)?;
+        page["again"] = (quoted(&report.input) + &args.kernel.again()).into();
+        let nvcc: Vec<String> = args.nvcc.iter().map(|word| quoted(word)).collect();
+        if !nvcc.is_empty() {
+            page["nvcc"] = format!(" -- {}", nvcc.join(" ")).into();
+        }
+        write_page(args.show.report.as_deref(), &page)?;
     }
     if let Some(staged) = staged {
         staged.commit()?;

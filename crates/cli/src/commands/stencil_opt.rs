@@ -20,6 +20,7 @@ use crate::args::{Cli, Floating, OptArgs, StencilArgs};
 use crate::failure::Failure;
 use crate::input::{Input, Level, is_stdout, write_atomically};
 use crate::session;
+use warpwright_report::screen::wrap;
 use warpwright_report::table::Table;
 
 /// Versions of each family that are shown.
@@ -110,7 +111,7 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
         if args.show.json {
             super::print_json(&document)?;
         } else {
-            print(&document, &chosen);
+            print(&document, &chosen, args.all);
             print_written(document.output.as_deref());
         }
         return decided(args, document.unchecked.is_none());
@@ -179,7 +180,7 @@ fn several(
         inserted.push((same.count(), new.lines().count() - text.lines().count()));
         text.clone_from(new);
         if !args.show.json {
-            print(&document, &chosen);
+            print(&document, &chosen, args.all);
             println!();
         }
         documents.push(document);
@@ -311,9 +312,9 @@ fn left(chosen: &Chosen, stencil: &Stencil) -> Vec<String> {
     left
 }
 
-fn print(document: &Document, chosen: &Chosen) {
-    println!(
-        "stencil {} for {}{}{}\n",
+fn print(document: &Document, chosen: &Chosen, all: bool) {
+    let title = format!(
+        "stencil {} for {}{}{}",
         document.stencil,
         document.gpu,
         size_text(&document.sizes),
@@ -322,8 +323,16 @@ fn print(document: &Document, chosen: &Chosen) {
             false => ", sums stay as written",
         }
     );
+    println!("{}\n", wrap(&title, "", "  ").join("\n"));
+    let (mut last, mut hidden) = (None, 0);
     let mut table = Table::new(&["", "family", "plan", "predicted ms", "note"]);
     for (at, (version, verdict)) in document.versions.iter().zip(&chosen.verdicts).enumerate() {
+        // Of each family the best one stands first.
+        let is_best = last.replace(version.family) != Some(version.family);
+        if !(all || is_best || at == document.chosen) {
+            hidden += 1;
+            continue;
+        }
         let mark = if at == document.chosen { "*" } else { "" };
         let predicted = version
             .predicted_ms
@@ -342,7 +351,10 @@ fn print(document: &Document, chosen: &Chosen) {
             note,
         ]);
     }
-    print!("{}", table.render(1));
+    print!("{}", table.render_within(1));
+    if hidden > 0 {
+        println!("    {hidden} more with --all");
+    }
     println!();
     if let Some(checked) = &document.checked {
         let sizes: Vec<String> = checked
@@ -350,7 +362,7 @@ fn print(document: &Document, chosen: &Chosen) {
             .iter()
             .map(|s| size_text(s)[2..].to_owned())
             .collect();
-        println!(
+        let text = format!(
             "agrees with the input in the emulator{} ({}), {}, at {}{}",
             match checked.distance {
                 0.0 => " to the bit".to_owned(),
@@ -365,12 +377,13 @@ fn print(document: &Document, chosen: &Chosen) {
                 ""
             },
         );
+        println!("{}", wrap(&text, "", "").join("\n"));
     }
     if let Some(why) = &document.unchecked {
         println!("NOT CHECKED against the input: {why}");
     }
     for left in &document.left {
-        println!("{left}");
+        println!("{}", wrap(left, "", "").join("\n"));
     }
     if let Some(launches) = document.launches {
         println!("launches rewritten: {launches}");
@@ -457,7 +470,7 @@ pub fn print_versions(result: &StencilResult) {
             version.rejected.clone().unwrap_or_default(),
         ]);
     }
-    print!("{}", table.render(2));
+    print!("{}", table.render_within(2));
 }
 
 /// The one stencil of a file, with the permissions of the command line.

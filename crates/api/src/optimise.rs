@@ -277,7 +277,7 @@ impl Optimizer {
     /// Chooses for each kernel, proves the choice and carries it out.
     ///
     /// ```
-    /// use warpwright::{Emit, Input, Options, Optimizer, gpu};
+    /// use warpwright_api::{Emit, Input, Options, Optimizer, gpu};
     ///
     /// let ptx = ".version 8.5\n.target sm_90\n.address_size 64\n\
     ///     .visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<2>;\n.reg .b64 %d;\n\
@@ -292,7 +292,7 @@ impl Optimizer {
     /// let outcome = Optimizer::without_toolkit().optimise(&input, &options)?;
     /// assert!(outcome.code.starts_with(b"// warpwright: k: default"));
     /// assert_eq!(outcome.report.kernels[0].chosen, 0);
-    /// # Ok::<(), warpwright::Error>(())
+    /// # Ok::<(), warpwright_api::Error>(())
     /// ```
     ///
     /// # Errors

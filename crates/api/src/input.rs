@@ -44,12 +44,12 @@ impl Input {
     /// Bytes under a name. What they are is found by content first, and by the name's ending where that says nothing.
     ///
     /// ```
-    /// use warpwright::{Input, Level};
+    /// use warpwright_api::{Input, Level};
     ///
     /// let ptx = ".version 8.5\n.target sm_90\n.address_size 64\n";
     /// assert_eq!(Input::new("kernel", ptx)?.level, Level::Ptx);
     /// assert!(Input::new("notes.txt", "hello").is_err());
-    /// # Ok::<(), warpwright::Error>(())
+    /// # Ok::<(), warpwright_api::Error>(())
     /// ```
     ///
     /// # Errors

@@ -5,21 +5,6 @@
 //! correct version of another. Everything is bytes in, value out: no file is read or written but by NVIDIA's tools and
 //! their cache. The command line and the Python package are made of this.
 //!
-//! ```no_run
-//! use warpwright::{Input, Options, Optimizer, gpu};
-//!
-//! let input = Input::new("kernel.ptx", std::fs::read("kernel.ptx")?)?;
-//! let options = Options {
-//!     gpu: Some(gpu("h200")?),
-//!     block: Some([256, 1, 1]),
-//!     ..Options::default()
-//! };
-//! let outcome = Optimizer::new()?.optimise(&input, &options)?;
-//! print!("{}", outcome.report.screen(false));
-//! std::fs::write("kernel.cubin", outcome.code)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
 //! * [`input`], [`error`]: what goes in and what goes wrong. [`device_code`]: the cubins of a file.
 //! * [`front`]: CUDA C and PTX to a verified module.
 //! * [`optimise`], [`explain`], [`check`]: the three things it does. [`trace`]: what a program was seen to launch.
@@ -51,9 +36,9 @@ pub use warpwright_toolkit::Toolkit;
 /// A GPU by name: `h200`, `a100`, `sm_90`, ….
 ///
 /// ```
-/// assert_eq!(warpwright::gpu("H200")?.arch.sm, 90);
-/// assert!(warpwright::gpu("v100").is_err());
-/// # Ok::<(), warpwright::Error>(())
+/// assert_eq!(warpwright_api::gpu("H200")?.arch.sm, 90);
+/// assert!(warpwright_api::gpu("v100").is_err());
+/// # Ok::<(), warpwright_api::Error>(())
 /// ```
 ///
 /// # Errors

@@ -89,7 +89,7 @@ impl Optimizer {
     /// decided. Nothing is run but, for a witness, in the emulator.
     ///
     /// ```
-    /// use warpwright::{CheckOptions, Input, Optimizer};
+    /// use warpwright_api::{CheckOptions, Input, Optimizer};
     ///
     /// let ptx = |add: u32| {
     ///     format!(
@@ -104,7 +104,7 @@ impl Optimizer {
     /// let options = CheckOptions { block: Some([1, 1, 1]), ..CheckOptions::default() };
     /// assert!(optimizer.check(&one, &one, &options)?.is_proved());
     /// assert_eq!(optimizer.check(&one, &two, &options)?.verdict, "refuted");
-    /// # Ok::<(), warpwright::Error>(())
+    /// # Ok::<(), warpwright_api::Error>(())
     /// ```
     ///
     /// # Errors

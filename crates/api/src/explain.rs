@@ -44,7 +44,7 @@ impl Optimizer {
     /// estimated.
     ///
     /// ```
-    /// use warpwright::{Input, Options, Optimizer};
+    /// use warpwright_api::{Input, Options, Optimizer};
     ///
     /// let ptx = ".version 8.5\n.target sm_90\n.address_size 64\n\
     ///     .visible .entry k(.param .u64 p)\n{\n.reg .b32 %r<2>;\n.reg .b64 %d;\n\
@@ -53,7 +53,7 @@ impl Optimizer {
     /// let found = Optimizer::without_toolkit().explain(&input, &Options::default())?;
     /// assert_eq!(found.kernels[0].kernel, "k");
     /// assert!(found.kernels[0].estimated);
-    /// # Ok::<(), warpwright::Error>(())
+    /// # Ok::<(), warpwright_api::Error>(())
     /// ```
     ///
     /// # Errors
