@@ -100,7 +100,7 @@ impl<S: Semantics> Machine<'_, S> {
             .map(|arg| self.arg(side, arg, guard))
             .collect();
         if step.reads_flag {
-            args.push(self.flags[side]);
+            args.push(self.terms.assume(guard, self.flags[side]));
         }
         let results = match step.effect {
             Effect::Pure => self.compute(step, op, &args),
@@ -113,8 +113,11 @@ impl<S: Semantics> Machine<'_, S> {
             Effect::Ordered => {
                 let all = ((1 << MEMORIES) - 1) & !(1 << CALLER);
                 let event = self.event(side, inst, op, guard, &args, all);
-                if side == REWRITTEN && self.functions[side].func.transfer(inst) == Transfer::Call {
-                    self.lose_slots();
+                if self.functions[side].func.transfer(inst) == Transfer::Call {
+                    self.lose_flag(side, guard, &event);
+                    if side == REWRITTEN {
+                        self.lose_slots();
+                    }
                 }
                 event
             }
@@ -128,6 +131,12 @@ impl<S: Semantics> Machine<'_, S> {
             }
         }
         if step.writes_flag {
+            if matches!(
+                step.meaning,
+                Meaning::Add(_) | Meaning::MulAdd(_) | Meaning::Commutative
+            ) {
+                self.terms.in_order(&mut args);
+            }
             let flag = self.terms.make(Head::Op(op, u8::MAX), args);
             self.flags[side] = self.terms.select(guard, flag, self.flags[side]);
         }
@@ -235,6 +244,14 @@ impl<S: Semantics> Machine<'_, S> {
             _ => return Results::Operation(op, args.clone()),
         };
         Results::Terms(SmallVec::from_slice(&[term]))
+    }
+
+    /// The carry flag is not preserved across calls (PTX ISA, 'Extended-Precision Integer Arithmetic').
+    fn lose_flag(&mut self, side: usize, guard: Term, call: &Results) {
+        if let Results::Event(event) = *call {
+            let lost = self.terms.make(Head::Result(u8::MAX), [event]);
+            self.flags[side] = self.terms.select(guard, lost, self.flags[side]);
+        }
     }
 
     /// Something of which a thread may not come back, in order among all that touch these memories.

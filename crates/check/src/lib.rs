@@ -2,6 +2,8 @@
 
 mod compare;
 mod execute;
+mod facts;
+mod induction;
 mod inflight;
 mod linear;
 mod machine;
@@ -30,4 +32,4 @@ pub use semantics::{
     SlotSpace, Spaces, Step, Unsupported, Variable,
 };
 pub use slots::Threads;
-pub use verdict::{Reason, Refutation, Verdict};
+pub use verdict::{Cause, Reason, Refutation, Verdict};

@@ -97,14 +97,6 @@ impl Expansion<'_> {
             Head::Add(bits) => sum(arg(0)?, arg(1)?, 1, bits),
             Head::Sub(bits) => sum(arg(0)?, arg(1)?, u64::MAX, bits),
             Head::Mul(bits) => product(&arg(0)?, &arg(1)?, bits),
-            Head::MulWide(bits, signed) => {
-                let limit = power(bits - u32::from(signed))?;
-                product(
-                    &self.below(arg(0)?, limit)?,
-                    &self.below(arg(1)?, limit)?,
-                    2 * bits,
-                )
-            }
             Head::ZeroExtend(from, _) => self.below(arg(0)?, power(from)?),
             Head::SignExtend(from, _) => self.below(arg(0)?, power(from - 1)?),
             Head::Extract { lo: 0, bits, .. } => sum(arg(0)?, Polynomial::new(), 1, bits),

@@ -202,10 +202,12 @@ impl<'a, S: Semantics> Machine<'a, S> {
                 });
             }
         }
-        for side in SIDES {
-            // A carry flag before it is set; the values stand for no register.
-            state.push(self.terms.leaf(Head::Unset(side, Value(u32::MAX))));
-        }
+        // A carry flag before it is set, which stands for no register. Like the original's other unset
+        // registers it is taken to hold what makes the two agree.
+        let unset = self
+            .terms
+            .leaf(Head::Unset(Side::Rewritten, Value(u32::MAX)));
+        state.extend([unset; 2]);
         for _ in SIDES {
             for memory in 0..MEMORIES {
                 state.push(self.terms.leaf(Head::Memory(memory as u8)));

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use warpwright_flow::{Block, Inst, Transfer, Value};
 
+use crate::facts::Facts;
+use crate::induction::{Arrivals, Induction};
 use crate::inflight;
 use crate::machine::{Function, Machine};
 use crate::product::{Pairing, Place, Product, Run, Skeleton};
@@ -12,7 +14,7 @@ use crate::semantics::{Semantics, Variable};
 use crate::slots::{Slots, Threads};
 use crate::state::{Classes, State, join};
 use crate::term::{Head, Side, Term, Terms};
-use crate::verdict::{Reason, Verdict};
+use crate::verdict::{Cause, Reason, Verdict};
 
 /// Rounds after which the checker gives up. Each refines what is known of some loop, so nested
 /// loops need a few; hundreds mean something degenerate.
@@ -101,6 +103,8 @@ pub(crate) struct Prover<'a, S> {
     /// What the original's unset registers are taken to hold: unset registers of the rewritten
     /// function.
     pub(crate) given: BTreeMap<Value, Value>,
+    /// Guesses about loops, once a proof without any has failed.
+    induction: Option<Induction>,
     /// Has some branch another guard? Then its ways may be paired wrongly.
     ways_differ: bool,
 }
@@ -115,11 +119,13 @@ impl<'a, S: Semantics> Prover<'a, S> {
         let mut terms = Terms::default();
         let slots = private_slots(original, rewritten, threads, &mut terms)?;
         let first = Function::new(original, &mut terms).map_err(|(inst, error)| Reason {
+            cause: Cause::Unsupported,
             text: error.0,
             original_place: Some(original.place(inst)),
             rewritten_place: None,
         })?;
         let second = Function::new(rewritten, &mut terms).map_err(|(inst, error)| Reason {
+            cause: Cause::Unsupported,
             text: error.0,
             original_place: None,
             rewritten_place: Some(rewritten.place(inst)),
@@ -128,6 +134,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
             let name = rewritten.value_name(touched.value);
             let holder = rewritten.place(touched.holder);
             return Err(Stop::Unclear(Reason {
+                cause: Cause::InFlight,
                 text: format!("{name} is touched while {holder} may still use it"),
                 original_place: None,
                 rewritten_place: Some(rewritten.place(touched.inst)),
@@ -144,6 +151,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
         };
         let product = product.map_err(|error| {
             Stop::Misaligned(Reason {
+                cause: Cause::ControlFlow,
                 text: format!("the control flow differs: {}", error.reason),
                 original_place: Some(show_place(&first, error.original)),
                 rewritten_place: Some(show_place(&second, error.rewritten)),
@@ -162,11 +170,46 @@ impl<'a, S: Semantics> Prover<'a, S> {
             pairing,
             classes: vec![Classes::default(); nodes],
             given: BTreeMap::new(),
+            induction: None,
             ways_differ: false,
         })
     }
 
     fn prove(&mut self) -> Verdict {
+        let plain = self.prove_for_unset();
+        if !matches!(plain, Verdict::Refuted(_)) || !self.guess() {
+            return plain;
+        }
+        let guessed = self.prove_for_unset();
+        if guessed.is_proved() { guessed } else { plain }
+    }
+
+    /// Guesses how registers follow each other in loops; says whether they do anywhere.
+    fn guess(&mut self) -> bool {
+        let decisions = self.product.nodes.iter().filter_map(|node| node.decision);
+        let func = self.machine.functions[0].func;
+        if !decisions
+            .into_iter()
+            .any(|(inst, _)| func.goes_by_guard(inst))
+        {
+            return false;
+        }
+        let ways = self.product.nodes.iter().map(|node| node.preds.len());
+        self.induction = Some(Induction::new(ways));
+        // The facts of each edge, over the classes that were found.
+        self.round(&mut |_, _, _| {});
+        let mut induction = self.induction.take().unwrap_or_default();
+        for node in 0..self.product.nodes.len() {
+            let state = self.arrive(node);
+            let arrivals = arrivals(&self.product, &self.arriving, node);
+            induction.guess(&mut self.machine.terms, &arrivals, &state);
+        }
+        let found = induction.has_relations();
+        self.induction = found.then_some(induction);
+        found
+    }
+
+    fn prove_for_unset(&mut self) -> Verdict {
         // Most rewrites leave the names of registers alone.
         self.given = self.unset_of_one_name();
         let (first, is_unset_to_blame) = self.attempt();
@@ -202,7 +245,10 @@ impl<'a, S: Semantics> Prover<'a, S> {
                 }
             }
         }
-        let reason = Reason::new("too many registers are read before they are set");
+        let reason = Reason::new(
+            Cause::Unset,
+            "too many registers are read before they are set",
+        );
         (Verdict::Undecided(reason), true)
     }
 
@@ -231,7 +277,7 @@ impl<'a, S: Semantics> Prover<'a, S> {
             let slots = self.machine.slots.found();
             self.round(&mut |_, _, _| {});
             if self.machine.terms.len() > MAX_TERMS {
-                return Err(Reason::new("the functions are too large"));
+                return Err(Reason::new(Cause::Size, "the functions are too large"));
             }
             if self.machine.slots.found() != slots {
                 // What slots are taken to hold at first depends on all of them, and a partition once
@@ -243,12 +289,19 @@ impl<'a, S: Semantics> Prover<'a, S> {
             let mut changed = false;
             for node in 0..self.product.nodes.len() {
                 changed |= self.refine(node);
+                if let Some(induction) = &mut self.induction {
+                    let arrivals = arrivals(&self.product, &self.arriving, node);
+                    changed |= induction.refine(&mut self.machine.terms, &arrivals);
+                }
             }
             if !changed {
                 return Ok(());
             }
         }
-        Err(Reason::new("the values in its loops do not settle"))
+        Err(Reason::new(
+            Cause::Size,
+            "the values in its loops do not settle",
+        ))
     }
 
     fn refine(&mut self, node: usize) -> bool {
@@ -302,12 +355,35 @@ impl<'a, S: Semantics> Prover<'a, S> {
                 .filter(|(pred, _)| (pred.0 as usize) < node)
                 .filter_map(|(_, state)| state.as_ref()),
         );
-        join(
-            &mut self.machine.terms,
-            node as u32,
-            &self.classes[node],
-            &arriving,
-        )
+        let terms = &mut self.machine.terms;
+        terms.facts = Facts::default();
+        let mut state = join(terms, node as u32, &self.classes[node], &arriving);
+        if let Some(induction) = &mut self.induction {
+            let arrivals = arrivals(&self.product, &self.arriving, node);
+            induction.arrive(terms, &arrivals, &mut state);
+            terms.facts = induction.at(node);
+        }
+        state
+    }
+
+    /// What holds where a node is left by a way, if its decision shows it.
+    fn condition(&mut self, node: usize, way: usize) -> Option<Term> {
+        let (inst, _) = self.product.nodes[node].decision?;
+        let func = self.machine.functions[0].func;
+        if !func.goes_by_guard(inst) {
+            return None;
+        }
+        let is_flipped = self.pairing == Pairing::ByPredicate && is_negated(func, inst);
+        let guard = *self
+            .machine
+            .condition(0, inst, is_flipped)?
+            .content
+            .first()?;
+        match way {
+            0 => Some(guard),
+            1 => Some(self.machine.terms.not(guard)),
+            _ => None,
+        }
     }
 
     /// Executes all nodes in order. `visit` sees each after its blocks have run.
@@ -333,9 +409,34 @@ impl<'a, S: Semantics> Prover<'a, S> {
                 let preds = &self.product.nodes[succ].preds;
                 if let Some(at) = preds.iter().position(|&pred| pred == edge) {
                     self.arriving[succ][at] = Some(state);
+                    let condition = self
+                        .induction
+                        .is_some()
+                        .then(|| self.condition(node, way))
+                        .flatten();
+                    if let Some(induction) = &mut self.induction {
+                        induction.leave(node, succ, at, condition);
+                    }
                 }
             }
         }
+        self.machine.terms.facts = Facts::default();
+    }
+}
+
+/// The ways into a node, and what came over them last.
+fn arrivals<'s>(
+    product: &Product,
+    arriving: &'s [Vec<Option<State>>],
+    node: usize,
+) -> Arrivals<'s> {
+    let preds = product.nodes[node].preds.iter();
+    let ways = preds
+        .zip(&arriving[node])
+        .map(|(pred, state)| ((pred.0 as usize) < node, state.as_ref()));
+    Arrivals {
+        node,
+        ways: ways.collect(),
     }
 }
 
@@ -357,13 +458,13 @@ fn private_slots<S: Semantics>(
             Some(same) if *same == variable => {}
             Some(_) => {
                 let text = format!("{} is declared differently", variable.name);
-                return Err(Reason::new(text));
+                return Err(Reason::new(Cause::Around, text));
             }
             None => {
                 let symbol = terms.make_private(&variable.name);
                 slots
                     .add_region(Side::Rewritten, &variable, symbol, false)
-                    .map_err(|large| Reason::new(large.to_string()))?;
+                    .map_err(|large| Reason::new(Cause::Slot, large.to_string()))?;
             }
         }
     }
@@ -376,7 +477,7 @@ fn private_slots<S: Semantics>(
             let symbol = terms.make_private(&variable.name);
             slots
                 .add_region(side, &variable, symbol, true)
-                .map_err(|large| Reason::new(large.to_string()))?;
+                .map_err(|large| Reason::new(Cause::Slot, large.to_string()))?;
         }
     }
     Ok(slots)

@@ -11,7 +11,7 @@ use crate::slots::Misplaced;
 use crate::state::CALLER;
 use crate::term::{Head, Side, Term};
 use crate::trace::{Mismatch, Tracer};
-use crate::verdict::{Reason, Refutation, Verdict};
+use crate::verdict::{Cause, Reason, Refutation, Verdict};
 
 /// Findings that are looked into for the one that says most. All but the first few follow from others.
 const MAX_ANSWERS: usize = 64;
@@ -150,7 +150,7 @@ impl<S: Semantics> Prover<'_, S> {
             }
             first.get_or_insert(verdict);
         }
-        first.unwrap_or_else(|| Verdict::Undecided(Reason::new("nothing was found")))
+        first.unwrap_or_else(|| Verdict::Undecided(Reason::new(Cause::Form, "nothing was found")))
     }
 
     fn verdict(&self, finding: &Finding) -> Verdict {
@@ -159,7 +159,7 @@ impl<S: Semantics> Prover<'_, S> {
             Finding::Misplaced {
                 node, misplaced, ..
             } => match misplaced {
-                Misplaced::Unclear(text) => undecided(text.clone(), places),
+                Misplaced::Unclear(text) => undecided(Cause::Slot, text.clone(), places),
                 Misplaced::Wrong(text) => {
                     let own = "a spill slot of its own for each thread and value".to_owned();
                     self.refuted(
@@ -176,16 +176,16 @@ impl<S: Semantics> Prover<'_, S> {
                     "it loads {} where the original does not, and might fault",
                     self.show(*term)
                 );
-                undecided(text, places)
+                undecided(Cause::Load, text, places)
             }
             Finding::Misaligned { .. } => {
                 let text = "it accesses several elements at once where the original does not, and \
                             might not be aligned";
-                undecided(text.to_owned(), places)
+                undecided(Cause::Alignment, text.to_owned(), places)
             }
             Finding::Moved { .. } => {
                 let text = "what threads do together, or in order, has moved over this branch";
-                undecided(text.to_owned(), places)
+                undecided(Cause::Together, text.to_owned(), places)
             }
             Finding::Decision { node, observables } => self.compared(
                 finding,
@@ -228,11 +228,11 @@ impl<S: Semantics> Prover<'_, S> {
                     "the original may read {} before it is set",
                     self.show(first)
                 );
-                return undecided(text, places);
+                return undecided(Cause::Unset, text, places);
             }
             if heads.iter().any(|head| matches!(head, Head::Unknown(..))) {
                 let text = "a register is read that was not thought to be live";
-                return undecided(text.to_owned(), places);
+                return undecided(Cause::Unset, text.to_owned(), places);
             }
             let values = mismatch.terms.map(|term| self.show(term));
             return self.refuted(&what, places, (node, &mismatch.edges), values, is_certain);
@@ -380,8 +380,13 @@ impl<S: Semantics> Prover<'_, S> {
     }
 }
 
-fn undecided(text: String, [original_place, rewritten_place]: [Option<String>; 2]) -> Verdict {
+fn undecided(
+    cause: Cause,
+    text: String,
+    [original_place, rewritten_place]: [Option<String>; 2],
+) -> Verdict {
     Verdict::Undecided(Reason {
+        cause,
         text,
         original_place,
         rewritten_place,

@@ -24,6 +24,11 @@ pub trait Semantics: Function {
         false
     }
 
+    /// Is `inst` a branch that is taken where its guard holds, and only there?
+    fn goes_by_guard(&self, _inst: Inst) -> bool {
+        false
+    }
+
     /// For a register that holds something well-defined on entry to the function (a register
     /// parameter): a name for it that both versions of the function share.
     fn entry_name(&self, _value: Value) -> Option<String> {

@@ -499,13 +499,6 @@ impl Evaluation<'_> {
             Head::Sub(bits) => truncate(arg(0)?.wrapping_sub(arg(1)?), bits),
             Head::Mul(bits) => truncate(arg(0)?.wrapping_mul(arg(1)?), bits),
             Head::Xor(bits) => truncate(arg(0)? ^ arg(1)?, bits),
-            Head::MulWide(bits, signed) => {
-                let wide = |value| match signed {
-                    true => sign_extend(value, bits),
-                    false => truncate(value, bits),
-                };
-                truncate(wide(arg(0)?).wrapping_mul(wide(arg(1)?)), 2 * bits)
-            }
             Head::ZeroExtend(from, _) => truncate(arg(0)?, from),
             Head::SignExtend(from, to) => truncate(sign_extend(arg(0)?, from), to),
             Head::Extract { lo, bits, .. } if lo < 64 => truncate(arg(0)? >> lo, bits),

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use warpwright_flow::Value;
 
+use crate::facts::Facts;
 use crate::semantics::Coordinate;
 
 /// A term of a [`Terms`] table.
@@ -45,7 +46,6 @@ pub(crate) enum Head {
     Sub(u32),
     Mul(u32),
     Xor(u32),
-    MulWide(u32, bool),
     ZeroExtend(u32, u32),
     SignExtend(u32, u32),
     /// Bits `lo..lo + bits` of a value of `of` bits.
@@ -90,6 +90,9 @@ const MAX_PARTS: usize = 16;
 
 pub(crate) type Args = SmallVec<[Term; 4]>;
 
+/// Parts of a sum, with their factors.
+type Parts = SmallVec<[(Term, u64); MAX_PARTS]>;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Node {
     head: Head,
@@ -106,6 +109,8 @@ pub(crate) struct Terms {
     texts: Vec<String>,
     text_ids: FxHashMap<String, Sym>,
     private_symbols: Vec<Sym>,
+    /// What is known to hold where terms are made.
+    pub(crate) facts: Facts,
 }
 
 impl Terms {
@@ -168,6 +173,27 @@ impl Terms {
         term
     }
 
+    /// Was a term of one argument made?
+    pub(crate) fn has(&self, head: Head, arg: Term) -> bool {
+        let args = Args::from_slice(&[arg]);
+        self.ids.contains_key(&Node { head, args })
+    }
+
+    pub(crate) fn zero(&mut self) -> Term {
+        self.constant(0)
+    }
+
+    pub(crate) fn truth(&mut self) -> Term {
+        self.constant(1)
+    }
+
+    /// a - b, as a sum.
+    pub(crate) fn minus(&mut self, bits: u32, a: Term, b: Term) -> Term {
+        let minus_one = self.constant(truncate(u64::MAX, bits));
+        let b = self.mul(bits, b, minus_one);
+        self.add(bits, a, b)
+    }
+
     pub(crate) fn leaf(&mut self, head: Head) -> Term {
         self.make(head, [])
     }
@@ -197,7 +223,7 @@ impl Terms {
     pub(crate) fn add(&mut self, bits: u32, a: Term, b: Term) -> Term {
         let (a, b) = self.constant_last(a, b);
         let Some(right) = self.as_const(b) else {
-            // x + (0 - y) is x - y, and x + x is 2 x.
+            // x + (0 - y) is x - y.
             for (x, y) in [(a, b), (b, a)] {
                 if let (Head::Sub(width), &[zero, part]) = (self.head(y), self.args(y))
                     && width == bits
@@ -205,10 +231,6 @@ impl Terms {
                 {
                     return self.sub(bits, x, part);
                 }
-            }
-            if a == b {
-                let two = self.constant(2);
-                return self.mul(bits, a, two);
             }
             return self.sum(bits, a, b);
         };
@@ -228,33 +250,77 @@ impl Terms {
         self.make(Head::Add(bits), [a, b])
     }
 
-    /// A sum of unknowns: its parts in order, the constant last.
+    /// A sum of unknowns: its parts in order, each with its factor, the constant last.
     fn sum(&mut self, bits: u32, a: Term, b: Term) -> Term {
-        let mut parts = Args::new();
+        let mut parts = Parts::new();
         let mut constant = 0u64;
-        for whole in [a, b] {
-            let start = parts.len();
-            let mut work = Args::from_slice(&[whole]);
-            while let Some(part) = work.pop() {
-                match (self.head(part), self.args(part)) {
-                    (Head::Const(value), _) => constant = constant.wrapping_add(value),
-                    (Head::Add(width), &[x, y]) if width == bits => work.extend([x, y]),
-                    _ => parts.push(part),
+        // A long sum is one part of what is added to it.
+        if !(self.parts(bits, a, 1, &mut parts, &mut constant)
+            && self.parts(bits, b, 1, &mut parts, &mut constant))
+        {
+            return self.make(Head::Add(bits), [a, b]);
+        }
+        self.of_parts(bits, parts, constant)
+    }
+
+    /// Adds `factor` times `term` to a sum of parts with factors; false if there are too many.
+    fn parts(
+        &self,
+        bits: u32,
+        term: Term,
+        factor: u64,
+        parts: &mut Parts,
+        constant: &mut u64,
+    ) -> bool {
+        let mut work = Parts::from_slice(&[(term, factor)]);
+        while let Some((term, factor)) = work.pop() {
+            match (self.head(term), self.args(term)) {
+                (Head::Const(value), _) => {
+                    *constant = constant.wrapping_add(value.wrapping_mul(factor));
                 }
-                if parts.len() + work.len() > MAX_PARTS {
-                    // A long sum is one part of what is added to it.
-                    parts.truncate(start);
-                    return self.make(Head::Add(bits), [a, b]);
+                (Head::Add(width), &[x, y]) if width == bits => {
+                    work.extend([(x, factor), (y, factor)]);
                 }
+                (Head::Mul(width), &[x, last])
+                    if width == bits && self.as_const(last).is_some() =>
+                {
+                    let by = self.as_const(last).unwrap_or_default();
+                    work.push((x, factor.wrapping_mul(by)));
+                }
+                _ => match parts.iter_mut().find(|part| part.0 == term) {
+                    Some(part) => part.1 = part.1.wrapping_add(factor),
+                    None => parts.push((term, factor)),
+                },
+            }
+            if parts.len() + work.len() > MAX_PARTS {
+                return false;
             }
         }
+        true
+    }
+
+    fn of_parts(&mut self, bits: u32, mut parts: Parts, constant: u64) -> Term {
         parts.sort_unstable();
-        let first = parts[0];
-        let sum = parts[1..]
-            .iter()
-            .fold(first, |sum, &part| self.make(Head::Add(bits), [sum, part]));
+        let mut sum = None;
+        for (part, factor) in parts {
+            let part = match truncate(factor, bits) {
+                0 => continue,
+                1 => part,
+                factor => {
+                    let factor = self.constant(factor);
+                    self.make(Head::Mul(bits), [part, factor])
+                }
+            };
+            sum = Some(match sum {
+                None => part,
+                Some(sum) => self.make(Head::Add(bits), [sum, part]),
+            });
+        }
         let constant = self.constant(truncate(constant, bits));
-        self.add(bits, sum, constant)
+        match sum {
+            Some(sum) => self.add(bits, sum, constant),
+            None => constant,
+        }
     }
 
     pub(crate) fn add_const(&mut self, bits: u32, a: Term, b: i64) -> Term {
@@ -276,28 +342,37 @@ impl Terms {
         let (a, b) = self.constant_last(a, b);
         match (self.as_const(a), self.as_const(b)) {
             (Some(a), Some(b)) => self.constant(truncate(a.wrapping_mul(b), bits)),
+            (_, Some(0)) => self.constant(0),
             (_, Some(1)) => a,
-            (_, Some(factor)) => match (self.head(a), self.args(a)) {
-                (Head::Mul(width), &[inner, last]) if width == bits => match self.as_const(last) {
-                    Some(other) => {
-                        let product = truncate(factor.wrapping_mul(other), bits);
-                        let product = self.constant(product);
-                        self.mul(bits, inner, product)
+            // Every part of a sum is multiplied by itself.
+            (_, Some(factor)) => {
+                let mut parts = Parts::new();
+                let mut constant = 0u64;
+                match self.parts(bits, a, factor, &mut parts, &mut constant) {
+                    true => self.of_parts(bits, parts, constant),
+                    false => self.make(Head::Mul(bits), [a, b]),
+                }
+            }
+            // So is the constant part by an unknown, and constant factors come last.
+            _ => {
+                for (x, y) in [(a, b), (b, a)] {
+                    let (head, args) = (self.head(x), self.args(x));
+                    if let (Head::Add(width) | Head::Mul(width), &[inner, last]) = (head, args)
+                        && width == bits
+                        && self.as_const(last).is_some()
+                    {
+                        let product = self.mul(bits, inner, y);
+                        return match head {
+                            Head::Add(_) => {
+                                let rest = self.mul(bits, y, last);
+                                self.add(bits, product, rest)
+                            }
+                            _ => self.mul(bits, product, last),
+                        };
                     }
-                    None => self.make(Head::Mul(bits), [a, b]),
-                },
-                // The constant part of a sum is multiplied by itself.
-                (Head::Add(width), &[inner, last]) if width == bits => match self.as_const(last) {
-                    Some(other) => {
-                        let product = self.mul(bits, inner, b);
-                        let rest = truncate(factor.wrapping_mul(other), bits);
-                        self.add_const(bits, product, rest as i64)
-                    }
-                    None => self.make(Head::Mul(bits), [a, b]),
-                },
-                _ => self.make(Head::Mul(bits), [a, b]),
-            },
-            _ => self.make(Head::Mul(bits), [a, b]),
+                }
+                self.make(Head::Mul(bits), [a, b])
+            }
         }
     }
 
@@ -312,17 +387,23 @@ impl Terms {
         match (left.map(order), right.map(order)) {
             (Some(left), Some(right)) => self.constant(u64::from(left < right)),
             (_, Some(0)) => self.constant(0),
+            (None, Some(1)) if !signed => self.equal_zero(bits, a),
             (Some(left), None) if left == truncate(u64::MAX, bits) => self.constant(0),
             // c < x: not x < c + 1.
             (Some(_), None) => {
                 let next = left.unwrap_or_default().wrapping_add(1);
                 let next = self.constant(truncate(next, bits));
-                let below = self.make(Head::Less(bits, signed), [b, next]);
+                let below = self.less(bits, signed, b, next);
                 self.not(below)
             }
             _ if a == b => self.constant(0),
             _ => self.make(Head::Less(bits, signed), [a, b]),
         }
+    }
+
+    fn equal_zero(&mut self, bits: u32, a: Term) -> Term {
+        let zero = self.constant(0);
+        self.equal(bits, a, zero)
     }
 
     /// Both orders of the operands of a commutative operation are one.
@@ -352,9 +433,13 @@ impl Terms {
         self.make(Head::Xor(bits), [a, b])
     }
 
+    /// The product of two extended numbers, which their double width holds.
     pub(crate) fn mul_wide(&mut self, bits: u32, signed: bool, a: Term, b: Term) -> Term {
-        let (a, b) = self.constant_last(a, b);
-        self.make(Head::MulWide(bits, signed), [a, b])
+        let [a, b] = [a, b].map(|factor| match signed {
+            true => self.sign_extend(bits, 2 * bits, factor),
+            false => self.zero_extend(bits, 2 * bits, factor),
+        });
+        self.mul(2 * bits, a, b)
     }
 
     pub(crate) fn shl(&mut self, op: Sym, bits: u32, a: Term, b: Term) -> Term {
@@ -369,14 +454,41 @@ impl Terms {
     }
 
     pub(crate) fn zero_extend(&mut self, from: u32, to: u32, a: Term) -> Term {
-        match self.as_const(a) {
-            Some(bits) => self.constant(truncate(bits, from)),
-            None => self.make(Head::ZeroExtend(from, to), [a]),
-        }
+        self.extend(from, to, false, a)
     }
 
     pub(crate) fn sign_extend(&mut self, from: u32, to: u32, a: Term) -> Term {
-        self.make(Head::SignExtend(from, to), [a])
+        self.extend(from, to, true, a)
+    }
+
+    fn extend(&mut self, from: u32, to: u32, signed: bool, a: Term) -> Term {
+        let wide = |value: u64| match signed {
+            true => truncate(sign_extended(value, from) as u64, to),
+            false => truncate(value, from),
+        };
+        match (self.head(a), self.args(a)) {
+            (Head::Const(bits), _) => self.constant(wide(bits)),
+            // A sum that does not wrap around is one of wider parts.
+            (Head::Add(width), &[x, last])
+                if width == from && self.as_const(last).is_some() && from < 64 =>
+            {
+                let by = self.as_const(last).unwrap_or_default();
+                if self.facts.never_wraps(self, from, signed, x, by) {
+                    let x = self.extend(from, to, signed, x);
+                    return self.add_const(to, x, sign_extended(by, from));
+                }
+                self.make_extended(from, to, signed, a)
+            }
+            _ => self.make_extended(from, to, signed, a),
+        }
+    }
+
+    fn make_extended(&mut self, from: u32, to: u32, signed: bool, a: Term) -> Term {
+        let head = match signed {
+            true => Head::SignExtend(from, to),
+            false => Head::ZeroExtend(from, to),
+        };
+        self.make(head, [a])
     }
 
     /// Bits `lo..lo + bits` of a value of `of` bits.
@@ -393,6 +505,17 @@ impl Terms {
             } => {
                 let arg = self.args(a)[0];
                 self.extract(inner + lo, bits, whole, arg)
+            }
+            // Multiples of a power of two do not show below it.
+            Head::Add(width)
+                if lo == 0
+                    && width == of
+                    && self
+                        .as_const(self.args(a)[1])
+                        .is_some_and(|last| truncate(last, bits) == 0) =>
+            {
+                let rest = self.args(a)[0];
+                self.extract(0, bits, of, rest)
             }
             Head::Concat(part)
                 if lo / part == (lo + bits - 1) / part
@@ -541,6 +664,16 @@ impl Terms {
                 };
             }
             (Head::After(_), &[event]) => return self.name(self.head(event)),
+            // A product of extended numbers is a wide one, as in the instruction.
+            (Head::Mul(_), &[a, b]) => {
+                if let Some((from, factors)) = self.wide_factors(a, b) {
+                    let shown = factors.map(|factor| self.show(factor, depth.max(1) - 1, names));
+                    return match depth {
+                        0 => format!("mulwide{from}(...)"),
+                        _ => format!("mulwide{from}({})", shown.join(", ")),
+                    };
+                }
+            }
             (Head::Memory(_), _) => return "entry".to_owned(),
             (Head::Store(_), _) => return self.name(head),
             _ => {}
@@ -565,9 +698,27 @@ impl Terms {
         }
     }
 
+    /// The factors of a wide product, and their bits.
+    fn wide_factors(&self, a: Term, b: Term) -> Option<(u32, [Term; 2])> {
+        let extended = |term: Term| match self.head(term) {
+            Head::ZeroExtend(from, _) => Some((from, false, self.args(term)[0])),
+            Head::SignExtend(from, _) => Some((from, true, self.args(term)[0])),
+            _ => None,
+        };
+        let (from, signed, first) = extended(a)?;
+        match extended(b) {
+            Some((width, sign, second)) if (width, sign) == (from, signed) => {
+                Some((from, [first, second]))
+            }
+            None if self.as_const(b).is_some() => Some((from, [first, b])),
+            _ => None,
+        }
+    }
+
     fn name(&self, head: Head) -> String {
         match head {
             Head::Input(sym) | Head::Symbol(sym) | Head::Op(sym, 0) => self.text(sym).to_owned(),
+            Head::Op(sym, u8::MAX) => format!("carry of {}", self.text(sym)),
             Head::Op(sym, n) => format!("{}#{n}", self.text(sym)),
             Head::Store(sym) | Head::Event(sym) => self.text(sym).to_owned(),
             Head::Coordinate(Coordinate::Thread(dim)) => format!("%tid.{}", axis(dim)),
@@ -576,7 +727,6 @@ impl Terms {
             Head::Sub(bits) => format!("sub{bits}"),
             Head::Mul(bits) => format!("mul{bits}"),
             Head::Xor(bits) => format!("xor{bits}"),
-            Head::MulWide(bits, _) => format!("mulwide{bits}"),
             Head::ZeroExtend(from, to) => format!("zext{from}to{to}"),
             Head::SignExtend(from, to) => format!("sext{from}to{to}"),
             Head::Extract { lo, bits, .. } => format!("bits{lo}to{}", lo + bits - 1),
@@ -598,6 +748,12 @@ fn axis(dim: u8) -> char {
         .get(usize::from(dim))
         .copied()
         .unwrap_or('?')
+}
+
+/// A number of so many bits with its sign.
+pub(crate) fn sign_extended(value: u64, bits: u32) -> i64 {
+    let shift = 64 - bits.min(64);
+    (value << shift) as i64 >> shift
 }
 
 /// The low `bits` of a number.

@@ -17,7 +17,7 @@ use crate::machine::Machine;
 use crate::product::{Place, Run};
 use crate::prove::Prover;
 use crate::semantics::Semantics;
-use crate::verdict::Reason;
+use crate::verdict::{Cause, Reason};
 
 /// What threads meet next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +146,7 @@ impl<S: Semantics> Prover<'_, S> {
     fn parted(&self, [a, b]: [Inst; 2]) -> Reason {
         let [original, rewritten] = &self.machine.functions;
         Reason {
+            cause: Cause::Together,
             text: "what threads do together is not done by the same threads on every path: an \
                    instruction was duplicated, merged or moved, or a branch before it was"
                 .to_owned(),

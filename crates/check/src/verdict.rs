@@ -36,9 +36,72 @@ pub struct Refutation {
     pub is_certain: bool,
 }
 
+/// What kind of reason it is that there is no answer. Unlike its text it stays the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// A value or an observable differs, perhaps in form alone.
+    Form,
+    /// The flow of control does not line up.
+    ControlFlow,
+    /// What threads do together, or in order, moved.
+    Together,
+    /// A load that the original does not execute there.
+    Load,
+    /// An access that might not be aligned.
+    Alignment,
+    /// An access to a spill area that cannot be placed.
+    Slot,
+    /// A register that may be read before it is set.
+    Unset,
+    /// Something that an asynchronous operation may still use.
+    InFlight,
+    /// An instruction or a piece of code outside the model.
+    Unsupported,
+    /// What stands around the code.
+    Around,
+    /// Launches that the original takes.
+    Launches,
+    /// The most dynamic shared memory is not stated.
+    DynamicSharedMemory,
+    /// Words of machine code whose form is not known.
+    Words,
+    /// The schedule of machine code waits for less.
+    Schedule,
+    /// It is too large, or comes to no end.
+    Size,
+    /// Two files and a name do not make a question.
+    Question,
+}
+
+impl Cause {
+    /// Its code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Cause::Form => "form",
+            Cause::ControlFlow => "control-flow",
+            Cause::Together => "together",
+            Cause::Load => "load",
+            Cause::Alignment => "alignment",
+            Cause::Slot => "slot",
+            Cause::Unset => "unset",
+            Cause::InFlight => "in-flight",
+            Cause::Unsupported => "unsupported",
+            Cause::Around => "around",
+            Cause::Launches => "launches",
+            Cause::DynamicSharedMemory => "dynamic-shared-memory",
+            Cause::Words => "words",
+            Cause::Schedule => "schedule",
+            Cause::Size => "size",
+            Cause::Question => "question",
+        }
+    }
+}
+
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
+    /// What kind it is of.
+    pub cause: Cause,
     /// The reason.
     pub text: String,
     /// The instruction or block of the original, with its line.
@@ -49,8 +112,9 @@ pub struct Reason {
 
 impl Reason {
     /// A reason that no single place is to blame for.
-    pub fn new(text: impl Into<String>) -> Reason {
+    pub fn new(cause: Cause, text: impl Into<String>) -> Reason {
         Reason {
+            cause,
             text: text.into(),
             original_place: None,
             rewritten_place: None,
@@ -62,6 +126,15 @@ impl Verdict {
     /// Is it proved?
     pub fn is_proved(&self) -> bool {
         matches!(self, Verdict::Proved)
+    }
+
+    /// Why it is undecided.
+    pub fn cause(&self) -> Option<Cause> {
+        match self {
+            Verdict::Proved | Verdict::Refuted(_) => None,
+            Verdict::Differs(_) => Some(Cause::Form),
+            Verdict::Undecided(reason) => Some(reason.cause),
+        }
     }
 
     /// `proved`, `refuted` or `undecided`.

@@ -6,6 +6,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{Run, parse, run};
+use warpwright_check::{Options, Verdict, check_functions, check_modules};
 use warpwright_ptx::Module;
 
 /// What a file says of its own run in its header: not run at all, or the same in both versions, and
@@ -127,4 +128,73 @@ fn wrong_rewrites_compute_something_else() {
         .map(|(path, found)| (name(path), found))
         .collect();
     assert!(unexpected.is_empty(), "{unexpected:#?}");
+}
+
+/// Kinds of wrong rewrites that were proved once, and the filetest of each. Those of cubins are in
+/// `bits.rs`, `found_from_outside`.
+const FOUND: [(&str, &str); 12] = [
+    (
+        "slots at constant and at thread-dependent offsets",
+        "wrong-local-constant-and-thread-dependent",
+    ),
+    (
+        "`.noreturn` on a function that returns",
+        "wrong-noreturn-added",
+    ),
+    (
+        "a guarded load that is not aligned loses its guard",
+        "wrong-safe-load-misaligned",
+    ),
+    ("constant expressions: shifts", "wrong-constant-shift"),
+    (
+        "constant expressions: remainders",
+        "wrong-constant-remainder",
+    ),
+    (
+        "`ld.global.nc` over a call that may exit",
+        "wrong-nc-load-over-exiting-call",
+    ),
+    (
+        "a barrier into divergent arms",
+        "wrong-barrier-into-divergent-arms",
+    ),
+    ("an immediate predicate", "wrong-constant-predicate"),
+    (
+        "`ld.global.nc` over `griddepcontrol.wait`",
+        "wrong-nc-load-over-griddepcontrol",
+    ),
+    ("code behind `brkpt`", "wrong-behind-brkpt"),
+    (
+        "more shared memory than ptxas takes",
+        "wrong-private-shared-too-large",
+    ),
+    ("the carry flag over a call", "wrong-carry-over-a-call"),
+];
+
+#[test]
+fn what_was_proved_once_is_no_longer() {
+    for (kind, file) in FOUND {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../filetests/check")
+            .join(format!("{file}.ptx"));
+        let [(first, original), (second, rewritten)] = versions(&path);
+        let options = Options::default();
+        let verdicts: Vec<Verdict> = match original == rewritten {
+            true => check_modules(&first, &second, &options)
+                .into_iter()
+                .map(|(_, verdict)| verdict)
+                .collect(),
+            false => {
+                let of = |module: &Module, name: &str| {
+                    let mut functions = module.functions.iter();
+                    let found = functions.find(|(_, function)| &*function.name == name);
+                    found.expect("it has both versions").0
+                };
+                let (a, b) = (of(&first, original), of(&second, rewritten));
+                vec![check_functions((&first, a), (&second, b), &options)]
+            }
+        };
+        let is_proved = verdicts.iter().all(Verdict::is_proved);
+        assert!(!is_proved, "{kind}: {file}");
+    }
 }

@@ -213,7 +213,10 @@ impl Obligation {
 }
 
 fn undecided(why: &str) -> Verdict {
-    Verdict::Undecided(warpwright_check::Reason::new(why))
+    Verdict::Undecided(warpwright_check::Reason::new(
+        warpwright_check::Cause::Question,
+        why,
+    ))
 }
 
 /// The block that every launch has, where only the caller says so: a bound is written into the new cubin.

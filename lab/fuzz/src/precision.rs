@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use warpwright_check::{Options, Verdict, check_modules};
+use warpwright_check::{Cause, Options, Verdict, check_modules};
 use warpwright_fuzzgen::print;
 use warpwright_ptx::{Diagnostic, Module};
 
@@ -38,8 +38,8 @@ pub struct Count {
     pub changed: u64,
     /// Those that were proved.
     pub proved: u64,
-    /// The others, by what the checker says.
-    pub open: BTreeMap<String, u64>,
+    /// The others, by the code of the checker's reason.
+    pub open: BTreeMap<&'static str, u64>,
 }
 
 /// Every kind of rewrite of the kernel of a seed.
@@ -60,9 +60,8 @@ pub fn count(seed: u64, counts: &mut [Count; KINDS.len()]) {
         match check_modules(&original, &new, &Options::default()).pop() {
             Some((_, Verdict::Proved)) => count.proved += 1,
             Some((_, verdict)) => {
-                let said = verdict.to_string();
-                let reason = said.lines().next().unwrap_or_default();
-                *count.open.entry(reason.to_owned()).or_insert(0) += 1;
+                let code = verdict.cause().map_or("refuted", Cause::code);
+                *count.open.entry(code).or_insert(0) += 1;
             }
             None => {}
         }

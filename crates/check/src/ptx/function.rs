@@ -276,6 +276,14 @@ impl Semantics for PtxFunction<'_> {
         opcode.op == Some(Op::Wgmma) && opcode.has_mod("fence")
     }
 
+    fn goes_by_guard(&self, inst: Inst) -> bool {
+        let is_way = matches!(
+            self.transfer(inst),
+            Transfer::Jump | Transfer::Return | Transfer::Exit
+        );
+        is_way && self.is_predicated(inst)
+    }
+
     fn entry_name(&self, value: Value) -> Option<String> {
         let reg = Reg::from_u32(value.as_u32());
         let index = self

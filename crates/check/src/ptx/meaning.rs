@@ -9,13 +9,24 @@ use crate::semantics::{Form, Meaning, Step};
 
 /// What a pure instruction computes. `is_exact`: all its registers have the width of its types.
 pub(super) fn meaning(opcode: &Opcode, step: &Step, is_exact: bool) -> Meaning {
-    if !is_exact || step.reads_flag || step.writes_flag {
+    if !is_exact {
         return Meaning::Opaque;
     }
-    let mods: Vec<&str> = opcode.mods().collect();
     let (args, results) = (step.args.len(), step.results.len());
     let first = opcode.types.first().copied();
     let integer = first.and_then(integer);
+    if step.reads_flag {
+        // The flag comes behind the operands.
+        return match (opcode.op, args, results) {
+            (Some(Op::Addc), 2, 1) | (Some(Op::Madc), 3, 1) => Meaning::Commutative,
+            _ => Meaning::Opaque,
+        };
+    }
+    // Who sets the carry flag computes what it computes without; the flag is a result of its own.
+    let mods: Vec<&str> = opcode
+        .mods()
+        .filter(|&name| !(step.writes_flag && name == "cc"))
+        .collect();
     match (opcode.op, mods.as_slice(), args, results) {
         (Some(Op::Mov), [_], _, _) => mov(first, args, results),
         (Some(Op::Add), [_], 2, 1) => with_bits(integer, Meaning::Add),

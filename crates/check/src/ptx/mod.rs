@@ -8,7 +8,7 @@ mod surroundings;
 use warpwright_ptx::{FuncId, Module};
 
 use crate::prove::check;
-use crate::verdict::{Reason, Verdict};
+use crate::verdict::{Cause, Reason, Verdict};
 use function::PtxFunction;
 use surroundings::{Surroundings, different_heads, different_modules};
 
@@ -37,7 +37,7 @@ pub fn check_functions(
 }
 
 fn undecided(text: impl Into<String>) -> Verdict {
-    Verdict::Undecided(Reason::new(text))
+    Verdict::Undecided(Reason::new(Cause::Around, text))
 }
 
 fn check_bodies(

@@ -132,6 +132,10 @@ impl Builder<'_> {
                     .op
                     .replacen(&format!(".{comparison}."), &format!(".{base}."), 1);
         }
+        // What is computed does not depend on whether the carry flag is set.
+        if self.step.writes_flag {
+            self.step.op = self.step.op.replacen(".cc.", ".", 1);
+        }
         // The elements of a vector are loaded and stored one by one.
         if let Some(access) = self.step.access.as_ref().filter(|access| access.lanes > 1) {
             let lanes = access.lanes;

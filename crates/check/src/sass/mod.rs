@@ -30,7 +30,7 @@ use warpwright_sass::roles::{File, Table};
 use warpwright_target::machine_code;
 
 use crate::prove::check_counted;
-use crate::verdict::{Reason, Verdict};
+use crate::verdict::{Cause, Reason, Verdict};
 use function::{Memory, SassFunction};
 pub use launches::Promises;
 use module::Module;
@@ -124,7 +124,7 @@ pub fn answer(original: &Elf, new: &Elf, name: &str, options: &CubinOptions) -> 
 
 fn undecided(why: Stop) -> Answer {
     Answer {
-        verdict: Verdict::Undecided(Reason::new(why.to_string())),
+        verdict: Verdict::Undecided(Reason::new(why.cause(), why.to_string())),
         promises: Promises::default(),
         work: 0,
     }
@@ -149,6 +149,19 @@ enum Stop {
     Architecture,
     #[error("the cubin has no function {0}")]
     NoFunction(String),
+}
+
+impl Stop {
+    fn cause(&self) -> Cause {
+        match self {
+            Stop::Surroundings(_) | Stop::Unread | Stop::NoFunction(_) => Cause::Around,
+            Stop::Code(_) | Stop::Architecture => Cause::Unsupported,
+            Stop::Launches(launches::Narrower::DynamicNotStated) => Cause::DynamicSharedMemory,
+            Stop::Launches(_) => Cause::Launches,
+            Stop::Words(_) => Cause::Words,
+            Stop::Weaker(_) => Cause::Schedule,
+        }
+    }
 }
 
 /// Two cubins.
@@ -228,6 +241,7 @@ impl<'e> Pair<'e> {
 fn certain(verdict: Verdict) -> Verdict {
     match verdict {
         Verdict::Refuted(found) if !found.is_certain => Verdict::Undecided(Reason {
+            cause: Cause::Form,
             text: format!("{}, perhaps in form alone", found.what),
             original_place: found.original_place,
             rewritten_place: found.rewritten_place,

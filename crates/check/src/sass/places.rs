@@ -37,6 +37,17 @@ impl<'c> Places<'c> {
         }
     }
 
+    /// A name for what stands right behind a control instruction, which is there however many equal
+    /// instructions came or went: which one of how many.
+    pub(super) fn behind_control(&self, offset: u64) -> Option<String> {
+        let at = usize::try_from(offset / 16).ok()?;
+        let before = self.insts.get(..at)?;
+        let last = before.last().filter(|_| offset.is_multiple_of(16))?;
+        let count = |insts: &[Instruction]| insts.iter().filter(|&&i| bits::is_control(i)).count();
+        let (number, all) = (count(before), count(self.insts));
+        bits::is_control(*last).then(|| format!("behind control instruction {number} of {all}"))
+    }
+
     fn find_names(&self) -> Vec<(u128, u32)> {
         let mut seen: HashMap<u128, u32> = HashMap::new();
         let shapes = self.insts.iter().map(|&inst| shape(inst, self.table));
@@ -64,5 +75,38 @@ pub(super) fn shape(inst: Instruction, table: &Table) -> u128 {
                 .fold(0, |all, field| all | field.mask())
         }
         false => kept,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BRANCH: u128 = 0x947;
+    const NOTHING: u128 = 0x918;
+
+    /// The names of the place behind the branch.
+    fn names(before: usize, branches: usize) -> (String, Option<String>) {
+        let table = Table::for_sm(90).expect("a table of sm_90");
+        let mut bits = vec![NOTHING; before];
+        bits.extend(vec![BRANCH; branches]);
+        bits.push(NOTHING);
+        let insts: Vec<_> = bits
+            .into_iter()
+            .map(|bits| Instruction::new(90, bits))
+            .collect();
+        let places = Places::new(&insts, table);
+        let at = 16 * (before + branches) as u64;
+        (places.name(at), places.behind_control(at))
+    }
+
+    #[test]
+    fn equal_instructions_before_a_function_do_not_move_it() {
+        let ((name, behind), (moved, still)) = (names(2, 1), names(3, 1));
+        assert_ne!(name, moved);
+        assert!(behind.is_some());
+        assert_eq!(behind, still);
+        assert_ne!(behind, names(2, 2).1, "another branch came");
+        assert_eq!(names(2, 0).1, None);
     }
 }

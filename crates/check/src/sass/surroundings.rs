@@ -35,6 +35,10 @@ pub(super) enum Difference {
     Relocations(String),
     #[error("the symbol {0} differs")]
     Symbol(String),
+    #[error(
+        "the place of {0} in the code is not found again: equal instructions came or went before it"
+    )]
+    Place(String),
     #[error("its .nv.info says other things about launches ({0})")]
     Launches(String),
     #[error("its .nv.info says other things about {0}")]
@@ -156,11 +160,7 @@ pub(super) fn same_kernel(original: &Side, new: &Side) -> Result<()> {
         &is_compared,
     )?;
     same_shared(original, new)?;
-    let symbols = |side: &Side| kernel_symbols(side);
-    let (a, b) = (symbols(original)?, symbols(new)?);
-    if a != b {
-        return Err(Difference::Symbol(first_difference(&a, &b)));
-    }
+    same_symbols(original, new)?;
     let facts = |side: &Side| {
         let is_kept = |fact: &Fact| !LIMITS.contains(&Attribute(fact.0));
         side.facts().into_iter().filter(is_kept).collect::<Vec<_>>()
@@ -173,6 +173,26 @@ pub(super) fn same_kernel(original: &Side, new: &Side) -> Result<()> {
         return Err(Difference::Launches(name.unwrap_or("unknown").to_owned()));
     }
     same_stack(original, new)
+}
+
+/// The symbols in the kernel's sections, but for the places of functions in its code: they must stand before
+/// the same instruction by its bits, or right behind the same control instruction.
+fn same_symbols(original: &Side, new: &Side) -> Result<()> {
+    let (a, b) = (kernel_symbols(original), kernel_symbols(new));
+    let plain = |all: &[Symbol]| all.iter().map(|of| of.plain.clone()).collect::<Vec<_>>();
+    if plain(&a) != plain(&b) {
+        return Err(Difference::Symbol(first_difference(&plain(&a), &plain(&b))));
+    }
+    // Both are sorted by all else that there is of them.
+    let is_moved = |pair: &(&Symbol, &Symbol)| {
+        let [before, after] = [&pair.0.places, &pair.1.places];
+        let mut ways = before.iter().zip(after);
+        before != after && !ways.any(|(a, b)| a.is_some() && a == b)
+    };
+    match a.iter().zip(&b).find(is_moved) {
+        Some((symbol, _)) => Err(Difference::Place(symbol.plain.0.clone())),
+        None => Ok(()),
+    }
 }
 
 /// Is the code the same to the last bit, with the same numbers around it? Then nothing needs to be understood.
@@ -434,26 +454,38 @@ fn plain_symbol(module: &Module, at: usize) -> PlainSymbol {
 /// The symbols in the kernel's sections. A function's place is named by what stands there, and its size goes
 /// with that of the code; other functions of the section are for debuggers, as nothing else names them but
 /// relocations, which are compared.
-fn kernel_symbols(side: &Side) -> Result<Vec<PlainSymbol>> {
+fn kernel_symbols(side: &Side) -> Vec<Symbol> {
     let name = &side.sections.name;
     let owned = side.module.owned_symbols.get(name);
     let mut symbols = Vec::new();
     for &at in owned.into_iter().flatten() {
         let symbol = &side.module.symbols[at];
         let mut plain = plain_symbol(side.module, at);
+        let mut places = [None, None];
         if usize::from(symbol.section) == side.sections.text && symbol.is_function() {
             let code = side.module.elf.sections[side.sections.text].data.len() as u64;
             if at as u32 == side.sections.symbol {
                 plain.5 = symbol.size.wrapping_sub(code);
             } else {
-                plain.4 = side.places.name(symbol.value);
+                plain.4.clear();
                 plain.5 = 0;
+                places = [
+                    Some(side.places.name(symbol.value)),
+                    side.places.behind_control(symbol.value),
+                ];
             }
         }
-        symbols.push(plain);
+        symbols.push(Symbol { plain, places });
     }
     symbols.sort();
-    Ok(symbols)
+    symbols
+}
+
+/// A symbol of a kernel; for another function in its code, with the names of its place.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Symbol {
+    plain: PlainSymbol,
+    places: [Option<String>; 2],
 }
 
 /// The records of `.nv.info` that are about no kernel.

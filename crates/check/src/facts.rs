@@ -1,0 +1,271 @@
+//! What is known to hold at a point of both functions: conditions by which they came there, and what holds
+//! in every round of a loop (`induction.rs`).
+
+use smallvec::SmallVec;
+
+use crate::semantics::Coordinate;
+use crate::term::{Head, Term, Terms, sign_extended, truncate};
+
+/// Facts that are kept at one point.
+const MOST: usize = 48;
+
+/// Steps from a value to what its bounds follow from.
+const DEPTH: u32 = 4;
+
+/// Predicates that are true.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts(SmallVec<[Term; 8]>);
+
+/// The numbers from the first to the second one.
+type Range = (i128, i128);
+
+impl Facts {
+    pub(crate) fn contains(&self, fact: Term) -> bool {
+        self.0.contains(&fact)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Term> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Old ones give way to new ones.
+    pub(crate) fn insert(&mut self, fact: Term) {
+        if self.contains(fact) {
+            return;
+        }
+        if self.0.len() == MOST {
+            self.0.remove(0);
+        }
+        self.0.push(fact);
+    }
+
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(Term) -> bool) {
+        self.0.retain(|fact| keep(*fact));
+    }
+
+    /// Is `x + by` the sum of the two numbers, `by` with its sign and `x` with or without one?
+    pub(crate) fn never_wraps(
+        &self,
+        terms: &Terms,
+        bits: u32,
+        signed: bool,
+        x: Term,
+        by: u64,
+    ) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let (low, high) = self.range(terms, bits, signed, x, DEPTH);
+        let (least, most) = all(bits, signed);
+        let by = i128::from(sign_extended(by, bits));
+        low + by >= least && high + by <= most
+    }
+
+    /// Bounds of a value.
+    fn range(&self, terms: &Terms, bits: u32, signed: bool, x: Term, depth: u32) -> Range {
+        let own = self.bounds(terms, bits, signed, x, depth);
+        let other = self.bounds(terms, bits, !signed, x, depth);
+        // Where the sign bit is clear, both readings are one.
+        let is_shared = other.0 >= 0 && other.1 <= all(bits, true).1;
+        match is_shared {
+            true => (own.0.max(other.0), own.1.min(other.1)),
+            false => own,
+        }
+    }
+
+    fn bounds(&self, terms: &Terms, bits: u32, signed: bool, x: Term, depth: u32) -> Range {
+        let number = |term: Term| {
+            terms
+                .as_const(term)
+                .map(|value| as_number(value, bits, signed))
+        };
+        if let Some(value) = number(x) {
+            return (value, value);
+        }
+        let (least, most) = all(bits, signed);
+        let (mut low, mut high) = (least, most);
+        let mut others = SmallVec::<[i128; 4]>::new();
+        match (terms.head(x), terms.args(x)) {
+            (Head::Add(width), &[y, last]) if width == bits && depth > 0 => {
+                if let Some(by) = terms.as_const(last) {
+                    let by = i128::from(sign_extended(by, bits));
+                    let (a, b) = self.range(terms, bits, signed, y, depth - 1);
+                    if a + by >= least && b + by <= most {
+                        (low, high) = (a + by, b + by);
+                    }
+                }
+            }
+            (Head::ZeroExtend(from, to), _) if to == bits && from < to => {
+                (low, high) = all(from, false);
+            }
+            // Dimensions of a block multiply to 1,024 at most.
+            (Head::Coordinate(Coordinate::Thread(_)), _) if bits == 32 => (low, high) = (0, 1023),
+            (Head::Coordinate(Coordinate::Block(_)), _) if bits == 32 => (low, high) = (1, 1024),
+            _ => {}
+        }
+        for fact in self.iter() {
+            let (atom, holds) = match terms.head(fact) {
+                Head::Not => (terms.args(fact)[0], false),
+                _ => (fact, true),
+            };
+            match (terms.head(atom), terms.args(atom)) {
+                (Head::Less(width, sign), &[a, b]) if width == bits && sign == signed => {
+                    let (below, above) = if holds { (a, b) } else { (b, a) };
+                    // Where it holds, they differ by one at least.
+                    let apart = i128::from(holds);
+                    if below == x {
+                        high = high.min(number(above).unwrap_or(most) - apart);
+                    } else if above == x {
+                        low = low.max(number(below).unwrap_or(least) + apart);
+                    }
+                }
+                (Head::Equal(width), &[a, b]) if width == bits && a == x => match number(b) {
+                    Some(value) if holds => (low, high) = (low.max(value), high.min(value)),
+                    Some(value) => others.push(value),
+                    None => {}
+                },
+                _ => {}
+            }
+        }
+        while others.contains(&low) {
+            low += 1;
+        }
+        while others.contains(&high) {
+            high -= 1;
+        }
+        (low, high)
+    }
+}
+
+/// All numbers of so many bits.
+fn all(bits: u32, signed: bool) -> Range {
+    let size = 1i128 << bits;
+    if signed {
+        (-(size / 2), size / 2 - 1)
+    } else {
+        (0, size - 1)
+    }
+}
+
+fn as_number(value: u64, bits: u32, signed: bool) -> i128 {
+    if signed {
+        sign_extended(value, bits).into()
+    } else {
+        truncate(value, bits).into()
+    }
+}
+
+impl Terms {
+    /// Is a predicate true wherever the facts hold?
+    pub(crate) fn proves(&mut self, goal: Term) -> bool {
+        if self.as_const(goal) == Some(1) || self.facts.contains(goal) {
+            return true;
+        }
+        let (atom, holds) = match self.head(goal) {
+            Head::Not => (self.args(goal)[0], false),
+            _ => (goal, true),
+        };
+        match (self.head(atom), self.args(atom)) {
+            (Head::Less(bits, signed), &[a, b]) => {
+                let range = |x| self.facts.range(self, bits, signed, x, DEPTH);
+                let (a_range, b_range) = (range(a), range(b));
+                match holds {
+                    true => a_range.1 < b_range.0 || self.stops_below(bits, signed, a, b),
+                    false => a_range.0 >= b_range.1,
+                }
+            }
+            (Head::Equal(bits), &[a, b]) if !holds => {
+                let range = |x| self.facts.range(self, bits, false, x, DEPTH);
+                let (a, b) = (range(a), range(b));
+                a.1 < b.0 || b.1 < a.0
+            }
+            _ => false,
+        }
+    }
+
+    /// Is `x + 2^k`, as `sum`, less than `end`, because `x` is, both have the same remainder, and the
+    /// sum is not `end` itself? Then `x` is `2^k` below `end` at least, so that nothing wraps around.
+    fn stops_below(&mut self, bits: u32, signed: bool, sum: Term, end: Term) -> bool {
+        let (Head::Add(width), &[x, step]) = (self.head(sum), self.args(sum)) else {
+            return false;
+        };
+        let Some(power) = self.as_power(step).filter(|_| width == bits) else {
+            return false;
+        };
+        if power > 0 && !self.same_remainder(bits, x, end, power) {
+            return false;
+        }
+        let below = self.less(bits, signed, x, end);
+        let equal = self.equal(bits, sum, end);
+        let other = self.not(equal);
+        self.facts.contains(below) && self.facts.contains(other)
+    }
+
+    fn same_remainder(&mut self, bits: u32, x: Term, end: Term, power: u32) -> bool {
+        let [x, end] = [x, end].map(|value| self.extract(0, power, bits, value));
+        let equal = self.equal(power, x, end);
+        self.as_const(equal) == Some(1) || self.facts.contains(equal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_below_another_has_a_next_one() {
+        let mut t = Terms::default();
+        let (x, n, one) = (t.symbol("x"), t.symbol("n"), t.constant(1));
+        let next = t.add(32, x, one);
+        let wide = t.sign_extend(32, 64, x);
+        let sum = t.add(64, wide, one);
+        assert_ne!(t.sign_extend(32, 64, next), sum);
+        let unsigned = t.less(32, false, x, n);
+        t.facts.insert(unsigned);
+        assert_ne!(t.sign_extend(32, 64, next), sum, "it may become negative");
+        let less = t.less(32, true, x, n);
+        t.facts.insert(less);
+        assert_eq!(t.sign_extend(32, 64, next), sum);
+        let two = t.constant(2);
+        let second = t.add(32, x, two);
+        let second = t.sign_extend(32, 64, second);
+        let wide_second = t.add(64, wide, two);
+        assert_ne!(second, wide_second, "only one is known to be there");
+    }
+
+    #[test]
+    fn bounds_of_one_sign_hold_for_the_other_where_the_sign_bit_is_clear() {
+        let mut t = Terms::default();
+        let (x, eight) = (t.symbol("x"), t.constant(8));
+        let less = t.less(32, false, x, eight);
+        t.facts.insert(less);
+        let minus = t.constant(0xffff_ffff);
+        let goal = t.less(32, true, minus, x);
+        assert!(t.proves(goal));
+        let mut t = Terms::default();
+        let (x, eight) = (t.symbol("x"), t.constant(8));
+        let less = t.less(32, true, x, eight);
+        t.facts.insert(less);
+        let goal = t.less(32, false, x, eight);
+        assert!(!t.proves(goal), "it may be negative");
+    }
+
+    #[test]
+    fn a_step_that_misses_the_end_goes_on() {
+        let mut t = Terms::default();
+        let (x, four, end) = (t.symbol("x"), t.constant(4), t.constant(1024));
+        let next = t.add(32, x, four);
+        let goal = t.less(32, true, next, end);
+        let below = t.less(32, true, x, end);
+        let equal = t.equal(32, next, end);
+        let other = t.not(equal);
+        t.facts.insert(below);
+        t.facts.insert(other);
+        assert!(!t.proves(goal), "it may step over the end");
+        let low = t.extract(0, 2, 32, x);
+        let zero = t.constant(0);
+        let multiple = t.equal(2, low, zero);
+        t.facts.insert(multiple);
+        assert!(t.proves(goal));
+    }
+}
