@@ -167,7 +167,9 @@ fn inverted(line: &Line<'_>) -> Option<String> {
     let (from, to) = INVERSE
         .iter()
         .find(|(from, _)| line.opcode.contains(from))?;
-    let is_plain = line.opcode.starts_with("setp.") && line.is_word();
+    // The second instruction has the guard of the first one, which must not have changed it.
+    let sets_its_guard = line.before.contains(d);
+    let is_plain = line.opcode.starts_with("setp.") && line.is_word() && !sets_its_guard;
     is_plain.then(|| {
         let comparison = line.with(&line.opcode.replace(from, to), &line.operands);
         format!("{comparison}\n{}", line.with("not.pred", &[d, d]))
