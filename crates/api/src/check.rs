@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use warpwright_check::{CubinOptions, Verdict, check_files, check_modules};
+use warpwright_pass::names::{is_named, source_name};
 use warpwright_pass::witness::refute;
 use warpwright_ptx::{FunctionKind, Module};
 
@@ -144,16 +145,20 @@ impl Optimizer {
 fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<FunctionVerdict>, Error> {
     // One kernel stands on the device functions that it may call.
     let is_meant = |name: &str| match &options.kernel {
-        Some(kernel) => name == kernel || !is_kernel(a, name),
+        Some(kernel) => is_named(kernel, name) || !is_kernel(a, name),
         None => true,
     };
     match &options.kernel {
-        Some(kernel) if !is_kernel(a, kernel) => {
+        Some(kernel)
+            if !a
+                .kernels()
+                .any(|(_, f)| f.body.is_some() && is_named(kernel, &f.name)) =>
+        {
             return Err(Error::NoSuchKernel {
                 name: a.name.clone(),
                 kernel: kernel.clone(),
                 has: {
-                    let names = a.kernels().map(|(_, f)| f.name.to_string());
+                    let names = a.kernels().map(|(_, f)| source_name(&f.name));
                     some_names(&names.collect::<Vec<String>>())
                 },
             });
@@ -194,7 +199,7 @@ fn cubins(a: &Input, b: &Input, options: &CheckOptions) -> Result<Vec<FunctionVe
         b: b.name.clone(),
         error,
     })?;
-    let wanted = |name: &str| options.kernel.as_deref().is_none_or(|k| k == name);
+    let wanted = |name: &str| options.kernel.as_deref().is_none_or(|k| is_named(k, name));
     let functions: Vec<FunctionVerdict> = verdicts
         .into_iter()
         .filter(|(name, _)| wanted(name))

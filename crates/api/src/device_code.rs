@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warpwright_pass::names::selected;
+use warpwright_pass::names::{is_named, selected};
 use warpwright_sass::Cubin;
 use warpwright_sass::elf::Elf;
 use warpwright_sass::fatbin::{Fatbin, FatbinError, Kind};
@@ -140,7 +140,9 @@ impl DeviceCode {
         if self.fat.is_some() {
             self.cubins.retain(|cubin| {
                 let elf = Elf::parse(&cubin.bytes);
-                elf.is_ok_and(|elf| elf.kernel(function).is_ok())
+                let kernels = elf.ok().and_then(|elf| elf.kernels().ok());
+                let mut kernels = kernels.into_iter().flatten();
+                kernels.any(|kernel| is_named(function, &kernel.name))
             });
         }
         match self.cubins.is_empty() {

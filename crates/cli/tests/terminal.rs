@@ -209,7 +209,7 @@ fn differences_are_shown_in_the_source() {
     std::fs::write(folder.path().join("b.cu"), wrong).unwrap();
     let output = run_in(
         folder.path(),
-        &["check", "a.cu", "b.cu", "--kernel", "_Z5scalePff"],
+        &["check", "a.cu", "b.cu", "--kernel", "scale"],
     );
     assert_ne!(output.status.code(), Some(0));
     let shown = text(&output.stdout);
@@ -218,6 +218,13 @@ fn differences_are_shown_in_the_source() {
         "{shown}"
     );
     assert!(shown.contains("scale(float*, float): "), "{shown}");
+    assert!(!shown.contains("fill"), "{shown}");
+    let listed = run_in(folder.path(), &["sass", "a.cu", "--kernel", "fill<int>"]);
+    let listed = text(&listed.stdout);
+    assert!(
+        listed.contains("fillIiE") && !listed.contains("scale"),
+        "{listed}"
+    );
 }
 
 #[test]
@@ -292,9 +299,17 @@ fn a_launch_description_comes_of_the_code() {
         "{toml}"
     );
     // The emulator takes it as it is, and so does the choice.
-    let toml = toml.replace("n = 1000 ", "n = 1024 ");
-    std::fs::write(folder.path().join("two.toml"), toml).unwrap();
     let args = ["run", "two.cu", "--launch", "two.toml", "--size", "small"];
+    let emulated = run(&args);
+    assert!(emulated.status.success(), "{}", text(&emulated.stderr));
+    // Of narrow numbers, too.
+    let narrow = "#include <cstdint>\ntypedef unsigned char byte;\n\
+        __global__ void thin(const byte *a, int16_t *b, byte c, short d, size_t n) {\n\
+        size_t i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) b[i] = a[i] * c + d; }\n";
+    std::fs::write(folder.path().join("thin.cu"), narrow).unwrap();
+    let made = run(&["launch", "thin.cu", "-o", "thin.toml"]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let args = ["run", "thin.cu", "--launch", "thin.toml", "--size", "small"];
     let emulated = run(&args);
     assert!(emulated.status.success(), "{}", text(&emulated.stderr));
     let several = run(&["launch", "two.cu"]);

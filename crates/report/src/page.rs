@@ -467,6 +467,25 @@ mod tests {
     }
 
     #[test]
+    fn explain_has_the_numbers_of_stencils() {
+        let document = json!({
+            "schema": "warpwright.explain/1", "input": "s.stencil", "kernels": [],
+            "stencils": [{"stencil": "j2d25pt", "points": ["2 <= j < M-2"], "unroll": 4, "order": 2, "arrays": 2,
+                "flops_per_point": 33, "accessed_per_thread": 104, "unique_per_thread": 44, "reassociate": false}]
+        });
+        let html = page(&document).unwrap();
+        for part in [
+            "j2d25pt",
+            "2 &lt;= j &lt; M-2",
+            "33 floating",
+            "104 elements, 44",
+            "stay as written",
+        ] {
+            assert!(html.contains(part), "{part}");
+        }
+    }
+
+    #[test]
     fn check_shows_every_function_and_what_the_proof_rests_on() {
         let document = json!({
             "schema": "warpwright.check/1", "original": "a.cubin", "rewritten": "b.cubin", "how": "symbolically",

@@ -19,6 +19,10 @@ pub const WIDTH: usize = 80;
 pub const HEIGHT: usize = 20;
 /// Alternatives that are named.
 const ALTERNATIVES: usize = 3;
+/// Characters of a choice in a summary.
+const CHOICE: usize = 26;
+/// Columns of a summary beside the kernel and the choice: times, registers before and after, warps, what is between.
+const BESIDE: usize = 30;
 /// Kernels of a summary, unless all are asked for.
 const KERNELS: usize = 40;
 
@@ -284,6 +288,16 @@ fn summary(kernels: &[KernelReport]) -> String {
     };
     order.sort_by(|a, b| time_of(a).total_cmp(&time_of(b)).then(a.name.cmp(&b.name)));
     let mut table = Table::new(&["time", "registers", "warps", "kernel", "choice"]);
+    let choice = |report: &KernelReport| match report.chosen {
+        0 => "kept".to_owned(),
+        chosen => shortened(&report.candidates[chosen].recipe.to_string(), CHOICE),
+    };
+    // Names have what the choices leave.
+    let choices = order
+        .iter()
+        .take(KERNELS)
+        .map(|report| choice(report).chars().count());
+    let name = WIDTH - BESIDE - choices.max().unwrap_or(0).max("choice".len());
     for report in order.iter().take(KERNELS) {
         let before = &report.candidates[0];
         let after = &report.candidates[report.chosen];
@@ -299,11 +313,8 @@ fn summary(kernels: &[KernelReport]) -> String {
             format!("{:.2}", time_of(report)),
             change(&|f| Some(f.resources.registers)),
             change(&|f| f.residency.as_ref().map(|r| r.warps)),
-            shortened(&source_name(&report.name), 26),
-            match report.chosen {
-                0 => "kept".into(),
-                _ => shortened(&after.recipe.to_string(), 26),
-            },
+            shortened(&source_name(&report.name), name),
+            choice(report),
         ]);
     }
     let changed = kernels.iter().filter(|k| k.chosen != 0).count();
@@ -589,6 +600,18 @@ mod tests {
         };
         assert!(place("c(float*)") < place(" a ") && place(" a ") < place(" b "));
         assert!(shown.contains("2 of 3 kernels are changed") && shown.contains("135 → 64"));
+        let names = ["a_kernel_with_a_long_name_that_is_kept_as_it_is", "b"];
+        let shown = screen(&names.map(|name| report(name, 1.0, &[])), &ABOUT);
+        assert!(
+            shown.contains("a_kernel_with_a_long_name_that_is_kept_as_i…"),
+            "{shown}"
+        );
+        let names = ["a_kernel_with_a_long_name_that_is_faster", "b"];
+        let shown = screen(&names.map(|name| report(name, 0.5, &[])), &ABOUT);
+        assert!(
+            shown.lines().all(|line| line.chars().count() <= WIDTH),
+            "{shown}"
+        );
     }
 
     #[test]

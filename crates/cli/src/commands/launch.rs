@@ -16,9 +16,10 @@ use crate::failure::Failure;
 use crate::input::{self, Level, write_atomically};
 use crate::session;
 
-/// Elements of a buffer whose length nobody knows: a size that the emulator runs in seconds, and one for a GPU.
-const SMALL: u32 = 1_000;
-const FULL: u32 = 10_000_000;
+/// Elements of a buffer whose length nobody knows: a size that the emulator runs in seconds, and one for a GPU. Whole
+/// blocks of them: kernels without a check of bounds run as they are.
+const SMALL: u32 = 1 << 10;
+const FULL: u32 = 10 << 20;
 
 /// What is known of the launch.
 #[derive(Debug, Default)]
@@ -214,7 +215,11 @@ fn numbers(part: &str, text: &str, most: u32) -> Option<Vec<u32>> {
             .strip_prefix(['(', '{'])?
             .strip_suffix([')', '}'])?;
         let all = arguments(inside).into_iter();
-        let all: Option<Vec<u32>> = all.map(|n| n.parse().ok()).collect();
+        let one = |part: &str| match numbers(part, text, most.checked_sub(1)?)?[..] {
+            [number] => Some(number),
+            _ => None,
+        };
+        let all: Option<Vec<u32>> = all.map(one).collect();
         return all.filter(|all| !all.is_empty() && all.len() <= 3 && !all.contains(&0));
     }
     let is_name = part.chars().all(|c| c.is_alphanumeric() || c == '_');
@@ -372,13 +377,17 @@ fn argument(
         "\n[[args]]\nname = {name:?}\ntype = \"{}\"\n",
         element.name()
     );
+    // Sizes do not fit the narrowest numbers.
+    let is_narrow = element.size() < 4;
     match (is_pointer, element.is_float()) {
+        (false, false) if is_narrow => text += "value = 1  # guess\n",
         (false, true) => text += "value = 1.0  # guess\n",
         (false, false) => text += "value = \"n\"  # guess\n",
         (true, is_float) => {
             text += "shape = [\"n\"]  # guess\n";
             text += match is_float {
                 true => "init = { kind = \"uniform\", low = -1.0, high = 1.0 }  # guess\n",
+                false if is_narrow => "init = { kind = \"indices\", bound = 100 }  # guess\n",
                 false => "init = { kind = \"indices\", bound = \"n\" }  # guess\n",
             };
             if !is_const {
@@ -416,6 +425,8 @@ mod tests {
         );
         assert_eq!(numbers("b", text, 3), Some(vec![32, 8]));
         assert_eq!(numbers("dim3(4, 2, 1)", text, 3), Some(vec![4, 2, 1]));
+        assert_eq!(numbers("dim3(T, n)", text, 3), Some(vec![128, 64]));
+        assert_eq!(numbers("dim3(b, 2)", text, 3), None);
         assert_eq!(numbers("n", text, 3), Some(vec![64]));
         for unknown in ["m", "0", "dim3(0)", "x", "n * 2", ""] {
             assert_eq!(numbers(unknown, text, 3), None, "{unknown}");

@@ -5,6 +5,7 @@ use std::path::Path;
 use warpwright_emu::{DecodeError, EmuError, Emulator, Options, Outcome, Results};
 use warpwright_gpu::{Image, Process, Variant, WorkerCommand, prepare};
 use warpwright_launch::{ContentsError, Launch, write_npy};
+use warpwright_pass::names::is_named;
 
 use super::print_json;
 use crate::args::{Cli, RunArgs, RunSetup};
@@ -78,7 +79,7 @@ pub fn described(setup: &RunSetup) -> Result<Launch, Failure> {
     };
     let launch = session::launch(path, setup.size.as_deref(), "small", &setup.set)?;
     match &setup.kernel {
-        Some(kernel) if *kernel != launch.kernel => Err(Failure::input(format!(
+        Some(kernel) if !is_named(kernel, &launch.kernel) => Err(Failure::input(format!(
             "--kernel {kernel}, but the launch description is for `{}`",
             launch.kernel
         ))),

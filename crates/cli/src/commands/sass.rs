@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use warpwright_driver::life_ranges::{Compared, LifeRangeError, Outcome, compare_cubin};
+use warpwright_pass::names::is_named;
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::hazards;
 use warpwright_sass::isa::decode;
@@ -106,7 +107,9 @@ fn runs_on(name: &str, cubin: &[u8], gpu: &Gpu) -> Result<(), Failure> {
 
 /// Functions with a section of their own, or the one that was asked for.
 fn wanted(args: &SassInput, name: &str) -> bool {
-    args.kernel.as_deref().is_none_or(|kernel| kernel == name)
+    args.kernel
+        .as_deref()
+        .is_none_or(|kernel| is_named(kernel, name))
 }
 
 fn no_such(file: &str, args: &SassInput) -> Failure {

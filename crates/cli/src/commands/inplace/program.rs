@@ -38,7 +38,8 @@ fn library() -> Result<PathBuf, Failure> {
     let missing = |what: String| Failure::Missing {
         what,
         mend: Some(format!(
-            "cargo build --release --workspace puts {LIBRARY} beside `warpwright`; {LIBRARY_VARIABLE} names another place"
+            "cargo build --release --workspace (in a checkout; `cargo install` has no libraries) puts {LIBRARY} beside \
+             `warpwright`; {LIBRARY_VARIABLE} names another place"
         )),
     };
     let own = std::env::current_exe().and_then(|path| path.canonicalize());
