@@ -247,7 +247,7 @@ impl Header {
             };
             let zero = terms.zero();
             let start = way.over(terms, bits, zero, first);
-            let rest = terms.minus(bits, first[position], start);
+            let rest = terms.sub(bits, first[position], start);
             self.in_use.push((number, at, rest));
             state[position] = way.over(terms, bits, rest, state);
         }
@@ -417,7 +417,7 @@ fn variables(
         if !is_name_of(terms, name, node) {
             continue;
         }
-        let step = terms.minus(bits, back[position], name);
+        let step = terms.sub(bits, back[position], name);
         if is_older(terms, step, node) {
             variables.push(Variable {
                 position,
@@ -496,7 +496,7 @@ fn factor(terms: &mut Terms, variable: &Variable, other: &Variable, signed: bool
         (None, Some(1)) => Some(variable.step),
         (None, Some(-1)) => {
             let zero = terms.zero();
-            Some(terms.minus(bits, zero, variable.step))
+            Some(terms.sub(bits, zero, variable.step))
         }
         (None, None) => {
             let unit = widened(terms, other.bits, bits, signed, other.step);

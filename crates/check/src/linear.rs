@@ -73,7 +73,7 @@ pub(crate) fn linear(terms: &Terms, address: Term, most: u32) -> Option<Linear> 
 /// The width of an address expression.
 fn width(terms: &Terms, term: Term) -> u32 {
     match terms.head(term) {
-        Head::Add(bits) | Head::Sub(bits) | Head::Mul(bits) => bits,
+        Head::Add(bits) | Head::Mul(bits) => bits,
         Head::Extract { bits, .. } => bits,
         _ => 64,
     }
@@ -94,12 +94,11 @@ impl Expansion<'_> {
             Head::Const(bits) => Some(BTreeMap::from([(Vec::new(), bits)])),
             Head::Symbol(_) if self.terms.is_private(term) => Some(Polynomial::new()),
             Head::Coordinate(coordinate) => Some(BTreeMap::from([(vec![coordinate], 1)])),
-            Head::Add(bits) => sum(arg(0)?, arg(1)?, 1, bits),
-            Head::Sub(bits) => sum(arg(0)?, arg(1)?, u64::MAX, bits),
+            Head::Add(bits) => sum(arg(0)?, arg(1)?, bits),
             Head::Mul(bits) => product(&arg(0)?, &arg(1)?, bits),
             Head::ZeroExtend(from, _) => self.below(arg(0)?, power(from)?),
             Head::SignExtend(from, _) => self.below(arg(0)?, power(from - 1)?),
-            Head::Extract { lo: 0, bits, .. } => sum(arg(0)?, Polynomial::new(), 1, bits),
+            Head::Extract { lo: 0, bits, .. } => sum(arg(0)?, Polynomial::new(), bits),
             _ => None,
         }
     }
@@ -130,10 +129,10 @@ fn power(bits: u32) -> Option<u64> {
     1u64.checked_shl(bits)
 }
 
-fn sum(mut a: Polynomial, b: Polynomial, sign: u64, bits: u32) -> Option<Polynomial> {
+fn sum(mut a: Polynomial, b: Polynomial, bits: u32) -> Option<Polynomial> {
     for (product, coefficient) in b {
         let slot = a.entry(product).or_insert(0);
-        *slot = slot.wrapping_add(coefficient.wrapping_mul(sign));
+        *slot = slot.wrapping_add(coefficient);
     }
     reduce(a, bits)
 }
@@ -250,9 +249,7 @@ mod tests {
         let mut build = Build::new();
         let mut sum = build.thread(0);
         for _ in 0..200 {
-            let zero = build.terms.constant(0);
-            let negated = build.terms.sub(32, zero, sum);
-            sum = build.terms.sub(32, sum, negated);
+            sum = build.terms.make(Head::Add(32), [sum, sum]);
         }
         assert_eq!(linear(&build.terms, sum, 1024), None);
     }

@@ -282,7 +282,6 @@ impl Slots {
                 (Head::Add(_), &[a, b]) if terms.is_private(a) != terms.is_private(b) => {
                     at = if terms.is_private(a) { a } else { b };
                 }
-                (Head::Sub(_), &[a, b]) if !terms.is_private(b) => at = a,
                 (Head::ZeroExtend(32, _), &[a]) => at = a,
                 (
                     Head::Extract {
@@ -496,7 +495,6 @@ impl Evaluation<'_> {
                 u64::from(*of.get(usize::from(dim))?)
             }
             Head::Add(bits) => truncate(arg(0)?.wrapping_add(arg(1)?), bits),
-            Head::Sub(bits) => truncate(arg(0)?.wrapping_sub(arg(1)?), bits),
             Head::Mul(bits) => truncate(arg(0)?.wrapping_mul(arg(1)?), bits),
             Head::Xor(bits) => truncate(arg(0)? ^ arg(1)?, bits),
             Head::ZeroExtend(from, _) => truncate(arg(0)?, from),

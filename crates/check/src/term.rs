@@ -43,7 +43,6 @@ pub(crate) enum Head {
     /// The n-th result of an operation.
     Op(Sym, u8),
     Add(u32),
-    Sub(u32),
     Mul(u32),
     Xor(u32),
     ZeroExtend(u32, u32),
@@ -187,13 +186,6 @@ impl Terms {
         self.constant(1)
     }
 
-    /// a - b, as a sum.
-    pub(crate) fn minus(&mut self, bits: u32, a: Term, b: Term) -> Term {
-        let minus_one = self.constant(truncate(u64::MAX, bits));
-        let b = self.mul(bits, b, minus_one);
-        self.add(bits, a, b)
-    }
-
     pub(crate) fn leaf(&mut self, head: Head) -> Term {
         self.make(head, [])
     }
@@ -223,15 +215,6 @@ impl Terms {
     pub(crate) fn add(&mut self, bits: u32, a: Term, b: Term) -> Term {
         let (a, b) = self.constant_last(a, b);
         let Some(right) = self.as_const(b) else {
-            // x + (0 - y) is x - y.
-            for (x, y) in [(a, b), (b, a)] {
-                if let (Head::Sub(width), &[zero, part]) = (self.head(y), self.args(y))
-                    && width == bits
-                    && self.as_const(zero) == Some(0)
-                {
-                    return self.sub(bits, x, part);
-                }
-            }
             return self.sum(bits, a, b);
         };
         if right == 0 {
@@ -328,14 +311,11 @@ impl Terms {
         self.add(bits, a, b)
     }
 
+    /// a - b, as a sum.
     pub(crate) fn sub(&mut self, bits: u32, a: Term, b: Term) -> Term {
-        if a == b {
-            return self.constant(0);
-        }
-        match self.as_const(b) {
-            Some(right) => self.add_const(bits, a, (right as i64).wrapping_neg()),
-            None => self.make(Head::Sub(bits), [a, b]),
-        }
+        let minus_one = self.constant(truncate(u64::MAX, bits));
+        let b = self.mul(bits, b, minus_one);
+        self.add(bits, a, b)
     }
 
     pub(crate) fn mul(&mut self, bits: u32, a: Term, b: Term) -> Term {
@@ -506,17 +486,12 @@ impl Terms {
                 let arg = self.args(a)[0];
                 self.extract(inner + lo, bits, whole, arg)
             }
-            // Multiples of a power of two do not show below it.
-            Head::Add(width)
-                if lo == 0
-                    && width == of
-                    && self
-                        .as_const(self.args(a)[1])
-                        .is_some_and(|last| truncate(last, bits) == 0) =>
-            {
-                let rest = self.args(a)[0];
-                self.extract(0, bits, of, rest)
+            Head::ZeroExtend(from, _) | Head::SignExtend(from, _) if lo + bits <= from => {
+                let arg = self.args(a)[0];
+                self.extract(lo, bits, from, arg)
             }
+            // The low bits of a sum are those of its parts.
+            Head::Add(width) | Head::Mul(width) if lo == 0 && width == of => self.low(bits, of, a),
             Head::Concat(part)
                 if lo / part == (lo + bits - 1) / part
                     && let Some(&arg) = self.args(a).get((lo / part) as usize) =>
@@ -527,26 +502,45 @@ impl Terms {
         }
     }
 
+    /// The low bits of a sum or product of `of` bits.
+    fn low(&mut self, bits: u32, of: u32, a: Term) -> Term {
+        let head = Head::Extract { lo: 0, bits, of };
+        let (mut parts, mut constant) = (Parts::new(), 0u64);
+        if !self.parts(of, a, 1, &mut parts, &mut constant) {
+            return self.make(head, [a]);
+        }
+        let mut low = Parts::new();
+        for (part, factor) in parts {
+            // Multiples of a power of two do not show below it.
+            if truncate(factor, bits) == 0 {
+                continue;
+            }
+            let part = match self.head(part) {
+                Head::Add(_) | Head::Mul(_) => self.make(head, [part]),
+                _ => self.extract(0, bits, of, part),
+            };
+            if !self.parts(bits, part, factor, &mut low, &mut constant) {
+                return self.make(head, [a]);
+            }
+        }
+        self.of_parts(bits, low, constant)
+    }
+
     /// Parts of `bits` bits each, low part first.
     pub(crate) fn concat(&mut self, bits: u32, parts: &[Term]) -> Term {
         if let [only] = *parts {
             return only;
         }
         let total = bits * parts.len() as u32;
-        let whole = |terms: &Terms| match terms.head(parts[0]) {
-            Head::Extract { .. } => Some(terms.args(parts[0])[0]),
+        // The low part of a sum may stand there as a sum of its own: the others tell of what they are parts.
+        let whole = parts.iter().find_map(|&part| match self.head(part) {
+            Head::Extract { of, .. } if of == total => Some(self.args(part)[0]),
             _ => None,
-        };
-        if let Some(whole) = whole(self) {
-            let covers = parts.iter().enumerate().all(|(index, &part)| {
-                let lo = index as u32 * bits;
-                self.head(part)
-                    == Head::Extract {
-                        lo,
-                        bits,
-                        of: total,
-                    }
-                    && self.args(part) == [whole]
+        });
+        if let Some(whole) = whole {
+            let covers = parts.iter().zip(0..).all(|(&part, index)| {
+                let lo = index * bits;
+                self.extract(lo, bits, total, whole) == part
             });
             if covers {
                 return whole;
@@ -664,6 +658,18 @@ impl Terms {
                 };
             }
             (Head::After(_), &[event]) => return self.name(self.head(event)),
+            (Head::Add(bits), &[a, b]) => {
+                let pairs = [(a, self.negated(bits, b)), (b, self.negated(bits, a))];
+                let pair = pairs.into_iter().find_map(|(x, y)| Some([x, y?]));
+                if let (Some(pair), 1..) = (pair, depth) {
+                    let shown = pair.map(|part| self.show(part, depth - 1, names));
+                    return format!("sub{bits}({})", shown.join(", "));
+                }
+            }
+            (Head::Mul(bits), _) if depth > 0 && self.negated(bits, term).is_some() => {
+                let shown = self.show(args[0], depth - 1, names);
+                return format!("sub{bits}(0, {shown})");
+            }
             // A product of extended numbers is a wide one, as in the instruction.
             (Head::Mul(_), &[a, b]) => {
                 if let Some((from, factors)) = self.wide_factors(a, b) {
@@ -698,6 +704,16 @@ impl Terms {
         }
     }
 
+    /// x, of a part -x of a sum.
+    fn negated(&self, bits: u32, part: Term) -> Option<Term> {
+        match (self.head(part), self.args(part)) {
+            (Head::Mul(_), &[x, factor]) => {
+                (self.as_const(factor) == Some(truncate(u64::MAX, bits))).then_some(x)
+            }
+            _ => None,
+        }
+    }
+
     /// The factors of a wide product, and their bits.
     fn wide_factors(&self, a: Term, b: Term) -> Option<(u32, [Term; 2])> {
         let extended = |term: Term| match self.head(term) {
@@ -724,7 +740,6 @@ impl Terms {
             Head::Coordinate(Coordinate::Thread(dim)) => format!("%tid.{}", axis(dim)),
             Head::Coordinate(Coordinate::Block(dim)) => format!("%ntid.{}", axis(dim)),
             Head::Add(bits) => format!("add{bits}"),
-            Head::Sub(bits) => format!("sub{bits}"),
             Head::Mul(bits) => format!("mul{bits}"),
             Head::Xor(bits) => format!("xor{bits}"),
             Head::ZeroExtend(from, to) => format!("zext{from}to{to}"),
