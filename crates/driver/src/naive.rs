@@ -68,6 +68,8 @@ pub fn kind(file: &File, header: &Header) -> Result<Kind, Diagnostic> {
     let stencil = extract::extract(file, header);
     Ok(match (problem, stencil) {
         (Err(_), Ok(_)) => Kind::Stencil,
+        // A naive kernel's index is not clamped or wrapped.
+        (Ok(_), Ok(stencil)) if stencil.has_edges() => Kind::Stencil,
         (Ok(problem), Ok(_)) => match (is_sweep(&problem), problem.kernel.loops.is_empty()) {
             (true, _) => Kind::Stencil,
             (false, true) => Kind::Naive(Box::new(problem), NoStencil::NoNeighbours),

@@ -93,6 +93,7 @@ impl Builder {
             low: 0,
             high: 0,
             unroll: None,
+            edge: None,
         })
     }
 

@@ -19,8 +19,8 @@ use std::fmt;
 use cranelift_entity::PrimaryMap;
 
 use super::ir::{
-    Access, ArrayId, Dim, Element, Expr, ExprId, Extent, Function, ParameterId, ScalarId, Stencil,
-    Target,
+    Access, ArrayId, Dim, Edge, Element, Expr, ExprId, Extent, Function, ParameterId, ScalarId,
+    Stencil, Target,
 };
 
 /// Most elements of an array, and of all arrays together.
@@ -165,6 +165,8 @@ struct Sweep<'a> {
     types: PrimaryMap<ExprId, Element>,
     /// By array: elements, and the distance in elements of neighbours along each dimension.
     strides: PrimaryMap<ArrayId, (i64, Vec<i64>)>,
+    /// By dimension: where neighbours beyond its ends are, and its cells.
+    edges: Vec<(Option<Edge>, i64)>,
     /// By statement: its expressions, operands first.
     orders: Vec<Vec<ExprId>>,
     values: Vec<f64>,
@@ -189,6 +191,11 @@ impl<'a> Sweep<'a> {
             stencil,
             types: stencil.types(),
             strides,
+            edges: stencil
+                .dims
+                .values()
+                .map(|dim| (dim.edge, extent(dim.extent, sizes)))
+                .collect(),
             orders: stencil
                 .statements
                 .iter()
@@ -215,8 +222,11 @@ impl<'a> Sweep<'a> {
         let (_, strides) = &self.strides[access.array];
         let mut at = 0;
         for (subscript, stride) in access.subscripts.iter().zip(strides) {
-            let base = subscript.dim.map_or(0, |d| point[index(d)]);
-            at += (base + subscript.offset) * stride;
+            let mut cell = subscript.dim.map_or(0, |d| point[index(d)]) + subscript.offset;
+            if let Some((Some(edge), cells)) = subscript.dim.map(|d| self.edges[index(d)]) {
+                cell = edge.cell(cell, cells);
+            }
+            at += cell * stride;
         }
         // The rules keep all accesses of a stencil inside; a stencil made otherwise reads nothing.
         usize::try_from(at).unwrap_or(usize::MAX)

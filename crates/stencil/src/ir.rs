@@ -81,6 +81,29 @@ pub struct Dim {
     pub high: i64,
     /// The unroll factor that the input asks for.
     pub unroll: Option<u32>,
+    /// Where neighbours beyond its ends are, in a stencil that is another one's border; else there are none.
+    pub edge: Option<Edge>,
+}
+
+/// Which cell is meant beyond the ends of a dimension. A neighbour is at most as far away as the dimension is long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// The last one.
+    Clamped,
+    /// The one as far from the other end.
+    Wrapped,
+}
+
+impl Edge {
+    /// The cell that is meant in a dimension of `extent` cells.
+    pub fn cell(self, at: i64, extent: i64) -> i64 {
+        match self {
+            Edge::Clamped => at.min(extent - 1).max(0),
+            Edge::Wrapped if at < 0 => at + extent,
+            Edge::Wrapped if at >= extent => at - extent,
+            Edge::Wrapped => at,
+        }
+    }
 }
 
 /// A size: a parameter plus a constant, or a constant alone.
@@ -274,6 +297,12 @@ impl Stencil {
         self.border
             .as_ref()
             .map_or(&self.dims, |border| &border.dims)
+    }
+
+    /// Are neighbours clamped or wrapped at the border?
+    pub fn has_edges(&self) -> bool {
+        let mut dims = self.all_points().values();
+        dims.any(|dim| dim.edge.is_some())
     }
 
     /// The arrays that are arguments, in order.

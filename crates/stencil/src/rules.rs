@@ -228,6 +228,10 @@ fn within_array(stencil: &Stencil, used: &Use) -> Option<Diagnostic> {
             }
             Some(dim) => {
                 let dim = &stencil.dims[dim];
+                // Bent at both ends, and the array is no shorter.
+                if dim.edge.is_some() && distance(dim.extent, *size).is_none_or(|more| more >= 0) {
+                    continue;
+                }
                 let last = subscript.offset.saturating_sub(dim.high).saturating_sub(1);
                 let room = distance(dim.extent, *size);
                 let room = room.map(|more| more.saturating_sub(1).saturating_sub(last));

@@ -11,6 +11,7 @@ use warpwright_cudac::{File, marked};
 use warpwright_ladder::{CompileError, Fall, Rung};
 use warpwright_stencil::emit;
 use warpwright_stencil::extract;
+use warpwright_stencil::ir::Edge;
 use warpwright_stencil::stream::Plan;
 use warpwright_stencil::versions::{Family, Problem, Reader, Version, Way, climb};
 use warpwright_toolkit::testing::require_toolkit;
@@ -92,13 +93,21 @@ fn ways(problem: &Problem) -> Vec<Version> {
         .collect()
 }
 
-const FILES: [&str; 11] = [
+const FILES: [&str; 19] = [
     "accepted/border-by-return",
     "accepted/border-copied",
     "accepted/border-in-else",
     "accepted/border-in-a-column",
     "accepted/constant-memory",
     "accepted/constant-rows",
+    "accepted/edge-clamped-along-a-march",
+    "accepted/edge-clamped-by-min-and-max",
+    "accepted/edge-clamped-here-wrapped-there",
+    "accepted/edge-clamped-rows-with-a-pitch",
+    "accepted/edge-clamped-tile",
+    "accepted/edge-clamped-whole-index",
+    "accepted/edge-wrapped-by-a-remainder",
+    "accepted/edge-wrapped-by-ifs",
     "accepted/plane-without-end",
     "accepted/template",
     "accepted/template-launched",
@@ -117,6 +126,10 @@ fn outputs_compute_what_the_inputs_compute() {
         let source = std::fs::read_to_string(path(name)).unwrap();
         for version in ways(&problem) {
             let output = problem.output(&version).unwrap();
+            // A grid without an inner point is the original's.
+            let leaves = "return cudaErrorNotSupported;  // nothing but a border";
+            let has_border = problem.stencil.border.is_some();
+            assert_eq!(output.text.contains(leaves), has_border, "{name}");
             // Lines are added, and launches changed: nothing else.
             let kept = source.lines().filter(|line| !line.contains("<<<"));
             for line in kept {
@@ -126,13 +139,13 @@ fn outputs_compute_what_the_inputs_compute() {
                 Rung::Agrees(checked) => {
                     compared += 1;
                     let border = checked.kernels.iter().any(|k| k.ends_with("_border"));
-                    assert_eq!(border, problem.stencil.border.is_some(), "{name}");
+                    assert_eq!(border, has_border, "{name}");
                 }
                 other => panic!("{name}, {:?}: {other:?}", version.family),
             }
         }
     }
-    assert!(compared >= 18, "only {compared} were compared");
+    assert!(compared >= 34, "only {compared} were compared");
 }
 
 #[test]
@@ -151,4 +164,32 @@ fn a_lost_border_is_caught() {
         matches!(rung, Rung::Falls(Fall::Differs { .. })),
         "{rung:?}"
     );
+}
+
+#[test]
+fn the_wrong_edge_is_caught() {
+    let Some(toolkit) = require_toolkit("written_back") else {
+        return;
+    };
+    for name in [
+        "accepted/edge-clamped-whole-index",
+        "accepted/edge-wrapped-by-ifs",
+    ] {
+        let problem = problem(&toolkit, name);
+        let mut wrong = problem.clone();
+        let border = wrong.stencil.border.as_mut().unwrap();
+        for dim in border.dims.values_mut() {
+            dim.edge = match dim.edge {
+                Some(Edge::Clamped) => Some(Edge::Wrapped),
+                Some(Edge::Wrapped) => Some(Edge::Clamped),
+                None => None,
+            };
+        }
+        let version = ways(&wrong).remove(0);
+        let rung = climb(&problem, &version, &|text| compile(&toolkit, name, text));
+        assert!(
+            matches!(rung, Rung::Falls(Fall::Differs { .. })),
+            "{name}: {rung:?}"
+        );
+    }
 }

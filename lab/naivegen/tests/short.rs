@@ -17,7 +17,7 @@ fn what_is_made_agrees_and_mistakes_do_not() {
         .collect();
     assert!(subjects.len() >= 12, "most are naive kernels: {counters:?}");
     let nvcc = toolkit.nvcc().expect("nvcc");
-    let module = compiled(&subjects, &nvcc).expect("PTX");
+    let module = compiled(&subjects, &nvcc, None).expect("PTX");
     let (more, findings) = compare_all(&subjects, &module);
     counters.add(&more);
     assert_eq!(counters.wrong(), 0, "{findings:#?}");

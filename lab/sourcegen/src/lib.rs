@@ -114,13 +114,22 @@ pub fn subjects<S: Subject>(
 }
 
 /// A batch compiled, without fusing multiplications and additions: nvcc may choose other pairs in other texts.
+/// `level` is that of the optimizer of nvcc's device compiler, most of whose time the highest one takes.
 ///
 /// # Errors
 /// nvcc's refusal.
-pub fn compiled<S: Subject>(batch: &[S], nvcc: &Nvcc<'_>) -> Result<Module, ToolError> {
+pub fn compiled<S: Subject>(
+    batch: &[S],
+    nvcc: &Nvcc<'_>,
+    level: Option<u8>,
+) -> Result<Module, ToolError> {
     let mut job = NvccJob::new(Path::new(""), "sm_90");
     job.lineinfo = false;
     job.extra = vec!["-fmad=false".into()];
+    if let Some(level) = level {
+        job.extra
+            .extend(["-Xcicc".into(), format!("-O{level}").into()]);
+    }
     let ptx = nvcc.text_to_ptx(&S::batch_text(batch), &job)?.ptx;
     Ok(Module::parse("batch", &S::prepared(batch, ptx)).0)
 }
@@ -149,6 +158,9 @@ pub struct Run {
     /// Kernels in a call of nvcc
     #[arg(long, default_value_t = 24)]
     batch: u64,
+    /// Level of the optimizer of nvcc's device compiler: 1 takes a third of the time
+    #[arg(long)]
+    level: Option<u8>,
     /// The counters so far, after every batch
     #[arg(long)]
     json: Option<PathBuf>,
@@ -173,7 +185,7 @@ impl Run {
             let next = (at + self.batch.max(1)).min(end);
             let mut counters = Counters::default();
             let (batch, mut findings) = subjects::<S>(self.seed, at..next, &mut counters);
-            match compiled(&batch, &nvcc) {
+            match compiled(&batch, &nvcc, self.level) {
                 Ok(module) => {
                     let (more, wrong) = compare_all(&batch, &module);
                     counters.add(&more);

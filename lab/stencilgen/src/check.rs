@@ -7,9 +7,10 @@ use warpwright_ladder::{Checked, Fall, with_variables};
 use warpwright_ptx::Module;
 use warpwright_sourcegen::{Counters, Finding};
 use warpwright_stencil::evaluate::{Data, Sizes};
+use warpwright_stencil::ir::Stencil;
 use warpwright_stencil::replace::Refusal;
 use warpwright_stencil::sweep::Names;
-use warpwright_stencil::versions::{Comparison, Problem, small_sizes, variables};
+use warpwright_stencil::versions::{Comparison, Problem, Version, small_sizes, variables};
 
 use crate::generate::{self, Kernel};
 use crate::ways::{Kind, ways};
@@ -26,6 +27,21 @@ pub struct Subject {
     pub text: String,
     /// The grids.
     pub sizes: Vec<Sizes>,
+}
+
+/// All kernels with their versions; `unit` gives the text of one that does not stand in the kernel's own file.
+pub fn text_of(subjects: &[Subject], unit: impl Fn(&Version, &Stencil, &str) -> String) -> String {
+    let mut text = String::from("#include <cuda_runtime.h>\n\n");
+    for subject in subjects {
+        text += &subject.text;
+        for (number, (_, version)) in subject.versions.iter().enumerate().skip(1) {
+            let name = format!("{}v{number}", subject.kernel.name);
+            text += &unit(version, &subject.problem.stencil, &name);
+        }
+        // Macros end with their kernel.
+        text += "\n";
+    }
+    text
 }
 
 /// The names of a version's kernels in a batch's text.
@@ -101,17 +117,10 @@ impl warpwright_sourcegen::Subject for Subject {
     }
 
     fn batch_text(subjects: &[Self]) -> String {
-        let mut text = String::from("#include <cuda_runtime.h>\n\n");
-        for subject in subjects {
-            text += &subject.text;
-            for (number, (_, version)) in subject.versions.iter().enumerate().skip(1) {
-                let name = format!("{}v{number}", subject.kernel.name);
-                text += &version.unit(&subject.problem.stencil, &name).0;
-            }
-            text += "\n";
-            // Macros end with their kernel.
-        }
-        text
+        // The emulator needs no launchers.
+        text_of(subjects, |version, stencil, name| {
+            version.kernels(stencil, name)
+        })
     }
 
     /// The arrays in the texts' own memory are set.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use warpwright_fuzzgen::Rng;
 
+use crate::edges::{self, Edge};
 use crate::shapes::Walk;
 
 /// A kernel in CUDA C.
@@ -46,11 +47,13 @@ pub(crate) struct Dim {
     axis: Option<char>,
     /// The place of the thread is already that of the first point.
     pub(crate) shifted: bool,
+    /// What indices beyond its ends mean.
+    pub(crate) edge: Option<Edge>,
 }
 
 pub(crate) struct Writer<'a> {
     pub(crate) rng: &'a mut Rng,
-    name: &'a str,
+    pub(crate) name: &'a str,
     double: bool,
     pub(crate) dims: Vec<Dim>,
     pub(crate) style: Style,
@@ -110,7 +113,12 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
             margins: [margin(-offsets[0]), margin(offsets[1])],
             axis: (!sequential).then(|| ['z', 'y', 'x'][3 - count + at]),
             shifted: rng.chance(25),
+            edge: None,
         });
+    }
+    let reached = matches!(walk, Walk::Plain | Walk::GridStride | Walk::Plane);
+    if style != Style::Base && reached && rng.chance(35) {
+        edges::bend(rng, &mut dims);
     }
     let pitch = (style != Style::Nested(true)
         && style != Style::Nested(false)
@@ -126,7 +134,8 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
     };
     // All places have a thread then.
     let plain = walk == Walk::Plain;
-    let border = plain && rng.chance(25) && dims.iter().any(|d| d.margins != [0, 0]);
+    let straight = dims.iter().all(|d| d.edge.is_none());
+    let border = plain && straight && rng.chance(25) && dims.iter().any(|d| d.margins != [0, 0]);
     for dim in dims.iter_mut().filter(|_| border) {
         dim.shifted = false;
     }
@@ -182,6 +191,7 @@ impl Writer<'_> {
                 };
             }
         }
+        self.bending(&mut text);
         if self.style == Style::Function {
             let own = self.dims.iter().map(|d| d.iterator.to_owned());
             let own: Vec<String> = own.collect();
@@ -351,16 +361,8 @@ impl Writer<'_> {
     }
 
     fn access(&mut self, array: &str, offsets: &[i64]) -> String {
-        let parts: Vec<String> = self
-            .dims
-            .iter()
-            .zip(offsets)
-            .map(|(dim, offset)| match offset {
-                0 => dim.iterator.to_owned(),
-                n if *n > 0 => format!("{} + {n}", dim.iterator),
-                n => format!("{} - {}", dim.iterator, -n),
-            })
-            .collect();
+        let parts = (0..offsets.len()).map(|at| self.index(at, offsets[at]));
+        let parts: Vec<String> = parts.collect();
         match self.style {
             Style::Linear(spelling) => format!("{array}[{}]", self.linear(&parts, spelling)),
             Style::Function => {
@@ -449,10 +451,7 @@ impl Writer<'_> {
             let (name, dim) = self.coefficients[0].clone();
             let [low, high] = self.dims[dim].offsets;
             let offset = low + self.rng.below((high - low + 1) as usize) as i64;
-            return match offset {
-                0 => format!("{name}[{}]", self.dims[dim].iterator),
-                _ => format!("{name}[{} + {offset}]", self.dims[dim].iterator).replace("+ -", "- "),
-            };
+            return format!("{name}[{}]", self.index(dim, offset));
         }
         if self.number && self.rng.chance(40) {
             return format!("C_{}", self.name);
@@ -562,7 +561,7 @@ impl Writer<'_> {
     /// The statements of a point.
     pub(crate) fn statements(&mut self) -> Vec<String> {
         let element = self.element();
-        let mut lines = Vec::new();
+        let mut lines = self.bent_names();
         let mut temps = Vec::new();
         for n in 0..self.rng.below(3) {
             let value = self.expression(3);
@@ -662,6 +661,7 @@ impl Writer<'_> {
             let constant = if self.rng.chance(60) { "const " } else { "" };
             let name = self.dims[at].iterator;
             let ty = match self.rng.below(20) {
+                _ if self.dims[at].edge.is_some() => "int",
                 0 => "unsigned int",
                 1 => "size_t",
                 2 => "long long",

@@ -2,6 +2,7 @@
 //! them against the kernel as written: in the PTX emulator ([`check`]) and as a program for a GPU ([`program`]).
 
 pub mod check;
+mod edges;
 pub mod generate;
 pub mod program;
 mod shapes;

@@ -2,18 +2,19 @@
 
 use std::fmt::Write as _;
 
-use warpwright_sourcegen::Subject as _;
 use warpwright_stencil::evaluate::extent;
 use warpwright_stencil::ir::{Element, Stencil};
 
-use crate::check::Subject;
+use crate::check::{Subject, text_of};
 
 const HEAD: &str = include_str!("program.cuh");
 
 /// One translation unit with a `main` for these kernels.
 pub fn program(subjects: &[Subject]) -> String {
     let mut text = HEAD.to_owned();
-    text += &Subject::batch_text(subjects);
+    text += &text_of(subjects, |version, stencil, name| {
+        version.unit(stencil, name).0
+    });
     for subject in subjects {
         test(subject, &mut text);
     }

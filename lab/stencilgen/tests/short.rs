@@ -9,7 +9,7 @@ use warpwright_stencil::versions::Comparison;
 use warpwright_stencilgen::check::{Subject, names};
 use warpwright_toolkit::testing::require_toolkit;
 
-const KERNELS: u64 = 16;
+const KERNELS: u64 = 20;
 
 #[test]
 fn rewrites_agree_and_mistakes_do_not() {
@@ -22,7 +22,7 @@ fn rewrites_agree_and_mistakes_do_not() {
         .collect();
     assert!(subjects.len() >= 10, "most are stencils: {counters:?}");
     let nvcc = toolkit.nvcc().expect("nvcc");
-    let module = compiled(&subjects, &nvcc).expect("PTX");
+    let module = compiled(&subjects, &nvcc, Some(1)).expect("PTX");
     let (more, findings) = compare_all(&subjects, &module);
     counters.add(&more);
     assert_eq!(counters.wrong(), 0, "{findings:#?}");

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use cranelift_entity::EntityRef;
 
 use crate::ir::{
-    Access, BinaryOp, Element, Expr, ExprId, Extent, Statement, Stencil, Target, TempId,
+    Access, BinaryOp, Edge, Element, Expr, ExprId, Extent, Statement, Stencil, Target, TempId,
 };
 use crate::rules::points_to_name;
 
@@ -125,7 +125,15 @@ impl Printer<'_> {
             format!("{} = {} : {}", dim.name, dim.low, around.extent(end))
         });
         let points: Vec<String> = points.collect();
-        writeln!(out, "// other points of {}:", points.join(", "))?;
+        let edges = border.dims.values().filter_map(|dim| {
+            let edge = match dim.edge? {
+                Edge::Clamped => "clamped",
+                Edge::Wrapped => "wrapped",
+            };
+            Some(format!(", {edge} along {}", dim.name))
+        });
+        let edges: String = edges.collect();
+        writeln!(out, "// other points of {}{edges}:", points.join(", "))?;
         around.statements(out, "//   ")
     }
 

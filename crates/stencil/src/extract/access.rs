@@ -203,6 +203,7 @@ impl Machine<'_> {
             offset,
             lengths,
             subscripts: taken,
+            edges: Vec::new(),
             span: span.clone(),
         });
         self.trace.accesses.len() - 1

@@ -1,10 +1,11 @@
 //! Conditions on statements: guards that bound the points, points at the border that do something
 //! simpler, and conditions under which shared memory is filled.
 
-use super::machine::{Action, Border, Done, Flow, Machine, Var};
+use super::machine::{Action, Border, Done, Flow, Machine, NOT_SET, Var};
 use super::tile::fills_tiles;
+use super::value::Val;
 use warpwright_cudac::affine::Test;
-use warpwright_cudac::ast::{Block, Expr, StmtKind};
+use warpwright_cudac::ast::{Block, Expr, ExprKind, StmtKind};
 use warpwright_cudac::def_use::DefUse;
 use warpwright_cudac::diag::{Diagnostic, Span};
 
@@ -24,6 +25,11 @@ impl Machine<'_> {
         let opposite = test
             .opposite()
             .ok_or_else(|| super::guard::divergent(&cond.span))?;
+        if self.sets_indices(then, otherwise) {
+            return self
+                .set_indices(cond, then, otherwise, &cond.span)
+                .map(|()| Flow::Next);
+        }
         // Shared memory is filled by whichever threads the text says.
         if fills_tiles(self, then) && fills_tiles(self, other) {
             self.under(test, then)?;
@@ -73,6 +79,76 @@ impl Machine<'_> {
         self.not_after_stores(&cond.span)?;
         self.at_the_border(border, &cond.span)?;
         self.inside(&box_of, inside, cond)
+    }
+
+    /// Do the statements under a condition do nothing but set whole numbers?
+    pub(super) fn sets_indices(&self, then: &Block, otherwise: Option<&Block>) -> bool {
+        let is_index = |expr: &Expr| match &expr.bare().kind {
+            ExprKind::Name(name) => matches!(
+                self.scopes.get(name),
+                Some(Var::Int(_) | Var::Other(NOT_SET))
+            ),
+            _ => false,
+        };
+        let sets = |block: &Block| {
+            let sets = |kind: &StmtKind| match kind {
+                StmtKind::Expr(expr) => match &expr.bare().kind {
+                    ExprKind::Assign(_, left, _) => is_index(left),
+                    ExprKind::Update(_, _, target) => is_index(target),
+                    _ => false,
+                },
+                StmtKind::If(_, then, otherwise) => self.sets_indices(then, otherwise.as_ref()),
+                _ => false,
+            };
+            !block.statements.is_empty() && block.statements.iter().all(|s| sets(&s.kind))
+        };
+        sets(then) && otherwise.is_none_or(sets)
+    }
+
+    /// `if (l < 0) l = 0;`: each of the numbers is one of two, by the place of the point.
+    pub(super) fn set_indices(
+        &mut self,
+        cond: &Expr,
+        then: &Block,
+        otherwise: Option<&Block>,
+        span: &Span,
+    ) -> Done<()> {
+        let test = match self.condition(cond)? {
+            Test::Known(true) => return self.block(then).map(|_| ()),
+            Test::Known(false) => {
+                let other = otherwise.map(|other| self.block(other));
+                return other.unwrap_or(Ok(Flow::Next)).map(|_| ());
+            }
+            test => test,
+        };
+        let before = self.scopes.clone();
+        self.block(then)?;
+        let there = std::mem::replace(&mut self.scopes, before);
+        if let Some(other) = otherwise {
+            self.block(other)?;
+        }
+        let mut names: Vec<String> = Vec::new();
+        for block in std::iter::once(then).chain(otherwise) {
+            names.extend(DefUse::of(block).carried().map(str::to_owned));
+        }
+        names.sort();
+        names.dedup();
+        for name in names {
+            let both = (there.get(&name), self.scopes.get(&name));
+            let (Some(Var::Int(a)), Some(Var::Int(b))) = both else {
+                let var = Var::Other("set under a condition");
+                self.scopes.assign(&name, var);
+                continue;
+            };
+            if a == b {
+                continue;
+            }
+            let (a, b) = (Val::Int(a.clone()), Val::Int(b.clone()));
+            if let Val::Int(value) = self.either(&test, a, b, span)? {
+                self.scopes.assign(&name, Var::Int(value));
+            }
+        }
+        Ok(())
     }
 
     /// `if (inside) … else if (wider) …`, where whatever is inside is within the wider box, too: as

@@ -3,7 +3,7 @@
 use super::machine::Machine;
 use super::value::{Node, NodeKind, Operand, Val, Valued, not_understood, operand};
 use crate::ir::Element;
-use warpwright_cudac::affine::{Poly, Symbol};
+use warpwright_cudac::affine::{Poly, Symbol, Test};
 use warpwright_cudac::ast::{Expr, Ident, Type};
 use warpwright_cudac::diag::{Diagnostic, Span};
 
@@ -12,6 +12,7 @@ impl Machine<'_> {
         if let Some(problem) = forbidden(name) {
             return Err(problem);
         }
+        let is_unsigned = arguments.iter().any(|a| self.is_unsigned(a));
         let mut values = Vec::new();
         for argument in arguments {
             values.push(self.operand(argument, ",")?);
@@ -29,6 +30,7 @@ impl Machine<'_> {
         }
         let name_text = name.text.strip_prefix("std::").unwrap_or(&name.text);
         if let ("max" | "min", [Val::Int(a), Val::Int(b)]) = (name_text, values.as_slice()) {
+            self.signed(is_unsigned, [a, b], span)?;
             return self.extreme(a, b, name_text == "max", span).map(Val::Int);
         }
         if let ("__ldg", [Val::Pointer(pointer)]) = (name_text, values.as_slice()) {
@@ -123,17 +125,26 @@ impl Machine<'_> {
                 }
             }
         }
-        if a.points().is_empty() && b.points().is_empty() {
+        let op = if larger { ">=" } else { "<=" };
+        let (x, y) = (self.placed(a.clone()), self.placed(b.clone()));
+        if let Some(test) = Test::of(op, &x, &y, span)
+            && let Some(value) = self.bent(&test, &x, &y)
+        {
+            return Ok(value);
+        }
+        let edges = &self.trace.edges;
+        let is_place = |value: &Poly| !value.points().is_empty() || edges.has(value);
+        if !is_place(a) && !is_place(b) {
             let what = "which of the two is larger is not known when the kernel is compiled";
             return Err(
                 Diagnostic::error("stencil::affine", what).label(span.clone(), "depends on sizes")
             );
         }
-        let what = "an index that is clamped at the border is not understood";
+        let what = "this maximum or minimum is not understood";
         Err(Diagnostic::error("stencil::clamped", what)
             .label(
                 span.clone(),
-                "the larger or smaller one, depending on the place of the point",
+                "no index that is clamped to the first or last cell of a row",
             )
             .help("compute the points next to the border in an `else` or a kernel of their own"))
     }

@@ -213,7 +213,7 @@ impl Machine<'_> {
                 }) = &node
                 {
                     let access = &side.trace.accesses[*number];
-                    let access = moved(access, &at).ok_or_else(|| carried(name, span))?;
+                    let access = self.moved(access, &at).ok_or_else(|| carried(name, span))?;
                     side.trace.accesses.push(access);
                     let last = side.trace.accesses.len() - 1;
                     node = node.map(|node| Node {
@@ -269,9 +269,9 @@ impl Machine<'_> {
                 NodeKind::Load(number) => {
                     let access = &side.trace.accesses[*number];
                     let at = |poly: &Poly| poly.substituted(symbol, &ago);
-                    let access = moved(access, &at).ok_or_else(refuse)?;
+                    let access = self.moved(access, &at).ok_or_else(refuse)?;
                     let begin = |poly: &Poly| poly.substituted(symbol, &Poly::constant(first));
-                    let begins = moved(&access, &begin).ok_or_else(refuse)?;
+                    let begins = self.moved(&access, &begin).ok_or_else(refuse)?;
                     let NodeKind::Load(given) = &before.kind else {
                         return Err(refuse());
                     };
@@ -320,6 +320,18 @@ impl Machine<'_> {
             _ => false,
         }
     }
+
+    /// An access with all its parts changed.
+    fn moved(&self, access: &RawAccess, at: &impl Fn(&Poly) -> Option<Poly>) -> Option<RawAccess> {
+        let edges = &self.trace.edges;
+        let moved = |part: &Poly| edges.mapped(part, &mut |poly| at(poly));
+        let subscripts = access.subscripts.iter().map(moved);
+        Some(RawAccess {
+            offset: moved(&access.offset)?,
+            subscripts: subscripts.collect::<Option<_>>()?,
+            ..access.clone()
+        })
+    }
 }
 
 /// Is a symbol the counter of a loop inside another one?
@@ -328,19 +340,6 @@ fn inner(symbol: Symbol, outer: Symbol) -> bool {
         (Symbol::Loop(inner), Symbol::Loop(outer)) => inner > outer,
         _ => false,
     }
-}
-
-/// An access with all its parts changed.
-fn moved(access: &RawAccess, at: &impl Fn(&Poly) -> Option<Poly>) -> Option<RawAccess> {
-    let mut subscripts = Vec::new();
-    for subscript in &access.subscripts {
-        subscripts.push(at(subscript)?);
-    }
-    Some(RawAccess {
-        offset: at(&access.offset)?,
-        subscripts,
-        ..access.clone()
-    })
 }
 
 fn carried(name: &str, span: &Span) -> Diagnostic {

@@ -10,8 +10,8 @@ use super::shape::{Length, Shape};
 use super::value::{Node, NodeKind, Operand};
 use crate::build::{Builder, Value};
 use crate::ir::{
-    Access, ArrayId, DimId, Element, ExprId, Extent, ParameterId, ScalarId, Stencil, Subscript,
-    Variable,
+    Access, ArrayId, DimId, Edge, Element, ExprId, Extent, ParameterId, ScalarId, Stencil,
+    Subscript, Variable,
 };
 use crate::names::reserved;
 use crate::rules::needed_extent;
@@ -19,7 +19,7 @@ use warpwright_cudac::affine::Symbol;
 use warpwright_cudac::ast::Function;
 use warpwright_cudac::diag::{Diagnostic, Span};
 
-type Built<T> = Result<T, Diagnostic>;
+pub(super) type Built<T> = Result<T, Diagnostic>;
 
 /// Builds the stencil.
 pub(super) fn build(
@@ -52,17 +52,19 @@ pub(super) fn build(
     };
     let stencil = build(&inside, around.as_deref(), &trace.actions)?;
     match (&trace.border, &around) {
-        (Some(border), Some(around)) => {
-            stencil.finish_with_border(build(around, Some(&inside), &border.actions)?)
+        (border, Some(around)) => {
+            // Points whose neighbours are clamped or wrapped do what all do.
+            let actions = border.as_ref().map_or(&trace.actions, |b| &b.actions);
+            stencil.finish_with_border(build(around, Some(&inside), actions)?)
         }
-        _ => stencil.finish(),
+        (_, None) => stencil.finish(),
     }
 }
 
-struct Emit<'a> {
+pub(super) struct Emit<'a> {
     builder: Builder,
-    trace: &'a Trace,
-    shape: &'a Shape,
+    pub(super) trace: &'a Trace,
+    pub(super) shape: &'a Shape,
     sizes: BTreeMap<usize, ParameterId>,
     dims: BTreeMap<Symbol, DimId>,
     arrays: BTreeMap<usize, ArrayId>,
@@ -91,6 +93,7 @@ impl Emit<'_> {
             let extent = self.extent(known.extent);
             let dim = self.builder.dim_mut(id);
             (dim.extent, dim.low, dim.high) = (extent, known.low, known.high);
+            dim.edge = known.edge;
         }
         for (number, array) in self.trace.arrays.iter().enumerate() {
             let Some(lengths) = &self.shape.lengths[number] else {
@@ -163,11 +166,13 @@ impl Emit<'_> {
 
     /// The computed points, and the box around them if its other points do something.
     fn domains(&self) -> Built<(Vec<Range>, Option<Vec<Range>>)> {
+        self.no_bent_stores()?;
         let used = Trace::used(&self.trace.actions);
         let mut inside = self.domain(&self.trace.domain, &used)?;
         let Some(border) = &self.trace.border else {
-            return Ok((inside, None));
+            return self.away_from_edges(inside, &used);
         };
+        self.no_edges()?;
         let used = Trace::used(&border.actions);
         let mut around = self.domain(&border.domain, &used)?;
         for (inside, around) in inside.iter_mut().zip(&mut around) {
@@ -207,7 +212,8 @@ impl Emit<'_> {
             let (end, span) = self.end(&name, bounds)?;
             let end = (end.0, end.1.saturating_add(shift));
             let low = bounds.low.saturating_add(shift);
-            out.push(self.range((name, point, shift), low, end, used, &span)?);
+            let row = self.row_between_edges(point, used)?;
+            out.push(self.range((name, point, shift), (low, end), row, used, &span)?);
         }
         Ok(out)
     }
@@ -246,8 +252,8 @@ impl Emit<'_> {
     fn range(
         &self,
         (name, point, shift): (String, Symbol, i64),
-        low: i64,
-        end: Length,
+        (low, end): (i64, Length),
+        between: Option<Length>,
         used: &BTreeSet<usize>,
         span: &Span,
     ) -> Built<Range> {
@@ -259,7 +265,7 @@ impl Emit<'_> {
         let needed = offsets.max().unwrap_or(0).max(0);
         let row = self.row_length(point).filter(|l| l.0 == end.0);
         // The same rule as for points that a text names, so that printed text parses back.
-        let extent = row.unwrap_or_else(|| {
+        let extent = between.or(row).unwrap_or_else(|| {
             let stand_in = end.0.map(|size| ParameterId::from_u32(size as u32));
             let end = Extent {
                 parameter: stand_in,
@@ -271,7 +277,7 @@ impl Emit<'_> {
             )
         });
         let high = extent.1 - end.1;
-        if high < 0 {
+        if high < 0 || extent.0 != end.0 {
             let what = format!("`{name}` runs beyond the rows of the arrays");
             return Err(Diagnostic::error("stencil::bounds", what)
                 .label(span.clone(), "this bound")
@@ -282,6 +288,7 @@ impl Emit<'_> {
             extent,
             low,
             high,
+            edge: None,
         })
     }
 
@@ -434,9 +441,11 @@ impl Emit<'_> {
 }
 
 /// The points along one dimension.
-struct Range {
-    name: String,
-    extent: Length,
-    low: i64,
-    high: i64,
+#[derive(Clone)]
+pub(super) struct Range {
+    pub(super) name: String,
+    pub(super) extent: Length,
+    pub(super) low: i64,
+    pub(super) high: i64,
+    pub(super) edge: Option<Edge>,
 }

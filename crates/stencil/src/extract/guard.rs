@@ -106,6 +106,17 @@ impl Machine<'_> {
         })
     }
 
+    /// The larger or smaller one of values without a sign is what it seems to be only above zero.
+    pub(super) fn signed(
+        &self,
+        is_unsigned: bool,
+        both: [&Poly; 2],
+        span: &Span,
+    ) -> Result<(), Diagnostic> {
+        let mut both = both.into_iter().filter(|_| is_unsigned);
+        both.try_for_each(|side| self.not_negative(side, span))
+    }
+
     /// Without a sign, a place minus something is no small number below zero but a very large one.
     fn not_negative(&self, side: &Poly, span: &Span) -> Result<(), Diagnostic> {
         let least = |symbol| {

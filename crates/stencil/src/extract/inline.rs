@@ -4,7 +4,10 @@
 use super::machine::{Action, Machine, Var};
 use super::value::{Node, NodeKind, Operand, Val, not_understood, operand};
 use crate::ir::Element;
-use warpwright_cudac::ast::{Declaration, Function, Ident, Init, Parameter, Stmt, StmtKind, Type};
+use warpwright_cudac::affine::Test;
+use warpwright_cudac::ast::{
+    Block, Declaration, Function, Ident, Init, Parameter, Stmt, StmtKind, Type,
+};
 use warpwright_cudac::diag::{Diagnostic, Span};
 use warpwright_cudac::names::Scopes;
 
@@ -34,10 +37,16 @@ impl Machine<'_> {
         }
         // The function sees its arguments, and nothing of its caller.
         let caller = std::mem::replace(&mut self.scopes, scope);
+        let signs = self.unsigned.clone();
+        for parameter in &function.parameters {
+            let is_unsigned = self.unsigned_type(&parameter.ty);
+            self.note_sign(&parameter.name.text, is_unsigned);
+        }
         self.calls += 1;
-        let value = self.returned(&function);
+        let value = self.returned(&function, &function.body.statements);
         self.calls -= 1;
         self.scopes = caller;
+        self.unsigned = signs;
         self.result(&function.result, value?, span)
     }
 
@@ -125,8 +134,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Executes the body.
-    fn returned(&mut self, function: &Function) -> Result<Val, Diagnostic> {
+    /// Executes the body, from one statement on.
+    fn returned(&mut self, function: &Function, body: &[Stmt]) -> Result<Val, Diagnostic> {
         let strange = |at: &Stmt| {
             let what = format!(
                 "the function `{}` is more than a `return`",
@@ -136,7 +145,7 @@ impl Machine<'_> {
                 .label(at.span.clone(), "this statement")
                 .help("before it, only values may get names: `double a = …;`")
         };
-        for statement in &function.body.statements {
+        for (at, statement) in body.iter().enumerate() {
             match &statement.kind {
                 StmtKind::Declare(declaration) => {
                     let plain = declaration.variables.iter().all(|variable| {
@@ -150,6 +159,39 @@ impl Machine<'_> {
                     }
                 }
                 StmtKind::Return(Some(value)) => return self.value(value),
+                StmtKind::If(cond, then, otherwise) => {
+                    let returns = |block: &Block| {
+                        let last = block.statements.last().map(|s| &s.kind);
+                        matches!(last, Some(StmtKind::Return(Some(_))))
+                    };
+                    if !returns(then) && self.sets_indices(then, otherwise.as_ref()) {
+                        self.set_indices(cond, then, otherwise.as_ref(), &statement.span)?;
+                        continue;
+                    }
+                    if !returns(then) {
+                        return Err(strange(statement));
+                    }
+                    let rest = match otherwise {
+                        None => &body[at + 1..],
+                        Some(other) if at + 1 == body.len() => &other.statements,
+                        Some(_) => return Err(strange(statement)),
+                    };
+                    let test = match self.condition(cond)? {
+                        Test::Known(true) => return self.returned(function, &then.statements),
+                        Test::Known(false) => return self.returned(function, rest),
+                        test => test,
+                    };
+                    let mut values = Vec::new();
+                    for statements in [&then.statements, rest] {
+                        let scopes = self.scopes.clone();
+                        values.push(self.returned(function, statements)?);
+                        self.scopes = scopes;
+                    }
+                    let (Some(b), Some(a)) = (values.pop(), values.pop()) else {
+                        return Err(strange(statement));
+                    };
+                    return self.either(&test, a, b, &statement.span);
+                }
                 _ => return Err(strange(statement)),
             }
         }

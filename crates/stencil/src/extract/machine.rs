@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::edge::{Bent, Edges};
 use super::guard::Domain;
 use super::tile::{Strided, Tile, TileRead};
 use super::value::{Node, Operand, Pointer, not_understood};
@@ -38,6 +39,8 @@ pub(super) struct Trace {
     pub(super) kept: Vec<(usize, Span)>,
     /// Reads of shared memory whose cells must have been written.
     pub(super) tile_reads: Vec<TileRead>,
+    /// Places that are clamped or wrapped.
+    pub(super) edges: Edges,
 }
 
 /// What the points of a box do that are not computed.
@@ -64,6 +67,8 @@ pub(super) struct RawAccess {
     pub(super) offset: Poly,
     pub(super) lengths: Vec<Poly>,
     pub(super) subscripts: Vec<Poly>,
+    /// What clamps or wraps its places, once it is known ([`Machine::straighten`]).
+    pub(super) edges: Vec<Bent>,
     pub(super) span: Span,
 }
 
@@ -100,6 +105,9 @@ pub(super) enum Var {
     /// Something that cannot be used, and why.
     Other(&'static str),
 }
+
+/// A whole number without a value.
+pub(super) const NOT_SET: &str = "not set";
 
 /// The state of the execution.
 #[derive(Clone)]
@@ -349,6 +357,7 @@ impl Machine<'_> {
                 .help("use `blockDim`, or one number"));
         }
         self.trace.prune();
+        self.straighten()?;
         self.check_kept()?;
         self.check_repeated()?;
         self.check_tiles()

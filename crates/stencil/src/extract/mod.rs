@@ -15,6 +15,7 @@
 //! | `machine.rs` | the state of the execution, and what it leaves behind |
 //! | `statements.rs`, `value.rs`, `access.rs`, `call.rs`, `inline.rs` | statements, expressions, elements of arrays, functions |
 //! | `guard.rs`, `branch.rs` | conditions bound the points; the border may do something simpler |
+//! | `edge.rs`, `ends.rs` | indices that are clamped or wrapped at the border |
 //! | `loops.rs`, `carried.rs` | loops over points and inside them; what a loop carries |
 //! | `tile.rs`, `cover.rs` | tiles in shared memory, undone |
 //! | `globals.rs`, `template.rs`, `pragma.rs` | what stands around the kernel |
@@ -29,7 +30,9 @@ mod branch;
 mod call;
 mod carried;
 mod cover;
+mod edge;
 mod emit;
+mod ends;
 mod globals;
 mod guard;
 mod inline;

@@ -1,6 +1,6 @@
 //! The statements of a kernel, executed once on polynomials.
 
-use super::machine::{Action, Done, Flow, Machine, Var};
+use super::machine::{Action, Done, Flow, Machine, NOT_SET, Var};
 use super::value::{Base, Node, NodeKind, Operand, Pointer, Val, not_understood, operand};
 use crate::ir::{BinaryOp, Element};
 use warpwright_cudac::Scalar;
@@ -128,7 +128,7 @@ impl Machine<'_> {
         let integer = self.is_integer(&ty);
         let auto = matches!(&ty, Type::Named(name) if name == "auto");
         match (&ty, value) {
-            (_, None) if integer => Ok(Var::Other("not set")),
+            (_, None) if integer => Ok(Var::Other(NOT_SET)),
             (_, Some(Val::Int(value))) if integer || auto => {
                 let is_unsigned = match &variable.init {
                     Some(Init::Value(init)) if auto => self.is_unsigned(init),

@@ -187,9 +187,10 @@ impl Machine<'_> {
                 let access = self.trace.accesses[number].clone();
                 let mut parts = vec![access.offset];
                 parts.extend(access.subscripts);
+                let (edges, places) = (&self.trace.edges, &self.trace.places);
                 let split: Option<Vec<Poly>> = parts
                     .iter()
-                    .map(|part| self.trace.places.split(part))
+                    .map(|part| edges.mapped(part, &mut |poly| places.split(poly)))
                     .collect();
                 let parts = split.ok_or_else(|| super::value::not_affine(span))?;
                 self.trace.kept.push((access.array, access.span));
@@ -201,6 +202,16 @@ impl Machine<'_> {
         self.trace.accesses.truncate(before);
         let mut tests = self.path.clone();
         tests.extend(self.domain_tests());
+        // Cells are counted out without clamped or wrapped places.
+        let edges = &self.trace.edges;
+        let in_test = |test: &Test| {
+            let parts = test.conjuncts();
+            parts.is_none_or(|parts| parts.iter().any(|(_, value, _)| edges.has(value)))
+        };
+        if index.iter().any(|at| edges.has(at)) || edges.any() && tests.iter().any(in_test) {
+            let what = "a cell of shared memory at a clamped or wrapped place is not understood";
+            return Err(Diagnostic::error("stencil::shared", what).label(span.clone(), "here"));
+        }
         let site = Site {
             index,
             filled,
@@ -267,8 +278,10 @@ impl Machine<'_> {
         let element = self.element_at(&name, &sites, &index, span)?;
         let (array, lengths, mut parts) = element;
         let mut merged = Vec::new();
+        let edges = self.trace.edges.clone();
         for part in parts.drain(..) {
-            merged.push(self.placed(part));
+            let placed = edges.mapped(&part, &mut |poly| Some(self.placed(poly.clone())));
+            merged.push(placed.ok_or_else(|| super::value::not_affine(span))?);
         }
         let mut taken = merged;
         let offset = taken.remove(0);
@@ -319,6 +332,7 @@ impl Machine<'_> {
                 at,
             ));
         };
+        let edges = &self.trace.edges;
         let function = |cell: &[Poly]| -> Option<Vec<Poly>> {
             let mut all = Vec::new();
             for part in parts {
@@ -327,8 +341,10 @@ impl Machine<'_> {
                     if let Some(symbol) = symbol {
                         let value = at.plus(&Poly::constant(*add), -1)?;
                         // First away from symbols that the cell may have itself.
-                        part = part.substituted(*symbol, &Poly::symbol(hidden(*symbol)))?;
-                        part = part.substituted(hidden(*symbol), &value)?;
+                        let away = Poly::symbol(hidden(*symbol));
+                        part = edges.mapped(&part, &mut |poly| poly.substituted(*symbol, &away))?;
+                        part = edges
+                            .mapped(&part, &mut |poly| poly.substituted(hidden(*symbol), &value))?;
                     }
                 }
                 all.push(part);
@@ -346,7 +362,8 @@ impl Machine<'_> {
             let expected = function(&site.index).ok_or_else(wrong)?;
             for (expected, value) in expected.iter().zip(values) {
                 let difference = expected.plus(value, -1).ok_or_else(wrong)?;
-                if !fixed(&difference, &site.tests).is_some_and(|d| d.is_zero()) {
+                let difference = edges.mapped(&difference, &mut |poly| fixed(poly, &site.tests));
+                if !difference.is_some_and(|d| d.is_zero()) {
                     return Err(wrong());
                 }
             }

@@ -289,6 +289,11 @@ impl Machine<'_> {
                 {
                     return Ok(Val::Int(value));
                 }
+                if op == "%"
+                    && let Some(value) = self.wrapped(&a, &b)
+                {
+                    return Ok(Val::Int(value));
+                }
                 let value = integers(op, &a, &b, span)?;
                 Ok(Val::Int(self.placed(value)))
             }
@@ -332,8 +337,10 @@ impl Machine<'_> {
             let same = |p: &Expr, q: &Expr| print::expr(p.bare()) == print::expr(q.bare());
             let larger = matches!(&**op, ">" | ">=");
             if (larger || matches!(&**op, "<" | "<=")) && same(x, a) && same(y, b) {
+                let is_unsigned = self.is_unsigned(a) || self.is_unsigned(b);
                 let (a, b) = (self.value(a)?, self.value(b)?);
                 if let (Val::Int(a), Val::Int(b)) = (a, b) {
+                    self.signed(is_unsigned, [&a, &b], span)?;
                     return self.extreme(&a, &b, larger, span).map(Val::Int);
                 }
                 let what = "a choice between two values is not understood";
@@ -342,16 +349,40 @@ impl Machine<'_> {
                     .help("write `fmax` or `fmin`"));
             }
         }
-        match self.condition(cond)? {
-            Test::Known(true) => self.value(a),
-            Test::Known(false) => self.value(b),
-            _ => {
-                let what = "a choice by the place of the point is not understood";
-                Err(Diagnostic::error("stencil::choice", what)
-                    .label(span.clone(), "a neighbour that is clamped, wrapped or zero outside?")
-                    .help("compute the points next to the border in an `else` or a kernel of their own"))
+        let test = match self.condition(cond)? {
+            Test::Known(true) => return self.value(a),
+            Test::Known(false) => return self.value(b),
+            test => test,
+        };
+        let (a, b) = (self.value(a)?, self.value(b)?);
+        self.either(&test, a, b, span)
+    }
+
+    /// `test ? a : b`: an index that is clamped or wrapped, or an element at one.
+    pub(super) fn either(&mut self, test: &Test, a: Val, b: Val, span: &Span) -> Valued<Val> {
+        match (a, b) {
+            (Val::Int(a), Val::Int(b)) => {
+                if let Some(value) = self.bent(test, &a, &b) {
+                    return Ok(Val::Int(value));
+                }
             }
+            (Val::Real(a), Val::Real(b)) if a.element == b.element => {
+                if let (NodeKind::Load(a), NodeKind::Load(b)) = (&a.kind, &b.kind) {
+                    let all = &self.trace.accesses;
+                    if let Some(pointer) = self.bent_access(test, &all[*a], &all[*b]) {
+                        return Ok(Val::Real(self.load(pointer, span)));
+                    }
+                }
+            }
+            _ => {}
         }
+        let what = "a choice by the place of the point is not understood";
+        Err(Diagnostic::error("stencil::choice", what)
+            .label(
+                span.clone(),
+                "no index that is clamped to the last cell of a row or wraps to its first one",
+            )
+            .help("compute the points next to the border in an `else` or a kernel of their own"))
     }
 }
 

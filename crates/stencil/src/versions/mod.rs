@@ -20,11 +20,13 @@ pub use problem::{Launch, Output, Problem, Reader};
 pub use result::{distance, odd_sizes, reference, tolerance};
 pub use trial::small_sizes;
 
+use std::collections::BTreeSet;
+
 use crate::emit;
 use crate::evaluate::Sizes;
 use crate::ir::Stencil;
 use crate::stream::{Machine, Plan, Prediction, generate, search};
-use crate::sweep::{Sweep, standalone};
+use crate::sweep::{Names, Sweep, device, standalone};
 use serde::{Deserialize, Serialize};
 use warpwright_target::Gpu;
 
@@ -101,6 +103,12 @@ impl Version {
             // The scheduler takes what the stencil permits.
             Way::Boxes(_) => self.sums_move,
         }
+    }
+
+    /// Its kernels alone, which begin with `name`.
+    pub fn kernels(&self, stencil: &Stencil, name: &str) -> String {
+        let names = Names::new(name, &BTreeSet::new());
+        device(stencil, &self.sweep, &names, "")
     }
 
     /// A translation unit of its own for a stencil, and the function in it that launches it; `name` begins all names.

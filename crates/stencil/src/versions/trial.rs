@@ -187,6 +187,10 @@ fn inside(stencil: &Stencil, sizes: &Sizes) -> bool {
             .iter()
             .zip(extents)
             .all(|(subscript, of)| {
+                let edge = subscript.dim.and_then(|d| stencil.dims[d].edge);
+                if edge.is_some() {
+                    return true;
+                }
                 let (low, end) = subscript
                     .dim
                     .map_or((0, 1), |d| range(&stencil.dims[d], sizes));

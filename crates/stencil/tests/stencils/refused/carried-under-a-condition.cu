@@ -8,17 +8,14 @@ __global__ void f(double *out, const double *in, int l, int n) {
     }
 }
 // expect:
-// stencil::divergent
+// stencil::choice
 //
-//   × statements stand under different conditions
-//    ╭─[carried-under-a-condition.cu:6:9]
-//  5 │     for (int k = 0; k < l; k++) {
+//   × a choice by the place of the point is not understood
+//    ╭─[carried-under-a-condition.cu:7:13]
 //  6 │         out[k * n + i] = in[at];
-//    ·         ────────────┬───────────
-//    ·                     ╰── stored before it
 //  7 │         if (k > 2) at += n;
 //    ·             ──┬──
-//    ·               ╰── this condition is not that of all statements
+//    ·               ╰── no index that is clamped to the last cell of a row or wraps to its first one
 //  8 │     }
 //    ╰────
-//   help: put all stores under one bounds test
+//   help: compute the points next to the border in an `else` or a kernel of their own

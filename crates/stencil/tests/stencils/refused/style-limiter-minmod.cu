@@ -8,14 +8,14 @@ __global__ void limit(double *out, const double *in, int n) {
     out[i] = in[i] + 0.5 * minmod(in[i] - in[i - 1], in[i + 1] - in[i]);
 }
 // expect:
-// stencil::call
+// stencil::divergent
 //
-//   × the function `minmod` is more than a `return`
-//    ╭─[style-limiter-minmod.cu:2:5]
+//   × the condition is not a bounds test, so points compute different things
+//    ╭─[style-limiter-minmod.cu:2:9]
 //  1 │ __device__ double minmod(double a, double b) {
 //  2 │     if (a * b <= 0.0) return 0.0;
-//    ·     ──────────────┬──────────────
-//    ·                   ╰── this statement
+//    ·         ──────┬─────
+//    ·               ╰── only places and sizes may be compared
 //  3 │     return fabs(a) < fabs(b) ? a : b;
 //    ╰────
-//   help: before it, only values may get names: `double a = …;`
+//   help: compute with `fmin`, `fmax` or masks in arrays instead

@@ -16,7 +16,7 @@ __global__ void zeropad(float *out, const float *in, int w, int h) {
 //  4 │     if (x >= w || y >= h) return;
 //  5 │     float left = x > 0 ? in[y * w + x - 1] : 0.0f;
 //    ·                  ────────────────┬───────────────
-//    ·                                  ╰── a neighbour that is clamped, wrapped or zero outside?
+//    ·                                  ╰── no index that is clamped to the last cell of a row or wraps to its first one
 //  6 │     float right = x + 1 < w ? in[y * w + x + 1] : 0.0f;
 //    ╰────
 //   help: compute the points next to the border in an `else` or a kernel of their own

@@ -12,7 +12,7 @@ __global__ void k(double *out, const double *in, int n) {
 //  2 │     int i = blockIdx.x * blockDim.x + threadIdx.x;
 //  3 │     double v = i < n ? in[i] : 0.0;
 //    ·                ─────────┬─────────
-//    ·                         ╰── a neighbour that is clamped, wrapped or zero outside?
+//    ·                         ╰── no index that is clamped to the last cell of a row or wraps to its first one
 //  4 │     double l = __shfl_up_sync(0xffffffff, v, 1), r = __shfl_down_sync(0xffffffff, v, 1);
 //    ╰────
 //   help: compute the points next to the border in an `else` or a kernel of their own
