@@ -11,7 +11,7 @@ work=$(mktemp -d)
 export WARPWRIGHT_CACHE=$work/cache PATH=$PATH:/usr/local/cuda/bin RAYON_NUM_THREADS=1
 begin=$(date +%s)
 for i in $(seq 0 $((cores - 1))); do
-  timeout "$limit" "$bin" run --seed "$seed" --from $((from + i * 1000)) --count 1000 --batch "${BATCH:-8}" \
+  timeout "$limit" "$bin" run --seed "$seed" --from $((from + i * 1000)) --count 1000 --batch "${BATCH:-16}" --level "${LEVEL:-1}" \
     --json "$work/$i.json" --failures "${FAILURES:-$work/failures}/$i" > "$work/$i.log" 2>&1 &
 done
 wait

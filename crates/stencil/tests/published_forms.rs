@@ -4,14 +4,22 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
+use warpwright_ladder::{Checked, Fall};
+use warpwright_ptx::Module;
 use warpwright_stencil::evaluate::Sizes;
 use warpwright_stencil::ir::{Expr, Stencil};
+use warpwright_stencil::replace::Refusal;
 use warpwright_stencil::stream::{Machine, Ranked, search};
+use warpwright_stencil::sweep::Names;
+use warpwright_stencil::versions::{Comparison, Problem, odd_sizes, versions};
 use warpwright_stencil::{dsl, extract};
+use warpwright_toolkit::NvccJob;
+use warpwright_toolkit::testing::require_toolkit;
 
 fn read(name: &str) -> Stencil {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/stencils");
@@ -120,4 +128,50 @@ fn stretchings_of_neighbouring_rows_come_out_of_the_fields() {
         "{:?}",
         kernel.cost
     );
+}
+
+/// What `tune` compares: the texts that it builds, against the host's values, at sizes of its kind.
+#[test]
+fn the_host_computes_what_the_published_forms_compute() {
+    let Some(toolkit) = require_toolkit("published_forms") else {
+        return;
+    };
+    let nvcc = toolkit.nvcc().unwrap();
+    let gpu = warpwright_target::lookup("h200").unwrap();
+    for name in ["published/2d81pt", "published/derivative"] {
+        let stencil = read(name);
+        // Rows of 304 by 304 elements are long for the emulator.
+        let sizes: Sizes = match stencil.dims.len() {
+            2 => odd_sizes(&stencil),
+            _ => stencil.parameters.values().map(|_| 7).collect(),
+        };
+        let problem = Problem::of_language(stencil.clone());
+        let comparison = Comparison {
+            problem: &problem,
+            sizes: &sizes,
+        };
+        let mut families = BTreeSet::new();
+        for version in versions(&stencil, &gpu, &sizes, 1, false) {
+            if !families.insert(version.family) {
+                continue;
+            }
+            let mut job = NvccJob::new(Path::new(""), "sm_90");
+            job.extra = vec!["-fmad=false".into()];
+            let text = version.unit(&stencil, "version").0;
+            let ptx = nvcc.text_to_ptx(&text, &job).unwrap().ptx;
+            let module = Module::parse("version", &ptx).0;
+            let trial = comparison.trial(text.into()).unwrap();
+            let expected = trial.expected(&module).unwrap();
+            let names = Names::new("version", &BTreeSet::new());
+            let runs = comparison.runs(&names, &version);
+            assert!(!runs.is_empty(), "{name}: {:?}", version.family);
+            for run in runs {
+                let mut checked = Checked::default();
+                let compared: Result<(), Fall<Refusal>> =
+                    trial.compare(&run, &module, &expected, &mut checked);
+                assert!(compared.is_ok(), "{name}, {}: {compared:?}", version.plan);
+            }
+        }
+        assert!(families.len() >= 3, "{name}: {families:?}");
+    }
 }

@@ -114,7 +114,7 @@ pub fn subjects<S: Subject>(
 }
 
 /// A batch compiled, without fusing multiplications and additions: nvcc may choose other pairs in other texts.
-/// `level` is that of the optimizer of nvcc's device compiler, most of whose time the highest one takes.
+/// `level` is that of the optimizer of nvcc's device compiler, which takes most of a run's time.
 ///
 /// # Errors
 /// nvcc's refusal.
@@ -158,7 +158,7 @@ pub struct Run {
     /// Kernels in a call of nvcc
     #[arg(long, default_value_t = 24)]
     batch: u64,
-    /// Level of the optimizer of nvcc's device compiler: 1 takes a third of the time
+    /// Level of the optimizer of nvcc's device compiler: 1 takes three quarters of its time, 0 two fifths
     #[arg(long)]
     level: Option<u8>,
     /// The counters so far, after every batch
