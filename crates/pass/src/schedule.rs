@@ -7,9 +7,10 @@
 //! section 4, Eq. 2 without its throughput term, which the ports have); with `waits=alone` shared among none. Blocks
 //! are weighted by loops.
 //!
-//! A block keeps its order, and what ptxas wrote into its control fields, where a new one is not shorter, and the kernel is left alone where all together
-//! promise less than `margin` percent. Registers keep their names, so their number stays. `by=none` keeps the
-//! order of all blocks: with `keep=nothing` it shows what control fields of ours cost by themselves.
+//! A block keeps its order, and what ptxas wrote into its control fields, where a new one is not shorter, and the
+//! kernel is left alone where all together promise less than `margin` percent. Registers keep their names, so their
+//! number stays. `by=none` keeps the order of all blocks: with `keep=nothing` it shows what control fields of ours cost
+//! by themselves.
 //!
 //! Requires that control flow, registers and timing of all instructions are known. Preserves what every
 //! instruction does, and the order of all that is not surely independent ([`warpwright_sass::schedule::graph`]).

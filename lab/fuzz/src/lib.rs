@@ -29,3 +29,4 @@ pub mod proved;
 pub mod ptxas;
 pub mod suite;
 pub mod totals;
+pub mod traffic;

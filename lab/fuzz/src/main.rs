@@ -126,6 +126,9 @@ enum Command {
         /// Threads
         #[arg(long, default_value_t = 2)]
         jobs: usize,
+        /// Stop when so many mistakes of every class are planted, and plant no more of a class
+        #[arg(long, default_value_t = u64::MAX)]
+        each: u64,
         /// The result file
         #[arg(short, long)]
         output: Option<PathBuf>,
@@ -341,6 +344,7 @@ fn main() -> ExitCode {
             count,
             seconds,
             jobs,
+            each,
             output,
         } => reordered(
             controls::Plan {
@@ -349,6 +353,7 @@ fn main() -> ExitCode {
                 seconds,
                 jobs,
             },
+            each,
             output.as_deref(),
         ),
         Command::PtxasBuild {
@@ -591,10 +596,10 @@ fn planted(
     Ok(report.failures.is_empty() && failing.is_empty())
 }
 
-fn reordered(plan: controls::Plan, output: Option<&Path>) -> Result<bool, String> {
+fn reordered(plan: controls::Plan, each: u64, output: Option<&Path>) -> Result<bool, String> {
     let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
     let assembler = toolkit.ptxas().map_err(|e| e.to_string())?;
-    let report = orders::run(plan, &assembler);
+    let report = orders::run(plan, each, &assembler);
     if let Some(file) = output {
         let text = serde_json::to_string_pretty(&report).map_err(|e| e.to_string())?;
         let written = std::fs::write(file, text + "\n");

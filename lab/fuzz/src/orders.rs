@@ -1,11 +1,12 @@
 //! Other orders of machine code: right ones, which must be proved, and mistakes, which must not.
 //!
-//! Generated kernels are assembled and scheduled. The order is then spoiled: one instruction goes over others that it
+//! Generated kernels, every other one of those that do little but touch memory ([`traffic`]), are assembled and scheduled.
+//! The order is then spoiled: one instruction goes over others that it
 //! depends on, by one class of dependence, and all control fields are made anew for the wrong order, so that the hazard
-//! checker has nothing to say. Places are found by roles and opcodes alone, without the scheduler's graph. In one more
-//! class the order stays, and an instruction waits for less.
+//! checker has nothing to say. Places are found by roles and opcodes alone, without the scheduler's graph. In more
+//! classes the order stays, and a control field says less.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use warpwright_check::{ControlFields, CubinOptions, Verdict, answer};
 use warpwright_flow::{Function as _, Inst, Transfer, Value};
+use warpwright_sass::control::Control;
 use warpwright_sass::function::{Calls, Code, value_of};
 use warpwright_sass::ir::{Ir, Keep};
 use warpwright_sass::isa::decode;
@@ -23,6 +25,7 @@ use warpwright_toolkit::{Ptxas, PtxasJob};
 
 use crate::case;
 use crate::controls::{Class, Dice, Plan};
+use crate::traffic;
 
 /// What came of the kernels of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,9 +76,15 @@ impl Report {
 
     /// Classes that were never planted.
     pub fn missing(&self) -> Vec<&'static str> {
-        let all = ORDERS.iter().map(|order| order.0).chain([WAIT_LOST]);
-        all.filter(|name| !self.classes.contains_key(*name))
+        names()
+            .filter(|name| !self.classes.contains_key(*name))
             .collect()
+    }
+
+    /// Classes of which so many were planted.
+    fn full(&self, each: u64) -> BTreeSet<&'static str> {
+        let planted = |name: &&str| self.classes.get(*name).map_or(0, |class| class.planted);
+        names().filter(|name| planted(name) >= each).collect()
     }
 }
 
@@ -148,6 +157,8 @@ const FENCES: &[&str] = &[
     "BAR", "MEMBAR", "NOP", "WARPSYNC", "ATOMG", "ATOMS", "ATOM", "RED",
 ];
 const ACCESSES: &[&str] = &["LDG", "STG", "LDS", "STS"];
+/// Their results come after some cycles, four at least on every architecture.
+const QUICK: &[&str] = &["FADD", "FFMA", "FMUL", "IADD3", "IMAD", "LOP3", "SHF"];
 const TOGETHER: &[&str] = &["SHFL", "VOTE", "MATCH", "REDUX", "HMMA"];
 
 /// May the second of two instructions of a block, some others between them, not go before the first?
@@ -217,8 +228,16 @@ fn other_base(seen: &[Seen], a: usize, b: usize) -> bool {
     base(a) != base(b)
 }
 
-/// The class of control fields that are wrong.
+/// Classes of control fields that are wrong.
 const WAIT_LOST: &str = "a wait lost";
+const SCOREBOARD_NOT_SET: &str = "a scoreboard not set";
+const STALL_TOO_SHORT: &str = "a stall too short";
+
+/// All classes.
+fn names() -> impl Iterator<Item = &'static str> {
+    let fields = [WAIT_LOST, SCOREBOARD_NOT_SET, STALL_TOO_SHORT];
+    ORDERS.iter().map(|order| order.0).chain(fields)
+}
 
 /// Mistakes of a class in one kernel.
 const PLACES: usize = 4;
@@ -230,8 +249,8 @@ const LIMITS: [Option<u32>; 3] = [None, Some(32), Some(40)];
 /// What stays of control fields, taking turns.
 const KEEPS: [Keep; 3] = [Keep::Blocks, Keep::Scoreboards, Keep::Nothing];
 
-/// The kernels of a plan.
-pub fn run(plan: Plan, ptxas: &Ptxas<'_>) -> Report {
+/// The kernels of a plan, until `each` mistakes of every class are planted.
+pub fn run(plan: Plan, each: u64, ptxas: &Ptxas<'_>) -> Report {
     let until = Instant::now() + Duration::from_secs(plan.seconds);
     let next = AtomicU64::new(plan.from);
     let sum = Mutex::new(Report::default());
@@ -243,8 +262,15 @@ pub fn run(plan: Plan, ptxas: &Ptxas<'_>) -> Report {
                     if seed >= plan.from + plan.count {
                         break;
                     }
+                    let full = sum
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .full(each);
+                    if full.len() == names().count() {
+                        break;
+                    }
                     let mut report = Report::default();
-                    if let Err(why) = one(seed, ptxas, &mut report) {
+                    if let Err(why) = one(seed, ptxas, &full, &mut report) {
                         report.failures.push((seed, why));
                     }
                     let mut sum = sum.lock().unwrap_or_else(PoisonError::into_inner);
@@ -262,13 +288,24 @@ pub fn run(plan: Plan, ptxas: &Ptxas<'_>) -> Report {
     report
 }
 
-fn one(seed: u64, ptxas: &Ptxas<'_>, report: &mut Report) -> Result<(), String> {
-    let program = case::program(seed, seed % 4 == 3);
-    let case = case::prepare(&program).map_err(|e| e.to_string())?;
-    let mut job = PtxasJob::new(&case.text, "sm_90");
+fn one(
+    seed: u64,
+    ptxas: &Ptxas<'_>,
+    full: &BTreeSet<&str>,
+    report: &mut Report,
+) -> Result<(), String> {
+    let (text, block) = match seed % 2 {
+        0 => (traffic::kernel(seed), traffic::BLOCK),
+        _ => {
+            let program = case::program(seed, seed % 4 == 3);
+            let case = case::prepare(&program).map_err(|e| e.to_string())?;
+            (case.text, program.block as u32)
+        }
+    };
+    let mut job = PtxasJob::new(&text, "sm_90");
     job.maxrregcount = LIMITS[(seed % LIMITS.len() as u64) as usize];
     let build = ptxas.run(&job).map_err(|e| e.to_string())?;
-    kernel(&build.cubin, [program.block as u32, 1, 1], seed, report)
+    kernel(&build.cubin, [block, 1, 1], (seed, full), report)
 }
 
 /// A kernel and its code.
@@ -293,11 +330,13 @@ impl Kernel {
     }
 }
 
-/// A cubin, all its kernels.
-///
-/// # Errors
-/// It cannot be read, or a mistake is proved.
-pub fn kernel(cubin: &[u8], block: [u32; 3], seed: u64, report: &mut Report) -> Result<(), String> {
+/// A cubin, all its kernels, and mistakes of all classes but those that are `full`.
+fn kernel(
+    cubin: &[u8],
+    block: [u32; 3],
+    (seed, full): (u64, &BTreeSet<&str>),
+    report: &mut Report,
+) -> Result<(), String> {
     let elf = Elf::parse(cubin).map_err(|e| e.to_string())?;
     for sections in elf.kernels().map_err(|e| e.to_string())? {
         let code = Code::new(&elf, &sections, Calls::Followed).map_err(|e| e.to_string())?;
@@ -321,20 +360,24 @@ pub fn kernel(cubin: &[u8], block: [u32; 3], seed: u64, report: &mut Report) -> 
         }
         let mut dice = Dice::new(seed);
         for ir in &scheduled {
-            wrong_orders(&kernel, ir, &mut dice, report)?;
+            wrong_orders(&kernel, (ir, full), &mut dice, report)?;
         }
-        wrong_fields(&kernel, &scheduled[0], &mut dice, report)?;
+        wrong_fields(&kernel, (&scheduled[0], full), &mut dice, report)?;
     }
     Ok(())
 }
 
 fn count(table: &mut BTreeMap<String, u64>, reason: &str) {
     // Places and names differ from kernel to kernel.
-    let words = reason.split_whitespace();
-    let words = words.map(|word| match word.starts_with("0x") {
-        true => "0x…",
-        false => word,
-    });
+    let words = reason
+        .split_whitespace()
+        .take_while(|&word| word != "original");
+    let words = words.map(
+        |word| match word.starts_with(|c: char| c.is_ascii_digit()) {
+            true => "…",
+            false => word,
+        },
+    );
     let text: Vec<&str> = words.take(16).collect();
     *table.entry(text.join(" ")).or_default() += 1;
 }
@@ -387,7 +430,7 @@ fn right(kernel: &Kernel, priority: Priority, report: &mut Report) -> Result<Opt
 
 fn wrong_orders(
     kernel: &Kernel,
-    ir: &Ir,
+    (ir, full): (&Ir, &BTreeSet<&str>),
     dice: &mut Dice,
     report: &mut Report,
 ) -> Result<(), String> {
@@ -405,7 +448,7 @@ fn wrong_orders(
         let origin = ir.blocks[block][at].origin();
         origin.is_some_and(|at| kernel.code.transfer(Inst(at as u32)) == Transfer::Next)
     };
-    for (name, depends) in ORDERS {
+    for (name, depends) in ORDERS.into_iter().filter(|order| !full.contains(order.0)) {
         let mut places = Vec::new();
         for (number, seen) in blocks.iter().enumerate() {
             for b in 1..seen.len() {
@@ -445,10 +488,12 @@ fn ir_text(kernel: &Kernel, ir: &Ir, block: usize, at: usize) -> String {
     )
 }
 
-/// Takes waits away from instructions that read what was loaded in their block, and what nobody has waited for since.
+/// Spoils control fields where they surely matter within their block: waits of instructions that read what was loaded
+/// there and what nobody has waited for since, the scoreboards of those loads, and the stall before an instruction that
+/// reads the last one's result.
 fn wrong_fields(
     kernel: &Kernel,
-    ir: &Ir,
+    (ir, full): (&Ir, &BTreeSet<&str>),
     dice: &mut Dice,
     report: &mut Report,
 ) -> Result<(), String> {
@@ -456,14 +501,27 @@ fn wrong_fields(
     let sections = new.kernel(&kernel.name).map_err(|e| e.to_string())?;
     let code = Code::new(&new, &sections, Calls::Followed).map_err(|e| e.to_string())?;
     let words = code.instructions();
-    let mut places = Vec::new();
+    let mut places: BTreeMap<&str, Vec<(usize, Control)>> = BTreeMap::new();
     let mut start = 0;
     for block in &ir.blocks {
         let seen: Vec<Seen> = (start..start + block.len())
             .map(|at| Seen::new(&code, Inst(at as u32)))
             .collect();
         for at in 0..seen.len() {
+            let is_read = |setter: usize| {
+                let mut written = seen[setter].writes.iter();
+                written.any(|value| {
+                    seen[at].reads.contains(value) && !is_written(&seen, setter, at, *value)
+                })
+            };
             let waits = words[start + at].control().wait_mask;
+            let follows = at > 0 && seen[at - 1].is(QUICK) && seen[at - 1].is_certain;
+            if follows && waits == 0 && is_read(at - 1) {
+                let mut control = words[start + at - 1].control();
+                control.stall = 1;
+                let found = places.entry(STALL_TOO_SHORT).or_default();
+                found.push((start + at - 1, control));
+            }
             for board in (0..6u8).filter(|board| waits >> board & 1 != 0) {
                 let sets = |&earlier: &usize| {
                     words[start + earlier].control().write_barrier == Some(board)
@@ -471,30 +529,37 @@ fn wrong_fields(
                 let Some(setter) = (0..at).rev().find(sets) else {
                     continue;
                 };
-                let is_awaited = (setter + 1..at)
-                    .any(|between| words[start + between].control().wait_mask >> board & 1 != 0);
-                let is_read = |value: &Value| {
-                    seen[at].reads.contains(value) && !is_written(&seen, setter, at, *value)
-                };
-                if !is_awaited && seen[setter].writes.iter().any(is_read) {
-                    places.push((start + at, board));
+                // What comes later through the same queue may tell of it, too.
+                let others = words[start + setter + 1..start + at].iter();
+                let others = others.fold(waits & !(1 << board), |all, inst| {
+                    all | inst.control().wait_mask
+                });
+                if others == 0 && is_read(setter) {
+                    let mut control = words[start + at].control();
+                    control.wait_mask &= !(1 << board);
+                    let found = places.entry(WAIT_LOST).or_default();
+                    found.push((start + at, control));
+                    let mut control = words[start + setter].control();
+                    control.write_barrier = None;
+                    let found = places.entry(SCOREBOARD_NOT_SET).or_default();
+                    found.push((start + setter, control));
                 }
             }
         }
         start += block.len();
     }
-    for _ in 0..PLACES.min(places.len()) {
-        let (at, board) = places.swap_remove(dice.below(places.len()));
-        let mut control = words[at].control();
-        control.wait_mask &= !(1 << board);
-        let mut wrong = words.to_vec();
-        wrong[at] = words[at].with_control(control).map_err(|e| e.to_string())?;
-        let mut spoiled = new.clone();
-        spoiled
-            .set_code(&sections, &wrong)
-            .map_err(|e| e.to_string())?;
-        let what = || format!("{:#x} {}", 16 * at, code.inst_text(Inst(at as u32)));
-        planted(kernel, WAIT_LOST, &spoiled, what, report)?;
+    for (name, mut places) in places.into_iter().filter(|class| !full.contains(class.0)) {
+        for _ in 0..PLACES.min(places.len()) {
+            let (at, control) = places.swap_remove(dice.below(places.len()));
+            let mut wrong = words.to_vec();
+            wrong[at] = words[at].with_control(control).map_err(|e| e.to_string())?;
+            let mut spoiled = new.clone();
+            spoiled
+                .set_code(&sections, &wrong)
+                .map_err(|e| e.to_string())?;
+            let what = || format!("{:#x} {}", 16 * at, code.inst_text(Inst(at as u32)));
+            planted(kernel, name, &spoiled, what, report)?;
+        }
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ mod bench;
 mod code;
 mod hazards;
 mod isa;
+mod orders;
 mod rare;
 mod roles;
 mod suspects;
@@ -49,6 +50,8 @@ enum Command {
     },
     /// What the hazard checker says of cubins, as they are or with control fields of ours.
     Suspects(suspects::Options),
+    /// Write every function again, in ptxas's order and in ours: no hazard, no panic, and how fast that is.
+    Orders(orders::Options),
     /// Write a cubin with control fields of ours, to be measured; see bench/control-fields.sh.
     Anew(anew::Options),
 }
@@ -102,6 +105,7 @@ fn run(command: Command) -> Result<String, String> {
             written.map_err(|error| Error::File(output, error).to_string())?;
             Ok("written".to_owned())
         }
+        Command::Orders(options) => orders::run(&options).map_err(|e| e.to_string()),
         Command::Anew(options) => anew::run(&options).map_err(|e| e.to_string()),
         Command::Suspects(options) => suspects::run(&options).map_err(|e| e.to_string()),
         Command::Hazards { corpus, outputs } => {

@@ -1,10 +1,12 @@
 //! The fewest cycles between dependent instructions, by what they are: the tables of `target`, and
 //! what to do about pairs that they do not have.
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use rustc_hash::FxHashMap;
 use warpwright_target::{
     IssueDistance, IssueUnit, IssueUnits, TIMED_ARCHITECTURES, issue_distances, operation_distances,
 };
@@ -144,7 +146,7 @@ impl Pair {
     }
 
     /// The pair that a dependence belongs to where nothing waits.
-    fn of(dependence: &Dependence) -> Option<Pair> {
+    pub(crate) fn of(dependence: &Dependence) -> Option<Pair> {
         let (file, number) = register_of(dependence.value)?;
         let kind = dependence.kind;
         let is_predicate = matches!(file, File::Pred | File::UniformPred);
@@ -452,6 +454,46 @@ impl OperationPair {
     }
 }
 
+/// Distances that were asked for: dependences of a function are alike, and an answer takes several tables.
+#[derive(Default)]
+pub(crate) struct Asked {
+    answers: RefCell<FxHashMap<u64, Option<u16>>>,
+}
+
+impl Asked {
+    /// What `answer` says, asked once for all dependences that are alike to [`Pair`] and [`OperationPair`].
+    pub fn cycles(
+        &self,
+        dependence: &Dependence,
+        answer: impl FnOnce() -> Option<u16>,
+    ) -> Option<u16> {
+        let Some(key) = Asked::key(dependence) else {
+            return answer();
+        };
+        if let Some(&known) = self.answers.borrow().get(&key) {
+            return known;
+        }
+        let cycles = answer();
+        self.answers.borrow_mut().insert(key, cycles);
+        cycles
+    }
+
+    /// All that tells dependences apart: units are known by operations, roles by the kind, and code that is not seen
+    /// by the field that there is not.
+    fn key(dependence: &Dependence) -> Option<u64> {
+        let (file, number) = register_of(dependence.value)?;
+        let sides = [dependence.earlier, dependence.later].map(|side| {
+            let is_second = u64::from(number != side.span.first);
+            let late = u64::from(side.timing.is_late);
+            u64::from(side.timing.operation) << 10
+                | u64::from(side.span.bit) << 2
+                | is_second << 1
+                | late
+        });
+        Some(sides[0] << 32 | sides[1] << 6 | (file as u64) << 3 | dependence.kind as u64)
+    }
+}
+
 /// As the tables have it.
 impl std::fmt::Display for OperationPair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -468,13 +510,13 @@ impl std::fmt::Display for OperationPair {
 /// seen rarely comes no closer than its two classes ever did.
 #[derive(Debug, Clone, Default)]
 pub struct Kept {
-    seen: HashMap<(Pair, [u16; 2], u8), Seen>,
+    seen: FxHashMap<(Pair, [u16; 2], u8), Seen>,
     /// What holds behind a class, and behind any, where the operations were not seen together.
-    unseen: HashMap<(Kind, File, Option<Side>), u16>,
+    unseen: FxHashMap<(Kind, File, Option<Side>), u16>,
     /// What most operations of two classes come down to, where many were seen often.
-    of_classes: HashMap<Pair, u16>,
+    of_classes: FxHashMap<Pair, u16>,
     /// The closest that two classes ever came, however rarely.
-    closest: HashMap<Pair, u16>,
+    closest: FxHashMap<Pair, u16>,
 }
 
 impl Kept {
@@ -560,8 +602,8 @@ impl Kept {
         self.of_classes.get(&Pair::of(dependence)?).copied()
     }
 
-    fn most_of_classes(seen: &HashMap<(Pair, [u16; 2], u8), Seen>) -> HashMap<Pair, u16> {
-        let mut all: HashMap<Pair, Vec<u16>> = HashMap::new();
+    fn most_of_classes(seen: &FxHashMap<(Pair, [u16; 2], u8), Seen>) -> FxHashMap<Pair, u16> {
+        let mut all: FxHashMap<Pair, Vec<u16>> = FxHashMap::default();
         for ((pair, ..), seen) in seen.iter().filter(|(_, seen)| Kept::is_often(**seen)) {
             all.entry(*pair).or_default().push(seen.cycles);
         }

@@ -10,9 +10,9 @@
 //! Of two operations that are common in such orders, each by itself, what was seen of the pair is all that is believed:
 //! there were occasions. Of others it is believed as far as their units have it.
 
-use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
+use rustc_hash::FxHashMap;
 use warpwright_target::{IssueUnits, TIMED_ARCHITECTURES, UnitOrder, generation, unit_orders};
 
 use crate::roles::Role;
@@ -84,11 +84,11 @@ impl std::fmt::Display for Order {
 #[derive(Debug, Clone, Default)]
 pub struct Orders {
     units: Option<&'static IssueUnits>,
-    known: BTreeMap<Order, Sighted>,
+    known: FxHashMap<Order, Sighted>,
     /// The same for all operations of two units.
-    by_unit: BTreeMap<(OrderKind, &'static str, &'static str), Sighted>,
+    by_unit: FxHashMap<(OrderKind, &'static str, &'static str), Sighted>,
     /// Kernels that relied on an operation as the earlier one, and as the later one.
-    kernels: HashMap<(OrderKind, u16, bool), u64>,
+    kernels: FxHashMap<(OrderKind, u16, bool), u64>,
     are_looked_for: bool,
 }
 

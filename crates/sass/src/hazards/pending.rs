@@ -3,6 +3,9 @@
 //!
 //! Ages are the fewest cycles over all paths: stall counts add up, waits for scoreboards count as no
 //! time. The set is the union over all paths.
+//!
+//! Most instructions only let time pass, so ages are kept as of a time of their own, and what is over stays in the set
+//! for a while, where nobody sees it.
 
 use warpwright_flow::{Function, Inst, Transfer, Value};
 
@@ -20,6 +23,8 @@ const LONG_AGO: u16 = 255;
 pub(crate) const NO_PATH: u16 = u16::MAX;
 /// After so many cycles a unit with a fixed latency has delivered: the longest distance known is 35.
 const SETTLED: u16 = 64;
+/// So many registers are looked up one by one.
+const FEW: usize = 8;
 /// The lowest bit of the guard's field.
 const GUARD_BIT: u8 = 12;
 
@@ -39,6 +44,8 @@ pub(crate) struct Access {
     pub inst: Inst,
     /// Which of its operands.
     pub span: Span,
+    /// When its ages were right, by the clock of the set.
+    at: u32,
     /// Fewest cycles since the issue.
     pub age: u16,
     /// The same along the paths on which nobody has waited for a scoreboard since; [`NO_PATH`] if there is none.
@@ -91,6 +98,17 @@ impl Access {
         self.order = old.chain(other).min_by_key(|&order| rank(order));
     }
 
+    /// The same with its ages at another time of the clock.
+    fn now(mut self, clock: u32) -> Access {
+        let cycles = (clock - self.at).min(u32::from(LONG_AGO)) as u16;
+        self.at = clock;
+        self.age = (self.age + cycles).min(LONG_AGO);
+        if self.waitless != NO_PATH {
+            self.waitless = (self.waitless + cycles).min(LONG_AGO);
+        }
+        self
+    }
+
     fn is_over(&self) -> bool {
         let in_order = self.order.is_some_and(|(_, cycles)| self.age >= cycles);
         !self.is_late && self.age >= SETTLED || in_order
@@ -110,6 +128,8 @@ pub(crate) struct Effect {
     guard: Option<Guard>,
     /// Registers that it writes.
     written: Vec<Value>,
+    /// Are predicates among them?
+    writes_predicates: bool,
     /// Is it executed whatever happens?
     is_certain: bool,
     /// Does it wait for the other warps of the block?
@@ -153,6 +173,9 @@ impl Effect {
             leaves: matches!(code.transfer(inst), Transfer::Call | Transfer::Return),
             timing,
             guard: guard(code, inst),
+            writes_predicates: written
+                .clone()
+                .any(|operand| matches!(operand.1.file, File::Pred | File::UniformPred)),
             written: written.map(|operand| operand.0).collect(),
             is_certain: !code.is_predicated(inst),
             operands,
@@ -185,39 +208,64 @@ impl Effect {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Pending {
     accesses: Vec<Access>,
+    /// Cycles that have passed.
+    clock: u32,
+    /// When all ages were right and nothing in the set was over.
+    settled: u32,
 }
 
 impl Pending {
     /// All of them.
-    pub fn all(&self) -> &[Access] {
-        &self.accesses
+    pub fn all(&self) -> impl Iterator<Item = Access> + '_ {
+        self.live(&self.accesses)
     }
 
     /// The accesses of one register.
-    pub fn of(&self, value: Value) -> &[Access] {
+    pub fn of(&self, value: Value) -> impl Iterator<Item = Access> + '_ {
         let from = self.accesses.partition_point(|a| a.value < value);
-        let rest = &self.accesses[from..];
-        &rest[..rest.partition_point(|a| a.value == value)]
+        let own = self.accesses[from..].iter();
+        let count = own.take_while(|a| a.value == value).count();
+        self.live(&self.accesses[from..from + count])
+    }
+
+    fn live<'a>(&self, accesses: &'a [Access]) -> impl Iterator<Item = Access> + use<'a> {
+        let clock = self.clock;
+        let accesses = accesses.iter().map(move |access| access.now(clock));
+        accesses.filter(|access| !access.is_over())
     }
 
     /// So much time passes.
     pub fn pass(&mut self, cycles: u16) {
-        for access in &mut self.accesses {
-            access.age = (access.age + cycles).min(LONG_AGO);
-            if access.waitless != NO_PATH {
-                access.waitless = (access.waitless + cycles).min(LONG_AGO);
-            }
+        /// So often what is over is taken out.
+        const OFTEN: u32 = 32;
+        self.clock += u32::from(cycles);
+        if self.clock - self.settled >= OFTEN {
+            self.settle();
         }
-        self.accesses.retain(|access| !access.is_over());
+    }
+
+    /// Makes all ages right, and takes out what is over.
+    fn settle(&mut self) {
+        let clock = self.clock;
+        self.settled = clock;
+        self.accesses.retain_mut(|access| {
+            *access = access.now(clock);
+            !access.is_over()
+        });
     }
 
     /// Takes in what may be going on along another path; says whether that changed anything.
     pub fn join(&mut self, other: &Pending) -> bool {
+        self.settle();
+        let at = self.clock;
+        let theirs = other.all().map(move |access| Access { at, ..access });
+        if self.accesses.is_empty() {
+            self.accesses = theirs.collect();
+            return !self.accesses.is_empty();
+        }
         let mut joined = Vec::with_capacity(self.accesses.len().max(other.accesses.len()));
-        let (mut ours, mut theirs) = (
-            self.accesses.iter().peekable(),
-            other.accesses.iter().peekable(),
-        );
+        let mut ours = self.accesses.iter().copied().peekable();
+        let mut theirs = theirs.peekable();
         loop {
             let order = match (ours.peek(), theirs.peek()) {
                 (None, None) => break,
@@ -228,8 +276,8 @@ impl Pending {
             let a = ours.next_if(|_| order.is_le());
             let b = theirs.next_if(|_| order.is_ge());
             joined.extend(match (a, b) {
-                (Some(a), Some(b)) => Some(worse(a, b)),
-                (a, b) => a.or(b).copied(),
+                (Some(a), Some(b)) => Some(worse(&a, &b)),
+                (a, b) => a.or(b),
             });
         }
         let changed = joined != self.accesses;
@@ -239,17 +287,23 @@ impl Pending {
 
     /// Ends the accesses that the instruction is sure to have awaited before it issues.
     pub fn wait(&mut self, step: &Effect, timings: &[Timing], orders: &Orders) {
+        if step.waits.is_empty() {
+            return;
+        }
+        self.settle();
         for wait in &step.waits {
-            self.accesses
-                .retain(|access| access.age < wait.sees_after || !access.is_ended_by(wait));
-            for access in &mut self.accesses {
+            self.accesses.retain_mut(|access| {
+                let is_seen = access.age >= wait.sees_after;
+                if is_seen && access.is_ended_by(wait) {
+                    return false;
+                }
                 access.waitless = NO_PATH;
-                if access.age >= wait.sees_after && access.told & wait.scoreboards != 0 {
+                if is_seen && access.told & wait.scoreboards != 0 {
                     access.keep(access.ends_by(wait, timings, orders));
                 }
-            }
+                true
+            });
         }
-        self.pass(0);
     }
 
     /// Issues the instruction, and leaves where it does so.
@@ -263,16 +317,15 @@ impl Pending {
     /// Issues the instruction: its accesses begin, later instructions depend on it instead of what it
     /// overwrites, and time passes.
     pub fn issue_without_leaving(&mut self, step: &Effect, timings: &[Timing], orders: &Orders) {
-        self.accesses.retain(|access| {
-            let kills = step.is_certain || step.guard.is_some() && access.guard == step.guard;
-            !(kills && step.written.contains(&access.value))
-        });
-        for access in &mut self.accesses {
-            access.guard = access
-                .guard
-                .filter(|g| !step.written.contains(&g.predicate));
-            if step.read != 0 {
-                count(access, step, timings, orders);
+        self.kill(step);
+        if step.writes_predicates || step.read != 0 {
+            for access in &mut self.accesses {
+                access.guard = access
+                    .guard
+                    .filter(|g| !step.written.contains(&g.predicate));
+                if step.read != 0 {
+                    count(access, step, timings, orders);
+                }
             }
         }
         if step.is_block_barrier {
@@ -293,6 +346,27 @@ impl Pending {
         self.pass(stall);
     }
 
+    /// Drops the accesses of registers that the instruction is sure to write where it matters.
+    fn kill(&mut self, step: &Effect) {
+        let kills =
+            |access: &Access| step.is_certain || step.guard.is_some() && access.guard == step.guard;
+        if step.written.len() > FEW {
+            let keeps = |a: &Access| !(kills(a) && step.written.contains(&a.value));
+            self.accesses.retain(keeps);
+            return;
+        }
+        for &value in &step.written {
+            let from = self.accesses.partition_point(|a| a.value < value);
+            let count = self.accesses[from..].partition_point(|a| a.value == value);
+            let own = &self.accesses[from..from + count];
+            if own.iter().all(kills) {
+                self.accesses.drain(from..from + count);
+            } else if own.iter().any(kills) {
+                self.accesses.retain(|a| a.value != value || !kills(a));
+            }
+        }
+    }
+
     /// The other warps of the block have come, too.
     fn pass_barrier(&mut self, timings: &[Timing], orders: &Orders) {
         let ends = |access: &Access| {
@@ -306,6 +380,7 @@ impl Pending {
             let may = is_read && timing.unit.reads_before_barrier;
             Some((order, orders.needed(order)?)).filter(|_| may)
         };
+        self.settle();
         for access in &mut self.accesses {
             access.keep(ends(access));
         }
@@ -340,9 +415,10 @@ impl Pending {
             {
                 continue;
             }
-            if self.of(value).iter().any(replaces) {
+            if self.of(value).any(|access| replaces(&access)) {
+                let clock = self.clock;
                 self.accesses
-                    .retain(|access| access.value != value || !replaces(access));
+                    .retain(|access| access.value != value || !replaces(&access.now(clock)));
             }
         }
     }
@@ -358,6 +434,7 @@ impl Pending {
                 value,
                 inst: step.inst,
                 span,
+                at: self.clock,
                 age: 0,
                 waitless: 0,
                 is_late: step.timing.is_late(span),

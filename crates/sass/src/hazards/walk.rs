@@ -194,7 +194,7 @@ pub(crate) fn visit_pairs(
         timing: timings[inst.index()],
     };
     for &(value, span) in &step.operands {
-        for access in pending.of(value).iter().filter(|a| depends(a, step, span)) {
+        for access in pending.of(value).filter(|a| depends(a, step, span)) {
             let kind = match (access.span.role, span.role) {
                 (Role::Use, _) => Kind::War,
                 (Role::Def, Role::Use) => Kind::Raw,
@@ -206,10 +206,10 @@ pub(crate) fn visit_pairs(
                 later: operand(inst, span),
                 value,
                 cycles: access.age,
-                waitless: waitless(access),
+                waitless: waitless(&access),
                 scoreboards: access.scoreboards,
                 order: order(
-                    access,
+                    &access,
                     kind,
                     [access.inst, inst].map(|inst| timings[inst.index()]),
                     orders,
@@ -286,7 +286,7 @@ pub(crate) fn visit_leaving(
             },
             value: access.value,
             cycles: access.age,
-            waitless: waitless(access),
+            waitless: waitless(&access),
             scoreboards: access.scoreboards,
             order: access
                 .order

@@ -1,10 +1,11 @@
 //! The way through the code that finds out what every control field must say.
 //!
-//! Twice through all blocks in reverse postorder to choose: the second time with what goes on around the back
-//! edges known. Then to a fixpoint, in which waits and stalls only grow, until a whole round changes nothing.
+//! Twice through all blocks in reverse postorder to choose, if there are loops: the second time with what goes on
+//! around the back edges known. Then to a fixpoint, in which waits and stalls only grow, until a whole round changes nothing.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use rustc_hash::FxHashMap;
 use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst};
 use warpwright_target::IssueUnits;
 
@@ -14,6 +15,7 @@ use crate::branch::ControlFlow;
 use crate::control::{Control, SCOREBOARDS};
 use crate::edit::Arrangement;
 use crate::function::Code;
+use crate::hazards::distance::{Asked, Pair};
 use crate::hazards::pending::{Effect, Pending};
 use crate::hazards::timing::{Timing, away, timings};
 use crate::hazards::waits::{MASK_SEES_AFTER, is_block_barrier};
@@ -47,6 +49,7 @@ struct Walk<'a> {
     units: &'static IssueUnits,
     kept_distances: &'static Kept,
     distances: &'static Distances,
+    asked: Asked,
     orders: &'static Orders,
     timings: Vec<Timing>,
     hidden: Vec<Hidden>,
@@ -66,6 +69,8 @@ struct Walk<'a> {
     /// Scoreboards that belong to DEPBAR.
     pinned: u8,
     has_changed: bool,
+    /// An instruction that seemed to need no scoreboard got one.
+    gave_scoreboard: bool,
     /// By block: cycles that were added before it in this round.
     raised: Vec<u16>,
 }
@@ -137,6 +142,7 @@ impl<'a> Walk<'a> {
             units,
             kept_distances,
             distances,
+            asked: Asked::default(),
             orders,
             away: away(code),
             hidden: hazards::hidden(code)?,
@@ -151,6 +157,7 @@ impl<'a> Walk<'a> {
             is_for_dependence: vec![false; count],
             pinned: 0,
             has_changed: false,
+            gave_scoreboard: false,
             raised: Vec::new(),
             timings,
             steps,
@@ -196,9 +203,9 @@ impl<'a> Walk<'a> {
 
     /// Finds, for what takes its time, the first instruction of the block that has to wait for it.
     fn look_ahead(&mut self, block: Block) {
-        let (mut next_use, mut next_def) = (HashMap::new(), HashMap::new());
+        let (mut next_use, mut next_def) = (FxHashMap::default(), FxHashMap::default());
         // The next instruction that is sure to read the register, late.
-        let mut next_late: HashMap<_, (u32, Timing)> = HashMap::new();
+        let mut next_late: FxHashMap<_, (u32, Timing)> = FxHashMap::default();
         let mut barrier = NEVER;
         let insts: Vec<Inst> = self.cfg.insts(block).collect();
         for inst in insts.into_iter().rev() {
@@ -209,7 +216,7 @@ impl<'a> Walk<'a> {
                 if !timing.is_late(span) {
                     continue;
                 }
-                let find = |table: &HashMap<_, (u32, Timing)>, role| {
+                let find = |table: &FxHashMap<_, (u32, Timing)>, role| {
                     let &(place, other) = table.get(&value)?;
                     // A unit that works in order.
                     let kind = match span.role {
@@ -286,8 +293,16 @@ impl<'a> Walk<'a> {
                 at_start[next.index()].join(&end);
             }
         }
-        for &block in &order {
-            self.block(block, at_start[block.index()].clone(), Mode::Choose)?;
+        let places = places(&order);
+        let goes_back = |block: &Block| {
+            let mut succs = self.cfg.succs(*block).iter();
+            succs.any(|next| places[next.index()] <= places[block.index()])
+        };
+        // Without a way back the first time has seen all that comes before a block.
+        if self.gave_scoreboard || order.iter().any(goes_back) {
+            for &block in &order {
+                self.block(block, at_start[block.index()].clone(), Mode::Choose)?;
+            }
         }
         // Each round settles at least one field for good, and few rounds are needed.
         loop {
@@ -313,10 +328,7 @@ impl<'a> Walk<'a> {
     }
 
     fn fixpoint(&mut self, order: &[Block]) -> Result<(), Unassigned> {
-        let mut number_of = vec![0; order.len()];
-        for (number, block) in order.iter().enumerate() {
-            number_of[block.index()] = number as u32;
-        }
+        let number_of = places(order);
         self.raised = vec![0; order.len()];
         let mut at_start = vec![State::default(); order.len()];
         let mut work: BTreeSet<u32> = (0..order.len() as u32).collect();
@@ -344,7 +356,7 @@ impl<'a> Walk<'a> {
         let mut issued: Vec<Option<u32>> = vec![None; self.units.port_count()];
         let mut clock = 0u32;
         if mode == Mode::Choose {
-            for access in pending.all().iter().filter(|access| access.is_late) {
+            for access in pending.all().filter(|access| access.is_late) {
                 board.occupy(access.scoreboards, 100);
             }
         }
@@ -492,9 +504,16 @@ impl<'a> Walk<'a> {
         Ok(short)
     }
 
-    /// As close as ptxas comes; where it was not seen to do so often, as far as it keeps what is like it.
+    /// As close as ptxas comes; where it was not seen to do so often, as far as it keeps what is like it. Never closer
+    /// than the checker demands: MOVM was often seen to follow one shape of HMMA closer than others may.
     fn distance(&self, dependence: &Dependence) -> Option<u16> {
-        let close = self.kept_distances.cycles(dependence);
+        self.asked
+            .cycles(dependence, || self.find_distance(dependence))
+    }
+
+    fn find_distance(&self, dependence: &Dependence) -> Option<u16> {
+        let demanded = Pair::of(dependence).map(|pair| self.distances.needed(pair));
+        let close = self.kept_distances.cycles(dependence).max(demanded);
         if self.kept_distances.often(dependence).is_some() {
             return close;
         }
@@ -542,6 +561,7 @@ impl<'a> Walk<'a> {
         }
         self.steps[at].set_control(control);
         self.has_changed = true;
+        self.gave_scoreboard = true;
         Ok(())
     }
 
@@ -728,6 +748,15 @@ impl<'a> Walk<'a> {
             }
         }
     }
+}
+
+/// By block, its place in the order.
+fn places(order: &[Block]) -> Vec<u32> {
+    let mut places = vec![0; order.len()];
+    for (place, block) in order.iter().enumerate() {
+        places[block.index()] = place as u32;
+    }
+    places
 }
 
 fn scoreboards_of(control: Control) -> u8 {

@@ -18,12 +18,12 @@
 //!
 //! The prover has rules of its own (docs/checker.md); what it cannot prove is not written.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use warpwright_flow::{Function, Inst, Transfer, Value};
 
 use crate::function::{Code, value_of};
+use crate::hazards::distance::Asked;
 use crate::hazards::timing::{Timing, timings};
 use crate::hazards::walk::{Dependence, Kind, Operand};
 use crate::hazards::{self, Hidden, Kept, Order as UnitOrder, OrderKind, Orders, Unchecked};
@@ -139,6 +139,7 @@ pub struct Analysis {
     timings: Vec<Timing>,
     natures: Vec<Nature>,
     distances: &'static Kept,
+    asked: Asked,
     orders: &'static Orders,
 }
 
@@ -156,6 +157,7 @@ impl Analysis {
             natures: natures
                 .map(|(at, hidden)| nature(code, Inst(at as u32), *hidden))
                 .collect(),
+            asked: Asked::default(),
             distances: Kept::for_sm(sm).ok_or(Unchecked::Architecture(sm))?,
             orders: Orders::for_sm(sm).ok_or(Unchecked::Architecture(sm))?,
         })
@@ -218,11 +220,12 @@ impl Analysis {
         let operand = |inst, span, timing| Operand { inst, span, timing };
         for &span in spans.clone() {
             for value in span.registers().filter_map(|n| value_of(span.file, n)) {
-                let known = registers.accesses.entry(value).or_default();
-                for &(earlier, earlier_inst, earlier_span) in known.iter() {
+                let used = registers.uses.get(&value);
+                let used = used.filter(|_| span.role == Role::Def);
+                let known = registers.defs.get(&value).into_iter().chain(used);
+                for &(earlier, earlier_inst, earlier_span) in known.flatten() {
                     let kind = match (earlier_span.role, span.role) {
-                        (Role::Use, Role::Use) => continue,
-                        (Role::Use, Role::Def) => Kind::War,
+                        (Role::Use, _) => Kind::War,
                         (Role::Def, Role::Use) => Kind::Raw,
                         (Role::Def, Role::Def) => Kind::Waw,
                     };
@@ -246,14 +249,23 @@ impl Analysis {
         }
         for &span in spans {
             for value in span.registers().filter_map(|n| value_of(span.file, n)) {
-                let known = registers.accesses.entry(value).or_default();
-                if span.role == Role::Def && is_certain {
-                    known.retain(|access| access.0 == node);
+                if span.role == Role::Use {
+                    registers
+                        .uses
+                        .entry(value)
+                        .or_default()
+                        .push((node, inst, span));
+                    continue;
                 }
-                known.push((node, inst, span));
-                if span.role == Role::Def {
-                    registers.versions.insert(value, node as u32 + 1);
+                let defs = registers.defs.entry(value).or_default();
+                if is_certain {
+                    defs.retain(|access| access.0 == node);
+                    if let Some(uses) = registers.uses.get_mut(&value) {
+                        uses.retain(|access| access.0 == node);
+                    }
                 }
+                defs.push((node, inst, span));
+                registers.versions.insert(value, node as u32 + 1);
             }
         }
     }
@@ -274,7 +286,8 @@ impl Analysis {
                 false => typical.max(2),
             };
         }
-        self.distances.cycles(dependence).unwrap_or(1)
+        let kept = || self.distances.cycles(dependence);
+        self.asked.cycles(dependence, kept).unwrap_or(1)
     }
 
     /// Does one unit keep the two in order, so that nobody waits?
@@ -369,10 +382,12 @@ type Accesses = SmallVec<[(usize, Inst, Span); 4]>;
 
 #[derive(Default)]
 struct Registers {
-    /// The accesses since the last certain definition, and that one.
-    accesses: HashMap<Value, Accesses>,
+    /// The definitions since the last certain one, and that one.
+    defs: FxHashMap<Value, Accesses>,
+    /// The uses since then.
+    uses: FxHashMap<Value, Accesses>,
     /// The place behind the last definition.
-    versions: HashMap<Value, u32>,
+    versions: FxHashMap<Value, u32>,
 }
 
 impl Registers {
