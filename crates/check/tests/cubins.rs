@@ -63,6 +63,26 @@ fn dynamic_shared_memory_that_is_not_stated_is_not_taken_for_none() {
 }
 
 #[test]
+fn a_block_that_the_original_refuses_says_nothing() {
+    for directive in [".maxntid 32", ".reqntid 32"] {
+        let bounded = PLAIN.replace("data)", &format!("data)\n{directive}"));
+        let Some(elf) = build(
+            "a_block_that_the_original_refuses_says_nothing",
+            &[&bounded],
+        ) else {
+            return;
+        };
+        let grown = with_shared(&elf, "plain", 8192);
+        let options = CubinOptions {
+            block: Some([64, 1, 1]),
+            ..CubinOptions::default()
+        };
+        let verdict = check_kernels(&elf, &grown, "plain", &options);
+        assert_eq!(verdict, Verdict::Proved, "{directive}");
+    }
+}
+
+#[test]
 fn other_kernels_and_the_order_of_symbols_make_no_difference() {
     let test = "other_kernels_and_the_order_of_symbols_make_no_difference";
     let (Some(elf), Some(alone)) = (build(test, &[DYNAMIC, PLAIN]), build(test, &[PLAIN])) else {

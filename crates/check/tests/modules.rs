@@ -85,9 +85,22 @@ fn a_bound_that_fits_the_block_is_proved() {
     };
     assert_eq!(verdict(".maxntid 64"), "proved");
     assert_eq!(verdict(".maxntid 63"), "undecided");
-    let contradiction = kernel(".reqntid 8, 8", STORE);
-    let verdicts = check(&contradiction, &contradiction, &Options { block });
-    assert_eq!(verdicts[0].1.word(), "undecided");
+}
+
+/// Of several kernels one may not take the block that was named: it is compared at the blocks that it takes.
+#[test]
+fn a_block_that_the_original_refuses_says_nothing() {
+    let block = Some([64, 1, 1]);
+    let verdict = |before: &str, after: &str| {
+        let pair = (kernel(before, STORE), kernel(after, STORE));
+        check(&pair.0, &pair.1, &Options { block })[0].1.word()
+    };
+    for head in [".reqntid 8, 8", ".reqntid 32", ".maxntid 32"] {
+        assert_eq!(verdict(head, head), "proved", "{head}");
+    }
+    assert_eq!(verdict(".maxntid 32", ".maxntid 16"), "undecided");
+    assert_eq!(verdict(".reqntid 8, 8", ".reqntid 64"), "undecided");
+    assert_eq!(verdict(".reqntid 128", ".maxntid 64"), "undecided");
 }
 
 #[test]

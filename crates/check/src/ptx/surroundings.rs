@@ -318,7 +318,8 @@ fn count(block: [u32; 3]) -> u32 {
 /// The blocks that may run a kernel. What `.reqntid` and `.maxntid` of either version say holds for
 /// every launch, because others fail.
 pub(super) fn threads(original: &Function, new: &Function, options: &Options) -> Threads {
-    let block = options.block.or(new.req_ntid()).or(original.req_ntid());
+    let block = launched(original, options);
+    let block = block.or(new.req_ntid()).or(original.req_ntid());
     let most = [new, original].map(|function| function.max_ntid().map(count));
     let largest = Threads::default().most;
     let most = most.into_iter().flatten().fold(largest, u32::min);
@@ -329,16 +330,22 @@ pub(super) fn threads(original: &Function, new: &Function, options: &Options) ->
     }
 }
 
+/// The block that was named, if the original takes it: of several kernels it need not be everyone's.
+fn launched(original: &Function, options: &Options) -> Option<[u32; 3]> {
+    let required = original.req_ntid();
+    let most = original.max_ntid().map(count);
+    options.block.filter(|&block| {
+        required.is_none_or(|required| required == block)
+            && most.is_none_or(|most| count(block) <= most)
+    })
+}
+
 /// A launch that the original takes and the rewritten kernel does not.
 fn refused_launch(original: &Function, new: &Function, options: &Options) -> Option<String> {
-    if let (Some(given), Some(required)) = (options.block, original.req_ntid())
-        && given != required
-    {
-        return Some("the block that was named contradicts the original's .reqntid".to_owned());
-    }
-    let block = options.block.or(original.req_ntid());
+    let named = launched(original, options);
+    let block = named.or(original.req_ntid());
     let refuses = |directive: &str| {
-        let hint = match options.block {
+        let hint = match named {
             None => "; --block names the one that is launched",
             Some(_) => "",
         };

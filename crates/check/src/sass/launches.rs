@@ -119,12 +119,17 @@ pub(super) fn compare(
         original.block(Attribute::MAX_THREADS)?.map(count),
         new.block(Attribute::MAX_THREADS)?.map(count),
     ];
-    let is_stated = options.block.is_some();
+    // Of several kernels the block that is stated need not be everyone's.
+    let stated = options.block.filter(|&block| {
+        required[0].is_none_or(|required| required == block)
+            && bound[0].is_none_or(|most| count(block) <= most)
+    });
+    let is_stated = stated.is_some();
     let is_new_demand = required[0] != required[1];
-    if is_new_demand && options.block.is_none_or(|block| required[1] != Some(block)) {
+    if is_new_demand && stated.is_none_or(|block| required[1] != Some(block)) {
         return Err(Narrower::Required(is_stated));
     }
-    let block = options.block.or(required[0]);
+    let block = stated.or(required[0]);
     let largest = Threads::default().most;
     let taken = required[0].map(count).or(bound[0]).unwrap_or(largest);
     let taken = taken.min(largest);
@@ -139,7 +144,7 @@ pub(super) fn compare(
     Ok(Launches {
         threads: Threads { block, most },
         needs_block,
-        is_shape_promised: is_stated && required[0] != options.block,
+        is_shape_promised: is_stated && required[0] != stated,
     })
 }
 
