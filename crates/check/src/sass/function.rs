@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use warpwright_flow::{Class, ClassInfo, Function as _, Inst, Transfer, Value};
 use warpwright_sass::Instruction;
-use warpwright_sass::function::Code;
+use warpwright_sass::function::{Code, value_of};
 use warpwright_sass::roles::{File, Table};
 
 use super::bits;
@@ -131,6 +131,20 @@ impl<'c> SassFunction<'c> {
         load.is_some() && load == self.stack
     }
 
+    /// Predicates that an instruction reads (or, the flag, writes) all together, by a mask. The tables of roles do not
+    /// have them, as nvdisasm does not. All count, whatever the mask says.
+    pub(super) fn masked(&self, inst: Inst) -> Option<(impl Iterator<Item = Value> + use<>, bool)> {
+        let (file, writes) = match self.name(inst) {
+            "P2R" => (File::Pred, false),
+            "R2P" => (File::Pred, true),
+            "UP2UR" => (File::UniformPred, false),
+            "UR2UP" => (File::UniformPred, true),
+            _ => return None,
+        };
+        let all = (0..7).filter_map(move |number| value_of(file, number));
+        Some((all, writes))
+    }
+
     pub(super) fn frame_name(&self) -> String {
         format!("frame of the {}", self.version)
     }
@@ -157,12 +171,19 @@ impl warpwright_flow::Function for SassFunction<'_> {
         self.code.class(value)
     }
 
-    fn for_each_use(&self, inst: Inst, visit: impl FnMut(Value)) {
-        self.code.for_each_use(inst, visit);
+    // What is written by a mask is read as well: it may stay.
+    fn for_each_use(&self, inst: Inst, mut visit: impl FnMut(Value)) {
+        self.code.for_each_use(inst, &mut visit);
+        if let Some((all, _)) = self.masked(inst) {
+            all.for_each(visit);
+        }
     }
 
-    fn for_each_def(&self, inst: Inst, visit: impl FnMut(Value)) {
-        self.code.for_each_def(inst, visit);
+    fn for_each_def(&self, inst: Inst, mut visit: impl FnMut(Value)) {
+        self.code.for_each_def(inst, &mut visit);
+        if let Some((all, true)) = self.masked(inst) {
+            all.for_each(visit);
+        }
     }
 
     fn is_predicated(&self, inst: Inst) -> bool {

@@ -252,6 +252,12 @@ impl Reader<'_, '_> {
         let mut step = Step::new(self.text()?);
         step.args = self.values(Role::Use).map(Arg::Value).collect();
         step.results = self.values(Role::Def).map(Some).collect();
+        if let Some((all, writes)) = function.masked(self.inst) {
+            for value in all {
+                step.args.push(Arg::Value(value));
+                step.results.extend(writes.then_some(Some(value)));
+            }
+        }
         step.effect = match function.code.transfer(self.inst) {
             // What it does beside the jump shows nowhere else.
             Transfer::Jump if name == "CALL" => Effect::Ordered,
