@@ -88,7 +88,7 @@ impl fmt::Display for Caution {
             ),
             Caution::Untried { sm } => write!(
                 f,
-                "proved, but such code has not run on sm_{sm} yet; chosen only once measured"
+                "such code has not run on sm_{sm} yet: it is chosen only once measured"
             ),
             Caution::BlockBound { threads } => write!(
                 f,
