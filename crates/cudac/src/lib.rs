@@ -12,6 +12,7 @@ pub mod affine;
 mod ambiguous;
 pub mod ast;
 mod collect;
+pub mod constants;
 pub mod def_use;
 pub mod definitions;
 pub mod diag;

@@ -5,13 +5,12 @@
 //! same stencil on a smaller grid.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 use crate::evaluate::{Sizes, elements, extent, range};
 use crate::ir::{Expr, Extent, Stencil, Target};
 
 use crate::sweep;
-use warpwright_cudac::File;
+use warpwright_cudac::constants::{constants, with_values};
 
 use super::Version;
 use super::problem::Problem;
@@ -199,31 +198,10 @@ fn inside(stencil: &Stencil, sizes: &Sizes) -> bool {
     })
 }
 
-/// A constant of the file: its value, and where that stands.
-struct Constant {
-    value: i64,
-    at: Range<usize>,
-    /// It stands elsewhere, in a header or among the options of the compiler, and can be defined anew at this place.
-    again: Option<String>,
-}
-
-impl Constant {
-    /// What stands at the place with another value.
-    fn text(&self, value: i64) -> String {
-        match &self.again {
-            None => value.to_string(),
-            Some(name) => format!("\n#undef {name}\n#define {name} {value}\n"),
-        }
-    }
-}
-
 /// The file with constants for so many points.
 fn shrunk(problem: &Problem, cells: &[i64]) -> Option<Problem> {
     let file = &problem.cuda.as_ref()?.file;
-    let text = file.source.text.to_string();
-    let mut constants = constants(&text);
-    constants.extend(from_elsewhere(file));
-    constants.sort_by_key(|c| (c.at.start, c.at.end));
+    let constants = constants(file);
     let mut values: Vec<i64> = constants.iter().map(|c| c.value).collect();
     let mut changed = problem.clone();
     // The first round guesses how the lengths follow from the constants, the second one corrects it.
@@ -267,88 +245,11 @@ fn shrunk(problem: &Problem, cells: &[i64]) -> Option<Problem> {
                 *value = wanted.max(1);
             }
         }
-        let mut small = text.clone();
-        for (constant, value) in constants.iter().zip(&values).rev() {
-            small.replace_range(constant.at.clone(), &constant.text(*value));
-        }
-        changed = problem.with_text(small)?;
+        changed = problem.with_text(with_values(file, &constants, &values))?;
         let (old, new) = (&problem.stencil, &changed.stencil);
         if old.exprs != new.exprs || old.dims.len() != new.dims.len() {
             return None;
         }
     }
     Some(changed)
-}
-
-/// `#define N 512` and `const int n = 512;` with numbers above 16, in the order of the text.
-fn constants(text: &str) -> Vec<Constant> {
-    let mut found = Vec::new();
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let number = match &words[..] {
-            ["#define", name, number, ..] if !name.contains('(') => Some(*number),
-            _ => {
-                let declared = words.iter().any(|w| ["const", "constexpr"].contains(w));
-                let sign = words.iter().position(|w| *w == "=");
-                sign.filter(|_| declared)
-                    .and_then(|at| words.get(at + 1).copied())
-            }
-        };
-        let digits = number.map(|n| n.trim_end_matches(';'));
-        if let Some((digits, value)) = digits.and_then(|d| Some((d, d.parse::<i64>().ok()?)))
-            && value > 16
-            && let Some(at) = line.rfind(digits)
-        {
-            found.push(Constant {
-                value,
-                at: start + at..start + at + digits.len(),
-                again: None,
-            });
-        }
-        start += line.len();
-    }
-    found
-}
-
-/// Macros with numbers above 16 that headers and the command line define, once each.
-fn from_elsewhere(file: &File) -> Vec<Constant> {
-    let mut found: Vec<Constant> = Vec::new();
-    for own in file.macros.iter().filter(|_| file.is_preprocessed) {
-        let line = &file.source.text[own.span.clone()];
-        let included = line.trim_start().starts_with('#') && line.contains("include");
-        let value = own
-            .body
-            .as_deref()
-            .and_then(|body| body.parse::<i64>().ok());
-        let many = file.macros.iter().filter(|m| m.name == own.name).count();
-        if let Some(value) = value.filter(|v| *v > 16)
-            && own.parameters.is_none()
-            && (included || own.span.is_empty())
-            && many == 1
-        {
-            found.push(Constant {
-                value,
-                at: own.span.end..own.span.end,
-                again: Some(own.name.clone()),
-            });
-        }
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn constants_of_both_spellings() {
-        let text =
-            "#define N 512\n#define F(x) 99\n#define H 4\nconst int ny = 300;\nint z = 40;\n";
-        let found: Vec<(i64, &str)> = constants(text)
-            .into_iter()
-            .map(|c| (c.value, &text[c.at]))
-            .collect();
-        assert_eq!(found, [(512, "512"), (300, "300")]);
-    }
 }
