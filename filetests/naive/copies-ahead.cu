@@ -1,4 +1,4 @@
-// test: naive threads 32x8, stage 32 by 1, buffers 2
+// test: naive tiles(32x8, stage=32x1x2)
 //  section 3.6: prefetching, here by cp.async
 
 __global__ void mm(const float *a, const float *b, float *c, int w, int m, int n) {
@@ -10,7 +10,7 @@ __global__ void mm(const float *a, const float *b, float *c, int w, int m, int n
     c[idy * n + idx] = sum;
 }
 
-// expect: naive threads 32x8, stage 32 by 1, buffers 2
+// expect: naive tiles(32x8, stage=32x1x2)
 // block merge (section 3.5.1): a block of 256 threads computes 32 x 8 points
 // coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 1 turns written out
 // prefetching (section 3.6): 1 parts in flight by cp.async, no registers for it

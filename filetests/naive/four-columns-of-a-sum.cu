@@ -1,4 +1,4 @@
-// test: naive team 4 warps, lanes are points
+// test: naive team(128, points)
 //  a warp reads four rows of 32 columns at once
 
 #pragma warpwright naive reassociate
@@ -10,7 +10,7 @@ __global__ void tmv(const float *a, const float *x, float *y, int m, int n) {
     y[idx] = sum;
 }
 
-// expect: naive team 4 warps, lanes are points
+// expect: naive team(128, points)
 // 4 warps of a block share the turns; their lanes are neighbouring points; `sum` is combined at the end
 //
 // tmv_team_wide: 128 threads for 32 x 1 x 1 points where a lies at a multiple of 16, n is a multiple of 4, idx_end is a multiple of 4

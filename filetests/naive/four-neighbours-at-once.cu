@@ -1,4 +1,4 @@
-// test: naive fours 64 threads, 1 rows
+// test: naive fours(64, 1)
 //  accesses of 16 bytes
 
 __global__ void add(const float *a, float *c, int n) {
@@ -6,7 +6,7 @@ __global__ void add(const float *a, float *c, int n) {
     if (x < n) c[x] = a[x] + 1.0f;
 }
 
-// expect: naive fours 64 threads, 1 rows
+// expect: naive fours(64, 1)
 // a thread takes four neighbouring points, and loads or stores their elements of `a`, `c` together
 //
 // add_fours: 64 threads for 256 x 1 x 1 points where a lies at a multiple of 16, c lies at a multiple of 16, x_end is a multiple of 4

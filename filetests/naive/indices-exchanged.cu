@@ -1,4 +1,4 @@
-// test: naive across 32x32, 8 rows at once
+// test: naive across(32, 8)
 //  section 3.3: neighbours store neighbours, and load through a square
 
 __global__ void tp(const float *a, float *b, int m, int n) {
@@ -7,7 +7,7 @@ __global__ void tp(const float *a, float *b, int m, int n) {
     if (x < n && y < m) b[x * m + y] = a[y * n + x];
 }
 
-// expect: naive across 32x32, 8 rows at once
+// expect: naive across(32, 8)
 // the lanes of a warp are points along y, so that neighbours store neighbouring elements
 // `a` goes through shared memory in squares of 32, so that neighbours load neighbouring elements
 //

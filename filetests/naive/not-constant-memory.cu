@@ -1,4 +1,4 @@
-// test: naive threads 32x4, points 4x2, run 4x1, stage 4 by 1, buffers 2
+// test: naive tiles(32x4, points=4x2, run=4x1, stage=4x1x2)
 //  cp.async reads global memory alone: F stays where it is
 
 __constant__ float F[64];
@@ -10,7 +10,7 @@ __global__ void k(const float *in, float *out, int m, int n, int f) {
     out[y * n + x] = s;
 }
 
-// expect: naive threads 32x4, points 4x2, run 4x1, stage 4 by 1, buffers 2
+// expect: naive tiles(32x4, points=4x2, run=4x1, stage=4x1x2)
 // block merge (section 3.5.1): a block of 128 threads computes 128 x 8 points
 // thread merge (section 3.5.2): a thread computes 4 x 2 points, and what they share is loaded once; 4 x 1 of them are neighbours
 // coalescing (section 3.3): 4 turns of the loop at a time, operands in shared memory, 1 turns written out

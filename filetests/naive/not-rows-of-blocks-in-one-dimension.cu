@@ -1,4 +1,4 @@
-// test: naive across 32x32, 8 rows at once
+// test: naive across(32, 8)
 //  nothing of a vector is read across rows
 
 __global__ void add(const float *a, float *c, int n) {
@@ -6,5 +6,5 @@ __global__ void add(const float *a, float *c, int n) {
     if (x < n) c[x] += a[x];
 }
 
-// expect: naive across 32x32, 8 rows at once
+// expect: naive across(32, 8)
 // the kernel has one dimension

@@ -1,4 +1,4 @@
-// test: naive threads 32x8, stage 4 by 1
+// test: naive tiles(32x8, stage=4x1)
 //  section 3.4: what nobody shares stays where it is
 
 __global__ void k(const float *a, float *c, int n, int m) {
@@ -10,5 +10,5 @@ __global__ void k(const float *a, float *c, int n, int m) {
     c[y * n + x] = sum;
 }
 
-// expect: naive threads 32x8, stage 4 by 1
+// expect: naive tiles(32x8, stage=4x1)
 // no loop has an operand to be staged in shared memory

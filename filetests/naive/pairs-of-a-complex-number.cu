@@ -1,4 +1,4 @@
-// test: naive team 32 threads a point, 4 points a block
+// test: naive team(128, 4)
 //  section 3.1: a[2 * i] and a[2 * i + 1] are one access
 
 #pragma warpwright naive reassociate
@@ -10,7 +10,7 @@ __global__ void row(const float *a, float *s, int m, int n) {
     s[x] = sum;
 }
 
-// expect: naive team 32 threads a point, 4 points a block
+// expect: naive team(128, 4)
 // 32 threads share the turns of a point, so that neighbours load neighbouring elements; `sum` is combined at the end
 //
 // row_team_wide: 128 threads for 4 x 1 x 1 points where a lies at a multiple of 16, 2 * n is a multiple of 4, n is a multiple of 4

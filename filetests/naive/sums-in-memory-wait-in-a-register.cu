@@ -1,4 +1,4 @@
-// test: naive threads 256x1
+// test: naive tiles(256x1)
 //  c[x] is stored once
 
 __global__ void k(const float *a, float *c, int n, int m) {
@@ -8,7 +8,7 @@ __global__ void k(const float *a, float *c, int n, int m) {
     for (int i = 0; i < m; i++) c[x] += a[i * n + x];
 }
 
-// expect: naive threads 256x1
+// expect: naive tiles(256x1)
 // block merge (section 3.5.1): a block of 256 threads computes 256 points
 //
 // k_tuned: 256 threads for 256 x 1 x 1 points

@@ -1,4 +1,4 @@
-// test: naive threads 32x8, points 1x4
+// test: naive tiles(32x8, points=1x4)
 //  b is loaded once for four points
 
 __global__ void mm(const float *a, const float *b, float *c, int w, int m, int n) {
@@ -10,7 +10,7 @@ __global__ void mm(const float *a, const float *b, float *c, int w, int m, int n
     c[idy * n + idx] = sum;
 }
 
-// expect: naive threads 32x8, points 1x4
+// expect: naive tiles(32x8, points=1x4)
 // block merge (section 3.5.1): a block of 256 threads computes 32 x 32 points
 // thread merge (section 3.5.2): a thread computes 1 x 4 points, and what they share is loaded once
 //

@@ -196,6 +196,7 @@ fn of_cubin(
             block: Block { dims, source },
             dynamic_smem: options.dynamic_smem,
             grid: options.grid,
+            sizes: &[],
         };
         let resources = resources_of(kernel, &gpu);
         let mut found = from_resources(&kernel.name, &setting, resources, false);

@@ -93,6 +93,7 @@ impl Options {
             blocks: &self.blocks,
             dynamic_smem: self.dynamic_smem,
             grid: self.grid,
+            sizes: &[],
             launch: self.launch.as_ref(),
         }
     }
@@ -218,6 +219,7 @@ impl Outcome {
                 },
                 dynamic_smem: Some(report.dynamic_smem),
                 grid: None,
+                sizes: &[],
             };
             let elf = Elf::parse(built.cubin()?).ok()?;
             let (resources, residency) =

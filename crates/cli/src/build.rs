@@ -1,17 +1,29 @@
 //! nvcc and ptxas as the executor of passes wants them.
 
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use warpwright_cudac::File;
+use warpwright_cudac::diag::Source;
+use warpwright_ladder::CompileError;
 use warpwright_pass::executor::BuildFailure;
 use warpwright_pass::{AssemblerOptions, Builders, SourceFile};
 use warpwright_target::Gpu;
-use warpwright_toolkit::{BuildCache, NvccJob, PtxasJob};
+use warpwright_toolkit::{BuildCache, NvccJob, PtxasJob, Toolkit};
 
 use crate::args::Cli;
+use crate::commands::cuda;
 use crate::session;
 
-/// Calls `work` with what the toolkit can build; a toolkit is only looked for when a pass needs it.
-pub fn with_builders<T>(cli: &Cli, gpu: &Gpu, work: impl FnOnce(Builders<'_>) -> T) -> T {
+/// Calls `work` with what the toolkit can build; a toolkit is only looked for when a pass needs it. `nvcc`: options
+/// for it. Files of CUDA C are named by their paths.
+pub fn with_builders<T>(
+    cli: &Cli,
+    gpu: &Gpu,
+    nvcc: &[String],
+    work: impl FnOnce(Builders<'_>) -> T,
+) -> T {
     let arch = gpu.target();
     let cache = BuildCache::standard();
     let toolkit = || session::toolkit(cli).map_err(BuildFailure::from);
@@ -25,19 +37,75 @@ pub fn with_builders<T>(cli: &Cli, gpu: &Gpu, work: impl FnOnce(Builders<'_>) ->
     let compile = |source: &SourceFile| {
         let toolkit = toolkit()?;
         let folder = tempfile::tempdir()?;
-        let name = std::path::Path::new(&source.name);
+        let name = Path::new(&source.name);
         let path = folder
             .path()
             .join(name.file_name().unwrap_or(name.as_os_str()));
         std::fs::write(&path, &source.text)?;
         let mut job = NvccJob::new(&path, &arch);
+        job.extra = nvcc.iter().map(Into::into).collect();
         if let Some(beside) = name.parent().filter(|p| !p.as_os_str().is_empty()) {
-            job.extra = vec!["-I".into(), beside.into()];
+            job.extra.extend(["-I".into(), beside.into()]);
         }
         Ok::<String, BuildFailure>(cache.nvcc(&toolkit.nvcc()?, &job)?.ptx)
     };
+    let compile_unfused = |source: &SourceFile| {
+        Compiler::new(cli, Path::new(&source.name), gpu, nvcc).ptx(&source.text)
+    };
+    // A file is read once for all passes that are tried on it.
+    let last: RefCell<Option<(String, File)>> = RefCell::new(None);
+    let read = |source: &SourceFile| {
+        let mut last = last.borrow_mut();
+        if last.as_ref().is_none_or(|(text, _)| *text != source.text) {
+            let reader = cuda::reader(cli, Path::new(&source.name), None, nvcc);
+            let file = reader.read(Source::new(&*source.name, &*source.text))?;
+            *last = Some((source.text.clone(), file));
+        }
+        last.as_ref().map(|(_, file)| file.clone())
+    };
     work(Builders {
         compile: Some(&compile),
+        compile_unfused: Some(&compile_unfused),
+        read: Some(&read),
         assemble: Some(&assemble),
     })
+}
+
+/// nvcc, for texts that stand where the input stands.
+pub struct Compiler {
+    toolkit: Result<Toolkit, String>,
+    folder: Option<PathBuf>,
+    gpu: String,
+    more: Vec<String>,
+}
+
+impl Compiler {
+    /// Without a toolkit every text is refused, with the reason.
+    pub fn new(cli: &Cli, file: &Path, gpu: &Gpu, more: &[String]) -> Compiler {
+        let toolkit = session::toolkit(cli).map_err(|failure| failure.to_string());
+        Compiler {
+            toolkit,
+            folder: file.parent().map(Path::to_path_buf),
+            gpu: gpu.target(),
+            more: more.to_vec(),
+        }
+    }
+
+    /// PTX without fused multiplications and additions.
+    pub fn ptx(&self, text: &str) -> Result<String, CompileError> {
+        let missing = |e: &dyn std::fmt::Display| CompileError::Missing(e.to_string());
+        let toolkit = self.toolkit.as_ref().map_err(|e| missing(e))?;
+        let nvcc = toolkit.nvcc().map_err(|e| missing(&e))?;
+        let mut job = NvccJob::new(Path::new(""), &self.gpu);
+        job.lineinfo = false;
+        job.include_dirs
+            .extend(self.folder.clone().filter(|f| !f.as_os_str().is_empty()));
+        job.extra = self.more.iter().map(Into::into).collect();
+        job.extra.push("-fmad=false".into());
+        match nvcc.text_to_ptx(text, &job) {
+            Ok(output) => Ok(output.ptx),
+            Err(e) if e.is_tool_missing() => Err(missing(&e)),
+            Err(e) => Err(CompileError::Rejected(e.to_string())),
+        }
+    }
 }

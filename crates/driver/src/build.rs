@@ -97,7 +97,7 @@ impl<'a> Bench<'a> {
         };
         let mut executor = Executor::new(Builders {
             assemble: Some(&assemble),
-            compile: None,
+            ..Builders::default()
         });
         executor.fuel = self.fuel;
         let target = Target {

@@ -169,6 +169,7 @@ mod tests {
                     block,
                     dynamic_smem: Some(0),
                     grid: None,
+                    sizes: &[],
                 },
             };
             let run = Executor::default().run(&self.start, &target, &reduction(goal), Level::Ptx);

@@ -2,14 +2,16 @@
 
 use warpwright_cudac::diag::Diagnostic;
 use warpwright_cudac::{File, Header};
-use warpwright_ladder::{Checked, Compile, Fall, Rung};
-use warpwright_naive::emit::NoLauncher;
+use warpwright_ladder::{Fall, Rung};
 use warpwright_naive::families::written;
+use warpwright_naive::ir::Kernel;
 use warpwright_naive::recognise::is_marked;
 use warpwright_naive::search::{Prediction, Way, ranked};
-use warpwright_naive::versions::{Output, Problem, climb};
+use warpwright_naive::versions::Problem;
+use warpwright_pass::{
+    Artifact, Executor, Invocation, Level, Recipe, Refusal, RunError, Step, Target,
+};
 use warpwright_stencil::extract;
-use warpwright_target::Gpu;
 
 /// A schedule must be predicted to take less than this part of the kernel as written: the model is not surer than that.
 pub const MARGIN: f64 = 0.8;
@@ -105,15 +107,15 @@ fn is_sweep(problem: &Problem) -> bool {
             .any(|(at, _)| reads(at) >= 4)
 }
 
-/// A schedule, and what became of it.
+/// A way to compute the points, and what became of it.
 #[derive(Clone, Debug)]
 pub struct Version {
-    /// The choices.
-    pub way: Way,
+    /// The pass that does it.
+    pub pass: Invocation,
     /// How long it should take.
     pub predicted: Prediction,
     /// Why it is out.
-    pub rejected: Option<Fall<NoLauncher>>,
+    pub rejected: Option<Fall<Refusal>>,
 }
 
 /// The choice.
@@ -123,31 +125,28 @@ pub struct Chosen {
     pub versions: Vec<Version>,
     /// The number of the chosen one; none: the kernel stays as written.
     pub version: Option<usize>,
-    /// Its text.
-    pub output: Option<Output>,
-    /// What agreed.
-    pub checked: Option<Checked>,
-    /// Why it was not compared.
-    pub unchecked: Option<String>,
-    /// Sums were reordered, as the pragma permits: results agree within the ladder's tolerance, not to the bit.
-    pub reordered: bool,
+    /// Its text, and what is known of it.
+    pub kept: Option<Kept>,
     /// Predicted time of the kernel as written, in milliseconds.
     pub original_ms: Option<f64>,
 }
 
-/// Tries the schedules, the one that is predicted to be the fastest first, until one agrees. The kernel as written wins
-/// where nothing is predicted to gain. `compile` makes PTX of a text, with nvcc's `-fmad=false`.
-pub fn choose(problem: &Problem, gpu: &Gpu, compile: &Compile<'_>) -> Chosen {
-    let kernel = &problem.kernel;
-    let shared = gpu.arch.shared.per_block_opt_in;
+/// Tries the ways, the one that is predicted to be the fastest first, until one agrees. The kernel as written wins
+/// where nothing is predicted to gain. What could not be compared is taken, and says so.
+///
+/// # Errors
+/// The file cannot be read or written.
+pub fn choose(
+    kernel: &Kernel,
+    (file, target): (&Artifact, &Target<'_>),
+    executor: &mut Executor<'_>,
+) -> Result<Chosen, RunError> {
+    let gpu = target.setting.gpu;
     let original = written(kernel, gpu);
     let mut chosen = Chosen {
         versions: Vec::new(),
         version: None,
-        output: None,
-        checked: None,
-        unchecked: None,
-        reordered: false,
+        kept: None,
         original_ms: original,
     };
     for (way, predicted) in ranked(kernel, gpu) {
@@ -158,37 +157,79 @@ pub fn choose(problem: &Problem, gpu: &Gpu, compile: &Compile<'_>) -> Chosen {
         if !gains(margin(&way)) {
             continue;
         }
-        let Some(mut generated) = way.generate(kernel, shared) else {
-            continue;
-        };
         let mut version = Version {
-            way,
+            pass: way.into(),
             predicted,
             rejected: None,
         };
-        match climb(problem, &mut generated, compile) {
-            Rung::Agrees(checked) => chosen.checked = Some(checked),
-            Rung::Unchecked(why) => chosen.unchecked = Some(why),
-            Rung::Falls(fall) => {
-                version.rejected = Some(fall);
-                chosen.versions.push(version);
-                continue;
-            }
-        }
-        match problem.output(&generated) {
-            Ok(output) => {
-                chosen.output = Some(output);
-                chosen.reordered = generated.reordered;
+        let fall = match attempt(&version.pass, (file, target), executor)? {
+            Attempt::Kept(kept) => {
                 chosen.version = Some(chosen.versions.len());
                 chosen.versions.push(version);
-                return chosen;
+                chosen.kept = Some(*kept);
+                break;
             }
-            Err(refusal) => {
-                version.rejected = Some(Fall::Refused(refusal));
-                chosen.versions.push(version);
-                return chosen;
-            }
-        }
+            Attempt::Falls(fall) => fall,
+            Attempt::NotOne => continue,
+        };
+        version.rejected = Some(fall);
+        chosen.versions.push(version);
     }
-    chosen
+    Ok(chosen)
+}
+
+/// A version that is as good as the emulator can say.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The file with it.
+    pub text: String,
+    /// What its pass did.
+    pub step: Step,
+    /// Why it was not compared.
+    pub unchecked: Option<String>,
+}
+
+/// What comes of a pass.
+pub enum Attempt {
+    /// It agrees, or could not be compared.
+    Kept(Box<Kept>),
+    /// It is out.
+    Falls(Fall<Refusal>),
+    /// There is nothing of the kind in this kernel, or no fuel left.
+    NotOne,
+}
+
+/// Applies a pass to a naive kernel.
+///
+/// # Errors
+/// The file cannot be read or written.
+pub fn attempt(
+    pass: &Invocation,
+    (file, target): (&Artifact, &Target<'_>),
+    executor: &mut Executor<'_>,
+) -> Result<Attempt, RunError> {
+    let recipe = Recipe::default().with(pass.clone());
+    let run = match executor.run(file, target, &recipe, Level::Source) {
+        Err(RunError::Refused { refusal, .. }) => {
+            return Ok(match refusal {
+                Refusal::Way(_) => Attempt::NotOne,
+                refusal => Attempt::Falls(Fall::Refused(refusal)),
+            });
+        }
+        run => run?,
+    };
+    let (Some(step), Some(new)) = (run.steps.last(), run.unproved().as_source()) else {
+        return Ok(Attempt::NotOne);
+    };
+    let unchecked = match step.comparison.as_ref().map(|c| &c.rung) {
+        Some(Rung::Agrees(_)) => None,
+        Some(Rung::Unchecked(why)) => Some(why.clone()),
+        Some(Rung::Falls(fall)) => return Ok(Attempt::Falls(fall.clone())),
+        None => return Ok(Attempt::NotOne),
+    };
+    Ok(Attempt::Kept(Box::new(Kept {
+        text: new.text.clone(),
+        step: step.clone(),
+        unchecked,
+    })))
 }

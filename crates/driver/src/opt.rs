@@ -224,7 +224,7 @@ pub fn finish(
     };
     let mut executor = Executor::new(Builders {
         assemble: Some(&assemble),
-        compile: None,
+        ..Builders::default()
     });
     executor.fuel = fuel;
     let plans: Vec<Plan> = chosen.iter().map(|chosen| chosen.plan.clone()).collect();

@@ -184,3 +184,39 @@ pub enum Rung<R> {
     /// It was not compared: there is no compiler, or no small grid could be made.
     Unchecked(String),
 }
+
+impl<R> Rung<R> {
+    /// The same with another type of refusals.
+    pub fn refused<S>(self, of: impl FnOnce(R) -> S) -> Rung<S> {
+        match self {
+            Rung::Agrees(checked) => Rung::Agrees(checked),
+            Rung::Unchecked(why) => Rung::Unchecked(why),
+            Rung::Falls(fall) => Rung::Falls(match fall {
+                Fall::Refused(refusal) => Fall::Refused(of(refusal)),
+                Fall::Compile(why) => Fall::Compile(why),
+                Fall::Fault {
+                    kernel,
+                    sizes,
+                    fault,
+                } => Fall::Fault {
+                    kernel,
+                    sizes,
+                    fault,
+                },
+                Fall::Differs {
+                    kernel,
+                    sizes,
+                    array,
+                    element,
+                    distance,
+                } => Fall::Differs {
+                    kernel,
+                    sizes,
+                    array,
+                    element,
+                    distance,
+                },
+            }),
+        }
+    }
+}

@@ -28,12 +28,6 @@ pub struct Across {
     pub rows: u32,
 }
 
-impl std::fmt::Display for Across {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "across {0}x{0}, {1} rows at once", self.side, self.rows)
-    }
-}
-
 /// Why there is no such kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
@@ -47,8 +41,8 @@ pub enum Unfit {
     #[error("some stores go along rows and others across")]
     Stores,
     /// The numbers contradict each other.
-    #[error("{0} is no square")]
-    Shape(Across),
+    #[error("the numbers are not those of a square")]
+    Shape,
 }
 
 /// How an access goes along a dimension.
@@ -76,10 +70,10 @@ pub fn generate(kernel: &Kernel, across: &Across) -> Result<Generated, Unfit> {
     let [x, y, ..] = &kernel.dims[..] else {
         return Err(Unfit::OneDimension);
     };
-    let threads = 32 * across.rows;
+    let threads = across.rows.saturating_mul(32);
     let tiles = across.side.is_multiple_of(32) && across.side <= 128;
     if !tiles || across.rows == 0 || threads > 1024 || !across.side.is_multiple_of(across.rows) {
-        return Err(Unfit::Shape(*across));
+        return Err(Unfit::Shape);
     }
     let mut stores = Vec::new();
     let mut loads = Vec::new();

@@ -29,12 +29,6 @@ pub struct Fours {
     pub rows: u32,
 }
 
-impl std::fmt::Display for Fours {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "fours {} threads, {} rows", self.threads, self.rows)
-    }
-}
-
 /// Why there is no such kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
@@ -48,8 +42,8 @@ pub enum Unfit {
     #[error("neighbouring points do not load and store neighbouring elements")]
     NoGroup,
     /// The numbers contradict each other.
-    #[error("{0} is no block")]
-    Shape(Fours),
+    #[error("the numbers are not those of a block")]
+    Shape,
 }
 
 /// The kernel in which a thread takes four points of a row, or of several.
@@ -63,7 +57,7 @@ pub fn generate(kernel: &Kernel, fours: &Fours) -> Result<Generated, Unfit> {
         && fours.threads.is_multiple_of(32)
         && (1..=16).contains(&fours.rows);
     if !shape || (!two && fours.rows > 1) {
-        return Err(Unfit::Shape(*fours));
+        return Err(Unfit::Shape);
     }
     let mut loops = false;
     kernel

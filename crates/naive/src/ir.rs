@@ -152,6 +152,16 @@ impl Dim {
             _ => 0,
         }
     }
+
+    /// Do its guards leave one place of it, as in `if (i == 0)`?
+    pub fn is_one(&self) -> bool {
+        let one = |low: &Poly, high: &Poly| {
+            let places = high.plus(low, -1);
+            places.and_then(|n| n.as_constant()) == Some(1)
+        };
+        let of = |low| self.high.iter().any(|high| one(low, high));
+        self.low.iter().any(of)
+    }
 }
 
 /// A variable of a thread.

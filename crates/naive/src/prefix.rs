@@ -28,16 +28,6 @@ pub struct Prefix {
     pub points: u32,
 }
 
-impl std::fmt::Display for Prefix {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "prefix {} threads, {} points each",
-            self.threads, self.points
-        )
-    }
-}
-
 /// Why there is no such kernel.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
@@ -51,8 +41,8 @@ pub enum Unfit {
     #[error("a turn depends on the point")]
     Turns,
     /// The numbers contradict each other.
-    #[error("{0} is no block")]
-    Shape(Prefix),
+    #[error("the numbers are not those of a block")]
+    Shape,
 }
 
 /// The kernel in which a block shares the turns of its points.
@@ -65,7 +55,7 @@ pub fn generate(kernel: &Kernel, prefix: &Prefix) -> Result<Generated, Unfit> {
         || !prefix.threads.is_multiple_of(32)
         || !(1..=16).contains(&prefix.points)
     {
-        return Err(Unfit::Shape(*prefix));
+        return Err(Unfit::Shape);
     }
     let [dim] = &kernel.dims[..] else {
         return Err(Unfit::NoPrefix);

@@ -1,7 +1,5 @@
 //! The choices that make a kernel out of a naive one.
 
-use std::fmt;
-
 /// How the points of a kernel are computed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Schedule {
@@ -58,41 +56,6 @@ impl Schedule {
 
     /// Threads of a block.
     pub fn block(&self) -> u32 {
-        self.threads[0] * self.threads[1]
-    }
-}
-
-impl fmt::Display for Schedule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let pair = |p: [u32; 2]| format!("{}x{}", p[0], p[1]);
-        write!(f, "threads {}", pair(self.threads))?;
-        if self.points != [1, 1] {
-            write!(f, ", points {}", pair(self.points))?;
-        }
-        if self.run != [1, 1] {
-            write!(f, ", run {}", pair(self.run))?;
-        }
-        if self.lanes != 0 {
-            write!(f, ", lanes {}", self.lanes)?;
-        }
-        if let Some(stage) = &self.stage {
-            write!(f, ", stage {} by {}", stage.turns, stage.unroll)?;
-            if stage.buffers > 1 {
-                write!(f, ", buffers {}", stage.buffers)?;
-            }
-            if stage.turn {
-                f.write_str(", turned")?;
-            }
-        }
-        if self.order != 0 {
-            write!(f, ", order {}", self.order)?;
-        }
-        if self.resident != 0 {
-            write!(f, ", resident {}", self.resident)?;
-        }
-        if self.specialise {
-            f.write_str(", sizes fixed")?;
-        }
-        Ok(())
+        self.threads[0].saturating_mul(self.threads[1])
     }
 }

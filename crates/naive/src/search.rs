@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::emit::{Cost, cost};
 use crate::families::families;
-use crate::ir::Kernel;
+use crate::ir::{Dim, Kernel};
 use crate::schedule::{Schedule, Stage};
 pub use crate::way::Way;
 
@@ -284,12 +284,12 @@ pub fn shortlist(kernel: &Kernel, gpu: &Gpu, count: usize) -> Vec<(Way, Predicti
                     let ahead = stage.buffers > 1;
                     ("staged", format!("{:?}{:?}{ahead}", of.threads, of.points))
                 }
-                None => ("merged", of.to_string()),
+                None => ("merged", format!("{of:?}")),
             },
             Way::Team(of) => ("team", format!("{:?}{}", of.lanes, of.threads)),
             Way::Fours(of) => ("fours", of.rows.to_string()),
-            Way::Across(of) => ("across", of.to_string()),
-            Way::Prefix(of) => ("prefix", of.to_string()),
+            Way::Across(of) => ("across", format!("{of:?}")),
+            Way::Prefix(of) => ("prefix", format!("{of:?}")),
         };
         let of_a_kind = kinds.entry(kind).or_default();
         of_a_kind.len() < count && of_a_kind.insert(shape)
@@ -302,8 +302,10 @@ pub fn shortlist(kernel: &Kernel, gpu: &Gpu, count: usize) -> Vec<(Way, Predicti
 pub fn ranked(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
     // Without a loop a thread's neighbours pay where their accesses become one, which is what fours do.
     let loops = !kernel.loops.is_empty();
+    // One point is no tile.
+    let one = kernel.dims.iter().all(Dim::is_one);
     let tiles = candidates(kernel).into_iter();
-    let tiles = tiles.filter(|of| loops || of.points[0] == 1);
+    let tiles = tiles.filter(|of| !one && (loops || of.points[0] == 1));
     let tiles = tiles.filter_map(|of| predict(kernel, &of, gpu).map(|p| (Way::Tiles(of), p)));
     let mut all: Vec<(Way, Prediction)> = tiles.chain(families(kernel, gpu)).collect();
     // Equal times stay in the order of the candidates.

@@ -84,7 +84,7 @@ fn agrees(toolkit: &Toolkit, problem: &Problem, of: &Schedule, generated: &Gener
             assert_eq!(
                 checked.kernels.len(),
                 kernels.sum::<usize>(),
-                "{name}: {of}"
+                "{name}: {of:?}"
             );
         }
         other => {
@@ -92,7 +92,7 @@ fn agrees(toolkit: &Toolkit, problem: &Problem, of: &Schedule, generated: &Gener
                 .output(generated)
                 .map(|o| o.text)
                 .unwrap_or_default();
-            panic!("{name}: {of}: {other:?}\n{text}");
+            panic!("{name}: {of:?}: {other:?}\n{text}");
         }
     }
 }

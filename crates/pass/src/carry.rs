@@ -9,7 +9,6 @@ use warpwright_target::Gpu;
 
 use crate::artifact::Artifact;
 use crate::executor::{Executor, RunError, Step, Target};
-use crate::launch::Block;
 use crate::pass::Level;
 use crate::proof::{NotProved, Rung};
 use crate::ptx::facts::uses_dynamic_shared;
@@ -327,7 +326,8 @@ impl Carry<'_, '_, '_> {
                     error: error.clone(),
                 });
             }
-            let proof = start.elapsed();
+            let compared = run.steps.last().and_then(|step| step.comparison.as_ref());
+            let proof = start.elapsed() + compared.map_or(Duration::ZERO, |c| c.elapsed);
             let (rung, promises) = match rung {
                 Ok((rung, promises)) => (Ok(rung), promises),
                 Err(error) => (Err(error), Promises::default()),
@@ -365,12 +365,7 @@ fn target<'t>(
 ) -> Result<Target<'t>, ScopeError> {
     let setting = match kernel {
         Some(kernel) => scope.setting(artifact, kernel, gpu)?,
-        None => Setting {
-            gpu,
-            block: Block::ASSUMED,
-            dynamic_smem: None,
-            grid: None,
-        },
+        None => Setting::new(gpu),
     };
     Ok(Target { kernel, setting })
 }

@@ -7,14 +7,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use warpwright_check::Promises;
+use warpwright_check::{Promises, Reason, Refutation, Verdict};
+use warpwright_cudac::File;
+use warpwright_cudac::diag::Source;
+use warpwright_ladder::{CompileError, Fall, Rung as Compared};
 use warpwright_ptx::Module;
 use warpwright_sass::Cubin;
 
 use crate::artifact::{Artifact, Invalid, SourceFile};
 use crate::budget::Budget;
 use crate::hazard::{self, Hazard};
-use crate::pass::{AssemblerOptions, Caution, Fuel, Level, Need, Product, Subject};
+use crate::pass::{
+    AssemblerOptions, Caution, Fuel, Level, Need, Product, Rewritten, Subject, Version,
+};
 use crate::proof::{NotProved, Obligation, Rung};
 use crate::ptx::facts::uses_dynamic_shared;
 use crate::recipe::{Invocation, Recipe};
@@ -30,11 +35,21 @@ pub type Assemble<'a> = dyn Fn(&str, AssemblerOptions) -> Result<Arc<[u8]>, Buil
 /// CUDA C to PTX.
 pub type Compile<'a> = dyn Fn(&SourceFile) -> Result<String, BuildFailure> + 'a;
 
+/// CUDA C to PTX without fused multiplications and additions, as versions are compared.
+pub type CompileUnfused<'a> = dyn Fn(&SourceFile) -> Result<String, CompileError> + 'a;
+
+/// A file of CUDA C as the preprocessor sees it; `None`: it cannot be read.
+pub type Read<'a> = dyn Fn(&SourceFile) -> Option<File> + 'a;
+
 /// What leads from one level to the next. Input and output are the caller's.
 #[derive(Clone, Copy, Default)]
 pub struct Builders<'a> {
     /// nvcc, or whatever there is.
     pub compile: Option<&'a Compile<'a>>,
+    /// The same for comparisons in the emulator.
+    pub compile_unfused: Option<&'a CompileUnfused<'a>>,
+    /// What reads CUDA C; without it a text stands for itself.
+    pub read: Option<&'a Read<'a>>,
     /// ptxas, or whatever there is.
     pub assemble: Option<&'a Assemble<'a>>,
 }
@@ -115,7 +130,51 @@ pub struct Step {
     pub elapsed: Duration,
     /// Bytes of what it was given: a kernel of many is given alone where that can be.
     pub given: usize,
+    /// What was compared in the emulator, where no proof is possible.
+    pub comparison: Option<Comparison>,
     obligation: Option<Obligation>,
+}
+
+/// A rewrite of CUDA C beside the original, in the emulator.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// How far it got.
+    pub rung: Compared<Refusal>,
+    /// Launches in the file that were rewritten.
+    pub launches: usize,
+    /// What it took.
+    pub elapsed: Duration,
+}
+
+impl Step {
+    /// What stands behind it, and what must hold of launches for a proof to be one.
+    fn prove(&self) -> Result<(Rung, Promises), NotProved> {
+        let nothing = Promises::default();
+        let verdict = match (&self.comparison, &self.obligation) {
+            (Some(comparison), _) => match &comparison.rung {
+                Compared::Agrees(_) => return Ok((Rung::Emulated, nothing)),
+                Compared::Unchecked(why) => Verdict::Undecided(Reason::new(why)),
+                Compared::Falls(fall @ (Fall::Differs { .. } | Fall::Fault { .. })) => {
+                    Verdict::Refuted(Box::new(Refutation {
+                        what: "what it computes in the emulator".to_owned(),
+                        original_place: None,
+                        rewritten_place: None,
+                        path: Vec::new(),
+                        original: "what the kernel as written computes".to_owned(),
+                        rewritten: fall.to_string(),
+                        is_certain: true,
+                    }))
+                }
+                Compared::Falls(fall) => Verdict::Undecided(Reason::new(fall.to_string())),
+            },
+            (None, Some(obligation)) => return obligation.prove(),
+            (None, None) => return Ok((Rung::Unchanged, nothing)),
+        };
+        Err(NotProved {
+            pass: self.pass.clone(),
+            verdict: Box::new(verdict),
+        })
+    }
 }
 
 /// A recipe that was carried out. Nothing is proved yet.
@@ -193,16 +252,10 @@ impl Run {
         let mut promises = Vec::new();
         let prove = |step: &Step| {
             let start = Instant::now();
-            let rung = match &step.obligation {
-                Some(obligation) => {
-                    let (rung, promised) = obligation.prove()?;
-                    if !promised.is_empty() && !promises.contains(&promised) {
-                        promises.push(promised);
-                    }
-                    rung
-                }
-                None => Rung::Unchanged,
-            };
+            let (rung, promised) = step.prove()?;
+            if !promised.is_empty() && !promises.contains(&promised) {
+                promises.push(promised);
+            }
             Ok((rung, start.elapsed()))
         };
         let rungs: Result<Vec<_>, NotProved> = self.steps.iter().map(prove).collect();
@@ -219,10 +272,8 @@ impl Run {
     /// # Errors
     /// [`NotProved`].
     pub fn prove_last(&self) -> Result<(Rung, Promises), NotProved> {
-        let last = self.steps.last();
-        let obligation = last.and_then(|step| step.obligation.as_ref());
         let nothing = (Rung::Unchanged, Promises::default());
-        obligation.map_or(Ok(nothing), Obligation::prove)
+        self.steps.last().map_or(Ok(nothing), Step::prove)
     }
 }
 
@@ -352,11 +403,21 @@ impl<'a> Executor<'a> {
             meet(pass.needs(), artifact, target).map_err(refused)?;
         }
         let product = self.product(artifact, target, pass).map_err(refused)?;
+        let mut comparison = None;
+        let product = match (product, artifact.as_source()) {
+            (Product::Emulated(new), Some(file)) => {
+                let text = self.compared(file, new, &mut comparison);
+                Product::Text(text.map_err(refused)?)
+            }
+            (product, _) => product,
+        };
         let (notes, cautions, cost, new) = match product {
             Product::Text(new) => {
                 let fresh = parse(artifact, &new.content);
                 (new.notes, new.cautions, new.cost, fresh)
             }
+            // It comes of CUDA C alone.
+            Product::Emulated(_) => return Err(refused(Refusal::NoBody)),
             Product::Cubin(new) => (
                 new.notes,
                 new.cautions,
@@ -375,6 +436,7 @@ impl<'a> Executor<'a> {
         let kernel = target.kernel.filter(|_| !pass.pass.is_whole_module());
         let obligation = match (is_changed, artifact.level()) {
             (false, _) => None,
+            (true, Level::Source) if comparison.is_some() => None,
             (true, Level::Source) => Some(self.as_ptx(pass, [artifact, &new], &target.setting)?),
             (true, _) => Some(Obligation::new(
                 pass,
@@ -392,12 +454,57 @@ impl<'a> Executor<'a> {
             notes,
             cautions,
             cost,
-            elapsed: start.elapsed(),
+            elapsed: start
+                .elapsed()
+                .saturating_sub(comparison.as_ref().map_or(Duration::ZERO, |c| c.elapsed)),
             given: artifact.bytes().len(),
+            comparison,
             obligation,
         };
         *artifact = new;
         Ok(step)
+    }
+
+    /// Compares a rewrite of CUDA C with the original, and takes the text of what is left of it.
+    fn compared(
+        &self,
+        file: &SourceFile,
+        new: Rewritten<Version>,
+        comparison: &mut Option<Comparison>,
+    ) -> Result<Rewritten<String>, Refusal> {
+        let Rewritten {
+            content,
+            notes,
+            cautions,
+            cost,
+        } = new;
+        let mut text = file.text.clone();
+        if let Some(mut rewrite) = content {
+            let start = Instant::now();
+            let compile = |text: &str| {
+                let missing = || CompileError::Missing("there is no compiler".to_owned());
+                let compile = self.builders.compile_unfused.ok_or_else(missing)?;
+                compile(&SourceFile {
+                    name: file.name.clone(),
+                    text: text.to_owned(),
+                })
+            };
+            let rung = rewrite.climb(&compile);
+            let elapsed = start.elapsed();
+            let launches;
+            (text, launches) = rewrite.text()?;
+            *comparison = Some(Comparison {
+                rung,
+                launches,
+                elapsed,
+            });
+        }
+        Ok(Rewritten {
+            content: text,
+            notes,
+            cautions,
+            cost,
+        })
     }
 
     /// CUDA C is proved as the PTX that the compiler makes of it, every function of the file.
@@ -448,9 +555,13 @@ impl<'a> Executor<'a> {
             return pass.pass.apply(Subject::MachineCode(&site), fuel);
         }
         let source = artifact.as_source().ok_or(Refusal::NoBody)?;
+        let unread = Refusal::InTheWay("the file cannot be read");
+        let file = match self.builders.read {
+            Some(read) => read(source),
+            None => File::parse(Source::new(&*source.name, &*source.text)).ok(),
+        };
         let site = SourceSite {
-            name: &source.name,
-            text: &source.text,
+            file: &file.ok_or(unread)?,
             kernel,
             setting,
         };

@@ -41,11 +41,13 @@ pub mod witness;
 
 pub use artifact::{Artifact, Invalid, SourceFile};
 pub use budget::Budget;
-pub use carry::{CarriedOut, CarryError, Demand, Done, Plan, carry_out, plans};
-pub use executor::{Builders, Executor, ProofError, Proved, Run, RunError, Step, Target};
+pub use carry::{CarriedOut, CarryError, Demand, Done, Plan, Stepped, carry_out, plans};
+pub use executor::{
+    Builders, Comparison, Executor, ProofError, Proved, Run, RunError, Step, Target,
+};
 pub use hazard::Hazard;
 pub use launch::{Block, BlockSource};
-pub use pass::{AssemblerOptions, Caution, Fuel, Level, Need, Pass, Rewritten, Work};
+pub use pass::{AssemblerOptions, Caution, Emulated, Fuel, Level, Need, Pass, Rewritten, Work};
 pub use proof::{NotProved, Rung, rests_on};
 pub use recipe::{Invocation, Recipe, RecipeError};
 pub use refusal::Refusal;

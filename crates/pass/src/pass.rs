@@ -8,6 +8,7 @@ use std::any::Any;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use warpwright_ladder::{Compile, Rung};
 use warpwright_ptx::Module;
 
 use crate::options::{ArgumentError, Arguments, Options, Parameter, Written};
@@ -54,6 +55,8 @@ pub enum Need {
 pub enum Caution {
     /// ptxas may fuse other multiplications and additions than before: the last bits may differ.
     Fusion,
+    /// Sums are in another order, as the input permits.
+    Reordered,
     /// What the pass relies on has not been run on this architecture.
     Untried {
         /// The architecture's number.
@@ -85,6 +88,10 @@ impl fmt::Display for Caution {
             Caution::Fusion => f.write_str(
                 "ptxas may fuse other multiplications and additions than before; chosen only where `tune` has \
                  compared the outputs (or compile with -fmad=false)",
+            ),
+            Caution::Reordered => f.write_str(
+                "sums are in another order, as its pragma permits: within 1e-5 (float) or 1e-13 (double) of the \
+                 largest value",
             ),
             Caution::Untried { sm } => write!(
                 f,
@@ -199,10 +206,27 @@ pub struct AssemblerOptions {
     pub usage_level: Option<u8>,
 }
 
+/// A rewrite of CUDA C that the executor compares with the original in the emulator before it takes its text.
+pub trait Emulated {
+    /// The comparison. What no launch shows is taken out of the rewrite.
+    fn climb(&mut self, compile: &Compile<'_>) -> Rung<Refusal>;
+
+    /// The file with it, and how many launches in it were rewritten.
+    ///
+    /// # Errors
+    /// The kernel cannot be replaced.
+    fn text(&self) -> Result<(String, usize), Refusal>;
+}
+
+/// A rewrite that is to be compared; none without fuel.
+pub type Version = Option<Box<dyn Emulated>>;
+
 /// The function that does the work, by level.
 pub enum Work<P> {
     /// Rewrites a kernel of CUDA C.
     Source(fn(&P, &SourceSite<'_>, &mut Fuel) -> Outcome<String>),
+    /// The same where no proof is possible.
+    Emulated(fn(&P, &SourceSite<'_>, &mut Fuel) -> Outcome<Version>),
     /// Prints a whole PTX module anew, meaning the same.
     Module(fn(&P, &Module) -> Outcome<String>),
     /// Rewrites a kernel of a PTX module.
@@ -259,9 +283,9 @@ pub enum Subject<'a> {
 }
 
 /// What came of it.
-#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Product {
     Text(Rewritten<String>),
+    Emulated(Rewritten<Version>),
     Cubin(Rewritten<Vec<u8>>),
 }
 
@@ -290,7 +314,7 @@ impl<P: Pass> Erased for P {
 
     fn level(&self) -> Level {
         match self.work() {
-            Work::Source(_) => Level::Source,
+            Work::Source(_) | Work::Emulated(_) => Level::Source,
             Work::Module(_) | Work::Ptx(_) => Level::Ptx,
             Work::Assembler(_) => Level::Assembler,
             Work::MachineCode(_) => Level::MachineCode,
@@ -325,6 +349,9 @@ impl<P: Pass> Erased for P {
         match (self.work(), subject) {
             (Work::Source(work), Subject::Source(site)) => {
                 Ok(Product::Text(work(self, site, fuel)?))
+            }
+            (Work::Emulated(work), Subject::Source(site)) => {
+                Ok(Product::Emulated(work(self, site, fuel)?))
             }
             (Work::Module(work), Subject::Ptx(module, _)) => Ok(Product::Text(work(self, module)?)),
             (Work::Ptx(work), Subject::Ptx(_, Some(site))) => {

@@ -17,3 +17,8 @@ pub use crate::source::launch_bounds::LaunchBounds;
 pub use crate::spill_to_shared::SpillToShared;
 pub use crate::throttle::{Throttle, ThrottleBy};
 pub use crate::usage_level::UsageLevel;
+pub use warpwright_naive::across::Across;
+pub use warpwright_naive::fours::Fours;
+pub use warpwright_naive::prefix::Prefix;
+pub use warpwright_naive::schedule::Schedule as Tiles;
+pub use warpwright_naive::team::Team;

@@ -31,6 +31,8 @@ pub enum Rung {
     Proved,
     /// The checker proved it of the PTX that nvcc makes of both versions.
     ProvedAsPtx,
+    /// No proof covers it: the emulator computed the same with both versions, at odd and tiny sizes.
+    Emulated,
 }
 
 impl fmt::Display for Rung {
@@ -40,6 +42,7 @@ impl fmt::Display for Rung {
             Rung::SameCode => "the same code",
             Rung::Proved => "proved",
             Rung::ProvedAsPtx => "proved as PTX",
+            Rung::Emulated => "the same in the emulator",
         })
     }
 }

@@ -1,5 +1,7 @@
 //! Why a pass leaves a kernel alone, by name.
 
+use warpwright_naive::emit::NoLauncher;
+use warpwright_naive::way::Unfit;
 use warpwright_ptx::EditError;
 use warpwright_sass::ElfError;
 use warpwright_sass::function::CodeError;
@@ -137,6 +139,12 @@ pub enum Refusal {
         /// What was found.
         detail: String,
     },
+    /// The kernel cannot be launched in another way.
+    #[error(transparent)]
+    Launcher(#[from] NoLauncher),
+    /// A way to compute points is none for this kernel.
+    #[error(transparent)]
+    Way(#[from] Unfit),
     /// The spill code of a cubin is not of the kind that can move.
     #[error(transparent)]
     Spill(#[from] SpillRefusal),

@@ -5,16 +5,19 @@ use crate::passes::*;
 
 /// The registry. A new pass is one file and one line here.
 pub static PASSES: &[Registered] = &[
+    Registered::of::<Across>(),
     Registered::of::<Allocate>(),
     Registered::of::<Canonical>(),
     Registered::of::<Compact>(),
     Registered::of::<DeadCode>(),
     Registered::of::<DeadInstructions>(),
     Registered::of::<Demote>(),
+    Registered::of::<Fours>(),
     Registered::of::<LaunchBounds>(),
     Registered::of::<MaxNReg>(),
     Registered::of::<MaxNTid>(),
     Registered::of::<MinNCtaPerSm>(),
+    Registered::of::<Prefix>(),
     Registered::of::<PressureNotes>(),
     Registered::of::<Print>(),
     Registered::of::<Reduce>(),
@@ -23,7 +26,9 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<SmemSpilling>(),
     Registered::of::<SpillShared>(),
     Registered::of::<SpillToShared>(),
+    Registered::of::<Team>(),
     Registered::of::<Throttle>(),
+    Registered::of::<Tiles>(),
     Registered::of::<UsageLevel>(),
 ];
 

@@ -32,6 +32,8 @@ pub struct Scope<'a> {
     pub dynamic_smem: Option<u32>,
     /// Blocks of the launch that counts, where it was seen (`--trace`).
     pub grid: Option<u64>,
+    /// `--grid NAME=N`: sizes of kernels in CUDA C.
+    pub sizes: &'a [(String, i64)],
     /// `--launch`, for the kernel that it names.
     pub launch: Option<&'a Launch>,
 }
@@ -151,7 +153,7 @@ impl<'a> Scope<'a> {
     /// # Errors
     /// [`ScopeError::Block`].
     pub fn setting<'g>(
-        &self,
+        &'g self,
         artifact: &Artifact,
         kernel: &str,
         gpu: &'g Gpu,
@@ -182,6 +184,7 @@ impl<'a> Scope<'a> {
             block,
             dynamic_smem,
             grid: self.grid.or(launch.map(blocks)),
+            sizes: self.sizes,
         })
     }
 

@@ -1,5 +1,6 @@
 //! A kernel in its surroundings, and where it will run: what a pass is given.
 
+use warpwright_cudac::{File, Header};
 use warpwright_ptx::{FuncId, Function, Module};
 use warpwright_target::{Gpu, Stair, staircase};
 
@@ -17,9 +18,22 @@ pub struct Setting<'a> {
     pub dynamic_smem: Option<u32>,
     /// Blocks of the grid, if a launch is known.
     pub grid: Option<u64>,
+    /// Sizes of the kernels in CUDA C that are to be optimized for, by the names of their parameters.
+    pub sizes: &'a [(String, i64)],
 }
 
-impl Setting<'_> {
+impl<'a> Setting<'a> {
+    /// A GPU, and nothing known of launches.
+    pub fn new(gpu: &'a Gpu) -> Setting<'a> {
+        Setting {
+            gpu,
+            block: Block::ASSUMED,
+            dynamic_smem: None,
+            grid: None,
+            sizes: &[],
+        }
+    }
+
     /// Dynamic shared memory in bytes per block; none where nobody said.
     pub fn dynamic(&self) -> u32 {
         self.dynamic_smem.unwrap_or(0)
@@ -67,12 +81,22 @@ pub struct CubinSite<'a> {
 /// A kernel of a CUDA C file.
 #[derive(Debug, Clone, Copy)]
 pub struct SourceSite<'a> {
-    /// The file's name.
-    pub name: &'a str,
-    /// Its text.
-    pub text: &'a str,
+    /// The file.
+    pub file: &'a File,
     /// The kernel's name as it is written.
     pub kernel: &'a str,
     /// Where it will run.
     pub setting: Setting<'a>,
+}
+
+impl<'a> SourceSite<'a> {
+    /// The kernel.
+    ///
+    /// # Errors
+    /// [`Refusal::NoBody`].
+    pub fn header(&self) -> Result<&'a Header, Refusal> {
+        let mut kernels = self.file.kernels.iter();
+        let own = kernels.find(|header| header.name.text == self.kernel);
+        own.ok_or(Refusal::NoBody)
+    }
 }

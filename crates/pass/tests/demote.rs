@@ -73,6 +73,7 @@ fn setting(gpu: &Gpu) -> Setting<'_> {
         },
         dynamic_smem: Some(0),
         grid: None,
+        sizes: &[],
     }
 }
 

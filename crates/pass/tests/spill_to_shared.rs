@@ -153,6 +153,7 @@ fn setting(gpu: &warpwright_target::Gpu, dims: [u32; 3]) -> Setting<'_> {
         block: Block { dims, source },
         dynamic_smem: Some(0),
         grid: None,
+        sizes: &[],
     }
 }
 

@@ -39,6 +39,7 @@ fn throttles_hold_what_they_promise() {
             block,
             dynamic_smem: Some(0),
             grid: None,
+            sizes: &[],
         },
     };
     let cache = BuildCache::disabled();
@@ -49,7 +50,7 @@ fn throttles_hold_what_they_promise() {
     let build = |recipe: &str| {
         let mut executor = Executor::new(Builders {
             assemble: Some(&assemble),
-            compile: None,
+            ..Builders::default()
         });
         let recipe = recipe.parse().expect("a recipe");
         let run = executor.run(&start, &target, &recipe, Level::MachineCode)?;

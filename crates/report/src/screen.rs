@@ -244,6 +244,9 @@ pub(crate) fn proof(chosen: &Candidate) -> Option<&'static str> {
         Standing::Proved(Rung::ProvedAsPtx) => {
             Some("proved: its PTX computes what the original's does")
         }
+        Standing::Proved(Rung::Emulated) => {
+            Some("compared: the emulator computes the same with both, at odd and tiny sizes")
+        }
         Standing::Proved(Rung::SameCode | Rung::Unchanged) => {
             Some("ptxas makes it of the same instructions; nothing is rewritten")
         }

@@ -136,6 +136,7 @@ fn scored(kernel: &Kernel, parameters: &Parameters) -> Vec<Candidate> {
         },
         dynamic_smem: Some(report.dynamic_smem),
         grid: None,
+        sizes: &[],
     };
     let one = |b: &Built, bytes| predict_one(&setting, b, bytes, parameters);
     let default = one(&kernel.built[0], None);

@@ -135,8 +135,8 @@ impl Assembler {
             Ok(self.toolkit.ptxas()?.run(&job)?.cubin.into())
         };
         let builders = Builders {
-            compile: None,
             assemble: Some(&build),
+            ..Builders::default()
         };
         let scope = self.scope(launch);
         let target = Target {

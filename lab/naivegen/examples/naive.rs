@@ -60,13 +60,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let gpu = warpwright_target::lookup("h200")?;
         if which != "all" {
             println!(
-                "{schedule}: {:?} {:?}",
+                "{schedule:?}: {:?} {:?}",
                 predict(&kernel, &schedule, &gpu),
                 cost(&kernel, &schedule)
             );
         } else {
             for (of, predicted) in ranked(&kernel, &gpu).iter().take(12) {
-                println!("{:.4} {} {of}", predicted.ms, predicted.bound);
+                println!(
+                    "{:.4} {} {}",
+                    predicted.ms,
+                    predicted.bound,
+                    warpwright_pass::Invocation::from(of.clone())
+                );
             }
         }
         return Ok(());

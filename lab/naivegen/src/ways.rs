@@ -7,8 +7,9 @@ use warpwright_naive::fours::{self, Fours};
 use warpwright_naive::ir::Kernel;
 use warpwright_naive::prefix::{self, Prefix};
 use warpwright_naive::schedule::{Schedule, Stage};
-use warpwright_naive::search::{Way as Choice, shortlist};
+use warpwright_naive::search::shortlist;
 use warpwright_naive::team::{self, Lanes, Team};
+use warpwright_pass::Invocation;
 use warpwright_target::Gpu;
 
 /// A kind, the choices in words, and the kernels.
@@ -16,6 +17,10 @@ pub type Way = (&'static str, String, Generated);
 
 /// Bytes of shared memory that a block may have.
 const SHARED: u32 = 99 * 1024;
+
+fn text(way: impl Into<Invocation>) -> String {
+    way.into().to_string()
+}
 
 /// All kinds that there are for a kernel.
 pub fn ways(rng: &mut Rng, kernel: &Kernel) -> Vec<Way> {
@@ -36,7 +41,7 @@ pub fn ways(rng: &mut Rng, kernel: &Kernel) -> Vec<Way> {
             blocks: *rng.pick(&[0, 64, 1000]),
         };
         if let Ok(generated) = team::generate(kernel, &team) {
-            all.push((kind, team.to_string(), generated));
+            all.push((kind, text(team), generated));
         }
     }
     let across = Across {
@@ -44,7 +49,7 @@ pub fn ways(rng: &mut Rng, kernel: &Kernel) -> Vec<Way> {
         rows: *rng.pick(&[4, 8, 16]),
     };
     if let Ok(generated) = across::generate(kernel, &across) {
-        all.push(("across", across.to_string(), generated));
+        all.push(("across", text(across), generated));
     }
     let fours = Fours {
         threads: *rng.pick(&[32, 64, 128]),
@@ -55,19 +60,19 @@ pub fn ways(rng: &mut Rng, kernel: &Kernel) -> Vec<Way> {
         },
     };
     if let Ok(generated) = fours::generate(kernel, &fours) {
-        all.push(("fours", fours.to_string(), generated));
+        all.push(("fours", text(fours), generated));
     }
     let prefix = Prefix {
         threads: *rng.pick(&[64, 128, 256]),
         points: *rng.pick(&[1, 2, 4, 5]),
     };
     if let Ok(generated) = prefix::generate(kernel, &prefix) {
-        all.push(("prefix", prefix.to_string(), generated));
+        all.push(("prefix", text(prefix), generated));
     }
     for (kind, staged) in [("merged", false), ("staged", true), ("staged", true)] {
         let schedule = schedule(rng, kernel.dims.len(), staged);
         if let Ok(generated) = emit::generate(kernel, &schedule, SHARED) {
-            all.push((kind, schedule.to_string(), generated));
+            all.push((kind, text(schedule), generated));
         }
     }
     all
@@ -109,9 +114,11 @@ fn schedule(rng: &mut Rng, dims: usize, staged: bool) -> Schedule {
 pub fn best(kernel: &Kernel, gpu: &Gpu, count: usize) -> Vec<(String, Generated)> {
     let shared = gpu.arch.shared.per_block_opt_in;
     let all = shortlist(kernel, gpu, count).into_iter();
-    let named = |way: &Choice| way.to_string().replace([' ', ','], "_").replace("__", "_");
-    all.filter_map(|(way, _)| Some((named(&way), way.generate(kernel, shared)?)))
-        .collect()
+    all.filter_map(|(way, _)| {
+        let generated = way.generate(kernel, shared)?;
+        Some((Invocation::from(way).label(), generated))
+    })
+    .collect()
 }
 
 /// The grid of choices that is measured: a name for each, and the kernels.

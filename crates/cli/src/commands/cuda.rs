@@ -53,14 +53,14 @@ pub fn read_again(
     text: String,
 ) -> Result<File, Failure> {
     let source = Source::new(&*input.name, text);
-    let read = reader(cli, input, None, nvcc).read(source);
+    let read = reader(cli, &input.path, None, nvcc).read(source);
     read.ok_or_else(|| Failure::Internal(format!("`{}` is not read again", input.name)))
 }
 
 /// The same for changed copies of a file's text.
-pub fn reader(cli: &Cli, input: &Input, target: Option<&str>, nvcc: &[String]) -> Reader {
+pub fn reader(cli: &Cli, path: &Path, target: Option<&str>, nvcc: &[String]) -> Reader {
     let toolkit = session::toolkit(cli).ok();
-    let path = input.path.clone();
+    let path = path.to_owned();
     let target = target.map(str::to_owned);
     let nvcc = nvcc.to_vec();
     Reader::new(move |source| {

@@ -2,7 +2,7 @@
 
 pub mod bug;
 pub mod check;
-mod cuda;
+pub mod cuda;
 pub mod explain;
 pub mod inplace;
 pub mod launch;

@@ -6,15 +6,20 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use warpwright_cudac::diag::{Diagnostic, render_all};
 use warpwright_driver::naive::{Chosen, Kind, NoStencil, choose, kind};
-use warpwright_ladder::Checked;
+use warpwright_driver::opt::failure;
+use warpwright_ladder::{Checked, Rung};
 use warpwright_naive::explain;
-use warpwright_naive::ir::{Kernel, Parameter, ParameterKind};
+use warpwright_naive::ir::Kernel;
 use warpwright_naive::recognise::is_marked;
 use warpwright_naive::versions::Problem;
+use warpwright_pass::{Caution, Executor, Fuel, Setting, Target};
+use warpwright_target::Gpu;
 
+use super::pass::source;
 use super::stencil::names;
-use super::stencil_opt::{Compiler, target};
+use super::stencil_opt::target;
 use crate::args::{Cli, OptArgs};
+use crate::build;
 use crate::failure::Failure;
 use crate::input::{Input, Level, write_atomically};
 use warpwright_report::screen::wrap;
@@ -31,12 +36,16 @@ struct Document {
     versions: Vec<Row>,
     /// The chosen version; none: the kernel stays as written.
     chosen: Option<usize>,
+    /// What `--recipe` takes; empty: the kernel stays as written.
+    recipe_text: String,
     steps: Vec<String>,
     original_ms: Option<f64>,
     reordered: bool,
     checked: Option<Checked>,
     unchecked: Option<String>,
     launches: Option<usize>,
+    /// The other kernels of the file that stay as written, and why.
+    left: Vec<Left>,
     /// Why it is no stencil.
     no_stencil: String,
     output: Option<String>,
@@ -48,6 +57,14 @@ struct Row {
     predicted_ms: f64,
     bound: &'static str,
     rejected: Option<String>,
+}
+
+/// A kernel that stays as written.
+#[derive(Clone, Serialize)]
+pub struct Left {
+    kernel: String,
+    /// What is in the way.
+    reason: String,
 }
 
 /// A naive kernel of a file, and why it is no stencil.
@@ -66,9 +83,10 @@ pub fn wanted(
     kernel: Option<&str>,
     nvcc: &[String],
     input: &Input,
-) -> Result<Vec<Found>, Failure> {
+) -> Result<(Vec<Found>, Vec<Left>), Failure> {
+    let (nothing, mut left) = (Vec::new(), Vec::new());
     if input.level != Level::Cuda {
-        return Ok(Vec::new());
+        return Ok((nothing, left));
     }
     let file = super::cuda::read(cli, input, None, nvcc)?;
     let fail = |problems: &[Diagnostic]| Failure::Rendered(render_all(problems, &file.source));
@@ -94,6 +112,10 @@ pub fn wanted(
             }
             Kind::Neither { naive, .. } if marked => return Err(fail(&[naive])),
             Kind::Neither { stencil, naive } => {
+                left.push(Left {
+                    kernel: header.name.text.clone(),
+                    reason: naive.message.clone(),
+                });
                 reasons.push(naive);
                 reasons.extend(stencil);
             }
@@ -103,14 +125,14 @@ pub fn wanted(
     let some_are_marked = found.iter().any(|(marked, _)| *marked);
     let all_are_both = found.len() > 1 && both == found.len();
     if !some_are_marked && (stencils > 0 || all_are_both) {
-        return Ok(Vec::new());
+        return Ok((nothing, left));
     }
     if found.is_empty() && !reasons.is_empty() {
         return Err(fail(&reasons));
     }
     let found = found.into_iter();
     let found = found.filter(|(marked, _)| *marked || !some_are_marked);
-    Ok(found.map(|(_, found)| found).collect())
+    Ok((found.map(|(_, found)| found).collect(), left))
 }
 
 /// In words.
@@ -122,40 +144,18 @@ fn no_stencil(why: &NoStencil) -> String {
     }
 }
 
-fn size_names(kernel: &Kernel) -> Vec<String> {
-    let is_size = |p: &&Parameter| matches!(p.kind, ParameterKind::Size(..));
-    let all = kernel.parameters.iter().filter(is_size);
-    all.map(|p| p.name.clone()).collect()
-}
-
-/// States sizes of a kernel; gives back those that it does not have.
-pub fn state(problem: &mut Problem, sizes: &[(String, i64)]) -> Vec<String> {
-    let kernel = &mut problem.kernel;
-    let known = size_names(kernel);
-    let mut unknown = Vec::new();
-    for (name, size) in sizes {
-        if !known.contains(name) {
-            unknown.push(name.clone());
-            continue;
-        }
-        kernel.pragma.sizes.retain(|(known, _)| known != name);
-        kernel.pragma.sizes.push((name.clone(), *size));
-    }
-    unknown
-}
-
 /// States sizes of all kernels; one that none of them has is a mistake.
 pub fn state_all(
     found: &mut [Found],
     sizes: &[(String, i64)],
     input: &Input,
 ) -> Result<(), Failure> {
-    let of = |found: &mut Found| state(&mut found.problem, sizes);
+    let of = |found: &mut Found| found.problem.state(sizes);
     let unknown: Vec<Vec<String>> = found.iter_mut().map(of).collect();
     let nowhere = |name: &&String| unknown.iter().all(|u| u.contains(name));
     match sizes.iter().map(|(name, _)| name).find(nowhere) {
         Some(name) => {
-            let each = found.iter().map(|of| size_names(&of.problem.kernel));
+            let each = found.iter().map(|of| of.problem.size_names());
             let known: BTreeSet<String> = each.flatten().collect();
             let known: Vec<String> = known.into_iter().collect();
             Err(Failure::input(format!(
@@ -165,6 +165,17 @@ pub fn state_all(
             )))
         }
         None => Ok(()),
+    }
+}
+
+/// A kernel of a file, for sizes.
+pub fn target_of<'a>(kernel: &'a str, gpu: &'a Gpu, sizes: &'a [(String, i64)]) -> Target<'a> {
+    Target {
+        kernel: Some(kernel),
+        setting: Setting {
+            sizes,
+            ..Setting::new(gpu)
+        },
     }
 }
 
@@ -193,30 +204,46 @@ struct Documents {
 }
 
 /// Runs the command: one kernel after the other, each in the text that the one before it left.
-pub fn run(cli: &Cli, args: &OptArgs, input: &Input, mut found: Vec<Found>) -> Result<(), Failure> {
+pub fn run(
+    cli: &Cli,
+    args: &OptArgs,
+    input: &Input,
+    (mut found, left): (Vec<Found>, Vec<Left>),
+) -> Result<(), Failure> {
     if found.len() > 1 && args.show.report.is_some() {
         let what = "--report shows one kernel: name it with --kernel";
         return Err(Failure::Usage(what.to_owned()));
     }
     state_all(&mut found, &args.stencil.sizes, input)?;
     let gpu = target(args.kernel.gpu.as_deref())?;
-    let compiler = Compiler::new(cli, &input.path, &gpu, &args.nvcc);
     let mut text = input.text()?.to_owned();
     let mut documents = Vec::new();
-    for (number, of) in found.into_iter().enumerate() {
-        let mut problem = of.problem;
-        if number > 0 {
-            let name = problem.kernel.name.clone();
-            problem = again(cli, &args.nvcc, input, (&name, &text))?;
-            state(&mut problem, &args.stencil.sizes);
+    build::with_builders(cli, &gpu, &args.nvcc, |builders| {
+        let mut executor = Executor::new(builders);
+        executor.fuel = args.fuel.map_or_else(Fuel::default, Fuel::limited);
+        for (number, of) in found.into_iter().enumerate() {
+            let mut problem = of.problem;
+            if number > 0 {
+                let name = problem.kernel.name.clone();
+                problem = again(cli, &args.nvcc, input, (&name, &text))?;
+                problem.state(&args.stencil.sizes);
+            }
+            let kernel = &problem.kernel;
+            let file = source(input, text.clone());
+            let target = target_of(&kernel.name, &gpu, &args.stencil.sizes);
+            let chosen = choose(kernel, (&file, &target), &mut executor);
+            let chosen = chosen.map_err(|e| Failure::from(failure(e)))?;
+            if let Some(kept) = &chosen.kept {
+                text.clone_from(&kept.text);
+            }
+            let mut document = document(args, input, kernel, &chosen, gpu.target());
+            document.no_stencil = of.no_stencil;
+            documents.push(document);
         }
-        let chosen = choose(&problem, &gpu, &|text| compiler.ptx(text));
-        if let Some(output) = &chosen.output {
-            text.clone_from(&output.text);
-        }
-        let mut document = document(args, input, &problem, &chosen, gpu.target());
-        document.no_stencil = of.no_stencil;
-        documents.push(document);
+        Ok::<(), Failure>(())
+    })?;
+    if let Some(last) = documents.last_mut() {
+        last.left = left;
     }
     let is_checked = documents.iter().all(|d| d.unchecked.is_none());
     if !is_checked {
@@ -257,14 +284,13 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input, mut found: Vec<Found>) -> R
 fn document(
     args: &OptArgs,
     input: &Input,
-    problem: &Problem,
+    kernel: &Kernel,
     chosen: &Chosen,
     gpu: String,
 ) -> Document {
-    let kernel = &problem.kernel;
-    let steps = chosen
-        .version
-        .map(|at| chosen.versions[at].way.steps(kernel));
+    let kept = chosen.kept.as_ref();
+    let step = kept.map(|kept| &kept.step);
+    let comparison = step.and_then(|step| step.comparison.as_ref());
     Document {
         schema: "warpwright.naive-opt/1",
         input: input.name.clone(),
@@ -275,19 +301,24 @@ fn document(
             .versions
             .iter()
             .map(|v| Row {
-                schedule: v.way.to_string(),
+                schedule: v.pass.to_string(),
                 predicted_ms: v.predicted.ms,
                 bound: v.predicted.bound,
                 rejected: v.rejected.as_ref().map(ToString::to_string),
             })
             .collect(),
         chosen: chosen.version,
-        steps: steps.unwrap_or_default(),
+        recipe_text: step.map_or_else(String::new, |step| step.pass.to_string()),
+        steps: step.map_or_else(Vec::new, |step| step.notes.clone()),
         original_ms: chosen.original_ms,
-        reordered: chosen.reordered,
-        checked: chosen.checked.clone(),
-        unchecked: chosen.unchecked.clone(),
-        launches: chosen.output.as_ref().map(|o| o.launches),
+        reordered: step.is_some_and(|step| step.cautions.contains(&Caution::Reordered)),
+        checked: comparison.and_then(|c| match &c.rung {
+            Rung::Agrees(checked) => Some(checked.clone()),
+            _ => None,
+        }),
+        unchecked: kept.and_then(|kept| kept.unchecked.clone()),
+        launches: comparison.map(|c| c.launches),
+        left: Vec::new(),
         no_stencil: String::new(),
         output: super::opt::written_to(args),
     }
@@ -342,9 +373,13 @@ fn print(document: &Document) {
             }
         };
         let text = format!(
-            "agrees with the input in the emulator {how}, without races in shared memory: {} at {} launches",
+            "agrees with the input in the emulator {how}, without races in shared memory: {} at {} launches{}",
             checked.kernels.join(", "),
-            checked.sizes.len()
+            checked.sizes.len(),
+            match checked.shrunk {
+                true => ", the file's constants made small",
+                false => "",
+            }
         );
         println!("\n{}", wrap(&text, "", "").join("\n"));
     }
@@ -353,5 +388,9 @@ fn print(document: &Document) {
     }
     if let Some(launches) = document.launches {
         println!("launches rewritten: {launches}");
+    }
+    for Left { kernel, reason } in &document.left {
+        let text = format!("{kernel} stays as written: {reason}");
+        println!("{}", wrap(&text, "", "  ").join("\n"));
     }
 }

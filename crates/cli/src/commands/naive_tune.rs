@@ -7,18 +7,22 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use warpwright_driver::naive::{Attempt, attempt};
+use warpwright_driver::opt::failure;
 use warpwright_gpu::{DeviceInfo, devices, utc_now};
-use warpwright_ladder::Rung;
 use warpwright_naive::emit::Generated;
 use warpwright_naive::harness::{NoSetup, Setup, program};
 use warpwright_naive::search::shortlist;
-use warpwright_naive::versions::{Problem, climb};
+use warpwright_naive::versions::Problem;
+use warpwright_pass::{Executor, Invocation};
 use warpwright_report::table::Table;
 use warpwright_toolkit::{Program, ToolError};
 
-use super::naive_opt::{Found, again, state, state_all};
-use super::stencil_opt::{Compiler, refuse_other_levels, target};
+use super::naive_opt::{Found, again, state_all, target_of};
+use super::pass::source;
+use super::stencil_opt::{refuse_other_levels, target};
 use crate::args::{Cli, TuneArgs};
+use crate::build::with_builders;
 use crate::failure::Failure;
 use crate::input::{Input, write_atomically};
 use crate::progress;
@@ -148,10 +152,17 @@ pub fn run(
         if number > 0 {
             let name = problem.kernel.name.clone();
             problem = again(cli, &args.nvcc, input, (&name, &text))?;
-            state(&mut problem, &args.stencil.sizes);
+            problem.state(&args.stencil.sizes);
         }
         let seconds = args.budget / count as f64;
-        let (tuned, new) = tune(cli, args, input, (&problem, &setup), &device, seconds)?;
+        let (tuned, new) = tune(
+            cli,
+            args,
+            input,
+            (&problem, &setup, &text),
+            &device,
+            seconds,
+        )?;
         if let Some(new) = new {
             text = new;
         }
@@ -183,7 +194,7 @@ fn tune(
     cli: &Cli,
     args: &TuneArgs,
     input: &Input,
-    (problem, setup): (&Problem, &Setup),
+    (problem, setup, written): (&Problem, &Setup, &str),
     device: &DeviceInfo,
     seconds: f64,
 ) -> Result<(Tuned, Option<String>), Failure> {
@@ -191,20 +202,22 @@ fn tune(
     let gpu = target(args.kernel.gpu.as_deref().or(Some(&device.arch)))?;
     let shared = gpu.arch.shared.per_block_opt_in;
     let count = SHORTLIST[usize::from(!args.exhaustive)];
-    let (mut versions, mut measured) = (Vec::new(), Vec::new());
+    let (mut passes, mut versions, mut measured) = (Vec::new(), Vec::new(), Vec::new());
     for (way, predicted) in shortlist(kernel, &gpu, count) {
         let Some(generated) = way.generate(kernel, shared) else {
             continue;
         };
+        let pass = Invocation::from(way);
         versions.push(generated);
         measured.push(Measured {
-            schedule: way.to_string(),
+            schedule: pass.to_string(),
             predicted_ms: predicted.ms,
             ms: None,
             written_ms: None,
             distance: None,
             rejected: None,
         });
+        passes.push(pass);
     }
     let toolkit = session::toolkit(cli)?;
     let made = toolkit.nvcc()?.program(&gpu.target(), PATIENCE)?;
@@ -220,21 +233,25 @@ fn tune(
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let compiler = Compiler::new(cli, &input.path, &gpu, &args.nvcc);
     let (mut chosen, mut text) = (None, None);
-    while let Some(at) = fastest(&measured) {
-        let mut generated = versions[at].clone();
-        let rung = climb(problem, &mut generated, &|text| compiler.ptx(text));
-        let why = match (rung, problem.output(&generated)) {
-            (Rung::Falls(fall), _) => fall.to_string(),
-            (_, Err(refusal)) => refusal.to_string(),
-            (Rung::Agrees(_) | Rung::Unchecked(_), Ok(output)) => {
-                (chosen, text) = (Some(at), Some(output.text));
-                break;
-            }
-        };
-        measured[at].rejected = Some(why);
-    }
+    let file = source(input, written.to_owned());
+    let wanted = target_of(&kernel.name, &gpu, &args.stencil.sizes);
+    with_builders(cli, &gpu, &args.nvcc, |builders| {
+        let mut executor = Executor::new(builders);
+        while let Some(at) = fastest(&measured) {
+            let attempt = attempt(&passes[at], (&file, &wanted), &mut executor);
+            let why = match attempt.map_err(|e| Failure::from(failure(e)))? {
+                Attempt::Kept(kept) => {
+                    (chosen, text) = (Some(at), Some(kept.text));
+                    break;
+                }
+                Attempt::Falls(fall) => fall.to_string(),
+                Attempt::NotOne => "it cannot be written".to_owned(),
+            };
+            measured[at].rejected = Some(why);
+        }
+        Ok::<(), Failure>(())
+    })?;
     let sizes = setup.sizes.iter().enumerate();
     let tuned = Tuned {
         kernel: kernel.name.clone(),

@@ -32,10 +32,13 @@ const EXPLAINED: usize = 8;
 pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     let input = input::read(&args.file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
-        super::stencil_opt::refuse_what_has_no_effect(args)?;
+        super::stencil_opt::refuse_what_has_no_effect(args, &input)?;
+        if let Some(recipe) = &args.recipe {
+            return super::pass::replay(cli, args, &input, recipe);
+        }
         let kernel = args.kernel.one()?;
         let found = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input)?;
-        if !found.is_empty() {
+        if !found.0.is_empty() {
             return super::naive_opt::run(cli, args, &input, found);
         }
         return super::stencil_opt::run(cli, args, &input);

@@ -2,17 +2,19 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use warpwright::DeviceCode;
 use warpwright_driver::opt::failure;
 use warpwright_pass::options::Arguments;
 use warpwright_pass::registry::{PASSES, find};
 use warpwright_pass::{
-    Artifact, CarriedOut, CarryError, Demand, Executor, Fuel, Invocation, Level as PassLevel,
-    Recipe, RecipeError, RunError, Scope, ScopeError, SourceFile, carry_out, plans,
+    Artifact, CarriedOut, CarryError, Caution, Demand, Done, Executor, Fuel, Invocation,
+    Level as PassLevel, Recipe, RecipeError, RunError, Rung, Scope, ScopeError, SourceFile,
+    Stepped, carry_out, plans,
 };
 use warpwright_target::{Gpu, lookup};
 
-use crate::args::{Cli, PassArgs};
+use crate::args::{Cli, OptArgs, PassArgs};
 use crate::build;
 use crate::failure::Failure;
 use crate::input::{self, Input, Level, stage, write_atomically};
@@ -76,11 +78,8 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
                 Some(gpu) => gpu,
                 None => any_gpu()?,
             });
-            let source = Artifact::source(SourceFile {
-                name: input.name.clone(),
-                text: input.text()?.to_owned(),
-            });
-            let all = carry(cli, args, &source, &recipe, &scope)?;
+            let source = source(&input, input.text()?.to_owned());
+            let all = carry(cli, &how(args), &source, &recipe, &scope)?;
             return write(args.output.as_deref(), &all);
         }
         _ => {}
@@ -89,7 +88,13 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     if let Some(gpu) = scope.gpu {
         scope.gpu = Some(session::target(&module, Some(gpu))?);
     }
-    let all = carry(cli, args, &session::verified(module)?, &recipe, &scope)?;
+    let all = carry(
+        cli,
+        &how(args),
+        &session::verified(module)?,
+        &recipe,
+        &scope,
+    )?;
     write(args.output.as_deref(), &all)
 }
 
@@ -116,10 +121,101 @@ fn recipe(args: &PassArgs, name: &str) -> Result<Recipe, Failure> {
     Ok(Recipe::new(vec![pass])?)
 }
 
+/// `opt --recipe` from CUDA C to CUDA C: what the passes make of the kernels, or an error.
+pub fn replay(cli: &Cli, args: &OptArgs, input: &Input, recipe: &str) -> Result<(), Failure> {
+    let recipe: Recipe = recipe.parse()?;
+    let options = session::options(input, &args.kernel, &args.nvcc)?;
+    let scope = Scope {
+        gpu: Some(super::stencil_opt::target(args.kernel.gpu.as_deref())?),
+        sizes: &args.stencil.sizes,
+        ..options.scope()
+    };
+    let how = How {
+        fuel: args.fuel,
+        demand: Demand::Proved,
+        nvcc: &options.nvcc,
+    };
+    let file = source(input, input.text()?.to_owned());
+    let all = carry(cli, &how, &file, &recipe, &scope)?;
+    let refused = |done: &Done| Some((done.kernel.clone()?, done.refused.clone()?.1));
+    if let Some((kernel, refusal)) = all.kernels.iter().find_map(refused) {
+        return Err(Failure::input(format!("{kernel}: {refusal}")));
+    }
+    if let Some(output) = &args.output {
+        write_atomically(output, all.artifact.bytes())?;
+    }
+    if !args.show.json {
+        return Ok(());
+    }
+    let step = |stepped: &Stepped| Passed {
+        pass: stepped.step.pass.to_string(),
+        rewrites: stepped.step.rewrites,
+        rung: stepped.rung.as_ref().ok().copied(),
+        notes: stepped.step.notes.clone(),
+        cautions: stepped.step.cautions.clone(),
+    };
+    let kernel = |done: &Done| Replayed {
+        kernel: done.kernel.clone(),
+        steps: done.steps.iter().map(step).collect(),
+    };
+    super::print_json(&Document {
+        schema: "warpwright.source-recipe/1",
+        input: input.name.clone(),
+        recipe_text: recipe.to_string(),
+        kernels: all.kernels.iter().map(kernel).collect(),
+        output: super::opt::written_to(args),
+    })
+}
+
+/// The JSON document of [`replay`].
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    input: String,
+    recipe_text: String,
+    kernels: Vec<Replayed>,
+    output: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Replayed {
+    kernel: Option<String>,
+    steps: Vec<Passed>,
+}
+
+/// A pass, and what stands behind its result.
+#[derive(Serialize)]
+struct Passed {
+    pass: String,
+    rewrites: u64,
+    rung: Option<Rung>,
+    notes: Vec<String>,
+    cautions: Vec<Caution>,
+}
+
+/// What is permitted, and how is built.
+struct How<'a> {
+    fuel: Option<u64>,
+    demand: Demand,
+    /// Options for nvcc.
+    nvcc: &'a [String],
+}
+
+fn how(args: &PassArgs) -> How<'_> {
+    How {
+        fuel: args.fuel,
+        demand: match args.unproved {
+            true => Demand::Whatever,
+            false => Demand::Proved,
+        },
+        nvcc: &[],
+    }
+}
+
 /// Carries the recipe out and says what was done.
 fn carry(
     cli: &Cli,
-    args: &PassArgs,
+    how: &How<'_>,
     input: &Artifact,
     recipe: &Recipe,
     scope: &Scope<'_>,
@@ -131,23 +227,25 @@ fn carry(
         Err(ScopeError::NoGpu) if is_whole => any_gpu()?,
         gpu => gpu?,
     };
-    let demand = match args.unproved {
-        true => Demand::Whatever,
-        false => Demand::Proved,
-    };
-    let all = build::with_builders(cli, &gpu, |builders| {
+    let all = build::with_builders(cli, &gpu, how.nvcc, |builders| {
         let mut executor = Executor::new(builders);
-        executor.fuel = args.fuel.map_or_else(Fuel::default, Fuel::limited);
+        executor.fuel = how.fuel.map_or_else(Fuel::default, Fuel::limited);
         carry_out(
             &mut executor,
             input,
             (scope, &gpu),
             &plans,
-            (input.level(), demand),
+            (input.level(), how.demand),
         )
     })?;
     say(cli, &all);
     Ok(all)
+}
+
+/// A file of CUDA C, named by its path.
+pub fn source(input: &Input, text: String) -> Artifact {
+    let name = input.path.display().to_string();
+    Artifact::source(SourceFile { name, text })
 }
 
 fn any_gpu() -> Result<Gpu, Failure> {
@@ -240,7 +338,7 @@ fn on_cubins(
             kernels: &here,
             ..*scope
         };
-        let all = carry(cli, args, &artifact, recipe, &scope)?;
+        let all = carry(cli, &how(args), &artifact, recipe, &scope)?;
         // With a name, a refusal is an error; without one it has been said.
         let refused = all.kernels.iter().find_map(|done| done.refused.as_ref());
         if let (Some(kernel), Some((_, refusal))) = (scope.kernels.first(), refused) {

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 use warpwright_cudac::diag::{Source, render_all};
 use warpwright_driver::stencil::{Chosen, Verdict, choose};
-use warpwright_ladder::{Checked, CompileError, Rung};
+use warpwright_ladder::{Checked, Rung};
 use warpwright_report::results::{StencilResult, StencilVersion};
 use warpwright_stencil::evaluate::Sizes;
 use warpwright_stencil::ir::Stencil;
@@ -14,12 +14,11 @@ use warpwright_stencil::replace::{Note, Use};
 use warpwright_stencil::versions::{Family, Problem, Version, versions};
 use warpwright_stencil::{dsl, extract};
 use warpwright_target::{Gpu, lookup};
-use warpwright_toolkit::{NvccJob, Toolkit};
 
 use crate::args::{Cli, Floating, OptArgs, StencilArgs};
+use crate::build::Compiler;
 use crate::failure::Failure;
 use crate::input::{Input, Level, is_stdout, write_atomically};
-use crate::session;
 use warpwright_report::screen::wrap;
 use warpwright_report::table::Table;
 
@@ -71,11 +70,14 @@ pub fn refuse_other_levels(output: Option<&Path>) -> Result<(), Failure> {
 }
 
 /// From source to source, options about builds and launches would be dropped without a word.
-pub fn refuse_what_has_no_effect(args: &OptArgs) -> Result<(), Failure> {
+pub fn refuse_what_has_no_effect(args: &OptArgs, input: &Input) -> Result<(), Failure> {
     let given = [
         ("--emit", args.emit.is_some()),
         ("--keep", args.keep.is_some()),
-        ("--recipe", args.recipe.is_some()),
+        (
+            "--recipe",
+            args.recipe.is_some() && input.level == Level::Stencil,
+        ),
         ("--block", !args.kernel.block.is_empty()),
         ("--dynamic-smem", args.kernel.dynamic_smem.is_some()),
         ("--launch", args.kernel.launch.is_some()),
@@ -161,7 +163,7 @@ fn several(
         let problems = |problems: Vec<_>| Failure::Rendered(render_all(&problems, &file.source));
         let header = extract::choose(&file, Some(name)).map_err(|p| problems(vec![p]))?[0].clone();
         let problem = Problem::of_cuda(file.clone(), &header, reassociate).map_err(problems)?;
-        let problem = problem.read_by(super::cuda::reader(cli, input, None, &args.nvcc));
+        let problem = problem.read_by(super::cuda::reader(cli, &input.path, None, &args.nvcc));
         let has = |size: &String| problem.stencil.parameters.values().any(|p| p == size);
         let own = args.stencil.sizes.iter().filter(|(size, _)| has(size));
         let own: Vec<(String, i64)> = own.cloned().collect();
@@ -390,45 +392,6 @@ fn print(document: &Document, chosen: &Chosen, all: bool) {
     }
 }
 
-/// nvcc, for texts that stand where the input stands.
-pub struct Compiler {
-    toolkit: Result<Toolkit, String>,
-    folder: Option<std::path::PathBuf>,
-    gpu: String,
-    more: Vec<String>,
-}
-
-impl Compiler {
-    /// Without a toolkit every text is refused, with the reason.
-    pub fn new(cli: &Cli, file: &Path, gpu: &Gpu, more: &[String]) -> Compiler {
-        let toolkit = session::toolkit(cli).map_err(|failure| failure.to_string());
-        Compiler {
-            toolkit,
-            folder: file.parent().map(Path::to_path_buf),
-            gpu: gpu.target(),
-            more: more.to_vec(),
-        }
-    }
-
-    /// PTX without fused multiplications and additions.
-    pub fn ptx(&self, text: &str) -> Result<String, CompileError> {
-        let missing = |e: &dyn std::fmt::Display| CompileError::Missing(e.to_string());
-        let toolkit = self.toolkit.as_ref().map_err(|e| missing(e))?;
-        let nvcc = toolkit.nvcc().map_err(|e| missing(&e))?;
-        let mut job = NvccJob::new(Path::new(""), &self.gpu);
-        job.lineinfo = false;
-        job.include_dirs
-            .extend(self.folder.clone().filter(|f| !f.as_os_str().is_empty()));
-        job.extra = self.more.iter().map(Into::into).collect();
-        job.extra.push("-fmad=false".into());
-        match nvcc.text_to_ptx(text, &job) {
-            Ok(output) => Ok(output.ptx),
-            Err(e) if e.is_tool_missing() => Err(missing(&e)),
-            Err(e) => Err(CompileError::Rejected(e.to_string())),
-        }
-    }
-}
-
 fn family(family: Family) -> &'static str {
     match family {
         Family::Original => "original",
@@ -494,7 +457,7 @@ pub fn read_problem(
         [one] => {
             let header = (*one).clone();
             let problem = Problem::of_cuda(file, &header, reassociate).map_err(problems)?;
-            Ok(problem.read_by(super::cuda::reader(cli, input, None, nvcc)))
+            Ok(problem.read_by(super::cuda::reader(cli, &input.path, None, nvcc)))
         }
         several => {
             let names: Vec<&str> = several.iter().map(|k| &*k.name.text).collect();

@@ -20,9 +20,10 @@ use warpwright_stencil::versions::{
 use warpwright_toolkit::{Program, ToolError};
 
 use super::stencil_opt::{
-    Compiler, named_sizes, print_versions, read_problem, refuse_other_levels, sizes, target,
+    named_sizes, print_versions, read_problem, refuse_other_levels, sizes, target,
 };
 use crate::args::{Cli, TuneArgs};
+use crate::build::Compiler;
 use crate::failure::Failure;
 use crate::input::{Input, write_atomically};
 use crate::progress;

@@ -69,7 +69,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     let input = input::read(file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         let kernel = args.kernel.one()?;
-        let found = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input)?;
+        let (found, _) = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input)?;
         if !found.is_empty() {
             return super::naive_tune::run(cli, args, &input, found);
         }
@@ -251,6 +251,7 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
             blocks: &blocks,
             dynamic_smem: args.kernel.dynamic_smem,
             grid: args.kernel.launched_blocks,
+            sizes: &[],
             launch: Some(&launch),
         },
         peers: wanted_peers(args),

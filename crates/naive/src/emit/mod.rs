@@ -236,10 +236,12 @@ fn check(kernel: &Kernel, schedule: &Schedule) -> Result<(), Unfit> {
         return Err(Unfit::Shape("the kernel has one dimension"));
     }
     if let Some(stage) = &schedule.stage
-        && (stage.unroll == 0 || stage.turns == 0 || !(1..=8).contains(&stage.buffers))
+        && (!(1..=64).contains(&stage.unroll)
+            || !(1..=1024).contains(&stage.turns)
+            || !(1..=8).contains(&stage.buffers))
     {
         return Err(Unfit::Shape(
-            "a part of the loop without turns, or with so many buffers",
+            "a part of the loop without turns, or with so many turns or buffers",
         ));
     }
     Ok(())

@@ -112,7 +112,7 @@ impl Machine<'_> {
                         .label(at.clone(), "stored here"),
                 );
             }
-            for dim in &self.kernel.dims {
+            for dim in self.kernel.dims.iter().filter(|dim| !dim.is_one()) {
                 if !stored.symbols().contains(&dim.symbol) {
                     let what = format!(
                         "all points along `{}` store the same element of `{array}`",

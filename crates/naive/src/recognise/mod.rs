@@ -32,6 +32,8 @@ enum Var {
     Int(Poly, Scalar),
     /// A variable of the kernel, by number.
     Value(usize),
+    /// The same behind a loop that counts in it: what it holds there is not followed.
+    Counter(usize),
     /// A parameter that is passed by value.
     Parameter(usize),
     Pointer(Pointer),
@@ -198,10 +200,11 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Is a name assigned to anywhere, apart from the first value of its declaration?
+    /// Is a name assigned to anywhere, apart from the first values of its declarations? (Each stands for itself in its
+    /// own scope.)
     fn is_assigned(&self, name: &str) -> bool {
         let sites = self.uses.sites(name);
-        sites.is_some_and(|s| !s.assigned.is_empty() || s.declared.len() > 1)
+        sites.is_some_and(|s| !s.assigned.is_empty())
     }
 
     /// The elements of what a pointer points to, and the lengths of arrays of them.

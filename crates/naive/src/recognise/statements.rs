@@ -327,6 +327,7 @@ impl Machine<'_> {
     fn for_loop(&mut self, parts: &For, at: &Span, out: &mut Vec<Statement>) -> Done<()> {
         let form = || refused("a loop that does not count upwards by a number", at);
         let init = parts.init.as_ref().ok_or_else(form)?;
+        let mut outer = None;
         let (name, first, scalar) = match &init.kind {
             StmtKind::Declare(Declaration { variables, storage }) if storage.is_empty() => {
                 match &variables[..] {
@@ -347,9 +348,11 @@ impl Machine<'_> {
                 let ExprKind::Name(name) = &target.bare().kind else {
                     return Err(form());
                 };
-                let Some(Var::Value(variable)) = self.scopes.get(name) else {
+                let Some(Var::Value(variable) | Var::Counter(variable)) = self.scopes.get(name)
+                else {
                     return Err(form());
                 };
+                outer = Some(*variable);
                 (
                     name.clone(),
                     &**value,
@@ -386,10 +389,8 @@ impl Machine<'_> {
         self.scopes.declare(&name, Var::Int(counter, scalar));
         let body = self.inside(|m| m.block(&parts.body, false));
         self.scopes.close();
-        // Its value after the loop is not followed.
-        if matches!(init.kind, StmtKind::Expr(_)) {
-            self.scopes
-                .assign(&name, Var::Other("a counter after its loop"));
+        if let Some(variable) = outer {
+            self.scopes.assign(&name, Var::Counter(variable));
         }
         out.push(Statement::Loop(number, body?));
         self.open = false;

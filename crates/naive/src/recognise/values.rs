@@ -221,6 +221,14 @@ impl Machine<'_> {
             Some(Var::Value(variable)) => return Ok(Val::Value(Value::Variable(variable))),
             Some(Var::Parameter(number)) => return Ok(Val::Value(Value::Parameter(number))),
             Some(Var::Pointer(pointer)) => return Ok(Val::Pointer(pointer)),
+            Some(Var::Counter(_)) => {
+                return Err(problem(
+                    "naive::name",
+                    format!("`{name}` is a counter after its loop"),
+                    at,
+                    "used here",
+                ));
+            }
             Some(Var::Other(what)) => {
                 return Err(problem(
                     "naive::name",

@@ -55,28 +55,6 @@ pub enum Lanes {
     Points,
 }
 
-impl std::fmt::Display for Team {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.lanes {
-            Lanes::Turns { points } => {
-                write!(
-                    f,
-                    "team {} threads a point, {points} points a block",
-                    self.size()
-                )?;
-            }
-            Lanes::Points => write!(f, "team {} warps, lanes are points", self.size())?,
-        }
-        if self.unroll > 1 {
-            write!(f, ", unroll {}", self.unroll)?;
-        }
-        if self.blocks > 0 {
-            write!(f, ", in parts for {} blocks", self.blocks)?;
-        }
-        Ok(())
-    }
-}
-
 impl Team {
     /// Threads that share the turns of a point.
     pub fn size(&self) -> u32 {
@@ -100,13 +78,13 @@ impl Team {
         let shape = match self.lanes {
             Lanes::Turns { points } => {
                 points > 0
-                    && self.threads == size * points
+                    && size.checked_mul(points) == Some(self.threads)
                     && size.is_multiple_of(32)
                     && (points == 1 || size == 32)
             }
             Lanes::Points => size > 1,
         };
-        whole && shape && self.unroll > 0
+        whole && shape && (1..=64).contains(&self.unroll)
     }
 }
 
@@ -117,8 +95,8 @@ pub enum Unfit {
     #[error(transparent)]
     Apart(#[from] Apart),
     /// The numbers contradict each other.
-    #[error("{0} is no team")]
-    Shape(Team),
+    #[error("the numbers are not those of a team")]
+    Shape,
 }
 
 /// The kernels in which a team of threads takes a point: with accesses of 16 bytes where rows allow it, and without.
@@ -128,7 +106,7 @@ pub enum Unfit {
 pub fn generate(kernel: &Kernel, team: &Team) -> Result<Generated, Unfit> {
     let sums = analyse(kernel)?;
     if !team.fits() {
-        return Err(Unfit::Shape(*team));
+        return Err(Unfit::Shape);
     }
     let mut entries = Vec::new();
     for is_wide in [true, false] {

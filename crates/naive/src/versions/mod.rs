@@ -7,6 +7,7 @@
 
 mod ladder;
 mod problem;
+mod shrunk;
 mod trial;
 
 pub use ladder::climb;

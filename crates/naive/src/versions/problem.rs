@@ -1,7 +1,7 @@
 //! A naive kernel, its file, and the text that a schedule makes of both.
 
 use crate::emit::{Generated, Names, NoLauncher};
-use crate::ir::Kernel;
+use crate::ir::{Kernel, Parameter, ParameterKind};
 use crate::recognise::recognise;
 use crate::replace::replaced;
 use warpwright_cudac::diag::Diagnostic;
@@ -13,8 +13,8 @@ use warpwright_cudac::{File, Header};
 pub struct Problem {
     /// What it does.
     pub kernel: Kernel,
-    file: File,
-    header: Header,
+    pub(super) file: File,
+    pub(super) header: Header,
 }
 
 /// A text in which generated kernels stand for the one that was written.
@@ -43,6 +43,29 @@ impl Problem {
             file,
             header,
         })
+    }
+
+    /// States sizes to optimize for, as its pragma could; gives back those that it does not have.
+    pub fn state(&mut self, sizes: &[(String, i64)]) -> Vec<String> {
+        let known: Vec<String> = self.size_names();
+        let stated = &mut self.kernel.pragma.sizes;
+        let mut unknown = Vec::new();
+        for (name, size) in sizes {
+            if !known.contains(name) {
+                unknown.push(name.clone());
+                continue;
+            }
+            stated.retain(|(known, _)| known != name);
+            stated.push((name.clone(), *size));
+        }
+        unknown
+    }
+
+    /// Its sizes.
+    pub fn size_names(&self) -> Vec<String> {
+        let parameters = self.kernel.parameters.iter();
+        let is_size = |p: &&Parameter| matches!(p.kind, ParameterKind::Size(..));
+        parameters.filter(is_size).map(|p| p.name.clone()).collect()
     }
 
     /// The file with these kernels in the place of the one that was written.

@@ -6,9 +6,6 @@
 //! Requires a kernel that is no template and has no bounds yet. Preserves the rest of the file byte by byte,
 //! and the PTX that nvcc makes of it but for its directive.
 
-use warpwright_cudac::File;
-use warpwright_cudac::diag::Source;
-
 use crate::pass::{Caution, Fuel, Outcome, Pass, Rewritten, Work};
 use crate::refusal::Refusal;
 use crate::site::SourceSite;
@@ -33,20 +30,18 @@ impl Pass for LaunchBounds {
 }
 
 fn promise(pass: &LaunchBounds, site: &SourceSite, fuel: &mut Fuel) -> Outcome<String> {
-    let unread = |_| Refusal::InTheWay("the file cannot be read");
-    let file = File::parse(Source::new(site.name, site.text)).map_err(unread)?;
-    let mut kernels = file.kernels.iter();
-    let kernel = kernels.find(|header| header.name.text == site.kernel);
-    let kernel = kernel.ok_or(Refusal::NoBody)?;
+    let (kernel, text) = (site.header()?, &site.file.source.text);
     let name = kernel.name.span.start;
-    let head = site.text.get(kernel.span.start..name).unwrap_or_default();
+    let head = text.get(kernel.span.start..name).unwrap_or_default();
     if kernel.nested || head.contains("__launch_bounds__") {
         return Err(Refusal::InTheWay("it is a template, or has launch bounds"));
     }
     if !fuel.burn() {
-        return Ok(Rewritten::new(site.text.to_owned()));
+        return Ok(Rewritten::new(text.to_string()));
     }
     let threads = pass.threads;
-    let text = file.replace(vec![(name..name, format!("__launch_bounds__({threads}) "))]);
+    let text = site
+        .file
+        .replace(vec![(name..name, format!("__launch_bounds__({threads}) "))]);
     Ok(Rewritten::new(text).careful([Caution::BlockBound { threads }]))
 }

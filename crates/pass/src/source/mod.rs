@@ -1,3 +1,4 @@
 //! Passes over CUDA C.
 
 pub mod launch_bounds;
+pub mod naive;

@@ -3,22 +3,28 @@
 //! ```text
 //! // test: accesses
 //! // test: naive WAY
+//! // test: pass RECIPE
 //! ```
 //!
-//! WAY is what `warpwright opt` prints: `threads 16x16, points 8x8, stage 16 by 4`. Whether what is made computes the same
-//! is said by the tests of `warpwright-naive`, in the emulator.
+//! WAY is what `warpwright opt` prints: `tiles(16x16, points=8x8, stage=16x4)`. Whether what is made computes the same is
+//! said by the tests of `warpwright-naive`, and by `pass`, in the emulator.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use warpwright_cudac::affine::Symbol;
 use warpwright_cudac::diag::{Diagnostic, Source, render_all};
 use warpwright_cudac::{File, Header};
+use warpwright_ladder::CompileError;
 use warpwright_naive::emit::{Condition, Entry};
 use warpwright_naive::explain;
 use warpwright_naive::ir::Kernel;
 use warpwright_naive::recognise::{is_marked, recognise};
-use warpwright_naive::way::Way;
+use warpwright_pass::source::naive::way;
+use warpwright_pass::{Artifact, Builders, Invocation, SourceFile};
+use warpwright_toolkit::{FindOptions, NvccJob, ToolError, Toolkit};
 
+use super::pass::carried_out;
 use crate::case::Case;
 use crate::harness::Command;
 
@@ -30,6 +36,11 @@ pub const COMMANDS: &[Command] = &[
         run: accesses,
     },
     Command {
+        name: "pass",
+        about: "what passes over CUDA C say, each compared in the emulator",
+        run: pass,
+    },
+    Command {
         name: "naive",
         about: "what is done to a naive kernel, and the kernels that come of it",
         run: naive,
@@ -39,6 +50,36 @@ pub const COMMANDS: &[Command] = &[
 /// Bytes of shared memory that a block may have.
 const SHARED: u32 = 227 << 10;
 
+/// A pass is compared with the file as written, in the emulator, or it fails.
+fn pass(case: &Case, args: &[String]) -> Result<String, String> {
+    let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
+    let compile = |file: &SourceFile| {
+        let missing = |e: ToolError| CompileError::Missing(e.to_string());
+        let mut job = NvccJob::new(Path::new(""), "sm_90");
+        job.extra.push("-fmad=false".into());
+        let made = toolkit.nvcc().map_err(missing)?;
+        let made = made.text_to_ptx(&file.text, &job);
+        made.map(|output| output.ptx)
+            .map_err(|e| CompileError::Rejected(e.to_string()))
+    };
+    let builders = Builders {
+        compile_unfused: Some(&compile),
+        ..Builders::default()
+    };
+    let input = Artifact::source(SourceFile {
+        name: case.file_name().to_string(),
+        text: case.without_blocks(),
+    });
+    let mut args = args.to_vec();
+    args.extend(["--gpu", "sm_90"].map(str::to_owned));
+    let (mut out, all) = carried_out(&input, builders, &args)?;
+    for stepped in all.kernels.iter().flat_map(|done| &done.steps) {
+        let rung = stepped.rung.as_ref().map_err(ToString::to_string)?;
+        let _ = writeln!(out, "{}: {rung}", stepped.step.pass);
+    }
+    Ok(out)
+}
+
 fn accesses(case: &Case, _: &[String]) -> Result<String, String> {
     Ok(match kernel(case)? {
         Ok(kernel) => explain::accesses(&kernel).join("\n"),
@@ -47,10 +88,11 @@ fn accesses(case: &Case, _: &[String]) -> Result<String, String> {
 }
 
 fn naive(case: &Case, args: &[String]) -> Result<String, String> {
-    let way: Way = args
-        .join(" ")
+    let text = args.join(" ");
+    let pass: Invocation = text
         .parse()
-        .map_err(|e: warpwright_naive::way::NoWay| e.to_string())?;
+        .map_err(|e: warpwright_pass::RecipeError| format!("{text}: {e}"))?;
+    let way = way(&pass).ok_or("a way to compute the points of a naive kernel is wanted")?;
     let kernel = kernel(case)??;
     let generated = match way.kernels(&kernel, SHARED) {
         Ok(generated) => generated,

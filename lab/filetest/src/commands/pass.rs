@@ -16,7 +16,8 @@ use warpwright_emu::{Emulator, Outcome};
 use warpwright_launch::{Launch, no_files};
 use warpwright_pass::options::Arguments;
 use warpwright_pass::{
-    Artifact, CarriedOut, Demand, Executor, Fuel, Invocation, Recipe, Scope, carry_out, plans,
+    Artifact, Builders, CarriedOut, Demand, Executor, Fuel, Invocation, Recipe, Scope, carry_out,
+    plans,
 };
 use warpwright_ptx::Module;
 use warpwright_target::lookup;
@@ -36,7 +37,7 @@ pub const COMMANDS: &[Command] = &[Command {
 fn pass(case: &Case, args: &[String]) -> Result<String, String> {
     let input = Artifact::parse(&case.file_name(), &case.without_blocks());
     let input = input.map_err(|error| error.render())?;
-    let (mut out, all) = carried_out(&input, args)?;
+    let (mut out, all) = carried_out(&input, Builders::default(), args)?;
     let (Some(module), Some(rewritten)) = (input.as_module(), all.artifact.as_module()) else {
         return Err("only passes over PTX run here".to_owned());
     };
@@ -52,6 +53,7 @@ fn pass(case: &Case, args: &[String]) -> Result<String, String> {
 /// `NAME …` carried out, every step proved, and what the passes say.
 pub(super) fn carried_out(
     input: &Artifact,
+    builders: Builders<'_>,
     args: &[String],
 ) -> Result<(String, CarriedOut), String> {
     let (name, args) = args.split_first().ok_or("no pass named")?;
@@ -60,7 +62,7 @@ pub(super) fn carried_out(
     let gpu = scope.gpu(input).map_err(|e| e.to_string())?;
     let mut executor = Executor {
         fuel,
-        ..Executor::default()
+        ..Executor::new(builders)
     };
     let level = (input.level(), demand);
     let all = carry_out(&mut executor, input, (&scope, &gpu), &plans, level);

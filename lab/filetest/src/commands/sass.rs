@@ -6,7 +6,7 @@ use std::sync::Arc;
 use warpwright_check::{ControlFields, CubinOptions, check_kernels};
 use warpwright_diag::{Diagnostic, SourceText, Span};
 use warpwright_flow::{Cfg, Function as _, Inst, Liveness, Pressure, Value};
-use warpwright_pass::Artifact;
+use warpwright_pass::{Artifact, Builders};
 use warpwright_sass::elf::KernelSections;
 use warpwright_sass::function::{Calls, Code, register_of};
 use warpwright_sass::{Edit, Elf, Instruction, hazards, text};
@@ -379,7 +379,7 @@ fn version(case: &Case, name: &str) -> Result<Elf, String> {
 fn pass(case: &Case, args: &[String]) -> Result<String, String> {
     let cubin = load(case)?.write().map_err(|e| e.to_string())?;
     let input = Artifact::cubin(cubin.clone()).map_err(|e| e.to_string())?;
-    let (mut out, all) = super::pass::carried_out(&input, args)?;
+    let (mut out, all) = super::pass::carried_out(&input, Builders::default(), args)?;
     let is_refused = all.kernels.iter().any(|done| done.refused.is_some());
     if case.file_name().starts_with("refused-") && !is_refused {
         return Err("it should be refused".to_owned());

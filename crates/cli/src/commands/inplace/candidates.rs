@@ -90,6 +90,7 @@ fn request<'a>(wanted: &Wanted<'a>, gpu: &'a Gpu) -> Request<'a> {
             blocks: &[],
             dynamic_smem: Some(wanted.class.dynamic_smem),
             grid: Some(wanted.blocks),
+            sizes: &[],
             launch: None,
         },
         peers: Peers::None,
