@@ -124,6 +124,13 @@ fn recipe(args: &PassArgs, name: &str) -> Result<Recipe, Failure> {
 /// `opt --recipe` from CUDA C to CUDA C: what the passes make of the kernels, or an error.
 pub fn replay(cli: &Cli, args: &OptArgs, input: &Input, recipe: &str) -> Result<(), Failure> {
     let recipe: Recipe = recipe.parse()?;
+    let wrong = |pass: &&Invocation| pass.level() != PassLevel::Source;
+    if let Some(wrong) = recipe.passes().iter().find(wrong) {
+        return Err(Failure::Usage(format!(
+            "`{wrong}` works on {}, and OUT.cu is CUDA C",
+            wrong.level()
+        )));
+    }
     let options = session::options(input, &args.kernel, &args.nvcc)?;
     let scope = Scope {
         gpu: Some(super::stencil_opt::target(args.kernel.gpu.as_deref())?),
