@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use warpwright_check::{Promises, Reason, Refutation, Verdict};
+use warpwright_check::{Cause, Promises, Reason, Refutation, Verdict};
 use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
 use warpwright_ladder::{CompileError, Fall, Rung as Compared};
@@ -153,7 +153,9 @@ impl Step {
         let verdict = match (&self.comparison, &self.obligation) {
             (Some(comparison), _) => match &comparison.rung {
                 Compared::Agrees(_) => return Ok((Rung::Emulated, nothing)),
-                Compared::Unchecked(why) => Verdict::Undecided(Reason::new(why)),
+                Compared::Unchecked(why) => {
+                    Verdict::Undecided(Reason::new(Cause::Unsupported, why))
+                }
                 Compared::Falls(fall @ (Fall::Differs { .. } | Fall::Fault { .. })) => {
                     Verdict::Refuted(Box::new(Refutation {
                         what: "what it computes in the emulator".to_owned(),
@@ -165,7 +167,9 @@ impl Step {
                         is_certain: true,
                     }))
                 }
-                Compared::Falls(fall) => Verdict::Undecided(Reason::new(fall.to_string())),
+                Compared::Falls(fall) => {
+                    Verdict::Undecided(Reason::new(Cause::Unsupported, fall.to_string()))
+                }
             },
             (None, Some(obligation)) => return obligation.prove(),
             (None, None) => return Ok((Rung::Unchanged, nothing)),
