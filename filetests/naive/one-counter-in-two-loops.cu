@@ -17,3 +17,8 @@ __global__ void project(float *a, float *r, const float *q, int k)
             a[i * NJ + j] -= q[i * NJ + k] * r[k * NJ + j];
     }
 }
+
+// expect: accesses
+// r[2048 * k + j]: neighbouring threads read neighbours: coalesced
+// q[k + 2048 * i]: the same element for neighbouring threads
+// a[j + 2048 * i]: neighbouring threads read neighbours: coalesced

@@ -12,3 +12,15 @@ __global__ void k(float *a, const float *b, int n)
         a[x] = s + i;
     }
 }
+
+// expect: accesses
+// naive::name
+//
+//   × `i` is a counter after its loop
+//     ╭─[refused-counters-after-their-loops.cu:12:20]
+//  11 │             s += b[i * n + x];
+//  12 │         a[x] = s + i;
+//     ·                    ┬
+//     ·                    ╰── used here
+//  13 │     }
+//     ╰────
