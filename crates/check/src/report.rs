@@ -16,6 +16,10 @@ use crate::verdict::{Cause, Reason, Refutation, Verdict};
 /// Findings that are looked into for the one that says most. All but the first few follow from others.
 const MAX_ANSWERS: usize = 64;
 
+/// How deep terms are shown, and how deep at most where two look alike.
+const SHOWN: u32 = 3;
+const DEEPEST: u32 = 8;
+
 /// What registers that are read before they are set have to do with differences.
 pub(crate) struct UnsetRegisters {
     /// Some were taken to hold the same just now.
@@ -234,7 +238,7 @@ impl<S: Semantics> Prover<'_, S> {
                 let text = "a register is read that was not thought to be live";
                 return undecided(Cause::Unset, text.to_owned(), places);
             }
-            let values = mismatch.terms.map(|term| self.show(term));
+            let values = self.show_apart(mismatch.terms);
             return self.refuted(&what, places, (node, &mismatch.edges), values, is_certain);
         }
         let what = match observables {
@@ -347,6 +351,20 @@ impl<S: Semantics> Prover<'_, S> {
     }
 
     fn show(&self, term: Term) -> String {
+        self.show_to(term, SHOWN)
+    }
+
+    /// Two terms, as deep as it takes to tell them apart.
+    fn show_apart(&self, both: [Term; 2]) -> [String; 2] {
+        let mut depths = SHOWN..=DEEPEST;
+        let texts = depths.find_map(|depth| {
+            let texts = both.map(|term| self.show_to(term, depth));
+            (texts[0] != texts[1]).then_some(texts)
+        });
+        texts.unwrap_or_else(|| both.map(|term| self.show(term)))
+    }
+
+    fn show_to(&self, term: Term, depth: u32) -> String {
         let functions = &self.machine.functions;
         let register = |side: Side, value: Value| {
             let function = &functions[usize::from(side == Side::Rewritten)];
@@ -376,7 +394,7 @@ impl<S: Semantics> Prover<'_, S> {
             }
             _ => None,
         };
-        self.machine.terms.show(term, 3, &name)
+        self.machine.terms.show(term, depth, &name)
     }
 }
 
