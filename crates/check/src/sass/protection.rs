@@ -48,7 +48,9 @@ pub(super) enum Weaker {
     Waits(u32),
     #[error("the instruction at {0:#x} sets other scoreboards than in the original")]
     Scoreboards(u32),
-    #[error("the instruction at {0:#x} lets others go first where it did not in the original")]
+    #[error(
+        "the instruction at {0:#x} stalls for 12 cycles or more with the yield bit set, which ptxas never writes"
+    )]
     Yield(u32),
     #[error(
         "{cycles} cycles lie between {earlier:#x} and {later:#x} ({}), and ptxas was not seen to leave as few between such instructions", order(*kind)
@@ -149,7 +151,7 @@ fn kept_instructions(original: &Code, new: &Code, kept: &[Option<u32>]) -> Resul
             || units.least_stall(word.operation().number()),
             |(_, was)| was.stall,
         );
-        let yields = was.is_some_and(|(_, was)| was.yield_bit);
+        let is_odd = |control: &Control| control.stall >= LONG_STALL && control.yield_bit;
         let interlocked = |stall: u8, yield_bit: bool| stall == 0 && !yield_bit;
         let was_interlocked = was.is_some_and(|(_, was)| interlocked(was.stall, was.yield_bit));
         let stalls = match interlocked(now.stall, now.yield_bit) {
@@ -160,7 +162,7 @@ fn kept_instructions(original: &Code, new: &Code, kept: &[Option<u32>]) -> Resul
             let (was, now) = (u32::from(least), u32::from(now.stall));
             return Err(Weaker::Stall { at, was, now });
         }
-        if now.stall >= LONG_STALL && now.yield_bit && !yields {
+        if is_odd(&now) && !was.is_some_and(|(_, was)| is_odd(&was)) {
             return Err(Weaker::Yield(at));
         }
         let Some((old, was)) = was else { continue };
@@ -192,7 +194,7 @@ fn is_idle(lost: u8, ended: impl Iterator<Item = (Inst, u8)>, remains: &BTreeSet
     are_gone && gone == lost
 }
 
-/// From so many cycles on ptxas clears the yield bit.
+/// From so many cycles on ptxas clears the yield bit; with it a stall may be much shorter than it says.
 const LONG_STALL: u8 = 12;
 
 /// What a distance depends on: the order that is kept, the two operations, the fields that name the register, and which
