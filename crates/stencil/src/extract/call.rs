@@ -127,10 +127,12 @@ impl Machine<'_> {
         }
         let op = if larger { ">=" } else { "<=" };
         let (x, y) = (self.placed(a.clone()), self.placed(b.clone()));
-        if let Some(test) = Test::of(op, &x, &y, span)
-            && let Some(value) = self.bent(&test, &x, &y)
-        {
-            return Ok(value);
+        for (x, y) in [(&x, &y), (&y, &x)] {
+            if let Some(test) = Test::of(op, x, y, span)
+                && let Some(value) = self.bent(&test, x, y)
+            {
+                return Ok(value);
+            }
         }
         let edges = &self.trace.edges;
         let is_place = |value: &Poly| !value.points().is_empty() || edges.has(value);
