@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 
 use crate::linear::{FUEL, linear};
 use crate::semantics::{Coordinate, SlotSpace, Variable};
-use crate::term::{Head, Side, Sym, Term, Terms, truncate};
+use crate::term::{Head, Side, Sym, Term, Terms, sign_extended, truncate};
 
 /// What is known about the blocks that run the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -498,14 +498,9 @@ impl Evaluation<'_> {
             Head::Mul(bits) => truncate(arg(0)?.wrapping_mul(arg(1)?), bits),
             Head::Xor(bits) => truncate(arg(0)? ^ arg(1)?, bits),
             Head::ZeroExtend(from, _) => truncate(arg(0)?, from),
-            Head::SignExtend(from, to) => truncate(sign_extend(arg(0)?, from), to),
+            Head::SignExtend(from, to) => truncate(sign_extended(arg(0)?, from) as u64, to),
             Head::Extract { lo, bits, .. } if lo < 64 => truncate(arg(0)? >> lo, bits),
             _ => return None,
         })
     }
-}
-
-fn sign_extend(value: u64, from: u32) -> u64 {
-    let shift = 64 - from.clamp(1, 64);
-    ((value << shift) as i64 >> shift) as u64
 }

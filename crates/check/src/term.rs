@@ -767,7 +767,7 @@ fn axis(dim: u8) -> char {
 
 /// A number of so many bits with its sign.
 pub(crate) fn sign_extended(value: u64, bits: u32) -> i64 {
-    let shift = 64 - bits.min(64);
+    let shift = 64 - bits.clamp(1, 64);
     (value << shift) as i64 >> shift
 }
 

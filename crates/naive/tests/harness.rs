@@ -10,7 +10,7 @@ use warpwright_cudac::diag::Source;
 use warpwright_naive::harness::{NoSetup, Setup, program};
 use warpwright_naive::search::shortlist;
 use warpwright_naive::versions::Problem;
-use warpwright_toolkit::{FindOptions, Toolkit};
+use warpwright_toolkit::testing::require_toolkit;
 
 fn problem(text: &str) -> Problem {
     let file = File::parse(Source::new("kernel.cu", text)).unwrap();
@@ -53,13 +53,8 @@ fn the_launch_follows_from_the_sizes() {
 
 #[test]
 fn programs_compile_and_link() {
-    let toolkit = match Toolkit::find(&FindOptions::default()) {
-        Ok(toolkit) => toolkit,
-        Err(e) => {
-            let required = std::env::var_os("WARPWRIGHT_REQUIRE_TOOLKIT").is_some();
-            assert!(!required, "{e}");
-            return;
-        }
+    let Some(toolkit) = require_toolkit("programs_compile_and_link") else {
+        return;
     };
     let gpu = warpwright_target::lookup("h200").unwrap();
     let nvcc = toolkit.nvcc().unwrap();

@@ -18,7 +18,8 @@ use warpwright_pass::{
     Setting, SourceFile, Target,
 };
 use warpwright_target::lookup;
-use warpwright_toolkit::{FindOptions, NvccJob, Toolkit};
+use warpwright_toolkit::NvccJob;
+use warpwright_toolkit::testing::require_toolkit;
 
 fn example(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/naive");
@@ -136,13 +137,8 @@ fn without_a_compiler_nothing_is_shown_and_without_fuel_nothing_is_changed() {
 
 #[test]
 fn what_computes_something_else_does_not_leave() {
-    let toolkit = match Toolkit::find(&FindOptions::default()) {
-        Ok(toolkit) => toolkit,
-        Err(e) => {
-            let required = std::env::var_os("WARPWRIGHT_REQUIRE_TOOLKIT").is_some();
-            assert!(!required, "{e}");
-            return;
-        }
+    let Some(toolkit) = require_toolkit("what_computes_something_else_does_not_leave") else {
+        return;
     };
     let is_broken = Cell::new(false);
     let compile = |file: &SourceFile| {

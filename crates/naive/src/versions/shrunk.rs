@@ -20,9 +20,12 @@ impl Problem {
     /// The kernel with smaller constants, where these make no other kernel of it. The text stands for itself.
     pub fn shrunk(&self) -> impl Iterator<Item = Problem> + '_ {
         let found = constants(&self.file);
-        let rounds = ROUNDS.iter().filter(move |_| !found.is_empty());
-        rounds.filter_map(|round| {
-            let found = constants(&self.file);
+        let rounds = if found.is_empty() {
+            &[][..]
+        } else {
+            &ROUNDS[..]
+        };
+        rounds.iter().filter_map(move |round| {
             let values = found.iter().zip(round.iter().cycle());
             let values: Vec<i64> = values.map(|(own, value)| own.value.min(*value)).collect();
             let text = with_values(&self.file, &found, &values);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use cranelift_entity::SecondaryMap;
 
-use super::super::ir::{Array, ArrayId, Dim, DimId, Edge, Element, Stencil};
+use super::super::ir::{Access, Array, ArrayId, Dim, DimId, Edge, Element, Stencil};
 use super::super::schedule::build::{Origin, Unrolled};
 use super::super::schedule::dag::{Child, Kind, Node, Operator};
 use super::super::schedule::labels::Label;
@@ -117,15 +117,7 @@ impl Writer<'_> {
 
     /// The distances to neighbours along dimensions with an edge.
     fn bend(&mut self) {
-        let loads = self
-            .unrolled
-            .origins
-            .values()
-            .filter_map(|origin| match origin {
-                Origin::Load(access) => Some(access),
-                Origin::Scalar(_) | Origin::Tree => None,
-            });
-        let subscripts = loads.flat_map(|access| &access.subscripts);
+        let subscripts = self.loads().flat_map(|access| &access.subscripts);
         let along = subscripts.filter_map(|s| Some((s.dim?, s.offset)));
         let all: BTreeSet<(DimId, i64)> = along.filter(|(_, offset)| *offset != 0).collect();
         for (dim, offset) in all {
@@ -149,6 +141,15 @@ impl Writer<'_> {
         }
     }
 
+    /// What is loaded.
+    fn loads(&self) -> impl Iterator<Item = &Access> {
+        let origins = self.unrolled.origins.values();
+        origins.filter_map(|origin| match origin {
+            Origin::Load(access) => Some(access),
+            Origin::Scalar(_) | Origin::Tree => None,
+        })
+    }
+
     /// A pointer into each array at the thread's first point.
     fn bases(&mut self) {
         for (id, array) in &self.stencil.arrays {
@@ -168,24 +169,15 @@ impl Writer<'_> {
     }
 
     fn is_used(&self, array: ArrayId) -> bool {
-        let loaded = self.unrolled.origins.values().any(|origin| match origin {
-            Origin::Load(access) => access.array == array,
-            Origin::Scalar(_) | Origin::Tree => false,
-        });
-        loaded || self.unrolled.stores.iter().any(|s| s.access.array == array)
+        self.loads().any(|access| access.array == array)
+            || self.unrolled.stores.iter().any(|s| s.access.array == array)
     }
 
     /// The distance of the element at the first point from the start of an array.
     fn first(&self, id: ArrayId, array: &Array) -> String {
-        let loads = self
-            .unrolled
-            .origins
-            .values()
-            .filter_map(|origin| match origin {
-                Origin::Load(access) => Some(access),
-                Origin::Scalar(_) | Origin::Tree => None,
-            });
-        let mut all = loads.chain(self.unrolled.stores.iter().map(|s| &s.access));
+        let mut all = self
+            .loads()
+            .chain(self.unrolled.stores.iter().map(|s| &s.access));
         let Some(access) = all.find(|access| access.array == id) else {
             return "0".to_owned();
         };
