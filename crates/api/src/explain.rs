@@ -192,11 +192,10 @@ fn of_cubin(
             (None, None) => (ASSUMED_BLOCK, BlockSource::Assumed),
         };
         let setting = Setting {
-            gpu: &gpu,
             block: Block { dims, source },
             dynamic_smem: options.dynamic_smem,
             grid: options.grid,
-            sizes: &[],
+            ..Setting::new(&gpu)
         };
         let resources = resources_of(kernel, &gpu);
         let mut found = from_resources(&kernel.name, &setting, resources, false);

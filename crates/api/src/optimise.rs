@@ -94,6 +94,7 @@ impl Options {
             dynamic_smem: self.dynamic_smem,
             grid: self.grid,
             sizes: &[],
+            reassociate: false,
             launch: self.launch.as_ref(),
         }
     }
@@ -212,14 +213,12 @@ impl Outcome {
         let of = |explored: &KernelOutcome, index: usize| {
             let (report, built) = (&explored.report, explored.built.get(index)?);
             let setting = Setting {
-                gpu: &self.gpu,
                 block: Block {
                     dims: report.block,
                     source: report.block_source,
                 },
                 dynamic_smem: Some(report.dynamic_smem),
-                grid: None,
-                sizes: &[],
+                ..Setting::new(&self.gpu)
             };
             let elf = Elf::parse(built.cubin()?).ok()?;
             let (resources, residency) =

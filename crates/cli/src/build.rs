@@ -57,8 +57,8 @@ pub fn with_builders<T>(
     let read = |source: &SourceFile| {
         let mut last = last.borrow_mut();
         if last.as_ref().is_none_or(|(text, _)| *text != source.text) {
-            let reader = cuda::reader(cli, Path::new(&source.name), None, nvcc);
-            let file = reader.read(Source::new(&*source.name, &*source.text))?;
+            let read = cuda::reader(cli, Path::new(&source.name), nvcc);
+            let file = read(Source::new(&*source.name, &*source.text))?;
             *last = Some((source.text.clone(), file));
         }
         last.as_ref().map(|(_, file)| file.clone())

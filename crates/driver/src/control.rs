@@ -165,11 +165,9 @@ mod tests {
             let target = Target {
                 kernel: Some("figure3"),
                 setting: Setting {
-                    gpu: &gpu,
                     block,
                     dynamic_smem: Some(0),
-                    grid: None,
-                    sizes: &[],
+                    ..Setting::new(&gpu)
                 },
             };
             let run = Executor::default().run(&self.start, &target, &reduction(goal), Level::Ptx);

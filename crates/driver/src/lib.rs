@@ -9,7 +9,7 @@
 //! * [`estimate`]: without ptxas.
 //! * [`database`], [`tune`]: measurements that overrule the model.
 //! * [`life_ranges`]: liveness of machine code against nvdisasm.
-//! * [`naive`], [`stencil`]: which version of a naive kernel or stencil is written.
+//! * [`naive`], [`stencil`]: which version of a naive kernel or stencil is written; [`source`] tries one.
 
 pub mod build;
 pub mod candidate;
@@ -25,6 +25,7 @@ pub mod opt;
 pub mod proposal;
 pub mod residency;
 pub mod score;
+pub mod source;
 pub mod stencil;
 pub mod tune;
 

@@ -2,16 +2,16 @@
 
 use warpwright_cudac::diag::Diagnostic;
 use warpwright_cudac::{File, Header};
-use warpwright_ladder::{Fall, Rung};
+use warpwright_ladder::Fall;
 use warpwright_naive::families::written;
 use warpwright_naive::ir::Kernel;
 use warpwright_naive::recognise::is_marked;
 use warpwright_naive::search::{Prediction, Way, ranked};
 use warpwright_naive::versions::Problem;
-use warpwright_pass::{
-    Artifact, Executor, Invocation, Level, Recipe, Refusal, RunError, Step, Target,
-};
+use warpwright_pass::{Artifact, Executor, Invocation, Refusal, RunError, Target};
 use warpwright_stencil::extract;
+
+use crate::source::{Attempt, Kept, attempt};
 
 /// A schedule must be predicted to take less than this part of the kernel as written: the model is not surer than that.
 pub const MARGIN: f64 = 0.8;
@@ -176,60 +176,4 @@ pub fn choose(
         chosen.versions.push(version);
     }
     Ok(chosen)
-}
-
-/// A version that is as good as the emulator can say.
-#[derive(Clone, Debug)]
-pub struct Kept {
-    /// The file with it.
-    pub text: String,
-    /// What its pass did.
-    pub step: Step,
-    /// Why it was not compared.
-    pub unchecked: Option<String>,
-}
-
-/// What comes of a pass.
-pub enum Attempt {
-    /// It agrees, or could not be compared.
-    Kept(Box<Kept>),
-    /// It is out.
-    Falls(Fall<Refusal>),
-    /// There is nothing of the kind in this kernel, or no fuel left.
-    NotOne,
-}
-
-/// Applies a pass to a naive kernel.
-///
-/// # Errors
-/// The file cannot be read or written.
-pub fn attempt(
-    pass: &Invocation,
-    (file, target): (&Artifact, &Target<'_>),
-    executor: &mut Executor<'_>,
-) -> Result<Attempt, RunError> {
-    let recipe = Recipe::default().with(pass.clone());
-    let run = match executor.run(file, target, &recipe, Level::Source) {
-        Err(RunError::Refused { refusal, .. }) => {
-            return Ok(match refusal {
-                Refusal::Way(_) => Attempt::NotOne,
-                refusal => Attempt::Falls(Fall::Refused(refusal)),
-            });
-        }
-        run => run?,
-    };
-    let (Some(step), Some(new)) = (run.steps.last(), run.unproved().as_source()) else {
-        return Ok(Attempt::NotOne);
-    };
-    let unchecked = match step.comparison.as_ref().map(|c| &c.rung) {
-        Some(Rung::Agrees(_)) => None,
-        Some(Rung::Unchecked(why)) => Some(why.clone()),
-        Some(Rung::Falls(fall)) => return Ok(Attempt::Falls(fall.clone())),
-        None => return Ok(Attempt::NotOne),
-    };
-    Ok(Attempt::Kept(Box::new(Kept {
-        text: new.text.clone(),
-        step: step.clone(),
-        unchecked,
-    })))
 }

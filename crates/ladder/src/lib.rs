@@ -13,6 +13,8 @@ mod variables;
 use std::sync::Arc;
 
 use serde::Serialize;
+use warpwright_cudac::File;
+use warpwright_cudac::diag::Source;
 
 pub use climb::{Bounds, climb};
 pub use emulated::symbol;
@@ -20,6 +22,23 @@ pub use variables::with_variables;
 
 /// Makes PTX of a text, with nvcc's `-fmad=false`.
 pub type Compile<'a> = dyn Fn(&str) -> Result<String, CompileError> + 'a;
+
+/// Reads a text as the input was read: where headers, `-D` and `#if` count, with the preprocessor. `None`: it cannot be.
+pub type Read<'a> = dyn Fn(Source) -> Option<File> + 'a;
+
+/// What a comparison needs of its surroundings.
+#[derive(Clone, Copy)]
+pub struct Tools<'a> {
+    /// Makes PTX of a text.
+    pub compile: &'a Compile<'a>,
+    /// Reads a changed copy of the input.
+    pub read: &'a Read<'a>,
+}
+
+/// Reads a text that stands for itself.
+pub fn read_alone(source: Source) -> Option<File> {
+    File::parse(source).ok()
+}
 
 /// Why a text was not compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]

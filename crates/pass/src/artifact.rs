@@ -7,13 +7,25 @@ use warpwright_sass::{Cubin, Elf, ElfError};
 
 use crate::pass::Level;
 
-/// A CUDA C file.
+/// What a source file is written in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Language {
+    /// CUDA C.
+    #[default]
+    Cuda,
+    /// The language of stencils; what passes make of it is CUDA C.
+    Stencil,
+}
+
+/// A source file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
     /// Its name.
     pub name: String,
     /// Its text.
     pub text: String,
+    /// What that is written in.
+    pub language: Language,
 }
 
 #[derive(Debug, Clone)]
@@ -65,7 +77,7 @@ impl Invalid {
 }
 
 impl Artifact {
-    /// A CUDA C file. nvcc is its verifier.
+    /// A source file. What reads or compiles it is its verifier.
     pub fn source(file: SourceFile) -> Artifact {
         Artifact(Content::Source(Arc::new(file)))
     }

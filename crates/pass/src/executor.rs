@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 
 use warpwright_check::{Cause, Promises, Reason, Refutation, Verdict};
 use warpwright_cudac::File;
-use warpwright_cudac::diag::Source;
-use warpwright_ladder::{CompileError, Fall, Rung as Compared};
+use warpwright_cudac::diag::Source as Text;
+use warpwright_cudac::replace::Note;
+use warpwright_ladder::{CompileError, Fall, Rung as Compared, Tools, read_alone};
 use warpwright_ptx::Module;
 use warpwright_sass::Cubin;
+use warpwright_stencil::dsl;
 
-use crate::artifact::{Artifact, Invalid, SourceFile};
+use crate::artifact::{Artifact, Invalid, Language, SourceFile};
 use crate::budget::Budget;
 use crate::hazard::{self, Hazard};
 use crate::pass::{
@@ -24,7 +26,7 @@ use crate::proof::{NotProved, Obligation, Rung};
 use crate::ptx::facts::uses_dynamic_shared;
 use crate::recipe::{Invocation, Recipe};
 use crate::refusal::Refusal;
-use crate::site::{CubinSite, Setting, Site, SourceSite};
+use crate::site::{CubinSite, Setting, Site, Source, SourceSite};
 
 /// An error of whoever builds.
 pub type BuildFailure = Box<dyn std::error::Error + Send + Sync>;
@@ -140,8 +142,12 @@ pub struct Step {
 pub struct Comparison {
     /// How far it got.
     pub rung: Compared<Refusal>,
-    /// Launches in the file that were rewritten.
-    pub launches: usize,
+    /// Launches in the file that were rewritten; `None` where there was no program.
+    pub launches: Option<usize>,
+    /// Uses of the kernel that were left as they are.
+    pub left: Vec<Note>,
+    /// What host code calls in place of a launch.
+    pub launcher: Option<String>,
     /// What it took.
     pub elapsed: Duration,
 }
@@ -375,7 +381,8 @@ impl<'a> Executor<'a> {
         options: AssemblerOptions,
     ) -> Result<(), RunError> {
         if let (Some(source), true) = (run.artifact.as_source(), wanted > Level::Source) {
-            let compile = self.builders.compile;
+            let is_cuda = source.language == Language::Cuda;
+            let compile = self.builders.compile.filter(|_| is_cuda);
             let compile = compile.ok_or(RunError::NoBuilder(Level::Ptx))?;
             let text = compile(source).map_err(RunError::Build)?;
             run.artifact = Artifact::parse(&source.name, &text).map_err(RunError::Built)?;
@@ -485,21 +492,32 @@ impl<'a> Executor<'a> {
         let mut text = file.text.clone();
         if let Some(mut rewrite) = content {
             let start = Instant::now();
+            let copy = |text: &str| SourceFile {
+                name: file.name.clone(),
+                text: text.to_owned(),
+                language: Language::Cuda,
+            };
             let compile = |text: &str| {
                 let missing = || CompileError::Missing("there is no compiler".to_owned());
                 let compile = self.builders.compile_unfused.ok_or_else(missing)?;
-                compile(&SourceFile {
-                    name: file.name.clone(),
-                    text: text.to_owned(),
-                })
+                compile(&copy(text))
             };
-            let rung = rewrite.climb(&compile);
+            let read = |source: Text| match self.builders.read {
+                Some(read) => read(&copy(&source.text)),
+                None => read_alone(source),
+            };
+            let rung = rewrite.climb(Tools {
+                compile: &compile,
+                read: &read,
+            });
             let elapsed = start.elapsed();
-            let launches;
-            (text, launches) = rewrite.text()?;
+            let replaced = rewrite.replaced()?;
+            text = replaced.text;
             *comparison = Some(Comparison {
                 rung,
-                launches,
+                launches: replaced.launches,
+                left: replaced.left,
+                launcher: replaced.launcher,
                 elapsed,
             });
         }
@@ -530,6 +548,16 @@ impl<'a> Executor<'a> {
         Ok(Obligation::new(pass, &before?, &after?, None, setting))
     }
 
+    fn read(builders: &Builders<'_>, file: &SourceFile) -> Option<Source> {
+        Some(match (file.language, builders.read) {
+            (Language::Stencil, _) => Source::Stencil(dsl::parse(&file.text).ok()?),
+            (Language::Cuda, Some(read)) => Source::Cuda(read(file)?),
+            (Language::Cuda, None) => {
+                Source::Cuda(read_alone(Text::new(&*file.name, &*file.text))?)
+            }
+        })
+    }
+
     fn product(
         &mut self,
         artifact: &Artifact,
@@ -558,14 +586,10 @@ impl<'a> Executor<'a> {
             };
             return pass.pass.apply(Subject::MachineCode(&site), fuel);
         }
-        let source = artifact.as_source().ok_or(Refusal::NoBody)?;
-        let unread = Refusal::InTheWay("the file cannot be read");
-        let file = match self.builders.read {
-            Some(read) => read(source),
-            None => File::parse(Source::new(&*source.name, &*source.text)).ok(),
-        };
+        let file = artifact.as_source().ok_or(Refusal::NoBody)?;
+        let source = Self::read(&self.builders, file);
         let site = SourceSite {
-            file: &file.ok_or(unread)?,
+            source: &source.ok_or(Refusal::InTheWay("the file cannot be read"))?,
             kernel,
             setting,
         };
@@ -584,9 +608,11 @@ fn parse(before: &Artifact, text: &str) -> Result<Artifact, Invalid> {
     match (before.as_module(), before.as_source()) {
         (Some(module), _) if *module.source == *text => Ok(before.clone()),
         (Some(module), _) => Artifact::parse(&module.name, text),
+        (None, Some(source)) if source.text == text => Ok(before.clone()),
         (None, source) => Ok(Artifact::source(SourceFile {
             name: source.map_or_else(String::new, |source| source.name.clone()),
             text: text.to_owned(),
+            language: Language::Cuda,
         })),
     }
 }

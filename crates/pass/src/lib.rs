@@ -39,7 +39,7 @@ pub mod throttle;
 pub mod usage_level;
 pub mod witness;
 
-pub use artifact::{Artifact, Invalid, SourceFile};
+pub use artifact::{Artifact, Invalid, Language, SourceFile};
 pub use budget::Budget;
 pub use carry::{CarriedOut, CarryError, Demand, Done, Plan, Stepped, carry_out, plans};
 pub use executor::{
@@ -52,4 +52,4 @@ pub use proof::{NotProved, Rung, rests_on};
 pub use recipe::{Invocation, Recipe, RecipeError};
 pub use refusal::Refusal;
 pub use scope::{Scope, ScopeError};
-pub use site::{CubinSite, Setting, Site, SourceSite};
+pub use site::{CubinSite, Setting, Site, Source, SourceSite};

@@ -34,6 +34,56 @@ impl Argument for u32 {
     }
 }
 
+impl Argument for bool {
+    fn wanted() -> String {
+        "`yes` or `no`".into()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        ["no", "yes"]
+            .iter()
+            .position(|w| *w == text)
+            .map(|at| at == 1)
+    }
+
+    fn print(&self) -> Option<String> {
+        Some(["no", "yes"][usize::from(*self)].to_owned())
+    }
+}
+
+/// Numbers, one for each dimension.
+impl Argument for Vec<u32> {
+    fn wanted() -> String {
+        "numbers as in `4x1`".into()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        text.split('x').map(|n| n.parse().ok()).collect()
+    }
+
+    fn print(&self) -> Option<String> {
+        let numbers: Vec<String> = self.iter().map(u32::to_string).collect();
+        (!numbers.is_empty()).then(|| numbers.join("x"))
+    }
+}
+
+/// So many numbers, along x, y and z.
+impl<const N: usize> Argument for [u32; N] {
+    fn wanted() -> String {
+        let example = ["32", "8", "1"].iter().cycle().take(N);
+        let example: Vec<&str> = example.copied().collect();
+        format!("{N} numbers as in `{}`", example.join("x"))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Vec::parse(text)?.try_into().ok()
+    }
+
+    fn print(&self) -> Option<String> {
+        self.to_vec().print()
+    }
+}
+
 impl<T: Argument> Argument for Option<T> {
     fn wanted() -> String {
         T::wanted()

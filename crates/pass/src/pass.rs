@@ -8,7 +8,8 @@ use std::any::Any;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use warpwright_ladder::{Compile, Rung};
+use warpwright_cudac::replace::Note;
+use warpwright_ladder::{Rung, Tools};
 use warpwright_ptx::Module;
 
 use crate::options::{ArgumentError, Arguments, Options, Parameter, Written};
@@ -209,13 +210,26 @@ pub struct AssemblerOptions {
 /// A rewrite of CUDA C that the executor compares with the original in the emulator before it takes its text.
 pub trait Emulated {
     /// The comparison. What no launch shows is taken out of the rewrite.
-    fn climb(&mut self, compile: &Compile<'_>) -> Rung<Refusal>;
+    fn climb(&mut self, tools: Tools<'_>) -> Rung<Refusal>;
 
-    /// The file with it, and how many launches in it were rewritten.
+    /// The file with it.
     ///
     /// # Errors
     /// The kernel cannot be replaced.
-    fn text(&self) -> Result<(String, usize), Refusal>;
+    fn replaced(&self) -> Result<Replaced, Refusal>;
+}
+
+/// A file of CUDA C with a rewrite in it.
+#[derive(Debug, Clone)]
+pub struct Replaced {
+    /// Its text.
+    pub text: String,
+    /// Launches that were rewritten; `None` where there was no program.
+    pub launches: Option<usize>,
+    /// Uses of the kernel that were left as they are.
+    pub left: Vec<Note>,
+    /// What host code calls in place of a launch, where launches can be rewritten.
+    pub launcher: Option<String>,
 }
 
 /// A rewrite that is to be compared; none without fuel.
@@ -274,7 +288,7 @@ pub trait Pass: Options + fmt::Debug + Send + Sync + 'static {
 /// What a pass is applied to.
 #[derive(Debug, Clone, Copy)]
 pub enum Subject<'a> {
-    /// A kernel of CUDA C.
+    /// A kernel of a source file.
     Source(&'a SourceSite<'a>),
     /// A kernel of a PTX module, or none: the module as a whole.
     Ptx(&'a Module, Option<&'a Site<'a>>),

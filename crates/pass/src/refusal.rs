@@ -7,6 +7,7 @@ use warpwright_sass::ElfError;
 use warpwright_sass::function::CodeError;
 use warpwright_sass::ir::IrError;
 use warpwright_sass::spill::Refusal as SpillRefusal;
+use warpwright_stencil::{replace, versions};
 use warpwright_target::LaunchError;
 
 use crate::hazard::Hazard;
@@ -145,6 +146,12 @@ pub enum Refusal {
     /// A way to compute points is none for this kernel.
     #[error(transparent)]
     Way(#[from] Unfit),
+    /// A stencil's kernel cannot be replaced.
+    #[error(transparent)]
+    Replace(#[from] replace::Refusal),
+    /// A way to compute points is none for this stencil.
+    #[error(transparent)]
+    Sweep(#[from] versions::Unfit),
     /// The spill code of a cubin is not of the kind that can move.
     #[error(transparent)]
     Spill(#[from] SpillRefusal),

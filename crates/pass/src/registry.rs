@@ -7,6 +7,7 @@ use crate::passes::*;
 pub static PASSES: &[Registered] = &[
     Registered::of::<Across>(),
     Registered::of::<Allocate>(),
+    Registered::of::<Boxes>(),
     Registered::of::<Canonical>(),
     Registered::of::<Compact>(),
     Registered::of::<DeadCode>(),
@@ -14,6 +15,7 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<Demote>(),
     Registered::of::<Fours>(),
     Registered::of::<LaunchBounds>(),
+    Registered::of::<Lower>(),
     Registered::of::<MaxNReg>(),
     Registered::of::<MaxNTid>(),
     Registered::of::<MinNCtaPerSm>(),
@@ -26,6 +28,7 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<SmemSpilling>(),
     Registered::of::<SpillShared>(),
     Registered::of::<SpillToShared>(),
+    Registered::of::<Stream>(),
     Registered::of::<Team>(),
     Registered::of::<Throttle>(),
     Registered::of::<Tiles>(),

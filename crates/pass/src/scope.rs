@@ -8,9 +8,10 @@ use warpwright_cudac::diag::Source;
 use warpwright_launch::Launch;
 use warpwright_ptx::Module;
 use warpwright_sass::{Cubin, Elf, Kernel};
+use warpwright_stencil::dsl;
 use warpwright_target::{Gpu, lookup};
 
-use crate::artifact::Artifact;
+use crate::artifact::{Artifact, Language};
 use crate::launch::{Block, BlockError, BlockSource};
 use crate::names::{is_named, selected, source_name};
 use crate::ptx::facts::uses_dynamic_shared;
@@ -34,6 +35,8 @@ pub struct Scope<'a> {
     pub grid: Option<u64>,
     /// `--grid NAME=N`: sizes of kernels in CUDA C.
     pub sizes: &'a [(String, i64)],
+    /// `--fp reassociate`: sums of stencils may be reordered.
+    pub reassociate: bool,
     /// `--launch`, for the kernel that it names.
     pub launch: Option<&'a Launch>,
 }
@@ -185,6 +188,7 @@ impl<'a> Scope<'a> {
             dynamic_smem,
             grid: self.grid.or(launch.map(blocks)),
             sizes: self.sizes,
+            reassociate: self.reassociate,
         })
     }
 
@@ -209,6 +213,9 @@ fn kernels_of_source(artifact: &Artifact) -> Vec<String> {
     let Some(file) = artifact.as_source() else {
         return Vec::new();
     };
+    if file.language == Language::Stencil {
+        return dsl::parse(&file.text).into_iter().map(|s| s.name).collect();
+    }
     let file = File::parse(Source::new(&*file.name, &*file.text));
     let kernels = file.map(|file| file.kernels).unwrap_or_default();
     kernels

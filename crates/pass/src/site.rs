@@ -2,6 +2,7 @@
 
 use warpwright_cudac::{File, Header};
 use warpwright_ptx::{FuncId, Function, Module};
+use warpwright_stencil::ir::Stencil;
 use warpwright_target::{Gpu, Stair, staircase};
 
 use crate::launch::Block;
@@ -20,6 +21,8 @@ pub struct Setting<'a> {
     pub grid: Option<u64>,
     /// Sizes of the kernels in CUDA C that are to be optimized for, by the names of their parameters.
     pub sizes: &'a [(String, i64)],
+    /// Sums of stencils may be reordered, whatever their pragmas say.
+    pub reassociate: bool,
 }
 
 impl<'a> Setting<'a> {
@@ -31,6 +34,7 @@ impl<'a> Setting<'a> {
             dynamic_smem: None,
             grid: None,
             sizes: &[],
+            reassociate: false,
         }
     }
 
@@ -78,11 +82,20 @@ pub struct CubinSite<'a> {
     pub setting: Setting<'a>,
 }
 
-/// A kernel of a CUDA C file.
+/// A source file as it was read.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// CUDA C.
+    Cuda(File),
+    /// A stencil in a language of its own.
+    Stencil(Stencil),
+}
+
+/// A kernel of a source file.
 #[derive(Debug, Clone, Copy)]
 pub struct SourceSite<'a> {
     /// The file.
-    pub file: &'a File,
+    pub source: &'a Source,
     /// The kernel's name as it is written.
     pub kernel: &'a str,
     /// Where it will run.
@@ -90,13 +103,16 @@ pub struct SourceSite<'a> {
 }
 
 impl<'a> SourceSite<'a> {
-    /// The kernel.
+    /// The file, and the kernel in it.
     ///
     /// # Errors
-    /// [`Refusal::NoBody`].
-    pub fn header(&self) -> Result<&'a Header, Refusal> {
-        let mut kernels = self.file.kernels.iter();
+    /// It is no CUDA C; [`Refusal::NoBody`].
+    pub fn cuda(&self) -> Result<(&'a File, &'a Header), Refusal> {
+        let Source::Cuda(file) = self.source else {
+            return Err(Refusal::InTheWay("the file is not in CUDA C"));
+        };
+        let mut kernels = file.kernels.iter();
         let own = kernels.find(|header| header.name.text == self.kernel);
-        own.ok_or(Refusal::NoBody)
+        Ok((file, own.ok_or(Refusal::NoBody)?))
     }
 }

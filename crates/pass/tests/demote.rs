@@ -66,14 +66,12 @@ fn build(test: &str, text: &str) -> Option<Vec<u8>> {
 
 fn setting(gpu: &Gpu) -> Setting<'_> {
     Setting {
-        gpu,
         block: Block {
             dims: [64, 1, 1],
             source: BlockSource::Option,
         },
         dynamic_smem: Some(0),
-        grid: None,
-        sizes: &[],
+        ..Setting::new(gpu)
     }
 }
 

@@ -14,8 +14,8 @@ use warpwright_naive::recognise::recognise;
 use warpwright_naive::search::ranked;
 use warpwright_pass::source::naive::way;
 use warpwright_pass::{
-    Artifact, Builders, Executor, Fuel, Invocation, Level, Recipe, Refusal, RunError, Rung,
-    Setting, SourceFile, Target,
+    Artifact, Builders, Executor, Fuel, Invocation, Language, Level, Recipe, Refusal, RunError,
+    Rung, Setting, SourceFile, Target,
 };
 use warpwright_target::lookup;
 use warpwright_toolkit::NvccJob;
@@ -46,6 +46,7 @@ fn run(
     let file = Artifact::source(SourceFile {
         name: "kernel.cu".to_owned(),
         text,
+        language: Language::Cuda,
     });
     let recipe: Recipe = pass.parse().unwrap();
     executor.run(&file, &target, &recipe, Level::Source)

@@ -149,11 +149,9 @@ fn refusal<T: std::fmt::Debug>(result: Result<T, RunError>) -> Refusal {
 fn setting(gpu: &warpwright_target::Gpu, dims: [u32; 3]) -> Setting<'_> {
     let source = BlockSource::Option;
     Setting {
-        gpu,
         block: Block { dims, source },
         dynamic_smem: Some(0),
-        grid: None,
-        sizes: &[],
+        ..Setting::new(gpu)
     }
 }
 

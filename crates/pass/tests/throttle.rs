@@ -35,11 +35,9 @@ fn throttles_hold_what_they_promise() {
     let target = Target {
         kernel: Some("scale"),
         setting: Setting {
-            gpu: &gpu,
             block,
             dynamic_smem: Some(0),
-            grid: None,
-            sizes: &[],
+            ..Setting::new(&gpu)
         },
     };
     let cache = BuildCache::disabled();

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use warpwright_cudac::diag::Source;
 use warpwright_cudac::{File, marked};
-use warpwright_ladder::{CompileError, Fall, Rung};
-use warpwright_stencil::emit;
+use warpwright_ladder::{CompileError, Fall, Rung, Tools};
 use warpwright_stencil::extract;
 use warpwright_stencil::ir::Edge;
+use warpwright_stencil::replace::Refusal;
 use warpwright_stencil::stream::Plan;
-use warpwright_stencil::versions::{Family, Problem, Reader, Version, Way, climb};
+use warpwright_stencil::versions::{Boxes, Problem, Version, Way, climb};
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{NvccJob, Toolkit};
 
@@ -47,9 +47,16 @@ fn problem(toolkit: &Toolkit, name: &str) -> Problem {
     let text = std::fs::read_to_string(&path).unwrap();
     let file = read(toolkit, &path, Source::new(name, text)).unwrap();
     let header = extract::choose(&file, None).unwrap()[0].clone();
-    let problem = Problem::of_cuda(file, &header, false).unwrap();
-    let toolkit = toolkit.clone();
-    problem.read_by(Reader::new(move |source| read(&toolkit, &path, source)))
+    Problem::of_cuda(file, &header, false).unwrap()
+}
+
+/// A version against a file.
+fn rung(toolkit: &Toolkit, name: &str, problem: &Problem, version: &Version) -> Rung<Refusal> {
+    let tools = Tools {
+        compile: &|text| compile(toolkit, name, text),
+        read: &|source| read(toolkit, &path(name), source),
+    };
+    climb(problem, version, tools)
 }
 
 fn compile(toolkit: &Toolkit, name: &str, text: &str) -> Result<String, CompileError> {
@@ -67,9 +74,10 @@ fn compile(toolkit: &Toolkit, name: &str, text: &str) -> Result<String, CompileE
 /// Two ways to compute it: several points a thread, and streamed where there are planes.
 fn ways(problem: &Problem) -> Vec<Version> {
     let stencil = &problem.stencil;
-    let boxes = emit::Options {
-        factors: vec![2; stencil.dims.len()],
-        ..emit::Options::default()
+    let boxes = Boxes {
+        points: vec![2; stencil.dims.len()],
+        scheduled: true,
+        ..Boxes::AS_WRITTEN
     };
     let flat = stencil.dims.len() == 2;
     let plan = Plan {
@@ -83,13 +91,8 @@ fn ways(problem: &Problem) -> Vec<Version> {
         reload: false,
         min_blocks: 1,
     };
-    let ways = [
-        (Family::Unrolled, Way::Boxes(boxes)),
-        (Family::Streamed, Way::Stream(plan)),
-    ];
-    let versions = ways.into_iter();
-    versions
-        .filter_map(|(family, way)| Version::new(stencil, family, way))
+    let ways = [Way::Boxes(boxes), Way::Stream(plan)].into_iter();
+    ways.filter_map(|way| Version::new(stencil, way).ok())
         .collect()
 }
 
@@ -135,7 +138,7 @@ fn outputs_compute_what_the_inputs_compute() {
             for line in kept {
                 assert!(output.text.contains(line), "{name}: {line}");
             }
-            match climb(&problem, &version, &|text| compile(&toolkit, name, text)) {
+            match rung(&toolkit, name, &problem, &version) {
                 Rung::Agrees(checked) => {
                     compared += 1;
                     let border = checked.kernels.iter().any(|k| k.ends_with("_border"));
@@ -159,7 +162,7 @@ fn a_lost_border_is_caught() {
     for choice in &mut version.sweep.choices {
         choice.entries.pop();
     }
-    let rung = climb(&problem, &version, &|text| compile(&toolkit, name, text));
+    let rung = rung(&toolkit, name, &problem, &version);
     assert!(
         matches!(rung, Rung::Falls(Fall::Differs { .. })),
         "{rung:?}"
@@ -186,7 +189,7 @@ fn the_wrong_edge_is_caught() {
             };
         }
         let version = ways(&wrong).remove(0);
-        let rung = climb(&problem, &version, &|text| compile(&toolkit, name, text));
+        let rung = rung(&toolkit, name, &problem, &version);
         assert!(
             matches!(rung, Rung::Falls(Fall::Differs { .. })),
             "{name}: {rung:?}"

@@ -129,14 +129,12 @@ fn proposed(gpu: &Gpu, result: &KernelResult) -> Result<Vec<Recipe>, Box<dyn std
 fn scored(kernel: &Kernel, parameters: &Parameters) -> Vec<Candidate> {
     let report = &kernel.result.report;
     let setting = Setting {
-        gpu: &kernel.gpu,
         block: Block {
             dims: report.block,
             source: BlockSource::Launch,
         },
         dynamic_smem: Some(report.dynamic_smem),
-        grid: None,
-        sizes: &[],
+        ..Setting::new(&kernel.gpu)
     };
     let one = |b: &Built, bytes| predict_one(&setting, b, bytes, parameters);
     let default = one(&kernel.built[0], None);

@@ -1,10 +1,9 @@
 //! Ways to compute a stencil, of every family, with small tiles and chunks: a small grid has several of them.
 
 use warpwright_fuzzgen::Rng;
-use warpwright_stencil::emit;
 use warpwright_stencil::ir::Stencil;
 use warpwright_stencil::stream::Plan;
-use warpwright_stencil::versions::{Family, Version, Way};
+use warpwright_stencil::versions::{Boxes, Version, Way};
 
 /// A version and what kind it is, for counting.
 pub type Kind = (&'static str, Version);
@@ -13,21 +12,18 @@ pub type Kind = (&'static str, Version);
 pub fn ways(rng: &mut Rng, stencil: &Stencil) -> Vec<Kind> {
     let mut found = Vec::new();
     let dims = stencil.dims.len();
-    for (kind, family, unscheduled) in [
-        ("unrolled", Family::Unrolled, true),
-        ("reordered", Family::Reordered, false),
-    ] {
-        let mut factors: Vec<u32> = (0..dims).map(|_| *rng.pick(&[1, 1, 2, 3])).collect();
-        if factors.iter().all(|f| *f == 1) {
-            factors[rng.below(dims)] = *rng.pick(&[2, 4]);
+    for (kind, scheduled) in [("unrolled", false), ("reordered", true)] {
+        let mut points: Vec<u32> = (0..dims).map(|_| *rng.pick(&[1, 1, 2, 3])).collect();
+        if points.iter().all(|f| *f == 1) {
+            points[rng.below(dims)] = *rng.pick(&[2, 4]);
         }
-        let options = emit::Options {
-            factors,
+        let boxes = Boxes {
+            points,
             block: *rng.pick(&[[32, 4, 1], [16, 2, 2], [8, 8, 1]]),
-            unscheduled,
-            ..emit::Options::default()
+            registers: None,
+            scheduled,
         };
-        found.extend(Version::new(stencil, family, Way::Boxes(options)).map(|v| (kind, v)));
+        found.extend(Version::new(stencil, Way::Boxes(boxes)).map(|v| (kind, v)));
     }
     let kinds: &[(&str, bool, bool)] = match stencil.reassociate {
         true => &[("retimed", true, false), ("staged", true, true)],
@@ -37,7 +33,7 @@ pub fn ways(rng: &mut Rng, stencil: &Stencil) -> Vec<Kind> {
         // Some tiles are too small for a neighbourhood: another one then.
         for _ in 0..6 {
             let plan = plan(rng, dims, reassociate, stage);
-            let version = Version::new(stencil, Family::Streamed, Way::Stream(plan));
+            let version = Version::new(stencil, Way::Stream(plan)).ok();
             if let Some(version) = version.filter(fits) {
                 found.push((kind, version));
                 break;

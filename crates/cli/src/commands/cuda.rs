@@ -7,7 +7,6 @@ use warpwright_cudac::diag::{Diagnostic, Source};
 use warpwright_cudac::{File, marked};
 use warpwright_stencil::extract;
 use warpwright_stencil::ir::Stencil;
-use warpwright_stencil::versions::Reader;
 use warpwright_toolkit::{NvccJob, ToolError, Toolkit};
 
 use super::stencil::{failure, names};
@@ -53,22 +52,19 @@ pub fn read_again(
     text: String,
 ) -> Result<File, Failure> {
     let source = Source::new(&*input.name, text);
-    let read = reader(cli, &input.path, None, nvcc).read(source);
+    let read = reader(cli, &input.path, nvcc)(source);
     read.ok_or_else(|| Failure::Internal(format!("`{}` is not read again", input.name)))
 }
 
 /// The same for changed copies of a file's text.
-pub fn reader(cli: &Cli, path: &Path, target: Option<&str>, nvcc: &[String]) -> Reader {
+pub fn reader(cli: &Cli, path: &Path, nvcc: &[String]) -> impl Fn(Source) -> Option<File> {
     let toolkit = session::toolkit(cli).ok();
-    let path = path.to_owned();
-    let target = target.map(str::to_owned);
-    let nvcc = nvcc.to_vec();
-    Reader::new(move |source| {
-        let output = toolkit.as_ref().and_then(|toolkit| {
-            preprocessed(toolkit, (&path, target.as_deref(), &nvcc), &source.text).ok()
-        });
-        parsed(&path, output, source).ok()
-    })
+    move |source| {
+        let output = toolkit
+            .as_ref()
+            .and_then(|toolkit| preprocessed(toolkit, (path, None, nvcc), &source.text).ok());
+        parsed(path, output, source).ok()
+    }
 }
 
 /// What the preprocessor makes of a text at a path, for a target, with more options.

@@ -170,12 +170,11 @@ pub fn state_all(
 
 /// A kernel of a file, for sizes.
 pub fn target_of<'a>(kernel: &'a str, gpu: &'a Gpu, sizes: &'a [(String, i64)]) -> Target<'a> {
+    let mut setting = Setting::new(gpu);
+    setting.sizes = sizes;
     Target {
         kernel: Some(kernel),
-        setting: Setting {
-            sizes,
-            ..Setting::new(gpu)
-        },
+        setting,
     }
 }
 
@@ -317,7 +316,7 @@ fn document(
             _ => None,
         }),
         unchecked: kept.and_then(|kept| kept.unchecked.clone()),
-        launches: comparison.map(|c| c.launches),
+        launches: comparison.and_then(|c| c.launches),
         left: Vec::new(),
         no_stencil: String::new(),
         output: super::opt::written_to(args),

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use warpwright_driver::naive::{Attempt, attempt};
 use warpwright_driver::opt::failure;
+use warpwright_driver::source::{Attempt, attempt};
 use warpwright_gpu::{DeviceInfo, devices, utc_now};
 use warpwright_naive::emit::Generated;
 use warpwright_naive::harness::{NoSetup, Setup, program};

@@ -8,13 +8,13 @@ use warpwright_driver::opt::failure;
 use warpwright_pass::options::Arguments;
 use warpwright_pass::registry::{PASSES, find};
 use warpwright_pass::{
-    Artifact, CarriedOut, CarryError, Caution, Demand, Done, Executor, Fuel, Invocation,
+    Artifact, CarriedOut, CarryError, Caution, Demand, Done, Executor, Fuel, Invocation, Language,
     Level as PassLevel, Recipe, RecipeError, RunError, Rung, Scope, ScopeError, SourceFile,
     Stepped, carry_out, plans,
 };
 use warpwright_target::{Gpu, lookup};
 
-use crate::args::{Cli, OptArgs, PassArgs};
+use crate::args::{Cli, Floating, OptArgs, PassArgs};
 use crate::build;
 use crate::failure::Failure;
 use crate::input::{self, Input, Level, stage, write_atomically};
@@ -73,7 +73,7 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     let mut scope = options.scope();
     match input.level {
         Level::Cubin | Level::Fat => return on_cubins(cli, args, &recipe, &input, &scope),
-        Level::Cuda if first == Some(PassLevel::Source) => {
+        Level::Cuda | Level::Stencil if first == Some(PassLevel::Source) => {
             scope.gpu = Some(match scope.gpu {
                 Some(gpu) => gpu,
                 None => any_gpu()?,
@@ -135,6 +135,7 @@ pub fn replay(cli: &Cli, args: &OptArgs, input: &Input, recipe: &str) -> Result<
     let scope = Scope {
         gpu: Some(super::stencil_opt::target(args.kernel.gpu.as_deref())?),
         sizes: &args.stencil.sizes,
+        reassociate: args.stencil.fp == Some(Floating::Reassociate),
         ..options.scope()
     };
     let how = How {
@@ -249,10 +250,18 @@ fn carry(
     Ok(all)
 }
 
-/// A file of CUDA C, named by its path.
+/// A text of a source file, named by its path.
 pub fn source(input: &Input, text: String) -> Artifact {
     let name = input.path.display().to_string();
-    Artifact::source(SourceFile { name, text })
+    let language = match input.level {
+        Level::Stencil => Language::Stencil,
+        _ => Language::Cuda,
+    };
+    Artifact::source(SourceFile {
+        name,
+        text,
+        language,
+    })
 }
 
 fn any_gpu() -> Result<Gpu, Failure> {

@@ -5,8 +5,11 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpwright_cudac::diag::{Source, render_all};
+use warpwright_driver::opt::failure;
+use warpwright_driver::source::Kept;
 use warpwright_driver::stencil::{Chosen, Verdict, choose};
 use warpwright_ladder::{Checked, Rung};
+use warpwright_pass::{Executor, Fuel, Setting, Target};
 use warpwright_report::results::{StencilResult, StencilVersion};
 use warpwright_stencil::evaluate::Sizes;
 use warpwright_stencil::ir::Stencil;
@@ -15,8 +18,9 @@ use warpwright_stencil::versions::{Family, Problem, Version, versions};
 use warpwright_stencil::{dsl, extract};
 use warpwright_target::{Gpu, lookup};
 
+use super::pass::source;
 use crate::args::{Cli, Floating, OptArgs, StencilArgs};
-use crate::build::Compiler;
+use crate::build::with_builders;
 use crate::failure::Failure;
 use crate::input::{Input, Level, is_stdout, write_atomically};
 use warpwright_report::screen::wrap;
@@ -38,6 +42,8 @@ struct Document {
     reassociate: bool,
     versions: Vec<StencilVersion>,
     chosen: usize,
+    /// What `--recipe` takes; empty: the input stays as it is.
+    recipe_text: String,
     /// What the chosen version was compared at; none: it was not checked, or it is the input.
     checked: Option<Checked>,
     /// Why it was not checked.
@@ -70,14 +76,10 @@ pub fn refuse_other_levels(output: Option<&Path>) -> Result<(), Failure> {
 }
 
 /// From source to source, options about builds and launches would be dropped without a word.
-pub fn refuse_what_has_no_effect(args: &OptArgs, input: &Input) -> Result<(), Failure> {
+pub fn refuse_what_has_no_effect(args: &OptArgs) -> Result<(), Failure> {
     let given = [
         ("--emit", args.emit.is_some()),
         ("--keep", args.keep.is_some()),
-        (
-            "--recipe",
-            args.recipe.is_some() && input.level == Level::Stencil,
-        ),
         ("--block", !args.kernel.block.is_empty()),
         ("--dynamic-smem", args.kernel.dynamic_smem.is_some()),
         ("--launch", args.kernel.launch.is_some()),
@@ -107,8 +109,10 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
     if let [name] = &names[..] {
         let name = name.as_deref();
         let problem = read_problem(cli, input, name, (&args.stencil, &args.nvcc))?;
-        let (document, chosen) = one(cli, args, input, &problem, &args.stencil.sizes)?;
-        write(args, &chosen.output.text, document.unchecked.is_some())?;
+        let stencil = &problem.stencil;
+        let text = input.text()?.to_owned();
+        let (document, chosen) = one(cli, args, input, (stencil, text), &args.stencil.sizes)?;
+        write(args, &chosen.text, document.unchecked.is_some())?;
         super::write_page(args.show.report.as_deref(), &document)?;
         if args.show.json {
             super::print_json(&document)?;
@@ -163,21 +167,25 @@ fn several(
         let problems = |problems: Vec<_>| Failure::Rendered(render_all(&problems, &file.source));
         let header = extract::choose(&file, Some(name)).map_err(|p| problems(vec![p]))?[0].clone();
         let problem = Problem::of_cuda(file.clone(), &header, reassociate).map_err(problems)?;
-        let problem = problem.read_by(super::cuda::reader(cli, &input.path, None, &args.nvcc));
         let has = |size: &String| problem.stencil.parameters.values().any(|p| p == size);
         let own = args.stencil.sizes.iter().filter(|(size, _)| has(size));
         let own: Vec<(String, i64)> = own.cloned().collect();
         unknown.retain(|(size, _)| !has(size));
-        let (mut document, mut chosen) = one(cli, args, input, &problem, &own)?;
-        for note in &mut chosen.output.notes {
+        let given = (&problem.stencil, text.clone());
+        let (mut document, mut chosen) = one(cli, args, input, given, &own)?;
+        let comparison = chosen
+            .kept
+            .as_mut()
+            .and_then(|k| k.step.comparison.as_mut());
+        for note in comparison.into_iter().flat_map(|c| &mut c.left) {
             for (behind, lines) in inserted.iter().rev() {
                 if note.line > behind + lines {
                     note.line -= lines;
                 }
             }
         }
-        document.left = left(&chosen, &problem.stencil);
-        let new = &chosen.output.text;
+        document.left = left(chosen.kept.as_ref(), &problem.stencil);
+        let new = &chosen.text;
         let same = text.lines().zip(new.lines()).take_while(|(a, b)| a == b);
         inserted.push((same.count(), new.lines().count() - text.lines().count()));
         text.clone_from(new);
@@ -207,24 +215,40 @@ fn several(
     decided(args, is_checked)
 }
 
-/// Chooses a version of one kernel.
+/// The choice for one kernel, and the text that has it.
+struct Decided {
+    verdicts: Vec<Verdict>,
+    kept: Option<Kept>,
+    text: String,
+}
+
+/// Chooses a version of one kernel of a text.
 fn one(
     cli: &Cli,
     args: &OptArgs,
     input: &Input,
-    problem: &Problem,
+    (stencil, text): (&Stencil, String),
     given: &[(String, i64)],
-) -> Result<(Document, Chosen), Failure> {
-    let stencil = &problem.stencil;
+) -> Result<(Document, Decided), Failure> {
     let gpu = target(args.kernel.gpu.as_deref())?;
     let sizes = sizes(stencil, given)?;
     let found = versions(stencil, &gpu, &sizes, SHOWN, false);
-    let compiler = Compiler::new(cli, &input.path, &gpu, &args.nvcc);
-    let compile = |text: &str| compiler.ptx(text);
-    let chosen = choose(problem, &found, &compile).ok_or_else(|| {
+    let file = source(input, text.clone());
+    let target = target_of(stencil, &gpu);
+    let chosen = with_builders(cli, &gpu, &args.nvcc, |builders| {
+        let mut executor = Executor::new(builders);
+        executor.fuel = args.fuel.map_or_else(Fuel::default, Fuel::limited);
+        choose(&found, (&file, &target), &mut executor)
+    });
+    let chosen = chosen.map_err(|e| Failure::from(failure(e)))?;
+    let Chosen {
+        version,
+        kept,
+        verdicts,
+    } = chosen.ok_or_else(|| {
         Failure::input(format!("no kernel can be written for `{}`", stencil.name))
     })?;
-    let (checked, unchecked) = ladder(&chosen, &found);
+    let comparison = kept.as_ref().and_then(|kept| kept.step.comparison.as_ref());
     let document = Document {
         schema: "warpwright.stencil-opt/2",
         input: input.name.clone(),
@@ -236,34 +260,45 @@ fn one(
             .unwrap_or_else(|| DEFAULT_GPU.into()),
         sizes: named_sizes(stencil, &sizes),
         reassociate: stencil.reassociate,
-        versions: found.iter().zip(&chosen.verdicts).map(measured).collect(),
-        chosen: chosen.version,
-        checked,
-        unchecked,
-        launches: chosen.output.launches,
-        left: left(&chosen, stencil),
+        versions: found.iter().zip(&verdicts).map(measured).collect(),
+        chosen: version,
+        recipe_text: kept
+            .as_ref()
+            .map_or_else(String::new, |kept| kept.step.pass.to_string()),
+        checked: comparison.and_then(|c| match &c.rung {
+            Rung::Agrees(checked) => Some(checked.clone()),
+            _ => None,
+        }),
+        unchecked: kept.as_ref().and_then(|kept| kept.unchecked.clone()),
+        launches: comparison.and_then(|c| c.launches),
+        left: left(kept.as_ref(), stencil),
         output: super::opt::written_to(args),
     };
-    Ok((document, chosen))
+    let text = kept.as_ref().map_or(text, |kept| kept.text.clone());
+    let decided = Decided {
+        verdicts,
+        kept,
+        text,
+    };
+    Ok((document, decided))
+}
+
+/// A stencil of a file.
+pub fn target_of<'a>(stencil: &'a Stencil, gpu: &'a Gpu) -> Target<'a> {
+    let mut setting = Setting::new(gpu);
+    setting.reassociate = stencil.reassociate;
+    Target {
+        kernel: Some(&stencil.name),
+        setting,
+    }
 }
 
 fn measured((version, verdict): (&Version, &Verdict)) -> StencilVersion {
     let mut measured = StencilVersion::new(version);
-    if let Verdict::Tried(Rung::Falls(fall)) = verdict {
+    if let Verdict::Falls(fall) = verdict {
         measured.rejected = Some(fall.to_string());
     }
     measured
-}
-
-/// What the chosen version was compared at, or why it was not compared.
-fn ladder(chosen: &Chosen, versions: &[Version]) -> (Option<Checked>, Option<String>) {
-    let is_input =
-        versions[chosen.version].family == Family::Original && chosen.output.names.is_none();
-    match &chosen.verdicts[chosen.version] {
-        Verdict::Tried(Rung::Agrees(checked)) => ((!is_input).then(|| checked.clone()), None),
-        Verdict::Tried(Rung::Unchecked(why)) => (None, Some(why.clone())),
-        _ => (None, Some("it was not compared".to_owned())),
-    }
 }
 
 /// Writes the text, if it is wanted; one that was not compared with the input says so.
@@ -287,11 +322,13 @@ fn print_written(output: Option<&str>) {
 }
 
 /// What was left as it is, and what to write there instead.
-fn left(chosen: &Chosen, stencil: &Stencil) -> Vec<String> {
-    let Some(names) = &chosen.output.names else {
+fn left(kept: Option<&Kept>, stencil: &Stencil) -> Vec<String> {
+    let comparison = kept.and_then(|kept| kept.step.comparison.as_ref());
+    let Some((comparison, launch)) = comparison.and_then(|c| Some((c, c.launcher.as_ref()?)))
+    else {
         return Vec::new();
     };
-    let (kernel, launch) = (&stencil.name, names.launch());
+    let kernel = &stencil.name;
     let note = |note: &Note| {
         let what = match note.what {
             Use::BeforeDefinition => "a launch in front of the kernel's definition",
@@ -304,8 +341,8 @@ fn left(chosen: &Chosen, stencil: &Stencil) -> Vec<String> {
             note.line
         )
     };
-    let mut left: Vec<String> = chosen.output.notes.iter().map(note).collect();
-    if chosen.output.launches == Some(0) {
+    let mut left: Vec<String> = comparison.left.iter().map(note).collect();
+    if comparison.launches == Some(0) {
         left.push(format!(
             "the file launches `{kernel}` nowhere that can be rewritten: call {launch}(grid, block, shared, stream, …) \
              where a program says {kernel}<<<grid, block, shared, stream>>>(…)"
@@ -314,7 +351,7 @@ fn left(chosen: &Chosen, stencil: &Stencil) -> Vec<String> {
     left
 }
 
-fn print(document: &Document, chosen: &Chosen, all: bool) {
+fn print(document: &Document, chosen: &Decided, all: bool) {
     let title = format!(
         "stencil {} for {}{}{}",
         document.stencil,
@@ -340,10 +377,10 @@ fn print(document: &Document, chosen: &Chosen, all: bool) {
             .predicted_ms
             .map_or("–".into(), |ms| format!("{ms:.3}"));
         let note = match verdict {
-            Verdict::Tried(Rung::Falls(fall)) => format!("dropped: {fall}"),
-            Verdict::Tried(Rung::Unchecked(_)) => "not checked".to_owned(),
+            Verdict::Falls(fall) => format!("dropped: {fall}"),
+            Verdict::Kept if document.unchecked.is_some() => "not checked".to_owned(),
             Verdict::NoGain => "no gain".to_owned(),
-            _ => String::new(),
+            Verdict::Kept | Verdict::NotTried => String::new(),
         };
         table.row(vec![
             mark.into(),
@@ -358,6 +395,10 @@ fn print(document: &Document, chosen: &Chosen, all: bool) {
         println!("    {hidden} more with --all");
     }
     println!();
+    if !document.recipe_text.is_empty() {
+        let text = format!("once more: --recipe '{}'", document.recipe_text);
+        println!("{}", wrap(&text, "", "  ").join("\n"));
+    }
     if let Some(checked) = &document.checked {
         let sizes: Vec<String> = checked
             .sizes
@@ -456,8 +497,7 @@ pub fn read_problem(
     match chosen.as_slice() {
         [one] => {
             let header = (*one).clone();
-            let problem = Problem::of_cuda(file, &header, reassociate).map_err(problems)?;
-            Ok(problem.read_by(super::cuda::reader(cli, &input.path, None, nvcc)))
+            Problem::of_cuda(file, &header, reassociate).map_err(problems)
         }
         several => {
             let names: Vec<&str> = several.iter().map(|k| &*k.name.text).collect();

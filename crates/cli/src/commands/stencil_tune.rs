@@ -8,22 +8,24 @@ use std::time::Duration;
 
 use rayon::prelude::*;
 use serde::Deserialize;
+use warpwright_driver::opt::failure;
+use warpwright_driver::source::{Attempt, attempt};
+use warpwright_driver::stencil::pass;
 use warpwright_gpu::{DeviceInfo, devices, utc_now};
-use warpwright_ladder::Rung;
+use warpwright_pass::{Artifact, Executor, Target};
 use warpwright_report::results::{STENCIL_SCHEMA, StencilResult, StencilVersion};
 use warpwright_stencil::evaluate::{Data, Sizes};
 use warpwright_stencil::harness;
 use warpwright_stencil::ir::Stencil;
-use warpwright_stencil::versions::{
-    Problem, Version, climb, distance, odd_sizes, reference, tolerance, versions,
-};
+use warpwright_stencil::versions::{Version, distance, odd_sizes, reference, tolerance, versions};
 use warpwright_toolkit::{Program, ToolError};
 
+use super::pass::source;
 use super::stencil_opt::{
-    named_sizes, print_versions, read_problem, refuse_other_levels, sizes, target,
+    named_sizes, print_versions, read_problem, refuse_other_levels, sizes, target, target_of,
 };
 use crate::args::{Cli, TuneArgs};
-use crate::build::Compiler;
+use crate::build::with_builders;
 use crate::failure::Failure;
 use crate::input::{Input, write_atomically};
 use crate::progress;
@@ -65,8 +67,12 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
     let built = build(&program, &stencil, &versions, &mut measured)?;
     compare(&program, &stencil, &built, &mut measured)?;
     time(&program, &sizes, args.budget, &built, &mut measured)?;
-    let compiler = Compiler::new(cli, &input.path, &gpu, &args.nvcc);
-    let text = fastest(&problem, &versions, &mut measured, &compiler)?;
+    let file = source(input, input.text()?.to_owned());
+    let text = with_builders(cli, &gpu, &args.nvcc, |builders| {
+        let mut executor = Executor::new(builders);
+        let target = target_of(&stencil, &gpu);
+        fastest((&file, &target), &versions, &mut measured, &mut executor)
+    })?;
     let result = result(
         &stencil,
         input,
@@ -108,11 +114,14 @@ fn why_none(result: &StencilResult) -> String {
 
 /// The text of the fastest version that agrees with the input in the emulator too; the others lose their times.
 fn fastest(
-    problem: &Problem,
+    (file, target): (&Artifact, &Target<'_>),
     versions: &[Version],
     measured: &mut [StencilVersion],
-    compiler: &Compiler,
+    executor: &mut Executor<'_>,
 ) -> Result<Option<String>, Failure> {
+    let Some(input) = file.as_source() else {
+        return Ok(None);
+    };
     loop {
         let times = measured
             .iter()
@@ -121,17 +130,17 @@ fn fastest(
         let Some((at, _)) = times.min_by(|a, b| a.1.total_cmp(&b.1)) else {
             return Ok(None);
         };
-        match climb(problem, &versions[at], &|text| compiler.ptx(text)) {
-            Rung::Falls(fall) => {
-                measured[at].ms = None;
-                measured[at].rejected = Some(fall.to_string());
-            }
-            Rung::Agrees(_) | Rung::Unchecked(_) => {
-                let output = problem.output(&versions[at]);
-                let output = output.map_err(|refusal| Failure::input(refusal.to_string()))?;
-                return Ok(Some(output.text));
-            }
-        }
+        let Some(pass) = pass(&versions[at], input.language) else {
+            return Ok(Some(input.text.clone()));
+        };
+        let attempt = attempt(&pass, (file, target), executor);
+        let why = match attempt.map_err(|e| Failure::from(failure(e)))? {
+            Attempt::Kept(kept) => return Ok(Some(kept.text)),
+            Attempt::Falls(fall) => fall.to_string(),
+            Attempt::NotOne => "it cannot be written".to_owned(),
+        };
+        measured[at].ms = None;
+        measured[at].rejected = Some(why);
     }
 }
 

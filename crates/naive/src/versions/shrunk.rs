@@ -1,8 +1,8 @@
 //! The same kernel with smaller constants: where a file fixes its sizes, no launch of it is small.
 
-use warpwright_cudac::File;
 use warpwright_cudac::constants::{constants, with_values};
 use warpwright_cudac::diag::Source;
+use warpwright_ladder::Read;
 
 use super::Problem;
 
@@ -17,8 +17,8 @@ const ROUNDS: [[i64; 3]; 5] = [
 ];
 
 impl Problem {
-    /// The kernel with smaller constants, where these make no other kernel of it. The text stands for itself.
-    pub fn shrunk(&self) -> impl Iterator<Item = Problem> + '_ {
+    /// The kernel with smaller constants, where these make no other kernel of it.
+    pub fn shrunk<'a>(&'a self, read: &'a Read<'_>) -> impl Iterator<Item = Problem> + 'a {
         let found = constants(&self.file);
         let rounds = if found.is_empty() {
             &[][..]
@@ -29,7 +29,7 @@ impl Problem {
             let values = found.iter().zip(round.iter().cycle());
             let values: Vec<i64> = values.map(|(own, value)| own.value.min(*value)).collect();
             let text = with_values(&self.file, &found, &values);
-            let file = File::parse(Source::new(&*self.file.source.name, text)).ok()?;
+            let file = read(Source::new(&*self.file.source.name, text))?;
             let mut kernels = file.kernels.iter();
             let header = kernels.find(|header| header.name.text == self.header.name.text);
             let header = header?.clone();

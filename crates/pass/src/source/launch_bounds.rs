@@ -30,7 +30,8 @@ impl Pass for LaunchBounds {
 }
 
 fn promise(pass: &LaunchBounds, site: &SourceSite, fuel: &mut Fuel) -> Outcome<String> {
-    let (kernel, text) = (site.header()?, &site.file.source.text);
+    let (file, kernel) = site.cuda()?;
+    let text = &file.source.text;
     let name = kernel.name.span.start;
     let head = text.get(kernel.span.start..name).unwrap_or_default();
     if kernel.nested || head.contains("__launch_bounds__") {
@@ -40,8 +41,6 @@ fn promise(pass: &LaunchBounds, site: &SourceSite, fuel: &mut Fuel) -> Outcome<S
         return Ok(Rewritten::new(text.to_string()));
     }
     let threads = pass.threads;
-    let text = site
-        .file
-        .replace(vec![(name..name, format!("__launch_bounds__({threads}) "))]);
+    let text = file.replace(vec![(name..name, format!("__launch_bounds__({threads}) "))]);
     Ok(Rewritten::new(text).careful([Caution::BlockBound { threads }]))
 }

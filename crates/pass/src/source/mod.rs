@@ -1,4 +1,5 @@
-//! Passes over CUDA C.
+//! Passes over source files.
 
 pub mod launch_bounds;
 pub mod naive;
+pub mod stencil;

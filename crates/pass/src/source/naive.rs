@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use warpwright_ladder::{Checked, Compile, Rung};
+use warpwright_ladder::{Checked, Rung, Tools};
 use warpwright_naive::across::Across;
 use warpwright_naive::emit::{Entry, Generated, NoLauncher};
 use warpwright_naive::fours::Fours;
@@ -20,7 +20,7 @@ use warpwright_naive::versions::{Problem, climb};
 use warpwright_naive::way::Way;
 
 use crate::options::Argument;
-use crate::pass::{Caution, Emulated, Fuel, Outcome, Pass, Rewritten, Version, Work};
+use crate::pass::{Caution, Emulated, Fuel, Outcome, Pass, Replaced, Rewritten, Version, Work};
 use crate::recipe::Invocation;
 use crate::refusal::Refusal;
 use crate::site::SourceSite;
@@ -95,35 +95,40 @@ struct Tuned {
 }
 
 impl Emulated for Tuned {
-    fn climb(&mut self, compile: &Compile<'_>) -> Rung<Refusal> {
-        let rung = climb(&self.problem, &mut self.generated, compile);
+    fn climb(&mut self, tools: Tools<'_>) -> Rung<Refusal> {
+        let rung = climb(&self.problem, &mut self.generated, tools.compile);
         match rung {
             // Where the file fixes its sizes no launch is small.
-            Rung::Unchecked(_) => self.climb_shrunk(compile).unwrap_or(rung),
+            Rung::Unchecked(_) => self.climb_shrunk(tools).unwrap_or(rung),
             rung => rung,
         }
         .refused(Refusal::from)
     }
 
-    fn text(&self) -> Result<(String, usize), Refusal> {
+    fn replaced(&self) -> Result<Replaced, Refusal> {
         let output = self.problem.output(&self.generated)?;
-        Ok((output.text, output.launches))
+        Ok(Replaced {
+            text: output.text,
+            launches: Some(output.launches),
+            left: output.notes,
+            launcher: Some(output.names.launch()),
+        })
     }
 }
 
 impl Tuned {
     /// The comparison with the file's constants made small; `None` where that says nothing.
-    fn climb_shrunk(&mut self, compile: &Compile<'_>) -> Option<Rung<NoLauncher>> {
+    fn climb_shrunk(&mut self, tools: Tools<'_>) -> Option<Rung<NoLauncher>> {
         let mut all = Checked {
             shrunk: true,
             ..Checked::default()
         };
         let mut ran = BTreeSet::new();
-        for problem in self.problem.shrunk() {
+        for problem in self.problem.shrunk(tools.read) {
             let Ok(mut generated) = self.way.kernels(&problem.kernel, self.shared) else {
                 continue;
             };
-            match climb(&problem, &mut generated, compile) {
+            match climb(&problem, &mut generated, tools.compile) {
                 Rung::Agrees(checked) => {
                     ran.extend(generated.entries.into_iter().map(|entry| entry.suffix));
                     all.sizes.extend(checked.sizes);
@@ -149,7 +154,8 @@ fn rewrite(way: Way, site: &SourceSite<'_>, fuel: &mut Fuel) -> Outcome<Version>
     let not_naive = |problem: warpwright_cudac::diag::Diagnostic| {
         Refusal::obstacle("it is no naive kernel", problem.message)
     };
-    let mut problem = Problem::new(site.file.clone(), site.header()?).map_err(not_naive)?;
+    let (file, header) = site.cuda()?;
+    let mut problem = Problem::new(file.clone(), header).map_err(not_naive)?;
     problem.state(site.setting.sizes);
     let shared = site.setting.gpu.arch.shared.per_block_opt_in;
     let generated = way.kernels(&problem.kernel, shared)?;
@@ -168,39 +174,6 @@ fn rewrite(way: Way, site: &SourceSite<'_>, fuel: &mut Fuel) -> Outcome<Version>
         notes,
         ..Rewritten::new(Some(version)).careful(reordered)
     })
-}
-
-/// Two numbers, along x and y.
-impl Argument for [u32; 2] {
-    fn wanted() -> String {
-        "two numbers as in `32x8`".into()
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let (x, y) = text.split_once('x')?;
-        Some([x.parse().ok()?, y.parse().ok()?])
-    }
-
-    fn print(&self) -> Option<String> {
-        Some(format!("{}x{}", self[0], self[1]))
-    }
-}
-
-impl Argument for bool {
-    fn wanted() -> String {
-        "`yes` or `no`".into()
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        ["no", "yes"]
-            .iter()
-            .position(|w| *w == text)
-            .map(|at| at == 1)
-    }
-
-    fn print(&self) -> Option<String> {
-        Some(["no", "yes"][usize::from(*self)].to_owned())
-    }
 }
 
 /// `16x4`: turns of a part, turns that are written out; `16x4x2`: parts at once; `16x4x2-turned`.

@@ -222,7 +222,7 @@ fn check_plan(plan: &Plan, dims: usize) -> Result<(), Refusal> {
         return Err(Refusal::new(format!("a block of {threads} threads")));
     }
     let [columns, rows] = plan.points;
-    if columns == 0 || rows == 0 || columns * rows > 64 {
+    if columns == 0 || rows == 0 || columns.saturating_mul(rows) > 64 {
         return Err(Refusal::new(format!(
             "{columns} x {rows} points for a thread"
         )));
@@ -230,8 +230,15 @@ fn check_plan(plan: &Plan, dims: usize) -> Result<(), Refusal> {
     if dims == 2 && (rows != 1 || plan.block[1] != 1) {
         return Err(Refusal::new("a tile of rows in a domain of two dimensions"));
     }
-    if plan.ahead == 0 || plan.ahead > 16 || plan.chunk == 0 || plan.unroll == 0 {
-        return Err(Refusal::new("`ahead`, `chunk` and `unroll` are 1 or more"));
+    if plan.ahead == 0 || plan.chunk == 0 || plan.unroll == 0 || plan.min_blocks == 0 {
+        return Err(Refusal::new(
+            "`ahead`, `chunk`, `unroll` and `blocks` are 1 or more",
+        ));
+    }
+    if plan.ahead > 16 || plan.chunk > 100_000 || plan.unroll > 64 || plan.min_blocks > 32 {
+        return Err(Refusal::new(
+            "at most 16 planes ahead, 100,000 in a chunk, 64 written out; 32 blocks",
+        ));
     }
     Ok(())
 }

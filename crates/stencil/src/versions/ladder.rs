@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cranelift_entity::EntityRef;
 use warpwright_cudac::ast::Type;
 use warpwright_ladder::{
-    Argument, Array, Bounds, Checked, Compile, Launch, Original, Run, Rung, Trial,
+    Argument, Array, Bounds, Checked, Launch, Original, Run, Rung, Tools, Trial,
     climb as climb_trials,
 };
 
@@ -23,40 +23,45 @@ use crate::replace::Refusal;
 use crate::sweep::Names;
 
 /// Compares a version with the input.
-pub fn climb(problem: &Problem, version: &Version, compile: &Compile<'_>) -> Rung<Refusal> {
+pub fn climb(problem: &Problem, version: &Version, tools: Tools<'_>) -> Rung<Refusal> {
     if version.family == Family::Original && problem.cuda.is_some() {
         return Rung::Agrees(Checked::default());
     }
     // It must be possible at all, and in the text itself.
     let first = problem.output(version).err().map(Err);
-    let trials = grids(problem, version).into_iter().filter_map(|grid| {
-        let mut version = version.clone();
-        if grid.shrunk {
-            version.sweep = version.way.sweep(&grid.problem.stencil)?;
-        }
-        let output = match grid.problem.output(&version) {
-            Ok(output) => output,
-            Err(refusal) => return Some(Err(refusal)),
-        };
-        let plain = Names::new(&grid.problem.stencil.name, &BTreeSet::new());
-        let names = output.names.unwrap_or(plain);
-        let comparison = Comparison {
-            problem: &grid.problem,
-            sizes: &grid.sizes,
-        };
-        let mut trial = comparison.trial(output.text.into())?;
-        trial.is_shrunk = grid.shrunk;
-        trial.rewrites = comparison.runs(&names, &version);
-        trial.rewrites.extend(comparison.plain());
-        Some(Ok(trial))
-    });
+    let trials = grids(problem, version, tools.read)
+        .into_iter()
+        .filter_map(|grid| {
+            let mut version = version.clone();
+            if grid.shrunk {
+                version.sweep = version.way.sweep(&grid.problem.stencil).ok()?;
+            }
+            let output = match grid.problem.output(&version) {
+                Ok(output) => output,
+                Err(refusal) => return Some(Err(refusal)),
+            };
+            let plain = Names::new(&grid.problem.stencil.name, &BTreeSet::new());
+            let names = output.names.unwrap_or(plain);
+            let comparison = Comparison {
+                problem: &grid.problem,
+                sizes: &grid.sizes,
+            };
+            let mut trial = comparison.trial(output.text.into())?;
+            trial.is_shrunk = grid.shrunk;
+            // A text with no other version in it has the plain kernel alone.
+            if version.family != Family::Original {
+                trial.rewrites = comparison.runs(&names, &version);
+            }
+            trial.rewrites.extend(comparison.plain());
+            Some(Ok(trial))
+        });
     // One grid alone says little, but a file that fixes all sizes has one.
     let fixed = problem.stencil.parameters.is_empty();
     let bounds = Bounds {
         least: if fixed { 1 } else { 2 },
         most: usize::MAX,
     };
-    climb_trials(first.into_iter().chain(trials), bounds, compile)
+    climb_trials(first.into_iter().chain(trials), bounds, tools.compile)
 }
 
 /// The arrays that are variables of the file: their names there, and the sample data.

@@ -16,7 +16,7 @@ mod result;
 mod trial;
 
 pub use ladder::{Comparison, climb, variables};
-pub use problem::{Launch, Output, Problem, Reader};
+pub use problem::{Launch, Output, Problem};
 pub use result::{distance, odd_sizes, reference, tolerance};
 pub use trial::small_sizes;
 
@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use crate::emit;
 use crate::evaluate::Sizes;
 use crate::ir::Stencil;
-use crate::stream::{Machine, Plan, Prediction, generate, search};
+use crate::stream::{self, Machine, Plan, Prediction, generate, search};
 use crate::sweep::{Names, Sweep, device, standalone};
 use serde::{Deserialize, Serialize};
 use warpwright_target::Gpu;
@@ -44,26 +44,100 @@ pub enum Family {
     Streamed,
 }
 
+/// Boxes of points for the threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Boxes {
+    /// Points of a thread, by dimension, outermost first; missing ones count as 1.
+    pub points: Vec<u32>,
+    /// Threads of a block along x (the innermost dimension), y and z.
+    pub block: [u32; 3],
+    /// Most registers of a thread (`__maxnreg__`).
+    pub registers: Option<u32>,
+    /// The order of the operations is chosen for few registers (Rawat et al., PPoPP 2018), not that of the input.
+    pub scheduled: bool,
+}
+
+impl Boxes {
+    /// A thread computes a point, statement by statement.
+    pub const AS_WRITTEN: Boxes = Boxes {
+        points: Vec::new(),
+        block: BLOCKS[0],
+        registers: None,
+        scheduled: false,
+    };
+
+    /// Its kernels.
+    fn generate(&self, stencil: &Stencil) -> Result<emit::Generated, Unfit> {
+        let product = |of: &[u32]| of.iter().fold(1u32, |all, n| all.saturating_mul(*n));
+        let dims = stencil.dims.len();
+        let fits = matches!(product(&self.block), 1..=1024)
+            && self.points.len() <= dims
+            && matches!(product(&self.points), 1..=64)
+            && self.registers.is_none_or(|most| matches!(most, 1..=255));
+        if !fits {
+            return Err(Unfit::Shape);
+        }
+        Ok(emit::generate(
+            std::slice::from_ref(stencil),
+            &self.options(),
+        )?)
+    }
+
+    /// How they are written.
+    fn options(&self) -> emit::Options {
+        emit::Options {
+            block: self.block,
+            registers: self.registers,
+            factors: self.points.clone(),
+            unscheduled: !self.scheduled,
+            ..emit::Options::default()
+        }
+    }
+}
+
 /// The choices that make a version.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Way {
     /// A thread computes a box of points.
-    Boxes(emit::Options),
+    Boxes(Boxes),
     /// A block streams along the outermost dimension.
     Stream(Plan),
 }
 
 impl Way {
-    /// This way to compute a stencil; none where it cannot be written.
-    pub fn sweep(&self, stencil: &Stencil) -> Option<Sweep> {
+    /// This way to compute a stencil.
+    ///
+    /// # Errors
+    /// It is not one for this stencil: why not.
+    pub fn sweep(&self, stencil: &Stencil) -> Result<Sweep, Unfit> {
+        Ok(match self {
+            Way::Boxes(boxes) => boxes.generate(stencil)?.sweep,
+            Way::Stream(plan) => generate(stencil, plan)?.sweep,
+        })
+    }
+
+    /// What it is, unless it stands for the kernel as written.
+    pub fn family(&self) -> Family {
         match self {
-            Way::Boxes(options) => {
-                let generated = emit::generate(std::slice::from_ref(stencil), options);
-                generated.ok().map(|g| g.sweep)
-            }
-            Way::Stream(plan) => generate(stencil, plan).ok().map(|k| k.sweep),
+            Way::Boxes(boxes) if boxes.scheduled => Family::Reordered,
+            Way::Boxes(_) => Family::Unrolled,
+            Way::Stream(_) => Family::Streamed,
         }
     }
+}
+
+/// Why a way is not one for a stencil.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// A box without points or threads, or with more than there can be.
+    #[error("the numbers are not those of a box of points")]
+    Shape,
+    /// A box cannot be written.
+    #[error(transparent)]
+    Boxes(#[from] emit::EmitError),
+    /// Streaming is not possible.
+    #[error(transparent)]
+    Stream(#[from] stream::Refusal),
 }
 
 /// One way to compute a stencil.
@@ -84,10 +158,13 @@ pub struct Version {
 }
 
 impl Version {
-    /// A version without a prediction; none where it cannot be written.
-    pub fn new(stencil: &Stencil, family: Family, way: Way) -> Option<Version> {
-        Some(Version {
-            family,
+    /// A version without a prediction.
+    ///
+    /// # Errors
+    /// It is not one for this stencil: why not.
+    pub fn new(stencil: &Stencil, way: Way) -> Result<Version, Unfit> {
+        Ok(Version {
+            family: way.family(),
             plan: format!("{way:?}"),
             sweep: way.sweep(stencil)?,
             way,
@@ -96,12 +173,23 @@ impl Version {
         })
     }
 
+    /// A thread computes a point, statement by statement.
+    ///
+    /// # Errors
+    /// As [`Version::new`].
+    pub fn as_written(stencil: &Stencil) -> Result<Version, Unfit> {
+        Ok(Version {
+            family: Family::Original,
+            ..Version::new(stencil, Way::Boxes(Boxes::AS_WRITTEN))?
+        })
+    }
+
     /// Its results may differ by rounding.
     pub fn reassociates(&self) -> bool {
         match &self.way {
             Way::Stream(plan) => plan.reassociate,
             // The scheduler takes what the stencil permits.
-            Way::Boxes(_) => self.sums_move,
+            Way::Boxes(boxes) => boxes.scheduled && self.sums_move,
         }
     }
 
@@ -129,22 +217,7 @@ const LIMITS: [Option<u32>; 4] = [None, Some(64), Some(96), Some(128)];
 
 /// A thread computes a point, statement by statement.
 pub(super) fn as_written(stencil: &Stencil) -> Option<Sweep> {
-    Way::Boxes(options(BLOCKS[0], None, &[], true)).sweep(stencil)
-}
-
-fn options(
-    block: [u32; 3],
-    registers: Option<u32>,
-    factors: &[u32],
-    unscheduled: bool,
-) -> emit::Options {
-    emit::Options {
-        block,
-        registers,
-        factors: factors.to_vec(),
-        unscheduled,
-        ..emit::Options::default()
-    }
+    Way::Boxes(Boxes::AS_WRITTEN).sweep(stencil).ok()
 }
 
 /// The versions of a stencil, the kernel as written first. `streamed` says how many of the model's favourites among the
@@ -160,24 +233,30 @@ pub fn versions(
     let mut found = Vec::new();
     let blocks = if swept { &BLOCKS[..] } else { &BLOCKS[..1] };
     let limits = if swept { &LIMITS[..] } else { &LIMITS[..1] };
-    let mut add = |family, options: emit::Options| {
-        found.extend(boxes(stencil, family, options, machine.as_ref(), sizes));
+    let mut add = |family, way: Boxes| {
+        found.extend(boxes(stencil, family, way, machine.as_ref(), sizes));
     };
+    let plain = Boxes::AS_WRITTEN;
     for &block in blocks {
         for &registers in &limits[..limits.len().div_ceil(2)] {
-            add(Family::Original, options(block, registers, &[], true));
+            let way = Boxes {
+                block,
+                registers,
+                ..plain.clone()
+            };
+            add(Family::Original, way);
         }
     }
     for &registers in limits {
-        add(
-            Family::Unrolled,
-            options(BLOCKS[0], registers, &factors(stencil), true),
-        );
+        let way = |points, scheduled| Boxes {
+            points,
+            registers,
+            scheduled,
+            ..plain.clone()
+        };
+        add(Family::Unrolled, way(factors(stencil), false));
         for factors in several_factors(stencil, swept) {
-            add(
-                Family::Reordered,
-                options(BLOCKS[0], registers, &factors, false),
-            );
+            add(Family::Reordered, way(factors, true));
         }
     }
     found.extend(streaming(stencil, gpu, sizes, streamed));
@@ -236,11 +315,12 @@ fn several_factors(stencil: &Stencil, swept: bool) -> Vec<Vec<u32>> {
 fn boxes(
     stencil: &Stencil,
     family: Family,
-    options: emit::Options,
+    way: Boxes,
     machine: Option<&Machine>,
     sizes: &Sizes,
 ) -> Option<Version> {
-    let generated = emit::generate(std::slice::from_ref(stencil), &options).ok()?;
+    let options = way.options();
+    let generated = way.generate(stencil).ok()?;
     let [x, y, z] = options.block(stencil);
     let points: Vec<String> = options.factors.iter().map(u32::to_string).collect();
     let mut plan = format!("block {x}x{y}x{z}");
@@ -263,7 +343,7 @@ fn boxes(
     Some(Version {
         family,
         plan,
-        way: Way::Boxes(options),
+        way: Way::Boxes(way),
         sweep: generated.sweep,
         predicted_ms: predicted.map(|p| p.ms + apart),
         sums_move: stencil.reassociate,

@@ -1,8 +1,5 @@
 //! A stencil and the text that it came from.
 
-use std::fmt;
-use std::sync::Arc;
-
 use crate::evaluate::{Sizes, extent};
 use crate::extract::{self, Along};
 use crate::ir::Stencil;
@@ -11,6 +8,8 @@ use crate::sweep::{self, Names, standalone};
 use warpwright_cudac::ast::Function;
 use warpwright_cudac::diag::{Diagnostic, Source};
 use warpwright_cudac::{File, Header};
+
+use warpwright_ladder::Read;
 
 use super::{Family, Version, as_written};
 
@@ -21,37 +20,6 @@ pub struct Problem {
     pub stencil: Stencil,
     /// The kernel in CUDA C, if that is the input.
     pub(super) cuda: Option<Cuda>,
-    /// How texts like the input are read.
-    reader: Reader,
-}
-
-/// Reads a text as the input was read: where headers, `-D` and `#if` count, with the preprocessor.
-#[derive(Clone)]
-pub struct Reader(Arc<dyn Fn(Source) -> Option<File> + Send + Sync>);
-
-impl Reader {
-    /// Reads with this.
-    pub fn new(read: impl Fn(Source) -> Option<File> + Send + Sync + 'static) -> Reader {
-        Reader(Arc::new(read))
-    }
-
-    /// Reads a text; nothing if it cannot be parsed.
-    pub fn read(&self, source: Source) -> Option<File> {
-        (self.0)(source)
-    }
-}
-
-impl Default for Reader {
-    /// The text stands for itself.
-    fn default() -> Reader {
-        Reader::new(|source| File::parse(source).ok())
-    }
-}
-
-impl fmt::Debug for Reader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Reader")
-    }
 }
 
 /// A kernel of a file.
@@ -95,7 +63,6 @@ impl Problem {
         Problem {
             stencil,
             cuda: None,
-            reader: Reader::default(),
         }
     }
 
@@ -119,14 +86,7 @@ impl Problem {
                 function,
                 mapping,
             }),
-            reader: Reader::default(),
         })
-    }
-
-    /// The same problem; changed copies of its text are read in this way.
-    #[must_use]
-    pub fn read_by(self, reader: Reader) -> Problem {
-        Problem { reader, ..self }
     }
 
     /// A launch of the kernel as written that computes all points of a grid.
@@ -160,14 +120,13 @@ impl Problem {
     }
 
     /// The same kernel in a file with another text.
-    pub(super) fn with_text(&self, text: String) -> Option<Problem> {
+    pub(super) fn with_text(&self, text: String, read: &Read<'_>) -> Option<Problem> {
         let cuda = self.cuda.as_ref()?;
         let source = Source::new(&*cuda.file.source.name, text);
-        let file = self.reader.read(source)?;
+        let file = read(source)?;
         let own = |k: &&Header| k.name.text == cuda.header.name.text;
         let header = file.kernels.iter().find(own)?.clone();
-        let problem = Problem::of_cuda(file, &header, self.stencil.reassociate).ok()?;
-        Some(problem.read_by(self.reader.clone()))
+        Problem::of_cuda(file, &header, self.stencil.reassociate).ok()
     }
 
     /// The text in which a version takes the place of the input.

@@ -11,6 +11,7 @@ use crate::ir::{Expr, Extent, Stencil, Target};
 
 use crate::sweep;
 use warpwright_cudac::constants::{constants, with_values};
+use warpwright_ladder::Read;
 
 use super::Version;
 use super::problem::Problem;
@@ -30,11 +31,11 @@ const MOST_ELEMENTS: i64 = 6 << 20;
 const MOST_POINTS: i64 = 400_000;
 
 /// The grids for a version.
-pub(super) fn grids(problem: &Problem, version: &Version) -> Vec<Grid> {
+pub(super) fn grids(problem: &Problem, version: &Version, read: &Read<'_>) -> Vec<Grid> {
     let mut found: Vec<Grid> = Vec::new();
     let mut seen: BTreeSet<(String, Vec<i64>)> = BTreeSet::new();
     for cells in cells(&problem.stencil, version) {
-        let Some(grid) = grid(problem, &cells) else {
+        let Some(grid) = grid(problem, &cells, read) else {
             continue;
         };
         let text = grid
@@ -97,7 +98,7 @@ fn cells(stencil: &Stencil, version: &Version) -> Vec<Vec<i64>> {
     }
 }
 
-fn grid(problem: &Problem, cells: &[i64]) -> Option<Grid> {
+fn grid(problem: &Problem, cells: &[i64], read: &Read<'_>) -> Option<Grid> {
     let as_it_is = || {
         Some(Grid {
             problem: problem.clone(),
@@ -106,7 +107,7 @@ fn grid(problem: &Problem, cells: &[i64]) -> Option<Grid> {
         })
     };
     let smaller = || {
-        let smaller = shrunk(problem, cells)?;
+        let smaller = shrunk(problem, cells, read)?;
         let sizes = small_sizes(&smaller.stencil, cells)?;
         Some(Grid {
             problem: smaller,
@@ -199,7 +200,7 @@ fn inside(stencil: &Stencil, sizes: &Sizes) -> bool {
 }
 
 /// The file with constants for so many points.
-fn shrunk(problem: &Problem, cells: &[i64]) -> Option<Problem> {
+fn shrunk(problem: &Problem, cells: &[i64], read: &Read<'_>) -> Option<Problem> {
     let file = &problem.cuda.as_ref()?.file;
     let constants = constants(file);
     let mut values: Vec<i64> = constants.iter().map(|c| c.value).collect();
@@ -245,7 +246,7 @@ fn shrunk(problem: &Problem, cells: &[i64]) -> Option<Problem> {
                 *value = wanted.max(1);
             }
         }
-        changed = problem.with_text(with_values(file, &constants, &values))?;
+        changed = problem.with_text(with_values(file, &constants, &values), read)?;
         let (old, new) = (&problem.stencil, &changed.stencil);
         if old.exprs != new.exprs || old.dims.len() != new.dims.len() {
             return None;

@@ -21,7 +21,7 @@ use warpwright_naive::explain;
 use warpwright_naive::ir::Kernel;
 use warpwright_naive::recognise::{is_marked, recognise};
 use warpwright_pass::source::naive::way;
-use warpwright_pass::{Artifact, Builders, Invocation, SourceFile};
+use warpwright_pass::{Artifact, Builders, Invocation, Language, SourceFile};
 use warpwright_toolkit::{FindOptions, NvccJob, ToolError, Toolkit};
 
 use super::pass::carried_out;
@@ -69,6 +69,7 @@ fn pass(case: &Case, args: &[String]) -> Result<String, String> {
     let input = Artifact::source(SourceFile {
         name: case.file_name().to_string(),
         text: case.without_blocks(),
+        language: Language::Cuda,
     });
     let mut args = args.to_vec();
     args.extend(["--gpu", "sm_90"].map(str::to_owned));

@@ -91,6 +91,7 @@ fn request<'a>(wanted: &Wanted<'a>, gpu: &'a Gpu) -> Request<'a> {
             dynamic_smem: Some(wanted.class.dynamic_smem),
             grid: Some(wanted.blocks),
             sizes: &[],
+            reassociate: false,
             launch: None,
         },
         peers: Peers::None,
