@@ -188,8 +188,8 @@ impl Version {
     pub fn reassociates(&self) -> bool {
         match &self.way {
             Way::Stream(plan) => plan.reassociate,
-            // The scheduler takes what the stencil permits.
-            Way::Boxes(boxes) => boxes.scheduled && self.sums_move,
+            // Sums are written in a form of their own, scheduled or not.
+            Way::Boxes(_) => self.sums_move,
         }
     }
 
