@@ -7,7 +7,7 @@ use warpwright_driver::residency::occupy;
 use warpwright_driver::score::Cycles;
 use warpwright_pass::names::is_named;
 use warpwright_pass::scope::too_large;
-use warpwright_pass::{Block, BlockSource, Recipe, Setting};
+use warpwright_pass::{Block, BlockSource, Bounded, Recipe, Setting};
 use warpwright_report::cycles::{CyclesReport, cycles_of};
 use warpwright_report::explain::{Explanation, explain, from_resources, pressure_of_machine_code};
 use warpwright_sass::{Cubin, Elf};
@@ -185,7 +185,8 @@ fn of_cubin(
         if !wanted.is_empty() && !wanted.iter().any(|name| is_named(name, &kernel.name)) {
             continue;
         }
-        let stated = scope.stated_block(&kernel.name);
+        let bounded = Bounded::in_machine_code(kernel.max_threads);
+        let stated = scope.stated_block(&kernel.name, bounded);
         let (dims, source) = match (stated, kernel.max_threads) {
             (Some(dims), _) => (dims, BlockSource::Option),
             (None, Some(dims)) => (dims, BlockSource::Bound),

@@ -1,5 +1,7 @@
 //! The main job: candidates are built and rated, one is chosen and proved.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use warpwright_driver::build::{Bench, Made, Workshop};
 use warpwright_driver::candidate::Candidate;
@@ -184,6 +186,7 @@ impl Report {
             builder: &builder,
             output: self.output.as_deref(),
             emitted: self.emitted,
+            is_machine_code: self.ptxas.is_none() && self.emitted != "ptx",
             is_measured: false,
             all,
         };
@@ -228,6 +231,19 @@ impl Outcome {
         let kernels = self.explored.iter();
         let both = |e| [of(e, 0), of(e, e.report.chosen)];
         kernels.map(|e| (&*e.report.name, both(e))).collect()
+    }
+
+    /// The same with what the choices change for a warp alone.
+    fn explained(mut self) -> Outcome {
+        let of = |(kernel, both): (&str, [Option<CyclesReport>; 2])| match both {
+            [Some(default), Some(chosen)] => Some((kernel.to_owned(), chosen.gained(&default)?)),
+            _ => None,
+        };
+        let gained: BTreeMap<String, String> = self.cycles().into_iter().filter_map(of).collect();
+        for report in &mut self.report.kernels {
+            report.gained = gained.get(&report.name).cloned();
+        }
+        self
     }
 }
 
@@ -312,10 +328,11 @@ impl Optimizer {
         options: &Options,
         watch: &dyn Watch,
     ) -> Result<Outcome, Error> {
-        match input.level {
+        let outcome = match input.level {
             Level::Cubin | Level::Fat => machine_code(input, options, watch),
             Level::Cuda | Level::Ptx | Level::Stencil => self.module(input, options, watch),
-        }
+        };
+        Ok(outcome?.explained())
     }
 
     fn module(
@@ -480,7 +497,7 @@ fn one(
     let all = finish(workshop, artifact, &chosen, request, (until, fuel))?;
     if options.recipe.is_some() {
         for report in &mut reports {
-            report.notes = rests_on(&all, &report.name);
+            report.promises = rests_on(&all, &report.name);
         }
     }
     Ok(One {
@@ -632,6 +649,8 @@ fn replayed(
             chosen: 0,
             reason: "named by --recipe".into(),
             notes: Vec::new(),
+            promises: Vec::new(),
+            gained: None,
             crat: None,
         })
     };

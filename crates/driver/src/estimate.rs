@@ -109,6 +109,8 @@ fn estimate_one(
         chosen,
         reason,
         notes,
+        promises: Vec::new(),
+        gained: None,
         crat: None,
     })
 }

@@ -561,9 +561,9 @@ impl<'a> Exploration<'a> {
         let chosen = &self.built[choice.index];
         let kept = chosen.run.as_ref().map(Run::cautions).unwrap_or_default();
         let kept = kept.iter().filter(|caution| !caution.wants_measurement());
-        self.notes.extend(kept.map(ToString::to_string));
-        let promises = self.proved.iter().flat_map(|proved| &proved.promises);
-        self.notes.extend(promises.map(warpwright_pass::rests_on));
+        let granted = self.proved.iter().flat_map(|proved| &proved.promises);
+        let promises = kept.map(ToString::to_string);
+        let promises = promises.chain(granted.map(warpwright_pass::rests_on));
         let crat = self.usage.map(|usage| Crat {
             choice: usage
                 .opt_tlp
@@ -583,6 +583,8 @@ impl<'a> Exploration<'a> {
             chosen: choice.index,
             reason: choice.reason,
             notes: self.notes,
+            promises: promises.collect(),
+            gained: None,
             crat,
         };
         KernelOutcome {

@@ -10,6 +10,7 @@ use warpwright_naive::search::{Prediction, Way, ranked};
 use warpwright_naive::versions::Problem;
 use warpwright_pass::{Artifact, Executor, Invocation, Refusal, RunError, Target};
 use warpwright_stencil::extract;
+use warpwright_target::Gpu;
 
 use crate::source::{Attempt, Kept, attempt};
 
@@ -129,6 +130,15 @@ pub struct Chosen {
     pub kept: Option<Kept>,
     /// Predicted time of the kernel as written, in milliseconds.
     pub original_ms: Option<f64>,
+}
+
+/// The time of the fastest way over that of the kernel as written, as predicted; `None` where no way gains enough.
+pub fn promise(kernel: &Kernel, gpu: &Gpu) -> Option<f64> {
+    let original = written(kernel, gpu)?;
+    let parts = ranked(kernel, gpu).into_iter();
+    let parts = parts.map(|(way, predicted)| (margin(&way), predicted.ms / original));
+    let gains = parts.filter(|(margin, part)| part < margin);
+    gains.map(|(_, part)| part).min_by(f64::total_cmp)
 }
 
 /// Tries the ways, the one that is predicted to be the fastest first, until one agrees. The kernel as written wins

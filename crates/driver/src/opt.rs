@@ -147,6 +147,12 @@ pub struct KernelReport {
     pub reason: String,
     /// Things the user should know: what was not offered, and why.
     pub notes: Vec<String>,
+    /// What launches of the choice must keep to, and what its proof takes for granted.
+    #[serde(default)]
+    pub promises: Vec<String>,
+    /// What the choice changes for a warp alone, as the model has it.
+    #[serde(default)]
+    pub gained: Option<String>,
     /// CRAT's view of the kernel.
     #[serde(default)]
     pub crat: Option<Crat>,

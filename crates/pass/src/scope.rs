@@ -18,6 +18,17 @@ use crate::ptx::facts::uses_dynamic_shared;
 use crate::refusal::Refusal;
 use crate::site::Setting;
 
+/// Has a kernel a bound on its blocks (`.maxntid`)?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bounded {
+    /// It has none.
+    Not,
+    /// It has one, and no other kernel stands beside it.
+    Alone,
+    /// It has one, and other kernels may stand beside it, as in every program.
+    AmongOthers,
+}
+
 /// What the caller states. `Default` states nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scope<'a> {
@@ -78,6 +89,13 @@ pub enum ScopeError {
 
 /// Kernels that a message names.
 const SHOWN: usize = 8;
+
+impl Bounded {
+    /// A kernel of machine code with this bound.
+    pub fn in_machine_code(bound: Option<[u32; 3]>) -> Bounded {
+        bound.map_or(Bounded::Not, |_| Bounded::AmongOthers)
+    }
+}
 
 impl<'a> Scope<'a> {
     /// The GPU: the one named, else what the code is for.
@@ -145,10 +163,13 @@ impl<'a> Scope<'a> {
             .collect())
     }
 
-    /// The block that was stated for a kernel: the last that names it, else the one for all.
-    pub fn stated_block(&self, kernel: &str) -> Option<[u32; 3]> {
+    /// The block that was stated for a kernel: the last that names it, else the one for all. That one narrows no bound
+    /// of a kernel's own where neither the kernel was named nor the file has it alone: other launches would fail.
+    pub fn stated_block(&self, kernel: &str, bound: Bounded) -> Option<[u32; 3]> {
         let own = self.blocks.iter().rfind(|(name, _)| is_named(name, kernel));
-        own.map(|(_, dims)| *dims).or(self.block)
+        let is_meant = !self.kernels.is_empty() || bound != Bounded::AmongOthers;
+        own.map(|(_, dims)| *dims)
+            .or(self.block.filter(|_| is_meant))
     }
 
     /// Where a kernel will run.
@@ -169,12 +190,12 @@ impl<'a> Scope<'a> {
                 let cubin = Cubin::parse(bytes).ok();
                 let found = cubin.as_ref().and_then(|cubin| cubin.kernel(kernel));
                 let has_none = found.is_some_and(|kernel| !kernel.touches_shared());
-                let block = block_in_cubin(bytes, kernel, self.stated_block(kernel), launch);
+                let block = block_in_cubin(bytes, kernel, self, launch);
                 (block, stated.or(has_none.then_some(0)))
             }
             (None, None) => {
                 let dims = self
-                    .stated_block(kernel)
+                    .stated_block(kernel, Bounded::Not)
                     .map(|dims| (dims, BlockSource::Option));
                 let dims = dims.or(launch.map(|launch| (launch.block, BlockSource::Launch)));
                 let block = dims.map_or(Block::ASSUMED, |(dims, source)| Block { dims, source });
@@ -203,7 +224,12 @@ impl<'a> Scope<'a> {
             return Ok((Block::ASSUMED, stated));
         };
         let function = &module.functions[id];
-        let block = Block::of(function, self.stated_block(kernel), launch)?;
+        let bounded = match (function.max_ntid(), module.kernels().count()) {
+            (None, _) => Bounded::Not,
+            (Some(_), 1) => Bounded::Alone,
+            (Some(_), _) => Bounded::AmongOthers,
+        };
+        let block = Block::of(function, self.stated_block(kernel, bounded), launch)?;
         let has_none = !uses_dynamic_shared(module, function);
         Ok((block, stated.or(has_none.then_some(0))))
     }
@@ -229,12 +255,7 @@ fn cubin(artifact: &Artifact) -> Option<Cubin> {
 }
 
 /// What the kernel requires wins over what the caller says, which wins over its upper bound.
-fn block_in_cubin(
-    cubin: &[u8],
-    kernel: &str,
-    named: Option<[u32; 3]>,
-    launch: Option<&Launch>,
-) -> Block {
+fn block_in_cubin(cubin: &[u8], kernel: &str, scope: &Scope<'_>, launch: Option<&Launch>) -> Block {
     let stated = || {
         let elf = Elf::parse(cubin).ok()?;
         let sections = elf.kernel(kernel).ok()?;
@@ -242,6 +263,7 @@ fn block_in_cubin(
         Some((required, elf.block_bound(&sections).ok()?))
     };
     let (required, bound) = stated().unwrap_or_default();
+    let named = scope.stated_block(kernel, Bounded::in_machine_code(bound));
     let sources = [
         (required, BlockSource::Required),
         (named, BlockSource::Option),
@@ -274,4 +296,49 @@ pub fn too_large(kernel: &Kernel, block: &Block, gpu: &Gpu) -> Option<Refusal> {
         _ => return None,
     };
     Some(Refusal::BlockTooLarge { threads, most, who })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Level;
+
+    const ONE: &str = ".visible .entry a() .maxntid 1024, 1, 1 { ret; }\n";
+    const TWO: &str = ".visible .entry b() { ret; }\n";
+
+    fn blocks(kernels: &[&str], scope: &Scope<'_>) -> Vec<[u32; 3]> {
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n{}",
+            kernels.concat()
+        );
+        let module = Artifact::parse("k.ptx", &text).expect("valid");
+        assert_eq!(module.level(), Level::Ptx);
+        let gpu = lookup("h200").expect("a known GPU");
+        let names = scope.kernels(&module).expect("they are there");
+        let block = |name: &String| scope.setting(&module, name, &gpu).expect("it fits").block;
+        names.iter().map(|name| block(name).dims).collect()
+    }
+
+    #[test]
+    fn a_block_for_all_narrows_no_bound_among_other_kernels() {
+        let (wide, narrow) = ([1024, 1, 1], [256, 1, 1]);
+        let all = Scope {
+            block: Some(narrow),
+            ..Scope::default()
+        };
+        assert_eq!(blocks(&[ONE], &all), [narrow]);
+        assert_eq!(blocks(&[ONE, TWO], &all), [wide, narrow]);
+        let named = [("a".to_owned(), narrow)];
+        let named = Scope {
+            blocks: &named,
+            ..all
+        };
+        assert_eq!(blocks(&[ONE, TWO], &named), [narrow, narrow]);
+        let kernels = ["a".to_owned()];
+        let alone = Scope {
+            kernels: &kernels,
+            ..all
+        };
+        assert_eq!(blocks(&[ONE, TWO], &alone), [narrow]);
+    }
 }

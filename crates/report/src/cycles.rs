@@ -17,6 +17,8 @@ use crate::table::Table;
 
 /// How many places are listed.
 const LISTED: usize = 8;
+/// Of the default build's cycles: what takes more is not told as a gain.
+const TOLD: f64 = 0.95;
 /// A cause below this share is left out.
 const SMALLEST: f64 = 0.005;
 
@@ -137,6 +139,27 @@ fn shares(of: &Cycles, total: f64) -> Vec<Share> {
 }
 
 impl CyclesReport {
+    /// What is better than in the default build, in a sentence: the cause that has lost most cycles. `None` where a
+    /// warp alone gains next to nothing.
+    pub fn gained(&self, default: &CyclesReport) -> Option<String> {
+        let ratio = self.cycles / default.cycles.max(1.0);
+        let of = |report: &CyclesReport, cause: Cause| {
+            let found = report.causes.iter().find(|share| share.cause == cause);
+            found.map_or(0.0, |share| share.share)
+        };
+        let lost = |cause: Cause| of(default, cause) - of(self, cause) * ratio;
+        let most = Cause::ALL
+            .into_iter()
+            .max_by(|a, b| lost(*a).total_cmp(&lost(*b)))?;
+        let [before, after] = [default, self].map(|report| 100.0 * of(report, most));
+        (ratio < TOLD).then(|| {
+            format!(
+                "a warp alone takes {ratio:.2} of the cycles: {} {after:.0}%, not {before:.0}%",
+                most.name()
+            )
+        })
+    }
+
     /// The causes in a line.
     pub fn causes_in_words(&self) -> String {
         in_words(&self.causes, 1.0, Cause::ALL.len())

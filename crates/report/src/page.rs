@@ -209,7 +209,13 @@ fn shown(report: &KernelReport, gpu: Option<&str>, explained: Option<Value>) -> 
         recipe: chosen.recipe.to_string(),
         plane: plane(&stairs(report, gpu), &points(report)),
         rows: rows(report),
-        notes: report.notes.clone(),
+        notes: report
+            .gained
+            .iter()
+            .chain(&report.notes)
+            .chain(&report.promises)
+            .cloned()
+            .collect(),
         explained,
     }
 }

@@ -2,14 +2,16 @@
 //! choice, the gain, the best alternatives and why they were not taken, what to do next), for several a summary by
 //! gain, and every candidate where that is asked for.
 
+use std::collections::BTreeMap;
+
 use crate::why_not::{NotChosen, why_not};
 use warpwright_driver::candidate::Figures;
 use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::DEFAULT_MARGIN;
 use warpwright_driver::{Candidate, KernelReport};
 use warpwright_pass::names::source_name;
-use warpwright_pass::passes::UsageLevel;
-use warpwright_pass::{BlockSource, Rung};
+use warpwright_pass::passes::{MaxNReg, MaxNTid, MinNCtaPerSm, UsageLevel};
+use warpwright_pass::{BlockSource, Invocation, Rung};
 
 use crate::table::Table;
 
@@ -23,6 +25,8 @@ const ALTERNATIVES: usize = 3;
 const CHOICE: usize = 26;
 /// Columns of a summary beside the kernel and the choice: times, registers before and after, warps, what is between.
 const BESIDE: usize = 30;
+/// Kernels that a promise names.
+const NAMED: usize = 3;
 /// Kernels of a summary, unless all are asked for.
 const KERNELS: usize = 40;
 
@@ -39,6 +43,8 @@ pub struct About<'a> {
     pub output: Option<&'a str>,
     /// `cubin`, `ptx`, or `file` for a host file with its cubins replaced.
     pub emitted: &'a str,
+    /// Is FILE machine code?
+    pub is_machine_code: bool,
     /// Were candidates measured?
     pub is_measured: bool,
     /// Is every candidate to be shown?
@@ -84,45 +90,54 @@ fn one(report: &KernelReport, room: usize) -> Vec<String> {
     let mut lines = title(report);
     let default = &report.candidates[0];
     let chosen = &report.candidates[report.chosen];
-    lines.extend(wrap(
-        &figures(default, report.dynamic_smem),
-        "  now     ",
-        INDENT,
-    ));
-    lines.extend(wrap(&limits(default), INDENT, INDENT));
+    if !is_replayed(report) {
+        let now = figures(default, report.dynamic_smem);
+        lines.extend(wrap(&now, "  now     ", INDENT));
+        lines.extend(wrap(&limits(default), INDENT, INDENT));
+    }
     if report.chosen == 0 {
-        lines.extend(wrap(
-            &format!("kept: {}", report.reason),
-            "  choice  ",
-            INDENT,
-        ));
+        let what = match is_replayed(report) {
+            true => default.recipe.to_string(),
+            false => "kept".to_owned(),
+        };
+        let text = format!("{what}: {}", report.reason);
+        lines.extend(wrap(&text, "  choice  ", INDENT));
     } else {
         lines.extend(wrap(&gain(chosen, &report.reason), "  choice  ", INDENT));
         lines.extend(wrap(&figures(chosen, report.dynamic_smem), INDENT, INDENT));
+        if let Some(gained) = &report.gained {
+            lines.extend(wrap(gained, INDENT, INDENT));
+        }
         lines.extend(proof(chosen).map(|proof| format!("{INDENT}{proof}")));
     }
     // What the choice relies on goes before the alternatives.
     let notes: Vec<Vec<String>> = report
         .notes
         .iter()
+        .chain(&report.promises)
         .map(|note| wrap(note, "  note    ", INDENT))
         .collect();
     let wanted: usize = notes.iter().map(Vec::len).sum();
-    let left = room.saturating_sub(lines.len() + 1 + wanted);
-    let (best, others) = alternatives(report, (left / 2).clamp(1, ALTERNATIVES));
-    if !best.is_empty() {
-        lines.push(match others {
+    // One stands there always, the others where there is room.
+    let mut left = room.saturating_sub(lines.len() + 1 + wanted);
+    let (best, others) = alternatives(report, ALTERNATIVES);
+    let told = best.iter().map(|&index| alternative(report, index));
+    let told: Vec<Vec<String>> = told
+        .enumerate()
+        .take_while(|(at, text)| {
+            let fits = *at == 0 || text.len() <= left;
+            left = left.saturating_sub(text.len());
+            fits
+        })
+        .map(|(_, text)| text)
+        .collect();
+    if !told.is_empty() {
+        lines.push(match others + best.len() - told.len() {
             0 => "  not chosen".to_owned(),
             others => format!("  not chosen, the best; {others} more with --all"),
         });
     }
-    for index in best {
-        let why = why_not(&report.candidates, report.chosen, index, DEFAULT_MARGIN);
-        let candidate = &report.candidates[index];
-        let text = format!("{}: {why}", candidate.recipe);
-        let time = format!("    {:>4}  ", time(candidate));
-        lines.extend(wrap(&text, &time, INDENT).into_iter().take(2));
-    }
+    lines.extend(told.into_iter().flatten());
     // The last notes are what the choice relies on.
     let mut left = room.saturating_sub(lines.len());
     let mut first = notes.len();
@@ -142,6 +157,26 @@ fn one(report: &KernelReport, room: usize) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// A candidate and why it was not chosen, in two lines at most.
+fn alternative(report: &KernelReport, index: usize) -> Vec<String> {
+    let why = why_not(&report.candidates, report.chosen, index, DEFAULT_MARGIN);
+    let candidate = &report.candidates[index];
+    let text = format!("{}: {why}", candidate.recipe);
+    let time = format!("    {:>4}  ", time(candidate));
+    let mut text = wrap(&text, &time, INDENT);
+    if text.len() > 2 {
+        text.truncate(2);
+        text[1] = shortened(&(text[1].clone() + " …"), WIDTH);
+    }
+    text
+}
+
+/// Is it what a named recipe made, and no choice?
+fn is_replayed(report: &KernelReport) -> bool {
+    let first = report.candidates.first();
+    first.is_some_and(|first| !first.recipe.passes().is_empty())
 }
 
 /// What stands before continued lines of a kernel.
@@ -331,6 +366,19 @@ fn summary(kernels: &[KernelReport]) -> String {
         let more = kernels.len() - KERNELS;
         text += &format!("  … and {more} more (--json has all)\n");
     }
+    let mut promises: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for report in order.iter().filter(|report| report.chosen != 0) {
+        for promise in &report.promises {
+            promises.entry(promise).or_default().push(&report.name);
+        }
+    }
+    for (promise, of) in promises {
+        let more = of.len().saturating_sub(NAMED);
+        let mut names: Vec<String> = of.iter().take(NAMED).map(|n| source_name(n)).collect();
+        names.extend((more > 0).then(|| format!("{more} more")));
+        let note = format!("{}: {promise}", names.join(", "));
+        text += &("\n".to_owned() + &wrap(&note, "  note    ", INDENT).join("\n") + "\n");
+    }
     let assumed = kernels.iter();
     let assumed: Vec<_> = assumed
         .filter(|k| k.block_source == BlockSource::Assumed)
@@ -397,7 +445,8 @@ fn candidates(report: &KernelReport) -> String {
     let mut text = title(report).join("\n") + "\n" + &table.render(1);
     let reason = wrap(&report.reason, "  choice  ", INDENT);
     text += &(reason.join("\n") + "\n");
-    for note in &report.notes {
+    let gained = report.gained.iter();
+    for note in gained.chain(&report.notes).chain(&report.promises) {
         text += &(wrap(note, "  note    ", INDENT).join("\n") + "\n");
     }
     text
@@ -411,8 +460,13 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
         let UsageLevel { level } = kernel.candidates[kernel.chosen].recipe.find()?;
         Some(level)
     });
+    let is_replayed = kernels.iter().any(is_replayed);
     match (about.output, about.emitted) {
-        (None, _) if is_changed => {
+        (Some(output), _) if !is_changed && !is_replayed => {
+            let text = format!("wrote {output}: what was given, since nothing is to be gained");
+            lines.extend(wrap(&text, "  next    ", INDENT));
+        }
+        (None, _) if is_changed || is_replayed => {
             lines.push("  next    -o OUT writes it; nothing is written now".into())
         }
         (None, _) => {
@@ -434,6 +488,19 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             lines.extend(wrap(&text, "  next    ", INDENT));
         }
     }
+    if let ([kernel], true) = (kernels, is_changed) {
+        let way = match (in_source(kernel), about.is_machine_code) {
+            (_, true) => None,
+            (Some(way), false) => Some(format!("the same from nvcc: {way}")),
+            (None, false) => Some("nvcc alone cannot build it; warpwright-ptxas can".to_owned()),
+        };
+        lines.extend(way.into_iter().flat_map(|way| wrap(&way, INDENT, INDENT)));
+    }
+    if !is_changed && about.is_machine_code {
+        let way =
+            "of machine code, spills and residency change; register limits want CUDA C or PTX";
+        lines.extend(wrap(way, INDENT, INDENT));
+    }
     if !about.is_measured && about.emitted != "file" {
         lines.push(format!(
             "{INDENT}`warpwright tune` measures the candidates on your GPU"
@@ -448,6 +515,30 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
         "{INDENT}--all: every candidate; --report R.html: a page; explain-term WORD"
     ));
     lines
+}
+
+/// What makes nvcc build the same: options, or words in the kernel. `None` where a pass has no such thing.
+fn in_source(report: &KernelReport) -> Option<String> {
+    let recipe = &report.candidates[report.chosen].recipe;
+    let threads: u32 = report.block.iter().product();
+    let way = |pass: &Invocation| {
+        if let Some(MaxNReg { registers }) = pass.get() {
+            return Some(format!(
+                "`__maxnreg__({registers})` in place of launch bounds"
+            ));
+        }
+        if let Some(UsageLevel { level }) = pass.get() {
+            return Some(format!("`-Xptxas --register-usage-level={level}`"));
+        }
+        if let Some(MinNCtaPerSm { blocks }) = pass.get() {
+            return Some(format!("`__launch_bounds__({threads}, {blocks})`"));
+        }
+        let MaxNTid { threads } = pass.get()?;
+        Some(format!("`__launch_bounds__({threads})`"))
+    };
+    let ways: Option<Vec<String>> = recipe.passes().iter().map(way).collect();
+    ways.filter(|ways| !ways.is_empty())
+        .map(|ways| ways.join(" and "))
 }
 
 fn count(number: u32, what: &str) -> String {
@@ -543,6 +634,7 @@ mod tests {
         builder: "ptxas 13.5.37",
         output: None,
         emitted: "cubin",
+        is_machine_code: false,
         is_measured: false,
         all: false,
     };
@@ -577,6 +669,73 @@ mod tests {
             !shown.contains("usage-level"),
             "equal code is no alternative:\n{shown}"
         );
+    }
+
+    #[test]
+    fn what_the_choice_holds_for_is_in_the_summary() {
+        let promised = |name: &str| {
+            let mut one = report(name, 0.8, &[]);
+            one.promises = vec!["a larger launch fails".to_owned()];
+            one
+        };
+        // What is kept promises nothing.
+        let mut kept = report("kept", 1.0, &[]);
+        kept.promises = vec!["nothing".to_owned()];
+        let kernels: Vec<KernelReport> = ["a", "b", "c", "d", "e"].map(promised).into();
+        let shown = screen(&[kernels, vec![kept]].concat(), &ABOUT);
+        let flat: Vec<&str> = shown.split_whitespace().collect();
+        let flat = flat.join(" ");
+        assert!(
+            flat.contains("note a, b, c, 2 more: a larger launch fails next"),
+            "{shown}"
+        );
+        assert!(!flat.contains("nothing"), "{shown}");
+    }
+
+    #[test]
+    fn what_a_recipe_made_is_named_and_not_called_kept() {
+        let mut replayed = report("k", 1.0, &[]);
+        replayed.candidates.drain(..1);
+        replayed.candidates.truncate(1);
+        let about = About {
+            output: Some("o.cubin"),
+            ..ABOUT
+        };
+        let shown = screen(&[replayed], &about);
+        assert!(
+            shown.contains("maxnreg(64); spill-to-shared: because"),
+            "{shown}"
+        );
+        assert!(shown.contains("wrote o.cubin: give it to"), "{shown}");
+        assert!(
+            !shown.contains("kept") && !shown.contains("  now "),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn nvcc_is_told_what_the_choice_is() {
+        let chosen = |recipe: &str| {
+            let mut one = report("k", 0.8, &[]);
+            one.candidates[1].recipe = recipe.parse().unwrap();
+            one
+        };
+        let said = |recipe: &str| in_source(&chosen(recipe));
+        assert!(said("maxnreg(64)").is_some_and(|way| way.contains("__maxnreg__(64)")));
+        let both = said("minnctapersm(3); usage-level(5)").unwrap();
+        assert_eq!(
+            both,
+            "`__launch_bounds__(128, 3)` and `-Xptxas --register-usage-level=5`"
+        );
+        assert_eq!(said("maxnreg(64); spill-to-shared"), None);
+        let of = |is_machine_code| {
+            let about = About {
+                is_machine_code,
+                ..ABOUT
+            };
+            screen(&[chosen("maxnreg(64); spill-to-shared")], &about)
+        };
+        assert!(of(false).contains("nvcc alone cannot build it") && !of(true).contains("nvcc"));
     }
 
     #[test]

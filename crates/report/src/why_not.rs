@@ -59,12 +59,15 @@ impl fmt::Display for NotChosen {
             }
             NotChosen::Waits(caution) => write!(f, "waits for `tune`: {caution}"),
             NotChosen::Slower { spills, .. } if *spills > 0 => {
-                write!(f, "slower: {spills} bytes more spill traffic")
+                write!(
+                    f,
+                    "slower than the choice: {spills} bytes more spill traffic"
+                )
             }
             NotChosen::Slower { warps, .. } if *warps > 0 => {
-                write!(f, "slower: {warps} resident warps fewer")
+                write!(f, "slower than the choice: {warps} resident warps fewer")
             }
-            NotChosen::Slower { .. } => f.write_str("slower"),
+            NotChosen::Slower { .. } => f.write_str("slower than the choice"),
             NotChosen::AsFast => f.write_str("no faster than the choice"),
             NotChosen::Promise { saves, needed } => write!(
                 f,

@@ -5,8 +5,10 @@ use std::path::Path;
 use serde::Serialize;
 use warpwright_cudac::diag::{Diagnostic, Source};
 use warpwright_cudac::{File, marked};
+use warpwright_driver::naive::{Kind, kind, promise};
 use warpwright_stencil::extract;
 use warpwright_stencil::ir::Stencil;
+use warpwright_target::Gpu;
 use warpwright_toolkit::{NvccJob, ToolError, Toolkit};
 
 use super::stencil::{failure, names};
@@ -151,6 +153,31 @@ fn other(file: &File, kernel: &str, problem: &Diagnostic) -> Other {
         line: number(before.matches('\n').count() + 1),
         column: number(line.chars().count() + 1),
     }
+}
+
+/// The naive kernels of a file that are predicted to gain, and the part of their time that they would take.
+pub fn naive(file: &File, kernel: Option<&str>, gpu: &Gpu) -> Vec<(String, f64)> {
+    let wanted = file.kernels.iter();
+    let wanted = wanted.filter(|h| kernel.is_none_or(|name| names(name, &h.name.text)));
+    let found = wanted.filter_map(|header| match kind(file, header).ok()? {
+        Kind::Naive(problem, _) => Some((header.name.text.clone(), promise(&problem.kernel, gpu)?)),
+        _ => None,
+    });
+    found.collect()
+}
+
+/// What can be done with them, in a sentence; nothing where there are none.
+pub fn what_pays(input: &Input, naive: &[(String, f64)]) -> Option<String> {
+    let (first, part) = naive.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let also = match naive.len() {
+        1 => String::new(),
+        count => format!(" ({} more)", count - 1),
+    };
+    Some(format!(
+        "`{first}` computes one element in a thread{also}: `warpwright opt {} -o OUT.cu` writes a tuned kernel in \
+         CUDA C, predicted to take {part:.2} of its time",
+        input.name,
+    ))
 }
 
 /// What can be done with the stencils of a file, in a sentence; nothing where there are none.

@@ -156,6 +156,16 @@ fn can_be_launched(shape: &Shape, gpu: &Gpu) -> Result<(), Failure> {
     }
 }
 
+/// The threads of `__launch_bounds__(threads, …)` in a kernel's head, if that is a number.
+fn own_bound(file: &File, kernel: &str) -> Option<Vec<u32>> {
+    let text = &file.source.text;
+    let header = file.kernels.iter().find(|h| h.name.text == kernel)?;
+    let head = text.get(header.span.clone())?.split('{').next()?;
+    let (_, inside) = head.split_once("__launch_bounds__")?;
+    let inside = inside.trim_start().strip_prefix('(')?.split_once(')')?.0;
+    numbers(arguments(inside).first()?, text, 1)
+}
+
 /// `k<<<grid, block, shared>>>`, as far as its parts are numbers.
 fn own_launch(text: &str, kernel: &str) -> Option<Shape> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
@@ -265,7 +275,10 @@ fn description(
     shape: &Shape,
     names: &File,
 ) -> Result<String, Failure> {
-    let block = shape.block.clone().unwrap_or_else(|| vec![256]);
+    // A bound of its own is what the kernel was written for.
+    let bound = own_bound(names, &function.name.text);
+    let block = shape.block.clone().or(bound.clone());
+    let block = block.unwrap_or_else(|| vec![256]);
     let mut text = format!(
         "# A start, by `warpwright launch`: lines with `guess` want a look.\n\
          source = {file:?}\nkernel = {symbol:?}\n\n\
@@ -286,6 +299,7 @@ fn description(
         }
     }
     let from = match (&shape.block, shape.is_stated) {
+        (None, _) if bound.is_some() => "guess: the kernel's own bound",
         (None, _) => "guess",
         (Some(_), true) => "--block",
         (Some(_), false) => shape.source,
@@ -433,6 +447,11 @@ mod tests {
         }
         // A name for itself ends, too.
         assert_eq!(numbers("a", "#define a a", 3), None);
+        let bounded = "#define T 96\n__global__ void __launch_bounds__ (T, 2) k(float *x) { x[0] = 1; }\n\
+                       __global__ void free(float *x) { x[0] = 1; }";
+        let bounded = File::parse(Source::new("k.cu", bounded)).unwrap();
+        assert_eq!(own_bound(&bounded, "k"), Some(vec![96]));
+        assert_eq!(own_bound(&bounded, "free"), None);
         let own = own_launch("k<float, 4><<<dim3(2), 64, 1024>>>(x)", "k").unwrap();
         assert_eq!(
             (own.grid, own.block, own.dynamic_smem),

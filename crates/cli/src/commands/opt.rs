@@ -7,11 +7,12 @@ use std::time::Instant;
 use indicatif::ProgressBar;
 use warpwright::optimise::{self, Outcome, Report, Watch};
 use warpwright::{Candidate, Emit as Emitted, Error, Explanation};
+use warpwright_cudac::File;
 use warpwright_driver::build::Workshop;
 use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{KernelOutcome, Known, Request, known};
 use warpwright_pass::Artifact;
-use warpwright_pass::names::source_name;
+use warpwright_pass::names::{is_named, source_name};
 use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
 
@@ -71,6 +72,13 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
             }
         }
     }
+    let reports = &outcome.report.kernels;
+    let is_nowhere =
+        |(name, _): &&(String, [u32; 3])| !reports.iter().any(|of| is_named(name, &of.name));
+    if let Some((name, _)) = options.blocks.iter().find(is_nowhere) {
+        let what = format!("--block {name}=…: no kernel here has this name");
+        return Err(Failure::input(what));
+    }
     outcome.report.output = written_to(args);
     // The page has what limits the build that is there, beside the choice.
     let explained = match args.show.report {
@@ -86,9 +94,17 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         let target = options.gpu.map(|gpu| gpu.target());
         let file = super::cuda::read(cli, &input, target.as_deref(), &args.nvcc).ok();
         let kernel = args.kernel.one().ok().flatten();
-        let found = file.and_then(|file| super::cuda::stencils(&file, kernel).ok());
-        let found = found.unwrap_or_default();
-        if let Some(advice) = super::cuda::what_to_do(&input, &found.stencils) {
+        let found = |file: &File| {
+            let stencils = super::cuda::stencils(file, kernel).ok().unwrap_or_default();
+            let naive = super::cuda::naive(file, kernel, &outcome.gpu);
+            (stencils.stencils, naive)
+        };
+        let (stencils, naive) = file.as_ref().map(found).unwrap_or_default();
+        let advice = super::cuda::what_to_do(&input, &stencils);
+        for advice in advice
+            .into_iter()
+            .chain(super::cuda::what_pays(&input, &naive))
+        {
             let advice = wrap(&advice, "", "").join("\n");
             match args.output.as_deref().is_some_and(is_stdout) {
                 true => crate::terminal::aside(&format!("\n{advice}\n")),

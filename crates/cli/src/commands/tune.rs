@@ -20,7 +20,8 @@ use super::print_json;
 use crate::args::{Cli, SweptPeers, TuneArgs};
 use crate::failure::Failure;
 use crate::input::{
-    self, Input, contents, file_name, make_folder, text as read, write_atomically, write_into,
+    self, Input, Level, contents, file_name, make_folder, text as read, write_atomically,
+    write_into,
 };
 use crate::session;
 use warpwright_report::table::Table;
@@ -123,6 +124,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             builder: "measured here",
             output: name.as_deref(),
             emitted: "cubin",
+            is_machine_code: matches!(input.level, Level::Cubin | Level::Fat),
             is_measured: true,
             all: args.all,
         },

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use warpwright::trace::{Trace, read};
+use warpwright_gpu::{FaultKind, devices};
 
 use super::program::{command, exit_code, inject, run as run_program};
 use crate::args::TraceArgs;
@@ -29,10 +30,33 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
         true => print_json(&trace)?,
         false => print(&trace, args.rows),
     }
+    if trace.gpu.is_none() {
+        nothing_was_seen()?;
+    }
     match exit_code(status) {
         0 => Ok(()),
         code => Err(Failure::Quiet(code)),
     }
+}
+
+/// Says why a program may have launched nothing.
+///
+/// # Errors
+/// There is no driver that it could have used.
+pub fn nothing_was_seen() -> Result<(), Failure> {
+    if let Err(fault) = devices()
+        && fault.kind == FaultKind::Missing
+    {
+        return Err(Failure::Missing {
+            what: "no launch was seen, and this machine has no NVIDIA driver (libcuda.so.1)".into(),
+            mend: Some("`warpwright opt PROGRAM -o OUT` needs none".into()),
+        });
+    }
+    eprintln!(
+        "no launch was seen: the program does not use the driver, is linked statically, or must not be preloaded \
+         (set-user-ID)"
+    );
+    Ok(())
 }
 
 /// Has the program traced into a folder; `mode` is `trace`, or `trace+with` for a program with its winners.
@@ -65,10 +89,6 @@ fn keep_modules(from: &Path, output: &Path) -> Result<String, Failure> {
 /// The table, the most expensive kernels first.
 fn print(trace: &Trace, rows: usize) {
     let Some(gpu) = &trace.gpu else {
-        eprintln!(
-            "no launch was seen: the program does not use the driver, is linked statically, or must not be preloaded \
-             (set-user-ID)"
-        );
         return;
     };
     let total: u64 = trace.launches.iter().map(|l| l.gpu_ns).sum();

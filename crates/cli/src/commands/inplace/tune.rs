@@ -18,7 +18,7 @@ use super::candidates::{Proposed, Wanted, propose};
 use super::db::store;
 use super::document::{Launched, Trace};
 use super::program::{command, exit_code, inject, run as run_program};
-use super::trace::look;
+use super::trace::{look, nothing_was_seen};
 use crate::args::{Cli, TuneArgs};
 use crate::commands::print_json;
 use crate::failure::Failure;
@@ -68,7 +68,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
         tempfile::tempdir().map_err(|e| Failure::input(format!("no folder to work in: {e}")))?;
     let seen = see(args, folder.path())?;
     let Some(facts) = seen.trace.gpu.clone() else {
-        eprintln!("no launch was seen: there is nothing to tune");
+        nothing_was_seen()?;
         return forward(&seen);
     };
     let gpu = lookup(&format!("sm_{}", facts.sm)).map_err(|e| Failure::input(e.to_string()))?;
