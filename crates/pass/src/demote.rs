@@ -27,7 +27,7 @@ use warpwright_sass::demote::access::fresh;
 use warpwright_sass::demote::{Access, General, Slot, Unset};
 use warpwright_sass::elf::{KernelSections, RESERVED_REGISTERS};
 use warpwright_sass::function::{Calls, Code};
-use warpwright_sass::hazards::settle::{Thrift, settle};
+use warpwright_sass::hazards::settle::{Thrift, settle, storable};
 use warpwright_sass::{Edit, Elf, Instruction, Operation, roles, spill};
 use warpwright_target::{Resources, desired_registers, occupancy};
 
@@ -263,8 +263,11 @@ impl Kernel {
         };
         let computable =
             |inst: Inst| !self.relocated.contains(&inst.index()) && general.is_computable(inst);
+        let storable = storable(&self.code)
+            .map_err(|why| Refusal::obstacle("its control fields cannot be set", why))?;
         let known = Known {
             computable: &computable,
+            storable: &|inst: Inst| storable[inst.index()],
             fence: &|inst| general.is_fence(inst),
         };
         let done = match demote(general, &goal, known) {
@@ -281,7 +284,7 @@ impl Kernel {
             threads,
         };
         let (mut elf, mut code, added) = writer.write(site.kernel)?;
-        settle(&mut code, &added, pass.thrift())
+        settle(&mut code, &added, pass.thrift(), Some(&self.code))
             .map_err(|why| Refusal::obstacle("its control fields cannot be set", why))?;
         elf.set_instructions(site.kernel, code.instructions())?;
         let has_slots = done.bytes() > 0;
@@ -624,7 +627,7 @@ fn renumber(pass: &Compact, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8
         threads: 0,
     };
     let (mut elf, mut code, added) = writer.write(site.kernel)?;
-    settle(&mut code, &added, Thrift::Late)
+    settle(&mut code, &added, Thrift::Late, Some(&kernel.code))
         .map_err(|why| Refusal::obstacle("its control fields cannot be set", why))?;
     elf.set_instructions(site.kernel, code.instructions())?;
     let stated = kernel.state_registers(&mut elf, site.kernel)?;

@@ -136,7 +136,7 @@ fn move_slots(pass: &SpillToShared, site: &CubinSite, fuel: &mut Fuel) -> Outcom
 fn settle_order(elf: &mut Elf, kernel: &str) -> Result<(), Refusal> {
     let sections = elf.kernel(kernel)?;
     let mut code = Code::new(elf, &sections, Calls::Followed)?;
-    settle(&mut code, &BTreeSet::new(), Thrift::Late)
+    settle(&mut code, &BTreeSet::new(), Thrift::Late, None)
         .map_err(|why| Refusal::obstacle("its control fields cannot be set", why))?;
     elf.set_instructions(kernel, code.instructions())?;
     Ok(())

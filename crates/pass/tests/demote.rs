@@ -8,7 +8,7 @@ use warpwright_pass::passes::{Compact, Demote};
 use warpwright_pass::{
     Artifact, Block, BlockSource, Executor, Level, Recipe, Refusal, RunError, Setting, Target,
 };
-use warpwright_sass::{Elf, Instruction, Operation};
+use warpwright_sass::{Control, Elf, Instruction, Operation};
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{BuildCache, PtxasJob};
@@ -266,6 +266,12 @@ fn mistakes(code: &[Instruction]) -> Vec<Mistake> {
         if is_load && reads(code[beside], number) || !is_load && writes(code[beside], number) {
             all.push((access(["a store too early", "a load too late"]), swapped));
         }
+        // The one before the store leaves it no time, or the reader of what is loaded does not wait.
+        let field = match is_load {
+            true => wait_lost(code, at, number),
+            false => stall_lost(code, at, number),
+        };
+        all.extend(field.map(|planted| (access(["a stall too short", "a wait lost"]), planted)));
         // Somebody writes the register between the load and its use, or before the store.
         let clobber = Instruction::new(
             inst.sm(),
@@ -286,6 +292,37 @@ fn mistakes(code: &[Instruction]) -> Vec<Mistake> {
         }
     }
     all
+}
+
+/// The code with no time between the instruction before a store and the store, if that writes what is stored and
+/// tells nobody when.
+fn stall_lost(code: &[Instruction], store: usize, number: u8) -> Option<Vec<Instruction>> {
+    let before = store.checked_sub(1)?;
+    let mut control = code[before].control();
+    let is_timed = writes(code[before], number) && control.write_barrier.is_none();
+    control.stall = 1;
+    is_timed.then(|| with_control(code, before, control))
+}
+
+/// The code in which the first that waits for a load does not, if it reads what is loaded and nobody has waited for
+/// anything else since: loads come in order.
+fn wait_lost(code: &[Instruction], load: usize, number: u8) -> Option<Vec<Instruction>> {
+    let board = code[load].control().write_barrier?;
+    let waits = |inst: &Instruction| inst.control().wait_mask >> board & 1 != 0;
+    let reader = load + 1 + code[load + 1..].iter().position(waits)?;
+    let mut control = code[reader].control();
+    control.wait_mask &= !(1 << board);
+    let between = code[load + 1..reader]
+        .iter()
+        .map(|inst| inst.control().wait_mask);
+    let is_alone = between.fold(control.wait_mask, |all, mask| all | mask) == 0;
+    (is_alone && reads(code[reader], number)).then(|| with_control(code, reader, control))
+}
+
+fn with_control(code: &[Instruction], at: usize, control: Control) -> Vec<Instruction> {
+    let mut planted = code.to_vec();
+    planted[at] = code[at].with_control(control).expect("it fits");
+    planted
 }
 
 fn spans(inst: Instruction) -> Vec<warpwright_sass::roles::Span> {
@@ -366,7 +403,7 @@ fn planted(most: usize, least: usize) {
         }
     }
     assert!(planted >= least, "{planted} mistakes: {kinds:?}");
-    assert!(kinds.len() >= 10, "{kinds:?}");
+    assert!(kinds.len() >= 12, "{kinds:?}");
 }
 
 #[test]

@@ -149,6 +149,8 @@ const SLACK: [u32; 5] = [0, 1, 2, 4, 8];
 pub struct Known<'a> {
     /// Can it be executed once more anywhere, to give the same? Only asked of those that read no value.
     pub computable: &'a dyn Fn(Inst) -> bool,
+    /// Can its result be stored?
+    pub storable: &'a dyn Fn(Inst) -> bool,
     /// Must no load be hoisted over it?
     pub fence: &'a dyn Fn(Inst) -> bool,
 }
@@ -185,6 +187,7 @@ pub fn compact(func: &impl Function, registers: u32) -> Result<Demoted, Stuck> {
     };
     let known = Known {
         computable: &|_| false,
+        storable: &|_| false,
         fence: &|_| true,
     };
     State::new(func, &goal, known).finish()
@@ -343,6 +346,7 @@ impl<'a> State<'a> {
         through.retain(|&value| {
             let touches = |list: &[Value]| list.contains(&value);
             self.fixed.get(value.index()) == Some(&false)
+                && self.is_storable(facts, value)
                 && !touches(draft.uses(peak))
                 && !touches(draft.defs(peak))
         });
@@ -395,6 +399,12 @@ impl<'a> State<'a> {
             });
         }
         found
+    }
+
+    /// Can it be stored wherever it is written, or be computed again?
+    fn is_storable(&self, facts: &Facts, value: Value) -> bool {
+        let mut own = writers(&self.draft, facts, value).filter_map(|def| self.own(def));
+        own.all(self.known.storable) || self.again_by(facts, value).is_some()
     }
 
     /// Loop-weighted instructions that demoting costs.

@@ -7,6 +7,7 @@
 //! * [`totals`]: what a long run came to.
 //! * [`constants`]: constant expressions and immediates against ptxas.
 //! * [`controls`]: planted mistakes, and rewrites that change nothing.
+//! * [`demotion`]: how far register demotion reaches on the examples.
 //! * [`orders`]: other orders of machine code, right and wrong.
 //! * [`precision`]: right rewrites that the checker does not prove, by reason.
 //! * [`hardware`]: the same kernels (and the examples) on a GPU, bit for bit against the emulator.
@@ -20,6 +21,7 @@ pub mod assignment;
 pub mod case;
 pub mod constants;
 pub mod controls;
+pub mod demotion;
 pub mod hardware;
 pub mod machine_code;
 pub mod orders;

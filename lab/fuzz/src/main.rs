@@ -11,7 +11,7 @@ use warpwright_fuzz::controls::Controls;
 use warpwright_fuzz::machine_code::{self, Assembler};
 use warpwright_fuzz::totals::{Failed, Totals};
 use warpwright_fuzz::{
-    case, constants, controls, hardware, orders, passes, precision, ptxas, suite,
+    case, constants, controls, demotion, hardware, orders, passes, precision, ptxas, suite,
 };
 use warpwright_toolkit::{FindOptions, Toolkit};
 
@@ -77,6 +77,24 @@ enum Command {
         /// Only these
         #[arg(long = "example", value_name = "NAME")]
         names: Vec<String>,
+        /// The result file
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+    },
+    /// Demote every example's default build to each step of the occupancy staircase, and say which are reached
+    Demotion {
+        /// The folder of the examples
+        #[arg(long, default_value = "examples")]
+        examples: PathBuf,
+        /// Only these
+        #[arg(long = "example", value_name = "NAME")]
+        names: Vec<String>,
+        /// So many steps of each at most
+        #[arg(long, default_value_t = usize::MAX)]
+        steps: usize,
+        /// Write the builds to this folder
+        #[arg(long, value_name = "FOLDER")]
+        keep: Option<PathBuf>,
         /// The result file
         #[arg(short, long)]
         output: Option<PathBuf>,
@@ -293,6 +311,17 @@ fn main() -> ExitCode {
             names,
             output,
         } => proofs(&examples, &names, output.as_deref()),
+        Command::Demotion {
+            examples,
+            names,
+            steps,
+            keep,
+            output,
+        } => {
+            let keep = keep.as_deref();
+            let plan = demotion::Plan { steps, keep };
+            demoted((&examples, &names), plan, output.as_deref())
+        }
         Command::Show { seed } => {
             let program = case::program(seed, false);
             println!("{}", warpwright_fuzzgen::print(&program));
@@ -516,6 +545,22 @@ fn proofs(examples: &Path, names: &[String], output: Option<&Path>) -> Result<bo
         println!("{kernel}: {pass}: {why}");
     }
     Ok(true)
+}
+
+fn demoted(
+    (examples, names): (&Path, &[String]),
+    plan: demotion::Plan<'_>,
+    output: Option<&Path>,
+) -> Result<bool, String> {
+    let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
+    let report = demotion::run(examples, names, plan, &toolkit)?;
+    if let Some(file) = output {
+        let text = serde_json::to_string_pretty(&report).map_err(|e| e.to_string())?;
+        let written = std::fs::write(file, text + "\n");
+        written.map_err(|e| format!("{}: {e}", file.display()))?;
+    }
+    print!("{report}");
+    Ok(report.unusable.is_empty())
 }
 
 fn against_ptxas(from: u64, count: u64) -> Result<bool, String> {

@@ -27,7 +27,7 @@ const LIMITS: [u32; 3] = [255, 64, 40];
 /// Goals of the passes over PTX, in per cent of the pressure.
 const GOALS: [u32; 2] = [75, 50];
 /// Launches of the examples have no more dynamic shared memory than their files say; blocks are theirs, too.
-const GPU: &str = "h200";
+pub(crate) const GPU: &str = "h200";
 
 /// What the checker says of the passes' results.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,18 +59,8 @@ pub fn run(folder: &Path, names: &[String], toolkit: &Toolkit) -> Result<Report,
         toolkit: version.to_string(),
         ..Report::default()
     };
-    let entries = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let mut folders: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
-    folders.sort();
-    for folder in folders {
-        let name = folder.file_name().unwrap_or_default();
-        let name = name.to_string_lossy().into_owned();
-        let file = folder.join(format!("{name}.toml"));
-        let is_meant = names.is_empty() || names.contains(&name);
-        if !is_meant || !file.is_file() {
-            continue;
-        }
-        match Example::new(&folder, &file, toolkit) {
+    for (name, folder) in examples(folder, names)? {
+        match Example::new(&folder, &name, "small", toolkit) {
             Ok(example) => {
                 report.kernels.push(name.clone());
                 let mut of = One {
@@ -89,18 +79,40 @@ pub fn run(folder: &Path, names: &[String], toolkit: &Toolkit) -> Result<Report,
     Ok(report)
 }
 
+/// The examples in a folder, or those of these names: name and folder, by name.
+pub(crate) fn examples(folder: &Path, names: &[String]) -> Result<Vec<(String, PathBuf)>, String> {
+    let entries = std::fs::read_dir(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let folders = entries.filter_map(|e| Some(e.ok()?.path()));
+    let named = folders.filter_map(|folder| {
+        let name = folder.file_name()?.to_string_lossy().into_owned();
+        let is_meant = names.is_empty() || names.contains(&name);
+        let is_there = folder.join(format!("{name}.toml")).is_file();
+        (is_meant && is_there).then_some((name, folder))
+    });
+    let mut all: Vec<_> = named.collect();
+    all.sort();
+    Ok(all)
+}
+
 /// An example as PTX.
-struct Example {
-    ptx: Artifact,
-    launch: Launch,
+pub(crate) struct Example {
+    pub(crate) ptx: Artifact,
+    pub(crate) launch: Launch,
 }
 
 impl Example {
-    fn new(folder: &Path, file: &Path, toolkit: &Toolkit) -> Result<Example, String> {
-        let text = std::fs::read_to_string(file).map_err(|e| e.to_string())?;
+    /// The example of this name, with the launch of a size.
+    pub(crate) fn new(
+        folder: &Path,
+        name: &str,
+        size: &str,
+        toolkit: &Toolkit,
+    ) -> Result<Example, String> {
+        let file = folder.join(format!("{name}.toml"));
+        let text = std::fs::read_to_string(&file).map_err(|e| e.to_string())?;
         let file = LaunchFile::parse(&text, &file.display().to_string());
         let file = file.map_err(|e| e.to_string())?;
-        let launch = file.resolve("small", &[]).map_err(|e| e.to_string())?;
+        let launch = file.resolve(size, &[]).map_err(|e| e.to_string())?;
         let source = folder.join(file.source().ok_or("no source")?);
         let mut job = NvccJob::new(&source, "sm_90");
         job.extra = file.nvcc().iter().map(Into::into).collect();
@@ -111,10 +123,11 @@ impl Example {
         Ok(Example { ptx, launch })
     }
 
-    fn cubin(&self, limit: u32, toolkit: &Toolkit) -> Result<Artifact, String> {
+    /// Its machine code, with so many registers at most.
+    pub(crate) fn cubin(&self, limit: Option<u32>, toolkit: &Toolkit) -> Result<Artifact, String> {
         let text = String::from_utf8_lossy(self.ptx.bytes());
         let mut job = PtxasJob::new(&text, "sm_90");
-        job.maxrregcount = Some(limit);
+        job.maxrregcount = limit;
         let ptxas = toolkit.ptxas().map_err(|e| e.to_string())?;
         let build = ptxas.run(&job).map_err(|e| e.to_string())?;
         Artifact::cubin(build.cubin).map_err(|e| e.to_string())
@@ -146,7 +159,7 @@ impl One<'_> {
             self.one(&example.ptx, Invocation::new(pass, arguments).ok());
         }
         for limit in LIMITS {
-            let Ok(cubin) = example.cubin(limit, toolkit) else {
+            let Ok(cubin) = example.cubin(Some(limit), toolkit) else {
                 continue;
             };
             for pass in registry::PASSES {

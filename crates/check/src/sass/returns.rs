@@ -178,6 +178,11 @@ impl SassFunction<'_> {
                 let overwritten = held.registers.iter_mut();
                 let overwritten = overwritten.filter(|(value, _)| written.contains(*value));
                 overwritten.for_each(|(_, under)| under.extend(guard));
+                // Under a predicate and under its contrary: always.
+                held.registers.retain(|_, under| {
+                    let mut each = under.iter();
+                    !each.any(|&(predicate, negated)| under.contains(&(predicate, !negated)))
+                });
             }
         }
         for under in held.registers.values_mut() {

@@ -635,6 +635,56 @@ impl Kept {
     }
 }
 
+/// How close instructions may come on one architecture, for whoever writes control fields.
+pub(crate) struct Close {
+    kept: &'static Kept,
+    distances: &'static Distances,
+    asked: Asked,
+}
+
+impl Close {
+    /// For architecture `sm`, if distances by operation are known there.
+    pub fn for_sm(sm: u32) -> Option<Close> {
+        Some(Close {
+            kept: Kept::for_sm(sm)?,
+            distances: Distances::for_sm(sm)?,
+            asked: Asked::default(),
+        })
+    }
+
+    /// As close as ptxas comes; where it was not seen to do so often, as far as it keeps what is like it. Never closer
+    /// than the checker demands: MOVM was often seen to follow one shape of HMMA closer than others may. `None` where
+    /// nothing alike was seen.
+    pub fn cycles(&self, dependence: &Dependence) -> Option<u16> {
+        self.asked.cycles(dependence, || self.find(dependence))
+    }
+
+    /// Does what was seen often say how many cycles are enough?
+    pub fn is_known(&self, dependence: &Dependence) -> bool {
+        let often = self.kept.often(dependence);
+        often.or_else(|| self.alike(dependence)).is_some()
+    }
+
+    /// What is enough between instructions of the same classes.
+    fn alike(&self, dependence: &Dependence) -> Option<u16> {
+        let alike = [
+            self.kept.of_classes(dependence),
+            self.distances.slowest(dependence),
+            self.distances.before_late(dependence),
+        ];
+        alike.into_iter().flatten().min()
+    }
+
+    fn find(&self, dependence: &Dependence) -> Option<u16> {
+        let demanded = Pair::of(dependence).map(|pair| self.distances.needed(pair));
+        let close = self.kept.cycles(dependence).max(demanded);
+        if self.kept.often(dependence).is_some() {
+            return close;
+        }
+        close.into_iter().chain(self.alike(dependence)).max()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

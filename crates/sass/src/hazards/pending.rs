@@ -22,7 +22,7 @@ const LONG_AGO: u16 = 255;
 /// There is no path without a wait for a scoreboard.
 pub(crate) const NO_PATH: u16 = u16::MAX;
 /// After so many cycles a unit with a fixed latency has delivered: the longest distance known is 35.
-const SETTLED: u16 = 64;
+pub(crate) const SETTLED: u16 = 64;
 /// So many registers are looked up one by one.
 const FEW: usize = 8;
 /// The lowest bit of the guard's field.

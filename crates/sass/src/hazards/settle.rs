@@ -8,26 +8,37 @@
 //! cycles: global memory's, and all others'. What is needed between which instructions is not decided by rules
 //! of its own but read off the hazard checker, round after round, until it finds nothing.
 //!
+//! What the hazard checker demands is the least that was ever seen. Where the code before is at hand, instructions also
+//! come no closer to each other than ptxas often leaves such ones, or left them there ([`Close`]); and what takes an
+//! unknown time no closer behind barriers and fences.
+//!
 //! Requires: code that was without hazards before. Preserves: what the instructions that were there waited for,
 //! told and stalled; they may wait for more, stall longer, and tell where they told nothing.
 
 use std::collections::BTreeSet;
 
+use rustc_hash::FxHashMap;
 use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst};
-use warpwright_target::Unit;
+use warpwright_target::{IssueUnits, Unit, cycles_behind_barrier};
 
-use super::violation::{Cause, Hazard};
+use super::distance::{Close, Distances};
+use super::pending::SETTLED;
+use super::timing::{Timing, timings};
+use super::violation::{Cause, Hazard, Violation};
 use super::waits::waits;
-use super::walk::Kind;
-use super::{Unchecked, check};
+use super::walk::{Dependence, Kind, Operand, dependences};
+use super::{SYNC, Unchecked, control_faults, judge};
 use crate::control::SCOREBOARDS;
-use crate::function::Code;
+use crate::function::{Code, register_of, value_of};
 use crate::operation::Operation;
+use crate::roles::{File, Role, Span};
 
 /// A longer stall has another meaning together with the yield bit (docs/sass.md).
 const MOST_STALL: u8 = 11;
 /// Rounds at most; each adds something, so it ends anyway.
-const ROUNDS: usize = 64;
+const ROUNDS: usize = 256;
+/// Behind a barrier so many cycles are as good as any number.
+const FAR: u16 = 32;
 
 /// How added instructions wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -51,11 +62,16 @@ pub enum Unsettled {
 }
 
 /// Gives the instructions `added` to `code` their control fields, and adds to those of others what the added
-/// ones, or other registers, make necessary.
+/// ones, or other registers, make necessary. `before` is the code that ptxas wrote; without it only hazards are ended.
 ///
 /// # Errors
 /// See [`Unsettled`].
-pub fn settle(code: &mut Code, added: &BTreeSet<Inst>, thrift: Thrift) -> Result<(), Unsettled> {
+pub fn settle(
+    code: &mut Code,
+    added: &BTreeSet<Inst>,
+    thrift: Thrift,
+    before: Option<&Code>,
+) -> Result<(), Unsettled> {
     for &inst in added {
         if let Some(before) = inst.0.checked_sub(1).map(Inst) {
             change(code, before, |control| control.reuse = 0);
@@ -64,13 +80,19 @@ pub fn settle(code: &mut Code, added: &BTreeSet<Inst>, thrift: Thrift) -> Result
     let cfg = Cfg::new(code);
     let mut tracker = Tracker::new(code, &cfg);
     tracker.give(code, &cfg, added, thrift);
+    let habits = before.map(Habits::new).transpose()?;
+    if let Some(habits) = &habits {
+        habits.keep_behind_barriers(code, &cfg)?;
+    }
     for _ in 0..ROUNDS {
-        let violations = check(code)?;
+        let violations = violations(code, habits.as_ref())?;
         if violations.is_empty() {
             return Ok(());
         }
         let before = code.instructions().to_vec();
         let mut failed = None;
+        // Blocks in which stalls grew in this round: what was counted across their ends is counted again.
+        let mut grown = BTreeSet::new();
         for violation in &violations {
             let later = violation.inst;
             let done = match violation.hazard {
@@ -101,7 +123,18 @@ pub fn settle(code: &mut Code, added: &BTreeSet<Inst>, thrift: Thrift) -> Result
                         tell(code, &tracker, (earlier, later), kind)
                     }
                     Cause::TooSoon { cycles, needed } => {
-                        stall(code, &cfg, (earlier, later), needed.saturating_sub(cycles))
+                        let blocks = [earlier, later].map(|inst| cfg.block_of(inst));
+                        let is_straight = blocks[0] == blocks[1] && earlier < later;
+                        if !is_straight && blocks.iter().any(|block| grown.contains(block)) {
+                            continue;
+                        }
+                        grown.extend(blocks);
+                        let more = match is_straight {
+                            true => grown_between(code, &before, (earlier, later)),
+                            false => 0,
+                        };
+                        let short = needed.saturating_sub(cycles).saturating_sub(more);
+                        short == 0 || stall(code, &cfg, (earlier, later), short)
                     }
                 },
             };
@@ -115,6 +148,211 @@ pub fn settle(code: &mut Code, added: &BTreeSet<Inst>, thrift: Thrift) -> Result
         }
     }
     Err(Unsettled::Hazard(Inst(0)))
+}
+
+/// Cycles that were added from one instruction up to another one of the same block.
+fn grown_between(
+    code: &Code,
+    before: &[crate::Instruction],
+    (earlier, later): (Inst, Inst),
+) -> u16 {
+    let between = earlier.index()..later.index();
+    let stall = |inst: &crate::Instruction| u16::from(inst.control().stall.max(1));
+    let now: u16 = code.instructions()[between.clone()].iter().map(stall).sum();
+    now.saturating_sub(before[between].iter().map(stall).sum())
+}
+
+/// What is wrong, in program order: the hazard checker's findings, and pairs that are closer than [`Habits`] allow.
+fn violations(code: &Code, habits: Option<&Habits>) -> Result<Vec<Violation>, Unchecked> {
+    let sm = code.instructions().first().map_or(0, |inst| inst.sm());
+    let distances = Distances::for_sm(sm).ok_or(Unchecked::Architecture(sm))?;
+    let mut found = control_faults(code)?;
+    dependences(code, |dependence| {
+        let usual = habits.and_then(|habits| habits.too_close(&dependence));
+        let cause = match (judge(&dependence, distances), usual) {
+            (Some(Cause::TooSoon { .. }), Some(usual)) => Some(usual),
+            (cause, usual) => cause.or(usual),
+        };
+        let violation = cause.map(|cause| Violation::order(&dependence, cause));
+        let is_new = |one: &Violation| found.last().is_none_or(|last| last != one);
+        found.extend(violation.filter(is_new));
+    })?;
+    found.sort_by_key(|violation| violation.inst);
+    Ok(found)
+}
+
+/// A dependence that cycles protect, as it is told apart: the order that is kept, the operations, the fields that name
+/// the register, and which register of each operand it is.
+type Alike = (Kind, [(u16, u8, u16); 2]);
+
+/// How close ptxas lets instructions come, everywhere and in the code before.
+struct Habits {
+    close: Option<Close>,
+    /// Fewest cycles in the code before.
+    seen: FxHashMap<Alike, u16>,
+    units: &'static IssueUnits,
+    /// By operation of a barrier or fence, the fewest cycles to what takes an unknown time behind it.
+    behind: FxHashMap<u16, u16>,
+    sm: u32,
+}
+
+impl Habits {
+    fn new(before: &Code) -> Result<Habits, Unchecked> {
+        let sm = before.instructions().first().map_or(0, |inst| inst.sm());
+        let units = IssueUnits::for_sm(sm).ok_or(Unchecked::Architecture(sm))?;
+        let mut seen = FxHashMap::default();
+        dependences(before, |dependence| {
+            if let Some(alike) = alike(&dependence) {
+                let fewest = seen.entry(alike).or_insert(u16::MAX);
+                *fewest = dependence.cycles.min(*fewest);
+            }
+        })?;
+        let mut behind = FxHashMap::default();
+        for (barrier, _, cycles) in behind_barriers(before, units) {
+            let operation = before.instructions()[barrier.index()].operation();
+            let fewest = behind.entry(operation.number()).or_insert(u16::MAX);
+            *fewest = cycles.min(*fewest);
+        }
+        Ok(Habits {
+            close: Close::for_sm(sm),
+            seen,
+            units,
+            behind,
+            sm,
+        })
+    }
+
+    fn too_close(&self, dependence: &Dependence) -> Option<Cause> {
+        let seen = self.seen.get(&alike(dependence)?).copied();
+        let close = self.close.as_ref()?;
+        let usual = match close.is_known(dependence) {
+            true => close.cycles(dependence),
+            // Then it is over, whatever it is.
+            false => Some(SETTLED),
+        };
+        let needed = seen.into_iter().chain(usual).min()?;
+        let cycles = dependence.cycles;
+        (cycles < needed).then_some(Cause::TooSoon { cycles, needed })
+    }
+
+    /// Lets what takes an unknown time stay as far behind barriers and fences as it was behind such ones, or as ptxas
+    /// leaves it everywhere.
+    fn keep_behind_barriers(&self, code: &mut Code, cfg: &Cfg) -> Result<(), Unsettled> {
+        for (barrier, late, cycles) in behind_barriers(code, self.units) {
+            let operation = code.instructions()[barrier.index()].operation();
+            let seen = self.behind.get(&operation.number()).copied();
+            let usual = cycles_behind_barrier(self.sm).filter(|_| operation == Operation::BAR);
+            let needed = seen.into_iter().chain(usual).min().unwrap_or(FAR);
+            let more = needed.saturating_sub(cycles);
+            if more > 0 && !stall(code, cfg, (barrier, late), more) {
+                return Err(Unsettled::Hazard(late));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a dependence is like, if cycles protect it.
+fn alike(dependence: &Dependence) -> Option<Alike> {
+    if dependence.unsettled().is_some() || dependence.is_in_order() {
+        return None;
+    }
+    let (_, number) = register_of(dependence.value)?;
+    let both = [dependence.earlier, dependence.later].map(|side| {
+        let place = number.saturating_sub(side.span.first);
+        (side.timing.operation, side.span.bit, place)
+    });
+    Some((dependence.kind, both))
+}
+
+/// Barriers and fences, each with the next instruction in the order of the code that takes an unknown time, if that is
+/// near, and the cycles between them.
+fn behind_barriers(code: &Code, units: &IssueUnits) -> Vec<(Inst, Inst, u16)> {
+    let insts = code.instructions();
+    let is_barrier = |inst: &crate::Instruction| {
+        let unit = units.of(inst.operation().number());
+        inst.operation() != Operation::NOP && unit.is_some_and(|unit| unit.name == SYNC)
+    };
+    let barriers = insts
+        .iter()
+        .enumerate()
+        .filter(|(_, inst)| is_barrier(inst));
+    let mut found = Vec::new();
+    for (at, _) in barriers {
+        let mut cycles = 0;
+        for (later, pair) in (at + 1..).zip(insts[at..].windows(2)) {
+            cycles += u16::from(pair[0].control().stall.max(1));
+            let unit = units.of(pair[1].operation().number());
+            let is_late = unit.is_none_or(|unit| unit.is_late);
+            // The barrier of the same kind counts from itself.
+            let is_again = is_barrier(&pair[1]) && pair[1].operation() == insts[at].operation();
+            if is_late && cycles < FAR {
+                found.push((Inst::new(at), Inst::new(later), cycles));
+            }
+            if is_late || is_again || cycles >= FAR {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// For each instruction: is it known how soon its general registers may be stored to shared memory?
+///
+/// # Errors
+/// The code cannot be checked.
+pub fn storable(code: &Code) -> Result<Vec<bool>, Unchecked> {
+    const DATA: u8 = 32;
+    let sm = code.instructions().first().map_or(0, |inst| inst.sm());
+    let unit = IssueUnits::for_sm(sm).and_then(|units| units.of(Operation::STS.number()));
+    let unit = unit.ok_or(Unchecked::Architecture(sm))?;
+    let close = Close::for_sm(sm);
+    let timings = timings(code)?;
+    let insts = timings.iter().enumerate().map(|(at, &timing)| {
+        let inst = Inst::new(at);
+        let is_known = |span: Span| {
+            let earlier = Operand { inst, span, timing };
+            let span = Span {
+                role: Role::Use,
+                bit: DATA,
+                ..span
+            };
+            let later = Timing {
+                unit,
+                operation: Operation::STS.number(),
+                is_late: unit.is_late,
+            };
+            let dependence = |value| Dependence {
+                kind: Kind::Raw,
+                earlier,
+                later: Operand {
+                    inst,
+                    span,
+                    timing: later,
+                },
+                value,
+                cycles: 0,
+                waitless: Some(0),
+                scoreboards: 0,
+                order: None,
+            };
+            let mut values = span
+                .registers()
+                .filter_map(|number| value_of(span.file, number));
+            timing.is_late(earlier.span)
+                || values.all(|value| {
+                    close
+                        .as_ref()
+                        .is_some_and(|c| c.is_known(&dependence(value)))
+                })
+        };
+        let mut general = code
+            .roles(inst)
+            .defs()
+            .filter(|span| span.file == File::Gpr);
+        general.all(is_known)
+    });
+    Ok(insts.collect())
 }
 
 fn change(code: &mut Code, inst: Inst, change: impl FnOnce(&mut crate::Control)) {
@@ -184,10 +422,13 @@ fn stall(code: &mut Code, cfg: &Cfg, (earlier, later): (Inst, Inst), mut cycles:
     cycles == 0
 }
 
-/// Lets an instruction stall longer; says by how many cycles.
+/// Lets an instruction stall longer; says by how many cycles. One that waits until it is told stays as it is.
 fn lengthen(code: &mut Code, inst: Inst, cycles: u16) -> u16 {
-    let stall = code.instructions()[inst.index()].control().stall;
-    let room = u16::from(MOST_STALL.saturating_sub(stall));
+    let control = code.instructions()[inst.index()].control();
+    let room = match (control.stall, control.yield_bit) {
+        (0, false) => 0,
+        (stall, _) => u16::from(MOST_STALL.saturating_sub(stall)),
+    };
     let more = cycles.min(room);
     change(code, inst, |control| control.stall += more as u8);
     more

@@ -15,12 +15,12 @@ use crate::branch::ControlFlow;
 use crate::control::{Control, SCOREBOARDS};
 use crate::edit::Arrangement;
 use crate::function::Code;
-use crate::hazards::distance::{Asked, Pair};
+use crate::hazards::distance::Close;
 use crate::hazards::pending::{Effect, Pending};
 use crate::hazards::timing::{Timing, away, timings};
 use crate::hazards::waits::{MASK_SEES_AFTER, is_block_barrier};
 use crate::hazards::walk::{Dependence, visit_leaving, visit_pairs};
-use crate::hazards::{self, Distances, Hidden, Kept, Order, OrderKind, Orders, Unchecked};
+use crate::hazards::{self, Hidden, Order, OrderKind, Orders, Unchecked};
 use crate::roles::{File, Role, Span};
 
 /// The longest stall.
@@ -47,9 +47,7 @@ struct Walk<'a> {
     code: &'a Code,
     cfg: Cfg,
     units: &'static IssueUnits,
-    kept_distances: &'static Kept,
-    distances: &'static Distances,
-    asked: Asked,
+    close: Close,
     orders: &'static Orders,
     timings: Vec<Timing>,
     hidden: Vec<Hidden>,
@@ -106,8 +104,7 @@ pub(super) fn controls(code: &Code, old: &Old) -> Result<Vec<Control>, Unassigne
     let mut walk = Walk::new(
         (code, old),
         IssueUnits::for_sm(sm).ok_or(unknown)?,
-        Kept::for_sm(sm).ok_or(Unassigned::NotTried(sm))?,
-        Distances::for_sm(sm).ok_or(Unchecked::Architecture(sm))?,
+        Close::for_sm(sm).ok_or(Unassigned::NotTried(sm))?,
         Orders::for_sm(sm).ok_or(Unchecked::Architecture(sm))?,
     )?;
     walk.run()?;
@@ -119,8 +116,7 @@ impl<'a> Walk<'a> {
     fn new(
         (code, old): (&'a Code, &'a Old),
         units: &'static IssueUnits,
-        kept_distances: &'static Kept,
-        distances: &'static Distances,
+        close: Close,
         orders: &'static Orders,
     ) -> Result<Self, Unassigned> {
         let timings = timings(code)?;
@@ -140,9 +136,7 @@ impl<'a> Walk<'a> {
             code,
             cfg: Cfg::new(code),
             units,
-            kept_distances,
-            distances,
-            asked: Asked::default(),
+            close,
             orders,
             away: away(code),
             hidden: hazards::hidden(code)?,
@@ -487,7 +481,7 @@ impl<'a> Walk<'a> {
                     }
                 }
             } else if !is_leaving(dependence) {
-                let Some(needed) = self.distance(dependence) else {
+                let Some(needed) = self.close.cycles(dependence) else {
                     too_close = Some(dependence.earlier.inst);
                     continue;
                 };
@@ -502,28 +496,6 @@ impl<'a> Walk<'a> {
             self.give_scoreboard(earlier, span)?;
         }
         Ok(short)
-    }
-
-    /// As close as ptxas comes; where it was not seen to do so often, as far as it keeps what is like it. Never closer
-    /// than the checker demands: MOVM was often seen to follow one shape of HMMA closer than others may.
-    fn distance(&self, dependence: &Dependence) -> Option<u16> {
-        self.asked
-            .cycles(dependence, || self.find_distance(dependence))
-    }
-
-    fn find_distance(&self, dependence: &Dependence) -> Option<u16> {
-        let demanded = Pair::of(dependence).map(|pair| self.distances.needed(pair));
-        let close = self.kept_distances.cycles(dependence).max(demanded);
-        if self.kept_distances.often(dependence).is_some() {
-            return close;
-        }
-        let alike = [
-            self.kept_distances.of_classes(dependence),
-            self.distances.slowest(dependence),
-            self.distances.before_late(dependence),
-        ];
-        let alike = alike.into_iter().flatten().min();
-        close.into_iter().chain(alike).max()
     }
 
     /// Which of several scoreboards to wait for: the instruction's own.
@@ -688,7 +660,7 @@ impl<'a> Walk<'a> {
             away,
             &mut |dependence: Dependence| {
                 if dependence.unsettled().is_none() && !dependence.is_in_order() {
-                    let needed = self.distance(&dependence).unwrap_or(u16::MAX);
+                    let needed = self.close.cycles(&dependence).unwrap_or(u16::MAX);
                     short = short.max(needed.saturating_sub(dependence.cycles));
                 }
             },
