@@ -70,6 +70,9 @@ pub struct Outputs {
     /// Where the orders of units go.
     #[arg(long)]
     orders: Option<PathBuf>,
+    /// Add to what the files have. Sightings add up, so the corpus must be one that they have not seen.
+    #[arg(long)]
+    extend: bool,
 }
 
 /// Mines the corpus, holds one half against the other, and writes the tables.
@@ -108,15 +111,32 @@ pub fn run(corpus: &[PathBuf], outputs: &Outputs) -> Result<String, Error> {
     let functions = corpus.samples.len();
     let orders = orders(corpus.samples.iter());
     let _ = write!(summary, "\n{} orders of all", orders.len());
-    let files = [
-        (&outputs.output, table(&distances, functions)),
-        (&outputs.operations, operation_table(&corpus.samples)),
-        (&outputs.orders, order_table(&orders, functions)),
+    type Heading = fn(u64) -> String;
+    let files: [(_, _, Heading, _); 3] = [
+        (&outputs.output, table(&distances, functions), heading, 4),
+        (
+            &outputs.operations,
+            operation_table(&corpus.samples),
+            operation_heading,
+            4,
+        ),
+        (
+            &outputs.orders,
+            order_table(&orders, functions),
+            order_heading,
+            3,
+        ),
     ];
-    for (output, text) in files {
-        if let Some(output) = output {
-            std::fs::write(output, text).map_err(|error| Error::File(output.to_owned(), error))?;
+    for (output, mut rows, heading, numbers) in files {
+        let Some(output) = output else { continue };
+        let failed = |error| Error::File(output.to_owned(), error);
+        if outputs.extend {
+            let text = std::fs::read_to_string(output).map_err(failed)?;
+            let old = Rows::read(&text, numbers);
+            let bad = || Error::Input(output.to_owned(), "not such a table".to_owned());
+            rows.join(old.ok_or_else(bad)?);
         }
+        std::fs::write(output, rows.print(heading)).map_err(failed)?;
     }
     Ok(summary)
 }
@@ -324,30 +344,102 @@ fn orders<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<Order, Reli
     orders
 }
 
-fn order_table(orders: &BTreeMap<Order, Relied>, functions: usize) -> String {
-    let mut out = format!(
-        "# What units keep in order though nothing waits: operations (bits 0 to 8 of the opcode) of the earlier and\n\
-         # of the later instruction, the fewest cycles between the two accesses, the number of pairs of registers that\n\
-         # nothing else protects, and of kernels that had them, in {functions} functions: `warpwright-sassmine hazards` (docs/sass.md).\n"
-    );
+/// Rows of a table by what stands before their numbers: the fewest cycles, sums of sightings, and, where there is a
+/// fourth number, the kernels that come down to those cycles.
+struct Rows {
+    rows: BTreeMap<String, Vec<u64>>,
+    functions: u64,
+}
+
+impl Rows {
+    fn new(functions: usize) -> Rows {
+        Rows {
+            rows: BTreeMap::new(),
+            functions: functions as u64,
+        }
+    }
+
+    /// A table that was written before, with so many numbers in a row.
+    fn read(text: &str, numbers: usize) -> Option<Rows> {
+        let mut rows = Rows::new(0);
+        let mut words = text.lines().filter(|line| line.starts_with('#'));
+        let functions = words.find_map(|line| {
+            let before = line.split(" functions").next().filter(|&own| own != line)?;
+            before.rsplit(' ').next()?.parse().ok()
+        });
+        rows.functions = functions?;
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let (key, own) = words.split_at_checked(words.len().checked_sub(numbers)?)?;
+            let own: Result<Vec<u64>, _> = own.iter().map(|word| word.parse()).collect();
+            rows.add(key.join(" "), &own.ok()?);
+        }
+        Some(rows)
+    }
+
+    /// Takes in what other kernels show.
+    fn add(&mut self, key: String, more: &[u64]) {
+        let Some(own) = self.rows.get_mut(&key) else {
+            self.rows.insert(key, more.to_vec());
+            return;
+        };
+        let (had, has) = (own[0], more[0]);
+        for (place, (own, more)) in own.iter_mut().zip(more).enumerate() {
+            *own = match place {
+                0 => had.min(has),
+                3 if has > had => *own,
+                3 if has < had => *more,
+                _ => *own + more,
+            };
+        }
+    }
+
+    /// Takes in another table, of other kernels.
+    fn join(&mut self, other: Rows) {
+        self.functions += other.functions;
+        for (key, more) in other.rows {
+            self.add(key, &more);
+        }
+    }
+
+    fn print(&self, heading: impl Fn(u64) -> String) -> String {
+        let mut out = heading(self.functions);
+        for (key, numbers) in &self.rows {
+            let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+            let _ = writeln!(out, "{key} {}", numbers.join(" "));
+        }
+        out
+    }
+}
+
+fn order_table(orders: &BTreeMap<Order, Relied>, functions: usize) -> Rows {
+    let mut rows = Rows::new(functions);
     for (order, relied) in orders {
         let Relied {
             pairs,
             kernels,
             closest,
         } = relied;
-        let kernels = kernels.len();
+        let kernels = kernels.len() as u64;
         if let Some((cycles, text)) = closest {
-            let _ = writeln!(out, "{order} {cycles} {pairs} {kernels}");
+            rows.add(order.to_string(), &[u64::from(*cycles), *pairs, kernels]);
             eprintln!(
                 "{order}: {pairs} pairs, {kernels} kernels, at least {cycles} cycles: {text}"
             );
         }
     }
-    out
+    rows
 }
 
-fn operation_table(samples: &[Sample]) -> String {
+fn order_heading(functions: u64) -> String {
+    format!(
+        "# What units keep in order though nothing waits: operations (bits 0 to 8 of the opcode) of the earlier and\n\
+         # of the later instruction, the fewest cycles between the two accesses, the number of pairs of registers that\n\
+         # nothing else protects, and of kernels that had them, in {functions} functions: `warpwright-sassmine hazards` (docs/sass.md).\n"
+    )
+}
+
+fn operation_table(samples: &[Sample]) -> Rows {
     let mut pairs: BTreeMap<OperationPair, (u64, BTreeMap<Kernel, u16>)> = BTreeMap::new();
     for sample in samples {
         for (&pair, &(cycles, count)) in &sample.operations {
@@ -357,20 +449,24 @@ fn operation_table(samples: &[Sample]) -> String {
             *closest = cycles.min(*closest);
         }
     }
-    let mut out = format!(
+    let mut rows = Rows::new(samples.len());
+    for (pair, (count, kernels)) in pairs {
+        let cycles = kernels.values().copied().min().unwrap_or(u16::MAX);
+        let closest = kernels.values().filter(|&&c| c == cycles).count() as u64;
+        let numbers = [u64::from(cycles), count, kernels.len() as u64, closest];
+        rows.add(pair.to_string(), &numbers);
+    }
+    rows
+}
+
+fn operation_heading(functions: u64) -> String {
+    format!(
         "# Fewest cycles from issue to issue that ptxas leaves between dependent instructions, by operation, where\n\
          # nothing waits between them: the pair of classes, the operations of the earlier and of the later instruction\n\
          # (bits 0 to 8; 000 for what writes after an unknown time), the lowest bit of the field that is read (else of the\n\
-         # later operand), cycles, pairs, kernels that had them, kernels that had them that close, in {} functions:\n\
-         # `warpwright-sassmine hazards`. What was seen is enough, and it is what new code keeps (docs/scheduling.md).\n",
-        samples.len()
-    );
-    for (pair, (count, kernels)) in pairs {
-        let cycles = kernels.values().copied().min().unwrap_or(u16::MAX);
-        let closest = kernels.values().filter(|&&c| c == cycles).count();
-        let _ = writeln!(out, "{pair} {cycles} {count} {} {closest}", kernels.len());
-    }
-    out
+         # later operand), cycles, pairs, kernels that had them, kernels that had them that close, in {functions} functions:\n\
+         # `warpwright-sassmine hazards`. What was seen is enough, and it is what new code keeps (docs/scheduling.md).\n"
+    )
 }
 
 /// What the functions show.
@@ -443,20 +539,58 @@ fn judge<'a>(samples: impl Iterator<Item = &'a Sample>, distances: &Distances) -
     held
 }
 
-fn table(distances: &Distances, functions: usize) -> String {
-    let mut out = format!(
-        "# Fewest cycles from issue to issue that ptxas leaves between dependent instructions, and the\n\
-         # numbers of pairs, of kernels that had them, and of kernels that had them that close, in\n\
-         # {functions} functions: `warpwright-sassmine hazards` (docs/sass.md).\n"
-    );
+fn table(distances: &Distances, functions: usize) -> Rows {
+    let mut rows = Rows::new(functions);
     for (pair, seen) in distances.pairs() {
         let Seen {
             cycles,
             count,
             kernels,
             closest,
-        } = seen;
-        let _ = writeln!(out, "{pair} {cycles} {count} {kernels} {closest}");
+        } = *seen;
+        rows.add(
+            pair.to_string(),
+            &[u64::from(cycles), count, kernels, closest],
+        );
     }
-    out
+    rows
+}
+
+fn heading(functions: u64) -> String {
+    format!(
+        "# Fewest cycles from issue to issue that ptxas leaves between dependent instructions, and the\n\
+         # numbers of pairs, of kernels that had them, and of kernels that had them that close, in\n\
+         # {functions} functions: `warpwright-sassmine hazards` (docs/sass.md).\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sightings_add_up_and_the_fewest_cycles_count() {
+        let text = |functions, rows: &str| format!("# in\n# {functions} functions: x\n{rows}");
+        let read = |text: &str| Rows::read(text, 4).unwrap();
+        let mut old = read(&text(
+            20,
+            "raw R alu -> fma 5 100 30 10\nraw R alu -> alu 4 9 9 9\n",
+        ));
+        old.join(read(&text(
+            3,
+            "raw R alu -> fma 4 7 3 2\nraw R alu -> alu 4 2 2 1\nraw R fma -> alu 6 1 1 1\n",
+        )));
+        let rows =
+            "raw R alu -> alu 4 11 11 10\nraw R alu -> fma 4 107 33 2\nraw R fma -> alu 6 1 1 1\n";
+        assert_eq!(
+            old.print(|functions| format!("{functions}\n")),
+            format!("23\n{rows}")
+        );
+        old.join(read(&text(1, "raw R alu -> fma 9 1 1 1\n")));
+        assert!(
+            old.print(|_| String::new())
+                .contains("raw R alu -> fma 4 108 34 2\n")
+        );
+        assert!(Rows::read("raw R alu -> fma 5 100 30 10\n", 4).is_none());
+    }
 }

@@ -58,6 +58,8 @@ pub(super) const ORDERED_SINCE: u32 = 80;
 pub(super) const PAIR_ALONE: u128 = 1 << 72 | 1 << 76;
 /// Where the distance of a branch stands.
 pub(super) const DISTANCE: [Field; 2] = [Field(16, 8), Field(34, 48)];
+/// Where that of a BSSY does.
+pub(super) const BARRIER_DISTANCE: Field = Field(34, 30);
 
 pub(super) const NEVER: u32 = 0xf;
 pub(super) const RZ: u32 = 255;
@@ -91,15 +93,17 @@ pub(super) fn is_control(inst: Instruction) -> bool {
 /// What a branch, call or RET adds to the address of the next instruction, in bytes. Hopper and later
 /// keep the low eight bits elsewhere.
 pub(super) fn relative_distance(inst: Instruction) -> i64 {
-    let low = i64::from(DISTANCE[0].get(inst));
+    let high = (inst.bits() & DISTANCE[1].mask()) >> DISTANCE[1].0;
+    let high = ((high as i64) << 16) >> 16;
     match inst.sm() {
-        ..90 => barrier_distance(inst),
-        _ => (barrier_distance(inst) << 8) | (low * 4),
+        ..90 => high * 4,
+        _ => (high << 8 | i64::from(DISTANCE[0].get(inst))) * 4,
     }
 }
 
-/// The same for a BSSY, which has its barrier where others have the low bits.
+/// The same for a BSSY, which has its barrier where others have the low bits, and, from sm_100 on, its mode
+/// behind a shorter distance.
 pub(super) fn barrier_distance(inst: Instruction) -> i64 {
-    let high = (inst.bits() & DISTANCE[1].mask()) >> DISTANCE[1].0;
-    (((high as i64) << 16) >> 16) * 4
+    let words = BARRIER_DISTANCE.get(inst) << 2;
+    i64::from(words as i32 >> 2) * 4
 }

@@ -301,7 +301,7 @@ impl Reader<'_, '_> {
                 kept &= !distance();
             }
             "BSSY" => {
-                kept &= !bits::DISTANCE[1].mask();
+                kept &= !bits::BARRIER_DISTANCE.mask();
                 let target = self.target(bits::barrier_distance(self.word))?;
                 more = self.function.label(target)?;
             }

@@ -1,7 +1,11 @@
 //! What the PTX says of a kernel before any build: its shared memory, its operations, its pressure.
 
+use std::collections::BTreeSet;
+
 use warpwright_flow::{Cfg, Function as _, Liveness, Pressure, Value};
-use warpwright_ptx::ir::{DirectiveKind, Function, Item, Module, Operand, Symbol};
+use warpwright_ptx::ir::{
+    Address, Base, DirectiveKind, Function, Item, Module, Operand, Symbol, VarId,
+};
 use warpwright_ptx::types::Space;
 use warpwright_ptx::{FuncId, Reg, View};
 
@@ -40,11 +44,11 @@ pub(crate) fn register(value: Value) -> Reg {
     Reg::from_u32(value.0)
 }
 
-/// Bytes of static shared memory declared inside `function` or at module scope and used by it.
+/// Bytes of static shared memory that `function` and what it may call use, wherever it is declared.
 ///
 /// Only an estimate for when ptxas is missing: ptxas drops what is not used.
 pub fn static_shared_bytes(module: &Module, function: &Function) -> u32 {
-    let used = used_variables(function);
+    let used = used_variables(module, function);
     let bytes: u64 = module
         .variables
         .iter()
@@ -56,30 +60,37 @@ pub fn static_shared_bytes(module: &Module, function: &Function) -> u32 {
 
 /// Does the kernel address dynamic shared memory (an open `.extern .shared` array)?
 pub fn uses_dynamic_shared(module: &Module, function: &Function) -> bool {
-    used_variables(function)
+    used_variables(module, function)
         .iter()
         .any(|&id| module.variables[id].space == Space::Shared && module.variables[id].is_open())
 }
 
-fn used_variables(function: &Function) -> std::collections::BTreeSet<warpwright_ptx::ir::VarId> {
-    use warpwright_ptx::ir::{Address, Base};
-    let Some(body) = &function.body else {
-        return Default::default();
-    };
-    body.operands
-        .values()
-        .filter_map(|operand| match operand {
-            Operand::Symbol {
-                symbol: Symbol::Var(id),
-                ..
+/// The variables that a function and the functions that it names use, and what those name in turn.
+fn used_variables(module: &Module, function: &Function) -> BTreeSet<VarId> {
+    let mut used = BTreeSet::new();
+    let mut called = BTreeSet::new();
+    let mut work = vec![function];
+    while let Some(function) = work.pop() {
+        let operands = function.body.iter().flat_map(|body| body.operands.values());
+        for operand in operands {
+            let symbol = match operand {
+                Operand::Symbol { symbol, .. }
+                | Operand::Mem(Address {
+                    base: Base::Symbol(symbol),
+                    ..
+                }) => *symbol,
+                _ => continue,
+            };
+            match symbol {
+                Symbol::Var(id) => {
+                    used.insert(id);
+                }
+                Symbol::Func(id) if called.insert(id) => work.push(&module.functions[id]),
+                Symbol::Func(_) => {}
             }
-            | Operand::Mem(Address {
-                base: Base::Symbol(Symbol::Var(id)),
-                ..
-            }) => Some(*id),
-            _ => None,
-        })
-        .collect()
+        }
+    }
+    used
 }
 
 /// Has `function` an instruction whose opcode begins with `word`?

@@ -10,7 +10,7 @@ mod table;
 use crate::inst::Instruction;
 use smallvec::SmallVec;
 
-pub use table::{CONTROL, Entry, Field, OPCODE, ParseError, Row, Slot, Table, is_usual};
+pub use table::{CONTROL, Entry, Field, OPCODE, OURS, ParseError, Row, Slot, Table, is_usual};
 
 /// A register file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -411,7 +411,7 @@ impl fmt::Display for Table {
 /// would change the flow that nvdisasm analyses.
 pub const CONTROL: &str = include_str!("../../tables/roles/control.txt");
 /// Forms that only our own code has, for all architectures.
-const OURS: &str = include_str!("../../tables/roles/ours.txt");
+pub const OURS: &str = include_str!("../../tables/roles/ours.txt");
 const CONTROL_TO_SM_89: &str = include_str!("../../tables/roles/control_to_sm_89.txt");
 
 const TEXTS: [(u32, &str); 7] = [

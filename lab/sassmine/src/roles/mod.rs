@@ -19,8 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use rayon::prelude::*;
+use warpwright_sass::Instruction;
 use warpwright_sass::isa::form::OPERATION;
-use warpwright_sass::roles::{self as sass, CONTROL, Entry, Field, OPCODE, Row, Table};
+use warpwright_sass::roles::{self as sass, CONTROL, Entry, Field, OPCODE, OURS, Row, Table};
 use warpwright_toolkit::Toolkit;
 use warpwright_toolkit::life_ranges::{File, Mark};
 
@@ -75,6 +76,11 @@ pub fn run(toolkit: &Toolkit, options: &Options) -> Result<String, Error> {
         let named = |bits| options.only.contains(&format!("{:x}", OPCODE.get(bits)));
         words.words.retain(|word| named(word.bits));
     }
+    // What is written by hand has no row to be fitted.
+    let ours = Table::read(sm, &[OURS])
+        .map_err(|error| Error::Input("ours.txt".into(), error.to_string()))?;
+    let is_ours = |bits| ours.roles(Instruction::new(sm, bits)).is_some();
+    words.words.retain(|word| !is_ours(word.bits));
     let first = words.words.first().ok_or(Error::Empty(sm))?;
     let file = &words.files[first.first.0];
     let cubin = std::fs::read(file).map_err(|error| Error::File(file.clone(), error))?;
@@ -108,7 +114,8 @@ pub fn run(toolkit: &Toolkit, options: &Options) -> Result<String, Error> {
 }
 
 /// Adds the sightings of the table that was extended: those of each row to the one row that says the same of
-/// the same instructions.
+/// the same instructions. What the corpus does not show must not be lost: rows that it lacks stay, and where other bits
+/// tell the rows of an opcode apart now, the opcode stays as it was if a row is not found again, or several times.
 fn carry(before: &Table, table: &mut Table, all: bool, corpus: &Corpus) {
     let counted = |opcode: &u16| all || corpus.seen().contains_key(opcode);
     for (&opcode, old) in before
@@ -116,28 +123,40 @@ fn carry(before: &Table, table: &mut Table, all: bool, corpus: &Corpus) {
         .iter()
         .filter(|(opcode, _)| counted(opcode))
     {
-        let Some(mut entry) = table.entries().get(&opcode).cloned() else {
-            continue;
-        };
-        for (&key, row) in &old.rows {
-            let agrees = |other: u32| {
-                let mut shared = entry.key.iter().enumerate().filter_map(|(place, bit)| {
-                    let there = old.key.iter().position(|known| known == bit)?;
-                    Some((other >> place & 1, key >> there & 1))
-                });
-                shared.all(|(new, old)| new == old)
-            };
-            let same = entry.rows.iter();
-            let same = same.filter(|(other, new)| new.slots == row.slots && agrees(**other));
-            let same: Vec<u32> = same.map(|(other, _)| *other).collect();
-            if let (&[only], true) = (&same[..], row.confirmed > 0)
-                && let Some(new) = entry.rows.get_mut(&only)
-            {
-                new.confirmed += row.confirmed;
-            }
-        }
-        table.insert(opcode, entry);
+        let entry = table.entries().get(&opcode).cloned();
+        table.insert(
+            opcode,
+            entry.map_or_else(|| old.clone(), |new| carried(old, new)),
+        );
     }
+}
+
+/// The new rows of an opcode with the sightings of the old ones.
+fn carried(old: &Entry, mut entry: Entry) -> Entry {
+    for (&key, row) in &old.rows {
+        let agrees = |other: u32| {
+            let mut shared = entry.key.iter().enumerate().filter_map(|(place, bit)| {
+                let there = old.key.iter().position(|known| known == bit)?;
+                Some((other >> place & 1, key >> there & 1))
+            });
+            shared.all(|(new, old)| new == old)
+        };
+        let same = entry.rows.iter();
+        let same = same.filter(|(other, new)| new.slots == row.slots && agrees(**other));
+        let same: Vec<u32> = same.map(|(other, _)| *other).collect();
+        match same[..] {
+            [only] => {
+                if let Some(new) = entry.rows.get_mut(&only).filter(|new| new.confirmed > 0) {
+                    new.confirmed += row.confirmed;
+                }
+            }
+            _ if entry.key == old.key => {
+                entry.rows.entry(key).or_insert_with(|| row.clone());
+            }
+            _ => return old.clone(),
+        }
+    }
+    entry
 }
 
 struct Miner<'a> {
@@ -447,4 +466,44 @@ fn conflicts(fits: &[(u128, Fitted)], key: &[u8]) -> usize {
         first.entry(entry.key_of(*bits)).or_insert(fitted).slots != fitted.slots
     });
     differ.count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(key: &str, rows: &str) -> Entry {
+        let text = format!("opcode 0x98e RED @P key {key}\n{rows}");
+        let table = Table::read(90, &[&text]).unwrap();
+        table.entries().values().next().unwrap().clone()
+    }
+
+    #[test]
+    fn what_the_corpus_does_not_show_stays() {
+        let old = entry("73,91", "0x0 R24v2 R32v1 7\n0x3 R24v2 R32v2 UR64v2 5\n");
+        let new = entry("73,91", "0x0 R24v2 R32v1 2\n0x1 R24v2 R32v2 1\n");
+        let both = entry(
+            "73,91",
+            "0x0 R24v2 R32v1 9\n0x1 R24v2 R32v2 1\n0x3 R24v2 R32v2 UR64v2 5\n",
+        );
+        assert_eq!(carried(&old, new), both);
+        // Another bit tells more apart: rows that are found again keep their sightings.
+        let more = entry(
+            "73,74,91",
+            "0x0 R24v2 R32v1 2\n0x5 R24v2 R32v2 UR64v2 1\n0x2 R24v2 R32v2 1\n",
+        );
+        let sum = entry(
+            "73,74,91",
+            "0x0 R24v2 R32v1 9\n0x5 R24v2 R32v2 UR64v2 6\n0x2 R24v2 R32v2 1\n",
+        );
+        assert_eq!(carried(&old, more), sum);
+        // It lacks one, or does not know which one it was.
+        let less = entry("74,91", "0x0 R24v2 R32v1 2\n");
+        assert_eq!(carried(&old, less), old);
+        let twice = entry(
+            "73,74,91",
+            "0x0 R24v2 R32v1 2\n0x2 R24v2 R32v1 2\n0x5 R24v2 R32v2 UR64v2 1\n",
+        );
+        assert_eq!(carried(&old, twice), old);
+    }
 }
