@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use warpwright_pass::names::source_name;
 use warpwright_sass::{Cubin, Kernel};
 use warpwright_target::{Gpu, Resources, lookup, occupancy};
-use warpwright_winners::digest::stands_alone;
 use warpwright_winners::lines::{Launches, Note, parse};
+use warpwright_winners::ties::bond;
 use warpwright_winners::{LaunchClass, identities};
 
 use crate::Error;
@@ -264,7 +264,7 @@ fn launched(l: &Launches, total: u64, code: Option<&Code>, facts: Option<&GpuFac
         hint: String::new(),
     };
     if let (Some(code), Some(kernel), Some(gpu)) = (code, kernel, gpu.as_ref()) {
-        row.tied = stands_alone(&code.cubin, &l.kernel)
+        row.tied = bond(&code.cubin, &l.kernel)
             .err()
             .map(|tie| tie.to_string());
         row.hint = hint(&row, kernel, gpu);

@@ -537,7 +537,8 @@ fn a_program_is_built_with_it() {
     assert_eq!(bench.log(), "");
     build("safe", "better");
     assert!(
-        bench.log().contains("spills: spill-to-shared"),
+        bench.log().contains("spills: spill-to-shared")
+            && bench.log().contains("k.cu (first, spills"),
         "{}",
         bench.log()
     );

@@ -24,6 +24,20 @@ fn scale(factor: &str) -> String {
     )
 }
 
+/// A kernel that uses variables of its module, beside another one.
+fn weigh(factor: &str) -> String {
+    format!(
+        ".visible .const .align 4 .f32 weights[8];\n.visible .global .align 4 .f32 bias;\n
+.visible .global .align 4 .u32 total;\n{}.visible .entry weigh(.param .u64 p, .param .u32 n) {{
+    .reg .b64 %d; .reg .f32 %f<5>; .reg .b32 %r<3>;
+    ld.param.u64 %d, [p]; ld.global.f32 %f0, [%d]; ld.const.f32 %f1, [weights+4]; ld.global.f32 %f2, [bias];
+    fma.rn.f32 %f0, %f0, %f1, %f2; fma.rn.f32 %f0, %f0, 0f{factor}, 0f3F800000; st.global.f32 [%d], %f0;
+    atom.global.add.u32 %r1, [total], 1; ret;
+}}\n",
+        scale("40000000")
+    )
+}
+
 fn build(toolkit: &Toolkit, ptx: &str) -> Vec<u8> {
     let job = PtxasJob::new(ptx, "sm_90");
     let ptxas = toolkit.ptxas().expect("ptxas");
@@ -65,6 +79,11 @@ impl Bench {
 
     /// The program's PTX makes a kernel of this factor.
     fn with(factor: &str) -> Option<Bench> {
+        Bench::of(&scale, factor)
+    }
+
+    /// The same for a kernel of another text.
+    fn of(kernel: &dyn Fn(&str) -> String, factor: &str) -> Option<Bench> {
         let toolkit = require_toolkit("in_place")?;
         let bench = Bench {
             folder: tempfile::tempdir().expect("folder"),
@@ -86,8 +105,8 @@ impl Bench {
                 .status();
             assert!(status.expect("cc").success());
         }
-        let original = build(&toolkit, &format!("{PTX}{}", scale("40000000")));
-        let faster = format!("{PTX}{}", scale(factor));
+        let original = build(&toolkit, &format!("{PTX}{}", kernel("40000000")));
+        let faster = format!("{PTX}{}", kernel(factor));
         std::fs::write(bench.path("scale.fatbin"), fat_binary(&original, &faster))
             .expect("written");
         Some(bench)
@@ -241,4 +260,32 @@ fn what_wins_alone_and_loses_in_the_program_is_not_kept() {
     let listed = out(&bench.run(&["db", "list", "--json"], false));
     let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
     assert_eq!(listed["winners"].as_array().expect("winners").len(), 0);
+}
+
+/// A kernel that works on variables of its module: its candidates and its winner do it in the same module.
+#[test]
+fn kernels_with_variables_are_tuned_in_their_module() {
+    let Some(bench) = Bench::of(&weigh, FAST) else {
+        return;
+    };
+    let program = ["--", "./host", "proc2", "variables", "scale.fatbin"];
+    let run = |args: &[&str]| bench.run(&[args, &program].concat(), false);
+    let plain = run(&["with"]);
+    assert!(out(&plain).contains("launches"), "{}", err(&plain));
+    let tune = run(&["tune", "--report-to", "r.json"]);
+    assert_eq!(out(&tune), out(&plain), "{}", err(&tune));
+    let text = std::fs::read_to_string(bench.path("r.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let kernels = report["kernels"].as_array().expect("kernels");
+    assert!(!kernels.is_empty());
+    for kernel in kernels {
+        assert!(
+            kernel["winner"].is_string() && kernel["in_program"] == 0.5,
+            "{text}"
+        );
+    }
+    std::fs::remove_file(bench.path("fake.log")).expect("a log");
+    assert_eq!(out(&run(&["with"])), out(&plain));
+    let log = std::fs::read_to_string(bench.path("fake.log")).expect("a log");
+    assert!(log.contains("weigh.warpwright."), "{log}");
 }

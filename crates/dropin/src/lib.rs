@@ -8,9 +8,11 @@
 //! * [`options`]: ptxas's command line. [`policy`]: what may be done, from the environment.
 //! * [`real`]: the real ptxas.
 //! * [`recorded`], [`engine`]: the two sources of better builds; [`engine`] is the only file that knows `driver`.
+//! * `label`: how the log names a module.
 //! * [`messages`]: what ptxas says about a kernel, made true again.
 
 pub mod engine;
+mod label;
 pub mod messages;
 pub mod options;
 pub mod policy;

@@ -134,9 +134,11 @@ impl Request {
         !self.is_special
     }
 
-    /// The input's name, for the log.
+    /// The input's name, for the log: its source and its kernels.
     pub fn name(&self) -> String {
-        self.input.to_string_lossy().into_owned()
+        let ptx = crate::read_regular(self.input.as_ref());
+        let ptx = ptx.and_then(|bytes| String::from_utf8(bytes).ok());
+        crate::label::of(&self.input.to_string_lossy(), ptx.as_deref())
     }
 }
 

@@ -108,7 +108,9 @@ unsafe extern "C" fn ours(handle: *mut c_void, name: *const c_char) -> *mut c_vo
         .iter()
         .find(|s| s.name == name && s.modes & modes != 0)
     else {
-        return nothing;
+        // SAFETY: as our caller says.
+        let real = || unsafe { real_dlsym(handle, name.as_ptr()) };
+        return gate(name.to_bytes(), real).unwrap_or(nothing);
     };
     // SAFETY: as our caller says. A library that is called like this and searches behind itself finds the
     // driver behind us as well.
@@ -200,7 +202,7 @@ pub unsafe fn proc_address(
         .find(|s| ask(s.version) == real);
     let ours = match slot {
         Some(slot) => Some(slot.hand_out(real)),
-        None => gate(name.to_bytes(), real),
+        None => gate(name.to_bytes(), || real),
     };
     if let Some(ours) = ours {
         // SAFETY: as above.

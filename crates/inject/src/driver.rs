@@ -114,6 +114,8 @@ driver! {
     /// Sets one.
     set_kernel_attribute = c"cuKernelSetAttribute" (attribute: c_int, value: c_int, kernel: Handle,
         device: c_int);
+    /// Sets one of a function.
+    set_function_attribute = c"cuFuncSetAttribute" (function: Handle, attribute: c_int, value: c_int);
     /// Blocks per SM.
     occupancy = c"cuOccupancyMaxActiveBlocksPerMultiprocessor" (blocks: *mut c_int, function: Handle,
         threads: c_int, shared: usize);
@@ -145,6 +147,8 @@ driver! {
     module_variable = c"cuModuleGetGlobal_v2" (address: *mut u64, bytes: *mut usize, module: Handle, name: Text);
     /// The same for a library, in the current context.
     library_variable = c"cuLibraryGetGlobal" (address: *mut u64, bytes: *mut usize, library: Handle, name: Text);
+    /// Unloads it.
+    library_unload = c"cuLibraryUnload" (library: Handle);
     /// Unloads it.
     module_unload = c"cuModuleUnload" (module: Handle);
     /// A launch of our own.

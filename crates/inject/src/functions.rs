@@ -35,6 +35,8 @@ pub struct Known {
     pub name: String,
     /// Its module, if the code is known.
     pub module: Option<Arc<Module>>,
+    /// The context that a function belongs to; 0 if that is not known, or for a kernel of a library.
+    pub context: usize,
 }
 
 impl Known {
@@ -45,7 +47,7 @@ impl Known {
             (None, None) => true,
             _ => false,
         };
-        modules && self.kind == other.kind && self.name == other.name
+        modules && (self.kind, &self.name, self.context) == (other.kind, &other.name, other.context)
     }
 
     /// Digest of the kernel's code.
@@ -97,9 +99,17 @@ pub fn identify(handle: Handle) -> Option<Known> {
         kind,
         name: driver::text(name)?,
         module: owner.and_then(|owner| state.modules.get(owner)),
+        context: context_of(kind, owner.and_then(|owner| state.modules.context(owner))),
     };
     state.functions.known.insert(handle as usize, known.clone());
     Some(known)
+}
+
+fn context_of(kind: Kind, of_module: Option<usize>) -> usize {
+    match kind {
+        Kind::Function => of_module.unwrap_or(0),
+        Kind::Kernel => 0,
+    }
 }
 
 fn learn(handle: Out, kind: Kind, name: Text, owner: Handle) {
@@ -114,7 +124,13 @@ fn learn(handle: Out, kind: Kind, name: Text, owner: Handle) {
         let module = state.modules.get(owner);
         // SAFETY: the driver has just written it.
         let handle = unsafe { *handle } as usize;
-        let known = Known { kind, name, module };
+        let context = context_of(kind, state.modules.context(owner));
+        let known = Known {
+            kind,
+            name,
+            module,
+            context,
+        };
         let before = state.functions.known.insert(handle, known.clone());
         // A handle that was given out again: what is launched for it was found for another kernel.
         if before.is_none_or(|before| !before.is(&known)) {
@@ -174,11 +190,13 @@ pub unsafe fn of_kernel(
             if let Some(known) = known {
                 // SAFETY: the driver has just written it.
                 let function = unsafe { *function } as usize;
-                let kind = Kind::Function;
-                state()
-                    .functions
-                    .known
-                    .insert(function, Known { kind, ..known });
+                let (kind, context) = (Kind::Function, current_context());
+                let known = Known {
+                    kind,
+                    context,
+                    ..known
+                };
+                state().functions.known.insert(function, known);
             }
         });
     }
@@ -226,7 +244,9 @@ fn changed(handle: Handle) {
 pub struct Replacement {
     /// The launches that it is for.
     pub class: LaunchClass,
-    kernel: usize,
+    handle: usize,
+    /// What its handle is: of a library of ours, or of the program's module or library.
+    pub kind: Kind,
     name: String,
     recipe: String,
     failures: AtomicU32,
@@ -237,11 +257,12 @@ pub struct Replacement {
 const MOST_FAILURES: u32 = 3;
 
 impl Replacement {
-    /// A winner whose kernel (`CUkernel`) is loaded, in the place of `name`.
-    pub fn new(winner: &Winner, name: &str, kernel: Handle) -> Self {
+    /// A winner that is loaded, in the place of `name`.
+    pub fn new(winner: &Winner, name: &str, (handle, kind): (Handle, Kind)) -> Self {
         Replacement {
             class: winner.class,
-            kernel: kernel as usize,
+            handle: handle as usize,
+            kind,
             name: name.to_owned(),
             recipe: winner.recipe.clone(),
             failures: AtomicU32::new(0),
@@ -249,9 +270,20 @@ impl Replacement {
         }
     }
 
-    /// `CUkernel`, which the driver launches as it does a `CUfunction`.
-    pub fn kernel(&self) -> Handle {
-        self.kernel as Handle
+    /// What is launched: the driver takes a `CUkernel` as it does a `CUfunction`.
+    pub fn handle(&self) -> Handle {
+        self.handle as Handle
+    }
+
+    /// Its function in the current context.
+    pub fn function(&self) -> Option<Handle> {
+        match self.kind {
+            Kind::Function => Some(self.handle()),
+            // SAFETY: a kernel that was loaded.
+            Kind::Kernel => {
+                driver::handle(|out| unsafe { driver::kernel_function(out, self.handle()) })
+            }
+        }
     }
 
     /// The driver accepted it; that is said once.
@@ -285,7 +317,10 @@ impl Replacement {
 pub struct Entry {
     handle: usize,
     winners: Arc<[Replacement]>,
-    /// Devices on which the winners have the attributes that the program set on the original.
+    /// See [`Known::context`]. Elsewhere the driver refuses the original, and it is asked.
+    context: usize,
+    /// Devices on which the winners have the attributes that the program set on the original; the first bit for a
+    /// function, which has one.
     agrees_on: AtomicU64,
 }
 
@@ -391,14 +426,17 @@ pub fn replacement(
     if found.failures.load(Ordering::Relaxed) >= MOST_FAILURES {
         return None;
     }
-    // SAFETY: an output of the right type.
-    let device = driver::number(|n| unsafe { driver::context_device(n) })?;
-    let bit = 1u64.checked_shl(device as u32)?;
+    let bit = match entry.context {
+        // SAFETY: an output of the right type.
+        0 => 1u64.checked_shl(driver::number(|n| unsafe { driver::context_device(n) })? as u32)?,
+        context if context == current_context() => 1,
+        _ => return None,
+    };
     if entry.agrees_on.load(Ordering::Relaxed) & bit == 0 {
         guarded(|| {
             for winner in entry.winners.iter() {
-                make_ready(winner.kernel());
-                give_settings(handle, winner.kernel());
+                make_ready((winner.handle(), winner.kind));
+                give_settings(handle, (winner.handle(), winner.kind));
             }
         });
         entry.agrees_on.fetch_or(bit, Ordering::Relaxed);
@@ -406,18 +444,33 @@ pub fn replacement(
     Some(found)
 }
 
+/// The calling thread's context.
+pub fn current_context() -> usize {
+    // SAFETY: an output of the right type.
+    let context = driver::handle(|out| unsafe { driver::context(out) });
+    context.map_or(0, |context| context as usize)
+}
+
 /// Identifies a handle and remembers the result.
 fn find(handle: Handle) -> Option<&'static Entry> {
     let known = identify(handle);
     let winners = known.as_ref().and_then(|known| {
-        let winners = state().modules.winners(known.digest()?)?;
+        let winners = match known.module.as_ref()?.grafted.get(&known.name) {
+            Some(grafted) => grafted.winners.clone(),
+            None => state().modules.winners(known.digest()?)?,
+        };
         is_what_it_seems(handle, known).then_some(winners)
     });
     let winners = winners.unwrap_or_default();
+    let context = known.map_or(0, |known| known.context);
     let mut state = state();
-    let known = state.functions.entries.get(&(handle as usize)).copied();
-    let entry = match known {
-        Some(entry) if Arc::ptr_eq(&entry.winners, &winners) || both_empty(entry, &winners) => {
+    let before = state.functions.entries.get(&(handle as usize)).copied();
+    let is_same = |entry: &Entry| {
+        both_empty(entry, &winners)
+            || Arc::ptr_eq(&entry.winners, &winners) && entry.context == context
+    };
+    let entry = match before {
+        Some(entry) if is_same(entry) => {
             entry.agrees_on.store(0, Ordering::Relaxed);
             entry
         }
@@ -425,6 +478,7 @@ fn find(handle: Handle) -> Option<&'static Entry> {
             let entry: &'static Entry = Box::leak(Box::new(Entry {
                 handle: handle as usize,
                 winners,
+                context,
                 agrees_on: AtomicU64::new(0),
             }));
             state.functions.entries.insert(handle as usize, entry);
@@ -473,8 +527,8 @@ fn attribute(handle: Handle, kind: Kind, attribute: c_int, device: c_int) -> Opt
     })
 }
 
-/// Gives a kernel of ours what the program set on its own function.
-pub fn give_settings(from: Handle, kernel: Handle) {
+/// Gives code of ours what the program set on its own function.
+pub fn give_settings(from: Handle, (to, kind): (Handle, Kind)) {
     // SAFETY: an output of the right type.
     let device = driver::number(|n| unsafe { driver::context_device(n) });
     let (Some(device), Some(known)) = (device, identify(from)) else {
@@ -482,9 +536,15 @@ pub fn give_settings(from: Handle, kernel: Handle) {
     };
     for number in SETTABLE {
         let wanted = attribute(from, known.kind, number, device);
-        if wanted.is_some() && attribute(kernel, Kind::Kernel, number, device) != wanted {
-            // SAFETY: a kernel that we loaded.
-            unsafe { driver::set_kernel_attribute(number, wanted.unwrap_or(0), kernel, device) };
+        let Some(wanted) = wanted.filter(|_| attribute(to, kind, number, device) != wanted) else {
+            continue;
+        };
+        // SAFETY: it was loaded, and is of that kind.
+        unsafe {
+            match kind {
+                Kind::Function => driver::set_function_attribute(to, number, wanted),
+                Kind::Kernel => driver::set_kernel_attribute(number, wanted, to, device),
+            };
         }
     }
 }
@@ -496,14 +556,15 @@ pub fn original(replacing: Handle) -> Option<Handle> {
         functions, modules, ..
     } = &*state;
     let is_winner_of = |known: &Known| {
-        let winners = known.digest().and_then(|digest| modules.winners(digest));
+        let grafted = known
+            .module
+            .as_ref()
+            .and_then(|m| m.grafted.get(&known.name));
+        let winners = grafted.map(|grafted| grafted.winners.clone());
+        let winners = winners.or_else(|| modules.winners(known.digest()?));
         winners.is_some_and(|winners| {
-            winners.iter().any(|w| {
-                // SAFETY: a kernel that we loaded.
-                let function =
-                    driver::handle(|out| unsafe { driver::kernel_function(out, w.kernel()) });
-                w.kernel() == replacing || function == Some(replacing)
-            })
+            let mut winners = winners.iter();
+            winners.any(|w| w.handle() == replacing || w.function() == Some(replacing))
         })
     };
     let mut known = functions.known.iter();

@@ -1,6 +1,7 @@
 //! Graphs: kernels in nodes are replaced when the node is made or set. Captured launches come through
 //! [`crate::launch`] and are replaced there.
 
+use std::collections::BTreeMap;
 use std::ffi::{c_char, c_ulonglong, c_void};
 
 use warpwright_winners::LaunchClass;
@@ -10,7 +11,7 @@ use crate::abi::{
     explicit,
 };
 use crate::driver;
-use crate::functions::{Replacement, original, replacement};
+use crate::functions::{Kind, Replacement, original, replacement};
 use crate::state::{Mode, guarded, mode, replacing, state};
 use crate::trace;
 
@@ -38,45 +39,109 @@ fn winner(
     if !context.is_null() && current != Some(context) {
         return None;
     }
-    // SAFETY: a kernel that we loaded.
-    let function = driver::handle(|out| unsafe { driver::kernel_function(out, found.kernel()) })?;
-    Some((found, function))
+    Some((found, found.function()?))
+}
+
+/// Nodes with winners in them, and what the program put there: function and kernel.
+#[derive(Default)]
+pub struct Nodes(BTreeMap<usize, [usize; 2]>);
+
+impl Nodes {
+    /// Nodes beyond are forgotten: then a program may see another of its handles for the same code.
+    const MOST: usize = 1 << 16;
+
+    fn note(&mut self, node: usize, is_replaced: bool, own: [Handle; 2]) {
+        if self.0.len() >= Nodes::MOST {
+            self.0.clear();
+        }
+        match is_replaced {
+            true => drop(self.0.insert(node, own.map(|handle| handle as usize))),
+            false => drop(self.0.remove(&node)),
+        }
+    }
+}
+
+/// The node that a call is about: it makes it, or was given it.
+#[derive(Clone, Copy)]
+enum Node {
+    Made(Out),
+    Given(Handle),
+}
+
+/// The executable graph changes, and the node that it was made from does not.
+const UNTOUCHED: Node = Node::Made(std::ptr::null_mut());
+
+impl Node {
+    /// Notes what the program put into it.
+    fn holds(self, code: Code, is_replaced: bool, own: [Handle; 2]) {
+        let node = match self {
+            Node::Given(node) => node,
+            // SAFETY: the driver has written it if it succeeded.
+            Node::Made(out) if code == SUCCESS && !out.is_null() => unsafe { *out },
+            Node::Made(_) => return,
+        };
+        if code == SUCCESS && replacing() {
+            guarded(|| state().nodes.note(node as usize, is_replaced, own));
+        }
+    }
 }
 
 /// Makes a call with the winner in the node, and with the original if that is refused.
-fn replaced_v1(params: *const KernelNodeV1, call: impl Fn(*const KernelNodeV1) -> Code) -> Code {
+fn replaced_v1(
+    at: Node,
+    params: *const KernelNodeV1,
+    call: impl Fn(*const KernelNodeV1) -> Code,
+) -> Code {
     // SAFETY: null, or what the driver is to read.
     let node = unsafe { params.as_ref() };
     let null = std::ptr::null_mut();
+    let own = node.map_or([null; 2], |node| [node.function, null]);
     let found = node.and_then(|node| Some((node, winner(node, null, null)?)));
     let Some((node, (winner, function))) = found else {
-        return call(params);
+        let code = call(params);
+        at.holds(code, false, own);
+        return code;
     };
     let changed = KernelNodeV1 { function, ..*node };
-    settle(winner, call(&raw const changed), || call(params))
+    settle(winner, (at, own), call(&raw const changed), || call(params))
 }
 
-fn replaced(params: *const KernelNode, call: impl Fn(*const KernelNode) -> Code) -> Code {
+fn replaced(at: Node, params: *const KernelNode, call: impl Fn(*const KernelNode) -> Code) -> Code {
     // SAFETY: as above.
     let node = unsafe { params.as_ref() };
     let found = node.and_then(|node| Some((node, winner(&node.node, node.kernel, node.context)?)));
+    let null = std::ptr::null_mut();
+    let own = node.map_or([null; 2], |node| [node.node.function, node.kernel]);
     let Some((node, (winner, function))) = found else {
-        return call(params);
+        let code = call(params);
+        at.holds(code, false, own);
+        return code;
     };
     let mut changed = *node;
-    match node.node.function.is_null() {
-        true => changed.kernel = winner.kernel(),
-        false => changed.node.function = function,
+    match (node.node.function.is_null(), winner.kind) {
+        (true, Kind::Kernel) => changed.kernel = winner.handle(),
+        (true, Kind::Function) => {
+            changed.node.function = function;
+            changed.kernel = std::ptr::null_mut();
+        }
+        (false, _) => changed.node.function = function,
     }
-    settle(winner, call(&raw const changed), || call(params))
+    settle(winner, (at, own), call(&raw const changed), || call(params))
 }
 
-fn settle(winner: &Replacement, code: Code, otherwise: impl FnOnce() -> Code) -> Code {
+fn settle(
+    winner: &Replacement,
+    (at, own): (Node, [Handle; 2]),
+    code: Code,
+    otherwise: impl FnOnce() -> Code,
+) -> Code {
     if code == SUCCESS {
+        at.holds(code, true, own);
         winner.launched();
         return code;
     }
     let other = otherwise();
+    at.holds(other, false, own);
     if other == SUCCESS {
         winner.refused(code);
     }
@@ -94,7 +159,7 @@ pub unsafe fn add_v1(
     params: *const KernelNodeV1,
 ) -> Code {
     // SAFETY: the program's call, perhaps with another function in the node.
-    replaced_v1(params, |params| unsafe {
+    replaced_v1(Node::Made(node), params, |params| unsafe {
         real(node, graph, after, count, params)
     })
 }
@@ -110,19 +175,19 @@ pub unsafe fn add(
     params: *const KernelNode,
 ) -> Code {
     // SAFETY: as above.
-    replaced(params, |params| unsafe {
+    replaced(Node::Made(node), params, |params| unsafe {
         real(node, graph, after, count, params)
     })
 }
 
 /// The kernel of a node of any kind is replaced in a copy.
-fn replaced_node(params: *mut GraphNode, call: impl Fn(*mut GraphNode) -> Code) -> Code {
+fn replaced_node(at: Node, params: *mut GraphNode, call: impl Fn(*mut GraphNode) -> Code) -> Code {
     // SAFETY: null, or what the driver is to read.
     let Some(node) = (unsafe { params.as_ref() }).filter(|node| node.kind == NODE_KERNEL) else {
         return call(params);
     };
     let original: *const KernelNode = &raw const node.kernel;
-    replaced(original, |kernel| {
+    replaced(at, original, |kernel| {
         if kernel == original {
             return call(params);
         }
@@ -146,7 +211,7 @@ pub unsafe fn add_node(
     params: *mut GraphNode,
 ) -> Code {
     // SAFETY: as above.
-    replaced_node(params, |params| unsafe {
+    replaced_node(Node::Made(node), params, |params| unsafe {
         real(node, graph, after, count, params)
     })
 }
@@ -171,7 +236,7 @@ pub unsafe fn add_node_v2(
     params: *mut GraphNode,
 ) -> Code {
     // SAFETY: as above.
-    replaced_node(params, |params| unsafe {
+    replaced_node(Node::Made(node), params, |params| unsafe {
         real(node, graph, after, edges, count, params)
     })
 }
@@ -184,7 +249,9 @@ pub unsafe fn set_v1(
     params: *const KernelNodeV1,
 ) -> Code {
     // SAFETY: as above.
-    replaced_v1(params, |params| unsafe { real(node, params) })
+    replaced_v1(Node::Given(node), params, |params| unsafe {
+        real(node, params)
+    })
 }
 
 /// `cuGraphKernelNodeSetParams`
@@ -195,7 +262,9 @@ pub unsafe fn set(
     params: *const KernelNode,
 ) -> Code {
     // SAFETY: as above.
-    replaced(params, |params| unsafe { real(node, params) })
+    replaced(Node::Given(node), params, |params| unsafe {
+        real(node, params)
+    })
 }
 
 /// `cuGraphExecKernelNodeSetParams`, version 1
@@ -207,7 +276,9 @@ pub unsafe fn set_exec_v1(
     params: *const KernelNodeV1,
 ) -> Code {
     // SAFETY: as above.
-    replaced_v1(params, |params| unsafe { real(exec, node, params) })
+    replaced_v1(UNTOUCHED, params, |params| unsafe {
+        real(exec, node, params)
+    })
 }
 
 /// `cuGraphExecKernelNodeSetParams`
@@ -219,7 +290,36 @@ pub unsafe fn set_exec(
     params: *const KernelNode,
 ) -> Code {
     // SAFETY: as above.
-    replaced(params, |params| unsafe { real(exec, node, params) })
+    replaced(UNTOUCHED, params, |params| unsafe {
+        real(exec, node, params)
+    })
+}
+
+/// `cuGraphNodeSetParams`
+pub unsafe fn set_node(
+    _: bool,
+    real: unsafe extern "C" fn(Handle, *mut GraphNode) -> Code,
+    node: Handle,
+    params: *mut GraphNode,
+) -> Code {
+    // SAFETY: as above.
+    replaced_node(Node::Given(node), params, |params| unsafe {
+        real(node, params)
+    })
+}
+
+/// `cuGraphExecNodeSetParams`
+pub unsafe fn set_exec_node(
+    _: bool,
+    real: unsafe extern "C" fn(Handle, Handle, *mut GraphNode) -> Code,
+    exec: Handle,
+    node: Handle,
+    params: *mut GraphNode,
+) -> Code {
+    // SAFETY: as above.
+    replaced_node(UNTOUCHED, params, |params| unsafe {
+        real(exec, node, params)
+    })
 }
 
 /// `cuGraphKernelNodeGetParams`, version 1: the program sees its own kernel.
@@ -233,7 +333,7 @@ pub unsafe fn get_v1(
     unsafe {
         let code = real(node, params);
         if code == SUCCESS && replacing() {
-            guarded(|| restore(&mut (*params).function));
+            guarded(|| restore(node, [&mut (*params).function, &mut std::ptr::null_mut()]));
         }
         code
     }
@@ -250,20 +350,23 @@ pub unsafe fn get(
     unsafe {
         let code = real(node, params);
         if code == SUCCESS && replacing() {
-            guarded(|| {
-                restore(&mut (*params).node.function);
-                restore(&mut (*params).kernel);
-            });
+            let params = &mut *params;
+            guarded(|| restore(node, [&mut params.node.function, &mut params.kernel]));
         }
         code
     }
 }
 
-fn restore(handle: &mut Handle) {
-    if !handle.is_null()
-        && let Some(own) = original(*handle)
-    {
-        *handle = own;
+/// Puts back what the program had put into a node; of a node that was captured, a handle for the same code.
+fn restore(node: Handle, places: [&mut Handle; 2]) {
+    let own = state().nodes.0.get(&(node as usize)).copied();
+    for (place, number) in places.into_iter().zip(0..) {
+        let known = own.map(|own| own[number] as Handle);
+        if !place.is_null()
+            && let Some(handle) = known.filter(|h| !h.is_null()).or_else(|| original(*place))
+        {
+            *place = handle;
+        }
     }
 }
 

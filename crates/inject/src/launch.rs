@@ -59,7 +59,7 @@ fn with(launch: &Launch, winner: Option<&Replacement>, call: impl Fn(Handle) -> 
     let Some(winner) = winner else {
         return call(launch.function);
     };
-    match call(winner.kernel()) {
+    match call(winner.handle()) {
         SUCCESS => {
             winner.launched();
             SUCCESS

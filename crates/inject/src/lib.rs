@@ -9,8 +9,8 @@
 //! * `try`: [`trial`] runs candidates beside the original on the program's own data, compares all device memory and
 //!   puts it back; [`memory`] knows that memory.
 //!
-//! The program's own modules stay loaded, whatever happens: a winner is a second module beside them and only
-//! the handle in the launch differs. On any doubt the call goes through untouched and the reason is written
+//! The program's own modules stay loaded: a winner is a second module beside them and only the handle in the launch
+//! differs. A kernel that uses variables of its module has its winner in there, beside it ([`grafts`]). On any doubt the call goes through untouched and the reason is written
 //! once to `WARPWRIGHT_LOG` ([`notes`]).
 //!
 //! Unsafe code is allowed in this room: all of it calls C or is called from C.
@@ -20,6 +20,7 @@ mod abi;
 mod door;
 mod driver;
 mod functions;
+mod grafts;
 mod graph;
 mod launch;
 mod memory;

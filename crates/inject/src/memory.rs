@@ -154,14 +154,21 @@ const THIN: [&[u8]; 6] = [
     b"cuStreamWriteValue",
     b"cuStreamBatchMemOp",
 ];
-const GATES: usize = 128;
+const GATES: usize = 256;
 
 static BEHIND: [AtomicPtr<std::ffi::c_void>; GATES] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; GATES];
 
 /// A function in front of the driver's that waits while a trial runs, whatever its arguments are.
-pub fn gate(name: &[u8], real: *mut std::ffi::c_void) -> Option<*mut std::ffi::c_void> {
+pub fn gate(
+    name: &[u8],
+    real: impl FnOnce() -> *mut std::ffi::c_void,
+) -> Option<*mut std::ffi::c_void> {
     if mode() != Mode::Try || !THIN.iter().any(|start| name.starts_with(start)) {
+        return None;
+    }
+    let real = real();
+    if real.is_null() {
         return None;
     }
     for (place, ours) in BEHIND.iter().zip(thin::GATES) {
@@ -223,7 +230,7 @@ mod thin {
             ),*];
         };
     }
-    gates!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+    gates!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use warpwright_winners::image::{self, CONTAINER, ImageError};
 use warpwright_winners::lines::Note;
 use warpwright_winners::store::{default_folder, key};
+use warpwright_winners::ties::TABLES;
 use warpwright_winners::{Store, Winner, digest, sha256};
 
 use crate::abi::{CAPABILITY, Code, Handle, Out, SUCCESS, Text};
 use crate::driver::{self, Relaxed};
-use crate::functions::{self, Replacement};
+use crate::functions::{self, Kind, Replacement, current_context};
+use crate::grafts::{Grafted, Of, Plan, Version, are_idle};
 use crate::notes::{folder, note, say};
 use crate::state::{Mode, State, guarded, mode, replacing, stand_aside, state};
+use crate::trial;
 
 /// A module whose code is known.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub struct Module {
     pub kernels: BTreeMap<String, digest::Identity>,
     /// Its variables that kernels may write.
     pub variables: Vec<String>,
+    /// What may take the place of kernels that share something with it.
+    pub grafted: BTreeMap<String, Grafted>,
 }
 
 /// The GPUs of this process, all of one kind.
@@ -39,7 +44,7 @@ struct Loaded {
     code: Arc<Module>,
     /// Does it outlive contexts?
     library: bool,
-    /// The context that a module lies in, if that matters in this mode.
+    /// The context that was current when it was loaded.
     context: usize,
 }
 
@@ -61,6 +66,12 @@ impl Modules {
         self.loaded
             .get(&(handle as usize))
             .map(|loaded| loaded.code.clone())
+    }
+
+    /// The context that a module lies in.
+    pub fn context(&self, handle: Handle) -> Option<usize> {
+        let loaded = self.loaded.get(&(handle as usize))?;
+        (!loaded.library).then_some(loaded.context)
     }
 
     /// Handles of libraries (then true), and of modules in a context, whose code is known.
@@ -168,13 +179,17 @@ unsafe fn bytes<'a>(image: *const c_void) -> Result<&'a [u8], &'static str> {
     Ok(unsafe { CStr::from_ptr(at.cast()) }.to_bytes())
 }
 
-/// Looks at a module that the driver has loaded.
-fn look(handle: Handle, image: Result<&[u8], &'static str>, library: bool) {
+/// Loads an image once more, in the way of the program's call.
+type Again<'a> = Result<&'a dyn Fn(*const c_void, Out) -> Code, &'static str>;
+
+/// Looks at a module that the driver has loaded. Where its kernels share something with it, it may be loaded once more
+/// with others added; then the handle is another one.
+fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, library: bool, again: Again<'_>) {
     guarded(|| {
         // What had this handle before is gone.
-        state().modules.loaded.remove(&(handle as usize));
+        state().modules.loaded.remove(&(*handle as usize));
         if mode() == Mode::With && state().modules.store().1.is_empty() {
-            return;
+            return say("the store is empty: nothing is replaced");
         }
         let gpu = state().modules.gpu().cloned();
         let (image, gpu) = match (image, gpu) {
@@ -201,31 +216,30 @@ fn look(handle: Handle, image: Result<&[u8], &'static str>, library: bool) {
             Mode::Try => digest::variables(&code.cubin).unwrap_or_default(),
             _ => Vec::new(),
         };
-        let module = Module {
+        let mut module = Module {
             digest: sha256(&code.cubin),
             kernels: kernels.collect(),
             variables,
+            grafted: BTreeMap::new(),
         };
+        let versions = |name: &str, digest: &str| match mode() {
+            Mode::Try => trial::versions(name, digest),
+            _ if replacing() => versions(name, digest, &gpu),
+            _ => Vec::new(),
+        };
+        let plan = Plan::of(&code.cubin, &module, &versions);
         if replacing() {
-            bring_winners(&module, &gpu);
+            bring_winners(&module, &plan, &gpu);
         }
+        module.grafted = plan.load(handle, library, again);
+        state().modules.loaded.remove(&(*handle as usize));
         let loaded = Loaded {
             code: Arc::new(module),
             library,
-            context: context(),
+            context: current_context(),
         };
-        state().modules.loaded.insert(handle as usize, loaded);
+        state().modules.loaded.insert(*handle as usize, loaded);
     });
-}
-
-/// The current context, for trials.
-fn context() -> usize {
-    match mode() {
-        // SAFETY: an output of the right type.
-        Mode::Try => driver::handle(|out| unsafe { driver::context(out) })
-            .map_or(0, |context| context as usize),
-        _ => 0,
-    }
 }
 
 fn unknown(why: &str) {
@@ -254,24 +268,52 @@ fn keep(code: &image::Code) {
     note("modules", &[Note::Module(digest)]);
 }
 
-/// Loads the winners for a module's kernels. They are libraries: those belong to no context.
-fn bring_winners(module: &Module, gpu: &Gpu) {
+/// The winners that the store has for a kernel.
+fn winners_of(name: &str, digest: &str, gpu: &Gpu) -> Vec<Winner> {
+    let (store, keys) = state().modules.store().clone();
+    if !keys.contains(key(digest)) {
+        return Vec::new();
+    }
+    let winners = store.of_kernel(digest, &gpu.name).unwrap_or_else(|e| {
+        say(&format!("the store cannot be read: {e}"));
+        Vec::new()
+    });
+    if winners.is_empty() {
+        say(&format!(
+            "`{name}`: what the store has is for another GPU, damaged, or of a later version"
+        ));
+    }
+    let is_cubin = |winner: &Winner| image::is_cubin(&winner.cubin);
+    if !winners.iter().all(is_cubin) {
+        say(&format!("`{name}`: the winner is no cubin"));
+    }
+    winners.into_iter().filter(is_cubin).collect()
+}
+
+/// The same as versions that a module may get.
+fn versions(name: &str, digest: &str, gpu: &Gpu) -> Vec<Version> {
+    let winners = winners_of(name, digest, gpu).into_iter();
+    let versions = winners.map(|winner| Version {
+        kernel: name.to_owned(),
+        digest: digest.to_owned(),
+        cubin: winner.cubin.clone(),
+        symbol: winner.symbol.clone(),
+        of: Of::Winner(winner),
+    });
+    versions.collect()
+}
+
+/// Loads the winners for those of a module's kernels that share nothing with it. They are libraries: those belong to no
+/// context.
+fn bring_winners(module: &Module, plan: &Plan, gpu: &Gpu) {
     for (name, kernel) in &module.kernels {
-        let (store, keys) = state().modules.store().clone();
         let known = state().modules.winners.contains_key(&kernel.digest);
-        if known || !keys.contains(key(&kernel.digest)) {
+        if known || plan.is_about(name) {
             continue;
         }
-        let winners = store
-            .of_kernel(&kernel.digest, &gpu.name)
-            .unwrap_or_else(|e| {
-                say(&format!("the store cannot be read: {e}"));
-                Vec::new()
-            });
+        let winners = winners_of(name, &kernel.digest, gpu);
         if winners.is_empty() {
-            say(&format!(
-                "`{name}`: what the store has is for another GPU, damaged, or of a later version"
-            ));
+            continue;
         }
         let loaded: Vec<Replacement> = winners.iter().filter_map(|w| bring(w, name)).collect();
         if !loaded.is_empty() {
@@ -285,10 +327,6 @@ fn bring_winners(module: &Module, gpu: &Gpu) {
 }
 
 fn bring(winner: &Winner, name: &str) -> Option<Replacement> {
-    if !image::is_cubin(&winner.cubin) {
-        say(&format!("`{name}`: the winner is no cubin"));
-        return None;
-    }
     let _relaxed = Relaxed::new();
     let kernel = load_kernel(&winner.cubin, &winner.symbol);
     let kernel = kernel.inspect_err(|(what, code)| {
@@ -296,7 +334,7 @@ fn bring(winner: &Winner, name: &str) -> Option<Replacement> {
             "`{name}`: the driver refuses the winner ({what}: error {code})"
         ));
     });
-    Some(Replacement::new(winner, name, kernel.ok()?))
+    Some(Replacement::new(winner, name, (kernel.ok()?, Kind::Kernel)))
 }
 
 /// Loads a cubin as a library and takes a kernel from it.
@@ -325,42 +363,75 @@ pub fn load_kernel(cubin: &[u8], symbol: &str) -> Result<Handle, (&'static str, 
     // SAFETY: the library was just loaded.
     match unsafe { driver::library_kernel(&raw mut kernel, library, symbol.as_ptr()) } {
         SUCCESS => {
-            make_ready(kernel);
+            make_ready((kernel, Kind::Kernel));
             Ok(kernel)
         }
         code => Err(("cuLibraryGetKernel", code)),
     }
 }
 
-/// Loads a kernel into the current context, if there is one: the first launch may be one that is captured, when
+/// Loads code into the current context, if there is one: the first launch may be one that is captured, when
 /// nothing can be loaded.
-pub fn make_ready(kernel: Handle) {
+pub fn make_ready((handle, kind): (Handle, Kind)) {
     let _relaxed = Relaxed::new();
-    // SAFETY: a kernel that we loaded.
+    // SAFETY: it was loaded, and is of that kind.
     unsafe {
-        if let Some(function) = driver::handle(|out| driver::kernel_function(out, kernel)) {
+        let function = match kind {
+            Kind::Function => Some(handle),
+            Kind::Kernel => driver::handle(|out| driver::kernel_function(out, handle)),
+        };
+        if let Some(function) = function {
             driver::function_load(function);
         }
     }
 }
 
 /// Finishes a load: looks at the image if the driver took it.
-unsafe fn loaded(code: Code, handle: Out, image: *const c_void, library: bool) -> Code {
+unsafe fn loaded(
+    code: Code,
+    handle: Out,
+    image: *const c_void,
+    library: bool,
+    again: Again<'_>,
+) -> Code {
     if code == SUCCESS && mode() != Mode::Off && !handle.is_null() && !image.is_null() {
         // SAFETY: the driver has read the image and written the handle.
-        unsafe { look(*handle, bytes(image), library) };
+        unsafe { look(&mut *handle, bytes(image), library, again) };
     }
     code
 }
 
-unsafe fn loaded_file(code: Code, handle: Out, file: *const c_char, library: bool) -> Code {
+/// `cuModuleLoadData`, which takes every image.
+fn load_module(image: *const c_void, out: Out) -> Code {
+    // SAFETY: an image of ours, an output of the right type.
+    unsafe { driver::module_load(out, image) }
+}
+
+/// The same for options that the program gave.
+unsafe fn module_again(options: *const c_void, count: c_uint) -> Again<'static> {
+    // SAFETY: the program's options.
+    match unsafe { are_idle(options, count) } {
+        true => Ok(&load_module),
+        false => Err(OPTIONS),
+    }
+}
+
+const OPTIONS: &str = "it is loaded with options that may change its code";
+
+unsafe fn loaded_file(
+    code: Code,
+    handle: Out,
+    file: *const c_char,
+    library: bool,
+    again: Again<'_>,
+) -> Code {
     if code == SUCCESS && mode() != Mode::Off && !handle.is_null() {
         guarded(|| {
             // SAFETY: the driver has read the name and written the handle.
-            let (file, handle) = unsafe { (driver::text(file).unwrap_or_default(), *handle) };
+            let (file, handle) = unsafe { (driver::text(file).unwrap_or_default(), &mut *handle) };
             match std::fs::read(file) {
-                Ok(bytes) => look(handle, Ok(&bytes), library),
-                Err(_) => look(handle, Err("its file cannot be read"), library),
+                Ok(bytes) => look(handle, Ok(&bytes), library, again),
+                Err(_) => look(handle, Err("its file cannot be read"), library, again),
             }
         });
     }
@@ -375,7 +446,7 @@ pub unsafe fn load_file(
     file: *const c_char,
 ) -> Code {
     // SAFETY: the program's call.
-    unsafe { loaded_file(real(module, file), module, file, false) }
+    unsafe { loaded_file(real(module, file), module, file, false, Ok(&load_module)) }
 }
 
 /// `cuModuleLoadData` and `cuModuleLoadFatBinary`
@@ -386,7 +457,7 @@ pub unsafe fn load_data(
     image: *const c_void,
 ) -> Code {
     // SAFETY: the program's call.
-    unsafe { loaded(real(module, image), module, image, false) }
+    unsafe { loaded(real(module, image), module, image, false, Ok(&load_module)) }
 }
 
 /// `cuModuleLoadDataEx`
@@ -401,12 +472,8 @@ pub unsafe fn load_data_ex(
 ) -> Code {
     // SAFETY: the program's call.
     unsafe {
-        loaded(
-            real(module, image, count, options, values),
-            module,
-            image,
-            false,
-        )
+        let code = real(module, image, count, options, values);
+        loaded(code, module, image, false, module_again(options, count))
     }
 }
 
@@ -420,6 +487,19 @@ type LoadLibrary<T> = unsafe extern "C" fn(
     *mut *mut c_void,
     c_uint,
 ) -> Code;
+
+/// `cuLibraryLoadData` with the program's options for libraries.
+fn library_again(
+    image: *const c_void,
+    out: Out,
+    options: *mut c_void,
+    values: *mut *mut c_void,
+    count: c_uint,
+) -> Code {
+    let null = std::ptr::null_mut;
+    // SAFETY: an image of ours, an output of the right type, and what the driver has just accepted.
+    unsafe { driver::library_load(out, image, null(), null(), 0, options, values.cast(), count) }
+}
 
 /// `cuLibraryLoadData`
 #[expect(clippy::too_many_arguments, reason = "the driver's signature")]
@@ -447,7 +527,12 @@ pub unsafe fn load_library(
             library_values,
             library_count,
         );
-        loaded(code, library, image, true)
+        let again =
+            |image, out| library_again(image, out, library_options, library_values, library_count);
+        match are_idle(options, count) {
+            true => loaded(code, library, image, true, Ok(&again)),
+            false => loaded(code, library, image, true, Err(OPTIONS)),
+        }
     }
 }
 
@@ -477,7 +562,12 @@ pub unsafe fn load_library_file(
             library_values,
             library_count,
         );
-        loaded_file(code, library, file, true)
+        let again =
+            |image, out| library_again(image, out, library_options, library_values, library_count);
+        match are_idle(options, count) {
+            true => loaded_file(code, library, file, true, Ok(&again)),
+            false => loaded_file(code, library, file, true, Err(OPTIONS)),
+        }
     }
 }
 
@@ -557,7 +647,7 @@ pub unsafe fn get_variable(
     let code = unsafe { real(address, bytes, owner, name) };
     if code == SUCCESS && replacing() {
         guarded(|| {
-            if driver::text(name).is_some_and(|name| name.starts_with(digest::TABLES)) {
+            if driver::text(name).is_some_and(|name| name.starts_with(TABLES)) {
                 stand_aside("the program asks for a table of the mathematical library");
             }
         });
@@ -576,7 +666,7 @@ pub unsafe fn of_library(
     let code = unsafe { real(module, library) };
     if code == SUCCESS && mode() != Mode::Off {
         guarded(|| {
-            let at = context();
+            let at = current_context();
             let mut state = state();
             if let Some(known) = state.modules.get(library) {
                 // SAFETY: the driver has written it.

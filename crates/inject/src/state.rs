@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::functions::Functions;
+use crate::grafts::Grafts;
+use crate::graph::Nodes;
 use crate::memory::Memory;
 use crate::modules::Modules;
 use crate::notes::say;
@@ -87,6 +89,8 @@ pub fn stand_aside(why: &str) {
 pub struct State {
     pub modules: Modules,
     pub functions: Functions,
+    pub grafts: Grafts,
+    pub nodes: Nodes,
     pub trace: Trace,
     pub memory: Memory,
     pub plan: Plan,

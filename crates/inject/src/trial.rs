@@ -26,11 +26,12 @@ use warpwright_winners::lines::{Note, Numbers, Outcome, Planned, Trial, parse_pl
 use crate::abi::{Code, Handle, NOT_READY, SUCCESS};
 use crate::driver;
 use crate::functions::{Kind as Handles, Known, give_settings, identify};
+use crate::grafts::{Of, Version};
 use crate::launch::Launch;
 use crate::memory::{Closed, Kind, Unclear, has_gates, pass, reachable};
 use crate::modules::load_kernel;
 use crate::notes::{folder, note, say};
-use crate::state::{guarded, stand_aside, state};
+use crate::state::{Mode, guarded, mode, stand_aside, state};
 
 /// The comparison of two pieces of memory, which the driver compiles.
 const HELPERS: &str = concat!(include_str!("helpers.ptx"), "\0");
@@ -51,6 +52,8 @@ const HANGS: Code = 9999;
 /// Kernels to be tried, by digest and class.
 #[derive(Default)]
 pub struct Plan {
+    /// As it was read: a module may be loaded while a trial holds a target.
+    choices: Vec<Choice>,
     targets: BTreeMap<(String, LaunchClass), Arc<Mutex<Target>>>,
     by_handle: BTreeMap<(usize, LaunchClass), Option<Arc<Mutex<Target>>>>,
 }
@@ -91,6 +94,8 @@ enum NoTrial {
     HostParameter,
     #[error("its parameters are passed in an unknown way")]
     UnknownParameters,
+    #[error("{0}")]
+    Tied(String),
     #[error("the kernel is not known")]
     UnknownKernel,
     #[error("its parameters are missing")]
@@ -111,7 +116,8 @@ enum NoTrial {
 
 struct Candidate {
     planned: Planned,
-    kernel: Option<usize>,
+    /// What is launched, once it is loaded.
+    handle: Option<(usize, Handles)>,
     /// Right and faster so far.
     alive: bool,
 }
@@ -121,7 +127,8 @@ impl Plan {
     pub fn read() -> Plan {
         let text = folder().and_then(|folder| fs::read_to_string(folder.join("plan")).ok());
         let mut targets: BTreeMap<_, Arc<Mutex<Target>>> = BTreeMap::new();
-        for planned in parse_plan(&text.unwrap_or_default()) {
+        let choices = parse_plan(&text.unwrap_or_default());
+        for planned in choices.iter().cloned() {
             let target = targets
                 .entry((planned.kernel.clone(), planned.class))
                 .or_insert_with(|| {
@@ -137,14 +144,21 @@ impl Plan {
             let mut target = target.lock().unwrap_or_else(PoisonError::into_inner);
             target.candidates.push(Candidate {
                 planned,
-                kernel: None,
+                handle: None,
                 alive: true,
             });
         }
         Plan {
+            choices,
             targets,
             by_handle: BTreeMap::new(),
         }
+    }
+
+    /// The candidates for a kernel.
+    fn of(&self, digest: &str) -> Vec<Choice> {
+        let choices = self.choices.iter().filter(|choice| choice.kernel == digest);
+        choices.cloned().collect()
     }
 
     /// Handles are about to lose their meaning.
@@ -156,6 +170,24 @@ impl Plan {
     pub fn forget(&mut self, handle: usize) {
         self.by_handle.retain(|(other, _), _| *other != handle);
     }
+}
+
+/// A candidate as the plan has it.
+pub type Choice = Planned;
+
+/// The candidates for a kernel as versions that its module may get.
+pub fn versions(kernel: &str, digest: &str) -> Vec<Version> {
+    let choices = state().plan.of(digest).into_iter();
+    let versions = choices.filter_map(|choice| {
+        Some(Version {
+            kernel: kernel.to_owned(),
+            digest: digest.to_owned(),
+            cubin: fs::read(folder()?.join(&choice.file)).ok()?,
+            symbol: choice.symbol.clone(),
+            of: Of::Candidate(choice),
+        })
+    });
+    versions.collect()
 }
 
 fn target(launch: &Launch) -> Option<Arc<Mutex<Target>>> {
@@ -228,12 +260,27 @@ fn attempt(
     if unsafe { driver::synchronize() } != SUCCESS {
         return Err(NoTrial::Context);
     }
-    for candidate in target
-        .candidates
-        .iter_mut()
-        .filter(|c| c.alive && c.kernel.is_none())
-    {
-        bring(candidate, &target.kernel, target.class, launch);
+    let module = identify(launch.function).and_then(|known| Some((known.name, known.module?)));
+    let grafted = module
+        .as_ref()
+        .and_then(|(name, module)| module.grafted.get(name));
+    if let Some(why) = grafted.and_then(|grafted| grafted.refused.clone()) {
+        return Err(NoTrial::Tied(why));
+    }
+    for candidate in target.candidates.iter_mut().filter(|c| c.alive) {
+        match grafted {
+            // In the module that is loaded now.
+            Some(grafted) => {
+                let own = grafted.candidates.get(&candidate.planned.file).copied();
+                candidate.handle = own;
+                candidate.alive = own.is_some();
+            }
+            None if candidate.handle.is_none() => bring(candidate, &target.kernel, target.class),
+            None => {}
+        }
+        if let Some((handle, kind)) = candidate.handle {
+            give_settings(launch.function, (handle as Handle, kind));
+        }
     }
     let mut saved = Saved::new(launch.stream)?;
     let result = turns(target, launch, call, &mut saved);
@@ -285,10 +332,16 @@ fn turns(
         .iter()
         .enumerate()
         .filter(|(_, c)| c.alive)
-        .map(|(i, c)| (i, c.planned.candidate.clone(), c.kernel))
+        .map(|(i, c)| {
+            (
+                i,
+                c.planned.candidate.clone(),
+                c.handle.map(|(handle, _)| handle),
+            )
+        })
         .collect();
-    for (index, name, kernel) in names {
-        let Some(kernel) = kernel else { continue };
+    for (index, name, handle) in names {
+        let Some(kernel) = handle else { continue };
         saved.restore().map_err(failed)?;
         in_flight(Some((target, &name)));
         let (code, _) = run(kernel as Handle, limit);
@@ -349,7 +402,7 @@ fn time(
         Vec::<u64>::new(),
     )];
     for candidate in target.candidates.iter().filter(|c| c.alive) {
-        if let Some(kernel) = candidate.kernel {
+        if let Some((kernel, _)) = candidate.handle {
             runners.push((candidate.planned.candidate.clone(), kernel, Vec::new()));
         }
     }
@@ -412,17 +465,14 @@ fn ok(code: Code) -> Result<(), Code> {
 }
 
 /// Loads a candidate; one that cannot be loaded is out.
-fn bring(candidate: &mut Candidate, kernel: &str, class: LaunchClass, launch: &Launch) {
+fn bring(candidate: &mut Candidate, kernel: &str, class: LaunchClass) {
     let planned = &candidate.planned;
     let cubin = folder().and_then(|folder| fs::read(folder.join(&planned.file)).ok());
     let loaded = cubin
         .ok_or(("its file", 0))
         .and_then(|cubin| load_kernel(&cubin, &planned.symbol));
     match loaded {
-        Ok(handle) => {
-            give_settings(launch.function, handle);
-            candidate.kernel = Some(handle as usize);
-        }
+        Ok(handle) => candidate.handle = Some((handle as usize, Handles::Kernel)),
         Err((what, code)) => {
             candidate.alive = false;
             say(&format!(
@@ -447,14 +497,26 @@ fn bring(candidate: &mut Candidate, kernel: &str, class: LaunchClass, launch: &L
 
 /// Says what is about to run, in case that it is the last thing that this process does.
 fn in_flight(what: Option<(&Target, &str)>) {
+    let what = what.map(|(target, name)| (&*target.kernel, name));
+    mark(what.as_slice());
+}
+
+/// The same of digests and candidates; none: nothing is about to happen.
+pub fn mark(what: &[(&str, &str)]) {
+    if mode() != Mode::Try {
+        return;
+    }
     let Some(path) =
         folder().map(|folder: PathBuf| folder.join(format!("in-flight-{}", std::process::id())))
     else {
         return;
     };
+    let lines = what
+        .iter()
+        .map(|(digest, name)| format!("{digest} {name}\n"));
     let _ = match what {
-        Some((target, name)) => fs::write(path, format!("{} {name}\n", target.kernel)),
-        None => fs::remove_file(path),
+        [] => fs::remove_file(path),
+        _ => fs::write(path, lines.collect::<String>()),
     };
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicPtr;
 use crate::abi::{Code, Handle, LaunchConfig, NOT_FOUND, Out, Text};
 use crate::door::{self, Slot};
 use crate::state::Mode;
-use crate::{functions, graph, launch, memory, modules};
+use crate::{functions, grafts, graph, launch, memory, modules};
 
 const ALL: u8 = Mode::With as u8 | Mode::Trace as u8 | Mode::Try as u8;
 const PUT: u8 = Mode::With as u8 | Mode::Trace as u8;
@@ -100,6 +100,14 @@ wrapped! {
         (address: *mut u64, bytes: *mut usize, module: Handle, name: Text);
     cuLibraryGetGlobal c"cuLibraryGetGlobal" 12000 LEGACY PUT modules::get_variable,
         (address: *mut u64, bytes: *mut usize, library: Handle, name: Text);
+    cuModuleGetFunctionCount c"cuModuleGetFunctionCount" 12040 LEGACY ALL grafts::count,
+        (count: *mut c_uint, module: Handle);
+    cuModuleEnumerateFunctions c"cuModuleEnumerateFunctions" 12040 LEGACY ALL grafts::enumerate,
+        (functions: Out, most: c_uint, module: Handle);
+    cuLibraryGetKernelCount c"cuLibraryGetKernelCount" 12040 LEGACY ALL grafts::count,
+        (count: *mut c_uint, library: Handle);
+    cuLibraryEnumerateKernels c"cuLibraryEnumerateKernels" 12040 LEGACY ALL grafts::enumerate,
+        (kernels: Out, most: c_uint, library: Handle);
     cuFuncSetAttribute c"cuFuncSetAttribute" 9000 LEGACY ALL functions::set_attribute,
         (function: Handle, attribute: c_int, value: c_int);
     cuKernelSetAttribute c"cuKernelSetAttribute" 12000 LEGACY ALL functions::set_kernel_attribute,
@@ -139,6 +147,10 @@ wrapped! {
         (exec: Handle, node: Handle, params: *const crate::abi::KernelNodeV1);
     cuGraphExecKernelNodeSetParams_v2 c"cuGraphExecKernelNodeSetParams" 12000 LEGACY PUT graph::set_exec,
         (exec: Handle, node: Handle, params: *const crate::abi::KernelNode);
+    cuGraphNodeSetParams c"cuGraphNodeSetParams" 12020 LEGACY PUT graph::set_node,
+        (node: Handle, params: *mut crate::abi::GraphNode);
+    cuGraphExecNodeSetParams c"cuGraphExecNodeSetParams" 12020 LEGACY PUT graph::set_exec_node,
+        (exec: Handle, node: Handle, params: *mut crate::abi::GraphNode);
     cuGraphKernelNodeGetParams c"cuGraphKernelNodeGetParams" 10000 LEGACY PUT graph::get_v1,
         (node: Handle, params: *mut crate::abi::KernelNodeV1);
     cuGraphKernelNodeGetParams_v2 c"cuGraphKernelNodeGetParams" 12000 LEGACY PUT graph::get,

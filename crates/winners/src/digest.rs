@@ -1,18 +1,19 @@
 //! A kernel's machine code as a number.
 //!
 //! What counts: architecture, instructions, relocations (by symbol name), the kernel's own constant banks,
-//! registers, local and shared memory, parameters and launch bounds, and which variables it takes the addresses of,
-//! with what tables of the mathematical library hold. What does not: the kernel's name, its
+//! registers, local and shared memory, parameters and launch bounds, and which variables of its module it uses: name,
+//! place, alignment, first contents. What does not: the kernel's name, its
 //! place in the module, symbol numbers, other kernels, line tables, the version of the tool that wrote it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use sha2::{Digest, Sha256};
 use warpwright_sass::elf::info::Attribute;
-use warpwright_sass::elf::reloc::Relocation;
 use warpwright_sass::elf::symbol::Symbol;
-use warpwright_sass::elf::{ElfError, KernelSections, Section};
+use warpwright_sass::elf::{ElfError, Section};
 use warpwright_sass::{Elf, Instruction, isa};
+
+use crate::ties::{ADDRESSES, CONSTANTS, Slot, TABLES, names_bank, places, slots};
 
 /// A kernel of a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,9 +81,6 @@ pub fn variables(cubin: &[u8]) -> Result<Vec<String>, ElfError> {
     Ok(symbols.filter(is_variable).map(|s| s.name).collect())
 }
 
-/// How the names of tables begin that CUDA's mathematical functions read and nobody writes.
-pub const TABLES: &str = "__cudart_";
-
 /// What belongs to kernels, by their names, and the module's facts by symbol.
 struct Parts<'a> {
     constants: HashMap<&'a str, Vec<(u32, &'a Section)>>,
@@ -92,6 +90,8 @@ struct Parts<'a> {
     infos: HashMap<&'a str, &'a str>,
     facts: HashMap<(Attribute, u32), u32>,
     slots: BTreeMap<u64, Slot>,
+    /// `__constant__` variables: see [`constants`].
+    variables: Option<Vec<u8>>,
 }
 
 impl<'a> Parts<'a> {
@@ -103,6 +103,7 @@ impl<'a> Parts<'a> {
             infos: HashMap::new(),
             facts: HashMap::new(),
             slots: slots(elf, symbols)?,
+            variables: constants(elf, symbols)?,
         };
         for (index, section) in elf.sections.iter().enumerate() {
             let name = &*section.name;
@@ -147,6 +148,17 @@ impl<'a> Parts<'a> {
         self.facts.get(&(attribute, symbol)).copied()
     }
 
+    /// Place, alignment and first contents of a variable: a version of the kernel may rest on them.
+    fn variable(&self, elf: &Elf, slot: &Slot) -> String {
+        let (name, at, size) = &slot.place;
+        let section = elf.section(name);
+        let align = section.map_or(0, |s| s.align);
+        let end = at.saturating_add(*size) as usize;
+        let holds = section.and_then(|s| s.data.get(*at as usize..end));
+        let holds = holds.map(crate::sha256).unwrap_or_default();
+        format!("{name} {at} {size} {align} {} {holds}", slot.addend)
+    }
+
     fn digest(
         &self,
         elf: &Elf,
@@ -188,10 +200,13 @@ impl<'a> Parts<'a> {
         for text in relocations {
             part("relocation", text.as_bytes());
         }
-        let used = match self.slots.is_empty() {
-            true => BTreeSet::new(),
-            false => addresses_used(elf.target().sm, &text.data),
+        let read = |bank: u32, any: bool| match any {
+            true => places_read(elf.target().sm, &text.data, bank),
+            false => BTreeSet::new(),
         };
+        let used = read(ADDRESSES, !self.slots.is_empty()).into_iter();
+        // Each half of an address may be read by itself.
+        let used: BTreeSet<_> = used.map(|at| at.map(|at| at & !7)).collect();
         for use_ in used {
             let used = self.slots.iter();
             let used = used.filter(|(at, _)| use_.is_none_or(|use_| use_ == **at));
@@ -199,7 +214,13 @@ impl<'a> Parts<'a> {
                 part("address", &at.to_le_bytes());
                 part("of", slot.variable.as_bytes());
                 part("table", slot.table.as_deref().unwrap_or("").as_bytes());
+                if slot.table.is_none() {
+                    part("variable", self.variable(elf, slot).as_bytes());
+                }
             }
+        }
+        if !read(CONSTANTS, self.variables.is_some()).is_empty() {
+            part("variables", self.variables.as_deref().unwrap_or_default());
         }
         part("shared", &self.shared.get(name).unwrap_or(&0).to_le_bytes());
         for attribute in [Attribute::REGCOUNT, Attribute::FRAME_SIZE] {
@@ -223,208 +244,50 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// A place in constant bank 4, where the loader writes an address.
-struct Slot {
-    variable: String,
-    /// Digest of what it holds, if it is a table of the mathematical library.
-    table: Option<String>,
-}
-
-/// The places of constant bank 4, by their offsets.
-fn slots(elf: &Elf, symbols: &[Symbol]) -> Result<BTreeMap<u64, Slot>, ElfError> {
-    let mut found = BTreeMap::new();
-    let Some(bank) = elf.section_index(".nv.constant4") else {
-        return Ok(found);
-    };
-    for r in elf.relocations_of(bank)? {
-        let Some(symbol) = symbols.get(r.symbol as usize) else {
-            continue;
-        };
-        let section = elf.sections.get(usize::from(symbol.section));
-        let place = r.offset as usize..(r.offset as usize).saturating_add(8);
-        let in_place = elf.sections[bank].data.get(place);
-        let is_start = r.addend.unwrap_or(0) == 0 && in_place == Some(&[0; 8][..]);
-        let contents = section
-            .filter(|s| s.name == ".nv.global.init" && symbol.name.starts_with(TABLES) && is_start)
-            .and_then(|s| {
-                let start = usize::try_from(symbol.value).ok()?;
-                let size = usize::try_from(symbol.size).ok()?;
-                s.data.get(start..start.checked_add(size)?)
-            });
-        let slot = Slot {
-            variable: symbol.name.clone(),
-            table: contents.map(crate::sha256),
-        };
-        found.insert(r.offset, slot);
-    }
-    Ok(found)
-}
-
-/// Where code reads constant bank 4; `None` for a place that is computed.
-fn addresses_used(sm: u32, code: &[u8]) -> BTreeSet<Option<u64>> {
+/// Where code reads a constant bank; `None` for a place that is computed.
+fn places_read(sm: u32, code: &[u8], bank: u32) -> BTreeSet<Option<u64>> {
     let mut found = BTreeSet::new();
     for raw in code.chunks_exact(16) {
         let bits = raw
             .iter()
             .rev()
             .fold(0, |all: u128, &byte| all << 8 | u128::from(byte));
-        if names_bank_4(bits) {
+        if names_bank(bits, bank) {
             let decoded = isa::decode(Instruction::new(sm, bits));
             match decoded.is_opaque() {
                 true => drop(found.insert(None)),
-                false => found.extend(addresses_in(&decoded.text(0))),
+                false => found.extend(places(&decoded.text(0), bank)),
             }
         }
     }
     found
 }
 
-/// Could an instruction with a constant operand of bank 4 have these bits? [`tables`] holds every kernel to it.
-fn names_bank_4(bits: u128) -> bool {
-    (bits >> 54) & 0x1f == 4
-}
-
-/// The places of bank 4 in an instruction's text.
-fn addresses_in(text: &str) -> impl Iterator<Item = Option<u64>> {
-    const BANK: &str = "c[0x4][";
-    text.match_indices(BANK).map(|(at, _)| {
-        let rest = &text[at + BANK.len()..];
-        let inside = &rest[..rest.find(']')?];
-        match inside.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16).ok(),
-            None => (inside == "RZ" || inside == "URZ").then_some(0),
-        }
-    })
-}
-
-/// The tables of the mathematical library that a kernel reads (`__cudart_…`): names and digests of what they hold.
-/// Nobody writes them, so that those of another module do as well.
-///
-/// # Errors
-/// [`Tie::Variables`]: it takes addresses of other things.
-pub fn tables(cubin: &[u8], name: &str) -> Result<BTreeMap<String, String>, Tie> {
-    let elf = Elf::parse(cubin)?;
-    let code = elf.instructions(&elf.kernel(name)?)?;
-    let slots = slots(&elf, &elf.symbols()?)?;
-    let mut found = BTreeMap::new();
-    for instruction in code {
-        let decoded = isa::decode(instruction);
-        for at in addresses_in(&decoded.text(0)) {
-            if !names_bank_4(instruction.bits()) {
-                return Err(Tie::Bank);
-            }
-            let slot = at.and_then(|at| slots.get(&at)).ok_or(Tie::Variables)?;
-            let table = slot.table.clone().ok_or(Tie::Variables)?;
-            found.insert(slot.variable.clone(), table);
-        }
+/// The `__constant__` variables of a module as a text: their places, what they hold at first, and what the loader
+/// writes into them.
+pub(crate) fn constants(elf: &Elf, symbols: &[Symbol]) -> Result<Option<Vec<u8>>, ElfError> {
+    let Some(index) = elf.section_index(".nv.constant3") else {
+        return Ok(None);
+    };
+    let bank = &elf.sections[index];
+    let mut lines = vec![format!("align {}", bank.align)];
+    let own = symbols.iter().filter(|s| usize::from(s.section) == index);
+    // The symbol of the section itself has none.
+    let own = own.filter(|s| s.size > 0);
+    lines.extend(own.map(|s| format!("{} {} {}", s.value, s.size, s.name)));
+    for r in elf.relocations_of(index)? {
+        let to = symbols.get(r.symbol as usize).map_or("?", |s| &s.name);
+        lines.push(format!("{} {} {to} {:?}", r.offset, r.kind, r.addend));
     }
-    Ok(found)
+    lines.sort_unstable();
+    let mut text = lines.join("\n").into_bytes();
+    text.push(0);
+    text.extend_from_slice(&bank.data);
+    Ok(Some(text))
 }
 
 /// Bank and kernel of `.nv.constant0.KERNEL`.
-fn constant_bank(section: &str) -> Option<(u32, &str)> {
+pub(crate) fn constant_bank(section: &str) -> Option<(u32, &str)> {
     let (bank, kernel) = section.strip_prefix(".nv.constant")?.split_once('.')?;
     Some((bank.parse().ok()?, kernel))
-}
-
-/// Is it code or a constant bank of this kernel?
-fn is_code_of(section: &Section, name: &str) -> bool {
-    let prefix = section.name.strip_suffix(name);
-    prefix.is_some_and(|p| p == ".text." || p.starts_with(".nv.constant"))
-}
-
-/// The relocations of a kernel's code and constants.
-fn own_relocations(elf: &Elf, name: &str) -> Result<Vec<Relocation>, ElfError> {
-    let mut found = Vec::new();
-    for (index, section) in elf.sections.iter().enumerate() {
-        let target = elf.sections.get(section.info as usize);
-        if section.is_relocations() && target.is_some_and(|t| is_code_of(t, name)) {
-            found.extend(elf.relocations(index)?);
-        }
-    }
-    Ok(found)
-}
-
-/// Why a kernel cannot be taken out of its module.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Tie {
-    /// An instruction that the tables do not explain.
-    #[error("instruction {0} is not known to the tables")]
-    Opaque(usize),
-    /// Constant bank 3: `__constant__` variables.
-    #[error("it reads `__constant__` variables of its module")]
-    Constants,
-    /// Constant bank 4: addresses of module variables and of functions of the driver.
-    #[error("it uses variables of its module, or calls printf, malloc or assert")]
-    Variables,
-    /// Another constant bank, or bindless constants.
-    #[error("it reads a constant bank that is not its own")]
-    Bank,
-    /// A relocation against something outside the kernel.
-    #[error("it refers to `{0}`")]
-    Symbol(String),
-    /// The cubin cannot be read.
-    #[error("{0}")]
-    Elf(#[from] ElfError),
-}
-
-/// Does a kernel live by its parameters, its own code and [`tables`] alone? Only then may a copy in another module stand in
-/// for it: variables of the module would be others there.
-///
-/// # Errors
-/// What it shares with its module.
-pub fn stands_alone(cubin: &[u8], name: &str) -> Result<(), Tie> {
-    let elf = Elf::parse(cubin)?;
-    let kernel = elf.kernel(name)?;
-    let symbols = elf.symbols()?;
-    for r in own_relocations(&elf, name)? {
-        let symbol = symbols.get(r.symbol as usize);
-        if symbol.is_none_or(|s| !is_own(s, &elf, &kernel)) {
-            let text = symbol.map_or("?", |s| &s.name);
-            return Err(Tie::Symbol(text.to_owned()));
-        }
-    }
-    let banks = banks(&elf.instructions(&kernel)?)?;
-    for bank in banks {
-        match bank {
-            0..=2 => {}
-            3 => return Err(Tie::Constants),
-            4 => drop(tables(cubin, name)?),
-            _ => return Err(Tie::Bank),
-        }
-    }
-    Ok(())
-}
-
-/// Code, shared memory and constant banks of the kernel itself.
-fn is_own(symbol: &Symbol, elf: &Elf, kernel: &KernelSections) -> bool {
-    let section = elf.sections.get(usize::from(symbol.section));
-    section.is_some_and(|s| {
-        let prefix = s.name.strip_suffix(&kernel.name);
-        is_code_of(s, &kernel.name)
-            || prefix == Some(".nv.shared.")
-            || s.name == ".nv.shared.reserved.0"
-    })
-}
-
-/// The constant banks that code names; a bank of 255 stands for a bindless one.
-fn banks(code: &[Instruction]) -> Result<BTreeSet<u32>, Tie> {
-    let mut found = BTreeSet::new();
-    for (index, &instruction) in code.iter().enumerate() {
-        let decoded = isa::decode(instruction);
-        if decoded.is_opaque() {
-            return Err(Tie::Opaque(index));
-        }
-        let text = decoded.text(0);
-        if text.contains("cx[") {
-            found.insert(255);
-        }
-        for (at, _) in text.match_indices("c[0x") {
-            let digits = &text[at + 4..];
-            let end = digits.find(']').unwrap_or(digits.len());
-            let bank = u32::from_str_radix(&digits[..end], 16);
-            found.insert(bank.unwrap_or(255));
-        }
-    }
-    Ok(found)
 }

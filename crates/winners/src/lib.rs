@@ -3,6 +3,7 @@
 //! The command line and the library that programs load (`inject`) share this and nothing else:
 //!
 //! * [`digest`]: a kernel's machine code as a number, without what does not matter.
+//! * [`ties`]: what a kernel shares with its module; [`graft`]: a module with one more kernel, which shares it.
 //! * [`image`]: which cubin of a module image the driver takes.
 //! * [`class`]: launches that count as the same.
 //! * [`record`]: a winner as bytes; [`store`]: a folder of them.
@@ -14,10 +15,12 @@
 
 pub mod class;
 pub mod digest;
+pub mod graft;
 pub mod image;
 pub mod lines;
 pub mod record;
 pub mod store;
+pub mod ties;
 
 pub use class::LaunchClass;
 pub use digest::{Identity, identities};

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{BuildCache, PtxasJob};
-use warpwright_winners::digest::{Tie, stands_alone, tables, variables};
+use warpwright_winners::digest::variables;
 use warpwright_winners::identities;
+use warpwright_winners::ties::{Bond, Tie, bond, tables};
 
 const HEAD: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
 
@@ -74,10 +75,56 @@ fn what_a_kernel_shares_with_its_module_is_found() {
     let Some(cubin) = build(test, &body) else {
         return;
     };
-    assert_eq!(stands_alone(&cubin, "constant"), Err(Tie::Constants));
-    assert_eq!(stands_alone(&cubin, "variable"), Err(Tie::Variables));
-    assert_eq!(stands_alone(&cubin, "prints"), Err(Tie::Variables));
-    assert_eq!(stands_alone(&cubin, "shared"), Ok(()));
+    assert_eq!(bond(&cubin, "constant"), Ok(Bond::Variables));
+    assert_eq!(bond(&cubin, "variable"), Ok(Bond::Variables));
+    assert_eq!(bond(&cubin, "prints"), Err(Tie::Prints));
+    assert_eq!(bond(&cubin, "shared"), Ok(Bond::None));
+}
+
+#[test]
+fn what_no_copy_can_have_is_named() {
+    let body = "
+.global .attribute(.managed) .align 4 .u32 moves;
+.global .texref colours;
+.extern .func (.param .b64 r) malloc(.param .b64 n);
+.extern .func __assertfail(.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);
+.visible .entry managed() { .reg .b32 %r; atom.global.add.u32 %r, [moves], 1; ret; }
+.visible .entry texture(.param .u64 p) { .reg .b64 %d; .reg .f32 %f<4>; .reg .b32 %r; ld.param.u64 %d, [p];
+    mov.u32 %r, %tid.x; tex.1d.v4.f32.s32 {%f0, %f1, %f2, %f3}, [colours, {%r}]; st.global.f32 [%d], %f0; ret; }
+.visible .entry heap(.param .u64 p) { .reg .b64 %d<3>; ld.param.u64 %d0, [p]; mov.u64 %d1, 8; { .param .b64 n;
+    .param .b64 r; st.param.b64 [n], %d1; call.uni (r), malloc, (n); ld.param.b64 %d2, [r]; } st.global.u64 [%d0], %d2;
+    ret; }
+.visible .entry asserts() { .reg .b64 %d; .reg .b32 %r; mov.u64 %d, 0; mov.u32 %r, 0; { .param .b64 a; .param .b64 b;
+    .param .b32 c; .param .b64 d; .param .b64 e; st.param.b64 [a], %d; st.param.b64 [b], %d; st.param.b32 [c], %r;
+    st.param.b64 [d], %d; st.param.b64 [e], %d; call.uni __assertfail, (a, b, c, d, e); } ret; }
+";
+    let test = "what_no_copy_can_have_is_named";
+    // Each in a module of its own: a computed place among the addresses could be any of them.
+    let heads = |of: &str| {
+        let lines = body
+            .lines()
+            .filter(|l| l.starts_with('.') && !l.contains(".entry"));
+        let start = body
+            .find(&format!(".visible .entry {of}"))
+            .expect("a kernel");
+        let end = body[start + 1..]
+            .find("\n.")
+            .map_or(body.len(), |end| start + 1 + end);
+        let heads: Vec<&str> = lines.collect();
+        format!("{}\n{}", heads.join("\n"), &body[start..end])
+    };
+    let ties = [
+        ("managed", Tie::Managed("moves".into())),
+        ("texture", Tie::Texture("colours".into())),
+        ("heap", Tie::Heap("malloc".into())),
+        ("asserts", Tie::Asserts),
+    ];
+    for (kernel, tie) in ties {
+        let Some(cubin) = build(test, &heads(kernel)) else {
+            return;
+        };
+        assert_eq!(bond(&cubin, kernel), Err(tie));
+    }
 }
 
 /// A kernel that reads element `at` of a variable.
@@ -100,26 +147,26 @@ fn tables_of_the_mathematical_library_are_everywhere_the_same() {
         return;
     };
     let with = |parts: &[&str]| build(test, &text(parts)).expect("a toolkit");
-    assert_eq!(stands_alone(&alone, "k"), Ok(()));
+    assert_eq!(bond(&alone, "k"), Ok(Bond::None));
     assert_eq!(tables(&alone, "k").expect("tables").len(), 1);
     assert_eq!(variables(&alone).expect("a cubin"), [""; 0]);
     // Other contents are another kernel.
     let other = with(&[&table.replace("3, 4", "3, 9"), &k]);
-    assert_eq!(stands_alone(&other, "k"), Ok(()));
+    assert_eq!(bond(&other, "k"), Ok(Bond::None));
     assert_ne!(digests(&alone)["k"], digests(&other)["k"]);
     assert_ne!(tables(&alone, "k"), tables(&other, "k"));
     // A variable of the program is none, whatever it holds; the code is the same.
     let named = with(&[own, &user]);
-    assert_eq!(stands_alone(&named, "user"), Err(Tie::Variables));
+    assert_eq!(bond(&named, "user"), Ok(Bond::Variables));
     assert_eq!(variables(&named).expect("a cubin"), ["own"]);
     assert_ne!(digests(&alone)["k"], digests(&named)["user"]);
     // Nor is one without initial contents.
     let empty = with(&[".global .align 4 .u32 __cudart_t[4];\n", &k]);
-    assert_eq!(stands_alone(&empty, "k"), Err(Tie::Variables));
+    assert_eq!(bond(&empty, "k"), Ok(Bond::Variables));
     // Beside a variable of the program, the kernel of the table still stands alone.
     let both = with(&[own, table, &user, &k]);
-    assert_eq!(stands_alone(&both, "user"), Err(Tie::Variables));
-    assert_eq!(stands_alone(&both, "k"), Ok(()));
+    assert_eq!(bond(&both, "user"), Ok(Bond::Variables));
+    assert_eq!(bond(&both, "k"), Ok(Bond::None));
     assert_eq!(tables(&alone, "k"), tables(&both, "k"));
 }
 
@@ -140,4 +187,34 @@ fn kernels_with_the_same_code_and_other_variables_are_others() {
     let second = make(["y", "z"]).expect("a toolkit");
     assert_ne!(digests(&first)["a"], digests(&second)["a"]);
     assert_ne!(digests(&first)["b"], digests(&second)["b"]);
+}
+
+/// A version of a kernel may rest on what it knew of variables: size, alignment, first contents, place.
+#[test]
+fn what_variables_are_matters() {
+    let test = "what_variables_are_matters";
+    let kernel = ".visible .entry k(.param .u64 p) { .reg .b64 %d; .reg .b32 %r<3>; ld.param.u64 %d, [p];
+        ld.const.u32 %r0, [c]; ld.global.u32 %r1, [g]; add.u32 %r2, %r0, %r1; st.global.u32 [%d], %r2; ret; }\n";
+    let make = |constant: &str, global: &str| build(test, &format!("{constant}{global}{kernel}"));
+    let (c, g) = (
+        ".const .align 4 .u32 c[2] = {1, 2};\n",
+        ".global .align 4 .u32 g[2] = {3, 4};\n",
+    );
+    let Some(plain) = make(c, g) else {
+        return;
+    };
+    let own = digests(&plain)["k"].clone();
+    let again = make(c, g).expect("a toolkit");
+    assert_eq!(own, digests(&again)["k"]);
+    for (constant, global) in [
+        (c.replace("1, 2", "1, 3"), g.to_owned()),
+        (c.replace("c[2]", "c[4]"), g.to_owned()),
+        (format!("{c}.const .u32 next;\n"), g.to_owned()),
+        (c.to_owned(), g.replace("3, 4", "3, 5")),
+        (c.to_owned(), g.replace(".align 4", ".align 16")),
+        (c.to_owned(), g.replace("g[2]", "g[4]")),
+    ] {
+        let other = make(&constant, &global).expect("a toolkit");
+        assert_ne!(own, digests(&other)["k"], "{constant}{global}");
+    }
 }

@@ -4,12 +4,17 @@
  * it does what its name says ("scale": p[i] = 2 p[i] + 1 for n floats). How an image behaves beyond that is
  * decided by what occurs in it: fake_fast or the number 0x4ffa7fa5 (half the time), the number 0x4ffa7fa6 (half the
  * time after memory was copied, else twice: fast in a trial, slow in the program), fake_slow, fake_wrong (other results), fake_rounds (one that differs in its last bits), fake_faults (every later call fails),
- * fake_refused (launches are refused), fake_hangs. Modules have variables; one called fake_counts counts the launches
+ * fake_refused (launches are refused), fake_hangs. The numbers count in a kernel's own code, the names in the whole image. Modules have variables; one called fake_counts counts the launches
  * of all modules, as if kernels found its address in memory.
+ *
+ * "weigh" works on variables of its own module: p[i] = p[i] * weights[i % 8] + bias, and total counts launches. With
+ * 0x4ffa7fa7 in its code its results are others, with 0x4ffa7fa8 its count. A module has memory of its own for its
+ * variables, a library one in each context; functions of a module are launched in its context alone.
  *
  * FAKE_LOG=FILE: a line for each launch, with the size of the image that it came from.
  * FAKE_DEVICES=N, FAKE_SECOND=NAME (name of all devices but the first), FAKE_REGISTERS=N (what functions
- * report), FAKE_VERSION_2=1 (cuLaunchKernel has a later, unknown version), FAKE_MEMORY=BYTES.
+ * report), FAKE_VERSION_2=1 (cuLaunchKernel has a later, unknown version), FAKE_MEMORY=BYTES, FAKE_PICKY=1 (modules with
+ * a kernel whose name has a dot are refused).
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,12 +28,14 @@
 
 typedef unsigned Code;
 typedef uint64_t Pointer;
-enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700 };
+enum { INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500, NOT_READY = 600, ILLEGAL_ADDRESS = 700, INVALID_IMAGE = 200, INVALID_CONTEXT = 201 };
 
-struct function { struct module *module; char name[64]; int attributes[16]; int is_kernel; };
-struct variable { char name[64]; size_t bytes; void *memory; };
-struct module { char *image; size_t size; unsigned count, variables; struct function functions[16], kernels[16]; struct variable all[16]; };
-struct context { int device; };
+enum { CONTEXTS = 4, KERNELS = 64, VARIABLES = 16 };
+struct function { struct module *module; char name[64]; int attributes[16]; int is_kernel, place; size_t text, bytes; };
+struct variable { char name[64]; size_t bytes; void *memory[CONTEXTS]; };
+/* Places are contexts; a module has one, and a library all of them, with a module in each. */
+struct module { struct module *library, *modules[CONTEXTS]; char *image; size_t size; unsigned count, variables; int is_library, place; struct function functions[CONTEXTS][KERNELS], kernels[KERNELS]; struct variable all[VARIABLES]; };
+struct context { int device, place; };
 struct node { struct function *function; unsigned grid[3], block[3], shared; void *params[2]; uint64_t values[2]; };
 struct graph { unsigned count; struct node nodes[16]; };
 struct stream { struct graph *captures; };
@@ -78,8 +85,10 @@ static __thread struct context *current = &primary;
 Code cuCtxGetCurrent(void **context) { *context = current; return sticky; }
 Code cuCtxGetDevice(int *device) { *device = current->device; return sticky; }
 Code cuCtxCreate_v2(struct context **context, unsigned flags, int device) {
+    static int places;
     *context = calloc(1, sizeof **context);
     (*context)->device = device;
+    (*context)->place = __sync_add_and_fetch(&places, 1) % CONTEXTS;
     current = *context;
     return sticky;
 }
@@ -94,7 +103,7 @@ Code cuThreadExchangeStreamCaptureMode(unsigned *mode) { static unsigned was; un
 
 /* Modules. */
 static struct module *kept;
-static struct module *parse(const char *image) {
+static struct module *parse(const char *image, int is_library) {
     const Elf64_Ehdr *header = (const void *)image;
     if (memcmp(image, ELFMAG, 4)) return NULL;
     const Elf64_Shdr *sections = (const void *)(image + header->e_shoff);
@@ -102,8 +111,14 @@ static struct module *parse(const char *image) {
     struct module *module = kept;
     kept = NULL;
     pthread_mutex_unlock(&lock);
-    if (module) { free(module->image); memset(module, 0, sizeof *module); }
+    if (module) {
+        free(module->image);
+        for (int place = 0; place < CONTEXTS; place++) free(module->modules[place]);
+        memset(module, 0, sizeof *module);
+    }
     else module = calloc(1, sizeof *module);
+    module->is_library = is_library;
+    module->place = current->place;
     size_t end = header->e_shoff + header->e_shnum * sizeof *sections;
     if (header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr) > end) end = header->e_phoff + header->e_phnum * sizeof(Elf64_Phdr);
     for (unsigned i = 0; i < header->e_shnum; i++) {
@@ -113,19 +128,26 @@ static struct module *parse(const char *image) {
         const char *sectionnames = image + sections[header->e_shstrndx].sh_offset;
         for (unsigned s = 0; s < sections[i].sh_size / sizeof *symbols; s++) {
             unsigned at = symbols[s].st_shndx;
-            if (ELF64_ST_TYPE(symbols[s].st_info) == STT_OBJECT && at && at < header->e_shnum && module->variables < 16 &&
-                !strncmp(sectionnames + sections[at].sh_name, ".nv.global", 10)) {
+            const char *section = at && at < header->e_shnum ? sectionnames + sections[at].sh_name : "";
+            if (ELF64_ST_TYPE(symbols[s].st_info) == STT_OBJECT && module->variables < VARIABLES &&
+                (!strncmp(section, ".nv.global", 10) || !strcmp(section, ".nv.constant3"))) {
                 struct variable *v = &module->all[module->variables++];
                 snprintf(v->name, 64, "%s", names + symbols[s].st_name);
-                v->memory = calloc(1, v->bytes = symbols[s].st_size);
-                if (!strcmp(v->name, "fake_counts") && !counted) counted = v->memory;
+                v->bytes = symbols[s].st_size;
+                for (int place = 0; place < CONTEXTS; place++) {
+                    v->memory[place] = calloc(1, v->bytes + 8);
+                    if (sections[at].sh_type == SHT_PROGBITS) memcpy(v->memory[place], image + sections[at].sh_offset + symbols[s].st_value, v->bytes);
+                }
+                if (!strcmp(v->name, "fake_counts") && !counted) counted = v->memory[0];
             }
-            if (ELF64_ST_TYPE(symbols[s].st_info) == STT_FUNC && symbols[s].st_other & 0x10 && module->count < 16) {
-                struct function *f = &module->functions[module->count], *k = &module->kernels[module->count++];
-                f->module = k->module = module;
-                snprintf(f->name, 64, "%s", names + symbols[s].st_name);
-                memcpy(k->name, f->name, 64);
-                k->is_kernel = 1;
+            if (ELF64_ST_TYPE(symbols[s].st_info) == STT_FUNC && symbols[s].st_other & 0x10 && module->count < KERNELS) {
+                struct function f = {module};
+                snprintf(f.name, 64, "%s", names + symbols[s].st_name);
+                f.text = sections[at].sh_offset + symbols[s].st_value;
+                f.bytes = symbols[s].st_size;
+                for (f.place = 0; f.place < CONTEXTS; f.place++) module->functions[f.place][module->count] = f;
+                f.is_kernel = 1;
+                module->kernels[module->count++] = f;
             }
         }
     }
@@ -135,42 +157,50 @@ static struct module *parse(const char *image) {
     return module;
 }
 static int says(struct module *module, const char *what) { return memmem(module->image, module->size, what, strlen(what)) != NULL; }
+static int has(struct function *f, unsigned number) { return memmem(f->module->image + f->text, f->bytes, &number, 4) != NULL; }
 
-static Code load(struct module **out, const char *image) {
+static Code load_as(struct module **out, const char *image, int is_library) {
     if (sticky) return sticky;
     if (*(const unsigned *)image == 0x466243b1) image = *(const char *const *)(image + 8);
     if (*(const unsigned *)image == 0xba55ed50) image += 16 + 64; /* the first entry of the container, not compressed */
-    struct module *module = parse(image);
+    struct module *module = parse(image, is_library);
+    if (module && setting("FAKE_PICKY", 0)) for (unsigned i = 0; i < module->count; i++) if (strchr(module->kernels[i].name, '.')) return INVALID_IMAGE;
     if (!module) { /* PTX: of our kernels it has one */
         *out = module = calloc(1, sizeof *module);
         module->image = strdup("ptx");
         module->size = 3;
         module->count = 1;
-        strcpy(module->functions[0].name, "ww_diff");
-        module->functions[0].module = module;
+        module->place = current->place;
+        strcpy(module->functions[module->place][0].name, "ww_diff");
+        module->functions[module->place][0].module = module;
+        module->functions[module->place][0].place = module->place;
         return 0;
     }
     *out = module;
     return 0;
 }
+static Code load(struct module **out, const char *image) { return load_as(out, image, 0); }
 Code cuModuleLoadData(struct module **out, const char *image) { return load(out, image); }
 Code cuModuleLoadDataEx(struct module **out, const char *image, unsigned n, void *o, void **v) { return load(out, image); }
 Code cuModuleLoadFatBinary(struct module **out, const char *image) { return load(out, image); }
-static Code load_file(struct module **out, const char *path) {
+static Code load_file(struct module **out, const char *path, int is_library) {
     FILE *file = fopen(path, "rb");
     static char bytes[1 << 22];
     if (!file) return INVALID_VALUE;
     fread(bytes, 1, sizeof bytes, file);
     fclose(file);
-    return load(out, bytes);
+    return load_as(out, bytes, is_library);
 }
-Code cuModuleLoad(struct module **out, const char *path) { return load_file(out, path); }
-Code cuLibraryLoadData(struct module **out, const char *image, void *o, void **v, unsigned n, void *lo, void **lv, unsigned ln) { return load(out, image); }
-Code cuLibraryLoadFromFile(struct module **out, const char *path, void *o, void **v, unsigned n, void *lo, void **lv, unsigned ln) { return load_file(out, path); }
+Code cuModuleLoad(struct module **out, const char *path) { return load_file(out, path, 0); }
+Code cuLibraryLoadData(struct module **out, const char *image, void *o, void **v, unsigned n, void *lo, void **lv, unsigned ln) { return load_as(out, image, 1); }
+Code cuLibraryLoadFromFile(struct module **out, const char *path, void *o, void **v, unsigned n, void *lo, void **lv, unsigned ln) { return load_file(out, path, 1); }
 /* What was unloaded is loaded into the same place again, one at a time: handles come back. */
 Code cuModuleUnload(struct module *module) {
     pthread_mutex_lock(&lock);
     memset(module->functions, 0, sizeof module->functions);
+    memset(module->kernels, 0, sizeof module->kernels);
+    /* Whoever kept an address finds nothing of use there. */
+    for (unsigned i = 0; i < module->variables; i++) for (int place = 0; place < CONTEXTS; place++) memset(module->all[i].memory[place], 0xee, module->all[i].bytes);
     free(module->image);
     module->image = strdup("gone");
     module->size = 4;
@@ -188,17 +218,35 @@ Code cuLinkAddData_v2(void **state, unsigned kind, void *data, size_t bytes, con
 Code cuLinkComplete(void **state, void **cubin, size_t *bytes) { *cubin = *state; return 0; }
 Code cuLinkDestroy(void **state) { free(*state); free(state); return 0; }
 Code cuLibraryUnload(struct module *module) { return cuModuleUnload(module); }
-Code cuLibraryGetModule(struct module **out, struct module *library) { *out = library; return 0; }
+static struct module *module_in(struct module *m, int place) {
+    if (!m->is_library) return m;
+    if (!m->modules[place]) {
+        m->modules[place] = calloc(1, sizeof *m);
+        m->modules[place]->library = m;
+        m->modules[place]->place = place;
+    }
+    return m->modules[place];
+}
+Code cuLibraryGetModule(struct module **out, struct module *library) { *out = module_in(library, current->place); return 0; }
+static int place_of(struct module *m) { return m->is_library ? current->place : m->place; }
+static struct module *code_of(struct module *m) { return m->library ? m->library : m; }
 static Code get(struct function **out, struct function *all, unsigned count, const char *name) {
     for (unsigned i = 0; i < count; i++) if (!strcmp(all[i].name, name)) { *out = &all[i]; return sticky; }
     return NOT_FOUND;
 }
-Code cuModuleGetFunction(struct function **out, struct module *m, const char *name) { return get(out, m->functions, m->count, name); }
+Code cuModuleGetFunction(struct function **out, struct module *m, const char *name) { return get(out, code_of(m)->functions[place_of(m)], code_of(m)->count, name); }
 Code cuLibraryGetKernel(struct function **out, struct module *m, const char *name) { return get(out, m->kernels, m->count, name); }
-Code cuModuleEnumerateFunctions(struct function **out, unsigned count, struct module *m) { for (unsigned i = 0; i < count; i++) out[i] = &m->functions[i]; return 0; }
-Code cuKernelGetFunction(struct function **out, struct function *k) { *out = &k->module->functions[k - k->module->kernels]; return 0; }
+Code cuModuleEnumerateFunctions(struct function **out, unsigned count, struct module *m) { for (unsigned i = 0; i < count && i < code_of(m)->count; i++) out[i] = &code_of(m)->functions[place_of(m)][i]; return 0; }
+Code cuLibraryEnumerateKernels(struct function **out, unsigned count, struct module *m) { for (unsigned i = 0; i < count && i < m->count; i++) out[i] = &m->kernels[i]; return 0; }
+Code cuModuleGetFunctionCount(unsigned *count, struct module *m) { *count = code_of(m)->count; return 0; }
+Code cuLibraryGetKernelCount(unsigned *count, struct module *m) { *count = m->count; return 0; }
+Code cuKernelGetFunction(struct function **out, struct function *k) {
+    if (!k->is_kernel) return INVALID_VALUE;
+    *out = &k->module->functions[current->place][k - k->module->kernels];
+    return 0;
+}
 Code cuFuncGetName(const char **name, struct function *f) { if (f->is_kernel) return INVALID_VALUE; *name = f->name; return 0; }
-Code cuFuncGetModule(struct module **out, struct function *f) { if (f->is_kernel) return INVALID_VALUE; *out = f->module; return 0; }
+Code cuFuncGetModule(struct module **out, struct function *f) { if (f->is_kernel || !f->module) return INVALID_VALUE; *out = module_in(f->module, f->place); return 0; }
 Code cuKernelGetName(const char **name, struct function *k) { *name = k->name; return 0; }
 Code cuKernelGetLibrary(struct module **out, struct function *k) { *out = k->module; return 0; }
 Code cuFuncGetAttribute(int *value, int attribute, struct function *f) {
@@ -219,9 +267,11 @@ Code cuFuncGetParamInfo(struct function *f, size_t index, size_t *offset, size_t
 Code cuKernelGetParamInfo(struct function *f, size_t index, size_t *offset, size_t *size) { return cuFuncGetParamInfo(f, index, offset, size); }
 
 Code cuModuleGetGlobal_v2(Pointer *address, size_t *bytes, struct module *m, const char *name) {
+    int place = place_of(m);
+    m = code_of(m);
     for (unsigned i = 0; i < m->variables; i++)
         if (!strcmp(m->all[i].name, name)) {
-            *address = (Pointer)m->all[i].memory;
+            *address = (Pointer)m->all[i].memory[place];
             *bytes = m->all[i].bytes;
             return setting("FAKE_NO_VARIABLES", 0) ? NOT_FOUND : sticky;
         }
@@ -263,6 +313,11 @@ Code cuMemcpyDtoDAsync_v2(Pointer to, Pointer from, size_t bytes, void *stream) 
 Code cuMemsetD8Async(Pointer to, unsigned char byte, size_t bytes, void *stream) { memset((void *)to, byte, bytes); return sticky; }
 
 /* Launches. */
+static void *variable(struct function *f, const char *name) {
+    struct module *m = f->module;
+    for (unsigned i = 0; i < m->variables; i++) if (!strcmp(m->all[i].name, name)) return m->all[i].memory[f->place];
+    abort();
+}
 static Code run(struct function *f, void **params) {
     struct module *module = f->module;
     if (sticky) return sticky;
@@ -282,11 +337,20 @@ static Code run(struct function *f, void **params) {
         if (says(module, "fake_rounds")) p[n / 2] *= 1 + 4e-7f;
         pthread_mutex_unlock(&lock);
     }
+    if (!strncmp(f->name, "weigh", 5)) {
+        float *p = *(float **)params[0], *weights = variable(f, "weights"), *bias = variable(f, "bias");
+        unsigned n = *(unsigned *)params[1], *total = variable(f, "total");
+        pthread_mutex_lock(&lock);
+        for (unsigned i = 0; i < n; i++) p[i] = p[i] * weights[i % 8] + *bias;
+        *total += has(f, 0x4ffa7fa8) ? 2 : 1;
+        if (has(f, 0x4ffa7fa7)) p[n / 2] += 1;
+        pthread_mutex_unlock(&lock);
+    }
     if (counted) ++*counted;
     if (says(module, "fake_faults")) sticky = ILLEGAL_ADDRESS;
     if (says(module, "fake_hangs")) hung = 1;
-    int lonely = says(module, "\xa6\x7f\xfa\x4f");
-    nanoseconds += says(module, "fake_fast") || says(module, "\xa5\x7f\xfa\x4f") || lonely && copied ? 50e3 : lonely || says(module, "fake_slow") ? 200e3 : 100e3;
+    int lonely = has(f, 0x4ffa7fa6);
+    nanoseconds += says(module, "fake_fast") || has(f, 0x4ffa7fa5) || lonely && copied ? 50e3 : lonely || says(module, "fake_slow") ? 200e3 : 100e3;
     copied = 0;
     return 0;
 }
@@ -294,18 +358,19 @@ static Code launch(const char *flavour, struct function *f, const unsigned *grid
     if (sticky) return sticky;
     if (grid[0] == 0) return INVALID_VALUE;
     struct graph *graph = capture(stream);
-    if (!f->is_kernel && !f->module) return INVALID_VALUE;
+    if (!f->module) return INVALID_VALUE;
+    struct function *function = f;
+    if (f->is_kernel) cuKernelGetFunction(&function, f);
+    if (function->place != current->place) return INVALID_CONTEXT;
     if (graph) {
         struct node *node = &graph->nodes[graph->count++];
-        struct function *function = f;
-        if (f->is_kernel) cuKernelGetFunction(&function, f);
         *node = (struct node){function, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared};
         node->values[0] = *(uint64_t *)params[0];
         node->values[1] = *(unsigned *)params[1];
         note("captured", f, grid[0], block[0], shared, flavour);
         return 0;
     }
-    Code code = run(f, params);
+    Code code = run(function, params);
     if (!code && strcmp(f->name, "ww_diff")) note("launch", f, grid[0], block[0], shared, flavour);
     return code;
 }
@@ -325,14 +390,18 @@ Code cuLaunchCooperativeKernel(struct function *f, unsigned gx, unsigned gy, uns
 
 /* Graphs: nodes run in their order. */
 Code cuGraphCreate(struct graph **graph, unsigned flags) { *graph = calloc(1, sizeof **graph); return sticky; }
-Code cuGraphAddKernelNode_v2(struct node **out, struct graph *graph, void *after, size_t count, struct node_params *p) {
-    struct node *node = &graph->nodes[graph->count++];
-    *node = (struct node){p->function ? p->function : p->kernel, {p->grid[0], p->grid[1], p->grid[2]}, {p->block[0], p->block[1], p->block[2]}, p->shared};
+Code cuGraphKernelNodeSetParams_v2(struct node *node, struct node_params *p) {
+    struct function *function = p->function ? p->function : p->kernel;
+    if (function->is_kernel) cuKernelGetFunction(&function, function);
+    *node = (struct node){function, {p->grid[0], p->grid[1], p->grid[2]}, {p->block[0], p->block[1], p->block[2]}, p->shared};
     node->values[0] = *(uint64_t *)p->params[0];
     node->values[1] = *(unsigned *)p->params[1];
     note("node", node->function, p->grid[0], p->block[0], p->shared, "graph");
-    *out = node;
     return sticky;
+}
+Code cuGraphAddKernelNode_v2(struct node **out, struct graph *graph, void *after, size_t count, struct node_params *p) {
+    *out = &graph->nodes[graph->count++];
+    return cuGraphKernelNodeSetParams_v2(*out, p);
 }
 Code cuGraphKernelNodeGetParams_v2(struct node *node, struct node_params *p) {
     node->params[0] = &node->values[0];
@@ -367,7 +436,7 @@ Code cuGraphExecDestroy(struct graph *exec) { free(exec); return sticky; }
 Code cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t flags, int *status);
 Code cuGetProcAddress(const char *name, void **found, int version, uint64_t flags) {
     static const char *const versioned[] = {"cuMemAlloc", "cuMemFree", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemGetInfo", "cuCtxDestroy", "cuEventDestroy",
-        "cuCtxCreate", "cuModuleGetGlobal", "cuLinkCreate", "cuLinkAddData", "cuGraphAddKernelNode", "cuGraphKernelNodeGetParams", "cuStreamBeginCapture", "cuDevicePrimaryCtxRelease"};
+        "cuCtxCreate", "cuModuleGetGlobal", "cuLinkCreate", "cuLinkAddData", "cuGraphAddKernelNode", "cuGraphKernelNodeGetParams", "cuGraphKernelNodeSetParams", "cuStreamBeginCapture", "cuDevicePrimaryCtxRelease"};
     char symbol[128];
     snprintf(symbol, sizeof symbol, "%s", name);
     if (!strcmp(name, "cuLaunchKernel") && version >= 13000 && setting("FAKE_VERSION_2", 0)) { *found = later_launch; return 0; }

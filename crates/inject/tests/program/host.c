@@ -1,7 +1,7 @@
 /* A program that uses the driver through one of its doors, for testing the library that programs load.
  *
- * host DOOR SCENARIO CUBIN: doors are dlsym, proc1, proc2, thread (proc2 with per-thread streams), linked (if
- * it was compiled with -DLINKED). Prints its results; exit code 0 unless a call fails.
+ * host DOOR SCENARIO CUBIN: doors are dlsym, proc1, proc2, thread (proc2 with per-thread streams), local (the driver in
+ * no global scope, and cuGetProcAddress asked for itself), linked (if it was compiled with -DLINKED). Prints its results; exit code 0 unless a call fails.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -34,6 +34,9 @@ struct node_params { void *function; unsigned grid[3], block[3], shared; void **
     F(cuLinkCreate_v2, (unsigned, void *, void **, H *)) F(cuLinkAddData_v2, (H, unsigned, void *, size_t, const char *, unsigned, void *, void **)) \
     F(cuLinkComplete, (H, void **, size_t *)) F(cuLinkDestroy, (H)) \
     F(cuLaunchCooperativeKernel, (H, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, H, void **)) \
+    F(cuModuleLoadDataEx, (H *, const void *, unsigned, void *, void **)) F(cuModuleLoadFatBinary, (H *, const void *)) F(cuLibraryUnload, (H)) \
+    F(cuLibraryGetGlobal, (uint64_t *, size_t *, H, const char *)) F(cuModuleGetFunctionCount, (unsigned *, H)) \
+    F(cuLibraryGetKernelCount, (unsigned *, H)) F(cuLibraryEnumerateKernels, (H *, unsigned, H)) \
     F(cuCtxGetCurrent, (H *)) F(cuCtxCreate_v2, (H *, unsigned, int)) F(cuCtxSetCurrent, (H)) F(cuCtxEnablePeerAccess, (H, unsigned))
 #ifdef LINKED
 #define DECLARE(name, args) extern Code name args;
@@ -60,7 +63,14 @@ static void *by_name(const char *door, const char *name) {
     if (flags) *flags = 0;
     void *found = NULL;
     int want = getenv("HOST_CUDA") ? atoi(getenv("HOST_CUDA")) : 12080;
-    if (!strcmp(door, "proc1")) {
+    if (!strcmp(door, "local")) {
+        static Code (*ask)(const char *, void **, int, uint64_t, int *);
+        if (!ask) {
+            ask = dlsym(library, "cuGetProcAddress_v2");
+            for (int i = 0; i < 2; i++) ask("cuGetProcAddress", (void **)&ask, 12000, 0, NULL);
+        }
+        ask(base, &found, want, 0, NULL);
+    } else if (!strcmp(door, "proc1")) {
         Code (*ask)(const char *, void **, int, uint64_t) = dlsym(library, "cuGetProcAddress");
         ask(base, &found, want, 0);
     } else {
@@ -73,7 +83,7 @@ static void *by_name(const char *door, const char *name) {
     return found;
 }
 static void find(const char *door) {
-    library = dlopen("libcuda.so.1", RTLD_NOW);
+    library = dlopen("libcuda.so.1", !strcmp(door, "local") ? RTLD_NOW | RTLD_LOCAL : RTLD_NOW);
     if (!library) { puts(dlerror()); exit(1); }
 #define FIND(name, args) name = by_name(door, #name);
     FUNCTIONS(FIND)
@@ -123,6 +133,100 @@ static long pages(void) {
     return size;
 }
 
+/* Modules with variables: each with memory of its own, in whatever way it is loaded. */
+struct loaded { H owner, kernel; int library; };
+
+static struct loaded load_variables(int how) {
+    struct loaded l = {0};
+    unsigned options[] = {7, 14};
+    void *values[] = {0, 0};
+    l.library = how == 0;
+    if (how == 0) DO(cuLibraryLoadData, &l.owner, image, 0, 0, 0, 0, 0, 0);
+    if (how == 1) DO(cuModuleLoadData, &l.owner, image);
+    if (how == 2) DO(cuModuleLoadDataEx, &l.owner, image, 2, options, values);
+    if (how == 3) DO(cuModuleLoadFatBinary, &l.owner, image);
+    if (l.library) DO(cuLibraryGetKernel, &l.kernel, l.owner, "weigh");
+    else DO(cuModuleGetFunction, &l.kernel, l.owner, "weigh");
+    return l;
+}
+
+static uint64_t global(struct loaded *l, const char *name, size_t wanted) {
+    uint64_t address;
+    size_t bytes;
+    if (l->library) DO(cuLibraryGetGlobal, &address, &bytes, l->owner, name);
+    else DO(cuModuleGetGlobal_v2, &address, &bytes, l->owner, name);
+    if (bytes != wanted) fail(name, bytes);
+    return address;
+}
+
+static void set(struct loaded *l, float weight, float bias) {
+    float weights[8];
+    for (int i = 0; i < 8; i++) weights[i] = weight + i / 64.f;
+    DO(cuMemcpyHtoD_v2, global(l, "weights", sizeof weights), weights, sizeof weights);
+    DO(cuMemcpyHtoD_v2, global(l, "bias", 4), &bias, 4);
+}
+
+static unsigned total(struct loaded *l) {
+    unsigned count;
+    DO(cuMemcpyDtoH_v2, &count, global(l, "total", 4), 4);
+    return count;
+}
+
+static void variables(void) {
+    int repeat = getenv("HOST_REPEAT") ? atoi(getenv("HOST_REPEAT")) : 2;
+    struct loaded all[4];
+    for (int how = 0; how < 4; how++) all[how] = load_variables(how);
+    unsigned functions, kernels;
+    DO(cuModuleGetFunctionCount, &functions, all[1].owner);
+    DO(cuLibraryGetKernelCount, &kernels, all[0].owner);
+    H listed[16] = {0};
+    DO(cuModuleEnumerateFunctions, listed, 16, all[1].owner);
+    int known = 0;
+    for (int i = 0; i < 16; i++) known += listed[i] != NULL;
+    DO(cuLibraryEnumerateKernels, listed, 1, all[0].owner);
+    printf("%u functions, %d listed, %u kernels, the first is %s\n", functions, known, kernels, listed[0] ? "there" : "missing");
+    for (int i = 0; i < repeat; i++) {
+        for (int how = 0; how < 4; how++) {
+            /* Values that they had from the file, then such as were written. */
+            if (i > 0) set(&all[how], 0.25f * (how + 1), i);
+            DO(launch, all[how].kernel, 4, 256, 0, NULL);
+            DO(launch, all[how].kernel, 4, 128, 0, NULL);
+        }
+        print();
+    }
+    for (int how = 0; how < 4; how++) printf("%u launches\n", total(&all[how]));
+    /* A module that is loaded again begins anew. */
+    DO(cuModuleUnload, all[1].owner);
+    all[1] = load_variables(1);
+    DO(launch, all[1].kernel, 4, 256, 0, NULL);
+    printf("%u launches after loading again\n", total(&all[1]));
+    /* In another context a library has other memory. */
+    H first, second;
+    DO(cuCtxGetCurrent, &first);
+    DO(cuCtxCreate_v2, &second, 0, 0);
+    set(&all[0], 3, 1);
+    DO(launch, all[0].kernel, 4, 256, 0, NULL);
+    if (!launch(all[1].kernel, 4, 256, 0, NULL)) fail("a function of another context works", 0);
+    printf("%u launches in the second context\n", total(&all[0]));
+    DO(cuCtxSetCurrent, first);
+    DO(launch, all[0].kernel, 4, 256, 0, NULL);
+    printf("%u launches in the first\n", total(&all[0]));
+    /* Graphs. */
+    H graph, exec, node, stream;
+    void *params[] = {&memory, &n};
+    struct node_params p = {all[1].kernel, {4, 1, 1}, {256, 1, 1}, 0, params}, q = {NULL, {4, 1, 1}, {256, 1, 1}, 0, params, NULL, all[0].kernel}, seen;
+    DO(cuStreamCreate, &stream, 0);
+    DO(cuGraphCreate, &graph, 0);
+    DO(cuGraphAddKernelNode_v2, &node, graph, NULL, 0, &p);
+    DO(cuGraphKernelNodeGetParams_v2, node, &seen);
+    printf("the node's function is %s\n", seen.function == all[1].kernel ? "mine" : "another");
+    DO(cuGraphAddKernelNode_v2, &node, graph, NULL, 0, &q);
+    DO(cuGraphInstantiateWithFlags, &exec, graph, 0);
+    for (int i = 0; i < 3; i++) DO(cuGraphLaunch, exec, stream);
+    printf("%u and %u launches\n", total(&all[0]), total(&all[1]));
+    print();
+}
+
 int main(int argc, char **argv) {
     const char *door = argv[1], *scenario = argv[2], *path = argv[3];
     find(door);
@@ -143,6 +247,10 @@ int main(int argc, char **argv) {
     DO(cuMemAlloc_v2, &memory, n * 4);
     float zeros[1000] = {0};
     DO(cuMemcpyHtoD_v2, memory, zeros, sizeof zeros);
+    if (IS("variables")) {
+        variables();
+        return 0;
+    }
     if (IS("library")) {
         DO(cuLibraryLoadData, &module, image, 0, 0, 0, 0, 0, 0);
         DO(cuLibraryGetKernel, &function, module, "scale");

@@ -14,6 +14,8 @@ use warpwright_winners::{LaunchClass, Store, Winner, identities};
 struct Workshop {
     dir: tempfile::TempDir,
     original: Vec<u8>,
+    /// A module with variables, and two kernels: `weigh` uses them, `scale` does not.
+    weigh: Vec<u8>,
 }
 
 const PTX: &str = ".version 8.0\n.target sm_90\n.address_size 64\n";
@@ -22,6 +24,28 @@ const SCALE: &str = ".visible .entry scale(.param .u64 p, .param .u32 n) {
     ld.param.u64 %d0, [p]; ld.global.f32 %f0, [%d0]; fma.rn.f32 %f0, %f0, 0f40000000, 0f3F800000;
     st.global.f32 [%d0], %f0; ret;
 }\n";
+
+/// Variables of `weigh`, as the driver knows it.
+const VARIABLES: &str = ".visible .const .align 4 .f32 weights[8] = {0f3F800000};
+.visible .global .align 4 .f32 bias = 0f40000000;
+.visible .global .align 4 .u32 total;\n";
+/// Factors in a kernel's code that the driver knows: fast, wrong results, wrong contents of a variable.
+const FAST: &str = "4FFA7FA5";
+const WRONG: &str = "4FFA7FA7";
+const MISCOUNTS: &str = "4FFA7FA8";
+
+/// A module with `weigh`, and a factor in it.
+fn weigh(factor: &str, variables: &str) -> String {
+    format!(
+        "{PTX}{variables}.visible .entry weigh(.param .u64 p, .param .u32 n) {{
+    .reg .b64 %d; .reg .f32 %f<5>; .reg .b32 %r<3>;
+    ld.param.u64 %d, [p]; mov.u32 %r0, %tid.x; and.b32 %r0, %r0, 4; ld.global.f32 %f0, [%d];
+    ld.const.f32 %f1, [weights+4]; ld.global.f32 %f2, [bias]; fma.rn.f32 %f0, %f0, %f1, %f2;
+    fma.rn.f32 %f0, %f0, 0f{factor}, 0f3F800000; st.global.f32 [%d], %f0;
+    atom.global.add.u32 %r1, [total], 1; ret;
+}}\n"
+    )
+}
 
 fn compile(ptx: &str) -> Option<Vec<u8>> {
     let toolkit = Toolkit::find(&Default::default()).ok()?;
@@ -40,6 +64,7 @@ fn workshop() -> Option<&'static Workshop> {
     WORKSHOP
         .get_or_init(|| {
             let original = compile(&format!("{PTX}{SCALE}"))?;
+            let weigh = compile(&format!("{}{SCALE}", weigh("40400000", VARIABLES)))?;
             let dir = tempfile::tempdir().expect("folder");
             let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program");
             let cc = |args: &[&str], out: &str| {
@@ -63,6 +88,7 @@ fn workshop() -> Option<&'static Workshop> {
                 "libcuda.so.1",
             );
             cc(&["host.c", "-ldl", "-lpthread"], "host");
+            cc(&["fuzz.c", "-ldl", "-lpthread"], "fuzz");
             let linked = dir.path().join("libcuda.so.1");
             cc(
                 &[
@@ -75,7 +101,12 @@ fn workshop() -> Option<&'static Workshop> {
                 "host-linked",
             );
             std::fs::write(dir.path().join("scale.cubin"), &original).expect("written");
-            Some(Workshop { dir, original })
+            std::fs::write(dir.path().join("weigh.cubin"), &weigh).expect("written");
+            Some(Workshop {
+                dir,
+                original,
+                weigh,
+            })
         })
         .as_ref()
 }
@@ -144,6 +175,8 @@ struct Setup<'a> {
     cubin: Option<&'a Path>,
     variables: &'a [(&'a str, &'a str)],
     more: &'a [&'a str],
+    /// The kernel that candidates are for.
+    kernel: &'a str,
     /// Candidates for launches of 256 threads, by name, tried at two of them.
     plan: &'a [(&'a str, &'a [u8])],
 }
@@ -158,6 +191,7 @@ impl Default for Setup<'_> {
             cubin: None,
             variables: &[],
             more: &[],
+            kernel: "scale",
             plan: &[],
         }
     }
@@ -173,28 +207,55 @@ fn run(setup: &Setup) -> Run {
     };
     let (launches, log) = (folder.path().join("fake.log"), folder.path().join("log"));
     let original = workshop.dir.path().join("scale.cubin");
-    let target = winner(&[]);
+    let targets = match setup.scenario {
+        "fuzz" => {
+            let kinds =
+                (0..24).map(|i| (["weigh", "scale"][i % 2], 64 << (i / 2 % 3), 1 << (i / 6)));
+            let of = |(symbol, threads, grid)| Winner {
+                class: LaunchClass::new([grid, 1, 1], [threads, 1, 1], 0, [0; 3]).expect("a grid"),
+                ..winner_for(symbol, &[])
+            };
+            kinds.map(of).collect()
+        }
+        _ => vec![winner_for(setup.kernel, &[])],
+    };
     let mut plan = String::new();
-    for (name, cubin) in setup.plan {
-        let file = format!("{name}.cubin");
+    let pairs = targets.iter().enumerate();
+    for ((number, target), (name, cubin)) in
+        pairs.flat_map(|t| setup.plan.iter().map(move |c| (t, c)))
+    {
+        let file = format!("{number}-{name}.cubin");
         std::fs::write(folder.path().join(&file), cubin).expect("written");
         let planned = Planned {
             kernel: target.kernel.clone(),
             class: target.class,
-            at: [3, 9],
+            at: if setup.scenario == "fuzz" {
+                [0, 1]
+            } else {
+                [3, 9]
+            },
             candidate: (*name).into(),
             file,
-            symbol: "scale".into(),
+            symbol: target.symbol.clone(),
             rounds: name.starts_with("loose").then_some(Numbers::Single),
         };
         plan.push_str(&planned.line());
     }
     std::fs::write(folder.path().join("plan"), plan).expect("written");
     let mut command = Command::new(workshop.dir.path().join(host));
+    if setup.scenario == "fuzz" {
+        command = Command::new(workshop.dir.path().join("fuzz"));
+    } else {
+        command.args([setup.door, setup.scenario]);
+    }
+    let (before, behind) = match setup.scenario {
+        "fuzz" => (setup.more, &[][..]),
+        _ => (&[][..], setup.more),
+    };
     command
-        .args([setup.door, setup.scenario])
+        .args(before)
         .arg(setup.cubin.unwrap_or(&original))
-        .args(setup.more)
+        .args(behind)
         .env("LD_LIBRARY_PATH", workshop.dir.path())
         .env("FAKE_LOG", &launches)
         .envs(setup.variables.iter().copied());
@@ -217,13 +278,25 @@ fn run(setup: &Setup) -> Run {
 }
 
 fn winner(cubin: &[u8]) -> Winner {
+    winner_for("scale", cubin)
+}
+
+fn winner_for(symbol: &str, cubin: &[u8]) -> Winner {
     let workshop = workshop().expect("a toolkit");
-    let kernel = identities(&workshop.original).expect("a cubin").remove(0);
+    let module = match symbol {
+        "scale" => &workshop.original,
+        _ => &workshop.weigh,
+    };
+    let kernels = identities(module).expect("a cubin").into_iter();
+    let kernel = kernels
+        .into_iter()
+        .find(|k| k.name == symbol)
+        .expect("a kernel");
     Winner {
         kernel: kernel.digest,
         gpu: "Fake GPU".into(),
         class: LaunchClass::new([4, 1, 1], [256, 1, 1], 0, [0; 3]).expect("a grid"),
-        symbol: "scale".into(),
+        symbol: symbol.into(),
         recipe: "by-hand".into(),
         proof: "none".into(),
         original_ns: 2,
@@ -243,7 +316,7 @@ fn store(cubin: &[u8]) -> (tempfile::TempDir, usize) {
     (folder, cubin.len())
 }
 
-const DOORS: [&str; 5] = ["dlsym", "proc1", "proc2", "thread", "linked"];
+const DOORS: [&str; 6] = ["dlsym", "proc1", "proc2", "thread", "local", "linked"];
 
 fn winners_are_launched_through_every_door() {
     let (store, size) = store(&variant("fake_fast"));
@@ -441,7 +514,7 @@ fn doubts_pass_through() {
         (damaged.path(), none, "damaged"),
         (no_cubin.0.path(), none, "is no cubin"),
         (no_kernel.0.path(), none, "refuses the winner"),
-        (&missing, none, ""),
+        (&missing, none, "the store is empty"),
         (
             good.path(),
             &[("FAKE_DEVICES", "2"), ("FAKE_SECOND", "Other")],
@@ -759,7 +832,8 @@ fn variables_of_modules_are_put_back() {
     let path = workshop.dir.path().join("counts.cubin");
     std::fs::write(&path, variant("fake_counts")).expect("written");
     let (plain, tried) = tried_in("variable", Some(&path), &[]);
-    assert!(plain.stdout().contains("30 launches"), "{}", plain.stdout());
+    // It is 1 in the file.
+    assert!(plain.stdout().contains("31 launches"), "{}", plain.stdout());
     assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
     assert!(trials(&tried).iter().any(|t| t.set == 2), "{}", tried.log);
     let missing = [("FAKE_NO_VARIABLES", "1")];
@@ -789,8 +863,302 @@ fn memory_of_other_contexts() {
     }
 }
 
+/// Launches of the added kernel.
+fn of_added(run: &Run) -> usize {
+    let lines = run.launches.lines();
+    lines.filter(|l| l.contains(" weigh.warpwright.")).count()
+}
+
+fn variables<'a>(
+    mode: &'a str,
+    door: &'a str,
+    store: &'a Path,
+    more: &'a [(&'a str, &'a str)],
+) -> Run {
+    let cubin = workshop()
+        .expect("a toolkit")
+        .dir
+        .path()
+        .join("weigh.cubin");
+    run(&Setup {
+        mode,
+        door,
+        scenario: "variables",
+        store: Some(store),
+        cubin: Some(&cubin),
+        kernel: "weigh",
+        variables: more,
+        ..Setup::default()
+    })
+}
+
+/// A kernel that uses variables of its module is replaced by one in the same module: the program's variables are those
+/// that it works on, however it is loaded and launched.
+fn kernels_with_variables_are_replaced_in_their_module() {
+    let fast = compile(&weigh(FAST, VARIABLES)).expect("a toolkit");
+    let folder = tempfile::tempdir().expect("folder");
+    Store::at(folder.path())
+        .put(&winner_for("weigh", &fast))
+        .expect("written");
+    for door in DOORS {
+        let plain = variables("", door, folder.path(), &[]);
+        assert!(plain.output.status.success(), "{door}: {}", plain.stdout());
+        let with = variables("with", door, folder.path(), &[]);
+        assert_eq!(plain.stdout(), with.stdout(), "{door}: {}", with.log);
+        // Two of each of four modules, one of the module that was loaded again, two of the library afterwards, and six
+        // in graphs of which two are nodes made.
+        assert_eq!(
+            (of_added(&with), of_added(&plain)),
+            (19, 0),
+            "{door}: {}\n{}",
+            with.launches,
+            with.log
+        );
+        let traced = variables("trace+with", door, folder.path(), &[]);
+        assert_eq!(plain.stdout(), traced.stdout(), "{door}: {}", traced.log);
+        assert_eq!(of_added(&traced), 19);
+        let kernels: Vec<String> = traced.launched().into_iter().map(|l| l.kernel).collect();
+        assert!(kernels.iter().all(|k| k == "weigh"), "{kernels:?}");
+    }
+}
+
+/// Where the new kernel does not fit into the module, or the driver does not take it, the module stays as it is.
+fn what_does_not_fit_into_a_module_is_left_out() {
+    let fast = |variables: &str| compile(&weigh(FAST, variables)).expect("a toolkit");
+    let other = |from: &str, to: &str| fast(&VARIABLES.replace(from, to));
+    type Case<'a> = (Vec<u8>, &'a [(&'a str, &'a str)], &'a str);
+    let cases: [Case<'_>; 3] = [
+        (
+            other("3F800000", "3F000000"),
+            &[],
+            "`__constant__` variables are not those",
+        ),
+        (
+            other(".u32 total", ".u32 total[2]"),
+            &[],
+            "`total` is not the same variable",
+        ),
+        (
+            fast(VARIABLES),
+            &[("FAKE_PICKY", "1")],
+            "refuses its module with another kernel (error 200)",
+        ),
+    ];
+    let plain = variables("", "dlsym", Path::new(""), &[]);
+    for (cubin, more, why) in cases {
+        let folder = tempfile::tempdir().expect("folder");
+        Store::at(folder.path())
+            .put(&winner_for("weigh", &cubin))
+            .expect("written");
+        let with = variables("with", "dlsym", folder.path(), more);
+        assert_eq!(plain.stdout(), with.stdout(), "{why}: {}", with.log);
+        assert_eq!(of_added(&with), 0, "{why}");
+        assert!(with.log.contains(why), "{why}: {}", with.log);
+    }
+}
+
+/// Candidates work on the module's variables; what they write is compared and put back like all memory.
+fn candidates_for_kernels_with_variables_are_tried_in_their_module() {
+    let build = |factor| compile(&weigh(factor, VARIABLES)).expect("a toolkit");
+    let [fast, wrong, miscounts] = [FAST, WRONG, MISCOUNTS].map(build);
+    let plan: [(&str, &[u8]); 3] = [
+        ("fast", &fast),
+        ("wrong", &wrong),
+        ("miscounts", &miscounts),
+    ];
+    let cubin = workshop()
+        .expect("a toolkit")
+        .dir
+        .path()
+        .join("weigh.cubin");
+    let setup = |mode, plan| Setup {
+        mode,
+        plan,
+        scenario: "variables",
+        kernel: "weigh",
+        cubin: Some(&cubin),
+        variables: &[("HOST_REPEAT", "6")],
+        ..Setup::default()
+    };
+    let (plain, tried) = (run(&setup("", &[])), run(&setup("try", &plan)));
+    assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+    let all = trials(&tried);
+    let of = |name: &str, set: u32| {
+        let mut found = all.iter().filter(|t| t.candidate == name && t.set == set);
+        found.next().map(|t| t.outcome.clone())
+    };
+    for set in [1, 2] {
+        assert!(
+            matches!(of("fast", set), Some(Outcome::Same(_))),
+            "{all:?}\n{}",
+            tried.log
+        );
+    }
+    assert!(
+        matches!(of("wrong", 1), Some(Outcome::Differs(1..=4))),
+        "{all:?}"
+    );
+    // One byte of the counter, and nothing else.
+    assert_eq!(of("miscounts", 1), Some(Outcome::Differs(1)), "{all:?}");
+    let picky = Setup {
+        variables: &[("HOST_REPEAT", "6"), ("FAKE_PICKY", "1")],
+        ..setup("try", &plan)
+    };
+    let tried = run(&picky);
+    assert_eq!(plain.stdout(), tried.stdout(), "{}", tried.log);
+    assert!(is_refused(&tried, "refuses its module"), "{}", tried.log);
+}
+
+/// Kernels that call the driver's functions stay as they are, and the log says why.
+fn kernels_that_print_are_left_alone() {
+    let prints = |factor: &str| {
+        let call = "{ .param .b64 x; .param .b64 y; .param .b32 z; st.param.b64 [x], %d; st.param.b64 [y], %d;
+            call.uni (z), vprintf, (x, y); } ret;";
+        let text = weigh(factor, VARIABLES).replace(" ret;\n", call);
+        text.replace(
+            ".visible .entry",
+            ".extern .func (.param .b32 z) vprintf(.param .b64 x, .param .b64 y);\n.visible .entry",
+        )
+    };
+    let original = compile(&prints("40400000")).expect("a toolkit");
+    let path = workshop()
+        .expect("a toolkit")
+        .dir
+        .path()
+        .join("prints.cubin");
+    std::fs::write(&path, &original).expect("written");
+    let kernel = identities(&original).expect("a cubin").remove(0);
+    let mut winner = winner_for("weigh", &compile(&prints(FAST)).expect("a toolkit"));
+    winner.kernel = kernel.digest;
+    let folder = tempfile::tempdir().expect("folder");
+    Store::at(folder.path()).put(&winner).expect("written");
+    let setup = |mode| Setup {
+        mode,
+        scenario: "variables",
+        store: Some(folder.path()),
+        cubin: Some(&path),
+        ..Setup::default()
+    };
+    let (plain, with) = (run(&setup("")), run(&setup("with")));
+    assert_eq!(plain.stdout(), with.stdout());
+    assert_eq!(of_added(&with), 0);
+    assert!(
+        with.log.contains("`weigh` is left alone: it calls printf"),
+        "{}",
+        with.log
+    );
+}
+
+/// Random calls of the driver: what a program sees of them is the same with the library and without. With
+/// WARPWRIGHT_FUZZ=FIRST,COUNT,STEPS other and longer ones.
+fn random_programs_see_what_they_see_without_the_library() {
+    let build =
+        |factor| compile(&format!("{}{SCALE}", weigh(factor, VARIABLES))).expect("a toolkit");
+    let [fast, wrong, miscounts] = [FAST, WRONG, MISCOUNTS].map(build);
+    let folder = tempfile::tempdir().expect("folder");
+    for (symbol, threads, grid) in [
+        ("weigh", 256, 4),
+        ("weigh", 128, 2),
+        ("weigh", 64, 1),
+        ("scale", 256, 4),
+        ("scale", 64, 8),
+    ] {
+        let mut winner = match symbol {
+            "weigh" => winner_for(symbol, &fast),
+            _ => winner_for(symbol, &variant("fake_fast")),
+        };
+        winner.class = LaunchClass::new([grid, 1, 1], [threads, 1, 1], 0, [0; 3]).expect("a grid");
+        Store::at(folder.path()).put(&winner).expect("written");
+    }
+    let plan: [(&str, &[u8]); 3] = [
+        ("fast", &fast),
+        ("wrong", &wrong),
+        ("miscounts", &miscounts),
+    ];
+    let numbers = std::env::var("WARPWRIGHT_FUZZ").unwrap_or("1,6,150".into());
+    let numbers: Vec<u64> = numbers
+        .split(',')
+        .map(|n| n.parse().expect("numbers"))
+        .collect();
+    let cubin = workshop()
+        .expect("a toolkit")
+        .dir
+        .path()
+        .join("weigh.cubin");
+    let (mut added, mut tried) = (0, 0);
+    for seed in numbers[0]..numbers[0] + numbers[1] {
+        let (seed, steps) = (seed.to_string(), numbers[2].to_string());
+        let setup = |mode, plan| Setup {
+            mode,
+            plan,
+            scenario: "fuzz",
+            cubin: Some(&cubin),
+            store: Some(folder.path()),
+            more: &[],
+            ..Setup::default()
+        };
+        let more = [seed.as_str(), steps.as_str()];
+        let run = |mode, plan| {
+            run(&Setup {
+                more: &more,
+                ..setup(mode, plan)
+            })
+        };
+        let plain = run("", &[][..]);
+        assert!(
+            plain.output.status.success(),
+            "seed {seed}: {}",
+            plain.stdout()
+        );
+        for mode in ["with", "trace", "trace+with", "try"] {
+            let other = run(mode, if mode == "try" { &plan[..] } else { &[] });
+            let differs = plain
+                .stdout()
+                .lines()
+                .zip(other.stdout().lines())
+                .find(|(a, b)| a != b)
+                .map(|(_, b)| b.to_owned());
+            assert_eq!(differs, None, "seed {seed} {mode}: {}", other.log);
+            assert_eq!(
+                plain.stdout(),
+                other.stdout(),
+                "seed {seed} {mode}: {}",
+                other.log
+            );
+            assert!(
+                !other.log.contains("stands aside"),
+                "seed {seed} {mode}: {}",
+                other.log
+            );
+            added += of_added(&other);
+            tried += trials(&other).len();
+        }
+    }
+    assert!(added > 10 && tried > 0, "{added} {tried}");
+}
+
 fn main() {
-    let tests: [(&str, fn()); 18] = [
+    let tests: [(&str, fn()); 23] = [
+        (
+            "random_programs_see_what_they_see_without_the_library",
+            random_programs_see_what_they_see_without_the_library,
+        ),
+        (
+            "kernels_with_variables_are_replaced_in_their_module",
+            kernels_with_variables_are_replaced_in_their_module,
+        ),
+        (
+            "what_does_not_fit_into_a_module_is_left_out",
+            what_does_not_fit_into_a_module_is_left_out,
+        ),
+        (
+            "candidates_for_kernels_with_variables_are_tried_in_their_module",
+            candidates_for_kernels_with_variables_are_tried_in_their_module,
+        ),
+        (
+            "kernels_that_print_are_left_alone",
+            kernels_that_print_are_left_alone,
+        ),
         (
             "rounding_is_let_through_where_it_is_allowed",
             rounding_is_let_through_where_it_is_allowed,

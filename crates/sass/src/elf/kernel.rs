@@ -176,7 +176,7 @@ impl Elf {
         }))
     }
 
-    fn add_section_name(&mut self, name: &str) -> Result<u32, ElfError> {
+    pub(super) fn add_section_name(&mut self, name: &str) -> Result<u32, ElfError> {
         let table = self.sections.get_mut(self.header.names);
         let table = table.ok_or_else(|| damaged("there are no section names"))?;
         let offset = u32::try_from(table.data.len());

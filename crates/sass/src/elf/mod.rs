@@ -13,6 +13,7 @@
 //!
 //! Bytes are never trusted: what contradicts itself is an [`ElfError`].
 
+mod add;
 pub mod header;
 pub mod info;
 pub mod kernel;

@@ -9,8 +9,10 @@ use warpwright_pass::{Artifact, Caution, Recipe, Scope};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 use warpwright_winners::LaunchClass;
-use warpwright_winners::digest::{identities, stands_alone, tables};
+use warpwright_winners::graft::{Addition, graft};
+use warpwright_winners::identities;
 use warpwright_winners::lines::Numbers;
+use warpwright_winners::ties::{Bond, bond, tables};
 
 use crate::args::Cli;
 use crate::commands::opt::explore_all;
@@ -53,7 +55,7 @@ pub struct Wanted<'a> {
 }
 
 /// Candidates from the PTX, if there is some and a toolkit to build them with, and from the machine code. Only
-/// those that are proved and live by their parameters alone, as the original must.
+/// those that are proved and share with their module what the original shares with its own.
 pub fn propose(
     cli: &Cli,
     wanted: &Wanted<'_>,
@@ -132,7 +134,27 @@ fn from_machine_code(cli: &Cli, wanted: &Wanted<'_>) -> Result<Vec<Built>, Failu
         .collect())
 }
 
-/// The tables that a candidate brings along are those that the original reads.
+/// May a candidate stand in the original's place? One that uses variables must fit into the original's module; another
+/// one brings the tables along that the original reads.
+fn fits(cubin: &[u8], wanted: &Wanted<'_>) -> bool {
+    let kernel = wanted.kernel;
+    match (bond(wanted.cubin, kernel), bond(cubin, kernel)) {
+        (Ok(Bond::None), Ok(Bond::None)) => reads_the_same(cubin, wanted),
+        (Ok(Bond::Variables), Ok(_)) => {
+            let name = format!("{kernel}.candidate");
+            let addition = Addition {
+                kernel,
+                name: &name,
+                cubin,
+                symbol: kernel,
+            };
+            graft(wanted.cubin, &[addition]).is_ok()
+        }
+        _ => false,
+    }
+}
+
+/// The tables of the mathematical library that a candidate brings along are those that the original reads.
 fn reads_the_same(cubin: &[u8], wanted: &Wanted<'_>) -> bool {
     let (own, original) = (
         tables(cubin, wanted.kernel),
@@ -171,8 +193,7 @@ fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, 
         let own = identity.iter().find(|k| k.name == *wanted.kernel);
         let is_new = own.is_some_and(|k| k.digest != wanted.digest);
         let is_known = found.iter().any(|(_, other)| other.cubin == cubin);
-        let alone = stands_alone(cubin, wanted.kernel).is_ok();
-        if !is_new || is_known || !alone || !reads_the_same(cubin, wanted) {
+        if !is_new || is_known || !fits(cubin, wanted) {
             continue;
         }
         let recipe = b.candidate.name();

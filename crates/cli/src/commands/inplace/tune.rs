@@ -403,13 +403,15 @@ fn try_all(
         }
         let status = run_program(program, Some(File::create(&stdout).map_err(failed)?))?;
         let code = exit_code(status);
-        if let Some(culprit) = culprit(&work).filter(|_| code != seen.code) {
-            eprintln!(
-                "candidate {} of {} took the program down; it starts again without",
-                culprit.1,
-                name_of(targets, &culprit.0)
-            );
-            crashed.push(culprit);
+        let culprits = culprits(&work);
+        if code != seen.code && !culprits.is_empty() {
+            for (digest, name) in &culprits {
+                eprintln!(
+                    "candidate {name} of {} took the program down; it starts again without",
+                    name_of(targets, digest)
+                );
+            }
+            crashed.extend(culprits);
             continue;
         }
         if code != seen.code {
@@ -437,20 +439,23 @@ fn name_of<'a>(targets: &'a [Target], digest: &str) -> &'a str {
     found.map_or("?", |t| &t.launched.name)
 }
 
-/// What was running when a process ended: kernel and candidate.
-fn culprit(work: &Path) -> Option<(String, String)> {
-    let entries = fs::read_dir(work).ok()?;
+/// What was running, or being loaded, when a process ended: kernels and candidates.
+fn culprits(work: &Path) -> Vec<(String, String)> {
+    let entries = fs::read_dir(work).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
     paths.sort();
-    let mut marks = paths.iter().filter(|path| {
+    let marks = paths.iter().filter(|path| {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
         name.is_some_and(|n| n.starts_with("in-flight-"))
     });
-    marks.find_map(|path| {
-        let text = fs::read_to_string(path).ok()?;
-        let (kernel, candidate) = text.trim().split_once(' ')?;
-        (candidate != "original").then(|| (kernel.to_owned(), candidate.to_owned()))
-    })
+    let mut all = marks.map(|path| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let lines = text.lines().filter_map(|line| line.split_once(' '));
+        let candidates = lines.filter(|(_, candidate)| *candidate != "original");
+        let owned = candidates.map(|(kernel, name)| (kernel.to_owned(), name.to_owned()));
+        owned.collect::<Vec<_>>()
+    });
+    all.find(|found| !found.is_empty()).unwrap_or_default()
 }
 
 /// Times of one set, original and candidates, by name.

@@ -1,0 +1,323 @@
+//! What a kernel shares with its module: its variables, tables of the mathematical library, functions of the driver.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use warpwright_sass::elf::reloc::Relocation;
+use warpwright_sass::elf::symbol::Symbol;
+use warpwright_sass::elf::{ElfError, KernelSections, Section};
+use warpwright_sass::{Elf, Instruction, isa};
+
+use crate::digest::constant_bank;
+
+/// How the names of tables begin that CUDA's mathematical functions read and nobody writes.
+pub const TABLES: &str = "__cudart_";
+/// Constant bank of `__constant__` variables, and the one where the loader writes addresses.
+pub const CONSTANTS: u32 = 3;
+/// See [`CONSTANTS`].
+pub const ADDRESSES: u32 = 4;
+
+/// What a kernel shares with its module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bond {
+    /// Nothing, but [`tables`]: a copy in any module does the same.
+    None,
+    /// `__constant__` or `__device__` variables: a copy does the same in this module alone.
+    Variables,
+}
+
+/// Why no other code may stand in a kernel's place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Tie {
+    /// An instruction that the tables do not explain.
+    #[error("instruction {0} is not known to the tables")]
+    Opaque(usize),
+    /// A variable that moves between host and device.
+    #[error("it uses the managed variable `{0}`")]
+    Managed(String),
+    /// A texture or surface reference.
+    #[error("it uses the texture or surface reference `{0}`")]
+    Texture(String),
+    /// It prints into a buffer that the driver empties.
+    #[error("it calls printf")]
+    Prints,
+    /// It takes memory from the heap of the device.
+    #[error("it uses the heap of the device (`{0}`)")]
+    Heap(String),
+    /// It calls `assert`.
+    #[error("it calls assert")]
+    Asserts,
+    /// It calls a function outside its own code: of the driver, or of another object (`-rdc`).
+    #[error("it calls `{0}`, which is not in its own code")]
+    Calls(String),
+    /// An address of constant bank 4 that belongs to nothing.
+    #[error("it reads an address that is no variable's (c[0x4][{0:#x}])")]
+    Address(u64),
+    /// Another constant bank, a bindless one, or a computed place among the addresses.
+    #[error("it reads a constant bank that is not its own")]
+    Bank,
+    /// A relocation against something outside the kernel.
+    #[error("it refers to `{0}`")]
+    Symbol(String),
+    /// The cubin cannot be read.
+    #[error("{0}")]
+    Elf(#[from] ElfError),
+}
+
+/// A place in constant bank 4, where the loader writes an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// Whose address it is.
+    pub variable: String,
+    /// Added to it.
+    pub addend: i64,
+    /// Digest of what it holds, if it is a table of the mathematical library.
+    pub table: Option<String>,
+    /// Section of the variable, its place there and its size; empty for what is defined elsewhere.
+    pub place: (String, u64, u64),
+    kind: u8,
+    other: u8,
+}
+
+impl Slot {
+    /// Bits of st_other that say that a variable is managed.
+    const MANAGED: u8 = 4;
+
+    /// What stands behind the address.
+    fn bond(&self) -> Result<Bond, Tie> {
+        const FUNCTION: u8 = 2;
+        const TEXTURES: std::ops::RangeInclusive<u8> = 10..=12;
+        let name = || self.variable.clone();
+        match (&*self.variable, &*self.place.0) {
+            ("vprintf", "") => Err(Tie::Prints),
+            ("malloc" | "free", "") => Err(Tie::Heap(name())),
+            ("__assertfail" | "__assert_fail", "") => Err(Tie::Asserts),
+            _ if TEXTURES.contains(&self.kind) => Err(Tie::Texture(name())),
+            (_, section) if self.kind == FUNCTION || section.starts_with(".text.") => {
+                Err(Tie::Calls(name()))
+            }
+            _ if self.table.is_some() => Ok(Bond::None),
+            (_, ".nv.global" | ".nv.global.init") if self.other & Slot::MANAGED != 0 => {
+                Err(Tie::Managed(name()))
+            }
+            (_, ".nv.global" | ".nv.global.init" | ".nv.constant3") => Ok(Bond::Variables),
+            _ => Err(Tie::Symbol(name())),
+        }
+    }
+}
+
+/// The places of constant bank 4, by their offsets.
+pub fn slots(elf: &Elf, symbols: &[Symbol]) -> Result<BTreeMap<u64, Slot>, ElfError> {
+    let mut found = BTreeMap::new();
+    let Some(bank) = elf.section_index(".nv.constant4") else {
+        return Ok(found);
+    };
+    for r in elf.relocations_of(bank)? {
+        let Some(symbol) = symbols.get(r.symbol as usize) else {
+            continue;
+        };
+        let section = match symbol.section {
+            0 => None,
+            index => elf.sections.get(usize::from(index)),
+        };
+        let place = r.offset as usize..(r.offset as usize).saturating_add(8);
+        let in_place = elf.sections[bank].data.get(place);
+        let in_place = in_place.and_then(|bytes| bytes.try_into().ok());
+        // One of the two is zero.
+        let addend = r.addend.unwrap_or(0) + in_place.map_or(0, i64::from_le_bytes);
+        let contents = section
+            .filter(|s| {
+                s.name == ".nv.global.init" && symbol.name.starts_with(TABLES) && addend == 0
+            })
+            .and_then(|s| contents(s, symbol));
+        let slot = Slot {
+            variable: symbol.name.clone(),
+            addend,
+            table: contents.map(crate::sha256),
+            place: section.map_or_else(Default::default, |s| {
+                (s.name.clone(), symbol.value, symbol.size)
+            }),
+            kind: symbol.info & 0xf,
+            other: symbol.other,
+        };
+        found.insert(r.offset, slot);
+    }
+    Ok(found)
+}
+
+/// The bytes of a variable, if it has some in the file.
+pub fn contents<'s>(section: &'s Section, symbol: &Symbol) -> Option<&'s [u8]> {
+    let start = usize::try_from(symbol.value).ok()?;
+    let size = usize::try_from(symbol.size).ok()?;
+    section.data.get(start..start.checked_add(size)?)
+}
+
+/// Could an instruction with a constant operand of this bank have these bits? [`read`] holds every kernel to it.
+pub fn names_bank(bits: u128, bank: u32) -> bool {
+    (bits >> 54) & 0x1f == u128::from(bank)
+}
+
+/// The places of a constant bank in an instruction's text; `None` for one that is computed.
+pub fn places(text: &str, bank: u32) -> impl Iterator<Item = Option<u64>> {
+    let before = format!("c[{bank:#x}][");
+    let starts: Vec<usize> = text
+        .match_indices(&before)
+        .map(|(at, _)| at + before.len())
+        .collect();
+    starts.into_iter().map(|at| {
+        let rest = &text[at..];
+        let inside = &rest[..rest.find(']')?];
+        match inside.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => (inside == "RZ" || inside == "URZ").then_some(0),
+        }
+    })
+}
+
+/// What code reads of the banks that it shares with its module.
+#[derive(Debug, Default)]
+pub struct Read {
+    /// Does it read `__constant__` variables?
+    pub constants: bool,
+    /// The instructions that read addresses: index in the code, and the place in bank 4.
+    pub addresses: Vec<(usize, u64)>,
+}
+
+/// Reads code for [`Read`]. `slots` are those of its module.
+///
+/// # Errors
+/// What the tables do not know, a bank that is neither the kernel's nor its module's, or a place that is computed.
+pub fn read(code: &[Instruction], slots: &BTreeMap<u64, Slot>) -> Result<Read, Tie> {
+    let mut found = Read::default();
+    for (index, &instruction) in code.iter().enumerate() {
+        let decoded = isa::decode(instruction);
+        if decoded.is_opaque() {
+            return Err(Tie::Opaque(index));
+        }
+        let text = decoded.text(0);
+        if text.contains("cx[") {
+            return Err(Tie::Bank);
+        }
+        for bank in banks(&text) {
+            match bank {
+                0..=2 => {}
+                CONSTANTS | ADDRESSES if !names_bank(instruction.bits(), bank) => {
+                    return Err(Tie::Bank);
+                }
+                CONSTANTS => found.constants = true,
+                ADDRESSES => {
+                    for at in places(&text, ADDRESSES) {
+                        let Some(at) = at else {
+                            // So are addresses of the driver's functions read.
+                            let called = slots.values().filter(|slot| slot.place.0.is_empty());
+                            let mut called = called.filter_map(|slot| slot.bond().err());
+                            return Err(called.next().unwrap_or(Tie::Bank));
+                        };
+                        found.addresses.push((index, at));
+                    }
+                }
+                _ => return Err(Tie::Bank),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The constant banks that an instruction's text names; 255 for one that cannot be read.
+fn banks(text: &str) -> BTreeSet<u32> {
+    let found = text.match_indices("c[0x").map(|(at, _)| {
+        let digits = &text[at + 4..];
+        let end = digits.find(']').unwrap_or(digits.len());
+        u32::from_str_radix(&digits[..end], 16).unwrap_or(255)
+    });
+    found.collect()
+}
+
+/// The slot that holds a place of bank 4: code may read its halves.
+pub fn slot_of(slots: &BTreeMap<u64, Slot>, at: u64) -> Result<(u64, &Slot), Tie> {
+    let start = at & !7;
+    let slot = slots.get(&start).ok_or(Tie::Address(at))?;
+    Ok((start, slot))
+}
+
+/// What a kernel shares with its module.
+///
+/// # Errors
+/// Something because of which nothing may stand in its place.
+pub fn bond(cubin: &[u8], name: &str) -> Result<Bond, Tie> {
+    let elf = Elf::parse(cubin)?;
+    bond_in(&elf, &elf.symbols()?, &elf.kernel(name)?)
+}
+
+/// The same in a cubin that was read already.
+pub fn bond_in(elf: &Elf, symbols: &[Symbol], kernel: &KernelSections) -> Result<Bond, Tie> {
+    for r in own_relocations(elf, &kernel.name)? {
+        let symbol = symbols.get(r.symbol as usize);
+        if symbol.is_none_or(|s| !is_own(s, elf, kernel)) {
+            let name = symbol.map_or("?", |s| &s.name).to_owned();
+            return Err(match symbol.map(|s| s.info & 0xf) {
+                Some(10..=12) => Tie::Texture(name),
+                Some(2) => Tie::Calls(name),
+                _ => Tie::Symbol(name),
+            });
+        }
+    }
+    let slots = slots(elf, symbols)?;
+    let read = read(&elf.instructions(kernel)?, &slots)?;
+    let mut bond = match read.constants {
+        true => Bond::Variables,
+        false => Bond::None,
+    };
+    for (_, at) in read.addresses {
+        if slot_of(&slots, at)?.1.bond()? == Bond::Variables {
+            bond = Bond::Variables;
+        }
+    }
+    Ok(bond)
+}
+
+/// The tables of the mathematical library that a kernel reads (`__cudart_…`): names and digests of what they hold.
+/// Nobody writes them, so that those of another module do as well.
+///
+/// # Errors
+/// [`Tie`].
+pub fn tables(cubin: &[u8], name: &str) -> Result<BTreeMap<String, String>, Tie> {
+    let elf = Elf::parse(cubin)?;
+    let slots = slots(&elf, &elf.symbols()?)?;
+    let read = read(&elf.instructions(&elf.kernel(name)?)?, &slots)?;
+    let mut found = BTreeMap::new();
+    for (_, at) in read.addresses {
+        let slot = slot_of(&slots, at)?.1;
+        if let Some(table) = &slot.table {
+            found.insert(slot.variable.clone(), table.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Is it code or a constant bank of this kernel?
+pub(crate) fn is_code_of(section: &Section, name: &str) -> bool {
+    let text = section.name.strip_prefix(".text.") == Some(name);
+    text || constant_bank(&section.name).is_some_and(|(_, kernel)| kernel == name)
+}
+
+/// The relocations of a kernel's code and constants.
+fn own_relocations(elf: &Elf, name: &str) -> Result<Vec<Relocation>, ElfError> {
+    let mut found = Vec::new();
+    for (index, section) in elf.sections.iter().enumerate() {
+        let target = elf.sections.get(section.info as usize);
+        if section.is_relocations() && target.is_some_and(|t| is_code_of(t, name)) {
+            found.extend(elf.relocations(index)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Code, shared memory and constant banks of the kernel itself.
+fn is_own(symbol: &Symbol, elf: &Elf, kernel: &KernelSections) -> bool {
+    let section = elf.sections.get(usize::from(symbol.section));
+    section.is_some_and(|s| {
+        is_code_of(s, &kernel.name)
+            || s.name.strip_prefix(".nv.shared.") == Some(&kernel.name)
+            || s.name == ".nv.shared.reserved.0"
+    })
+}
