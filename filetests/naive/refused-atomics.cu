@@ -1,20 +1,20 @@
 // test: accesses
-//  counted by all points: no point's own
+//  the order of the points counts: what the operation gives back is used, or kept
 
-__global__ void k(const int *a, int *c, int n) {
+__global__ void k(const int *a, int *c, int *count, int n) {
     int x = blockIdx.x * blockDim.x + threadIdx.x;
     if (x >= n) return;
-    atomicAdd(&c[a[x]], 1);
+    if (a[x] > 0) c[atomicAdd(count, 1)] = a[x];
 }
 
 // expect: accesses
 // naive::construct
 //
 //   × an atomic operation
-//    ╭─[refused-atomics.cu:7:5]
+//    ╭─[refused-atomics.cu:7:21]
 //  6 │     if (x >= n) return;
-//  7 │     atomicAdd(&c[a[x]], 1);
-//    ·     ───────────┬──────────
-//    ·                ╰── this is no naive kernel
+//  7 │     if (a[x] > 0) c[atomicAdd(count, 1)] = a[x];
+//    ·                     ─────────┬─────────
+//    ·                              ╰── this is no naive kernel
 //  8 │ }
 //    ╰────

@@ -24,7 +24,7 @@ pub const MEMORY_MARGIN: f64 = 0.95;
 fn margin(way: &Way) -> f64 {
     match way {
         Way::Across(_) | Way::Fours(_) => MEMORY_MARGIN,
-        Way::Tiles(_) | Way::Team(_) | Way::Prefix(_) => MARGIN,
+        Way::Tiles(_) | Way::Team(_) | Way::Prefix(_) | Way::Totals(_) => MARGIN,
     }
 }
 

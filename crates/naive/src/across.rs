@@ -258,5 +258,6 @@ pub fn generate(kernel: &Kernel, across: &Across) -> Result<Generated, Unfit> {
         entries: vec![entry],
         notes,
         reordered: false,
+        shares: false,
     })
 }

@@ -9,9 +9,15 @@ use crate::schedule::Schedule;
 /// How the threads of a warp touch each operand (section 3.2 of Yang et al.).
 pub fn accesses(kernel: &Kernel) -> Vec<String> {
     let mut all = Vec::new();
-    for access in &kernel.accesses {
+    let atomics = kernel.atomics();
+    for (number, access) in kernel.accesses.iter().enumerate() {
         let name = &kernel.arrays[access.array].name;
         let what = match &access.index {
+            Index::Value(_) if access.below.is_none() && atomics.contains(&number) => {
+                "counted in at an unresolved index, and nothing says how many elements it has: \
+                 `if (0 <= i && i < count)` around it would"
+                    .to_owned()
+            }
             Index::Value(_) => "an unresolved index, left as it is".to_owned(),
             Index::Affine(poly) => {
                 let x = kernel.dims[0].symbol;

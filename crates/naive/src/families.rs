@@ -3,8 +3,9 @@
 //! They are bound by memory, or wait for it. Their predicted time is what moving their bytes takes, at the speed of a
 //! copy or at what the loads that are under way at once allow (Little's law), and the waves of blocks that each wait for
 //! their loads one after the other. The constants were chosen by looking at 22 of the kernels in examples/naive on an
-//! H200.
+//! H200; those of atomic operations are guesses.
 
+use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_target::{Gpu, Resources, occupancy};
 
@@ -16,6 +17,7 @@ use crate::prefix::Prefix;
 use crate::schedule::Schedule;
 use crate::search::{self, Prediction, Way};
 use crate::team::{Lanes, Team};
+use crate::totals::{self, Totals, Wait};
 
 /// The ways of the families that fit, each with its predicted time.
 pub fn families(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
@@ -40,9 +42,16 @@ pub fn written(kernel: &Kernel, gpu: &Gpu) -> Option<f64> {
         f64::from(board.sms?.value),
         f64::from(board.clock_mhz?.value),
     );
-    let ends = expected_ends(kernel, &expected(kernel));
+    let sizes = expected(kernel);
+    let ends = expected_ends(kernel, &sizes);
     let points: f64 = ends.iter().map(|e| *e as f64).product();
     let bytes = moved(kernel, &|_| 1.0, points, &|_| 1.0);
+    let changes = counted(kernel, &sizes, &ends).unwrap_or_default();
+    let changes = changes.iter().map(|c| {
+        let alike = if c.apart { 1.0 } else { c.together };
+        (points / c.cells / alike, points / c.together)
+    });
+    let atomics = in_memory(changes, sms, mhz);
     let own = |access: &crate::ir::Access| f64::from(kernel.arrays[access.array].bytes);
     let loads: f64 = kernel
         .accesses
@@ -69,7 +78,7 @@ pub fn written(kernel: &Kernel, gpu: &Gpu) -> Option<f64> {
     };
     let threads = f64::from(32 * gpu.arch.threads.warps);
     let little = sms * threads * under_way.max(1.0) / ARRIVAL * mhz * 1e3;
-    Some(plain.max(bytes / little + LAUNCH[0] / 1e3))
+    Some(plain.max(bytes / little + LAUNCH[0] / 1e3).max(atomics))
 }
 
 fn fitting(kernel: &Kernel, gpu: &Gpu) -> Vec<Way> {
@@ -110,6 +119,11 @@ fn fitting(kernel: &Kernel, gpu: &Gpu) -> Vec<Way> {
     for (threads, points) in [(256, 4), (512, 4), (1024, 4)] {
         all.push(Way::Prefix(Prefix { threads, points }));
     }
+    for threads in [128, 256, 512] {
+        for points in [4, 8, 16, 32, 64] {
+            all.push(Way::Totals(Totals { threads, points }));
+        }
+    }
     all.retain(|way| {
         // A team that does not divide its turns among blocks is there without asking for it.
         way.generate(kernel, 0).is_some_and(|generated| match way {
@@ -133,6 +147,77 @@ const SPEED: f64 = 0.95;
 /// The same where a block waits for its loads before it stores; and where it loads more, and waits again.
 const SQUARE: [f64; 2] = [0.9, 0.74];
 
+/// Cycles of an SM for an atomic operation of a warp on shared memory. Not measured: four lanes with one bank.
+const SHARED_ATOMIC: f64 = 8.0;
+/// Bytes per clock and SM that go to the level-2 cache, of which an atomic operation takes a sector.
+const CACHE_BYTES: f64 = 40.0;
+
+/// An atomic operation: what its cells are.
+struct Counted {
+    /// Cells of a table that the data choose from; 0: places do.
+    table: f64,
+    /// Cells.
+    cells: f64,
+    /// Lanes of a warp whose operations the compiler or the memory makes one.
+    together: f64,
+    /// Neighbours have neighbouring cells.
+    apart: bool,
+}
+
+impl Counted {
+    /// Changes of a block.
+    fn threads(&self, threads: f64) -> f64 {
+        if self.apart { threads / 8.0 } else { 1.0 }
+    }
+}
+
+/// The atomic operations of a kernel; none where how many cells there are is not known.
+fn counted(kernel: &Kernel, sizes: &[i64], ends: &[i64]) -> Option<Vec<Counted>> {
+    let (counts, _) = totals::counts(kernel).ok()?;
+    let of = |count: &totals::Count| {
+        Some(match &count.wait {
+            Wait::Table { below, .. } => {
+                let cells = value(below, sizes, ends)?.max(1) as f64;
+                Counted {
+                    table: cells,
+                    cells,
+                    together: 1.0,
+                    apart: false,
+                }
+            }
+            Wait::Register { is_shared } => {
+                let places = totals::places(kernel, count.access);
+                let dims = kernel.dims.iter().zip(ends);
+                let own = dims.filter(|(d, _)| places.contains(&d.symbol));
+                let array = &kernel.arrays[kernel.accesses[count.access].array];
+                let whole = matches!(array.scalar, Some(Scalar::Integer(..)));
+                Counted {
+                    table: 0.0,
+                    cells: own.map(|(_, end)| *end as f64).product(),
+                    together: match (is_shared, whole) {
+                        (true, true) => 32.0,
+                        (true, false) => 1.0,
+                        (false, _) => 8.0,
+                    },
+                    apart: !is_shared,
+                }
+            }
+        })
+    };
+    counts.iter().map(of).collect()
+}
+
+/// Milliseconds of operations in the level-2 cache: changes of one cell, which come one in a cycle, and all of them.
+/// Not measured.
+fn in_memory(all: impl Iterator<Item = (f64, f64)>, sms: f64, mhz: f64) -> f64 {
+    let (mut longest, mut sum) = (0.0f64, 0.0);
+    for (alike, changes) in all {
+        longest = longest.max(alike);
+        sum += changes;
+    }
+    longest.max(sum * 32.0 / CACHE_BYTES / sms) / (mhz * 1e3)
+}
+
 /// The predicted time of a way of a family.
 fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
     let board = gpu.board.or_else(|| gpu.typical_board())?;
@@ -150,6 +235,7 @@ fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
         emit::Condition::Multiple(poly, by) => at(poly).is_some_and(|v| v % by == 0),
         emit::Condition::Aligned(..) => true,
         emit::Condition::Is(size, wanted) => sizes.get(*size) == Some(wanted),
+        emit::Condition::Most(poly, most) => at(poly).is_some_and(|v| v <= *most),
     };
     let entry = generated
         .entries
@@ -174,7 +260,9 @@ fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
             outer(kernel, access).map(Symbol::Loop)
         }
         Way::Across(_) | Way::Tiles(_) => None,
-        Way::Team(_) | Way::Fours(_) | Way::Prefix(_) => Some(kernel.dims[0].symbol),
+        Way::Totals(_) | Way::Team(_) | Way::Fours(_) | Way::Prefix(_) => {
+            Some(kernel.dims[0].symbol)
+        }
     };
     let waste = |access: usize| lane(access).map_or(1.0, |lane| apart(kernel, access, lane));
     let bytes = moved(kernel, &turns, points, &waste);
@@ -222,6 +310,15 @@ fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
                 bound: "latency",
             });
         }
+        Way::Totals(of) => {
+            let turns = f64::from(of.points);
+            let cells: f64 = counted(kernel, &sizes, &ends)?
+                .iter()
+                .map(|c| c.table)
+                .sum();
+            let tables = cells / threads * 2.0 * SHARED_ATOMIC;
+            (turns * ARRIVAL + COMBINE + tables, each)
+        }
         Way::Tiles(_) => return None,
     };
     let registers = Resources::new(32, entry.threads.max(32)).static_smem(0);
@@ -251,13 +348,25 @@ fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
     let move_ms = (bytes / limit).max(bytes / little);
     let wait_ms = waves * path / (mhz * 1e3);
     let issue_ms = operations(kernel, &turns, points) / 32.0 / 4.0 / sms / (mhz * 1e3);
-    let ms = [move_ms, wait_ms, issue_ms]
+    let (mut here_ms, mut there_ms) = (0.0, 0.0);
+    if let Way::Totals(_) = way {
+        let all = counted(kernel, &sizes, &ends)?;
+        let tables = all.iter().filter(|c| c.table > 0.0).count() as f64;
+        here_ms = tables * points / 32.0 / sms * SHARED_ATOMIC / (mhz * 1e3);
+        let again = |c: &Counted| {
+            let changes = blocks * c.table.max(c.threads(threads));
+            (changes / c.cells, changes)
+        };
+        there_ms = in_memory(all.iter().map(again), sms, mhz);
+    }
+    let ms = [move_ms, wait_ms, issue_ms, here_ms, there_ms]
         .iter()
         .map(|t| t.powi(4))
         .sum::<f64>()
         .powf(0.25);
-    let bound = match move_ms >= wait_ms.max(issue_ms) {
+    let bound = match move_ms >= wait_ms.max(issue_ms).max(here_ms).max(there_ms) {
         true => "memory",
+        false if here_ms.max(there_ms) >= wait_ms.max(issue_ms) => "atomics",
         false if wait_ms >= issue_ms => "latency",
         false => "issue",
     };

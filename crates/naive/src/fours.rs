@@ -168,5 +168,6 @@ pub fn generate(kernel: &Kernel, fours: &Fours) -> Result<Generated, Unfit> {
         entries: vec![entry],
         notes: vec![note],
         reordered: false,
+        shares: false,
     })
 }

@@ -119,6 +119,8 @@ pub struct Array {
     pub is_fixed: bool,
     /// It is stored to.
     pub stored: bool,
+    /// A point has loaded all that it loads from it before it stores anything.
+    pub early: bool,
 }
 
 impl Array {
@@ -182,6 +184,8 @@ pub struct Access {
     pub array: usize,
     /// Which of its elements.
     pub index: Index,
+    /// Above an unresolved index wherever it is used, and whether the index is never negative; none: it is not known.
+    pub below: Option<(Poly, bool)>,
     /// Where it stands.
     pub span: Span,
 }
@@ -247,10 +251,59 @@ pub enum Statement {
         /// The value.
         value: Value,
     },
+    /// `atomicAdd(&array[index], value);` and so on: nobody uses what it gives back.
+    Atomic {
+        /// The element.
+        access: usize,
+        /// What is done to it.
+        op: AtomicOp,
+        /// With what.
+        value: Value,
+    },
     /// A loop.
     Loop(usize, Vec<Statement>),
     /// `if (…) … else …`
     If(Value, Vec<Statement>, Vec<Statement>),
+}
+
+/// An operation whose order does not count: integers become the same in every one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtomicOp {
+    /// `atomicAdd`
+    Add,
+    /// `atomicMin`
+    Min,
+    /// `atomicMax`
+    Max,
+    /// `atomicAnd`
+    And,
+    /// `atomicOr`
+    Or,
+    /// `atomicXor`
+    Xor,
+}
+
+impl AtomicOp {
+    const ALL: [(&str, AtomicOp); 6] = [
+        ("atomicAdd", AtomicOp::Add),
+        ("atomicMin", AtomicOp::Min),
+        ("atomicMax", AtomicOp::Max),
+        ("atomicAnd", AtomicOp::And),
+        ("atomicOr", AtomicOp::Or),
+        ("atomicXor", AtomicOp::Xor),
+    ];
+
+    /// The operation of a function.
+    pub fn of(name: &str) -> Option<AtomicOp> {
+        let found = AtomicOp::ALL.into_iter().find(|(own, _)| *own == name);
+        found.map(|(_, op)| op)
+    }
+
+    /// Its function.
+    pub fn name(self) -> &'static str {
+        let found = AtomicOp::ALL.into_iter().find(|(_, op)| *op == self);
+        found.map_or("", |(name, _)| name)
+    }
 }
 
 /// A value of a thread.
@@ -324,7 +377,9 @@ impl Statement {
     pub fn value(&self) -> Option<&Value> {
         match self {
             Statement::Declare(_, value) => value.as_ref(),
-            Statement::Assign { value, .. } | Statement::Store { value, .. } => Some(value),
+            Statement::Assign { value, .. }
+            | Statement::Store { value, .. }
+            | Statement::Atomic { value, .. } => Some(value),
             Statement::Loop(..) | Statement::If(..) => None,
         }
     }
@@ -359,6 +414,19 @@ impl Kernel {
                 value.walk(true, see);
             }
         }
+    }
+
+    /// Accesses of atomic operations.
+    pub fn atomics(&self) -> Vec<usize> {
+        let mut all = Vec::new();
+        for statement in &self.body {
+            statement.walk(&mut |s| {
+                if let Statement::Atomic { access, .. } = s {
+                    all.push(*access);
+                }
+            });
+        }
+        all
     }
 
     /// The dimension of a place.

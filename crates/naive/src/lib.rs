@@ -4,6 +4,7 @@
 //! * `recognise`: a kernel of CUDA C to the small loop nest of `ir`.
 //! * `forms`: accesses as strides, and what moves along each; `bounds`: where polynomials lie.
 //! * `schedule`: the choices; `emit`: a kernel and its choices to CUDA C.
+//! * `totals`, `team`, `across`, `fours`, `prefix`: families beside tiles.
 //! * `way`: a schedule or a choice of a family, as text and back.
 //! * `search`: which there are, and how long each should take.
 //! * `replace`: the file in which the result takes the place of the input.
@@ -25,6 +26,7 @@ pub mod schedule;
 pub mod search;
 pub mod team;
 mod text;
+pub mod totals;
 pub mod versions;
 pub mod way;
 mod wide;

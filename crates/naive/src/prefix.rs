@@ -119,6 +119,7 @@ pub fn generate(kernel: &Kernel, prefix: &Prefix) -> Result<Generated, Unfit> {
         entries: vec![entry],
         notes: vec![note],
         reordered: sum.is_reordered(),
+        shares: true,
     })
 }
 

@@ -290,6 +290,7 @@ pub fn shortlist(kernel: &Kernel, gpu: &Gpu, count: usize) -> Vec<(Way, Predicti
             Way::Fours(of) => ("fours", of.rows.to_string()),
             Way::Across(of) => ("across", format!("{of:?}")),
             Way::Prefix(of) => ("prefix", format!("{of:?}")),
+            Way::Totals(of) => ("totals", of.points.to_string()),
         };
         let of_a_kind = kinds.entry(kind).or_default();
         of_a_kind.len() < count && of_a_kind.insert(shape)
@@ -304,8 +305,9 @@ pub fn ranked(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
     let loops = !kernel.loops.is_empty();
     // One point is no tile.
     let one = kernel.dims.iter().all(Dim::is_one);
+    let counts = !kernel.atomics().is_empty();
     let tiles = candidates(kernel).into_iter();
-    let tiles = tiles.filter(|of| !one && (loops || of.points[0] == 1));
+    let tiles = tiles.filter(|of| !one && !counts && (loops || of.points[0] == 1));
     let tiles = tiles.filter_map(|of| predict(kernel, &of, gpu).map(|p| (Way::Tiles(of), p)));
     let mut all: Vec<(Way, Prediction)> = tiles.chain(families(kernel, gpu)).collect();
     // Equal times stay in the order of the candidates.

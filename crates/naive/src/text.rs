@@ -189,6 +189,10 @@ impl<'k> Text<'k> {
                 );
                 self.line(&text);
             }
+            Statement::Atomic { access, op, value } => {
+                let (place, value) = (self.element(*access), self.value(value));
+                self.line(&format!("{}(&{place}, {value});", op.name()));
+            }
             Statement::Loop(number, body) => {
                 let counter = &self.kernel.loops[*number];
                 let name = self.symbols[&Symbol::Loop(*number)].clone();

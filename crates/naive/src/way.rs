@@ -8,6 +8,7 @@ use crate::ir::Kernel;
 use crate::prefix::{self, Prefix};
 use crate::schedule::Schedule;
 use crate::team::{self, Team};
+use crate::totals::{self, Totals};
 
 /// A way to compute the points.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +23,8 @@ pub enum Way {
     Fours(Fours),
     /// Prefixes: what lies in front of a block is added up once.
     Prefix(Prefix),
+    /// What is counted atomically, added up in a block before.
+    Totals(Totals),
 }
 
 impl Way {
@@ -30,12 +33,17 @@ impl Way {
     /// # Errors
     /// It is not one for this kernel: why not.
     pub fn kernels(&self, kernel: &Kernel, shared: u32) -> Result<Generated, Unfit> {
+        let counts = !kernel.atomics().is_empty();
+        if counts && !matches!(self, Way::Totals(_)) {
+            return Err(Unfit::Atomic);
+        }
         Ok(match self {
             Way::Tiles(of) => emit::generate(kernel, of, shared)?,
             Way::Team(of) => team::generate(kernel, of)?,
             Way::Across(of) => across::generate(kernel, of)?,
             Way::Fours(of) => fours::generate(kernel, of)?,
             Way::Prefix(of) => prefix::generate(kernel, of)?,
+            Way::Totals(of) => totals::generate(kernel, of)?,
         })
     }
 
@@ -71,4 +79,10 @@ pub enum Unfit {
     /// Of prefixes.
     #[error(transparent)]
     Prefix(#[from] prefix::Unfit),
+    /// Of totals.
+    #[error(transparent)]
+    Totals(#[from] totals::Unfit),
+    /// It counts atomically, which `totals` alone is for.
+    #[error("the kernel has atomic operations")]
+    Atomic,
 }

@@ -9,7 +9,7 @@ use warpwright_cudac::affine::{Poly, Symbol};
 
 use crate::bounds::end;
 use crate::emit::Condition;
-use crate::ir::{Array, Kernel, Statement, Value};
+use crate::ir::{Array, Index, Kernel, Statement, Value};
 use crate::text::Text;
 
 /// How four neighbours are done together.
@@ -77,6 +77,8 @@ pub(crate) fn plan(
         // Inside loops and conditions nothing is known to be reached.
         let reached = !matches!(statement, Statement::Loop(..) | Statement::If(..));
         statement.walk(&mut |s| {
+            // A condition at the top is reached itself.
+            let reached = reached || std::ptr::eq(s, statement);
             let mut value = |v: &Value, sometimes: bool| {
                 v.walk(sometimes, &mut |v, sometimes| match v {
                     Value::Load(access) => match reached && !sometimes {
@@ -88,11 +90,20 @@ pub(crate) fn plan(
                 });
             };
             match s {
-                Statement::If(cond, ..) => value(cond, true),
+                Statement::If(cond, ..) => value(cond, false),
                 Statement::Loop(inner, _) => {
                     let inner = &kernel.loops[*inner];
                     ints |= inner.low.symbols().contains(&counter)
                         || inner.high.symbols().contains(&counter);
+                }
+                Statement::Atomic {
+                    access, value: v, ..
+                } => {
+                    value(v, false);
+                    match &kernel.accesses[*access].index {
+                        Index::Affine(poly) => ints |= poly.symbols().contains(&counter),
+                        Index::Value(index) => value(index, false),
+                    }
                 }
                 s => s.value().into_iter().for_each(|v| value(v, false)),
             }

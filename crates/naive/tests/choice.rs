@@ -28,6 +28,7 @@ fn family(way: &Way) -> &'static str {
         Way::Across(_) => "across",
         Way::Fours(_) => "fours",
         Way::Prefix(_) => "prefix",
+        Way::Totals(_) => "totals",
     }
 }
 
@@ -54,6 +55,8 @@ fn each_kernel_gets_the_family_that_is_made_for_it() {
         ("conv", "tiled"),
         ("nbody", "tiled"),
         ("shortest_paths", "tiled"),
+        ("histogram", "totals"),
+        ("rd_atomic", "totals"),
     ] {
         let kernel = kernel(name);
         let all = ranked(&kernel, &gpu);

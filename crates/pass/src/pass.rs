@@ -91,7 +91,7 @@ impl fmt::Display for Caution {
                  compared the outputs (or compile with -fmad=false)",
             ),
             Caution::Reordered => f.write_str(
-                "sums are in another order, as its pragma permits: within 1e-5 (float) or 1e-13 (double) of the \
+                "sums are in another order, as its pragma or its atomics permit: within 1e-5 (float) or 1e-13 (double) of the \
                  largest value",
             ),
             Caution::Untried { sm } => write!(

@@ -23,5 +23,6 @@ pub use warpwright_naive::fours::Fours;
 pub use warpwright_naive::prefix::Prefix;
 pub use warpwright_naive::schedule::Schedule as Tiles;
 pub use warpwright_naive::team::Team;
+pub use warpwright_naive::totals::Totals;
 pub use warpwright_stencil::stream::Plan as Stream;
 pub use warpwright_stencil::versions::Boxes;

@@ -32,6 +32,7 @@ pub static PASSES: &[Registered] = &[
     Registered::of::<Team>(),
     Registered::of::<Throttle>(),
     Registered::of::<Tiles>(),
+    Registered::of::<Totals>(),
     Registered::of::<UsageLevel>(),
 ];
 

@@ -288,6 +288,7 @@ fn holds(
         Condition::Multiple(poly, by) => value(ir, launch, ends, poly)? % by == 0,
         Condition::Aligned(_, bytes) => offset % i64::from(*bytes) == 0,
         Condition::Is(size, wanted) => launch.param(ir.size_name(*size))? == *wanted,
+        Condition::Most(poly, most) => value(ir, launch, ends, poly)? <= *most,
     })
 }
 

@@ -47,13 +47,24 @@ struct Maker<'r> {
     ty: &'static str,
     loops: usize,
     exact: bool,
+    /// What is stored to is counted in atomically.
+    counts: bool,
+    /// A function of the file, if it is called.
+    function: String,
+    is_called: bool,
     refused: Option<&'static str>,
 }
 
 /// Statements that no naive kernel has, and what is said of them.
 const REFUSED: &[(&str, &str)] = &[
-    ("atomicAdd(&OUT, VALUE);", "an atomic operation"),
-    ("OUT = atomicExch(&OUT, VALUE);", "an atomic operation"),
+    (
+        "atomicExch(&OUT, VALUE);",
+        "an atomic operation whose order counts",
+    ),
+    (
+        "atomicCAS(&OUT, VALUE, VALUE);",
+        "an atomic operation whose order counts",
+    ),
     ("OUT = VALUE; __syncthreads();", "a barrier"),
     ("__shared__ int s; OUT = VALUE;", "shared memory"),
     ("while (OUT < VALUE) OUT += 1;", "a `while` loop"),
@@ -94,14 +105,21 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
         ty,
         loops: 0,
         exact,
+        counts: false,
+        function: format!("{name}_bent"),
+        is_called: false,
         refused: None,
     };
     let outputs = if maker.rng.chance(20) { 2 } else { 1 };
     let by_rows = count == 1 && maker.rng.chance(25);
+    maker.counts = !by_rows && maker.rng.chance(12);
+    // The order in which numbers are added atomically is never given.
+    let reassociate = reassociate || maker.counts;
     let mut body = String::new();
-    match by_rows {
-        true => maker.rows(&mut body),
-        false => maker.points(&mut body, outputs),
+    match (by_rows, maker.counts) {
+        (true, _) => maker.rows(&mut body),
+        (_, true) => maker.counts(&mut body, outputs),
+        _ => maker.points(&mut body, outputs),
     }
     maker.finish(name, body, outputs, reassociate, by_rows)
 }
@@ -255,7 +273,11 @@ impl Maker<'_> {
             "double" => ("fmax", "fmin"),
             _ => ("max", "min"),
         };
-        match self.rng.below(12) {
+        match self.rng.below(13) {
+            12 => {
+                self.is_called = true;
+                format!("{}({a}, {b})", self.function)
+            }
             0..=3 => format!("{a} * {b}"),
             4..=6 => format!("({a} + {b})"),
             7 | 8 => format!("({a} - {b})"),
@@ -394,6 +416,59 @@ impl Maker<'_> {
         }
     }
 
+    /// A kernel that counts atomically: in one element, in one for each place of a dimension, or in a table, whose
+    /// length a condition, a mask or a type says.
+    fn counts(&mut self, body: &mut String, outputs: usize) {
+        let ops: &[&str] = match self.exact {
+            true => &[
+                "atomicAdd",
+                "atomicAdd",
+                "atomicMax",
+                "atomicMin",
+                "atomicOr",
+                "atomicAnd",
+                "atomicXor",
+            ],
+            false => &["atomicAdd"],
+        };
+        for number in 0..outputs {
+            let op = *self.rng.pick(ops);
+            let value = self.expression(&[], 1);
+            let place = self.rng.below(self.dims.len());
+            let line = match self.rng.below(if self.exact { 6 } else { 2 }) {
+                0 => format!("{op}(out{number}, {value});"),
+                1 => format!("{op}(&out{number}[{}], {value});", self.dims[place].0),
+                form => {
+                    let parts = self.all_places();
+                    let byte = form == 2;
+                    let from = self.load(&parts, true);
+                    if let Some(input) = self.inputs.last_mut().filter(|_| byte) {
+                        input.ty = "unsigned char";
+                    }
+                    let cell = format!("cell{number}");
+                    match form {
+                        2 => format!("{op}(&out{number}[{from}], {value});"),
+                        3 => format!("{op}(&out{number}[{from} & 31], {value});"),
+                        4 => format!(
+                            "int {cell} = {from}; if ({cell} >= 0 && {cell} < k) {op}(&out{number}[{cell}], {value});"
+                        ),
+                        _ => format!(
+                            "int {cell} = {from}; if (!({cell} < 0 || {cell} > 6)) {op}(out{number} + {cell}, {value});"
+                        ),
+                    }
+                }
+            };
+            let line = match self.rng.below(4) {
+                0 => {
+                    let (a, b) = (self.operand(&[]), self.number());
+                    format!("if ({a} > {b}) {{ {line} }}")
+                }
+                _ => line,
+            };
+            let _ = writeln!(body, "    {line}");
+        }
+    }
+
     /// A kernel that goes over a row several times, and stores into it.
     fn rows(&mut self, body: &mut String) {
         let (name, _) = self.dims[0].clone();
@@ -512,9 +587,19 @@ impl Maker<'_> {
         let results = if by_rows { 1 } else { outputs };
         parameters.extend((0..results).map(|n| format!("{} *out{n}", self.ty)));
         parameters.extend(SIZES.iter().map(|s| format!("int {s}")));
+        let function = match self.is_called {
+            // Conditions, a loop and variables of its own.
+            true => format!(
+                "__device__ {ty} {}({ty} a, {ty} b)\n{{\n    {ty} c = a;\n    if (a > b) c = b;\n    else a = a - b;\n    for \
+                 (int i = 0; i < 3; i++) c += a;\n    return c;\n}}\n",
+                self.function,
+                ty = self.ty
+            ),
+            false => String::new(),
+        };
         let words = if reassociate { " reassociate" } else { "" };
         let text = format!(
-            "#pragma warpwright naive sizes(n=64, m=64, d=8, k=32){words}\n__global__ void {name}({})\n{{\n{guard}{body}}}\n",
+            "{function}#pragma warpwright naive sizes(n=64, m=64, d=8, k=32){words}\n__global__ void {name}({})\n{{\n{guard}{body}}}\n",
             parameters.join(", ")
         );
         let block = match self.dims.len() {
@@ -578,6 +663,7 @@ impl Maker<'_> {
             let (ty, init) = kind(self.ty);
             let shape: Vec<String> = match by_rows {
                 true => vec!["\"n\"".into(), "\"k\"".into()],
+                false if self.counts => vec!["\"(n + m + d + k + 256)\"".into()],
                 false => self
                     .dims
                     .iter()

@@ -1,14 +1,16 @@
 //! What may be made of a kernel: random choices of every kind.
 
 use warpwright_fuzzgen::Rng;
-use warpwright_naive::across::{self, Across};
-use warpwright_naive::emit::{self, Generated};
-use warpwright_naive::fours::{self, Fours};
+use warpwright_naive::across::Across;
+use warpwright_naive::emit::Generated;
+use warpwright_naive::fours::Fours;
 use warpwright_naive::ir::Kernel;
-use warpwright_naive::prefix::{self, Prefix};
+use warpwright_naive::prefix::Prefix;
 use warpwright_naive::schedule::{Schedule, Stage};
 use warpwright_naive::search::shortlist;
-use warpwright_naive::team::{self, Lanes, Team};
+use warpwright_naive::team::{Lanes, Team};
+use warpwright_naive::totals::Totals;
+use warpwright_naive::way::Way as Form;
 use warpwright_pass::Invocation;
 use warpwright_target::Gpu;
 
@@ -25,6 +27,12 @@ fn text(way: impl Into<Invocation>) -> String {
 /// All kinds that there are for a kernel.
 pub fn ways(rng: &mut Rng, kernel: &Kernel) -> Vec<Way> {
     let mut all = Vec::new();
+    let two = kernel.dims.len() > 1;
+    let mut add = |kind, way: Form| {
+        if let Some(generated) = way.generate(kernel, SHARED) {
+            all.push((kind, text(way), generated));
+        }
+    };
     for (kind, lanes) in [
         ("team of a block", Lanes::Turns { points: 1 }),
         ("team of a warp", Lanes::Turns { points: 4 }),
@@ -40,41 +48,31 @@ pub fn ways(rng: &mut Rng, kernel: &Kernel) -> Vec<Way> {
             unroll: *rng.pick(&[1, 2, 4]),
             blocks: *rng.pick(&[0, 64, 1000]),
         };
-        if let Ok(generated) = team::generate(kernel, &team) {
-            all.push((kind, text(team), generated));
-        }
+        add(kind, Form::Team(team));
     }
     let across = Across {
         side: *rng.pick(&[32, 32, 64]),
         rows: *rng.pick(&[4, 8, 16]),
     };
-    if let Ok(generated) = across::generate(kernel, &across) {
-        all.push(("across", text(across), generated));
-    }
+    add("across", Form::Across(across));
     let fours = Fours {
         threads: *rng.pick(&[32, 64, 128]),
-        rows: if kernel.dims.len() > 1 {
-            *rng.pick(&[1, 2, 4])
-        } else {
-            1
-        },
+        rows: if two { *rng.pick(&[1, 2, 4]) } else { 1 },
     };
-    if let Ok(generated) = fours::generate(kernel, &fours) {
-        all.push(("fours", text(fours), generated));
-    }
+    add("fours", Form::Fours(fours));
     let prefix = Prefix {
         threads: *rng.pick(&[64, 128, 256]),
         points: *rng.pick(&[1, 2, 4, 5]),
     };
-    if let Ok(generated) = prefix::generate(kernel, &prefix) {
-        all.push(("prefix", text(prefix), generated));
-    }
+    add("prefix", Form::Prefix(prefix));
     for (kind, staged) in [("merged", false), ("staged", true), ("staged", true)] {
-        let schedule = schedule(rng, kernel.dims.len(), staged);
-        if let Ok(generated) = emit::generate(kernel, &schedule, SHARED) {
-            all.push((kind, text(schedule), generated));
-        }
+        add(kind, Form::Tiles(schedule(rng, kernel.dims.len(), staged)));
     }
+    let totals = Totals {
+        threads: *rng.pick(&[32, 64, 128, 256]),
+        points: *rng.pick(&[1, 2, 3, 8]),
+    };
+    add("totals", Form::Totals(totals));
     all
 }
 
@@ -124,6 +122,8 @@ pub fn best(kernel: &Kernel, gpu: &Gpu, count: usize) -> Vec<(String, Generated)
 /// The grid of choices that is measured: a name for each, and the kernels.
 pub fn grid(kernel: &Kernel) -> Vec<(String, Generated)> {
     let mut all = Vec::new();
+    let two = kernel.dims.len() > 1;
+    let generate = |way: Form| way.generate(kernel, SHARED);
     for threads in [128, 256, 512, 1024] {
         for unroll in [1, 2, 4, 8] {
             for (word, lanes) in [
@@ -143,7 +143,7 @@ pub fn grid(kernel: &Kernel) -> Vec<(String, Generated)> {
                         unroll,
                         blocks,
                     };
-                    if let Ok(generated) = team::generate(kernel, &team) {
+                    if let Some(generated) = generate(Form::Team(team)) {
                         let divided = generated.entries.iter().any(|e| e.parts.is_some());
                         if divided == (blocks > 0) {
                             all.push((
@@ -156,28 +156,25 @@ pub fn grid(kernel: &Kernel) -> Vec<(String, Generated)> {
             }
         }
     }
+    let mut others = Vec::new();
     for (side, rows) in [(32, 8), (32, 16), (32, 32), (64, 8), (64, 16)] {
-        if let Ok(generated) = across::generate(kernel, &Across { side, rows }) {
-            all.push((format!("across{side}r{rows}"), generated));
-        }
+        let name = format!("across{side}r{rows}");
+        others.push((name, Form::Across(Across { side, rows })));
     }
     for (threads, points) in [(256, 4), (1024, 4), (512, 8)] {
-        if let Ok(generated) = prefix::generate(kernel, &Prefix { threads, points }) {
-            all.push((format!("prefix{threads}p{points}"), generated));
+        let name = format!("prefix{threads}p{points}");
+        others.push((name, Form::Prefix(Prefix { threads, points })));
+    }
+    for threads in [64, 128, 256] {
+        for &rows in if two { &[1, 2, 4, 8][..] } else { &[1] } {
+            let name = format!("fours{threads}r{rows}");
+            others.push((name, Form::Fours(Fours { threads, rows })));
         }
     }
-    let two = kernel.dims.len() > 1;
-    for threads in [64, 128, 256] {
-        for rows in if two { &[1, 2, 4, 8][..] } else { &[1] } {
-            if let Ok(generated) = fours::generate(
-                kernel,
-                &Fours {
-                    threads,
-                    rows: *rows,
-                },
-            ) {
-                all.push((format!("fours{threads}r{rows}"), generated));
-            }
+    for threads in [128, 256, 512] {
+        for points in [4, 8, 16, 32, 64] {
+            let name = format!("totals{threads}p{points}");
+            others.push((name, Form::Totals(Totals { threads, points })));
         }
     }
     let shapes: &[[u32; 2]] = if two {
@@ -187,25 +184,19 @@ pub fn grid(kernel: &Kernel) -> Vec<(String, Generated)> {
     };
     for threads in shapes {
         for x in [1, 2, 4] {
-            for y in if two { &[1, 2, 4, 8][..] } else { &[1] } {
+            for &y in if two { &[1, 2, 4, 8][..] } else { &[1] } {
                 let schedule = Schedule {
                     threads: *threads,
-                    points: [x, *y],
-                    run: [x, *y],
-                    lanes: 0,
-                    stage: None,
-                    order: 0,
-                    resident: 0,
-                    specialise: false,
+                    points: [x, y],
+                    run: [x, y],
+                    ..Schedule::identity(kernel.dims.len())
                 };
-                if let Ok(generated) = emit::generate(kernel, &schedule, SHARED) {
-                    all.push((
-                        format!("merged{}x{}p{x}x{y}", threads[0], threads[1]),
-                        generated,
-                    ));
-                }
+                let name = format!("merged{}x{}p{x}x{y}", threads[0], threads[1]);
+                others.push((name, Form::Tiles(schedule)));
             }
         }
     }
+    let others = others.into_iter();
+    all.extend(others.filter_map(|(name, way)| Some((name, generate(way)?))));
     all
 }

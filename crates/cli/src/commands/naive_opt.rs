@@ -368,7 +368,7 @@ fn print(document: &Document) {
         let how = match document.reordered {
             false => "to the bit",
             true => {
-                "within 1e-5 (float) or 1e-13 (double) of the largest value, sums reordered as its pragma permits"
+                "within 1e-5 (float) or 1e-13 (double) of the largest value, sums reordered as its pragma or its atomics permit"
             }
         };
         let text = format!(

@@ -401,7 +401,7 @@ impl<'a> Emitter<'a> {
                 Statement::Declare(v, _) | Statement::Assign { variable: v, .. } => {
                     self.variables[*v].1
                 }
-                Statement::Store { .. } => [true, self.axes() > 1],
+                Statement::Store { .. } | Statement::Atomic { .. } => [true, self.axes() > 1],
                 Statement::Loop(..) | Statement::If(..) => return,
             };
             axes = [axes[0] || more[0], axes[1] || more[1]];
@@ -698,6 +698,10 @@ impl<'a> Emitter<'a> {
                 let value = text(value, self);
                 self.line(&format!("{target} {op} {value};"));
             }
+            Statement::Atomic { access, op, value } => {
+                let (place, value) = (self.global(*access), text(value, self));
+                self.line(&format!("{}(&{place}, {value});", op.name()));
+            }
             Statement::Loop(number, body) => {
                 let of = &self.kernel.loops[*number];
                 let (low, high, step) = (self.poly(&of.low), self.poly(&of.high), of.step);
@@ -821,7 +825,7 @@ fn depend(kernel: &Kernel, statement: &Statement, around: [bool; 2], found: &mut
             let axes = of_value(kernel, value, found);
             found[*variable] = or(or(found[*variable], axes), around);
         }
-        Statement::Store { .. } => {}
+        Statement::Store { .. } | Statement::Atomic { .. } => {}
         Statement::Loop(number, body) => {
             let of = &kernel.loops[*number];
             let axes = or(of_poly(kernel, &of.low), of_poly(kernel, &of.high));

@@ -149,7 +149,8 @@ impl Counter<'_> {
                     self.list(then, turns * 0.6, around);
                     self.list(otherwise, turns * 0.6, around);
                 }
-                Statement::Store { access, value, .. } => {
+                Statement::Store { access, value, .. }
+                | Statement::Atomic { access, value, .. } => {
                     self.value(value, turns, self.points(), around);
                     self.access(*access, turns, around, false);
                 }

@@ -39,8 +39,8 @@ pub enum NoLauncher {
 }
 
 /// What the names of a version go on with, behind the kernel's: the host's functions, and a suffix of each family.
-const PARTS: [&str; 7] = [
-    "_launch", "_try", "_tuned", "_team", "_across", "_fours", "_prefix",
+const PARTS: [&str; 8] = [
+    "_launch", "_try", "_tuned", "_team", "_across", "_fours", "_prefix", "_totals",
 ];
 
 const AXES: [&str; 3] = ["x", "y", "z"];
@@ -245,7 +245,7 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
         line(&mut text, "// Places and sizes are counted in 32 bits.");
         unless(&mut text, &ranges);
     }
-    overlaps(kernel, &ends, &mut text)?;
+    overlaps(kernel, generated.shares, &ends, &mut text)?;
     let mut passed: Vec<String> = kernel
         .parameters
         .iter()
@@ -388,6 +388,9 @@ fn condition(kernel: &Kernel, ends: &[String; 3], condition: &Condition) -> Stri
             format!("(size_t){} % {bytes} == 0", kernel.arrays[*array].name)
         }
         Condition::Is(size, value) => format!("{} == {value}", kernel.size_name(*size)),
+        Condition::Most(poly, most) => {
+            format!("{} <= {most}", host(kernel, ends, poly, "long long"))
+        }
     }
 }
 
@@ -447,8 +450,19 @@ pub(crate) fn ranges(kernel: &Kernel) -> Result<Vec<(Poly, Limit)>, NoLauncher> 
 }
 
 /// Arrays are taken to be apart.
-fn overlaps(kernel: &Kernel, ends: &[String; 3], text: &mut String) -> Result<(), NoLauncher> {
+///
+/// Where it is not known which elements of an array are loaded, they may be some that are stored to. Points that load
+/// what others store race already in the kernel as written. A point that stores over its own operands does so after it
+/// has loaded them, in the kernel as written and in every generated one in which a thread does a point's statements in
+/// their order.
+fn overlaps(
+    kernel: &Kernel,
+    shares: bool,
+    ends: &[String; 3],
+    text: &mut String,
+) -> Result<(), NoLauncher> {
     let extents = extents(kernel);
+    let ordered = |at: usize| !shares && kernel.arrays[at].early && extents[at].is_none();
     let restricted = |at: usize| {
         let parameter = kernel.arrays[at]
             .parameter
@@ -463,6 +477,7 @@ fn overlaps(kernel: &Kernel, ends: &[String; 3], text: &mut String) -> Result<()
             if both
                 && stored
                 && !(restricted(a) && restricted(b))
+                && !(ordered(a) || ordered(b))
                 && touched(&extents, a)
                 && touched(&extents, b)
             {
@@ -511,7 +526,11 @@ fn overlaps(kernel: &Kernel, ends: &[String; 3], text: &mut String) -> Result<()
     let texts: Vec<String> = pairs
         .iter()
         .map(|&(a, b)| {
-            let (m, n) = (kernel.arrays[a].bytes, kernel.arrays[b].bytes);
+            let bytes = |at: usize| match kernel.arrays[at].bytes {
+                0 => format!("sizeof(*{})", kernel.arrays[at].name),
+                bytes => bytes.to_string(),
+            };
+            let (m, n) = (bytes(a), bytes(b));
             format!(
                 "({} < {} + {n} && {} < {} + {m})",
                 place(a, "first"),

@@ -35,6 +35,9 @@ pub struct Generated {
     pub notes: Vec<String>,
     /// Sums of floating-point numbers are added in another order.
     pub reordered: bool,
+    /// Several threads do parts of a point, or its parts come in another order: what it loads may come after what it
+    /// stores.
+    pub shares: bool,
 }
 
 /// A kernel. Its parameters are those of the naive one, and the ends of the dimensions (`int`).
@@ -89,6 +92,8 @@ pub enum Condition {
     Aligned(usize, u32),
     /// A size has this value.
     Is(usize, i64),
+    /// A polynomial is no larger than a number.
+    Most(Poly, i64),
 }
 
 /// Why a schedule is not one for a kernel.
@@ -114,8 +119,12 @@ struct Variant {
     wide: bool,
 }
 
-/// Values of sizes for which nothing is said.
+/// Values of sizes for which nothing is said: those of a matrix, ...
 const UNKNOWN_SIZE: i64 = 4096;
+/// ... the length of a list for whose elements little is done, ...
+const UNKNOWN_LENGTH: i64 = 1 << 24;
+/// ... and how many matrices there are.
+const UNKNOWN_PLANES: i64 = 16;
 
 /// The kernels of a schedule. `shared` is how many bytes of shared memory a block may have.
 ///
@@ -134,6 +143,7 @@ pub fn generate(kernel: &Kernel, schedule: &Schedule, shared: u32) -> Result<Gen
         entries: Vec::new(),
         notes: crate::explain::steps(kernel, schedule),
         reordered: false,
+        shares: false,
     };
     let mut passes = vec![fixed.clone()];
     if !fixed.is_empty() {
@@ -252,9 +262,23 @@ pub fn expected(kernel: &Kernel) -> Vec<i64> {
     let of = |size: usize| {
         let name = kernel.size_name(size);
         let found = kernel.pragma.sizes.iter().find(|(n, _)| n == name);
-        found.map_or(UNKNOWN_SIZE, |(_, value)| *value)
+        found.map_or_else(|| usual(kernel, size), |(_, value)| *value)
     };
     (0..kernel.sizes.len()).map(of).collect()
+}
+
+/// The value of a size for which nothing is said.
+fn usual(kernel: &Kernel, size: usize) -> i64 {
+    let alone = |poly: &Poly| poly.symbols() == [Symbol::Size(size)];
+    let ends = |dim: usize| {
+        let dim = kernel.dims.get(dim);
+        dim.is_some_and(|d| d.high.iter().any(alone))
+    };
+    match kernel.dims.len() {
+        1 if kernel.loops.is_empty() && ends(0) => UNKNOWN_LENGTH,
+        3 if ends(2) && !ends(0) && !ends(1) && !counts(kernel, size) => UNKNOWN_PLANES,
+        _ => UNKNOWN_SIZE,
+    }
 }
 
 /// Does a size say how often a loop runs?
@@ -273,7 +297,12 @@ pub(crate) fn expected_ends(kernel: &Kernel, sizes: &[i64]) -> Vec<i64> {
     kernel
         .dims
         .iter()
-        .map(|d| of(d).unwrap_or(UNKNOWN_SIZE))
+        .map(|d| {
+            of(d).unwrap_or(match d.axis() {
+                2 => UNKNOWN_PLANES,
+                _ => UNKNOWN_SIZE,
+            })
+        })
         .collect()
 }
 
@@ -316,7 +345,9 @@ fn with_sizes(kernel: &Kernel, fixed: &[(usize, i64)]) -> Kernel {
 fn in_statement(statement: &mut Statement, set: &impl Fn(&mut Poly)) {
     match statement {
         Statement::Declare(_, value) => value.iter_mut().for_each(|v| polys(v, set)),
-        Statement::Assign { value, .. } | Statement::Store { value, .. } => polys(value, set),
+        Statement::Assign { value, .. }
+        | Statement::Store { value, .. }
+        | Statement::Atomic { value, .. } => polys(value, set),
         Statement::Loop(_, body) => body.iter_mut().for_each(|s| in_statement(s, set)),
         Statement::If(cond, then, otherwise) => {
             polys(cond, set);
@@ -341,10 +372,19 @@ fn polys(value: &mut Value, set: &impl Fn(&mut Poly)) {
 /// The largest and the smallest element of each array that the kernel touches, where that is a polynomial.
 pub fn extents(kernel: &Kernel) -> Vec<Option<(Vec<Poly>, Vec<Poly>)>> {
     let mut all = vec![Some((Vec::new(), Vec::new())); kernel.arrays.len()];
-    for access in &kernel.accesses {
-        let found = access
-            .affine()
-            .and_then(|poly| bounds::smallest(kernel, poly).zip(bounds::largest(kernel, poly)));
+    let atomics = kernel.atomics();
+    for (number, access) in kernel.accesses.iter().enumerate() {
+        let found = match (&access.index, &access.below) {
+            (Index::Affine(poly), _) => {
+                bounds::smallest(kernel, poly).zip(bounds::largest(kernel, poly))
+            }
+            // What an atomic operation does in front of its array is done at once, where it stands.
+            (Index::Value(_), Some((below, natural))) if *natural || atomics.contains(&number) => {
+                let last = below.plus(&Poly::constant(1), -1);
+                last.map(|last| (Poly::default(), last))
+            }
+            (Index::Value(_), _) => None,
+        };
         match (found, &mut all[access.array]) {
             (Some((low, high)), Some((lows, highs))) => {
                 if !lows.contains(&low) {

@@ -5,7 +5,7 @@ use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_cudac::diag::Span;
 
 use super::{Done, Machine, problem, refused};
-use crate::ir::{Index, Statement, Value};
+use crate::ir::{Index, Kernel, Statement, Value};
 
 impl Machine<'_> {
     pub(super) fn finish(&mut self, name: &Span) -> Done<()> {
@@ -86,6 +86,23 @@ impl Machine<'_> {
                 }
             });
         }
+        let atomics = self.kernel.atomics();
+        let counted = |array: usize| {
+            let own = |a: &&usize| self.kernel.accesses[**a].array == array;
+            atomics.iter().find(own).copied()
+        };
+        for (number, access) in self.kernel.accesses.iter().enumerate() {
+            if let Some(first) = counted(access.array).filter(|_| !atomics.contains(&number)) {
+                let array = &self.kernel.arrays[access.array].name;
+                let what =
+                    format!("`{array}` is changed atomically, and read or stored to as well");
+                let at = &self.kernel.accesses[first].span;
+                return Err(
+                    problem("naive::independent", what, &access.span, "accessed here")
+                        .label(at.clone(), "changed here"),
+                );
+            }
+        }
         for access in &self.kernel.accesses {
             let Some(&first) = stores[access.array].first() else {
                 continue;
@@ -128,6 +145,64 @@ impl Machine<'_> {
         }
         Ok(())
     }
+}
+
+/// Notes from which arrays a point loads before it stores anything.
+pub(super) fn note_order(kernel: &mut Kernel) {
+    let mut late = vec![false; kernel.arrays.len()];
+    order(kernel, &kernel.body, &mut false, &mut late);
+    for (array, late) in kernel.arrays.iter_mut().zip(late) {
+        array.early = !late && !array.stored;
+    }
+}
+
+fn order(kernel: &Kernel, all: &[Statement], stored: &mut bool, late: &mut [bool]) {
+    let stores = |s: &Statement| {
+        let mut found = false;
+        s.walk(&mut |s| {
+            found |= matches!(s, Statement::Store { .. } | Statement::Atomic { .. });
+        });
+        found
+    };
+    for statement in all {
+        match statement {
+            Statement::Loop(_, body) => {
+                // What a turn stores comes before what the next one loads.
+                *stored |= body.iter().any(stores);
+                order(kernel, body, stored, late);
+            }
+            Statement::If(cond, then, otherwise) => {
+                loads(kernel, cond, *stored, late);
+                let before = *stored;
+                order(kernel, then, stored, late);
+                let mut other = before;
+                order(kernel, otherwise, &mut other, late);
+                *stored |= other;
+            }
+            other => {
+                if let Statement::Store { access, .. } | Statement::Atomic { access, .. } = other
+                    && let Index::Value(index) = &kernel.accesses[*access].index
+                {
+                    loads(kernel, index, *stored, late);
+                }
+                let value = other.value().into_iter();
+                value.for_each(|v| loads(kernel, v, *stored, late));
+                *stored |= stores(other);
+            }
+        }
+    }
+}
+
+fn loads(kernel: &Kernel, value: &Value, stored: bool, late: &mut [bool]) {
+    value.walk(false, &mut |v, _| {
+        if let Value::Load(access) = v {
+            let of = &kernel.accesses[*access];
+            late[of.array] |= stored;
+            if let Index::Value(index) = &of.index {
+                loads(kernel, index, stored, late);
+            }
+        }
+    });
 }
 
 /// The terms that depend on places.

@@ -4,11 +4,13 @@
 //! the points, loops stay loops. Indices are the four kinds of section 3.2 of Yang et al. (PLDI 2010): constant,
 //! predefined and loop indices are polynomials, unresolved ones are values.
 //!
-//! Refused by name: shared memory and barriers (the kernel is not naive), atomics, loops of another form than a
-//! counter upwards, stores that two points may share, functions with effects, pointers that change.
+//! Refused by name: shared memory and barriers (the kernel is not naive), atomics whose order counts, loops of another
+//! form than a counter upwards, stores that two points may share, functions with effects, pointers that change.
 
+mod below;
 mod finish;
 mod pragma;
+mod pure;
 mod registers;
 mod statements;
 mod values;
@@ -140,7 +142,9 @@ pub fn recognise(file: &File, header: &Header) -> Result<Kernel, Diagnostic> {
     let body = machine.block(&function.body, true)?;
     machine.kernel.body = body;
     machine.finish(&header.name.span)?;
+    finish::note_order(&mut machine.kernel);
     registers::kept(&mut machine.kernel);
+    below::note(&mut machine.kernel);
     Ok(machine.kernel)
 }
 
@@ -244,6 +248,7 @@ impl Machine<'_> {
             rows: 0,
             is_fixed: false,
             stored: false,
+            early: false,
         });
         self.kernel.arrays.len() - 1
     }
@@ -277,7 +282,12 @@ fn bytes(name: &str, scalar: Option<Scalar>) -> u32 {
         Some(Scalar::Double) => 8,
         None => match name {
             "char" | "signed char" | "unsigned char" | "uint8_t" | "int8_t" => 1,
-            "float2" | "int2" | "uint2" => 8,
+            "char2" | "uchar2" => 2,
+            "char3" | "uchar3" => 3,
+            "half" | "__half" => 2,
+            "half2" | "__half2" => 4,
+            "char4" | "uchar4" | "short2" | "ushort2" => 4,
+            "float2" | "int2" | "uint2" | "short4" | "ushort4" => 8,
             "float4" | "int4" | "uint4" | "double2" => 16,
             "float3" | "int3" | "uint3" => 12,
             _ => 0,

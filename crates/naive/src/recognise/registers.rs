@@ -185,6 +185,10 @@ impl Change<'_> {
                     false => *access = self.numbers[*access],
                 }
             }
+            Statement::Atomic { access, value, .. } => {
+                self.value(value);
+                *access = self.numbers[*access];
+            }
             Statement::Loop(_, body) => body.iter_mut().for_each(|s| self.statement(s)),
             Statement::If(cond, then, otherwise) => {
                 self.value(cond);

@@ -10,7 +10,7 @@ use warpwright_cudac::{Literal, Scalar};
 
 use super::values::INT;
 use super::{Done, Machine, Pointer, Val, Var, refused};
-use crate::ir::{Dim, Index, Loop, Statement, Value};
+use crate::ir::{AtomicOp, Dim, Index, Loop, Statement, Value};
 
 impl Machine<'_> {
     pub(super) fn block(&mut self, block: &Block, top: bool) -> Done<Vec<Statement>> {
@@ -32,10 +32,9 @@ impl Machine<'_> {
                             &statement.span,
                         ));
                     }
-                    if self.guarded(cond, true)? {
+                    let Some(cond) = self.guards(cond, true)? else {
                         continue;
-                    }
-                    let cond = Value::Unary("!".into(), Box::new(self.plain(cond)?));
+                    };
                     let inside = self.inside(|m| {
                         m.scopes.open();
                         let done = m.statements(rest, true);
@@ -48,8 +47,14 @@ impl Machine<'_> {
                 let last = rest
                     .iter()
                     .all(|s| matches!(&s.kind, StmtKind::Return(None)));
-                if top && last && self.guarded(cond, false)? {
-                    out.extend(self.block(then, true)?);
+                if top && last && self.open {
+                    match self.guards(cond, false)? {
+                        None => out.extend(self.block(then, true)?),
+                        Some(cond) => {
+                            let then = self.inside(|m| m.block(then, false))?;
+                            out.push(Statement::If(cond, then, Vec::new()));
+                        }
+                    }
                     return Ok(out);
                 }
             }
@@ -68,6 +73,32 @@ impl Machine<'_> {
         self.depth -= 1;
         self.open = open;
         done
+    }
+
+    /// Takes the parts of a condition that are bounds of the points as such; what is left of it, as it must hold. It
+    /// `returns` where it holds, or what follows is done there.
+    fn guards(&mut self, cond: &Expr, returns: bool) -> Done<Option<Value>> {
+        if self.guarded(cond, returns)? {
+            return Ok(None);
+        }
+        let mut parts = Vec::new();
+        split(cond, if returns { "||" } else { "&&" }, &mut parts);
+        let mut left: Option<Value> = None;
+        for part in parts {
+            if self.guarded(part, returns)? {
+                continue;
+            }
+            let part = self.plain(part)?;
+            let part = match returns {
+                true => Value::Unary("!".into(), Box::new(part)),
+                false => part,
+            };
+            left = Some(match left {
+                None => part,
+                Some(left) => Value::Binary("&&".into(), Box::new(left), Box::new(part)),
+            });
+        }
+        Ok(left)
     }
 
     /// Takes a condition as bounds of the points, if it is nothing else.
@@ -120,7 +151,7 @@ impl Machine<'_> {
             StmtKind::Declare(declaration) => self.declare(declaration, at, out),
             StmtKind::Expr(expr) => self.effect(expr, out),
             StmtKind::If(cond, then, otherwise) => {
-                let cond = self.plain(cond)?;
+                let cond = self.condition(cond)?;
                 let then = self.inside(|m| m.block(then, false))?;
                 let otherwise = match otherwise {
                     Some(otherwise) => self.inside(|m| m.block(otherwise, false))?,
@@ -260,11 +291,14 @@ impl Machine<'_> {
                 if name.text.starts_with("__sync") {
                     return Err(refused("a barrier", at));
                 }
+                if let (Some(op), [target, value]) = (AtomicOp::of(&name.text), &arguments[..]) {
+                    return self.atomic(op, target, value, at, out);
+                }
                 for argument in arguments {
                     let address =
                         matches!(&argument.bare().kind, ExprKind::Unary(op, _) if op == "&");
                     if name.text.starts_with("atomic") || address {
-                        return Err(refused("an atomic operation", at));
+                        return Err(refused("an atomic operation whose order counts", at));
                     }
                 }
                 Err(refused(
@@ -274,6 +308,42 @@ impl Machine<'_> {
             }
             _ => Err(refused("this statement", at)),
         }
+    }
+
+    /// An atomic operation that nobody uses the result of.
+    fn atomic(
+        &mut self,
+        op: AtomicOp,
+        target: &Expr,
+        value: &Expr,
+        at: &Span,
+        out: &mut Vec<Statement>,
+    ) -> Done<()> {
+        let value = self.plain(value)?;
+        let pointer = match &target.bare().kind {
+            ExprKind::Unary(op, inner) if op == "&" => self.subscripted(inner)?,
+            _ => match self.value(target)? {
+                Val::Pointer(mut pointer) => {
+                    pointer.taken.push(Index::Affine(Poly::default()));
+                    pointer
+                }
+                _ => return Err(refused("an atomic operation on no array", at)),
+            },
+        };
+        let array = &self.kernel.arrays[pointer.array];
+        let known = matches!(
+            (op, array.scalar),
+            (AtomicOp::Add, Some(Scalar::Float | Scalar::Double))
+                | (_, Some(Scalar::Integer(32 | 64, _)))
+        );
+        if !known || pointer.taken.len() != pointer.lengths.len() + 1 {
+            return Err(refused("an atomic operation on such an element", at));
+        }
+        self.kernel.arrays[pointer.array].stored = true;
+        self.open = false;
+        let access = self.access(pointer, at)?;
+        out.push(Statement::Atomic { access, op, value });
+        Ok(())
     }
 
     fn assign(
@@ -441,6 +511,17 @@ fn step(step: Option<&Expr>, name: &str) -> Option<i64> {
         }
         _ => None,
     }
+}
+
+/// The operands of a row of `&&` or `||`.
+fn split<'e>(cond: &'e Expr, by: &str, parts: &mut Vec<&'e Expr>) {
+    warpwright_cudac::with_stack(|| match &cond.bare().kind {
+        ExprKind::Binary(op, a, b) if op == by => {
+            split(a, by, parts);
+            split(b, by, parts);
+        }
+        _ => parts.push(cond),
+    });
 }
 
 fn is_return(block: &Block) -> bool {

@@ -1,12 +1,12 @@
 //! Expressions: integers as polynomials where they can be, everything else as it was written.
 
 use warpwright_cudac::affine::{Poly, Symbol, Test};
-use warpwright_cudac::ast::{Expr, ExprKind, Init, StmtKind, Type};
+use warpwright_cudac::ast::{Expr, ExprKind, Init, Type};
 use warpwright_cudac::diag::Span;
 use warpwright_cudac::macros::Expanded;
 use warpwright_cudac::{Literal, Scalar, print};
 
-use super::{Done, Machine, Pointer, Val, Var, problem, refused};
+use super::{Done, Machine, Pointer, Val, Var, problem, pure, refused};
 use crate::ir::{Access, Index, Value};
 
 /// `int`
@@ -101,12 +101,67 @@ const PURE: &[&str] = &[
     "__mul24",
     "__umul24",
     "__popc",
+    "__popcll",
     "__clz",
-    "make_float2",
-    "make_float3",
-    "make_float4",
-    "make_int2",
-    "make_int4",
+    "__clzll",
+    "__ffs",
+    "__ffsll",
+    "__brev",
+    "__mulhi",
+    "__umulhi",
+    "__mul64hi",
+    "__umul64hi",
+    "__sad",
+    "__usad",
+    "__half2float",
+    "__float2half",
+    "__float2half_rn",
+    "__hadd",
+    "__hsub",
+    "__hmul",
+    "__hdiv",
+    "__hfma",
+    "__hmax",
+    "__hmin",
+    "__habs",
+    "__hneg",
+    "__double2float_rn",
+    "__float2int_rd",
+    "__float2int_ru",
+    "__float2int_rz",
+    "__float2uint_rn",
+    "__uint2float_rn",
+    "__float_as_uint",
+    "__uint_as_float",
+    "__double_as_longlong",
+    "__longlong_as_double",
+    "normcdf",
+    "normcdff",
+    "rcbrt",
+    "rcbrtf",
+    "rint",
+    "trunc",
+    "log1p",
+    "expm1",
+    "exp10",
+    "log10",
+    "sinh",
+    "cosh",
+    "asin",
+    "acos",
+    "hypot",
+    "lgamma",
+    "lgammaf",
+    "tgamma",
+    "tgammaf",
+    "erfc",
+    "copysign",
+    "remainder",
+    "remainderf",
+    "fdim",
+    "fdimf",
+    "llabs",
+    "labs",
     "__builtin_inff",
     "__builtin_inf",
     "__builtin_huge_valf",
@@ -114,8 +169,32 @@ const PURE: &[&str] = &[
     "__builtin_nanf",
 ];
 
+/// Is a function of CUDA without effects?
+pub(super) fn is_known(name: &str) -> bool {
+    PURE.contains(&name) || makes_vector(name)
+}
+
+/// Does a name begin a value of a vector type, as in `make_uchar3`?
+fn makes_vector(name: &str) -> bool {
+    let ty = name.strip_prefix("make_").unwrap_or("");
+    let base = ty.trim_end_matches(|c: char| c.is_ascii_digit());
+    let known = [
+        "char",
+        "uchar",
+        "short",
+        "ushort",
+        "int",
+        "uint",
+        "longlong",
+        "ulonglong",
+        "float",
+        "double",
+    ];
+    known.contains(&base) && matches!(&ty[base.len()..], "1" | "2" | "3" | "4")
+}
+
 /// Numbers of the standard headers.
-const NUMBERS: &[&str] = &[
+pub(super) const NUMBERS: &[&str] = &[
     "INFINITY",
     "NAN",
     "HUGE_VALF",
@@ -145,6 +224,22 @@ impl Machine<'_> {
     pub(super) fn plain(&mut self, expr: &Expr) -> Done<Value> {
         let value = self.value(expr)?;
         self.as_value(value, &expr.span)
+    }
+
+    /// A condition; a pointer stands for being none that is null.
+    pub(super) fn condition(&mut self, expr: &Expr) -> Done<Value> {
+        match self.value(expr)? {
+            Val::Pointer(pointer)
+                if pointer.taken.is_empty()
+                    && self.kernel.arrays[pointer.array].parameter.is_some()
+                    && matches!(&expr.bare().kind, ExprKind::Name(name)
+                        if *name == self.kernel.arrays[pointer.array].name) =>
+            {
+                let name = self.kernel.arrays[pointer.array].name.clone();
+                Ok(Value::Text(name))
+            }
+            value => self.as_value(value, &expr.span),
+        }
     }
 
     fn as_value(&mut self, value: Val, at: &Span) -> Done<Value> {
@@ -181,7 +276,7 @@ impl Machine<'_> {
             ExprKind::Unary(op, inner) => self.unary(op, inner, at),
             ExprKind::Binary(op, a, b) => self.binary(op, a, b, at),
             ExprKind::Conditional(cond, a, b) => {
-                let cond = self.plain(cond)?;
+                let cond = self.condition(cond)?;
                 let (a, b) = (self.plain(a)?, self.plain(b)?);
                 let select = Value::Select(Box::new(cond), Box::new(a), Box::new(b));
                 Ok(Val::Value(select))
@@ -512,7 +607,7 @@ impl Machine<'_> {
                 return self.load_or_row(pointer, at);
             }
         }
-        if !PURE.contains(&name) && !self.is_pure(name) {
+        if !is_known(name) && !pure::is_pure(self.file, &self.types, name) {
             let what = format!("`{name}` may have effects, or is not known");
             return Err(problem("naive::call", what, at, "called here"));
         }
@@ -521,40 +616,6 @@ impl Machine<'_> {
             values.push(self.plain(argument)?);
         }
         Ok(Val::Value(Value::Call(name.to_owned(), values)))
-    }
-
-    /// Is it a function of the file that computes with its arguments and numbers alone?
-    fn is_pure(&self, name: &str) -> bool {
-        let mut found = self.file.functions.iter().filter(|f| f.name.text == name);
-        let (Some(header), None) = (found.next(), found.next()) else {
-            return false;
-        };
-        let Ok(function) = self.file.kernel(header) else {
-            return false;
-        };
-        let by_value = |p: &warpwright_cudac::ast::Parameter| {
-            self.file.scalar(&p.ty, &self.types).is_some()
-                && !self
-                    .file
-                    .source
-                    .text
-                    .get(p.span.clone())
-                    .is_some_and(|t| t.contains('&'))
-        };
-        header.template.is_none()
-            && function.head.contains("__device__")
-            && function.parameters.iter().all(by_value)
-            && function.body.statements.iter().all(|s| match &s.kind {
-                StmtKind::Return(Some(value)) => is_arithmetic(value, &function),
-                StmtKind::Declare(declaration) => {
-                    declaration.storage.is_empty()
-                        && declaration.variables.iter().all(|v| match &v.init {
-                            Some(Init::Value(value)) => is_arithmetic(value, &function),
-                            _ => false,
-                        })
-                }
-                _ => false,
-            })
     }
 
     /// `base[index]` as a pointer with all subscripts.
@@ -618,6 +679,7 @@ impl Machine<'_> {
         self.kernel.accesses.push(Access {
             array: pointer.array,
             index,
+            below: None,
             span: at.clone(),
         });
         Ok(self.kernel.accesses.len() - 1)
@@ -654,28 +716,6 @@ impl Machine<'_> {
     }
 }
 
-/// Does an expression use parameters, variables and numbers alone?
-fn is_arithmetic(expr: &Expr, function: &warpwright_cudac::ast::Function) -> bool {
-    warpwright_cudac::with_stack(|| match &expr.kind {
-        ExprKind::Number(_) | ExprKind::Bool(_) => true,
-        ExprKind::Name(name) => {
-            let own = function.parameters.iter().any(|p| p.name.text == *name);
-            own || function.body.statements.iter().any(|s| match &s.kind {
-                StmtKind::Declare(d) => d.variables.iter().any(|v| v.name.text == *name),
-                _ => false,
-            })
-        }
-        ExprKind::Paren(a) | ExprKind::Cast(_, _, a) => is_arithmetic(a, function),
-        ExprKind::Unary(op, a) => op != "*" && op != "&" && is_arithmetic(a, function),
-        ExprKind::Binary(_, a, b) => is_arithmetic(a, function) && is_arithmetic(b, function),
-        ExprKind::Conditional(a, b, c) => [a, b, c].iter().all(|e| is_arithmetic(e, function)),
-        ExprKind::Call(name, all) => {
-            PURE.contains(&&*name.text) && all.iter().all(|e| is_arithmetic(e, function))
-        }
-        _ => false,
-    })
-}
-
 fn sum(a: &Index, b: &Index, minus: bool) -> Option<Index> {
     let as_value = |index: &Index| match index {
         Index::Affine(poly) => Value::Int(poly.clone(), Scalar::Integer(64, true)),
@@ -698,7 +738,7 @@ fn sum(a: &Index, b: &Index, minus: bool) -> Option<Index> {
 
 /// The type of an integer literal; none where it is not known.
 fn integer_type(text: &str, value: i64) -> Option<Scalar> {
-    let lower = text.to_ascii_lowercase();
+    let lower = text.trim_start_matches(['-', '+']).to_ascii_lowercase();
     let is_hexadecimal = lower.starts_with("0x");
     let suffix = lower
         .trim_start_matches(|c: char| c.is_ascii_hexdigit() && c != 'l' || c == 'x' || c == '\'');

@@ -160,6 +160,7 @@ pub fn generate(kernel: &Kernel, team: &Team) -> Result<Generated, Unfit> {
         entries,
         notes: vec![note],
         reordered,
+        shares: true,
     })
 }
 

@@ -191,6 +191,13 @@ fn holds(conditions: &[Condition], case: &Case) -> bool {
         }
         Condition::Aligned(..) => true,
         Condition::Is(size, value) => case.sizes.get(*size) == Some(value),
+        Condition::Most(poly, most) => {
+            let value = poly.evaluate(|s| match s {
+                Symbol::Size(n) => case.sizes.get(n).copied(),
+                _ => None,
+            });
+            value.is_some_and(|value| value <= *most)
+        }
     })
 }
 
@@ -267,11 +274,21 @@ fn element(array: &Array) -> Option<&'static str> {
         }
         (Some(Scalar::Integer(..)), _) => Some("u32"),
         (None, "char" | "signed char" | "unsigned char" | "uint8_t" | "int8_t") => Some("u8"),
+        (None, "half" | "__half" | "half2" | "__half2") => Some("f16"),
+        (None, ty) if ty.starts_with("char") || ty.starts_with("uchar") => Some("u8"),
+        (None, ty) if ty.starts_with("short") || ty.starts_with("ushort") => Some("u16"),
         (None, ty) if ty.starts_with("float") => Some("f32"),
         (None, ty) if ty.starts_with("double") => Some("f64"),
         (None, ty) if ty.starts_with("int") || ty.starts_with("uint") => Some("u32"),
         _ => None,
     }
+}
+
+/// So many 1024ths as a `__half`: 1 to 2047 of them are exact.
+fn half(of_1024: u32) -> u16 {
+    let leading = of_1024.clamp(1, 2047).ilog2();
+    let mantissa = (of_1024 << (10 - leading.min(10))) & 0x3ff;
+    ((leading + 5) << 10 | mantissa) as u16
 }
 
 /// What an array holds first: numbers that look random, positive, none of them alike.
@@ -296,6 +313,8 @@ fn data(array: &Array, length: i64, number: usize) -> Vec<u8> {
         match element(array) {
             Some("f32") => out.extend((real as f32).to_le_bytes()),
             Some("f64") => out.extend(real.to_le_bytes()),
+            // From 0.25 to 1.25 in steps that it has.
+            Some("f16") => out.extend(half(256 + (h >> 22)).to_le_bytes()),
             Some("u64") => out.extend(u64::from(small).to_le_bytes()),
             Some("u16") => out.extend((small as u16).to_le_bytes()),
             Some("u8") => out.push(small as u8),
@@ -303,4 +322,20 @@ fn data(array: &Array, length: i64, number: usize) -> Vec<u8> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half;
+
+    #[test]
+    fn halves_are_what_they_stand_for() {
+        let value = |bits: u16| {
+            let exponent = i32::from(bits >> 10) - 15;
+            (1.0 + f64::from(bits & 0x3ff) / 1024.0) * 2f64.powi(exponent)
+        };
+        for number in [256, 257, 511, 512, 1023, 1024, 1279] {
+            assert_eq!(value(half(number)), f64::from(number) / 1024.0, "{number}");
+        }
+    }
 }

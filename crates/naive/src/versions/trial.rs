@@ -22,8 +22,8 @@ pub(super) struct Case {
 const MOST_ELEMENTS: i64 = 4 << 20;
 /// Most turns of loops of all points together.
 const MOST_TURNS: i64 = 6 << 20;
-/// Elements of an array of which nothing is known.
-const UNKNOWN: i64 = 4096;
+/// Elements of an array of which nothing is known: some bytes' worth of rows.
+const UNKNOWN: i64 = 1 << 18;
 
 /// The launches for a version.
 pub(super) fn cases(kernel: &Kernel, generated: &Generated) -> Vec<Case> {
@@ -173,17 +173,22 @@ fn case(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) -
         })
     };
     let mut lengths = Vec::new();
-    for (array, found) in kernel.arrays.iter().zip(extents(kernel)) {
+    for (number, (array, found)) in kernel.arrays.iter().zip(extents(kernel)).enumerate() {
         let length = match (array.length, found) {
             (Some(length), _) => length,
-            (None, None) => UNKNOWN,
-            (None, Some((lows, highs))) => {
-                let low = lows.iter().map(&value).min().unwrap_or(Some(0))?;
-                if low < 0 {
-                    return None;
-                }
-                highs.iter().map(value).max().unwrap_or(Some(0))? + 1
+            // What is known of it comes on top.
+            (None, None) => {
+                let own = kernel.accesses.iter().filter(|a| a.array == number);
+                let own = own.filter_map(|a| crate::bounds::largest(kernel, a.affine()?));
+                own.filter_map(|high| value(&high))
+                    .max()
+                    .unwrap_or(0)
+                    .max(0)
+                    + UNKNOWN
             }
+            // Conditions keep accesses inside that are in front of the array here; without them the kernel as written
+            // faults, which says nothing.
+            (None, Some((_, highs))) => highs.iter().map(value).max().unwrap_or(Some(0))? + 1,
         };
         lengths.push(length.max(1));
     }

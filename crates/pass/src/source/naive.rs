@@ -1,4 +1,4 @@
-//! `tiles`, `team`, `across`, `fours`, `prefix`: the points of a naive kernel computed in another way.
+//! `tiles`, `team`, `across`, `fours`, `prefix`, `totals`: the points of a naive kernel computed in another way.
 //!
 //! Goal: a kernel in which a thread computes one output element, tuned (Yang et al., PLDI 2010). What each family does,
 //! its sections of the paper and its departures stand in the headers of `warpwright-naive`.
@@ -16,6 +16,7 @@ use warpwright_naive::fours::Fours;
 use warpwright_naive::prefix::Prefix;
 use warpwright_naive::schedule::{Schedule, Stage};
 use warpwright_naive::team::{Lanes, Team};
+use warpwright_naive::totals::Totals;
 use warpwright_naive::versions::{Problem, climb};
 use warpwright_naive::way::Way;
 
@@ -41,6 +42,7 @@ crate::options!(Team:
 crate::options!(Across: [side "points along each side of a square", rows "rows of it at once"]; []);
 crate::options!(Fours: [threads "threads of a block", rows "points of a thread along y"]; []);
 crate::options!(Prefix: [threads "threads of a block", points "points of a thread"]; []);
+crate::options!(Totals: [threads "threads of a block", points "points of a thread, or runs of four"]; []);
 
 /// One pass for each family of ways.
 macro_rules! ways {
@@ -83,6 +85,8 @@ ways! {
         "four neighbouring points of a naive kernel for a thread, 16 bytes at a time";
     Prefix, Prefix, "prefix",
         "what lies in front of a block of a naive kernel's points is added up once";
+    Totals, Totals, "totals",
+        "what a naive kernel counts atomically is added up in a block before it goes to memory";
 }
 
 /// A kernel, and what is made of it.

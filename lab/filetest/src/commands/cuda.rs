@@ -12,7 +12,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use warpwright_cudac::affine::Symbol;
+use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_cudac::diag::{Diagnostic, Source, render_all};
 use warpwright_cudac::{File, Header};
 use warpwright_ladder::CompileError;
@@ -117,17 +117,18 @@ fn naive(case: &Case, args: &[String]) -> Result<String, String> {
 fn head(kernel: &Kernel, entry: &Entry) -> String {
     let [x, y, z] = entry.tile;
     let name = &kernel.name;
+    let number = |poly: &Poly| {
+        poly.text(|symbol| match symbol {
+            Symbol::Unknown(dim) => format!("{}_end", kernel.dims[dim].name),
+            symbol => explain::name_of(kernel, symbol),
+        })
+    };
     let conditions: Vec<String> = entry
         .conditions
         .iter()
         .map(|condition| match condition {
-            Condition::Multiple(poly, by) => {
-                let text = poly.text(|symbol| match symbol {
-                    Symbol::Unknown(dim) => format!("{}_end", kernel.dims[dim].name),
-                    symbol => explain::name_of(kernel, symbol),
-                });
-                format!("{text} is a multiple of {by}")
-            }
+            Condition::Multiple(poly, by) => format!("{} is a multiple of {by}", number(poly)),
+            Condition::Most(poly, most) => format!("{} is {most} at most", number(poly)),
             Condition::Aligned(array, bytes) => {
                 format!(
                     "{} lies at a multiple of {bytes}",
