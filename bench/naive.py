@@ -124,6 +124,15 @@ class Machine:
                 raise RuntimeError(f"{name}: status {status}")
         return call
 
+    def prices(self, t):
+        """Both prices of options, as a program in PyTorch would have them."""
+        torch, rate, volatility = self.torch, 0.02, 0.3
+        spread = volatility * t["years"].sqrt()
+        d = ((t["price"] / t["strike"]).log() + rate * t["years"]) / spread + spread / 2
+        discounted = t["strike"] * (-rate * t["years"]).exp()
+        call = t["price"] * torch.special.ndtr(d) - discounted * torch.special.ndtr(d - spread)
+        return call, call - t["price"] + discounted
+
 
 def libraries(m, name, t, s):
     """What libraries offer for a kernel: names with functions that fill the same outputs (`=`) or only take as long."""
@@ -185,6 +194,14 @@ def libraries(m, name, t, s):
         "max_pool": lambda: {"=PyTorch": lambda: t["out"].copy_(F.max_pool2d(t["in"][None, None], 2)[0, 0])},
         "gelu": lambda: {"=PyTorch add, gelu": lambda: torch.ops.aten.gelu.out(t["x"] + t["bias"], approximate="tanh", out=t["y"])},
         "shortest_paths": lambda: {},
+        "black_scholes": lambda: {"PyTorch, an operation at a time": lambda: m.prices(t), "device copy of the outputs": lambda: [
+            copy(o)() for o in ("call", "put")]},
+        "covariance": lambda: {"=cuBLAS gemm": lambda: torch.addmm(t["c"], t["x"].t(), t["x"], beta=0, alpha=1 / (s["m"] - 1), out=t["c"]),
+                               "cuBLAS syrk": m.blas("cublasSsyrk_v2", 0, 0, s["n"], s["m"], one, t["x"], s["n"], zero, t["c"], s["n"])},
+        "doitgen": lambda: {"=cuBLAS gemm": lambda: torch.mm(
+            t["a"].view(-1, s["p"]), t["c4"], out=t["out"].view(-1, s["p"]))},
+        # Entries behind the last row's are no entries of the matrix.
+        "spmv": lambda: {"=cuSPARSE": lambda: torch.mv(t["matrix"], t["x"], out=t["y"])},
     }
     return table[name]()
 
@@ -210,7 +227,7 @@ def prepare(m, name, file, sizes):
             tensor = torch.randint(init["low"], init["high"] + 1, shape, generator=generator, device="cuda", dtype=kind)
         elif init["kind"] == "bits":
             tensor = torch.randint(0, 256, shape, generator=generator, device="cuda", dtype=kind)
-        elif init["kind"] == "expr":  # a large diagonal
+        elif init["kind"] == "expr" and len(shape) == 2:  # a large diagonal
             tensor = (torch.rand(shape, generator=generator, device="cuda") - 0.5) / 8 + 4 * torch.eye(shape[0], device="cuda")
         else:
             tensor = torch.zeros(shape, device="cuda", dtype=kind)
@@ -225,6 +242,14 @@ def prepare(m, name, file, sizes):
         tensors["w"].copy_(torch.stack([angle.cos(), angle.sin()], 1).flatten())
         tensors["spectrum"] = torch.empty(n, dtype=torch.complex64, device="cuda")
         tensors["y"].zero_()
+    if name == "spmv":
+        rows = sizes["rows"]
+        first = torch.arange(rows + 1, device="cuda", dtype=torch.int32)
+        tensors["first"].copy_(24 * first + first % 5)
+        tensors["column"].random_(0, sizes["columns"], generator=generator)
+        last = int(tensors["first"][-1])
+        tensors["matrix"] = torch.sparse_csr_tensor(
+            tensors["first"], tensors["column"][:last], tensors["value"][:last], (rows, sizes["columns"]))
     if name == "layer_norm":
         tensors["mean"] = torch.empty(sizes["m"], 1, device="cuda")
         tensors["inverse"] = torch.empty(sizes["m"], 1, device="cuda")

@@ -1,7 +1,7 @@
 //! Elements on their own, elements in another order, and bodies.
 
 use super::{list, sizes, table};
-use crate::data::{Data, Output};
+use crate::data::{Data, Output, floats};
 
 pub(super) fn vv(data: &Data<'_>) -> Option<Vec<Output>> {
     let (m, n) = sizes(data)?;
@@ -46,6 +46,37 @@ pub(super) fn gelu(data: &Data<'_>) -> Option<Vec<Output>> {
         let t = (2.0 / std::f64::consts::PI).sqrt() * (v + 0.044715 * v.powi(3));
         v / (1.0 + (-2.0 * t).exp())
     })
+}
+
+/// By the parity of calls and puts: call - put = price - discounted strike.
+pub(super) fn black_scholes(data: &Data<'_>) -> Option<Vec<Output>> {
+    let (price, strike) = (data.floats("price")?, data.floats("strike")?);
+    let years = data.floats("years")?;
+    let (rate, volatility) = (data.scalar("rate")?, data.scalar("volatility")?);
+    // The polynomial for the upper tail; below zero by symmetry.
+    let normal = |d: f64| {
+        let k = 1.0 / (1.0 + 0.2316419 * d.abs());
+        let factors = [
+            1.330274429,
+            -1.821255978,
+            1.781477937,
+            -0.356563782,
+            0.31938153,
+        ];
+        let sum = factors.iter().fold(0.0, |sum, factor| (sum + factor) * k);
+        let tail = sum * (-d * d / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
+        if d > 0.0 { 1.0 - tail } else { tail }
+    };
+    let (mut calls, mut puts) = (Vec::new(), Vec::new());
+    for ((s, x), t) in price.iter().zip(&strike).zip(&years) {
+        let spread = volatility * t.sqrt();
+        let d = ((s / x).ln() + rate * t) / spread + spread / 2.0;
+        let discounted = x * (-rate * t).exp();
+        let call = s * normal(d) - discounted * normal(d - spread);
+        calls.push(call);
+        puts.push(call - s + discounted);
+    }
+    Some(vec![floats("call", calls), floats("put", puts)])
 }
 
 /// One step: two transforms of length p become one of length 2 p.

@@ -66,6 +66,35 @@ pub(super) fn syrk(data: &Data<'_>) -> Option<Vec<Output>> {
     })
 }
 
+/// The sum of the outer products of the rows.
+pub(super) fn covariance(data: &Data<'_>) -> Option<Vec<Output>> {
+    let (m, n) = sizes(data)?;
+    let x = data.floats("x")?;
+    let mut sums = vec![0.0; n * n];
+    for row in x.chunks(n) {
+        for (own, sums) in row.iter().zip(sums.chunks_mut(n)) {
+            sums.iter_mut()
+                .zip(row)
+                .for_each(|(sum, x)| *sum += own * x);
+        }
+    }
+    list("c", n * n, |i| sums[i] / (m as f64 - 1.0))
+}
+
+/// Row after row of all planes.
+pub(super) fn doitgen(data: &Data<'_>) -> Option<Vec<Output>> {
+    let p = data.param("p")?;
+    let rows = data.param("r")? * data.param("q")?;
+    let (a, c4) = (data.floats("a")?, data.floats("c4")?);
+    table("out", rows, p, |row, column| {
+        let a = &a[row * p..][..p];
+        a.iter()
+            .zip(c4[column..].iter().step_by(p))
+            .map(|(a, c)| a * c)
+            .sum()
+    })
+}
+
 pub(super) fn mv(data: &Data<'_>) -> Option<Vec<Output>> {
     let (m, n) = sizes(data)?;
     let (a, x) = (data.floats("a")?, data.floats("x")?);

@@ -91,3 +91,14 @@ pub(super) fn prefix_sum(data: &Data<'_>) -> Option<Vec<Output>> {
     });
     Some(vec![words("y", sums.collect())])
 }
+
+/// Every entry goes to its row.
+pub(super) fn spmv(data: &Data<'_>) -> Option<Vec<Output>> {
+    let rows = data.param("rows")?;
+    let (first, column) = (data.indices("first")?, data.indices("column")?);
+    let (value, x) = (data.floats("value")?, data.floats("x")?);
+    list("y", rows, |row| {
+        let entries = first[row]..first[row + 1];
+        entries.map(|i| value[i] * x[column[i]]).sum()
+    })
+}
