@@ -8,6 +8,7 @@ use crate::definitions::{
 };
 use crate::diag::Span;
 use crate::macros::Macro;
+use crate::structures::structure;
 use crate::{File, Header, Part};
 
 /// The text of a header as its author wrote it, where the preprocessor replaced qualifiers.
@@ -32,7 +33,15 @@ impl File {
                     self.macros.extend(definition(&text, node));
                 }
                 "preproc_call" => self.directive(&text, node),
-                "type_definition" => self.aliases.extend(alias(&text, node, "declarator")),
+                "type_definition" => {
+                    self.aliases.extend(alias(&text, node, "declarator"));
+                    let found = structure(&mut self.parts[part].lower(), node);
+                    self.structures.extend(found);
+                }
+                "struct_specifier" if !inside => {
+                    let found = structure(&mut self.parts[part].lower(), node);
+                    self.structures.extend(found);
+                }
                 "alias_declaration" => self.aliases.extend(alias(&text, node, "name")),
                 "declaration" | "enum_specifier" if !inside => {
                     let lower = &mut self.parts[part].lower();

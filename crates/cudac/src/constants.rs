@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::File;
+use crate::ast::{ExprKind, Init};
 
 /// A constant of the file: its value, and where that stands.
 pub struct Constant {
@@ -28,6 +29,22 @@ impl Constant {
 pub fn constants(file: &File) -> Vec<Constant> {
     let mut found = in_text(&file.source.text);
     found.extend(from_elsewhere(file));
+    // Enumerators, and what stands otherwise on its line.
+    for global in file.globals.iter().filter(|g| g.is_fixed()) {
+        if let Some(Init::Value(value)) = &global.init
+            && let ExprKind::Number(digits) = &value.kind
+            && let Ok(number) = digits.parse::<i64>()
+            && number > 16
+            && file.source.text.get(value.span.clone()) == Some(digits)
+            && !found.iter().any(|c| c.at == value.span)
+        {
+            found.push(Constant {
+                value: number,
+                at: value.span.clone(),
+                again: None,
+            });
+        }
+    }
     found.sort_by_key(|c| (c.at.start, c.at.end));
     found
 }

@@ -23,6 +23,7 @@ pub mod names;
 mod preprocessed;
 pub mod print;
 pub mod replace;
+pub mod structures;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -37,6 +38,7 @@ use crate::diag::{Diagnostic, Source, Span};
 use crate::lower::Lower;
 use crate::macros::Macros;
 use crate::preprocessed::Preprocessed;
+use crate::structures::Structure;
 
 pub use literal::Literal;
 pub use preprocessed::marked;
@@ -60,6 +62,8 @@ pub struct File {
     pub macros: Macros,
     /// Names for types.
     pub aliases: Vec<Alias>,
+    /// Structures, in order; those of headers too.
+    pub structures: Vec<Structure>,
     /// `#pragma warpwright` lines: what follows these two words, and the whole line.
     pub pragmas: Vec<(String, Span)>,
     /// The kernels (`__global__` functions with a body) of the file itself, in order.
@@ -138,6 +142,7 @@ impl File {
             source,
             macros: Macros::default(),
             aliases: Vec::new(),
+            structures: Vec::new(),
             pragmas: Vec::new(),
             kernels: Vec::new(),
             functions: Vec::new(),

@@ -6,7 +6,7 @@ use warpwright_emu::{DecodeError, EmuError, Emulator, Fault, Options, Outcome};
 use warpwright_launch::{LaunchError, LaunchFile};
 use warpwright_ptx::{Module, Type, TypeKind};
 
-use crate::{Argument, Launch};
+use crate::{Argument, Launch, Member};
 
 /// Why a launch cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -51,9 +51,13 @@ pub(crate) fn run(
     let mut places = Vec::new();
     for (number, (argument, param)) in arguments.iter().zip(params).enumerate() {
         let _ = writeln!(text, "[[args]]\nname = \"a{number}\"");
-        let place = match *argument {
-            Argument::Array(place) => Some(place),
+        let place = match argument {
+            Argument::Array(place) => Some(*place),
             Argument::Unused => None,
+            Argument::Structure(members, align) => {
+                let _ = writeln!(text, "{}", structure(members, *align));
+                continue;
+            }
             Argument::Real(_) | Argument::Integer(_) => {
                 let ty = module.variables[param.var].ty;
                 let _ = writeln!(text, "{}", value(ty, argument)?);
@@ -88,6 +92,26 @@ pub(crate) fn run(
         }
     }
     Ok(())
+}
+
+/// A structure by value, in the words of launch descriptions.
+fn structure(members: &[Member], align: Option<usize>) -> String {
+    let fields = members.iter().map(|member| {
+        let value = match &member.value {
+            Argument::Real(value) => format!("{value:?}"),
+            Argument::Integer(value) => value.to_string(),
+            Argument::Structure(members, align) => {
+                return format!("{{ {} }}", structure(members, *align).replace('\n', ", "));
+            }
+            Argument::Array(_) | Argument::Unused => "0".to_owned(),
+        };
+        format!("{{ type = \"{}\", value = {value} }}", member.ty)
+    });
+    let fields = fields.collect::<Vec<_>>().join(", ");
+    match align {
+        None => format!("fields = [{fields}]"),
+        Some(align) => format!("fields = [{fields}]\nalign = {align}"),
+    }
 }
 
 /// A number as a parameter of this type, in the words of launch descriptions.

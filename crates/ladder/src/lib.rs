@@ -130,7 +130,7 @@ pub struct Launch {
 }
 
 /// What a kernel is passed. Numbers take the type that the kernel declares.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Argument {
     /// The array of this number.
     Array(usize),
@@ -138,8 +138,19 @@ pub enum Argument {
     Real(f64),
     /// A whole number.
     Integer(i64),
+    /// A structure by value: its members, and its alignment where it is more than theirs.
+    Structure(Vec<Member>, Option<usize>),
     /// A pointer that is not used.
     Unused,
+}
+
+/// A member of a structure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// Its type in a launch description, such as `s32`.
+    pub ty: &'static str,
+    /// Its value.
+    pub value: Argument,
 }
 
 /// What agreed.

@@ -16,8 +16,8 @@ use cranelift_entity::PrimaryMap;
 
 use super::canonical::renumber;
 use super::ir::{
-    Access, Array, BinaryOp, Dim, DimId, Element, Expr, ExprId, Function, ParameterId, Scalar,
-    ScalarId, Statement, Stencil, Target, Temp, TempId,
+    Access, Array, BinaryOp, Dim, DimId, Element, Expr, ExprId, Function, Limit, ParameterId,
+    Scalar, ScalarId, Statement, Stencil, Target, Temp, TempId,
 };
 use super::ir::{ArrayId, Extent, Variable};
 use super::names::reserved;
@@ -170,9 +170,31 @@ impl Builder {
     }
 
     pub(crate) fn load(&mut self, access: Access, span: Span) -> ExprId {
+        self.load_within(access, Vec::new(), span)
+    }
+
+    /// A load that fewer points than all do: along these dimensions the first place, and the places left out at the end.
+    pub(crate) fn load_within(
+        &mut self,
+        access: Access,
+        within: Vec<(DimId, i64, i64)>,
+        span: Span,
+    ) -> ExprId {
         let element = self.stencil.arrays[access.array].element;
-        self.uses.push(Use::load(access.clone(), span));
+        self.uses.push(Use::load(access.clone(), within, span));
         self.push(Expr::Load(access), 1, element)
+    }
+
+    /// One value or another, by the place of the point.
+    pub(crate) fn choice(&mut self, limits: Vec<Limit>, a: ExprId, b: ExprId) -> ExprId {
+        let ((depth_a, element), (depth_b, _)) = (self.nodes[a], self.nodes[b]);
+        let depth = depth_a.max(depth_b) + 1;
+        self.push(Expr::Choice(limits, a, b), depth, element)
+    }
+
+    /// The type of an expression.
+    pub(crate) fn element(&self, value: ExprId) -> Element {
+        self.nodes[value].1
     }
 
     pub(crate) fn neg(&mut self, value: ExprId) -> ExprId {

@@ -46,6 +46,7 @@ impl Expr {
             Expr::Neg(a) => vec![*a],
             Expr::Binary(_, a, b) => vec![*a, *b],
             Expr::Call(_, arguments) => arguments.clone(),
+            Expr::Choice(_, a, b) => vec![*a, *b],
         }
     }
 
@@ -56,6 +57,7 @@ impl Expr {
             Expr::Neg(a) => vec![a],
             Expr::Binary(_, a, b) => vec![a, b],
             Expr::Call(_, arguments) => arguments.iter_mut().collect(),
+            Expr::Choice(_, a, b) => vec![a, b],
         }
     }
 }

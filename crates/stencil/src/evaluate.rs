@@ -162,6 +162,7 @@ fn sweep(
 
 struct Sweep<'a> {
     stencil: &'a Stencil,
+    sizes: &'a Sizes,
     types: PrimaryMap<ExprId, Element>,
     /// By array: elements, and the distance in elements of neighbours along each dimension.
     strides: PrimaryMap<ArrayId, (i64, Vec<i64>)>,
@@ -174,7 +175,7 @@ struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    fn new(stencil: &'a Stencil, sizes: &Sizes) -> Result<Self, SizeError> {
+    fn new(stencil: &'a Stencil, sizes: &'a Sizes) -> Result<Self, SizeError> {
         let mut strides = PrimaryMap::new();
         for array in stencil.arrays.values() {
             let count = elements(&array.name, &array.extents, sizes)?;
@@ -189,6 +190,7 @@ impl<'a> Sweep<'a> {
         }
         Ok(Sweep {
             stencil,
+            sizes,
             types: stencil.types(),
             strides,
             edges: stencil
@@ -280,6 +282,11 @@ impl<'a> Sweep<'a> {
                 }
                 function.apply(values)
             }
+            Expr::Choice(limits, a, b) => {
+                let mut limits = limits.iter();
+                let within = limits.all(|l| l.holds(point[index(l.dim)], extent(l.at, self.sizes)));
+                at(if within { a } else { b })
+            }
         };
         // Operations on two floats in double, rounded once, are correctly rounded in float.
         self.types[expr].round(exact)
@@ -335,7 +342,7 @@ impl Stencil {
                 Expr::Scalar(scalar) => self.scalars[*scalar].element,
                 Expr::Temp(temp) => self.temps[*temp].element,
                 Expr::Load(access) => self.arrays[access.array].element,
-                Expr::Neg(_) | Expr::Binary(..) | Expr::Call(..) => {
+                Expr::Neg(_) | Expr::Binary(..) | Expr::Call(..) | Expr::Choice(..) => {
                     let operands = expr.operands();
                     let known = operands.iter().filter_map(|o| types.get(*o));
                     known.fold(Element::F32, |a, b| a.wider(*b))

@@ -232,6 +232,27 @@ pub enum Expr {
     Binary(BinaryOp, ExprId, ExprId),
     /// A function of CUDA's mathematical library.
     Call(Function, Vec<ExprId>),
+    /// The first value where the point is within all limits, else the second one; the other one is not computed. Only a
+    /// stencil that is another one's border has it.
+    Choice(Vec<Limit>, ExprId, ExprId),
+}
+
+/// A condition on the place of a point along a dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Limit {
+    /// The dimension.
+    pub dim: DimId,
+    /// The place is less than `at`, else at least `at`.
+    pub below: bool,
+    /// A place.
+    pub at: Extent,
+}
+
+impl Limit {
+    /// Does it hold at a place, where the limit is at a number?
+    pub fn holds(&self, place: i64, at: i64) -> bool {
+        (place < at) == self.below
+    }
 }
 
 /// The arithmetic operators.
@@ -299,10 +320,38 @@ impl Stencil {
             .map_or(&self.dims, |border| &border.dims)
     }
 
-    /// Are neighbours clamped or wrapped at the border?
+    /// Are neighbours clamped or wrapped, or values chosen by the place of the point, at the border?
     pub fn has_edges(&self) -> bool {
         let mut dims = self.all_points().values();
-        dims.any(|dim| dim.edge.is_some())
+        let chooses = |border: &Stencil| {
+            let mut all = border.exprs.values();
+            all.any(|expr| matches!(expr, Expr::Choice(..)))
+        };
+        dims.any(|dim| dim.edge.is_some()) || self.border.as_deref().is_some_and(chooses)
+    }
+
+    /// The loads of an expression, each with the limits within which it is computed.
+    pub fn loads(&self, root: ExprId) -> Vec<(&Access, Vec<Limit>)> {
+        let mut found = Vec::new();
+        let mut stack = vec![(root, Vec::new())];
+        while let Some((expr, limits)) = stack.pop() {
+            match &self.exprs[expr] {
+                Expr::Load(access) => found.push((access, limits)),
+                Expr::Choice(more, then, otherwise) => {
+                    let opposite = match more.as_slice() {
+                        [one] => vec![Limit {
+                            below: !one.below,
+                            ..*one
+                        }],
+                        _ => Vec::new(),
+                    };
+                    stack.push((*otherwise, [limits.clone(), opposite].concat()));
+                    stack.push((*then, [limits, more.clone()].concat()));
+                }
+                other => stack.extend(other.operands().into_iter().map(|o| (o, limits.clone()))),
+            }
+        }
+        found
     }
 
     /// The arrays that are arguments, in order.

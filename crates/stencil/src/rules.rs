@@ -12,15 +12,18 @@ pub(super) struct Use {
     pub(super) access: Access,
     pub(super) read: bool,
     pub(super) written: bool,
+    /// Along some dimensions the first place and the places left out at the end, where fewer points than all do it.
+    within: Vec<(DimId, i64, i64)>,
     span: Span,
 }
 
 impl Use {
-    pub(super) fn load(access: Access, span: Span) -> Self {
+    pub(super) fn load(access: Access, within: Vec<(DimId, i64, i64)>, span: Span) -> Self {
         Use {
             access,
             read: true,
             written: false,
+            within,
             span,
         }
     }
@@ -30,6 +33,7 @@ impl Use {
             access,
             read: accumulate,
             written: true,
+            within: Vec::new(),
             span,
         }
     }
@@ -226,16 +230,18 @@ fn within_array(stencil: &Stencil, used: &Use) -> Option<Diagnostic> {
                 let outside = outside || subscript.offset < 0;
                 (if outside { -1 } else { 0 }, Some(0), String::new())
             }
-            Some(dim) => {
-                let dim = &stencil.dims[dim];
+            Some(id) => {
+                let dim = &stencil.dims[id];
                 // Bent at both ends, and the array is no shorter.
                 if dim.edge.is_some() && distance(dim.extent, *size).is_none_or(|more| more >= 0) {
                     continue;
                 }
-                let last = subscript.offset.saturating_sub(dim.high).saturating_sub(1);
+                let own = used.within.iter().find(|(d, ..)| *d == id);
+                let (low, high) = own.map_or((dim.low, dim.high), |(_, low, high)| (*low, *high));
+                let last = subscript.offset.saturating_sub(high).saturating_sub(1);
                 let room = distance(dim.extent, *size);
                 let room = room.map(|more| more.saturating_sub(1).saturating_sub(last));
-                let low = dim.low.saturating_add(subscript.offset);
+                let low = low.saturating_add(subscript.offset);
                 (low, room, dim.name.clone())
             }
         };
@@ -389,7 +395,7 @@ pub(super) fn points_to_name(stencil: &Stencil) -> Points {
     for statement in &stencil.statements {
         for expr in stencil.reachable(statement.value) {
             if let Expr::Load(access) = &stencil.exprs[expr] {
-                uses.push(Use::load(access.clone(), 0..0));
+                uses.push(Use::load(access.clone(), Vec::new(), 0..0));
             }
         }
         if let Target::Store(access) = &statement.target {

@@ -129,7 +129,12 @@ fn flops(stencil: &Stencil) -> u64 {
         Expr::Binary(..) => 1,
         Expr::Call(Function::Fma, _) => 2,
         Expr::Call(..) => 1,
-        Expr::Constant(..) | Expr::Scalar(_) | Expr::Temp(_) | Expr::Load(_) | Expr::Neg(_) => 0,
+        Expr::Constant(..)
+        | Expr::Scalar(_)
+        | Expr::Temp(_)
+        | Expr::Load(_)
+        | Expr::Neg(_)
+        | Expr::Choice(..) => 0,
     };
     let statements = stencil.statements.iter().map(|statement| {
         let nodes = stencil.reachable(statement.value);

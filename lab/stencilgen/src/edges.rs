@@ -137,7 +137,7 @@ impl Writer<'_> {
     }
 }
 
-fn plain(dim: &Dim, offset: i64) -> String {
+pub(crate) fn plain(dim: &Dim, offset: i64) -> String {
     match offset {
         0 => dim.iterator.to_owned(),
         n if n > 0 => format!("{} + {n}", dim.iterator),

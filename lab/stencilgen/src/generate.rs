@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use warpwright_fuzzgen::Rng;
 
 use crate::edges::{self, Edge};
+use crate::pads;
 use crate::shapes::Walk;
 
 /// A kernel in CUDA C.
@@ -49,6 +50,8 @@ pub(crate) struct Dim {
     pub(crate) shifted: bool,
     /// What indices beyond its ends mean.
     pub(crate) edge: Option<Edge>,
+    /// Neighbours beyond its ends are left out, or something stands for them.
+    pub(crate) padded: bool,
 }
 
 pub(crate) struct Writer<'a> {
@@ -64,7 +67,7 @@ pub(crate) struct Writer<'a> {
     outputs: Vec<String>,
     /// Arrays of one dimension, and that dimension.
     coefficients: Vec<(String, usize)>,
-    scalars: Vec<String>,
+    pub(crate) scalars: Vec<String>,
     /// Lengths of an array of weights in the file's own memory.
     table: Vec<usize>,
     /// A number in the file's own memory.
@@ -73,6 +76,8 @@ pub(crate) struct Writer<'a> {
     is_template: bool,
     /// Points outside the margins do something else.
     border: bool,
+    /// The type of the one argument that has all sizes as its members.
+    record: Option<String>,
 }
 
 /// A random kernel of this name.
@@ -114,11 +119,33 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
             axis: (!sequential).then(|| ['z', 'y', 'x'][3 - count + at]),
             shifted: rng.chance(25),
             edge: None,
+            padded: false,
         });
     }
     let reached = matches!(walk, Walk::Plain | Walk::GridStride | Walk::Plane);
     if style != Style::Base && reached && rng.chance(35) {
         edges::bend(rng, &mut dims);
+    } else if reached && rng.chance(35) {
+        pads::pad(rng, &mut dims);
+    }
+    // Sizes that are members of one argument.
+    let mut record = None;
+    if !constant && style != Style::Function && rng.chance(15) {
+        let vectors = rng.chance(40) && count > 1;
+        record = Some(match vectors {
+            true => rng.pick(&[&["int2", "int3"], &["uint3", "dim3"], &["int3", "int3"]])
+                [count - 2]
+                .to_owned(),
+            false => format!("Sizes_{name}"),
+        });
+        let mut letters = ["x", "y", "z"][..count].to_vec();
+        if rng.chance(50) {
+            letters.reverse();
+        }
+        for (dim, letter) in dims.iter_mut().zip(letters) {
+            let member = if vectors { letter } else { &*dim.size };
+            dim.size = format!("g.{member}");
+        }
     }
     let pitch = (style != Style::Nested(true)
         && style != Style::Nested(false)
@@ -134,7 +161,7 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
     };
     // All places have a thread then.
     let plain = walk == Walk::Plain;
-    let straight = dims.iter().all(|d| d.edge.is_none());
+    let straight = dims.iter().all(|d| d.edge.is_none() && !d.padded);
     let border = plain && straight && rng.chance(25) && dims.iter().any(|d| d.margins != [0, 0]);
     for dim in dims.iter_mut().filter(|_| border) {
         dim.shifted = false;
@@ -158,6 +185,7 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
         number: rng.chance(8),
         is_template: rng.chance(15),
         border,
+        record,
         rng,
     };
     writer.write()
@@ -190,6 +218,21 @@ impl Writer<'_> {
                     _ => writeln!(text, "#define {name} {number}"),
                 };
             }
+        }
+        if let Some(record) = self.record.clone().filter(|r| r.starts_with("Sizes")) {
+            let mut members: Vec<String> =
+                self.dims.iter().map(|d| d.size[2..].to_owned()).collect();
+            if self.rng.chance(50) {
+                members.reverse();
+            }
+            let members = members.join(if self.rng.chance(50) { ", " } else { "; int " });
+            let more = *self
+                .rng
+                .pick(&["", " double dt;", " float a; const float* list;"]);
+            let _ = match self.rng.chance(50) {
+                true => writeln!(text, "struct {record} {{{more} int {members}; }};"),
+                false => writeln!(text, "typedef struct {{ int {members};{more} }} {record};"),
+            };
         }
         self.bending(&mut text);
         if self.style == Style::Function {
@@ -316,7 +359,15 @@ impl Writer<'_> {
             .iter()
             .filter(|d| d.constant.is_none())
             .map(|d| d.size.clone());
-        for size in sizes.chain(self.pitch.clone()).collect::<Vec<_>>() {
+        let own = match &self.record {
+            Some(record) => {
+                let constant = *self.rng.pick(&["", "const "]);
+                list.push(format!("{constant}{record} g"));
+                Vec::new()
+            }
+            None => sizes.collect(),
+        };
+        for size in own.into_iter().chain(self.pitch.clone()) {
             let ty = *self.rng.pick(&["int", "int", "int", "const int"]);
             list.push(format!("{ty} {size}"));
         }
@@ -360,7 +411,7 @@ impl Writer<'_> {
         terms.join(" + ")
     }
 
-    fn access(&mut self, array: &str, offsets: &[i64]) -> String {
+    pub(crate) fn access(&mut self, array: &str, offsets: &[i64]) -> String {
         let parts = (0..offsets.len()).map(|at| self.index(at, offsets[at]));
         let parts: Vec<String> = parts.collect();
         match self.style {
@@ -419,10 +470,11 @@ impl Writer<'_> {
         {
             return kept;
         }
-        self.access(&array, &offsets)
+        let element = self.access(&array, &offsets);
+        self.padded(element, &offsets)
     }
 
-    fn literal(&mut self) -> String {
+    pub(crate) fn literal(&mut self) -> String {
         let number = self.rng.range(1, 400) as f64 / 128.0;
         let number = if self.rng.chance(20) {
             0.1 * number
@@ -443,7 +495,7 @@ impl Writer<'_> {
     }
 
     /// A factor.
-    fn weight(&mut self) -> String {
+    pub(crate) fn weight(&mut self) -> String {
         if !self.scalars.is_empty() && self.rng.chance(35) {
             return self.rng.pick(&self.scalars).clone();
         }
@@ -546,7 +598,7 @@ impl Writer<'_> {
         }
     }
 
-    fn expression(&mut self, most: usize) -> String {
+    pub(crate) fn expression(&mut self, most: usize) -> String {
         let mut text = self.term();
         if self.rng.chance(10) {
             text = format!("-{}", self.read());
@@ -573,6 +625,7 @@ impl Writer<'_> {
             }
             temps.push(format!("t{n}"));
         }
+        self.guarded_sums(&mut lines, &mut temps);
         let here = vec![0; self.dims.len()];
         for output in self.outputs.clone() {
             let mut value = self.expression(6);
@@ -661,7 +714,7 @@ impl Writer<'_> {
             let constant = if self.rng.chance(60) { "const " } else { "" };
             let name = self.dims[at].iterator;
             let ty = match self.rng.below(20) {
-                _ if self.dims[at].edge.is_some() => "int",
+                _ if self.dims[at].edge.is_some() || self.dims[at].padded => "int",
                 0 => "unsigned int",
                 1 => "size_t",
                 2 => "long long",

@@ -4,6 +4,7 @@
 pub mod check;
 mod edges;
 pub mod generate;
+mod pads;
 pub mod program;
 mod shapes;
 pub mod ways;

@@ -8,7 +8,7 @@ use crate::diag::Diagnostic;
 
 impl<'a> Lower<'a> {
     /// The type in front of the declarators.
-    pub(super) fn base_type(&mut self, node: Node<'_>) -> Lowered<Type> {
+    pub(crate) fn base_type(&mut self, node: Node<'_>) -> Lowered<Type> {
         let ty = self.field(node, "type")?;
         let name = match ty.kind() {
             "primitive_type"

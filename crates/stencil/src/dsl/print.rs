@@ -254,6 +254,21 @@ impl Printer<'_> {
                 }
                 out.write_char(')')
             }
+            // Printed for people: the language has no borders.
+            Expr::Choice(limits, a, b) => {
+                out.write_char('(')?;
+                for (n, limit) in limits.iter().enumerate() {
+                    let and = if n > 0 { " && " } else { "" };
+                    let op = if limit.below { "<" } else { ">=" };
+                    let (name, at) = (&self.stencil.dims[limit.dim].name, self.extent(limit.at));
+                    write!(out, "{and}{name} {op} {at}")?;
+                }
+                out.write_str(" ? ")?;
+                self.expr(out, *a, 0)?;
+                out.write_str(" : ")?;
+                self.expr(out, *b, 0)?;
+                out.write_char(')')
+            }
         }
     }
 }

@@ -1,17 +1,15 @@
 //! The text of one kernel.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use cranelift_entity::SecondaryMap;
 
-use super::super::ir::{Access, Array, ArrayId, Dim, DimId, Edge, Element, Stencil};
+use super::super::ir::{Access, Array, ArrayId, Element, Stencil};
 use super::super::schedule::build::{Origin, Unrolled};
 use super::super::schedule::dag::{Child, Kind, Node, Operator};
 use super::super::schedule::labels::Label;
 use super::super::schedule::schedule_dag::Schedule;
 use super::super::schedule::straight::{Step, Values};
-use super::border::Around;
 use super::names::{self, Names, c_type};
 use super::{Hold, Options};
 
@@ -23,7 +21,6 @@ pub fn kernel(
     unrolled: &Unrolled,
     schedule: &Schedule,
     options: &Options,
-    around: Option<&Around>,
 ) -> [String; 2] {
     let text = format!(
         "  // MAXLIVE {} (each statement atomically: {}).\n",
@@ -41,17 +38,9 @@ pub fn kernel(
         temps: SecondaryMap::new(),
         loaded: SecondaryMap::new(),
         taken: SecondaryMap::new(),
-        bent: BTreeMap::new(),
         text,
     };
-    match around {
-        None => writer.point(),
-        Some(around) => {
-            let at = writer.names.unique("at");
-            writer.text += &around.point(stencil, &at);
-            writer.bend();
-        }
-    }
+    writer.point();
     writer.bases();
     for &label in &unrolled.early {
         writer.load(label);
@@ -74,8 +63,6 @@ struct Writer<'a> {
     loaded: SecondaryMap<Label, bool>,
     /// Children that each accumulation has taken up.
     taken: SecondaryMap<Node, u32>,
-    /// Distances to neighbours that are clamped or wrapped.
-    bent: BTreeMap<(DimId, i64), String>,
     text: String,
 }
 
@@ -112,32 +99,6 @@ impl Writer<'_> {
             self.line(&format!(
                 "const int {name} = {name}_own < {box_last} ? {name}_own : {box_last};"
             ));
-        }
-    }
-
-    /// The distances to neighbours along dimensions with an edge.
-    fn bend(&mut self) {
-        let subscripts = self.loads().flat_map(|access| &access.subscripts);
-        let along = subscripts.filter_map(|s| Some((s.dim?, s.offset)));
-        let all: BTreeSet<(DimId, i64)> = along.filter(|(_, offset)| *offset != 0).collect();
-        for (dim, offset) in all {
-            let Dim {
-                name, extent, edge, ..
-            } = &self.stencil.dims[dim];
-            let Some(edge) = edge else { continue };
-            let size = names::extent(self.stencil, *extent, None);
-            let sign = if offset < 0 { 'm' } else { 'p' };
-            let own = format!("{name}_{sign}{}", offset.unsigned_abs());
-            let own = self.names.unique(&own);
-            let (below, above) = match edge {
-                Edge::Clamped => ("0".to_owned(), format!("{size} - 1")),
-                Edge::Wrapped => (format!("{own} + {size}"), format!("{own} - {size}")),
-            };
-            self.line(&format!("long long {own} = {name} {offset:+};"));
-            self.line(&format!(
-                "{own} = ({own} < 0 ? {below} : {own} >= {size} ? {above} : {own}) - {name};"
-            ));
-            self.bent.insert((dim, offset), own);
         }
     }
 
@@ -218,12 +179,7 @@ impl Writer<'_> {
         let data = &self.unrolled.dag.labels[label];
         let name = self.names.of(label, &data.name);
         let array = &self.stencil.arrays[access.array].name;
-        let offset = names::offset(
-            self.stencil,
-            access,
-            self.options.sizes.as_ref(),
-            &self.bent,
-        );
+        let offset = names::offset(self.stencil, access, self.options.sizes.as_ref());
         let line = format!(
             "const {} {name} = {array}_[{offset}];",
             c_type(data.element)
@@ -370,12 +326,7 @@ impl Writer<'_> {
             .filter(|s| dag.trees[s.tree].target == target)
         {
             let array = &self.stencil.arrays[store.access.array].name;
-            let offset = names::offset(
-                self.stencil,
-                &store.access,
-                self.options.sizes.as_ref(),
-                &self.bent,
-            );
+            let offset = names::offset(self.stencil, &store.access, self.options.sizes.as_ref());
             let guard = self.guard(&store.point);
             self.line(&format!("{guard}{array}_[{offset}] = {name};"));
         }

@@ -6,10 +6,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Options, body, names};
+use super::{names, plain};
 use crate::ir::{Dim, Extent, Stencil};
-use crate::schedule::build::build;
-use crate::schedule::schedule_dag::Schedule;
 use crate::sweep::{Entry, Grid, Sweep};
 
 /// Threads of a block.
@@ -106,20 +104,18 @@ pub(crate) fn add(stencil: &Stencil, sweep: &mut Sweep) {
         return;
     };
     let around = Around::new(stencil, border);
-    let options = Options {
-        block: [THREADS, 1, 1],
-        unscheduled: true,
-        ..Options::default()
-    };
-    let unrolled = build(border, &[]);
-    let schedule = Schedule::as_written(&unrolled.dag);
-    let [qualifiers, body] = body::kernel(border, &unrolled, &schedule, &options, Some(&around));
+    let mut names = names::Names::new(border);
+    for temp in border.temps.values() {
+        names.unique(&temp.name);
+    }
+    let at = names.unique("at");
+    let body = around.point(stencil, &at) + &plain::body(border, &mut names);
     for choice in &mut sweep.choices {
         choice.entries.push(sweep.entries.len());
     }
     sweep.entries.push(Entry {
         suffix: "border".to_owned(),
-        qualifiers,
+        qualifiers: format!("__launch_bounds__({THREADS})"),
         body,
         grid: around.grid(),
         block: [THREADS, 1, 1],

@@ -13,6 +13,7 @@
 mod body;
 mod border;
 mod names;
+mod plain;
 
 use std::collections::BTreeSet;
 
@@ -160,7 +161,7 @@ pub fn kernel(stencil: &Stencil, suffix: &str, options: &Options) -> Result<Kern
         true => Schedule::as_written(&unrolled.dag),
         false => best_schedule(&unrolled.dag, options.schedule),
     };
-    let text = body::kernel(stencil, &unrolled, &schedule, options, None);
+    let text = body::kernel(stencil, &unrolled, &schedule, options);
     Ok(Kernel {
         name: Names::new(&stencil.name, &BTreeSet::new()).entry(suffix),
         suffix: suffix.to_owned(),

@@ -1,9 +1,9 @@
 //! Names and expressions of the generated text.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use super::super::evaluate::{self, Sizes};
-use super::super::ir::{Access, DimId, Element, Extent, Stencil};
+use super::super::ir::{Access, Element, Extent, Stencil};
 use super::super::schedule::labels::Label;
 
 pub(super) use crate::sweep::c_type;
@@ -81,14 +81,7 @@ pub fn extent(stencil: &Stencil, extent: Extent, sizes: Option<&Sizes>) -> Strin
 }
 
 /// The distance of an element from the one at the thread's first point, in elements.
-///
-/// `bent` has the distances to cells that may lie beyond an end, by dimension and number.
-pub fn offset(
-    stencil: &Stencil,
-    access: &Access,
-    sizes: Option<&Sizes>,
-    bent: &BTreeMap<(DimId, i64), String>,
-) -> String {
+pub fn offset(stencil: &Stencil, access: &Access, sizes: Option<&Sizes>) -> String {
     let extents = &stencil.arrays[access.array].extents;
     if let Some(sizes) = sizes {
         let mut offset: i64 = 0;
@@ -101,13 +94,6 @@ pub fn offset(
     for (at, subscript) in access.subscripts.iter().enumerate() {
         let inner = extents[at + 1..].iter().map(|&e| extent(stencil, e, None));
         let factors: Vec<String> = inner.collect();
-        let distance = subscript.dim.and_then(|d| bent.get(&(d, subscript.offset)));
-        if let Some(distance) = distance {
-            let factors = std::iter::once(distance).chain(&factors);
-            let factors: Vec<&str> = factors.map(String::as_str).collect();
-            terms.push(factors.join(" * "));
-            continue;
-        }
         match (subscript.offset, factors.is_empty()) {
             (0, _) => {}
             (offset, true) => terms.push(offset.to_string()),

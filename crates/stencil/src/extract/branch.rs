@@ -8,6 +8,7 @@ use warpwright_cudac::affine::Test;
 use warpwright_cudac::ast::{Block, Expr, ExprKind, StmtKind};
 use warpwright_cudac::def_use::DefUse;
 use warpwright_cudac::diag::{Diagnostic, Span};
+use warpwright_cudac::names::Scopes;
 
 impl Machine<'_> {
     pub(super) fn branch(
@@ -28,6 +29,11 @@ impl Machine<'_> {
         if self.sets_indices(then, otherwise) {
             return self
                 .set_indices(cond, then, otherwise, &cond.span)
+                .map(|()| Flow::Next);
+        }
+        if self.sets_values(then) && otherwise.is_none_or(|other| self.sets_values(other)) {
+            return self
+                .set_values(&test, &opposite, then, otherwise, &cond.span)
                 .map(|()| Flow::Next);
         }
         // Shared memory is filled by whichever threads the text says.
@@ -127,14 +133,35 @@ impl Machine<'_> {
         if let Some(other) = otherwise {
             self.block(other)?;
         }
+        self.merge(&test, &there, then, otherwise, span)
+    }
+
+    /// After the two sides of a condition: variables are one thing or the other, `there` being what they are after the
+    /// first side.
+    fn merge(
+        &mut self,
+        test: &Test,
+        there: &Scopes<Var>,
+        then: &Block,
+        otherwise: Option<&Block>,
+        span: &Span,
+    ) -> Done<()> {
         let mut names: Vec<String> = Vec::new();
         for block in std::iter::once(then).chain(otherwise) {
-            names.extend(DefUse::of(block).carried().map(str::to_owned));
+            let sites = DefUse::of(block);
+            names.extend(sites.carried().map(str::to_owned));
+            names.extend(self.carried_cells(&sites));
         }
         names.sort();
         names.dedup();
+        names.retain(|name| !matches!(self.scopes.get(name), Some(Var::Cells(_))));
         for name in names {
             let both = (there.get(&name), self.scopes.get(&name));
+            if let (Some(Var::Real(element, _)), Some(Var::Real(..))) = both {
+                let var = Var::Real(*element, None);
+                self.scopes.assign(&name, var);
+                continue;
+            }
             let (Some(Var::Int(a)), Some(Var::Int(b))) = both else {
                 let var = Var::Other("set under a condition");
                 self.scopes.assign(&name, var);
@@ -144,11 +171,102 @@ impl Machine<'_> {
                 continue;
             }
             let (a, b) = (Val::Int(a.clone()), Val::Int(b.clone()));
-            if let Val::Int(value) = self.either(&test, a, b, span)? {
+            if let Val::Int(value) = self.either(test, a, b, span)? {
                 self.scopes.assign(&name, Var::Int(value));
             }
         }
         Ok(())
+    }
+
+    /// Does a block do nothing but compute values of the point?
+    fn sets_values(&self, block: &Block) -> bool {
+        let is_value = |expr: &Expr| match &expr.bare().kind {
+            ExprKind::Name(name) => matches!(
+                self.scopes.get(name),
+                // What the block declares itself is not known yet.
+                None | Some(Var::Int(_) | Var::Real(..) | Var::Other(NOT_SET))
+            ),
+            _ => self.is_own(expr),
+        };
+        let sets = |kind: &StmtKind| match kind {
+            StmtKind::Expr(expr) => match &expr.bare().kind {
+                ExprKind::Assign(_, left, _) => is_value(left),
+                ExprKind::Update(_, _, target) => is_value(target),
+                _ => false,
+            },
+            StmtKind::Declare(declaration) => {
+                !declaration.storage.iter().any(|w| w == "__shared__")
+            }
+            StmtKind::If(_, then, otherwise) => {
+                self.sets_values(then) && otherwise.as_ref().is_none_or(|o| self.sets_values(o))
+            }
+            StmtKind::For(parts) => self.sets_values(&parts.body),
+            StmtKind::Block(block) => self.sets_values(block),
+            StmtKind::Directive(_) => true,
+            StmtKind::Plain(word) => word == ";",
+            StmtKind::While(..) | StmtKind::Return(_) => false,
+        };
+        !block.statements.is_empty() && block.statements.iter().all(|s| sets(&s.kind))
+    }
+
+    /// `if (x > 0) s += in[x - 1];`: what neighbours beyond an end leave out, or what stands for them.
+    fn set_values(
+        &mut self,
+        test: &Test,
+        opposite: &Test,
+        then: &Block,
+        otherwise: Option<&Block>,
+        span: &Span,
+    ) -> Done<()> {
+        let before = (self.scopes.clone(), self.unset.clone(), self.partly.clone());
+        self.chosen(test, |machine| machine.block(then))?;
+        let there = std::mem::replace(&mut self.scopes, before.0);
+        let unset = std::mem::replace(&mut self.unset, before.1);
+        let partly = std::mem::replace(&mut self.partly, before.2);
+        if let Some(other) = otherwise {
+            self.chosen(opposite, |machine| machine.block(other))?;
+        }
+        self.partly.extend(partly);
+        self.partly
+            .extend(unset.symmetric_difference(&self.unset).cloned());
+        self.unset.extend(unset);
+        self.merge(test, &there, then, otherwise, span)
+    }
+
+    /// Runs something under a condition on the place of the point.
+    pub(super) fn chosen<T>(
+        &mut self,
+        test: &Test,
+        run: impl FnOnce(&mut Self) -> Done<T>,
+    ) -> Done<T> {
+        let test = self.of_points(test)?;
+        self.choices.push(test);
+        let done = run(self);
+        self.choices.pop();
+        done
+    }
+
+    /// A condition on nothing but places of points and sizes.
+    pub(super) fn of_points(&self, test: &Test) -> Done<Test> {
+        match test {
+            Test::Compare(_, value, span) => {
+                if self.trace.edges.has(value) {
+                    let what = "a choice by a clamped or wrapped place is not understood";
+                    return Err(Diagnostic::error("stencil::choice", what)
+                        .label(span.clone(), "this condition"));
+                }
+                if value.is_raw() {
+                    return Err(super::guard::not_on_places(span));
+                }
+            }
+            Test::All(parts) | Test::Any(parts) => {
+                for part in parts {
+                    self.of_points(part)?;
+                }
+            }
+            Test::Known(_) => {}
+        }
+        Ok(test.clone())
     }
 
     /// `if (inside) … else if (wider) …`, where whatever is inside is within the wider box, too: as

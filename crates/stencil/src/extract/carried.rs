@@ -84,7 +84,7 @@ impl Machine<'_> {
     }
 
     /// Elements of a thread's own arrays of outside, if the loop names their array.
-    fn carried_cells(&self, sites: &warpwright_cudac::def_use::DefUse) -> Vec<String> {
+    pub(super) fn carried_cells(&self, sites: &warpwright_cudac::def_use::DefUse) -> Vec<String> {
         let mut cells = Vec::new();
         for (name, sites) in sites.iter() {
             if !sites.declared.is_empty() {

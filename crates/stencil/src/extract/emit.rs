@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::choices::not_at_an_end;
 use super::guard::{Bounds, Domain};
 use super::live::{leaves, value_of};
 use super::machine::{Action, Trace};
@@ -10,12 +11,12 @@ use super::shape::{Length, Shape};
 use super::value::{Node, NodeKind, Operand};
 use crate::build::{Builder, Value};
 use crate::ir::{
-    Access, ArrayId, DimId, Edge, Element, ExprId, Extent, ParameterId, ScalarId, Stencil,
-    Subscript, Variable,
+    Access, ArrayId, BinaryOp, DimId, Edge, Element, ExprId, Extent, ParameterId, ScalarId,
+    Stencil, Subscript, Variable,
 };
 use crate::names::reserved;
 use crate::rules::needed_extent;
-use warpwright_cudac::affine::Symbol;
+use warpwright_cudac::affine::{Symbol, Test};
 use warpwright_cudac::ast::Function;
 use warpwright_cudac::diag::{Diagnostic, Span};
 
@@ -37,10 +38,15 @@ pub(super) fn build(
         dims: BTreeMap::new(),
         arrays: BTreeMap::new(),
         scalars: BTreeMap::new(),
+        settled: None,
+        limits: Vec::new(),
     };
     let (inside, around) = emit().domains().map_err(one)?;
-    let build = |domain: &[Range], around: Option<&[Range]>, actions: &[Action]| {
+    let build = |domain: &[Range], around: Option<&[Range]>, actions: &[Action], settled| {
         let mut emit = emit();
+        if settled {
+            emit.settled = Some(domain.to_vec());
+        }
         emit.declare(domain, around).map_err(one)?;
         if let Some(pragma) = pragma {
             emit.pragma(pragma).map_err(one)?;
@@ -50,25 +56,29 @@ pub(super) fn build(
         }
         Ok::<Builder, Vec<Diagnostic>>(emit.builder)
     };
-    let stencil = build(&inside, around.as_deref(), &trace.actions)?;
+    let stencil = build(&inside, around.as_deref(), &trace.actions, true)?;
     match (&trace.border, &around) {
         (border, Some(around)) => {
-            // Points whose neighbours are clamped or wrapped do what all do.
+            // Points whose neighbours are clamped or wrapped, or whose values are chosen, do what all do.
             let actions = border.as_ref().map_or(&trace.actions, |b| &b.actions);
-            stencil.finish_with_border(build(around, Some(&inside), actions)?)
+            stencil.finish_with_border(build(around, Some(&inside), actions, false)?)
         }
         (_, None) => stencil.finish(),
     }
 }
 
 pub(super) struct Emit<'a> {
-    builder: Builder,
+    pub(super) builder: Builder,
     pub(super) trace: &'a Trace,
     pub(super) shape: &'a Shape,
     sizes: BTreeMap<usize, ParameterId>,
-    dims: BTreeMap<Symbol, DimId>,
+    pub(super) dims: BTreeMap<Symbol, DimId>,
     arrays: BTreeMap<usize, ArrayId>,
     scalars: BTreeMap<usize, ScalarId>,
+    /// All points of these compute the same: what is chosen by the place of the point is known.
+    pub(super) settled: Option<Vec<Range>>,
+    /// The tests under which a value is computed.
+    pub(super) limits: Vec<Test>,
 }
 
 impl Emit<'_> {
@@ -125,7 +135,7 @@ impl Emit<'_> {
         Ok(())
     }
 
-    fn extent(&self, (size, add): Length) -> Extent {
+    pub(super) fn extent(&self, (size, add): Length) -> Extent {
         let parameter = size.and_then(|s| self.sizes.get(&s).copied());
         Extent { parameter, add }
     }
@@ -170,9 +180,11 @@ impl Emit<'_> {
         let used = Trace::used(&self.trace.actions);
         let mut inside = self.domain(&self.trace.domain, &used)?;
         let Some(border) = &self.trace.border else {
-            return self.away_from_edges(inside, &used);
+            let (inside, around) = self.away_from_edges(inside, &used)?;
+            return self.away_from_choices(inside, around);
         };
         self.no_edges()?;
+        self.no_choices()?;
         let used = Trace::used(&border.actions);
         let mut around = self.domain(&border.domain, &used)?;
         for (inside, around) in inside.iter_mut().zip(&mut around) {
@@ -258,10 +270,12 @@ impl Emit<'_> {
         span: &Span,
     ) -> Built<Range> {
         let own = self.shape.accesses.iter().enumerate();
-        let along = own.filter(|(n, _)| used.contains(n)).flat_map(|(_, a)| a);
+        let along = own.filter(|(n, _)| used.contains(n));
+        let along = along.flat_map(|(n, a)| a.iter().map(move |subscript| (n, subscript)));
+        // What is read under a condition is read by fewer points.
         let offsets = along
-            .filter(|(p, _)| *p == Some(point))
-            .map(|(_, o)| o - shift);
+            .filter(|(_, (p, _))| *p == Some(point))
+            .map(|(n, (_, o))| o - shift - self.spared(n, point, (end.0, end.1 - shift)));
         let needed = offsets.max().unwrap_or(0).max(0);
         let row = self.row_length(point).filter(|l| l.0 == end.0);
         // The same rule as for points that a text names, so that printed text parses back.
@@ -332,16 +346,44 @@ impl Emit<'_> {
                     None => None,
                     Some(value) => Some(self.real(value, *element)?),
                 };
+                let value = value.map(|value| self.limited(value, (*element, None), span));
+                let value = value.transpose()?;
                 self.builder.declare(name, *element, value, span.clone())
             }
             Action::Assign(name, value, span) => {
                 let value = self.real(value, self.builder.local_element(name))?;
+                let held = self.held(name, span);
+                let value = self.limited(value, held, span)?;
+                self.builder.assign(name, value, span.clone())
+            }
+            Action::Accumulate(name, value, span) if !self.limits.is_empty() => {
+                let (element, old) = self.held(name, span);
+                let value = self.real(value, element)?;
+                let Some(old) = old else {
+                    // It says what is wrong.
+                    return self.builder.accumulate(name, value, span.clone());
+                };
+                let sum = self.builder.binary(BinaryOp::Add, old, value);
+                let value = self.limited(sum, (element, Some(old)), span)?;
                 self.builder.assign(name, value, span.clone())
             }
             Action::Accumulate(name, value, span) => {
                 let value = self.real(value, self.builder.local_element(name))?;
                 self.builder.accumulate(name, value, span.clone())
             }
+            Action::Under(test, action) => match (self.known(test)?, &**action) {
+                (Some(true), action) => self.action(action),
+                (Some(false), Action::Declare(name, element, _, span)) => {
+                    self.builder.declare(name, *element, None, span.clone())
+                }
+                (Some(false), _) => Ok(()),
+                (None, action) => {
+                    self.limits.push(test.clone());
+                    let done = self.action(action);
+                    self.limits.pop();
+                    done
+                }
+            },
             Action::Store(access, accumulate, value, span) => {
                 let place = self.trace.accesses[*access].span.clone();
                 let access = self.access(*access)?;
@@ -418,8 +460,22 @@ impl Emit<'_> {
                     .label(node.span.clone(), "used here"));
             }
             NodeKind::Load(access) => {
+                let within = self.within();
                 let access = self.access(*access)?;
-                self.builder.load(access, node.span.clone())
+                self.builder.load_within(access, within, node.span.clone())
+            }
+            NodeKind::Choice(test, a, b) => {
+                let (a, b) = match self.known(test)? {
+                    Some(true) => return self.value(a),
+                    Some(false) => return self.value(b),
+                    None => {
+                        let opposite = test.opposite().ok_or_else(|| not_at_an_end(&node.span))?;
+                        let a = self.under(test, |emit| emit.real(a, node.element))?;
+                        let b = self.under(&opposite, |emit| emit.real(b, node.element))?;
+                        (a, b)
+                    }
+                };
+                self.choose(test, a, b, &node.span)?
             }
             NodeKind::Neg(inner) => {
                 let inner = self.value(inner)?;

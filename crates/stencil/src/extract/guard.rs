@@ -77,10 +77,10 @@ impl Machine<'_> {
                 }
             }
             _ => match self.value(cond)? {
-                Val::Int(value) => match value.as_constant() {
-                    Some(value) => Ok(Test::Known(value != 0)),
-                    None => Err(divergent(&cond.span)),
-                },
+                Val::Int(value) => {
+                    let (value, zero) = (self.placed(value), Poly::default());
+                    Test::of("!=", &value, &zero, &cond.span).ok_or_else(|| divergent(&cond.span))
+                }
                 _ => Err(divergent(&cond.span)),
             },
         }
@@ -145,7 +145,10 @@ impl Machine<'_> {
     pub(super) fn is_unsigned(&self, expr: &Expr) -> bool {
         match &expr.bare().kind {
             ExprKind::Name(name) => self.unsigned.contains(name),
-            ExprKind::Member(..) => true,
+            ExprKind::Member(..) => match self.member(expr.bare()) {
+                Some(name) => self.unsigned.contains(&name),
+                None => true,
+            },
             ExprKind::Number(text) => {
                 !text.contains('.') && text.contains(['u', 'U']) && !text.contains(['x', 'X'])
             }
@@ -225,13 +228,7 @@ impl Machine<'_> {
     /// `bound >= 0`, or `bound != 0`
     fn bound(&mut self, relation: Relation, bound: &Poly, span: &Span) -> Result<(), Diagnostic> {
         if bound.is_raw() {
-            let what = "the condition is not on the place of the point";
-            return Err(Diagnostic::error("stencil::guard", what)
-                .label(
-                    span.clone(),
-                    "depends on the place of the thread in its block",
-                )
-                .help("compare `blockIdx.x * blockDim.x + threadIdx.x` and so on with the sizes"));
+            return Err(not_on_places(span));
         }
         let points = bound.points();
         let &[point] = points.as_slice() else {
@@ -287,6 +284,16 @@ impl Machine<'_> {
         }
         Ok(())
     }
+}
+
+pub(super) fn not_on_places(span: &Span) -> Diagnostic {
+    let what = "the condition is not on the place of the point";
+    Diagnostic::error("stencil::guard", what)
+        .label(
+            span.clone(),
+            "depends on the place of the thread in its block",
+        )
+        .help("compare `blockIdx.x * blockDim.x + threadIdx.x` and so on with the sizes")
 }
 
 fn is_comparison(op: &str) -> bool {

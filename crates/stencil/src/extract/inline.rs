@@ -128,7 +128,7 @@ impl Machine<'_> {
                 // No variable of the source has a dot in its name.
                 let key = format!("{}.{}", name.text, self.trace.actions.len());
                 let action = Action::Declare(key.clone(), element, Some(value), span.clone());
-                self.trace.actions.push(action);
+                self.act(action);
                 leaf(NodeKind::Local(key))
             }
         }
@@ -181,10 +181,13 @@ impl Machine<'_> {
                         Test::Known(false) => return self.returned(function, rest),
                         test => test,
                     };
+                    let opposite = test.opposite().ok_or_else(|| strange(statement))?;
                     let mut values = Vec::new();
-                    for statements in [&then.statements, rest] {
+                    for (test, statements) in [(&test, &then.statements[..]), (&opposite, rest)] {
                         let scopes = self.scopes.clone();
-                        values.push(self.returned(function, statements)?);
+                        let value =
+                            self.chosen(test, |machine| machine.returned(function, statements));
+                        values.push(value?);
                         self.scopes = scopes;
                     }
                     let (Some(b), Some(a)) = (values.pop(), values.pop()) else {

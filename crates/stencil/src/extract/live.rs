@@ -48,6 +48,18 @@ pub(super) fn value_of(action: &Action) -> Option<&Operand> {
         | Action::Accumulate(_, value, _)
         | Action::Store(_, _, value, _) => Some(value),
         Action::Forget(_) => None,
+        Action::Under(_, action) => value_of(action),
+    }
+}
+
+/// The variable that is set.
+fn target(action: &Action) -> Option<&String> {
+    match action {
+        Action::Declare(name, ..) | Action::Assign(name, ..) | Action::Accumulate(name, ..) => {
+            Some(name)
+        }
+        Action::Under(_, action) => target(action),
+        Action::Store(..) | Action::Forget(_) => None,
     }
 }
 
@@ -60,7 +72,9 @@ pub(super) fn leaves(value: Option<&Operand>, visit: &mut impl FnMut(&Node)) {
         };
         match &node.kind {
             NodeKind::Neg(a) => stack.push(a),
-            NodeKind::Binary(_, a, b) => stack.extend([&**a, &**b]),
+            NodeKind::Binary(_, a, b) | NodeKind::Choice(_, a, b) => {
+                stack.extend([&**a, &**b]);
+            }
             NodeKind::Call(_, arguments) => stack.extend(arguments),
             NodeKind::Number(_)
             | NodeKind::Scalar(_)
@@ -99,6 +113,10 @@ fn prune(actions: &mut Vec<Action>) {
                 }
                 action
             }
+            Action::Under(..) => match target(&action) {
+                Some(name) if !live.contains(name) => continue,
+                _ => action,
+            },
         };
         leaves(value_of(&action), &mut |node| {
             if let NodeKind::Local(name) = &node.kind {

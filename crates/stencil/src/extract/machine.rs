@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::edge::{Bent, Edges};
 use super::guard::Domain;
+use super::record::plain_name;
 use super::tile::{Strided, Tile, TileRead};
 use super::value::{Node, Operand, Pointer, not_understood};
 use crate::ir::Element;
@@ -82,6 +83,8 @@ pub(super) enum Action {
     Store(usize, bool, Operand, Span),
     /// A variable's block ends.
     Forget(String),
+    /// What stands under a condition on the place of the point; it stores nothing.
+    Under(Test, Box<Action>),
 }
 
 /// A variable or parameter.
@@ -102,6 +105,8 @@ pub(super) enum Var {
     Integers(Vec<i64>),
     /// An array of a thread; each element is a variable.
     Cells(Vec<i64>),
+    /// A structure that is an argument: its members are variables, `p.nx`.
+    Record,
     /// Something that cannot be used, and why.
     Other(&'static str),
 }
@@ -136,6 +141,12 @@ pub(super) struct Machine<'a> {
     pub(super) barriers: usize,
     /// Conditions under which shared memory is written.
     pub(super) path: Vec<Test>,
+    /// Conditions on the place of the point under which values are computed.
+    pub(super) choices: Vec<Test>,
+    /// Variables that have no value, or none at some points.
+    pub(super) unset: BTreeSet<String>,
+    /// Those that have one at the other points.
+    pub(super) partly: BTreeSet<String>,
     /// Loops in which the threads of a block share the cells of a tile.
     pub(super) strided: Vec<Strided>,
     /// Quotients and remainders of places in a block.
@@ -189,6 +200,9 @@ pub(super) fn run(file: &File, function: &Function, bound: Vec<(String, Bound)>)
         tiles: Vec::new(),
         barriers: 0,
         path: Vec::new(),
+        choices: Vec::new(),
+        unset: BTreeSet::new(),
+        partly: BTreeSet::new(),
         strided: Vec::new(),
         derived: Vec::new(),
         evaluating: Vec::new(),
@@ -203,6 +217,17 @@ pub(super) fn run(file: &File, function: &Function, bound: Vec<(String, Bound)>)
     for parameter in &function.parameters {
         let var = machine.parameter(&parameter.name.text, &parameter.ty, &parameter.span)?;
         machine.scopes.declare(&parameter.name.text, var);
+    }
+    let trace = &machine.trace;
+    let arrays = trace.arrays.iter().map(|array| &array.name);
+    let scalars = trace.scalars.iter().map(|(name, _)| name);
+    let mut seen = BTreeSet::new();
+    let mut all = trace.sizes.iter().chain(scalars).chain(arrays);
+    if let Some(twice) = all.find(|name| !seen.insert(*name)) {
+        let what =
+            format!("an argument and a member of another one are both called `{twice}` here");
+        return Err(Diagnostic::error("stencil::argument", what)
+            .label(function.name.span.clone(), "in this kernel"));
     }
     machine.block(&function.body)?;
     if machine.stored.is_none() {
@@ -236,18 +261,29 @@ impl Machine<'_> {
 
     fn parameter(&mut self, name: &str, ty: &Type, span: &Span) -> Done<Var> {
         if let Some(element) = self.element(ty) {
-            self.trace.scalars.push((name.to_owned(), element));
+            self.trace.scalars.push((plain_name(name), element));
             return Ok(Var::Scalar(self.trace.scalars.len() - 1, element));
         }
         if self.is_integer(ty) {
             let is_unsigned = self.unsigned_type(ty);
             self.note_sign(name, is_unsigned);
-            self.trace.sizes.push(name.to_owned());
+            self.trace.sizes.push(plain_name(name));
             let size = Symbol::Size(self.trace.sizes.len() - 1);
             return Ok(Var::Int(Poly::symbol(size)));
         }
         let Type::Pointer(to, _) = ty.bare() else {
-            return Ok(Var::Other("an argument of a type that is not understood"));
+            let Some(members) = self.file.members(ty, &self.types) else {
+                return Ok(Var::Other("an argument of a type that is not understood"));
+            };
+            for member in members {
+                let name = format!("{name}.{}", member.name);
+                let var = match member.ty.bare() {
+                    Type::Pointer(..) => Var::Other("an array in a structure"),
+                    _ => self.parameter(&name, &member.ty, span)?,
+                };
+                self.scopes.declare(&name, var);
+            }
+            return Ok(Var::Record);
         };
         let (element, lengths) = self.row_type(to, span)?;
         let Some(element) = element else {
@@ -302,6 +338,24 @@ impl Machine<'_> {
             variable,
         });
         self.trace.arrays.len() - 1
+    }
+
+    /// Notes what is done, under the conditions at hand.
+    pub(super) fn act(&mut self, action: Action) {
+        let tests = self.choices.iter().rev();
+        let action = tests.fold(action, |action, test| {
+            Action::Under(test.clone(), Box::new(action))
+        });
+        self.trace.actions.push(action);
+    }
+
+    /// Notes whether a variable has a value now.
+    pub(super) fn note_value(&mut self, name: &str, has_one: bool) {
+        self.partly.remove(name);
+        match has_one {
+            true => self.unset.remove(name),
+            false => self.unset.insert(name.to_owned()),
+        };
     }
 
     /// A new unknown.

@@ -16,10 +16,12 @@
 //! | `statements.rs`, `value.rs`, `access.rs`, `call.rs`, `inline.rs` | statements, expressions, elements of arrays, functions |
 //! | `guard.rs`, `branch.rs` | conditions bound the points; the border may do something simpler |
 //! | `edge.rs`, `ends.rs` | indices that are clamped or wrapped at the border |
+//! | `choices.rs` | values that are chosen by the place of the point |
 //! | `loops.rs`, `carried.rs` | loops over points and inside them; what a loop carries |
 //! | `tile.rs`, `cover.rs` | tiles in shared memory, undone |
 //! | `globals.rs`, `template.rs`, `pragma.rs` | what stands around the kernel |
 //! | `live.rs`, `shape.rs`, `emit.rs` | from the trace to the stencil |
+//! | `record.rs` | arguments that are structures |
 //! | `mapping.rs` | which threads compute which points |
 //!
 //! Requires: a function of the subset that [`syntax`](warpwright_cudac) understands. Whatever is no
@@ -29,6 +31,7 @@ mod access;
 mod branch;
 mod call;
 mod carried;
+mod choices;
 mod cover;
 mod edge;
 mod emit;
@@ -41,6 +44,7 @@ mod loops;
 mod machine;
 mod mapping;
 mod pragma;
+pub(crate) mod record;
 mod shape;
 mod statements;
 mod template;

@@ -157,8 +157,9 @@ impl Machine<'_> {
                 let leaf = value
                     .as_ref()
                     .and_then(|value| self.leaf_of(value, element));
+                self.note_value(name, value.is_some());
                 let action = Action::Declare(name.clone(), element, value, span.clone());
-                self.trace.actions.push(action);
+                self.act(action);
                 Ok(Var::Real(element, leaf))
             }
         }
@@ -227,8 +228,9 @@ impl Machine<'_> {
             let leaf = value
                 .as_ref()
                 .and_then(|value| self.leaf_of(value, element));
+            self.note_value(&key, value.is_some());
             let action = Action::Declare(key.clone(), element, value, span.clone());
-            self.trace.actions.push(action);
+            self.act(action);
             self.scopes.declare(&key, Var::Real(element, leaf));
         }
         Ok(Var::Cells(lengths))
@@ -438,8 +440,11 @@ impl Machine<'_> {
                 let (accumulate, value) = combined(op, old, element, right, span)?;
                 let leaf = self.leaf_of(&value, element).filter(|_| !accumulate);
                 self.scopes.assign(name, Var::Real(element, leaf));
+                if op == "=" {
+                    self.note_value(name, true);
+                }
                 let (name, span) = (name.to_owned(), span.clone());
-                self.trace.actions.push(if accumulate {
+                self.act(if accumulate {
                     Action::Accumulate(name, value, span)
                 } else {
                     Action::Assign(name, value, span)
@@ -480,7 +485,7 @@ impl Machine<'_> {
                 &target.span,
             ));
         };
-        if !self.path.is_empty() || !self.strided.is_empty() {
+        if !self.path.is_empty() || !self.strided.is_empty() || !self.choices.is_empty() {
             return Err(not_understood("a store under this condition", span));
         }
         let element = self.trace.arrays[array].element;

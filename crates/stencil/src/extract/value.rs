@@ -40,6 +40,8 @@ pub(super) enum NodeKind {
     Neg(Box<Operand>),
     Binary(BinaryOp, Box<Operand>, Box<Operand>),
     Call(Ident, Vec<Operand>),
+    /// The first value where the test of the point's place holds, else the second one.
+    Choice(Test, Box<Operand>, Box<Operand>),
 }
 
 /// An operand: a known integer takes the type of what it meets.
@@ -146,7 +148,10 @@ impl Machine<'_> {
             ExprKind::Number(text) => number(text, span),
             ExprKind::Bool(value) => Ok(Val::Int(Poly::constant(i64::from(*value)))),
             ExprKind::Name(name) => self.named(name, span),
-            ExprKind::Member(base, field) => builtin(base, field, span),
+            ExprKind::Member(base, field) => match self.member(expr) {
+                Some(name) => self.named(&name, span),
+                None => builtin(base, field, span),
+            },
             ExprKind::Index(base, index) => {
                 if let Some(value) = self.own_array(expr)? {
                     return Ok(value);
@@ -170,10 +175,35 @@ impl Machine<'_> {
         }
     }
 
+    /// The variable that is a member of an argument: `p.nx`, `p.size.x`.
+    pub(super) fn member(&self, expr: &Expr) -> Option<String> {
+        let mut fields = Vec::new();
+        let mut base = expr.bare();
+        while let ExprKind::Member(inner, field) = &base.kind {
+            fields.push(&**field);
+            base = inner.bare();
+        }
+        let ExprKind::Name(name) = &base.kind else {
+            return None;
+        };
+        if !matches!(self.variable(name), Some(Var::Record)) {
+            return None;
+        }
+        let fields = fields.into_iter().rev();
+        let name = fields.fold(name.clone(), |name, field| format!("{name}.{field}"));
+        self.variable(&name).is_some().then_some(name)
+    }
+
     pub(super) fn named(&mut self, name: &str, span: &Span) -> Valued<Val> {
         match self.variable(name) {
             Some(Var::Int(value)) => Ok(Val::Int(value.clone())),
             Some(Var::Pointer(pointer)) => Ok(Val::Pointer(pointer.clone())),
+            Some(Var::Real(..)) if self.partly.contains(name) => {
+                let what = format!("`{name}` has a value at some points only");
+                Err(Diagnostic::error("stencil::unset", what)
+                    .label(span.clone(), "read here")
+                    .help("give it a value where the condition does not hold, too"))
+            }
             Some(Var::Real(element, known)) => {
                 let kind = match known.as_ref().map(|node| &node.kind) {
                     Some(carried @ NodeKind::Carried(_)) => carried.clone(),
@@ -201,6 +231,7 @@ impl Machine<'_> {
                 element: *element,
                 span: span.clone(),
             })),
+            Some(Var::Record) => Err(not_understood("a structure as a value", span)),
             Some(Var::Table(..) | Var::Integers(_) | Var::Cells(_)) => {
                 let what = format!("`{name}` is an array");
                 Err(Diagnostic::error("stencil::local-array", what)
@@ -354,11 +385,15 @@ impl Machine<'_> {
             Test::Known(false) => return self.value(b),
             test => test,
         };
-        let (a, b) = (self.value(a)?, self.value(b)?);
+        let a = self.chosen(&test, |machine| machine.value(a))?;
+        let opposite = test
+            .opposite()
+            .ok_or_else(|| super::guard::divergent(span))?;
+        let b = self.chosen(&opposite, |machine| machine.value(b))?;
         self.either(&test, a, b, span)
     }
 
-    /// `test ? a : b`: an index that is clamped or wrapped, or an element at one.
+    /// `test ? a : b`: an index that is clamped or wrapped, an element at one, or a value that is chosen.
     pub(super) fn either(&mut self, test: &Test, a: Val, b: Val, span: &Span) -> Valued<Val> {
         match (a, b) {
             (Val::Int(a), Val::Int(b)) => {
@@ -366,13 +401,8 @@ impl Machine<'_> {
                     return Ok(Val::Int(value));
                 }
             }
-            (Val::Real(a), Val::Real(b)) if a.element == b.element => {
-                if let (NodeKind::Load(a), NodeKind::Load(b)) = (&a.kind, &b.kind) {
-                    let all = &self.trace.accesses;
-                    if let Some(pointer) = self.bent_access(test, &all[*a], &all[*b]) {
-                        return Ok(Val::Real(self.load(pointer, span)));
-                    }
-                }
+            (a, b @ Val::Real(_)) | (a @ Val::Real(_), b) => {
+                return self.chosen_value(test, a, b, span).map(Val::Real);
             }
             _ => {}
         }
@@ -383,6 +413,39 @@ impl Machine<'_> {
                 "no index that is clamped to the last cell of a row or wraps to its first one",
             )
             .help("compute the points next to the border in an `else` or a kernel of their own"))
+    }
+}
+
+impl Machine<'_> {
+    /// A floating-point value or another one, by the place of the point.
+    fn chosen_value(&mut self, test: &Test, a: Val, b: Val, span: &Span) -> Valued<Node> {
+        let (a, b) = (operand(a, span)?, operand(b, span)?);
+        let element = match (&a, &b) {
+            (Operand::Node(a), Operand::Node(b)) if a.element == b.element => {
+                if let (NodeKind::Load(a), NodeKind::Load(b)) = (&a.kind, &b.kind) {
+                    let all = &self.trace.accesses;
+                    if let Some(pointer) = self.bent_access(test, &all[*a], &all[*b]) {
+                        return Ok(self.load(pointer, span));
+                    }
+                }
+                a.element
+            }
+            (Operand::Node(n), Operand::Integer(_)) | (Operand::Integer(_), Operand::Node(n)) => {
+                n.element
+            }
+            _ => {
+                return Err(not_understood(
+                    "a choice between `float` and `double`",
+                    span,
+                ));
+            }
+        };
+        let test = self.of_points(test)?;
+        Ok(Node {
+            kind: NodeKind::Choice(test, Box::new(a), Box::new(b)),
+            element,
+            span: span.clone(),
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::{Refusal, Subject};
+use crate::extract::record::path_of;
 use crate::extract::{self, Along};
 use crate::ir::Extent;
 use crate::sweep::{Names, Sweep, host_extent, parameters, try_function};
@@ -25,10 +26,10 @@ pub(super) struct Host<'a> {
 }
 
 /// Where a parameter of the sweep gets its value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum From {
-    /// A parameter of the kernel, by number.
-    Parameter(usize),
+    /// A parameter of the kernel, by number, or a member of it: `.nx`.
+    Parameter(usize, String),
     /// The number of blocks along an axis.
     Grid(u8),
 }
@@ -54,12 +55,11 @@ impl<'a> Host<'a> {
                 from.push(From::Grid(*axis));
                 continue;
             }
-            let found = own.iter().position(|p| {
-                // A word of the compact language has another name in the stencil.
-                let name = &p.name.text;
-                *name == parameter.name || format!("own_{name}") == parameter.name
+            let mut found = own.iter().enumerate().filter_map(|(at, p)| {
+                let path = path_of(subject.file, p, &parameter.name)?;
+                Some(From::Parameter(at, path))
             });
-            from.push(From::Parameter(found.ok_or(Refusal::Parameters)?));
+            from.push(found.next().ok_or(Refusal::Parameters)?);
         }
         let free = ["grid", "block", "shared", "stream", "arguments"].map(|word| {
             let mut word = word.to_owned();
@@ -153,7 +153,7 @@ impl<'a> Host<'a> {
         let mut passed = vec![grid.clone(), block.clone()];
         for (parameter, from) in parameters(self.subject.stencil).iter().zip(&self.from) {
             let value = match from {
-                From::Parameter(at) => text(*at),
+                From::Parameter(at, path) => format!("{}{path}", text(*at)),
                 From::Grid(axis) => format!("{grid}.{}", AXES[usize::from(*axis)]),
             };
             passed.push(format!("({}){value}", parameter.ty));
@@ -168,7 +168,10 @@ impl<'a> Host<'a> {
         let sizes = list.iter().zip(&self.from).filter(|(p, _)| p.ty == "int");
         let fits: Vec<String> = sizes
             .filter_map(|(_, from)| match from {
-                From::Parameter(at) => Some(format!("(long long){0} == (int){0}", text(*at))),
+                From::Parameter(at, path) => {
+                    let value = format!("{}{path}", text(*at));
+                    Some(format!("(long long){value} == (int){value}"))
+                }
                 From::Grid(_) => None,
             })
             .collect();

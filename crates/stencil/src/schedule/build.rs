@@ -321,7 +321,8 @@ impl Builder<'_> {
                     BinaryOp::Div => Expression::operator(Operator::Divide, vec![a, b]),
                 }
             }
-            (Expr::Binary(..), _) => Expression::literal(0.0, Element::F64),
+            // Borders, which have choices, are not scheduled.
+            (Expr::Binary(..) | Expr::Choice(..), _) => Expression::literal(0.0, Element::F64),
             (Expr::Call(function, _), _) => {
                 Expression::operator(Operator::Call(*function), operands)
             }

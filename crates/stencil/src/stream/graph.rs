@@ -171,6 +171,10 @@ impl Graph {
                 let arguments: Result<_, _> = arguments.iter().map(|a| known(values[*a])).collect();
                 Node::Call(spelling(*function, self.element), arguments?)
             }
+            Expr::Choice(..) => {
+                let what = "a value that is chosen by the place of the point";
+                return Err(Refusal::new(what.to_owned()));
+            }
         };
         Ok(self.add(node))
     }

@@ -18,6 +18,7 @@ use super::result::tolerance;
 use super::trial::grids;
 use super::{Family, Version, as_written};
 use crate::evaluate::{Data, Sizes, evaluate, extent};
+use crate::extract::record;
 use crate::ir::{Element, Stencil};
 use crate::replace::Refusal;
 use crate::sweep::Names;
@@ -138,12 +139,11 @@ impl Comparison<'_> {
     fn own(&self, cuda: &Cuda, data: &Data) -> Option<Run> {
         let stencil = self.stencil();
         let (grid, block) = cuda.threads(stencil, self.sizes)?;
-        let argument = |parameter: &warpwright_cudac::ast::Parameter| {
-            let name = &parameter.name.text;
+        let value = |name: &str, ty: &Type| {
             let is = |other: &String| other == name || *other == format!("own_{name}");
             if let Some((id, _)) = stencil.arrays.iter().find(|(_, a)| is(&a.name)) {
                 Argument::Array(id.index())
-            } else if matches!(parameter.ty.bare(), Type::Pointer(..) | Type::Array(..)) {
+            } else if matches!(ty.bare(), Type::Pointer(..) | Type::Array(..)) {
                 Argument::Unused
             } else if let Some((id, _)) = stencil.scalars.iter().find(|(_, s)| is(&s.name)) {
                 Argument::Real(data.scalars[id])
@@ -152,6 +152,16 @@ impl Comparison<'_> {
                 Argument::Integer(size.map_or(1, |(id, _)| self.sizes[id]))
             }
         };
+        let number = Type::Named("int".to_owned());
+        let argument = |parameter: &warpwright_cudac::ast::Parameter| {
+            let (name, ty) = (&*parameter.name.text, &parameter.ty);
+            match record::is_record(&cuda.file, ty) {
+                true => record::argument(&cuda.file, (name, ty), &|name| value(name, &number)),
+                false => Some(value(name, ty)),
+            }
+        };
+        let arguments: Option<Vec<Argument>> =
+            cuda.function.parameters.iter().map(argument).collect();
         Some(Run {
             launches: vec![Launch {
                 kernel: cuda.header.name.text.clone(),
@@ -159,7 +169,7 @@ impl Comparison<'_> {
                 block,
                 shared: 0,
             }],
-            arguments: cuda.function.parameters.iter().map(argument).collect(),
+            arguments: arguments?,
             scratch: Vec::new(),
             offset: 0,
             is_reordered: false,

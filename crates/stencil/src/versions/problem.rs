@@ -1,7 +1,7 @@
 //! A stencil and the text that it came from.
 
 use crate::evaluate::{Sizes, extent};
-use crate::extract::{self, Along};
+use crate::extract::{self, Along, record};
 use crate::ir::Stencil;
 use crate::replace::{Note, Refusal, Subject};
 use crate::sweep::{self, Names, standalone};
@@ -95,6 +95,10 @@ impl Problem {
         let (grid, block) = cuda.threads(&self.stencil, sizes)?;
         let list = sweep::parameters(&self.stencil);
         let own = &cuda.function.parameters;
+        // What is passed is one value each.
+        if own.iter().any(|p| record::is_record(&cuda.file, &p.ty)) {
+            return None;
+        }
         let arguments = own.iter().map(|p| {
             let name = &p.name.text;
             list.iter()

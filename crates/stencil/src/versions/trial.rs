@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::evaluate::{Sizes, elements, extent, range};
-use crate::ir::{Expr, Extent, Stencil, Target};
+use crate::ir::{Extent, Stencil, Target};
 
 use crate::sweep;
 use warpwright_cudac::constants::{constants, with_values};
@@ -172,15 +172,11 @@ fn inside(stencil: &Stencil, sizes: &Sizes) -> bool {
     let mut accesses = Vec::new();
     for statement in &stencil.statements {
         if let Target::Store(access) = &statement.target {
-            accesses.push(access);
+            accesses.push((access, Vec::new()));
         }
-        for expr in stencil.reachable(statement.value) {
-            if let Expr::Load(access) = &stencil.exprs[expr] {
-                accesses.push(access);
-            }
-        }
+        accesses.extend(stencil.loads(statement.value));
     }
-    accesses.iter().all(|access| {
+    accesses.iter().all(|(access, limits)| {
         let extents = &stencil.arrays[access.array].extents;
         access
             .subscripts
@@ -191,10 +187,19 @@ fn inside(stencil: &Stencil, sizes: &Sizes) -> bool {
                 if edge.is_some() {
                     return true;
                 }
-                let (low, end) = subscript
+                let (mut low, mut end) = subscript
                     .dim
                     .map_or((0, 1), |d| range(&stencil.dims[d], sizes));
-                low + subscript.offset >= 0 && end - 1 + subscript.offset < extent(*of, sizes)
+                for limit in limits.iter().filter(|l| Some(l.dim) == subscript.dim) {
+                    let at = extent(limit.at, sizes);
+                    match limit.below {
+                        true => end = end.min(at),
+                        false => low = low.max(at),
+                    }
+                }
+                let within =
+                    low + subscript.offset >= 0 && end - 1 + subscript.offset < extent(*of, sizes);
+                within || low >= end
             })
     })
 }

@@ -5,14 +5,18 @@ __global__ void k(double *out, const double *in, int n) {
     if (i > 0 && i < n - 1) out[i] = in[i - 1] + in[i + 1];
 }
 // expect:
-// stencil::guard
+// stencil::name
 //
-//   × the points are not a rectangular box
-//    ╭─[twin-static-counter.cu:4:9]
+//   × `calls` is in memory, but neither `float` nor `double`
+//    ╭─[twin-static-counter.cu:1:16]
+//  1 │ __device__ int calls;
+//    ·                ──┬──
+//    ·                  ╰── defined here
+//  2 │ __global__ void k(double *out, const double *in, int n) {
 //  3 │     int i = blockIdx.x * blockDim.x + threadIdx.x;
 //  4 │     if (i == 0) calls++;
-//    ·         ───┬──
-//    ·            ╰── not a bound of one iterator
+//    ·                 ──┬──
+//    ·                   ╰── used here
 //  5 │     if (i > 0 && i < n - 1) out[i] = in[i - 1] + in[i + 1];
 //    ╰────
-//   help: a guard is a conjunction of comparisons such as `i >= 1 && i < N - 1`
+//   help: pass it as an argument
