@@ -192,6 +192,25 @@ impl Builder {
         self.push(Expr::Choice(limits, a, b), depth, element)
     }
 
+    /// `x < y ? a : b` and its like; integers take the type that they meet.
+    pub(crate) fn select(&mut self, function: Function, [x, y, a, b]: [ExprId; 4]) -> ExprId {
+        let all = vec![x, y, a, b];
+        let depth = all.iter().map(|&e| self.nodes[e].0).max().unwrap_or(0) + 1;
+        let element = self.nodes[a].1.wider(self.nodes[b].1);
+        self.push(Expr::Call(function, all), depth, element)
+    }
+
+    /// A value that is stored only where another one is not zero.
+    pub(crate) fn when(&mut self, condition: ExprId, value: ExprId) -> ExprId {
+        let ((depth, _), (other, element)) = (self.nodes[condition], self.nodes[value]);
+        let depth = depth.max(other) + 1;
+        self.push(
+            Expr::Call(Function::When, vec![condition, value]),
+            depth,
+            element,
+        )
+    }
+
     /// The type of an expression.
     pub(crate) fn element(&self, value: ExprId) -> Element {
         self.nodes[value].1
@@ -275,7 +294,8 @@ impl Builder {
             return Err(Diagnostic::error("stencil::call", what).label(span.clone(), "called here"));
         }
         let arguments: Vec<ExprId> = arguments.into_iter().map(|a| self.real(a, float)).collect();
-        let types = arguments.iter().map(|&a| self.nodes[a].1);
+        let types = arguments.iter().skip(function.first_of_value());
+        let types = types.map(|&a| self.nodes[a].1);
         let element = types.fold(Element::F32, Element::wider);
         if float == Element::F32 && element == Element::F64 {
             let what = format!("`{name}` rounds a `double` to a `float`");

@@ -240,6 +240,11 @@ impl<'a> Sweep<'a> {
                 self.values[index(expr)] = self.value(expr, point, data);
             }
             let value = self.values[index(statement.value)];
+            if let Expr::Call(Function::When, arguments) = &self.stencil.exprs[statement.value]
+                && self.values[index(arguments[0])] == 0.0
+            {
+                continue;
+            }
             let (slot, element) = match &statement.target {
                 Target::Temp(temp) => (
                     self.temps.get_mut(index(*temp)),
@@ -276,7 +281,7 @@ impl<'a> Sweep<'a> {
             Expr::Neg(a) => -at(a),
             Expr::Binary(op, a, b) => op.apply(at(a), at(b)),
             Expr::Call(function, arguments) => {
-                let mut values = [0.0; 3];
+                let mut values = [0.0; 4];
                 for (value, argument) in values.iter_mut().zip(arguments) {
                     *value = at(argument);
                 }
@@ -318,7 +323,7 @@ impl Element {
 
 impl Function {
     /// Its value; arguments that it does not take are ignored.
-    pub fn apply(self, [a, b, c]: [f64; 3]) -> f64 {
+    pub fn apply(self, [a, b, c, d]: [f64; 4]) -> f64 {
         match self {
             Function::Sqrt => a.sqrt(),
             Function::Abs => a.abs(),
@@ -328,6 +333,11 @@ impl Function {
             Function::Exp => a.exp(),
             Function::Log => a.ln(),
             Function::Pow => a.powf(b),
+            Function::IfLess if a < b => c,
+            Function::IfAtMost if a <= b => c,
+            Function::IfEqual if a == b => c,
+            Function::IfLess | Function::IfAtMost | Function::IfEqual => d,
+            Function::When => b,
         }
     }
 }
@@ -344,7 +354,12 @@ impl Stencil {
                 Expr::Load(access) => self.arrays[access.array].element,
                 Expr::Neg(_) | Expr::Binary(..) | Expr::Call(..) | Expr::Choice(..) => {
                     let operands = expr.operands();
-                    let known = operands.iter().filter_map(|o| types.get(*o));
+                    let first = match expr {
+                        Expr::Call(function, _) => function.first_of_value(),
+                        _ => 0,
+                    };
+                    let operands = operands.iter().skip(first);
+                    let known = operands.filter_map(|o| types.get(*o));
                     known.fold(Element::F32, |a, b| a.wider(*b))
                 }
             };

@@ -287,6 +287,14 @@ pub enum Function {
     Log,
     /// `pow`, `powf`
     Pow,
+    /// `x < y ? a : b`
+    IfLess,
+    /// `x <= y ? a : b`
+    IfAtMost,
+    /// `x == y ? a : b`
+    IfEqual,
+    /// The second value; where it is stored, it is stored only if the first one is not zero.
+    When,
 }
 
 /// What a statement assigns.

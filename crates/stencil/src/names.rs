@@ -105,7 +105,7 @@ pub(super) fn reserved(name: &str) -> bool {
 
 impl Function {
     /// All functions.
-    pub const ALL: [Function; 8] = [
+    pub const ALL: [Function; 12] = [
         Function::Sqrt,
         Function::Abs,
         Function::Min,
@@ -114,6 +114,10 @@ impl Function {
         Function::Exp,
         Function::Log,
         Function::Pow,
+        Function::IfLess,
+        Function::IfAtMost,
+        Function::IfEqual,
+        Function::When,
     ];
 
     /// The name of the `double` function; that of `float` ends in `f`.
@@ -127,6 +131,10 @@ impl Function {
             Function::Exp => "exp",
             Function::Log => "log",
             Function::Pow => "pow",
+            Function::IfLess => "if_less",
+            Function::IfAtMost => "if_at_most",
+            Function::IfEqual => "if_equal",
+            Function::When => "when",
         }
     }
 
@@ -134,8 +142,40 @@ impl Function {
     pub fn arity(self) -> usize {
         match self {
             Function::Sqrt | Function::Abs | Function::Exp | Function::Log => 1,
-            Function::Min | Function::Max | Function::Pow => 2,
+            Function::Min | Function::Max | Function::Pow | Function::When => 2,
             Function::Fma => 3,
+            Function::IfLess | Function::IfAtMost | Function::IfEqual => 4,
+        }
+    }
+
+    /// The comparison by which it chooses between its last two arguments, if it does.
+    pub fn comparison(self) -> Option<&'static str> {
+        match self {
+            Function::IfLess => Some("<"),
+            Function::IfAtMost => Some("<="),
+            Function::IfEqual => Some("=="),
+            _ => None,
+        }
+    }
+
+    /// The first argument from which on the types of arguments are that of the value.
+    pub fn first_of_value(self) -> usize {
+        match self {
+            Function::IfLess | Function::IfAtMost | Function::IfEqual => 2,
+            Function::When => 1,
+            _ => 0,
+        }
+    }
+
+    /// A call in C.
+    pub fn text(self, arguments: &[String], is_float: bool) -> String {
+        match (self, self.comparison(), arguments) {
+            (_, Some(op), [x, y, a, b]) => format!("({x} {op} {y} ? {a} : {b})"),
+            (Function::When, _, [_, value]) => value.clone(),
+            _ => {
+                let suffix = if is_float { "f" } else { "" };
+                format!("{}{suffix}({})", self.name(), arguments.join(", "))
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ir::{Access, Array, DimId, Expr, Extent, Stencil, Target};
+use super::ir::{Access, Array, DimId, Expr, Extent, Function, Stencil, Target};
 use warpwright_cudac::diag::{Diagnostic, Span};
 
 /// One use of an array in the source.
@@ -59,6 +59,7 @@ pub(super) fn check(stencil: &Stencil, uses: &[Use]) -> Vec<Diagnostic> {
             problems.extend(in_place(stencil, used, uses));
         }
     }
+    problems.extend(not_stored(stencil));
     // Accesses repeat, and so do their mistakes.
     problems.truncate(MOST_PROBLEMS);
     if problems.is_empty() {
@@ -130,6 +131,19 @@ fn too_much_unrolled(stencil: &Stencil) -> Option<Diagnostic> {
         Diagnostic::error("stencil::unroll", what)
             .help(format!("at most {MOST_POINTS} make sense")),
     )
+}
+
+/// What is stored under a condition is all of a value, and nothing else is.
+fn not_stored(stencil: &Stencil) -> Option<Diagnostic> {
+    let is_when = |expr: &Expr| matches!(expr, Expr::Call(Function::When, _));
+    let mut statements = stencil.statements.iter();
+    let wrong = statements.find(|statement| {
+        let mut all = stencil.reachable(statement.value).into_iter();
+        let stores = matches!(statement.target, Target::Store(_)) && !statement.accumulate;
+        all.any(|e| is_when(&stencil.exprs[e]) && !(stores && e == statement.value))
+    })?;
+    let what = "`when` is the whole value of an element that is stored";
+    Some(Diagnostic::error("stencil::function", what).label(wrong.span.clone(), "here it is not"))
 }
 
 /// Iterators appear in their order: the last one is contiguous in memory.

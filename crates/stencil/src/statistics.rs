@@ -128,6 +128,7 @@ fn flops(stencil: &Stencil) -> u64 {
     let of = |expr: &Expr| match expr {
         Expr::Binary(..) => 1,
         Expr::Call(Function::Fma, _) => 2,
+        Expr::Call(Function::When, _) => 0,
         Expr::Call(..) => 1,
         Expr::Constant(..)
         | Expr::Scalar(_)

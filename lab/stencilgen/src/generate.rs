@@ -76,6 +76,8 @@ pub(crate) struct Writer<'a> {
     is_template: bool,
     /// Points outside the margins do something else.
     border: bool,
+    /// Values are chosen, and stored or not, by comparisons of data.
+    pub(crate) masks: bool,
     /// The type of the one argument that has all sizes as its members.
     record: Option<String>,
 }
@@ -186,6 +188,7 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
         is_template: rng.chance(15),
         border,
         record,
+        masks: rng.chance(25),
         rng,
     };
     writer.write()
@@ -458,7 +461,7 @@ impl Writer<'_> {
     }
 
     /// An element near the point.
-    fn read(&mut self) -> String {
+    pub(crate) fn read(&mut self) -> String {
         let array = self.rng.pick(&self.inputs).clone();
         let mut offsets = Vec::new();
         for at in 0..self.dims.len() {
@@ -554,7 +557,7 @@ impl Writer<'_> {
         text
     }
 
-    fn term(&mut self) -> String {
+    pub(crate) fn term(&mut self) -> String {
         match self.rng.below(10) {
             0..=3 => format!("{} * {}", self.weight(), self.read()),
             4 | 5 => format!("{} * ({})", self.weight(), self.sum_of_reads(5)),
@@ -568,7 +571,8 @@ impl Writer<'_> {
                 }
                 _ => self.read(),
             },
-            _ => match self.rng.below(4) {
+            _ => match self.rng.below(if self.masks { 7 } else { 4 }) {
+                4.. => self.chosen_by_data(),
                 0 => format!(
                     "{}({}({}))",
                     self.function("sqrt"),
@@ -626,6 +630,7 @@ impl Writer<'_> {
             temps.push(format!("t{n}"));
         }
         self.guarded_sums(&mut lines, &mut temps);
+        self.by_data(&mut lines, &mut temps);
         let here = vec![0; self.dims.len()];
         for output in self.outputs.clone() {
             let mut value = self.expression(6);
@@ -637,6 +642,10 @@ impl Writer<'_> {
                 );
             }
             let place = self.access(&output, &here);
+            if self.masks && self.rng.chance(60) {
+                self.masked_store(&mut lines, &place, &value);
+                continue;
+            }
             lines.push(match self.rng.below(6) {
                 0 => format!("{place} += {value};"),
                 1 => format!("{place} -= {value};"),

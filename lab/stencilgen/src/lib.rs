@@ -4,6 +4,7 @@
 pub mod check;
 mod edges;
 pub mod generate;
+mod masks;
 mod pads;
 pub mod program;
 mod shapes;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use cranelift_entity::SecondaryMap;
 
-use super::super::ir::{Access, Array, ArrayId, Element, Stencil};
+use super::super::ir::{Access, Array, ArrayId, Element, Function, Stencil};
 use super::super::schedule::build::{Origin, Unrolled};
 use super::super::schedule::dag::{Child, Kind, Node, Operator};
 use super::super::schedule::labels::Label;
@@ -38,6 +38,7 @@ pub fn kernel(
         temps: SecondaryMap::new(),
         loaded: SecondaryMap::new(),
         taken: SecondaryMap::new(),
+        conditions: SecondaryMap::new(),
         text,
     };
     writer.point();
@@ -63,6 +64,8 @@ struct Writer<'a> {
     loaded: SecondaryMap<Label, bool>,
     /// Children that each accumulation has taken up.
     taken: SecondaryMap<Node, u32>,
+    /// The value without which a node's value is not stored.
+    conditions: SecondaryMap<Node, Option<String>>,
     text: String,
 }
 
@@ -252,12 +255,10 @@ impl Writer<'_> {
             Kind::Operator(Operator::Negate) => format!("-{}", operands[0]),
             Kind::Operator(Operator::Divide) => format!("{} / {}", operands[0], operands[1]),
             Kind::Operator(Operator::Call(function)) => {
-                let suffix = if data.element == Element::F32 {
-                    "f"
-                } else {
-                    ""
-                };
-                format!("{}{suffix}({})", function.name(), operands.join(", "))
+                if function == Function::When {
+                    self.conditions[node] = Some(operands[0].clone());
+                }
+                function.text(&operands, data.element == Element::F32)
             }
             _ => operands.join(" * "),
         };
@@ -327,7 +328,10 @@ impl Writer<'_> {
         {
             let array = &self.stencil.arrays[store.access.array].name;
             let offset = names::offset(self.stencil, &store.access, self.options.sizes.as_ref());
-            let guard = self.guard(&store.point);
+            let mut guard = self.guard(&store.point);
+            if let Some(condition) = &self.conditions[node] {
+                guard += &format!("if ({condition} != 0) ");
+            }
             self.line(&format!("{guard}{array}_[{offset}] = {name};"));
         }
     }

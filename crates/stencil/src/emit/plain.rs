@@ -7,8 +7,8 @@ use cranelift_entity::{PrimaryMap, SecondaryMap};
 
 use super::names::{self, Names, c_type};
 use crate::ir::{
-    Access, BinaryOp, Dim, DimId, Edge, Element, Expr, ExprId, Limit, Statement, Stencil, Target,
-    TempId,
+    Access, BinaryOp, Dim, DimId, Edge, Element, Expr, ExprId, Function, Limit, Statement, Stencil,
+    Target, TempId,
 };
 
 /// The statements; the variables named for the dimensions hold the point.
@@ -82,7 +82,13 @@ impl Writer<'_> {
         };
         let op = if statement.accumulate { "+=" } else { "=" };
         let value = self.value(statement.value);
-        let _ = writeln!(self.text, "  {target} {op} {value};");
+        let when = match &self.stencil.exprs[statement.value] {
+            Expr::Call(Function::When, arguments) => {
+                format!("if ({} != 0) ", self.value(arguments[0]))
+            }
+            _ => String::new(),
+        };
+        let _ = writeln!(self.text, "  {when}{target} {op} {value};");
     }
 
     /// An element, counted from the first one of its array.
@@ -139,12 +145,7 @@ impl Writer<'_> {
             }
             Expr::Call(function, arguments) => {
                 let all: Vec<String> = arguments.iter().map(|a| self.value(*a)).collect();
-                let suffix = if self.types[expr] == Element::F32 {
-                    "f"
-                } else {
-                    ""
-                };
-                format!("{}{suffix}({})", function.name(), all.join(", "))
+                function.text(&all, self.types[expr] == Element::F32)
             }
             Expr::Choice(limits, a, b) => {
                 let limits: Vec<String> = limits.iter().map(|l| self.limit(l)).collect();

@@ -1,9 +1,10 @@
 //! Conditions on statements: guards that bound the points, points at the border that do something
 //! simpler, and conditions under which shared memory is filled.
 
-use super::machine::{Action, Border, Done, Flow, Machine, NOT_SET, Var};
+use super::machine::{Action, Border, Done, Flow, Guard, Machine, NOT_SET, Var};
 use super::tile::fills_tiles;
-use super::value::Val;
+use super::value::{Cond, Node, Operand, Val};
+use crate::ir::Element;
 use warpwright_cudac::affine::Test;
 use warpwright_cudac::ast::{Block, Expr, ExprKind, StmtKind};
 use warpwright_cudac::def_use::DefUse;
@@ -17,9 +18,39 @@ impl Machine<'_> {
         then: &Block,
         otherwise: Option<&Block>,
     ) -> Done<Flow> {
-        let test = self.condition(cond)?;
         let nothing = Block::default();
         let other = otherwise.unwrap_or(&nothing);
+        // What follows is for the other points only, also behind the block at hand.
+        let leaves = |block: &Block| self.leaves(block).is_some() || self.ends_by_leaving(block);
+        if self.guarded > 0 && (leaves(then) || leaves(other)) {
+            let what = "some points leave the kernel in the middle";
+            return Err(Diagnostic::error("stencil::divergent", what)
+                .label(cond.span.clone(), "where this holds")
+                .help("let points leave outside of other conditions"));
+        }
+        let test = match self.general(cond)? {
+            Cond::Place(test) => test,
+            // `if (i > 0 && mask[c] > 0) …`: as two, one inside the other.
+            Cond::Both(test, node) if otherwise.is_none() => {
+                let run = |machine: &mut Self| machine.by_data(node, then, None, &cond.span);
+                return match self.sets_values(then) {
+                    true => self.chosen(&test, run),
+                    false => self.inside_with(&test, then, cond, run),
+                };
+            }
+            // `if (i < 1 || mask[c] == 0) return;`: as two, one after the other.
+            Cond::Either(test, node) if self.leaves(then).is_some() => {
+                let opposite = test.opposite();
+                let opposite = opposite.ok_or_else(|| super::guard::divergent(&cond.span))?;
+                self.not_after_stores(&cond.span)?;
+                self.restrict(&opposite, &cond.span)?;
+                return self.by_data(node, then, otherwise, &cond.span);
+            }
+            other => match other.whole() {
+                Cond::Data(node) => return self.by_data(node, then, otherwise, &cond.span),
+                _ => return Err(super::guard::divergent(&cond.span)),
+            },
+        };
         if let Test::Known(holds) = test {
             return self.block(if holds { then } else { other });
         }
@@ -133,14 +164,14 @@ impl Machine<'_> {
         if let Some(other) = otherwise {
             self.block(other)?;
         }
-        self.merge(&test, &there, then, otherwise, span)
+        self.merge(Some(&test), &there, then, otherwise, span)
     }
 
-    /// After the two sides of a condition: variables are one thing or the other, `there` being what they are after the
-    /// first side.
+    /// After the two sides of a condition, on places if it is given: variables are one thing or the other, `there` being
+    /// what they are after the first side.
     fn merge(
         &mut self,
-        test: &Test,
+        test: Option<&Test>,
         there: &Scopes<Var>,
         then: &Block,
         otherwise: Option<&Block>,
@@ -170,6 +201,11 @@ impl Machine<'_> {
             if a == b {
                 continue;
             }
+            let Some(test) = test else {
+                let var = Var::Other("set under a condition on data");
+                self.scopes.assign(&name, var);
+                continue;
+            };
             let (a, b) = (Val::Int(a.clone()), Val::Int(b.clone()));
             if let Val::Int(value) = self.either(test, a, b, span)? {
                 self.scopes.assign(&name, Var::Int(value));
@@ -218,19 +254,83 @@ impl Machine<'_> {
         otherwise: Option<&Block>,
         span: &Span,
     ) -> Done<()> {
+        let sides = (
+            Guard::Place(self.of_points(test)?),
+            Guard::Place(self.of_points(opposite)?),
+        );
+        let there = self.two_sides(sides, then, otherwise, span)?;
+        self.merge(Some(test), &there, then, otherwise, span)
+    }
+
+    /// Runs one block under a condition and another one where it does not hold; the variables after the first one.
+    fn two_sides(
+        &mut self,
+        (guard, opposite): (Guard, Guard),
+        then: &Block,
+        otherwise: Option<&Block>,
+        span: &Span,
+    ) -> Done<Scopes<Var>> {
         let before = (self.scopes.clone(), self.unset.clone(), self.partly.clone());
-        self.chosen(test, |machine| machine.block(then))?;
+        let mut flow = vec![self.guarded(guard, |machine| machine.block(then))?];
         let there = std::mem::replace(&mut self.scopes, before.0);
         let unset = std::mem::replace(&mut self.unset, before.1);
         let partly = std::mem::replace(&mut self.partly, before.2);
         if let Some(other) = otherwise {
-            self.chosen(opposite, |machine| machine.block(other))?;
+            flow.push(self.guarded(opposite, |machine| machine.block(other))?);
+        }
+        if flow.iter().any(|flow| *flow != Flow::Next) {
+            let what = "some points leave the kernel in the middle";
+            return Err(Diagnostic::error("stencil::divergent", what)
+                .label(span.clone(), "where this holds"));
         }
         self.partly.extend(partly);
         self.partly
             .extend(unset.symmetric_difference(&self.unset).cloned());
         self.unset.extend(unset);
-        self.merge(test, &there, then, otherwise, span)
+        Ok(there)
+    }
+
+    /// Statements under a condition on data: what they compute is chosen, and stored only where it holds.
+    fn by_data(
+        &mut self,
+        condition: Node,
+        then: &Block,
+        otherwise: Option<&Block>,
+        span: &Span,
+    ) -> Done<Flow> {
+        let (name, _) = self.note_condition(condition);
+        let guard = |holds| Guard::Data(name.clone(), holds);
+        let nothing = Block::default();
+        // `if (mask[c] == 0) return;`, also with stores before it: whatever follows does the others.
+        if self.leaves(then).is_some() || self.ends_by_leaving(then) {
+            let before = Block {
+                statements: then.statements[..then.statements.len() - 1].to_vec(),
+                ..then.clone()
+            };
+            let scopes = self.scopes.clone();
+            let flow = self.guarded(guard(true), |machine| machine.block(&before))?;
+            self.scopes = scopes;
+            if flow != Flow::Next {
+                return Err(super::guard::divergent(span));
+            }
+            self.choices.push(guard(false));
+            return self.block(otherwise.unwrap_or(&nothing));
+        }
+        let sides = (guard(true), guard(false));
+        let there = self.two_sides(sides, then, otherwise, span)?;
+        self.merge(None, &there, then, otherwise, span)?;
+        Ok(Flow::Next)
+    }
+
+    /// Keeps a condition on data in a variable, 1 where it holds, else 0: its name and type.
+    pub(super) fn note_condition(&mut self, condition: Node) -> (String, Element) {
+        // No variable of the source has a dot in its name.
+        let name = format!("condition.{}", self.trace.actions.len());
+        let (element, span) = (condition.element, condition.span.clone());
+        let value = Some(Operand::Node(condition));
+        self.act(Action::Declare(name.clone(), element, value, span));
+        self.scopes.declare(&name, Var::Real(element, None));
+        (name, element)
     }
 
     /// Runs something under a condition on the place of the point.
@@ -239,10 +339,17 @@ impl Machine<'_> {
         test: &Test,
         run: impl FnOnce(&mut Self) -> Done<T>,
     ) -> Done<T> {
-        let test = self.of_points(test)?;
-        self.choices.push(test);
+        let guard = Guard::Place(self.of_points(test)?);
+        self.guarded(guard, run)
+    }
+
+    fn guarded<T>(&mut self, guard: Guard, run: impl FnOnce(&mut Self) -> Done<T>) -> Done<T> {
+        let before = self.choices.len();
+        self.choices.push(guard);
+        self.guarded += 1;
         let done = run(self);
-        self.choices.pop();
+        self.guarded -= 1;
+        self.choices.truncate(before);
         done
     }
 
@@ -294,10 +401,22 @@ impl Machine<'_> {
 
     /// Statements under a bounds test.
     fn inside(&mut self, test: &Test, then: &Block, cond: &Expr) -> Done<Flow> {
+        self.inside_with(test, then, cond, |machine| machine.block(then))
+    }
+
+    fn inside_with(
+        &mut self,
+        test: &Test,
+        then: &Block,
+        cond: &Expr,
+        run: impl FnOnce(&mut Self) -> Done<Flow>,
+    ) -> Done<Flow> {
         self.not_after_stores(&cond.span)?;
         let outside = self.domain.clone();
         self.restrict(test, &cond.span)?;
-        let flow = self.block(then)?;
+        let choices = self.choices.len();
+        let flow = run(self)?;
+        self.choices.truncate(choices);
         self.domain = outside;
         // Whatever follows is for other points, and so is a variable that was set inside.
         self.closed = Some(cond.span.clone());

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use super::emit::{Built, Emit, Range};
 use super::live::value_of;
-use super::machine::Action;
+use super::machine::{Action, Guard};
 use super::shape::Length;
 use super::value::{NodeKind, Operand};
-use crate::ir::{DimId, Element, ExprId, Extent, Limit};
+use crate::ir::{Access, DimId, Element, ExprId, Extent, Function, Limit};
 use warpwright_cudac::affine::{Poly, Relation, Symbol, Test};
 use warpwright_cudac::diag::{Diagnostic, Span};
 
@@ -265,7 +265,7 @@ impl Emit<'_> {
         (element, old): (Element, Option<ExprId>),
         span: &Span,
     ) -> Built<ExprId> {
-        if self.limits.is_empty() {
+        if self.limits.is_empty() && (self.guards.is_empty() || old.is_none()) {
             return Ok(value);
         }
         let all = Test::All(self.limits.clone());
@@ -273,8 +273,11 @@ impl Emit<'_> {
         let wide = self.builder.element(value);
         if wide != element {
             // Converted before it meets the old one.
-            let zero = self.builder.constant(0.0, wide);
-            let meant = self.choose(&all, value, zero, span)?;
+            let mut meant = value;
+            if !self.limits.is_empty() {
+                let zero = self.builder.constant(0.0, wide);
+                meant = self.choose(&all, value, zero, span)?;
+            }
             let name = "converted.0";
             self.builder
                 .declare(name, element, Some(meant), span.clone())?;
@@ -282,8 +285,111 @@ impl Emit<'_> {
                 value = held?;
             }
         }
+        if let Some(old) = old {
+            value = self.chosen(value, old, span)?;
+        }
+        if self.limits.is_empty() {
+            return Ok(value);
+        }
         let old = old.unwrap_or_else(|| self.builder.constant(0.0, element));
         self.choose(&all, value, old, span)
+    }
+
+    /// One value where all conditions on data hold, else another one.
+    pub(super) fn chosen(&mut self, value: ExprId, old: ExprId, span: &Span) -> Built<ExprId> {
+        let mut value = value;
+        for (name, holds) in self.guards.clone() {
+            let Some(condition) = self.builder.local(&name, span) else {
+                continue;
+            };
+            let condition = condition?;
+            let zero = self.builder.constant(0.0, self.builder.element(condition));
+            let (there, elsewhere) = if holds { (old, value) } else { (value, old) };
+            value = self
+                .builder
+                .select(Function::IfEqual, [condition, zero, there, elsewhere]);
+        }
+        Ok(value)
+    }
+
+    /// A store, which may stand under conditions on data: an element that is stored several times gets the last value
+    /// whose condition holds.
+    pub(super) fn masked(
+        &mut self,
+        (access, place): (Access, Span),
+        value: ExprId,
+        span: &Span,
+    ) -> Built<()> {
+        let element = self.builder.stencil().arrays[access.array].element;
+        let name = format!("stored.{}", self.builder.stencil().temps.len());
+        let hold = |emit: &mut Self, value: ExprId, element| {
+            emit.builder
+                .declare(&name, element, Some(value), span.clone())?;
+            match emit.builder.local(&name, span) {
+                Some(held) => held,
+                None => Ok(value),
+            }
+        };
+        let mut value = hold(self, value, element)?;
+        let mut guards = self.guards.clone();
+        if let Some((before, old)) = self.kept.get(&access).cloned() {
+            value = self.chosen(value, old, span)?;
+            value = hold(self, value, element)?;
+            let opposite = |(a, b): (&(String, bool), &(String, bool))| a.0 == b.0 && a.1 != b.1;
+            let is_rest = match (&before[..], &guards[..]) {
+                ([a], [b]) => opposite((a, b)),
+                _ => false,
+            };
+            if before.is_empty() || is_rest {
+                guards.clear();
+            } else if !guards.is_empty() {
+                // Either.
+                let now = self.condition(&guards, span)?;
+                let (zero, one) = self.zero_and_one(now);
+                let then = self.condition(&before, span)?;
+                let both = self
+                    .builder
+                    .select(Function::IfEqual, [now, zero, then, one]);
+                let name = format!("either.{}", self.builder.stencil().temps.len());
+                let element = self.builder.element(both);
+                self.builder
+                    .declare(&name, element, Some(both), span.clone())?;
+                guards = vec![(name, true)];
+            }
+        }
+        self.kept.insert(access.clone(), (guards.clone(), value));
+        if !guards.is_empty() {
+            let condition = self.condition(&guards, span)?;
+            value = self.builder.when(condition, value);
+        }
+        self.builder
+            .store(access, false, value, (place, span.clone()))
+    }
+
+    fn zero_and_one(&mut self, like: ExprId) -> (ExprId, ExprId) {
+        let element = self.builder.element(like);
+        let zero = self.builder.constant(0.0, element);
+        (zero, self.builder.constant(1.0, element))
+    }
+
+    /// 1, or another number than zero, where all of these conditions hold, else 0.
+    fn condition(&mut self, guards: &[(String, bool)], span: &Span) -> Built<ExprId> {
+        let mut all: Option<ExprId> = None;
+        for (name, holds) in guards {
+            let Some(own) = self.builder.local(name, span) else {
+                continue;
+            };
+            let own = own?;
+            let (zero, one) = self.zero_and_one(own);
+            let next = all.unwrap_or(one);
+            let pair = if *holds { [zero, next] } else { [next, zero] };
+            let [a, b] = pair;
+            all = Some(match (all, holds) {
+                (None, true) => own,
+                _ => self.builder.select(Function::IfEqual, [own, zero, a, b]),
+            });
+        }
+        Ok(all.unwrap_or_else(|| self.builder.constant(1.0, crate::ir::Element::F64)))
     }
 
     /// What a variable holds: its type, and its value if it has one.
@@ -379,8 +485,10 @@ fn margins(all: &[Range]) -> Vec<(i64, i64)> {
 fn tests(action: &Action) -> Vec<Test> {
     let mut found = Vec::new();
     let mut action = action;
-    while let Action::Under(test, inner) = action {
-        found.push(test.clone());
+    while let Action::Under(guard, inner) = action {
+        if let Guard::Place(test) = guard {
+            found.push(test.clone());
+        }
         action = inner;
     }
     visit(value_of(action), &mut Vec::new(), &mut |node, path| {
@@ -397,8 +505,10 @@ fn paths(actions: &[Action]) -> BTreeMap<usize, Vec<Vec<Test>>> {
     for action in actions {
         let mut path = Vec::new();
         let mut inner = action;
-        while let Action::Under(test, own) = inner {
-            path.push(test.clone());
+        while let Action::Under(guard, own) = inner {
+            if let Guard::Place(test) = guard {
+                path.push(test.clone());
+            }
             inner = own;
         }
         visit(value_of(inner), &mut path, &mut |node, path| {
@@ -438,6 +548,11 @@ fn visit(
             }
             NodeKind::Call(_, arguments) => {
                 for argument in arguments {
+                    visit(Some(argument), path, found);
+                }
+            }
+            NodeKind::Select(_, arguments) => {
+                for argument in &**arguments {
                     visit(Some(argument), path, found);
                 }
             }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::choices::not_at_an_end;
 use super::guard::{Bounds, Domain};
 use super::live::{leaves, value_of};
-use super::machine::{Action, Trace};
+use super::machine::{Action, Guard, Trace};
 use super::pragma::Pragma;
 use super::shape::{Length, Shape};
 use super::value::{Node, NodeKind, Operand};
@@ -40,6 +40,9 @@ pub(super) fn build(
         scalars: BTreeMap::new(),
         settled: None,
         limits: Vec::new(),
+        guards: Vec::new(),
+        masked: masked(trace),
+        kept: BTreeMap::new(),
     };
     let (inside, around) = emit().domains().map_err(one)?;
     let build = |domain: &[Range], around: Option<&[Range]>, actions: &[Action], settled| {
@@ -79,6 +82,12 @@ pub(super) struct Emit<'a> {
     pub(super) settled: Option<Vec<Range>>,
     /// The tests under which a value is computed.
     pub(super) limits: Vec<Test>,
+    /// Variables that are not zero, or zero, where a value counts.
+    pub(super) guards: Vec<(String, bool)>,
+    /// Arrays of which some elements are stored under conditions on data.
+    masked: BTreeSet<usize>,
+    /// Their elements that were stored: under which conditions, and what they hold where these hold.
+    pub(super) kept: BTreeMap<Access, (Vec<(String, bool)>, ExprId)>,
 }
 
 impl Emit<'_> {
@@ -235,10 +244,14 @@ impl Emit<'_> {
         let mut ends = bounds.ends.iter();
         let Some((first, span)) = ends.next() else {
             let what = format!("nothing bounds `{name}` from above");
-            let store = self.trace.actions.iter().find_map(|action| match action {
-                Action::Store(access, ..) => Some(self.trace.accesses[*access].span.clone()),
-                _ => None,
-            });
+            let store = self
+                .trace
+                .actions
+                .iter()
+                .find_map(|action| match action.bare() {
+                    Action::Store(access, ..) => Some(self.trace.accesses[*access].span.clone()),
+                    _ => None,
+                });
             return Err(Diagnostic::error("stencil::guard", what)
                 .label(store.unwrap_or(0..0), "stored without a bounds test")
                 .help("test the place of the point against the sizes: `if (i < N) …`"));
@@ -308,10 +321,14 @@ impl Emit<'_> {
 
     /// The length of the rows along a dimension, if some stored array says it.
     fn row_length(&self, point: Symbol) -> Option<Length> {
-        let stores = self.trace.actions.iter().filter_map(|action| match action {
-            Action::Store(access, ..) => Some(*access),
-            _ => None,
-        });
+        let stores = self
+            .trace
+            .actions
+            .iter()
+            .filter_map(|action| match action.bare() {
+                Action::Store(access, ..) => Some(*access),
+                _ => None,
+            });
         let mut lengths = stores.filter_map(|store| {
             let subscripts = &self.shape.accesses[store];
             let at = subscripts.iter().position(|s| s.0 == Some(point))?;
@@ -356,7 +373,9 @@ impl Emit<'_> {
                 let value = self.limited(value, held, span)?;
                 self.builder.assign(name, value, span.clone())
             }
-            Action::Accumulate(name, value, span) if !self.limits.is_empty() => {
+            Action::Accumulate(name, value, span)
+                if !self.limits.is_empty() || !self.guards.is_empty() =>
+            {
                 let (element, old) = self.held(name, span);
                 let value = self.real(value, element)?;
                 let Some(old) = old else {
@@ -371,7 +390,13 @@ impl Emit<'_> {
                 let value = self.real(value, self.builder.local_element(name))?;
                 self.builder.accumulate(name, value, span.clone())
             }
-            Action::Under(test, action) => match (self.known(test)?, &**action) {
+            Action::Under(Guard::Data(name, holds), action) => {
+                self.guards.push((name.clone(), *holds));
+                let done = self.action(action);
+                self.guards.pop();
+                done
+            }
+            Action::Under(Guard::Place(test), action) => match (self.known(test)?, &**action) {
                 (Some(true), action) => self.action(action),
                 (Some(false), Action::Declare(name, element, _, span)) => {
                     self.builder.declare(name, *element, None, span.clone())
@@ -384,11 +409,21 @@ impl Emit<'_> {
                     done
                 }
             },
-            Action::Store(access, accumulate, value, span) => {
-                let place = self.trace.accesses[*access].span.clone();
-                let access = self.access(*access)?;
+            Action::Store(number, accumulate, value, span) => {
+                let place = self.trace.accesses[*number].span.clone();
+                let access = self.access(*number)?;
                 let element = self.builder.stencil().arrays[access.array].element;
                 let value = self.real(value, element)?;
+                if self.masked.contains(&self.trace.accesses[*number].array) {
+                    let value = match *accumulate {
+                        true => {
+                            let old = self.builder.load(access.clone(), place.clone());
+                            self.builder.binary(BinaryOp::Add, old, value)
+                        }
+                        false => value,
+                    };
+                    return self.masked((access, place), value, span);
+                }
                 self.builder
                     .store(access, *accumulate, value, (place, span.clone()))
             }
@@ -462,7 +497,36 @@ impl Emit<'_> {
             NodeKind::Load(access) => {
                 let within = self.within();
                 let access = self.access(*access)?;
+                if let Some((guards, _)) = self.kept.get(&access)
+                    && !guards.is_empty()
+                {
+                    let what = "an element is read after it was written under a condition on data";
+                    return Err(Diagnostic::error("stencil::divergent", what)
+                        .label(node.span.clone(), "read here"));
+                }
                 self.builder.load_within(access, within, node.span.clone())
+            }
+            NodeKind::Select(function, arguments) => {
+                let mut values = Vec::new();
+                for argument in &**arguments {
+                    values.push(self.value(argument)?);
+                }
+                let [x, y, a, b] = values[..] else {
+                    return Ok(Value::Integer(0));
+                };
+                let of = |emit: &Self, value: Value, other: Value| match (value, other) {
+                    (Value::Real(own), _) | (_, Value::Real(own)) => emit.builder.element(own),
+                    _ => Element::F64,
+                };
+                let compared = of(self, x, y);
+                let all = [
+                    (x, compared),
+                    (y, compared),
+                    (a, node.element),
+                    (b, node.element),
+                ];
+                let all = all.map(|(value, element)| self.builder.real(value, element));
+                self.builder.select(*function, all)
             }
             NodeKind::Choice(test, a, b) => {
                 let (a, b) = match self.known(test)? {
@@ -494,6 +558,18 @@ impl Emit<'_> {
             }
         }))
     }
+}
+
+/// Arrays of which some elements are stored under conditions on data.
+fn masked(trace: &Trace) -> BTreeSet<usize> {
+    let border = trace.border.iter().flat_map(|b| &b.actions);
+    let all = trace.actions.iter().chain(border);
+    let under = all.filter(|a| matches!(a, Action::Under(..)));
+    let stores = under.filter_map(|action| match action.bare() {
+        Action::Store(access, ..) => Some(trace.accesses[*access].array),
+        _ => None,
+    });
+    stores.collect()
 }
 
 /// The points along one dimension.

@@ -63,7 +63,7 @@ impl Emit<'_> {
     /// What is written is no neighbour.
     pub(super) fn no_bent_stores(&self) -> Built<()> {
         for action in &self.trace.actions {
-            if let Action::Store(access, ..) = action
+            if let Action::Store(access, ..) = action.bare()
                 && !self.trace.accesses[*access].edges.is_empty()
             {
                 let what = "an element is written at a clamped or wrapped place";

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::machine::{Machine, Var};
-use super::value::Val;
+use super::value::{Cond, Node, NodeKind, Operand, Val, operand, select};
+use crate::ir::{Element, Function};
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Relation, Symbol, Test};
 use warpwright_cudac::ast::{Expr, ExprKind, Type};
@@ -53,43 +54,123 @@ pub(super) type Domain = BTreeMap<Symbol, Bounds>;
 impl Machine<'_> {
     /// What a condition says about places and sizes.
     pub(super) fn condition(&mut self, cond: &Expr) -> Result<Test, Diagnostic> {
-        crate::with_stack(|| self.condition_of(cond))
+        match self.general(cond)? {
+            Cond::Place(test) => Ok(test),
+            _ => Err(divergent(&cond.span)),
+        }
     }
 
-    fn condition_of(&mut self, cond: &Expr) -> Result<Test, Diagnostic> {
+    /// A condition on places and sizes, or on data.
+    pub(super) fn general(&mut self, cond: &Expr) -> Result<Cond, Diagnostic> {
+        crate::with_stack(|| self.general_of(cond))
+    }
+
+    fn general_of(&mut self, cond: &Expr) -> Result<Cond, Diagnostic> {
         let cond = self.expanded(cond)?;
         let cond = cond.bare();
+        let span = &cond.span;
         match &cond.kind {
-            ExprKind::Bool(value) => Ok(Test::Known(*value)),
+            ExprKind::Bool(value) => Ok(Cond::Place(Test::Known(*value))),
             ExprKind::Unary(op, inner) if op == "!" => {
-                let test = self.condition(inner)?;
-                test.opposite().ok_or_else(|| divergent(&cond.span))
+                let opposite = |test: Test| test.opposite().ok_or_else(|| divergent(span));
+                let not = |node: Node| {
+                    let element = node.element;
+                    select(&node, Operand::Integer(0), Operand::Integer(1), element)
+                };
+                Ok(match self.general(inner)? {
+                    Cond::Place(test) => Cond::Place(opposite(test)?),
+                    Cond::Data(node) => Cond::Data(not(node)),
+                    Cond::Both(test, node) => Cond::Either(opposite(test)?, not(node)),
+                    Cond::Either(test, node) => Cond::Both(opposite(test)?, not(node)),
+                })
             }
             ExprKind::Binary(op, a, b) if matches!(&**op, "&&" | "&" | "||" | "|") => {
-                let (a, b) = (self.condition(a)?, self.condition(b)?);
-                Ok(a.join(b, op.starts_with('&')))
+                let (a, b) = (self.general(a)?, self.general(b)?);
+                self.joined(a, b, op.starts_with('&'), span)
             }
-            ExprKind::Binary(op, a, b) if is_comparison(op) => self.compare(op, a, b, &cond.span),
-            ExprKind::Name(name) if matches!(self.variable(name), Some(Var::Test(_))) => {
-                match self.variable(name) {
-                    Some(Var::Test(test)) => Ok(test.clone()),
-                    _ => Err(divergent(&cond.span)),
-                }
-            }
+            ExprKind::Binary(op, a, b) if is_comparison(op) => self.compare(op, a, b, span),
+            ExprKind::Name(name) if self.is_condition(name) => match self.variable(name) {
+                Some(Var::Test(test)) => Ok(Cond::Place(test.clone())),
+                Some(Var::Flag(node)) => Ok(Cond::Data(node.clone())),
+                _ => Err(divergent(span)),
+            },
             _ => match self.value(cond)? {
                 Val::Int(value) => {
                     let (value, zero) = (self.placed(value), Poly::default());
-                    Test::of("!=", &value, &zero, &cond.span).ok_or_else(|| divergent(&cond.span))
+                    let test = Test::of("!=", &value, &zero, span);
+                    test.map(Cond::Place).ok_or_else(|| divergent(span))
                 }
-                _ => Err(divergent(&cond.span)),
+                Val::Real(node) => {
+                    let value = Operand::Node(node);
+                    Ok(Cond::Data(comparison(
+                        "!=",
+                        value,
+                        Operand::Integer(0),
+                        span,
+                    )))
+                }
+                Val::Pointer(_) => Err(divergent(span)),
             },
         }
     }
 
-    fn compare(&mut self, op: &str, a: &Expr, b: &Expr, span: &Span) -> Result<Test, Diagnostic> {
+    fn is_condition(&self, name: &str) -> bool {
+        matches!(self.variable(name), Some(Var::Test(_) | Var::Flag(_)))
+    }
+
+    /// Both conditions, or either.
+    fn joined(&mut self, a: Cond, b: Cond, both: bool, span: &Span) -> Result<Cond, Diagnostic> {
+        // What both are made of: conditions on places, and conditions on data.
+        let parts = |cond: Cond| match (cond, both) {
+            (Cond::Place(test), _) => (Some(test), None),
+            (Cond::Both(test, node), true) | (Cond::Either(test, node), false) => {
+                (Some(test), Some(node))
+            }
+            (other, _) => match other.whole() {
+                Cond::Data(node) => (None, Some(node)),
+                _ => (None, None),
+            },
+        };
+        let ((a, x), (b, y)) = (parts(a), parts(b));
+        let test = match (a, b) {
+            (Some(a), Some(b)) => Some(a.join(b, both)),
+            (a, b) => a.or(b),
+        };
+        let node = match (x, y) {
+            (Some(x), Some(y)) => {
+                let (element, known) = (y.element, Operand::Integer(i64::from(!both)));
+                let y = Operand::Node(y);
+                Some(match both {
+                    true => select(&x, y, known, element),
+                    false => select(&x, known, y, element),
+                })
+            }
+            (x, y) => x.or(y),
+        };
+        Ok(match (test, node) {
+            (Some(Test::Known(value)), Some(_)) if value != both => Cond::Place(Test::Known(value)),
+            (None | Some(Test::Known(_)), Some(node)) => Cond::Data(node),
+            (Some(test), Some(node)) => {
+                let test = self.of_points(&test)?;
+                match both {
+                    true => Cond::Both(test, node),
+                    false => Cond::Either(test, node),
+                }
+            }
+            (Some(test), None) => Cond::Place(test),
+            (None, None) => return Err(divergent(span)),
+        })
+    }
+
+    fn compare(&mut self, op: &str, a: &Expr, b: &Expr, span: &Span) -> Result<Cond, Diagnostic> {
         let is_unsigned = self.is_unsigned(a) || self.is_unsigned(b);
-        let (Val::Int(a), Val::Int(b)) = (self.value(a)?, self.value(b)?) else {
-            return Err(divergent(span));
+        let (a, b) = match (self.value(a)?, self.value(b)?) {
+            (Val::Int(a), Val::Int(b)) => (a, b),
+            (Val::Pointer(_), _) | (_, Val::Pointer(_)) => return Err(divergent(span)),
+            (a, b) => {
+                let (a, b) = (operand(a, span)?, operand(b, span)?);
+                return Ok(Cond::Data(comparison(op, a, b, span)));
+            }
         };
         if is_unsigned && !matches!(op, "==" | "!=") {
             for side in [&a, &b] {
@@ -98,12 +179,12 @@ impl Machine<'_> {
         }
         let (a, b) = (self.placed(a), self.placed(b));
         let test = Test::of(op, &a, &b, span).ok_or_else(|| divergent(span))?;
-        Ok(match test {
+        Ok(Cond::Place(match test {
             Test::Compare(relation, value, span) => {
                 Test::compare(relation, self.placed(value), span)
             }
             test => test,
-        })
+        }))
     }
 
     /// The larger or smaller one of values without a sign is what it seems to be only above zero.
@@ -294,6 +375,29 @@ pub(super) fn not_on_places(span: &Span) -> Diagnostic {
             "depends on the place of the thread in its block",
         )
         .help("compare `blockIdx.x * blockDim.x + threadIdx.x` and so on with the sizes")
+}
+
+/// 1 where a comparison of values holds, else 0.
+fn comparison(op: &str, a: Operand, b: Operand, span: &Span) -> Node {
+    let (function, [x, y], holds) = match op {
+        "<" => (Function::IfLess, [a, b], 1),
+        "<=" => (Function::IfAtMost, [a, b], 1),
+        ">" => (Function::IfLess, [b, a], 1),
+        ">=" => (Function::IfAtMost, [b, a], 1),
+        "==" => (Function::IfEqual, [a, b], 1),
+        _ => (Function::IfEqual, [a, b], 0),
+    };
+    let types = [&x, &y].map(|operand| match operand {
+        Operand::Node(node) => Some(node.element),
+        Operand::Integer(_) => None,
+    });
+    let element = types.into_iter().flatten().next().unwrap_or(Element::F64);
+    let (yes, no) = (Operand::Integer(holds), Operand::Integer(1 - holds));
+    Node {
+        kind: NodeKind::Select(function, Box::new([x, y, yes, no])),
+        element,
+        span: span.clone(),
+    }
 }
 
 fn is_comparison(op: &str) -> bool {

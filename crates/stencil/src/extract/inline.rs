@@ -2,7 +2,7 @@
 //! after values with names.
 
 use super::machine::{Action, Machine, Var};
-use super::value::{Node, NodeKind, Operand, Val, not_understood, operand};
+use super::value::{Cond, Node, NodeKind, Operand, Val, not_understood, operand};
 use crate::ir::Element;
 use warpwright_cudac::affine::Test;
 use warpwright_cudac::ast::{
@@ -176,24 +176,24 @@ impl Machine<'_> {
                         Some(other) if at + 1 == body.len() => &other.statements,
                         Some(_) => return Err(strange(statement)),
                     };
-                    let test = match self.condition(cond)? {
-                        Test::Known(true) => return self.returned(function, &then.statements),
-                        Test::Known(false) => return self.returned(function, rest),
-                        test => test,
-                    };
-                    let opposite = test.opposite().ok_or_else(|| strange(statement))?;
-                    let mut values = Vec::new();
-                    for (test, statements) in [(&test, &then.statements[..]), (&opposite, rest)] {
-                        let scopes = self.scopes.clone();
-                        let value =
-                            self.chosen(test, |machine| machine.returned(function, statements));
-                        values.push(value?);
-                        self.scopes = scopes;
+                    let cond = self.general(cond)?;
+                    match &cond {
+                        Cond::Place(Test::Known(true)) => {
+                            return self.returned(function, &then.statements);
+                        }
+                        Cond::Place(Test::Known(false)) => return self.returned(function, rest),
+                        _ => {}
                     }
-                    let (Some(b), Some(a)) = (values.pop(), values.pop()) else {
-                        return Err(strange(statement));
-                    };
-                    return self.either(&test, a, b, &statement.span);
+                    let scopes = self.scopes.clone();
+                    let (a, b) = self.either_side(
+                        &cond,
+                        |machine| machine.returned(function, &then.statements),
+                        |machine| {
+                            machine.scopes = scopes;
+                            machine.returned(function, rest)
+                        },
+                    )?;
+                    return self.by(&cond, a, b, &statement.span);
                 }
                 _ => return Err(strange(statement)),
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::machine::{Action, Trace};
+use super::machine::{Action, Guard, Trace};
 use super::value::{Node, NodeKind, Operand};
 
 impl Trace {
@@ -18,7 +18,7 @@ impl Trace {
     pub(super) fn used(actions: &[Action]) -> BTreeSet<usize> {
         let mut used = BTreeSet::new();
         for action in actions {
-            if let Action::Store(access, ..) = action {
+            if let Action::Store(access, ..) = action.bare() {
                 used.insert(*access);
             }
             leaves(value_of(action), &mut |node| {
@@ -76,6 +76,7 @@ pub(super) fn leaves(value: Option<&Operand>, visit: &mut impl FnMut(&Node)) {
                 stack.extend([&**a, &**b]);
             }
             NodeKind::Call(_, arguments) => stack.extend(arguments),
+            NodeKind::Select(_, arguments) => stack.extend(&**arguments),
             NodeKind::Number(_)
             | NodeKind::Scalar(_)
             | NodeKind::Local(_)
@@ -123,6 +124,13 @@ fn prune(actions: &mut Vec<Action>) {
                 live.insert(name.clone());
             }
         });
+        let mut inner = &action;
+        while let Action::Under(guard, own) = inner {
+            if let Guard::Data(name, _) = guard {
+                live.insert(name.clone());
+            }
+            inner = own;
+        }
         kept.push(action);
     }
     kept.reverse();

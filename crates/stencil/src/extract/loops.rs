@@ -108,7 +108,9 @@ impl Machine<'_> {
         (self.fixed, self.in_points) = (self.scopes.depth(), true);
         self.carry(parts, symbol, first, span)?;
         let tiles = self.enter_tiles(&parts.body);
+        let choices = self.choices.len();
         let flow = self.block(&parts.body)?;
+        self.choices.truncate(choices);
         self.leave_tiles(&tiles, span)?;
         self.end_scope();
         (self.domain, self.fixed, self.in_points) = outside;
@@ -177,7 +179,9 @@ impl Machine<'_> {
         (self.fixed, self.in_points) = (self.scopes.depth(), true);
         // A `return` inside would leave out the points that follow.
         self.loops += 1;
+        let choices = self.choices.len();
         let flow = self.block(&parts.body)?;
+        self.choices.truncate(choices);
         (self.domain, self.fixed, self.in_points, self.loops) = outside;
         self.closed = Some(span.clone());
         match flow {

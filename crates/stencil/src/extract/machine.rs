@@ -83,8 +83,27 @@ pub(super) enum Action {
     Store(usize, bool, Operand, Span),
     /// A variable's block ends.
     Forget(String),
-    /// What stands under a condition on the place of the point; it stores nothing.
-    Under(Test, Box<Action>),
+    /// What stands under a condition; under one on the place of the point nothing is stored.
+    Under(Guard, Box<Action>),
+}
+
+/// A condition under which something is done.
+#[derive(Clone, Debug)]
+pub(super) enum Guard {
+    /// On the place of the point.
+    Place(Test),
+    /// On data: a variable that is not zero, or zero if the condition must not hold.
+    Data(String, bool),
+}
+
+impl Action {
+    /// What is done, without its conditions.
+    pub(super) fn bare(&self) -> &Action {
+        match self {
+            Action::Under(_, action) => action.bare(),
+            other => other,
+        }
+    }
 }
 
 /// A variable or parameter.
@@ -93,6 +112,8 @@ pub(super) enum Var {
     Int(Poly),
     /// A `bool` that holds a condition on places.
     Test(Test),
+    /// A `bool` that holds a condition on data.
+    Flag(Node),
     /// A floating-point variable, and the leaf that it holds, if it holds one.
     Real(Element, Option<Box<Node>>),
     /// An argument of a function: what was passed, which is a leaf.
@@ -141,8 +162,10 @@ pub(super) struct Machine<'a> {
     pub(super) barriers: usize,
     /// Conditions under which shared memory is written.
     pub(super) path: Vec<Test>,
-    /// Conditions on the place of the point under which values are computed.
-    pub(super) choices: Vec<Test>,
+    /// Conditions under which values are computed, and stored.
+    pub(super) choices: Vec<Guard>,
+    /// Blocks under such conditions that are being executed.
+    pub(super) guarded: usize,
     /// Variables that have no value, or none at some points.
     pub(super) unset: BTreeSet<String>,
     /// Those that have one at the other points.
@@ -201,6 +224,7 @@ pub(super) fn run(file: &File, function: &Function, bound: Vec<(String, Bound)>)
         barriers: 0,
         path: Vec::new(),
         choices: Vec::new(),
+        guarded: 0,
         unset: BTreeSet::new(),
         partly: BTreeSet::new(),
         strided: Vec::new(),
@@ -297,10 +321,16 @@ impl Machine<'_> {
     fn bound_by_grid(&mut self) {
         for axis in 0..3u8 {
             let symbol = Symbol::BlockIdx(axis);
-            let stores = self.trace.actions.iter().filter_map(|action| match action {
-                Action::Store(access, _, _, span) => Some((&self.trace.accesses[*access], span)),
-                _ => None,
-            });
+            let stores = self
+                .trace
+                .actions
+                .iter()
+                .filter_map(|action| match action.bare() {
+                    Action::Store(access, _, _, span) => {
+                        Some((&self.trace.accesses[*access], span))
+                    }
+                    _ => None,
+                });
             let by_block = |access: &&RawAccess| {
                 let mut all = access.subscripts.iter().chain([&access.offset]);
                 all.any(|at| at.points().contains(&symbol))
@@ -343,8 +373,8 @@ impl Machine<'_> {
     /// Notes what is done, under the conditions at hand.
     pub(super) fn act(&mut self, action: Action) {
         let tests = self.choices.iter().rev();
-        let action = tests.fold(action, |action, test| {
-            Action::Under(test.clone(), Box::new(action))
+        let action = tests.fold(action, |action, guard| {
+            Action::Under(guard.clone(), Box::new(action))
         });
         self.trace.actions.push(action);
     }
@@ -450,8 +480,9 @@ impl Machine<'_> {
                     .label(span.clone(), "two threads have the same point"));
             }
         }
+        let mut actions = self.trace.actions.iter().map(Action::bare);
         let adds = |a: &&Action| matches!(a, Action::Store(_, true, ..));
-        if let Some(Action::Store(.., stored)) = self.trace.actions.iter().find(adds) {
+        if let Some(Action::Store(.., stored)) = actions.find(adds) {
             let what = "points that two threads compute are added to";
             return Err(Diagnostic::error("stencil::race", what)
                 .label(stored.clone(), "added here")
@@ -464,7 +495,7 @@ impl Machine<'_> {
     fn stores_to(&self, array: usize) -> impl Iterator<Item = Span> {
         let border = self.trace.border.iter().flat_map(|b| &b.actions);
         let all = self.trace.actions.iter().chain(border);
-        all.filter_map(move |action| match action {
+        all.filter_map(move |action| match action.bare() {
             Action::Store(access, ..) => {
                 let access = &self.trace.accesses[*access];
                 (access.array == array).then(|| access.span.clone())

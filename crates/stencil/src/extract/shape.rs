@@ -72,10 +72,13 @@ pub(super) fn find(trace: &Trace) -> Found<Shape> {
 
 /// The dimensions, from the first store.
 fn dims(trace: &Trace, accesses: &[Access]) -> Found<Vec<(Symbol, i64)>> {
-    let stores = trace.actions.iter().filter_map(|action| match action {
-        Action::Store(access, ..) => Some(*access),
-        _ => None,
-    });
+    let stores = trace
+        .actions
+        .iter()
+        .filter_map(|action| match action.bare() {
+            Action::Store(access, ..) => Some(*access),
+            _ => None,
+        });
     let mut dims: Vec<(Symbol, i64)> = Vec::new();
     for store in stores {
         for &(point, offset) in &accesses[store] {
@@ -120,7 +123,7 @@ fn dims(trace: &Trace, accesses: &[Access]) -> Found<Vec<(Symbol, i64)>> {
 
 /// Where the first store stands.
 fn used_store(trace: &Trace) -> Option<Span> {
-    trace.actions.iter().find_map(|action| match action {
+    trace.actions.iter().find_map(|action| match action.bare() {
         Action::Store(access, ..) => Some(trace.accesses[*access].span.clone()),
         _ => None,
     })

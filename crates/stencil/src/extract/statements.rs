@@ -1,7 +1,7 @@
 //! The statements of a kernel, executed once on polynomials.
 
-use super::machine::{Action, Done, Flow, Machine, NOT_SET, Var};
-use super::value::{Base, Node, NodeKind, Operand, Pointer, Val, not_understood, operand};
+use super::machine::{Action, Done, Flow, Guard, Machine, NOT_SET, Var};
+use super::value::{Base, Cond, Node, NodeKind, Operand, Pointer, Val, not_understood, operand};
 use crate::ir::{BinaryOp, Element};
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::Poly;
@@ -120,7 +120,17 @@ impl Machine<'_> {
         let value = match &variable.init {
             None => None,
             Some(Init::Value(value)) if is_bool => {
-                return Ok(Var::Test(self.condition(value)?));
+                return match self.general(value)?.whole() {
+                    Cond::Place(test) => Ok(Var::Test(test)),
+                    // Kept in a variable: what it is made of may change.
+                    Cond::Data(node) | Cond::Both(_, node) | Cond::Either(_, node) => {
+                        let (name, _) = self.note_condition(node);
+                        self.named(&name, span).map(|value| match value {
+                            Val::Real(node) => Var::Flag(node),
+                            _ => Var::Other("a condition"),
+                        })
+                    }
+                };
             }
             Some(Init::Value(value)) => Some(self.value(value)?),
             Some(Init::List(_, at)) => return Err(not_understood("this list of values", at)),
@@ -485,7 +495,8 @@ impl Machine<'_> {
                 &target.span,
             ));
         };
-        if !self.path.is_empty() || !self.strided.is_empty() || !self.choices.is_empty() {
+        let by_place = |guard: &Guard| matches!(guard, Guard::Place(_));
+        if !self.path.is_empty() || !self.strided.is_empty() || self.choices.iter().any(by_place) {
             return Err(not_understood("a store under this condition", span));
         }
         let element = self.trace.arrays[array].element;
@@ -501,9 +512,21 @@ impl Machine<'_> {
             };
             combined(op, unused, element, right, span)?
         };
+        let (accumulate, value) = match accumulate && !self.choices.is_empty() {
+            // Added where the condition holds.
+            true => {
+                let old = Operand::Node(self.load(pointer.clone(), &target.span));
+                let sum = Node {
+                    kind: NodeKind::Binary(BinaryOp::Add, Box::new(old), Box::new(value)),
+                    element,
+                    span: span.clone(),
+                };
+                (false, Operand::Node(sum))
+            }
+            false => (accumulate, value),
+        };
         let access = self.access(pointer, &target.span);
-        let action = Action::Store(access, accumulate, value, span.clone());
-        self.trace.actions.push(action);
+        self.act(Action::Store(access, accumulate, value, span.clone()));
         if self.stored.is_none() {
             self.stored = Some(span.clone());
             self.trace.domain = self.settled()?;

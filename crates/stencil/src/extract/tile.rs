@@ -167,6 +167,10 @@ impl Machine<'_> {
             }
             return Ok(());
         }
+        if !self.choices.is_empty() {
+            let what = "shared memory that is filled under a condition on data";
+            return Err(not_understood(what, span));
+        }
         let pointer = self.tile_pointer(left)?;
         let Base::Tile(tile) = pointer.base else {
             return Err(not_understood("this target", &left.span));
@@ -241,7 +245,7 @@ impl Machine<'_> {
 
     /// `__syncthreads();`
     pub(super) fn barrier(&mut self, span: &Span) -> Done<()> {
-        if !self.path.is_empty() || !self.strided.is_empty() {
+        if !self.path.is_empty() || !self.strided.is_empty() || !self.choices.is_empty() {
             let what = "not all threads arrive at this barrier";
             return Err(Diagnostic::error("stencil::barrier", what).label(span.clone(), "here"));
         }

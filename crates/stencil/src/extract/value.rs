@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::machine::{Machine, Var};
-use crate::ir::{BinaryOp, Element};
+use crate::ir::{BinaryOp, Element, Function};
 use warpwright_cudac::Literal;
 use warpwright_cudac::affine::{Poly, Symbol, Test};
 use warpwright_cudac::ast::{Expr, ExprKind, Ident};
@@ -42,6 +42,55 @@ pub(super) enum NodeKind {
     Call(Ident, Vec<Operand>),
     /// The first value where the test of the point's place holds, else the second one.
     Choice(Test, Box<Operand>, Box<Operand>),
+    /// `x < y ? a : b` and its like: both values are computed.
+    Select(Function, Box<[Operand; 4]>),
+}
+
+/// A condition.
+#[derive(Clone, Debug)]
+pub(super) enum Cond {
+    /// On places and sizes.
+    Place(Test),
+    /// On data: 1 where it holds, else 0.
+    Data(Node),
+    /// Both; what the second one reads is there where the first one holds.
+    Both(Test, Node),
+    /// Either; what the second one reads is there where the first one does not hold.
+    Either(Test, Node),
+}
+
+impl Cond {
+    /// One condition of two.
+    pub(super) fn whole(self) -> Cond {
+        let (test, a, b, element, span) = match self {
+            Cond::Both(test, node) => {
+                let (element, span) = (node.element, node.span.clone());
+                (
+                    test,
+                    Operand::Node(node),
+                    Operand::Integer(0),
+                    element,
+                    span,
+                )
+            }
+            Cond::Either(test, node) => {
+                let (element, span) = (node.element, node.span.clone());
+                (
+                    test,
+                    Operand::Integer(1),
+                    Operand::Node(node),
+                    element,
+                    span,
+                )
+            }
+            other => return other,
+        };
+        Cond::Data(Node {
+            kind: NodeKind::Choice(test, Box::new(a), Box::new(b)),
+            element,
+            span,
+        })
+    }
 }
 
 /// An operand: a known integer takes the type of what it meets.
@@ -216,7 +265,9 @@ impl Machine<'_> {
                 }))
             }
             Some(Var::Test(Test::Known(value))) => Ok(Val::Int(Poly::constant(i64::from(*value)))),
-            Some(Var::Test(_)) => Err(not_understood("a condition as a value", span)),
+            Some(Var::Test(_) | Var::Flag(_)) => {
+                Err(not_understood("a condition as a value", span))
+            }
             Some(Var::Leaf(node)) => {
                 let (kind, element) = (node.kind.clone(), node.element);
                 let span = span.clone();
@@ -374,23 +425,60 @@ impl Machine<'_> {
                     self.signed(is_unsigned, [&a, &b], span)?;
                     return self.extreme(&a, &b, larger, span).map(Val::Int);
                 }
-                let what = "a choice between two values is not understood";
-                return Err(Diagnostic::error("stencil::divergent", what)
-                    .label(span.clone(), "depends on the data")
-                    .help("write `fmax` or `fmin`"));
             }
         }
-        let test = match self.condition(cond)? {
-            Test::Known(true) => return self.value(a),
-            Test::Known(false) => return self.value(b),
-            test => test,
+        let cond = self.general(cond)?;
+        match &cond {
+            Cond::Place(Test::Known(true)) => return self.value(a),
+            Cond::Place(Test::Known(false)) => return self.value(b),
+            _ => {}
+        }
+        let (a, b) = self.either_side(
+            &cond,
+            |machine| machine.value(a),
+            |machine| machine.value(b),
+        )?;
+        self.by(&cond, a, b, span)
+    }
+
+    /// Runs what stands on the two sides of a condition.
+    pub(super) fn either_side<T>(
+        &mut self,
+        cond: &Cond,
+        a: impl FnOnce(&mut Self) -> Valued<T>,
+        b: impl FnOnce(&mut Self) -> Valued<T>,
+    ) -> Valued<(T, T)> {
+        let (first, second) = match cond {
+            Cond::Place(test) => (Some(test.clone()), test.opposite()),
+            Cond::Both(test, _) => (Some(test.clone()), None),
+            Cond::Either(test, _) => (None, test.opposite()),
+            Cond::Data(_) => (None, None),
         };
-        let a = self.chosen(&test, |machine| machine.value(a))?;
-        let opposite = test
-            .opposite()
-            .ok_or_else(|| super::guard::divergent(span))?;
-        let b = self.chosen(&opposite, |machine| machine.value(b))?;
-        self.either(&test, a, b, span)
+        let a = match first {
+            Some(test) => self.chosen(&test, a)?,
+            None => a(self)?,
+        };
+        let b = match second {
+            Some(test) => self.chosen(&test, b)?,
+            None => b(self)?,
+        };
+        Ok((a, b))
+    }
+
+    /// `cond ? a : b`
+    pub(super) fn by(&mut self, cond: &Cond, a: Val, b: Val, span: &Span) -> Valued<Val> {
+        match cond {
+            Cond::Place(test) => self.either(test, a, b, span),
+            Cond::Data(node) => self.selected(node, a, b, span).map(Val::Real),
+            Cond::Both(test, node) => {
+                let inner = self.selected(node, a, b.clone(), span)?;
+                self.either(test, Val::Real(inner), b, span)
+            }
+            Cond::Either(test, node) => {
+                let inner = self.selected(node, a.clone(), b, span)?;
+                self.either(test, a, Val::Real(inner), span)
+            }
+        }
     }
 
     /// `test ? a : b`: an index that is clamped or wrapped, an element at one, or a value that is chosen.
@@ -417,6 +505,26 @@ impl Machine<'_> {
 }
 
 impl Machine<'_> {
+    /// `condition ? a : b`
+    pub(super) fn selected(
+        &mut self,
+        condition: &Node,
+        a: Val,
+        b: Val,
+        span: &Span,
+    ) -> Valued<Node> {
+        if let (Val::Int(_), Val::Int(_)) = (&a, &b) {
+            return Err(not_understood("a whole number that depends on data", span));
+        }
+        let (a, b) = (operand(a, span)?, operand(b, span)?);
+        let element = match (&a, &b) {
+            (Operand::Node(a), Operand::Node(b)) => a.element.wider(b.element),
+            (Operand::Node(n), _) | (_, Operand::Node(n)) => n.element,
+            _ => Element::F64,
+        };
+        Ok(select(condition, a, b, element))
+    }
+
     /// A floating-point value or another one, by the place of the point.
     fn chosen_value(&mut self, test: &Test, a: Val, b: Val, span: &Span) -> Valued<Node> {
         let (a, b) = (operand(a, span)?, operand(b, span)?);
@@ -447,6 +555,32 @@ impl Machine<'_> {
             span: span.clone(),
         })
     }
+}
+
+/// `condition ? a : b`; a comparison chooses at once.
+pub(super) fn select(condition: &Node, a: Operand, b: Operand, element: Element) -> Node {
+    let (function, [x, y, a, b]) = match &condition.kind {
+        NodeKind::Select(function, of) => match &**of {
+            [x, y, Operand::Integer(1), Operand::Integer(0)] => {
+                (*function, [x.clone(), y.clone(), a, b])
+            }
+            [x, y, Operand::Integer(0), Operand::Integer(1)] => {
+                (*function, [x.clone(), y.clone(), b, a])
+            }
+            _ => unequal(condition, a, b),
+        },
+        _ => unequal(condition, a, b),
+    };
+    Node {
+        kind: NodeKind::Select(function, Box::new([x, y, a, b])),
+        element,
+        span: condition.span.clone(),
+    }
+}
+
+fn unequal(condition: &Node, a: Operand, b: Operand) -> (Function, [Operand; 4]) {
+    let is = Operand::Node(condition.clone());
+    (Function::IfEqual, [is, Operand::Integer(0), b, a])
 }
 
 /// Would an expression be torn apart by what stands around it, if it stands there as text?

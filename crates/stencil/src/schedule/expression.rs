@@ -114,7 +114,11 @@ impl Expression {
 
     /// Another operator; its type is the widest of its operands'.
     pub fn operator(operator: Operator, operands: Vec<Expression>) -> Expression {
-        let widest = operands.iter().map(|e| e.element).reduce(wider);
+        let first = match operator {
+            Operator::Call(function) => function.first_of_value(),
+            Operator::Negate | Operator::Divide => 0,
+        };
+        let widest = operands.iter().skip(first).map(|e| e.element).reduce(wider);
         Expression {
             element: widest.unwrap_or(Element::F64),
             form: Form::Operator(operator, operands),

@@ -55,7 +55,7 @@ pub enum TextFault {
 }
 
 /// The functions by their names for `double`.
-const FUNCTIONS: [(&str, Function, usize); 8] = [
+const FUNCTIONS: [(&str, Function, usize); 12] = [
     ("sqrt", Function::Sqrt, 1),
     ("fabs", Function::Abs, 1),
     ("fmin", Function::Min, 2),
@@ -64,6 +64,10 @@ const FUNCTIONS: [(&str, Function, usize); 8] = [
     ("exp", Function::Exp, 1),
     ("log", Function::Log, 1),
     ("pow", Function::Pow, 2),
+    ("if_less", Function::IfLess, 4),
+    ("if_at_most", Function::IfAtMost, 4),
+    ("if_equal", Function::IfEqual, 4),
+    ("when", Function::When, 2),
 ];
 
 /// Reads a DAG of `double` trees.

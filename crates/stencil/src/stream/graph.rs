@@ -167,6 +167,9 @@ impl Graph {
             Expr::Binary(op, a, b) => {
                 Node::Binary((*op).into(), known(values[*a])?, known(values[*b])?)
             }
+            Expr::Call(Function::When, _) => {
+                return Err(Refusal::new("a value that is not always stored".to_owned()));
+            }
             Expr::Call(function, arguments) => {
                 let arguments: Result<_, _> = arguments.iter().map(|a| known(values[*a])).collect();
                 Node::Call(spelling(*function, self.element), arguments?)
@@ -317,5 +320,8 @@ fn spelling(function: Function, element: Element) -> &'static str {
         (Function::Log, false) => "logf",
         (Function::Pow, true) => "pow",
         (Function::Pow, false) => "powf",
+        (Function::IfLess | Function::IfAtMost | Function::IfEqual | Function::When, _) => {
+            function.name()
+        }
     }
 }

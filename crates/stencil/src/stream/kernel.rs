@@ -21,7 +21,7 @@ use super::names::{argument, c_type, clamped, extent_text, name, pair_type, queu
 use super::plan::{Plan, Refusal};
 use super::terms::{Field, Terms, Vector};
 use crate::dsl::literal;
-use crate::ir::Stencil;
+use crate::ir::{Function, Stencil};
 
 /// A point of a thread: row and column.
 pub(super) type Point = [i32; 2];
@@ -294,7 +294,11 @@ impl<'a> PlaneStep<'a> {
                 for argument in arguments {
                     texts.push(self.value(*argument, offset, point)?);
                 }
-                format!("{function}({})", texts.join(", "))
+                let named = Function::named(function);
+                match named.filter(|(function, _)| function.comparison().is_some()) {
+                    Some((function, _)) => function.text(&texts, false),
+                    None => format!("{function}({})", texts.join(", ")),
+                }
             }
         };
         let load = matches!(graph.nodes[node], Node::Load(..));

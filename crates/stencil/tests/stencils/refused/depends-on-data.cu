@@ -5,14 +5,14 @@ __global__ void f(double *out, const double *in, int m, int n) {
 }
 
 // expect:
-// stencil::divergent
+// stencil::guard
 //
-//   × the condition is not a bounds test, so points compute different things
-//    ╭─[depends-on-data.cu:4:9]
+//   × nothing bounds `j` from above
+//    ╭─[depends-on-data.cu:4:30]
 //  3 │     int j = blockIdx.y * blockDim.y + threadIdx.y;
 //  4 │     if (in[j * n + i] > 0.0) out[j * n + i] = in[j * n + i];
-//    ·         ─────────┬─────────
-//    ·                  ╰── only places and sizes may be compared
+//    ·                              ───────┬──────
+//    ·                                     ╰── stored without a bounds test
 //  5 │ }
 //    ╰────
-//   help: compute with `fmin`, `fmax` or masks in arrays instead
+//   help: test the place of the point against the sizes: `if (i < N) …`

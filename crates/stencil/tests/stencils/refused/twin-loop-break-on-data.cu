@@ -8,12 +8,11 @@ __global__ void k(double *out, const double *in, int n) {
 // expect:
 // stencil::divergent
 //
-//   × the condition is not a bounds test, so points compute different things
+//   × some points leave the kernel in the middle
 //    ╭─[twin-loop-break-on-data.cu:5:41]
 //  4 │     double v = 0.0;
 //  5 │     for (int d = -4; d <= 4; ++d) { if (in[i + d] < 0.0) break; v += in[i + d]; }
 //    ·                                         ───────┬───────
-//    ·                                                ╰── only places and sizes may be compared
+//    ·                                                ╰── where this holds
 //  6 │     out[i] = v;
 //    ╰────
-//   help: compute with `fmin`, `fmax` or masks in arrays instead
