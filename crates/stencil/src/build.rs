@@ -282,7 +282,8 @@ impl Builder {
         arguments: Vec<Value>,
     ) -> Result<ExprId, Diagnostic> {
         let Some((function, float)) = Function::named(name) else {
-            let known: Vec<&str> = Function::ALL.iter().map(|f| f.name()).collect();
+            let all = Function::ALL.iter().filter(|f| f.first_of_value() == 0);
+            let known: Vec<&str> = all.map(|f| f.name()).collect();
             let what = format!("a stencil cannot call `{name}`");
             return Err(Diagnostic::error("stencil::function", what)
                 .label(span.clone(), "no known function")

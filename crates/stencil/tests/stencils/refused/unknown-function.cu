@@ -15,4 +15,4 @@ __global__ void f(double *out, const double *in, int m, int n) {
 //    ·                                           ╰── no known function
 //  5 │ }
 //    ╰────
-//   help: there are sqrt, fabs, fmin, fmax, fma, exp, log, pow, if_less, if_at_most, if_equal, when
+//   help: there are sqrt, fabs, fmin, fmax, fma, exp, log, pow
