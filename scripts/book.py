@@ -39,6 +39,12 @@ def target(path: str, book: Path) -> str | None:
 
 
 def main() -> int:
+    if sys.argv[1:2] in (["-h"], ["--help"]):
+        print(__doc__)
+        return 0
+    if not shutil.which("mdbook"):
+        print("mdbook is not found; mend it with: cargo install mdbook", file=sys.stderr)
+        return 3
     book = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "book").resolve()
     made = subprocess.run(
         ["mdbook", "build", "--dest-dir", book, ROOT], capture_output=True, text=True, check=False

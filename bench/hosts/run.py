@@ -105,16 +105,23 @@ def cmake():
 def triton():
     script = [sys.executable, HERE / "triton_script.py"]
     log = WORK / "triton.log"
-    ptxas = {"TRITON_PTXAS_PATH": str(TOOL / "warpwright-ptxas"), "WARPWRIGHT_PTXAS_LOG": str(log)}
-    return {
+    version = ran("version", [sys.executable, "-c", "import triton; print(triton.__version__)"]).strip()
+    # An sm_90 is asked for here: of its two compilers Triton takes the newer one from 3.9 on.
+    is_newer = [int(part) for part in version.split(".")[:2] if part.isdigit()] >= [3, 9]
+    variable = "TRITON_PTXAS_BLACKWELL_PATH" if is_newer else "TRITON_PTXAS_PATH"
+    ptxas = {variable: str(TOOL / "warpwright-ptxas"), "WARPWRIGHT_PTXAS_LOG": str(log)}
+    result = {
         "plain": lines(ran("triton", script)),
-        # The same ptxas below, so that only the choice differs.
+        # Triton's own ptxas below, so that only the choice differs.
         "off": lines(ran("triton, off", script, **ptxas, WARPWRIGHT_PTXAS="off")),
         "safe": lines(ran("triton, safe", script, **ptxas, WARPWRIGHT_PTXAS="safe", WARPWRIGHT_PTXAS_BUDGET="5")),
         "log": noted(log),
         "decorated": lines(ran("triton, decorated", [*script, "--decorate"])),
-        "version": ran("version", [sys.executable, "-c", "import triton; print(triton.__version__)"]).strip(),
+        "version": version,
     }
+    if not log.exists():
+        FAILURES.append("triton: the drop-in was not called")
+    return result
 
 
 def cupy():

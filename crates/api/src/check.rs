@@ -111,6 +111,9 @@ impl Optimizer {
     /// # Errors
     /// [`Error`]: one of the two cannot be read, or there is nothing to check.
     pub fn check(&self, a: &Input, b: &Input, options: &CheckOptions) -> Result<Checked, Error> {
+        if let Some(fat) = [a, b].into_iter().find(|input| input.level == Level::Fat) {
+            return Err(Error::FatCheck(fat.name.clone()));
+        }
         let functions = match (a.level == Level::Cubin, b.level == Level::Cubin) {
             (true, true) => cubins(a, b, options)?,
             (false, false) => modules(&self.compared(a)?, &self.compared(b)?, options)?,

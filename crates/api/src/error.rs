@@ -167,7 +167,9 @@ pub enum Error {
         error: FatbinError,
     },
     /// A file without cubins.
-    #[error("`{0}` holds no cubin, only PTX or intermediate code")]
+    #[error(
+        "`{0}` holds no cubin, only PTX or intermediate code: build it for an architecture, as with nvcc's -arch=sm_90"
+    )]
     NoCubin(String),
     /// Cubins of other architectures.
     #[error("`{name}` holds cubins for {found}, none for sm_{wanted}")]
@@ -212,7 +214,8 @@ pub enum Error {
     },
     /// Two inputs of different kinds.
     #[error(
-        "`{a}` and `{b}` are of different kinds: two cubins are compared, or two of CUDA C and PTX"
+        "`{a}` and `{b}` are of different kinds: two cubins are compared, or two of CUDA C and PTX (a cubin with its source: \
+         build the source without Warpwright, and compare the two cubins; `opt` proves its own steps before it writes)"
     )]
     Kinds {
         /// The first.
@@ -220,6 +223,12 @@ pub enum Error {
         /// The second.
         b: String,
     },
+    /// A program, an object or a fat binary to check.
+    #[error(
+        "`{0}` is a host file or fat binary, and `check` compares single cubins: extract those of both files with \
+         `cuobjdump -xelf all FILE` (`opt` and `pass` prove what they write into such a file)"
+    )]
+    FatCheck(String),
     /// Two cubins, one of which cannot be read.
     #[error("`{a}` or `{b}`: {error}")]
     Unreadable {

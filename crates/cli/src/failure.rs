@@ -163,6 +163,10 @@ impl From<Error> for Failure {
                 labelled(name, before, label, text)
             }
             _ => match error.fault() {
+                // ptxas says what it is not able to, and not what would be.
+                Fault::Input if text.contains("Unsupported .version") => Failure::input(format!(
+                    "{text} (a newer toolkit reads it: name one with --toolkit, or try `warpwright toolkit install`)"
+                )),
                 Fault::Input => Failure::input(text),
                 Fault::Usage => Failure::Usage(text),
                 Fault::Missing => Failure::Missing {
@@ -198,6 +202,26 @@ fn cut(text: &str, longest: usize) -> String {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_owned(),
     }
+}
+
+/// What miette puts before a message.
+const CROSS: &str = "×";
+
+/// Rendered diagnostics with the label that all other errors have, and without their codes, which stand in a line above.
+fn labelled(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let is_code = |c: char| c.is_ascii_lowercase() || c == '-' || c == ':';
+        let code = line.trim_end();
+        if code.contains("::") && code.chars().all(is_code) {
+            continue;
+        }
+        match line.strip_prefix("  ").and_then(|l| l.strip_prefix(CROSS)) {
+            Some(message) => out += &format!("error:{message}"),
+            None => out += line,
+        }
+    }
+    out.trim_start_matches('\n').to_owned()
 }
 
 impl fmt::Display for Failure {
@@ -276,8 +300,16 @@ impl Failure {
         }
         match self {
             // Its text was made printable when it was made; the colours are miette's.
-            Failure::Input(report) => std::eprintln!("{report:?}"),
-            Failure::Rendered(text) => eprintln!("{}", cut(text.trim_end(), LONGEST_TEXT)),
+            Failure::Input(report) if report.source_code().is_none() => {
+                std::eprintln!("error: {report}")
+            }
+            Failure::Input(report) => {
+                let text = format!("{report:?}").replacen(CROSS, "error:", 1);
+                std::eprintln!("{}", text.trim_start());
+            }
+            Failure::Rendered(text) => {
+                eprintln!("{}", cut(labelled(&text).trim_end(), LONGEST_TEXT))
+            }
             Failure::Usage(message) => {
                 let message = cut(&message, LONGEST_MESSAGE);
                 eprintln!("error: {message}\n\nsee `warpwright --help`");
@@ -297,5 +329,20 @@ impl Failure {
             Failure::Quiet(_) => {}
         }
         ExitCode::from(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::labelled;
+
+    #[test]
+    fn every_error_has_the_same_label() {
+        let rendered = "ptx::syntax\n\n  × expected `,`\n  │ or `;`\n   ╭─[k.ptx:1:1]\n 1 │ a × b\n   ╰────\n\
+                        ptx::syntax\n\n  × again\n";
+        let expected = "error: expected `,`\n  │ or `;`\n   ╭─[k.ptx:1:1]\n 1 │ a × b\n   ╰────\n\nerror: again\n";
+        assert_eq!(labelled(rendered), expected);
+        let nvcc = "error: nvcc refused `k.cu`\n\nk.cu(1): error: std::move\n";
+        assert_eq!(labelled(nvcc), nvcc);
     }
 }

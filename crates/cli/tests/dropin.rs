@@ -452,6 +452,155 @@ fn a_ptxas_that_misbehaves_is_passed_on_as_it_is() {
     }
 }
 
+/// A program that says its name and then is the real ptxas.
+fn named_script(bench: &Bench, path: &str) -> PathBuf {
+    let script = bench.path(path);
+    std::fs::create_dir_all(script.parent().unwrap()).unwrap();
+    let text = format!(
+        "#!/bin/sh\necho {path} >&2\nexec {} \"$@\"\n",
+        bench.real().display()
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    script
+}
+
+#[test]
+fn the_ptxas_that_is_named_runs_and_no_other() {
+    let Some(bench) = Bench::new("the_ptxas_that_is_named_runs_and_no_other") else {
+        return;
+    };
+    let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
+    let named = named_script(&bench, "real/ptxas-blackwell");
+    named_script(&bench, "real/ptxas");
+    named_script(&bench, "real/bin/ptxas");
+    let said = |value: &Path, policy: &str| {
+        let call = ["-arch=sm_90", "small.ptx", "-o", "out"];
+        let mut command = bench.command(program, policy, &call);
+        let output = command
+            .env("WARPWRIGHT_REAL_PTXAS", value)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    for policy in ["off", "recorded", "safe"] {
+        let expected = (Some(0), "real/ptxas-blackwell\n".to_owned());
+        assert_eq!(said(&named, policy), expected, "{policy}");
+    }
+    let log = bench.log();
+    let last = log.lines().last().unwrap_or_default();
+    assert!(last.contains(&named.display().to_string()), "{log}");
+    // A folder is a toolkit's.
+    let folder = said(&bench.path("real"), "safe");
+    assert_eq!(folder, (Some(0), "real/bin/ptxas\n".to_owned()));
+    // The variable is at fault, and nothing else stands in.
+    std::fs::create_dir(bench.path("empty")).unwrap();
+    for wrong in [
+        &bench.path("nowhere"),
+        &bench.path("empty"),
+        &bench.path("small.ptx"),
+        program,
+    ] {
+        let (code, said) = said(wrong, "safe");
+        assert_eq!(code, Some(255));
+        assert!(said.contains("WARPWRIGHT_REAL_PTXAS"), "{said}");
+        assert!(said.contains(&wrong.display().to_string()), "{said}");
+    }
+}
+
+/// Triton brings a ptxas of its own, in two versions, and tells us only by its variables which one it would have run. The
+/// process above is known by Triton's library: here it is a shell under that name.
+#[test]
+fn under_triton_its_own_ptxas_runs() {
+    let Some(bench) = Bench::new("under_triton_its_own_ptxas_runs") else {
+        return;
+    };
+    let python = bench.path("triton/_C/libtriton.so");
+    std::fs::create_dir_all(python.parent().unwrap()).unwrap();
+    std::fs::copy("/bin/sh", &python).unwrap();
+    for name in ["ptxas", "ptxas-blackwell"] {
+        named_script(&bench, &format!("triton/backends/nvidia/bin/{name}"));
+    }
+    let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
+    std::os::unix::fs::symlink(program, bench.path("link")).unwrap();
+    let link = bench.path("link");
+    let (older, newer) = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH");
+    let ran = |called: &Path, variables: &[(&str, &Path)]| {
+        let script = format!("{} -arch=sm_90 small.ptx -o out; exit $?", called.display());
+        let mut command = bench.command(&python, "safe", &["-c", &script]);
+        command.env_remove("WARPWRIGHT_REAL_PTXAS");
+        command.env("WARPWRIGHT_TOOLKIT", bench.real().parent().unwrap());
+        command.env_remove(older).env_remove(newer);
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let name = said.trim().rsplit('/').next().unwrap_or_default();
+        name.to_owned()
+    };
+    assert_eq!(ran(program, &[(older, program)]), "ptxas");
+    assert_eq!(ran(program, &[(newer, program)]), "ptxas-blackwell");
+    // Both: what the call shows, else the newer one, which knows every architecture.
+    let both = [(older, program), (newer, program)];
+    assert_eq!(ran(program, &both), "ptxas-blackwell");
+    let apart = [(older, link.as_path()), (newer, program)];
+    assert_eq!(ran(&link, &apart), "ptxas");
+    assert_eq!(ran(program, &apart), "ptxas-blackwell");
+    // Nobody's variable: the toolkit's, which says nothing.
+    assert_eq!(ran(program, &[]), "");
+}
+
+/// For every kernel that stays as it is, the log says why.
+#[test]
+fn the_log_says_why_of_each_kernel() {
+    let Some(bench) = Bench::new("the_log_says_why_of_each_kernel") else {
+        return;
+    };
+    let plain = SMALL.replace(".maxntid 64\n", "");
+    let shared = SMALL.replace(
+        ".visible .entry k",
+        ".extern .shared .align 4 .b8 room[];\n.visible .entry k",
+    );
+    let shared = shared.replace("mov.u32 %r1, %tid.x;", "ld.shared.u32 %r1, [room];");
+    let older = SMALL.replace(".target sm_90", ".target sm_75");
+    for (name, text) in [("plain", plain), ("dynamic", shared), ("older", older)] {
+        std::fs::write(bench.path(&format!("{name}.ptx")), text).unwrap();
+    }
+    let last = |policy: &str, call: &[&str]| {
+        let call = [call, &["-o", "out"]].concat();
+        assert!(bench.dropin(policy, &call).status.success());
+        bench.log().lines().last().unwrap_or_default().to_owned()
+    };
+    for (call, policy, word) in [
+        (
+            ["-arch=sm_90", "plain.ptx"],
+            "safe",
+            "k: its block size is not known",
+        ),
+        (
+            ["-arch=sm_90", "dynamic.ptx"],
+            "safe",
+            "dynamic shared memory",
+        ),
+        (
+            ["-arch=sm_90", "small.ptx"],
+            "safe",
+            "k: the other builds are the same code",
+        ),
+        (
+            ["-arch=sm_90", "small.ptx"],
+            "recorded",
+            "no winner is recorded in",
+        ),
+        (["-c", "older.ptx"], "safe", "-rdc=true"),
+    ] {
+        let line = last(policy, &call);
+        assert!(line.contains(word), "{call:?}: {line}");
+    }
+    // A slip switches it off, and is told where somebody looks.
+    assert!(last("Safe", &["-arch=sm_90", "small.ptx"]).contains("WARPWRIGHT_PTXAS=Safe"));
+}
+
 #[test]
 fn a_winner_stands_in_where_launches_do_not_matter() {
     let Some(bench) = Bench::new("a_winner_stands_in_where_launches_do_not_matter") else {

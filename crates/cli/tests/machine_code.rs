@@ -77,7 +77,7 @@ fn requests_that_cannot_be_met_are_refused_by_name() {
         return;
     };
     std::fs::write(folder.path().join("k.a"), b"!<arch>\n").unwrap();
-    let cases: [(&[&str], i32, &str); 7] = [
+    let cases: [(&[&str], i32, &str); 8] = [
         (
             &["opt", "k.cu", "-o", "x.cubin", "--", "-maxrregcount=32"],
             2,
@@ -86,6 +86,11 @@ fn requests_that_cannot_be_met_are_refused_by_name() {
         (&["explain", "k.cu", "--", "-Xptxas", "-O1"], 2, "`-Xptxas`"),
         (&["opt", "k.cubin", "-o", "x.ptx"], 2, "not to end in .ptx"),
         (&["check", "k.cu", "k.cubin"], 1, "of different kinds"),
+        (
+            &["pass", "spill-to-share", "k.cubin"],
+            2,
+            "`spill-to-share`; near: spill-to-shared",
+        ),
         (
             &["sass", "k.cubin", "--gpu", "a100"],
             1,

@@ -353,6 +353,32 @@ fn a_report_names_no_place() {
         "{told}"
     );
     assert!(!told.contains(&*folder.path().to_string_lossy()), "{told}");
+    // The file name of an assert is data; the launch description stands in the report as it is.
+    let asserting =
+        "#include <cassert>\n__global__ void sure(float *x, int n) { assert(n > 0); x[0] = n; }\n";
+    std::fs::write(folder.path().join("sure.cu"), asserting).unwrap();
+    let launch = "# of the launch\n";
+    let run = |args: &[&str]| text(&run_in(folder.path(), args).stdout);
+    let made = run(&["launch", "sure.cu", "-o", "sure.toml"]);
+    let toml = folder.path().join("sure.toml");
+    let described = std::fs::read_to_string(&toml).unwrap_or_else(|_| panic!("{made}"));
+    std::fs::write(&toml, format!("{launch}{described}")).unwrap();
+    let path = folder.path().join("sure.cu");
+    let told = run(&[
+        "bug",
+        path.to_str().unwrap(),
+        "--launch",
+        "sure.toml",
+        "--gpu",
+        "h200",
+    ]);
+    let name: Vec<String> = "sure.cu".bytes().map(|b| b.to_string()).collect();
+    assert!(!told.contains(&name.join(", ")), "{told}");
+    assert!(
+        told.contains("120, 120, 120") && told.contains(launch),
+        "{told}"
+    );
+    assert!(told.contains("## What I expected") && told.contains("ISSUE_TEMPLATE"));
     std::fs::write(
         folder.path().join("bad.ptx"),
         ".version 8.5\n.target sm_90\nnonsense\n",
@@ -373,6 +399,10 @@ fn the_command_explains_itself() {
     assert!(text(&term.stdout).starts_with("occupancy\n"));
     assert!(text(&run(&["explain-term", "maxnreg(64)"]).stdout).contains("pass"));
     assert_eq!(run(&["explain-term", "nonsense"]).status.code(), Some(1));
+    let near = run(&["explain-term", "regrett"]);
+    assert_eq!(near.status.code(), Some(1));
+    assert!(text(&near.stderr).contains("near: regret"));
+    assert!(text(&run(&["explain-term", "kept"]).stdout).contains("kept"));
     let words = text(&run(&["explain-term"]).stdout);
     assert!(words.contains("spill-to-shared") && words.lines().all(|l| l.chars().count() <= 80));
     for shell in ["bash", "zsh", "fish"] {

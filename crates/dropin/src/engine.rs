@@ -67,6 +67,59 @@ pub enum EngineError {
     Missing(String),
 }
 
+/// Why a kernel stays as ptxas made it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Unchanged {
+    /// Occupancy is not known.
+    #[error("its block size is not known: give it __launch_bounds__")]
+    Block,
+    /// Neither is it here.
+    #[error("how much dynamic shared memory a launch gives it is not known here")]
+    DynamicSmem,
+    /// PTX that we do not read.
+    #[error("it has instructions that are not understood")]
+    Opaque,
+    /// ptxas made no code of it.
+    #[error("it is not in the cubin")]
+    Absent,
+    /// It does not spill, no step of occupancy is near, and usage levels would change its neighbours.
+    #[error("no build is likely to be better without more spilling")]
+    Nothing,
+    /// The best build promises too little.
+    #[error(
+        "the best of the builds, {recipe}, is predicted to take {predicted:.2} of the time: at most {SURE} is taken"
+    )]
+    NotSure {
+        /// Its recipe.
+        recipe: String,
+        /// Its time over the default's.
+        predicted: f64,
+    },
+    /// What promises something costs spills.
+    #[error("the other builds spill more")]
+    Spills,
+    /// All builds are the same code.
+    #[error("the other builds are the same code")]
+    Same,
+    /// No build came out.
+    #[error("{recipe}: {why}")]
+    Rejected {
+        /// The first recipe.
+        recipe: String,
+        /// Why.
+        why: String,
+    },
+}
+
+/// What was found out about a module.
+#[derive(Debug)]
+pub struct Found {
+    /// A better build of it, if one is sure.
+    pub better: Option<Better>,
+    /// The kernels that stay as they are.
+    pub unchanged: Vec<(String, Unchanged)>,
+}
+
 /// A choice for one kernel, with the share of the time that it promises.
 type Choice = (Chosen, f64);
 
@@ -80,7 +133,7 @@ pub fn better(
     request: &Request,
     ptx: &str,
     made: &[u8],
-) -> Result<Option<Better>, EngineError> {
+) -> Result<Found, EngineError> {
     if !request.is_plain {
         return Err(EngineError::Options);
     }
@@ -109,32 +162,45 @@ pub fn better(
         return Err(EngineError::Many(kernels.len()));
     }
     let default = Cubin::parse(made)?;
-    let mut choices: Vec<Choice> = Vec::new();
+    let (mut choices, mut unchanged) = (Vec::new(), Vec::new());
     for kernel in &kernels {
         let function = module
             .as_module()
             .and_then(|m| Some(&m.functions[m.function(kernel)?]));
         let is_opaque = function.is_none_or(|f| f.opaque().is_some());
         let setting = asked.scope.setting(&module, kernel, &gpu)?;
-        let is_known = setting.block.is_given() && setting.dynamic_smem.is_some();
-        if let (Some(code), true, false) = (default.kernel(kernel), is_known, is_opaque) {
-            let bench = Bench {
-                workshop: Some(&workshop),
-                start: &module,
-                kernel,
-                setting,
-                fuel: Fuel::default(),
-            };
-            let untouched = Built {
-                candidate: Candidate::built(Recipe::default(), resources_of(code, &gpu)),
-                run: None,
-                kernel: Some(code.clone()),
-            };
-            choices.extend(choose(&bench, untouched, kernels.len() == 1)?);
+        let code = default.kernel(kernel).ok_or(Unchanged::Absent);
+        let choice = match code {
+            Err(why) => Err(why),
+            Ok(_) if is_opaque => Err(Unchanged::Opaque),
+            Ok(_) if !setting.block.is_given() => Err(Unchanged::Block),
+            Ok(_) if setting.dynamic_smem.is_none() => Err(Unchanged::DynamicSmem),
+            Ok(code) => {
+                let bench = Bench {
+                    workshop: Some(&workshop),
+                    start: &module,
+                    kernel,
+                    setting,
+                    fuel: Fuel::default(),
+                };
+                let untouched = Built {
+                    candidate: Candidate::built(Recipe::default(), resources_of(code, &gpu)),
+                    run: None,
+                    kernel: Some(code.clone()),
+                };
+                choose(&bench, untouched, kernels.len() == 1)?
+            }
+        };
+        match choice {
+            Ok(choice) => choices.push(choice),
+            Err(why) => unchanged.push((kernel.clone(), why)),
         }
     }
     if choices.is_empty() {
-        return Ok(None);
+        return Ok(Found {
+            better: None,
+            unchanged,
+        });
     }
     let chosen: Vec<Chosen> = choices.iter().map(|(chosen, _)| chosen.clone()).collect();
     let until = (Level::MachineCode, Fuel::default());
@@ -163,11 +229,12 @@ pub fn better(
             plan.recipe
         ));
     }
-    Ok(Some(Better {
+    let better = Some(Better {
         cubin: bytes.to_vec(),
         changed,
         what: what.join("; "),
-    }))
+    });
+    Ok(Found { better, unchanged })
 }
 
 /// The few builds that could be sure.
@@ -195,7 +262,12 @@ fn recipes(bench: &Bench, default: &Resources, is_alone: bool) -> Vec<Recipe> {
     recipes
 }
 
-fn choose(bench: &Bench, untouched: Built, is_alone: bool) -> Result<Option<Choice>, EngineError> {
+/// The build to take, or why there is none.
+fn choose(
+    bench: &Bench,
+    untouched: Built,
+    is_alone: bool,
+) -> Result<Result<Choice, Unchanged>, EngineError> {
     let default = untouched.candidate.resources().cloned().unwrap_or_default();
     let recipes = recipes(bench, &default, is_alone);
     let mut built = vec![untouched];
@@ -209,26 +281,53 @@ fn choose(bench: &Bench, untouched: Built, is_alone: bool) -> Result<Option<Choi
     }
     mark_duplicates(&mut built);
     score_all(&bench.setting, None, &mut built);
-    let candidates = built.iter().skip(1).map(|b| &b.candidate);
-    let sure = candidates.filter_map(|c| Some((c, promise(c, &default)?)));
-    let best = sure.min_by(|a, b| a.1.total_cmp(&b.1));
-    Ok(best.map(|(candidate, predicted)| {
-        let plan = Plan {
-            kernel: Some(bench.kernel.to_owned()),
-            recipe: candidate.recipe.clone(),
-        };
-        let registers = candidate.resources().map(|r| r.registers);
-        (Chosen { plan, registers }, predicted)
-    }))
+    let candidates: Vec<&Candidate> = built.iter().skip(1).map(|b| &b.candidate).collect();
+    let promises = candidates
+        .iter()
+        .filter_map(|c| Some((*c, promise(c, &default)?)));
+    let best = promises.min_by(|a, b| a.1.total_cmp(&b.1));
+    Ok(match best {
+        Some((candidate, predicted)) if predicted <= SURE => {
+            let plan = Plan {
+                kernel: Some(bench.kernel.to_owned()),
+                recipe: candidate.recipe.clone(),
+            };
+            let registers = candidate.resources().map(|r| r.registers);
+            Ok((Chosen { plan, registers }, predicted))
+        }
+        Some((candidate, predicted)) => Err(Unchanged::NotSure {
+            recipe: candidate.name(),
+            predicted,
+        }),
+        None => Err(why_none(&candidates)),
+    })
 }
 
-/// What a candidate promises, if that is sure.
+/// Why none of these promises anything.
+fn why_none(candidates: &[&Candidate]) -> Unchanged {
+    let rejected = |c: &&Candidate| {
+        Some(Unchanged::Rejected {
+            recipe: c.name(),
+            why: c.rejected()?.to_string(),
+        })
+    };
+    match candidates {
+        [] => Unchanged::Nothing,
+        _ if candidates.iter().any(|c| c.is_open()) => Unchanged::Spills,
+        _ => candidates
+            .iter()
+            .find_map(rejected)
+            .unwrap_or(Unchanged::Same),
+    }
+}
+
+/// The share of the time that a candidate promises, if nothing speaks against it.
 fn promise(candidate: &Candidate, default: &Resources) -> Option<f64> {
     let found = candidate.resources()?;
     let spilled = |r: &Resources| r.spill_store_bytes + r.spill_load_bytes;
     let is_clean = spilled(found) <= spilled(default) && found.stack_bytes <= default.stack_bytes;
     let predicted = candidate.score()?.relative_time;
-    (candidate.is_open() && is_clean && predicted <= SURE).then_some(predicted)
+    (candidate.is_open() && is_clean).then_some(predicted)
 }
 
 /// The functions that stand in the code of this kernel and of no other, by the names that ptxas prints: symbols are

@@ -30,7 +30,7 @@ use warpwright_toolkit::Toolkit;
 
 use crate::messages::Facts;
 use crate::options::Request;
-use crate::policy::{Policy, Settings};
+use crate::policy::{BUDGET, Policy, Settings};
 
 /// A better build of a module.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,38 +47,40 @@ pub struct Better {
 pub fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let settings = Settings::of(&|name| std::env::var_os(name));
-    let toolkit = match real::toolkit(&settings) {
-        Ok(toolkit) => toolkit,
+    let found = real::toolkit();
+    let found = found.and_then(|toolkit| match toolkit.ptxas() {
+        Ok(ptxas) => Ok((ptxas.tool().path.clone(), toolkit.clone())),
+        Err(_) => Err(real::NoPtxas::Missing),
+    });
+    let (program, toolkit) = match found {
+        Ok(found) => found,
         Err(e) => {
             eprintln!("ptxas fatal   : {e}");
             return ExitCode::from(255);
         }
     };
-    let Ok(program) = toolkit.ptxas().map(|ptxas| ptxas.tool().path.clone()) else {
-        eprintln!(
-            "ptxas fatal   : there is no ptxas to run; set {}",
-            real::VARIABLE
-        );
-        return ExitCode::from(255);
-    };
-    if options::asks_for_version(&args) && settings.policy != Policy::Off {
+    let is_question = options::asks_for_version(&args);
+    if is_question && settings.policy != Policy::Off {
         return real::version(&program, &args, &settings);
     }
+    let note = |what: &str| settings.note(&format!("{what} [{}]", program.display()));
     if settings.policy == Policy::Off {
+        if !is_question {
+            settings.mistakes.iter().for_each(|m| note(&m.to_string()));
+        }
         return real::become_it(&program, &args);
     }
     let request = match options::parse(&args) {
-        Ok(request) if request.can_be_improved() => request,
-        Ok(request) => {
-            let why = "what is asked for is no finished kernel that is to be fast";
-            settings.note(&format!("{}: unchanged: {why}", request.name()));
-            return real::become_it(&program, &args);
-        }
+        Ok(request) => request,
         Err(why) => {
-            settings.note(&format!("a call of ptxas: unchanged: {why}"));
+            note(&format!("a call of ptxas: unchanged: {why}"));
             return real::become_it(&program, &args);
         }
     };
+    if let Some(why) = request.kept {
+        note(&format!("{}: unchanged: {why}", request.name()));
+        return real::become_it(&program, &args);
+    }
     let start = Instant::now();
     let ran = match real::run(&program, &args) {
         Ok(ran) => ran,
@@ -88,24 +90,46 @@ pub fn main() -> ExitCode {
         }
     };
     let took = start.elapsed();
-    if ran.status.success()
-        && let Some((better, messages)) = improved(toolkit, &settings, &request, &ran.stderr, took)
-    {
-        if let Err(e) = replace(Path::new(&request.output), &better.cubin) {
-            settings.note(&format!("{}: not replaced: {e}", request.name()));
-        } else {
-            let took = start.elapsed().as_secs_f64();
-            settings.note(&format!(
-                "{}: {} ({took:.2} s)",
-                request.name(),
-                better.what
-            ));
-            let _ = std::io::stdout().write_all(&ran.stdout);
-            let _ = std::io::stderr().write_all(&messages);
-            return ExitCode::SUCCESS;
-        }
+    if !ran.status.success() {
+        return ran.pass_on();
+    }
+    match improved(toolkit, &settings, &request, &ran.stderr, took) {
+        Ok((better, messages)) => match replace(Path::new(&request.output), &better.cubin) {
+            Ok(()) => {
+                let took = start.elapsed().as_secs_f64();
+                note(&format!(
+                    "{}: {} ({took:.2} s)",
+                    request.name(),
+                    better.what
+                ));
+                let _ = std::io::stdout().write_all(&ran.stdout);
+                let _ = std::io::stderr().write_all(&messages);
+                return ExitCode::SUCCESS;
+            }
+            Err(e) => note(&format!("{}: not replaced: {e}", request.name())),
+        },
+        Err(why) => note(&format!("{}: unchanged: {why}", request.name())),
     }
     ran.pass_on()
+}
+
+/// Why a build of ptxas stands.
+#[derive(Debug, thiserror::Error)]
+enum Unchanged {
+    #[error("its input or its output cannot be read again")]
+    Unreadable,
+    #[error("ptxas alone takes longer than the budget of {0:?} ({BUDGET} raises it)")]
+    Slow(Duration),
+    #[error("the budget of {0:?} is spent ({BUDGET} raises it)")]
+    Spent(Duration),
+    #[error("an internal error; please report it")]
+    Panicked,
+    #[error(transparent)]
+    Recorded(#[from] recorded::RecordedError),
+    #[error(transparent)]
+    Engine(#[from] engine::EngineError),
+    #[error("{0}")]
+    Kernels(String),
 }
 
 /// A better build than the one that was made in `took`, with the messages about it; within the budget, and never a
@@ -116,66 +140,63 @@ fn improved(
     request: &Request,
     said: &[u8],
     took: Duration,
-) -> Option<(Better, Vec<u8>)> {
-    let cubin = read_regular(Path::new(&request.output))?;
-    let ptx = String::from_utf8(read_regular(Path::new(&request.input))?).ok()?;
+) -> Result<(Better, Vec<u8>), Unchanged> {
+    let read = |path: &OsString| read_regular(Path::new(path)).ok_or(Unchanged::Unreadable);
+    let cubin = read(&request.output)?;
+    let ptx = String::from_utf8(read(&request.input)?).map_err(|_| Unchanged::Unreadable)?;
+    let said = String::from_utf8(said.to_vec()).map_err(|_| Unchanged::Unreadable)?;
     let kernels = ptx.matches(".entry").count().max(1);
     let budget = settings.budget * u32::try_from(kernels).unwrap_or(u32::MAX);
     if settings.policy == Policy::Safe && took > budget {
-        settings.note(&format!(
-            "{}: unchanged: ptxas alone takes longer than the budget of {budget:?}",
-            request.name()
-        ));
-        return None;
+        return Err(Unchanged::Slow(budget));
     }
     let (sender, receiver) = mpsc::channel();
     let (settings_there, request_there) = (settings.clone(), request.clone());
     std::panic::set_hook(Box::new(|_| {}));
     std::thread::spawn(move || {
         let found = match settings_there.policy {
-            Policy::Off => Ok(None),
-            Policy::Recorded => {
-                recorded::better(&settings_there, &cubin).map_err(|e| e.to_string())
+            Policy::Safe => predicted(&toolkit, &settings_there, &request_there, &ptx, &cubin),
+            Policy::Recorded | Policy::Off => {
+                recorded::better(&settings_there, &cubin).map_err(Unchanged::from)
             }
-            Policy::Safe => engine::better(&toolkit, &settings_there, &request_there, &ptx, &cubin)
-                .map_err(|e| e.to_string()),
         };
         // Nobody listens any more when the budget is spent.
         let _ = sender.send(found);
     });
     let better = match receiver.recv_timeout(budget) {
-        Ok(Ok(Some(better))) => better,
-        Ok(Ok(None)) => {
-            settings.note(&format!(
-                "{}: unchanged: nothing better is sure",
-                request.name()
-            ));
-            return None;
-        }
-        Ok(Err(why)) => {
-            settings.note(&format!("{}: unchanged: {why}", request.name()));
-            return None;
-        }
+        Ok(found) => found?,
         // Compilers that are still running end, and their files go.
         Err(mpsc::RecvTimeoutError::Timeout) => {
             warpwright_toolkit::shut_down();
-            settings.note(&format!(
-                "{}: unchanged: the budget of {budget:?} is spent",
-                request.name()
-            ));
-            return None;
+            return Err(Unchanged::Spent(budget));
         }
-        Err(mpsc::RecvTimeoutError::Disconnected) => {
-            settings.note(&format!(
-                "{}: unchanged: an internal error; please report it",
-                request.name()
-            ));
-            return None;
-        }
+        Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Unchanged::Panicked),
     };
-    let said = String::from_utf8(said.to_vec()).ok()?;
     let messages = messages::about(&said, &better.changed);
-    Some((better, messages.into_bytes()))
+    Ok((better, messages.into_bytes()))
+}
+
+/// What the engine found, with a word on every kernel.
+fn predicted(
+    toolkit: &Toolkit,
+    settings: &Settings,
+    request: &Request,
+    ptx: &str,
+    cubin: &[u8],
+) -> Result<Better, Unchanged> {
+    let found = engine::better(toolkit, settings, request, ptx, cubin)?;
+    let kept = |(kernel, why): &(String, engine::Unchanged)| format!("{kernel}: {why}");
+    let kept: Vec<String> = found.unchanged.iter().map(kept).collect();
+    match found.better {
+        None if kept.is_empty() => Err(Unchanged::Kernels("it has no kernel".into())),
+        None => Err(Unchanged::Kernels(kept.join("; "))),
+        Some(mut better) => {
+            for kept in kept {
+                better.what.push_str(&format!("; unchanged: {kept}"));
+            }
+            Ok(better)
+        }
+    }
 }
 
 /// The contents of a regular file of at most 256 MiB.

@@ -20,7 +20,21 @@ enum Meaning {
     /// Other code comes out with it, for a reason of the host's: builds of our own get it too.
     Carried,
     /// What comes out is not a finished kernel, or not one that is to be fast.
-    Special,
+    Special(Kept),
+}
+
+/// Why a call that is understood goes to the real ptxas alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Kept {
+    /// Code that is linked later.
+    #[error("relocatable code (nvcc's -rdc=true or -dc): only finished kernels are changed")]
+    Relocatable,
+    /// Code for a debugger.
+    #[error("a debug build (-G)")]
+    Debug,
+    /// Another option of that kind.
+    #[error("a call with --{0} is left alone")]
+    Option(&'static str),
 }
 
 /// Long name, short name, does it take a value, what it means.
@@ -95,18 +109,43 @@ const OPTIONS: &[(&str, &str, bool, Meaning)] = &[
         true,
         Meaning::Carried,
     ),
-    ("compile-only", "c", false, Meaning::Special),
-    ("device-debug", "g", false, Meaning::Special),
-    ("entry", "e", true, Meaning::Special),
-    ("extensible-whole-program", "ewp", false, Meaning::Special),
-    ("input-as-string", "ias", true, Meaning::Special),
-    ("options-file", "optf", true, Meaning::Special),
-    ("sanitize", "sanitize", true, Meaning::Special),
+    (
+        "compile-only",
+        "c",
+        false,
+        Meaning::Special(Kept::Relocatable),
+    ),
+    ("device-debug", "g", false, Meaning::Special(Kept::Debug)),
+    ("entry", "e", true, Meaning::Special(Kept::Option("entry"))),
+    (
+        "extensible-whole-program",
+        "ewp",
+        false,
+        Meaning::Special(Kept::Relocatable),
+    ),
+    (
+        "input-as-string",
+        "ias",
+        true,
+        Meaning::Special(Kept::Option("input-as-string")),
+    ),
+    (
+        "options-file",
+        "optf",
+        true,
+        Meaning::Special(Kept::Option("options-file")),
+    ),
+    (
+        "sanitize",
+        "sanitize",
+        true,
+        Meaning::Special(Kept::Option("sanitize")),
+    ),
     (
         "preserve-relocs",
         "preserve-relocs",
         false,
-        Meaning::Special,
+        Meaning::Special(Kept::Option("preserve-relocs")),
     ),
 ];
 
@@ -125,15 +164,11 @@ pub struct Request {
     pub is_plain: bool,
     /// What builds of our own get as well.
     pub carried: Vec<OsString>,
-    is_special: bool,
+    /// Why what comes out is no finished kernel that is to be fast.
+    pub kept: Option<Kept>,
 }
 
 impl Request {
-    /// Is what comes out a finished kernel that is to be fast?
-    pub fn can_be_improved(&self) -> bool {
-        !self.is_special
-    }
-
     /// The input's name, for the log: its source and its kernels.
     pub fn name(&self) -> String {
         let ptx = crate::read_regular(self.input.as_ref());
@@ -170,7 +205,7 @@ pub fn parse(args: &[OsString]) -> Result<Request, NotUnderstood> {
         lineinfo: false,
         is_plain: true,
         carried: Vec::new(),
-        is_special: false,
+        kept: None,
     };
     let mut words = args.iter();
     while let Some(word) = words.next() {
@@ -199,7 +234,7 @@ pub fn parse(args: &[OsString]) -> Result<Request, NotUnderstood> {
                 request.carried.push(word);
             }
             Meaning::Harmless => request.lineinfo |= *long == "generate-line-info",
-            Meaning::Special => request.is_special = true,
+            Meaning::Special(why) => request.kept = Some(*why),
             Meaning::Code => {
                 // The level that is the default anyway.
                 let is_default = *long == "opt-level" && value == "3";
@@ -278,7 +313,7 @@ mod tests {
                 ("in.ptx".as_ref(), "out.cubin".as_ref())
             );
             assert_eq!(found.gpu.as_deref(), Some("sm_90"));
-            assert!(found.is_plain && found.can_be_improved(), "{line}");
+            assert!(found.is_plain && found.kept.is_none(), "{line}");
             assert_eq!(found.lineinfo, line.contains("line"), "{line}");
             let carried = line.contains("regAlloc").then_some("--regAllocOptLevel=2");
             assert!(found.carried.iter().eq(carried), "{line}");
@@ -298,11 +333,11 @@ mod tests {
             "-dlcm ca",
         ] {
             let found = read(&format!("{line} in.ptx -o out.cubin")).expect(line);
-            assert!(!found.is_plain && found.can_be_improved(), "{line}");
+            assert!(!found.is_plain && found.kept.is_none(), "{line}");
         }
         for line in ["-c", "--compile-only", "-g", "-e k", "-ewp"] {
             let found = read(&format!("{line} in.ptx -o out.cubin")).expect(line);
-            assert!(!found.can_be_improved(), "{line}");
+            assert!(found.kept.is_some(), "{line}");
         }
         assert_eq!(read("in.ptx").expect("an input").output, "elf.o");
     }

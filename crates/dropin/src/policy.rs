@@ -30,6 +30,12 @@ pub enum Policy {
 }
 
 impl Policy {
+    /// The policy of that name.
+    pub fn named(name: &str) -> Option<Policy> {
+        let all = [Policy::Off, Policy::Recorded, Policy::Safe];
+        all.into_iter().find(|policy| policy.name() == name)
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -40,11 +46,25 @@ impl Policy {
     }
 }
 
+/// A variable whose value means nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name}={value} is not understood ({wanted}): the drop-in is off")]
+pub struct Mistake {
+    /// The variable.
+    pub name: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What it may be.
+    pub wanted: &'static str,
+}
+
 /// All of it.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The policy. A name that is none is `off`: a slip must not fail builds, nor change them.
+    /// The policy; `off` where there are mistakes: a slip must not fail builds, nor change them.
     pub policy: Policy,
+    /// Variables with values that mean nothing, as the log says it.
+    pub mistakes: Vec<Mistake>,
     /// Time for one kernel.
     pub budget: Duration,
     /// Where notes go.
@@ -58,18 +78,44 @@ pub struct Settings {
 impl Settings {
     /// From variables.
     pub fn of(variable: &dyn Fn(&str) -> Option<OsString>) -> Settings {
-        let text = |name: &str| variable(name)?.into_string().ok().filter(|v| !v.is_empty());
-        let policy = match text(POLICY).as_deref() {
-            None | Some("recorded") => Policy::Recorded,
-            Some("safe") => Policy::Safe,
-            Some(_) => Policy::Off,
+        // A value that is no text is none that is known.
+        let text = |name: &str| {
+            let value = variable(name)?.to_string_lossy().into_owned();
+            (!value.is_empty()).then_some(value)
         };
-        let seconds = text(BUDGET).and_then(|v| v.parse::<f64>().ok());
+        let mut mistakes = Vec::new();
+        let mut mistaken = |name, value, wanted| {
+            mistakes.push(Mistake {
+                name,
+                value,
+                wanted,
+            })
+        };
+        let mut policy = match text(POLICY) {
+            None => Policy::Recorded,
+            Some(value) => match Policy::named(&value) {
+                Some(policy) => policy,
+                None => {
+                    mistaken(POLICY, value, "off, recorded or safe");
+                    Policy::Off
+                }
+            },
+        };
+        let mut budget = DEFAULT_BUDGET;
+        if let Some(value) = text(BUDGET) {
+            let seconds = value.trim().parse::<f64>().ok();
+            match seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
+                Some(given) => budget = given,
+                None => mistaken(BUDGET, value, "seconds"),
+            }
+        }
+        if !mistakes.is_empty() {
+            policy = Policy::Off;
+        }
         Settings {
             policy,
-            budget: seconds
-                .and_then(|s| Duration::try_from_secs_f64(s).ok())
-                .unwrap_or(DEFAULT_BUDGET),
+            mistakes,
+            budget,
             log: variable(LOG).filter(|v| !v.is_empty()).map(PathBuf::from),
             gpu: text(GPU),
             store: default_folder(variable),
@@ -140,14 +186,27 @@ mod tests {
 
     #[test]
     fn a_slip_switches_off_and_nothing_means_recorded() {
-        let with = |value: Option<&'static str>| {
-            let get = move |name: &str| value.filter(|_| name == POLICY).map(OsString::from);
-            Settings::of(&get).policy
+        let with = |given: &'static str, value: Option<&'static str>| {
+            let get = move |name: &str| value.filter(|_| name == given).map(OsString::from);
+            let settings = Settings::of(&get);
+            let mistakes = settings.mistakes.into_iter().map(|m| (m.name, m.value));
+            (settings.policy, mistakes.collect::<Vec<_>>())
         };
-        assert_eq!(with(None), Policy::Recorded);
-        assert_eq!(with(Some("safe")), Policy::Safe);
-        assert_eq!(with(Some("sfae")), Policy::Off);
-        assert_eq!(with(Some("off")), Policy::Off);
+        assert_eq!(with(POLICY, None), (Policy::Recorded, vec![]));
+        assert_eq!(with(POLICY, Some("")), (Policy::Recorded, vec![]));
+        assert_eq!(with(POLICY, Some("safe")), (Policy::Safe, vec![]));
+        assert_eq!(with(POLICY, Some("off")), (Policy::Off, vec![]));
+        assert_eq!(with(BUDGET, Some("2.5")), (Policy::Recorded, vec![]));
+        for (name, value) in [
+            (POLICY, "sfae"),
+            (POLICY, "Safe"),
+            (BUDGET, "10s"),
+            (BUDGET, "-1"),
+            (BUDGET, "nan"),
+        ] {
+            let expected = (Policy::Off, vec![(name, value.to_owned())]);
+            assert_eq!(with(name, Some(value)), expected);
+        }
     }
 
     #[test]

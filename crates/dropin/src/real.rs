@@ -6,30 +6,114 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 
-use warpwright_toolkit::{FindOptions, NotFound, Toolkit};
+use warpwright_toolkit::{FindOptions, NotFound, Origin, Toolkit};
 
 use crate::policy::Settings;
 
-/// Names the ptxas to run, or the toolkit that it is in.
+/// Names the ptxas to run (any file), or a folder with `ptxas` or `bin/ptxas` in it.
 pub const VARIABLE: &str = "WARPWRIGHT_REAL_PTXAS";
+/// Where Triton looks for its ptxas, and the file of its own that it would run otherwise: the second from sm_90 on (before
+/// 3.9 from sm_100 on), the first below. Source: `get_ptxas` of `triton/backends/nvidia/compiler.py`, 3.5 to 3.9.
+pub const TRITON: [(&str, &str); 2] = [
+    ("TRITON_PTXAS_PATH", "ptxas"),
+    ("TRITON_PTXAS_BLACKWELL_PATH", "ptxas-blackwell"),
+];
 
-/// The toolkit of the real ptxas. This program under the name `ptxas` is never taken for it.
+/// There is no ptxas to run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoPtxas {
+    /// [`VARIABLE`] leads nowhere.
+    #[error("{VARIABLE} names `{}`: {why}", .path.display())]
+    Named {
+        /// Its value.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: Unusable,
+    },
+    /// Nothing was named, and nothing is found.
+    #[error("{0}, or set {VARIABLE}")]
+    Nowhere(#[from] NotFound),
+    /// There are tools, and ptxas is not among them.
+    #[error("there is no ptxas to run; set {VARIABLE}")]
+    Missing,
+}
+
+/// What is wrong with a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// Nothing is there.
+    #[error("there is no such file")]
+    Absent,
+    /// A folder.
+    #[error("a folder without `ptxas` or `bin/ptxas`")]
+    Folder,
+    /// A file that cannot be run, or this program.
+    #[error("it is no program, or the drop-in itself")]
+    Program,
+}
+
+/// The real ptxas, as a toolkit: the one that [`VARIABLE`] names, else the one that the caller would have run, else one
+/// found as by every command. This program is never taken for it.
 ///
 /// # Errors
 /// There is none.
-pub fn toolkit(_: &Settings) -> Result<Toolkit, NotFound> {
-    let named = std::env::var_os(VARIABLE)
-        .filter(|v| !v.is_empty())
-        .map(PathBuf::from);
-    let folder = named
-        .or_else(next_in_path)
-        .map(|path| match path.is_file() {
-            true => path.parent().map(Path::to_path_buf).unwrap_or_default(),
-            false => path,
-        });
-    Toolkit::find(&FindOptions {
-        explicit_dir: folder,
+pub fn toolkit() -> Result<Toolkit, NoPtxas> {
+    if let Some(path) = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
+        return named(PathBuf::from(path));
+    }
+    let host = of_triton().or_else(next_in_path);
+    if let Some(toolkit) = host.and_then(|file| Toolkit::with_ptxas(&file, Origin::Host)) {
+        return Ok(toolkit);
+    }
+    let toolkit = Toolkit::find(&FindOptions::default())?;
+    match toolkit.ptxas() {
+        Ok(_) => Ok(toolkit),
+        Err(_) => Err(NoPtxas::Missing),
+    }
+}
+
+fn named(path: PathBuf) -> Result<Toolkit, NoPtxas> {
+    let places = match path.is_dir() {
+        true => vec![path.join("bin/ptxas"), path.join("ptxas")],
+        false => vec![path.clone()],
+    };
+    let mut found = places
+        .iter()
+        .filter_map(|file| Toolkit::with_ptxas(file, Origin::RealPtxas));
+    found.next().ok_or_else(|| NoPtxas::Named {
+        why: match (path.exists(), path.is_dir()) {
+            (false, _) => Unusable::Absent,
+            (_, true) => Unusable::Folder,
+            _ => Unusable::Program,
+        },
+        path,
     })
+}
+
+/// Started by Triton, the ptxas that it brings: the process above has its library in memory, and a variable says which of
+/// the two it asks for. Where both variables are set, the way this program was called tells them apart if it can; else it is
+/// the newer one for both, since the version that Triton is told must be that of every build.
+fn of_triton() -> Option<PathBuf> {
+    let called = std::env::args_os().next()?;
+    let mut set = TRITON.iter().filter_map(|(variable, file)| {
+        let value = std::env::var_os(variable).filter(|v| !v.is_empty())?;
+        Some((value, *file))
+    });
+    let (first, second) = (set.next()?, set.next());
+    let file = match second {
+        Some(second) if first.0 == called && second.0 != called => first.1,
+        Some(second) => second.1,
+        None => first.1,
+    };
+    let maps = format!("/proc/{}/maps", std::os::unix::process::parent_id());
+    let maps = std::fs::read_to_string(maps).ok()?;
+    // `START-END rwxp OFFSET DEVICE INODE PATH`
+    let mut mapped = maps
+        .lines()
+        .filter_map(|line| Some(&line[line.find('/')?..]));
+    let library = Path::new(mapped.find(|path| path.ends_with("/triton/_C/libtriton.so"))?);
+    let folder = library.parent()?.parent()?;
+    Some(folder.join("backends/nvidia/bin").join(file))
 }
 
 /// Started as `ptxas`, the next program of that name in `PATH`: the one that the caller would have had.

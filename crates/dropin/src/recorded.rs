@@ -18,6 +18,15 @@ use crate::policy::Settings;
 /// Why no winner was looked for.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordedError {
+    /// There is no place for a store.
+    #[error("there is no store of winners (HOME and WARPWRIGHT_DB are not set)")]
+    Nowhere,
+    /// The store has none at all.
+    #[error("no winner is recorded in `{}` yet (`warpwright tune` does; WARPWRIGHT_PTXAS=safe predicts)", .0.display())]
+    Empty(std::path::PathBuf),
+    /// The store has none for these kernels, on the GPU that is named.
+    #[error("no winner is recorded for it")]
+    Unknown,
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -36,20 +45,18 @@ pub enum RecordedError {
 ///
 /// # Errors
 /// Why it is not used.
-pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Option<Better>, RecordedError> {
-    let Some(winners) = settings.winners() else {
-        return Ok(None);
-    };
+pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Better, RecordedError> {
+    let winners = settings.winners().ok_or(RecordedError::Nowhere)?;
     let known = winners.keys()?;
     if known.is_empty() {
-        return Ok(None);
+        return Err(RecordedError::Empty(winners.folder().to_owned()));
     }
     let found = identities(cubin)?;
     let mut recorded = found
         .iter()
         .filter(|k| known.contains(store::key(&k.digest)));
     let Some(kernel) = recorded.next() else {
-        return Ok(None);
+        return Err(RecordedError::Unknown);
     };
     if found.len() != 1 {
         return Err(RecordedError::Unfit("the module has other kernels, too"));
@@ -69,7 +76,7 @@ pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Option<Better>, Recor
     let gpus: BTreeSet<&str> = all.iter().map(|w| w.gpu.as_str()).collect();
     let codes: BTreeSet<&[u8]> = all.iter().map(|w| w.cubin.as_slice()).collect();
     let Some(winner) = all.first() else {
-        return Ok(None);
+        return Err(RecordedError::Unknown);
     };
     if gpus.len() > 1 {
         return Err(RecordedError::Unfit(
@@ -98,7 +105,7 @@ pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Option<Better>, Recor
         None => lookup(&format!("sm_{}", new.sm))?,
     };
     let resources = warpwright_driver::build::resources_of(after, &gpu);
-    Ok(Some(Better {
+    Ok(Better {
         cubin: winner.cubin.clone(),
         changed: vec![Facts {
             kernel: kernel.name.clone(),
@@ -113,7 +120,7 @@ pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Option<Better>, Recor
             winner.recipe,
             winner.speedup()
         ),
-    }))
+    })
 }
 
 fn asks_no_more(before: &Kernel, after: &Kernel) -> Result<(), RecordedError> {

@@ -9,6 +9,38 @@ pub fn source_name(symbol: &str) -> String {
     text.unwrap_or_else(|| symbol.to_owned())
 }
 
+/// The names that an unknown word may stand for, at most three, the nearest first: a few letters apart, or one within the
+/// other. Case does not count.
+pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+    const SHORTEST: usize = 3;
+    let word = word.to_lowercase();
+    let distance = |name: &str| {
+        let name = name.to_lowercase();
+        let is_part = name.len().min(word.len()) >= SHORTEST
+            && (name.contains(&word) || word.contains(&name));
+        let edits = strsim::damerau_levenshtein(&word, &name);
+        match is_part {
+            true => Some(edits.min(1)),
+            false => (edits <= word.chars().count() / 3).then_some(edits),
+        }
+    };
+    let mut found: Vec<_> = names
+        .into_iter()
+        .filter_map(|name| Some((distance(name)?, name)))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+/// `; near: a, b`, or nothing.
+pub fn near<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    match &nearest(word, names)[..] {
+        [] => String::new(),
+        found => format!("; near: {}", found.join(", ")),
+    }
+}
+
 /// What [`source_name`] gives without the result and the parameters (`ns::k<int, 4>`), and without the arguments of
 /// templates as well (`ns::k`).
 fn short_names(symbol: &str) -> (String, String) {
@@ -103,6 +135,16 @@ mod tests {
 
     /// `void ns::k<int, 4>(float*)`
     const TEMPLATE: &str = "_ZN2ns1kIiLi4EEEvPf";
+
+    #[test]
+    fn words_that_are_nearly_names() {
+        let names = ["maxnreg", "maxntid", "spill-to-shared", "reduce"];
+        assert_eq!(nearest("maxnregg", names), ["maxnreg"]);
+        assert_eq!(nearest("MaxNReg", names), ["maxnreg"]);
+        assert_eq!(nearest("spill", names), ["spill-to-shared"]);
+        assert_eq!(nearest("redcue", names), ["reduce"]);
+        assert!(nearest("frob", names).is_empty() && nearest("", names).is_empty());
+    }
 
     #[test]
     fn kernels_are_called_as_in_their_source() {

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::legacy::Decision;
+use crate::names::near;
 use crate::options::{ArgumentError, Arguments};
 use crate::pass::{AssemblerOptions, Erased, Level, Need, Pass, Timing};
-use crate::registry::find;
+use crate::registry::{PASSES, find};
 
 /// A pass with its options. Equal where they print the same.
 #[derive(Clone)]
@@ -25,7 +26,7 @@ pub struct Invocation {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecipeError {
     /// No pass has this name.
-    #[error("there is no pass `{0}`")]
+    #[error("there is no pass `{name}`{near}", name = .0, near = near(.0, PASSES.iter().map(|pass| pass.name)))]
     NoPass(String),
     /// `(` without `)`, or text behind it.
     #[error("`{0}` is no pass with options: NAME or NAME(VALUE, NAME=VALUE) is wanted")]

@@ -75,7 +75,9 @@ pub enum ScopeError {
     #[error("the module names no architecture; name a GPU with --gpu")]
     NoGpu,
     /// Machine code for another architecture.
-    #[error("the cubin is for sm_{cubin}, and that GPU is of sm_{gpu}")]
+    #[error(
+        "the cubin is for sm_{cubin} and does not run on sm_{gpu}: leave --gpu out, or build it for sm_{gpu}"
+    )]
     OtherGpu {
         /// The architecture of the cubin.
         cubin: u32,

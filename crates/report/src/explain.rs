@@ -228,6 +228,7 @@ pub fn pressure_of_machine_code(elf: &Elf, kernel: &str) -> Option<PressureRepor
     let lines = source_lines(elf, kernel).unwrap_or_default();
     let line = |inst: Inst| {
         let line = lines.get(inst.0 as usize)?.as_ref()?;
+        let line = Some(line).filter(|line| line.line > 0)?;
         Some(format!("{}:{}", line.file, line.line))
     };
     is_known.then(|| pressure_of(&code, line))
@@ -305,7 +306,9 @@ struct Lines<'m> {
 impl Lines<'_> {
     fn of(&self, inst: Inst) -> Option<String> {
         let body = self.module.functions[self.id].body.as_ref()?;
-        let loc = body.loc(warpwright_ptx::Inst::from_u32(inst.0))?;
+        // Line 0 is code of no line.
+        let loc = body.loc(warpwright_ptx::Inst::from_u32(inst.0));
+        let loc = loc.filter(|loc| loc.line > 0)?;
         let path = &self.module.file(loc.file)?.path;
         let name = path.rsplit('/').next().unwrap_or(path);
         Some(format!("{name}:{}", loc.line))

@@ -1,5 +1,6 @@
 //! Words that the terminal and the page use, explained once: `warpwright explain-term WORD`.
 
+use warpwright_pass::names::nearest;
 use warpwright_pass::pass::Registered;
 use warpwright_pass::registry::PASSES;
 
@@ -20,6 +21,12 @@ const fn term(word: &'static str, also: &'static [&'static str], text: &'static 
 
 /// All of them, in the order of the alphabet.
 pub const TERMS: &[Term] = &[
+    term(
+        "ABI",
+        &["calling convention"],
+        "The rules by which machine code calls a function: which registers hold arguments, where the stack is. Kernels \
+         that call functions so keep their spills where they are.",
+    ),
     term(
         "bank conflict",
         &["bank"],
@@ -59,15 +66,29 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "candidate",
-        &["recipe", "variant", "choice", "chosen"],
-        "One way to build a kernel, written as its recipe: the passes in order, such as `maxnreg(64); spill-to-shared`. \
-         `opt --recipe TEXT` carries it out again, to the same bytes.",
+        &[
+            "recipe",
+            "variant",
+            "choice",
+            "chosen",
+            "not chosen",
+            "same-code",
+        ],
+        "One way to build a kernel (a variant), written as its recipe: the passes in order, such as `maxnreg(64); spill-to-shared`. \
+         `opt --recipe TEXT` carries it out again, to the same bytes. The choice is the one that is written; the others \
+         are not chosen (`same-code`: the same machine code as an earlier one).",
     ),
     term(
         "contention",
-        &["cache contention"],
-        "How much longer a kernel takes because resident blocks evict each other's lines from the first-level cache, \
+        &["cache contention", "contended"],
+        "How much longer a kernel takes because resident blocks evict each other's lines from the first-level cache (a contended kernel), \
          as estimated from its PTX.",
+    ),
+    term(
+        "CRAT",
+        &[],
+        "A paper (MICRO 2015) that chooses registers and resident blocks together: the staircase of design points, and TPSC \
+         to compare them.",
     ),
     term(
         "cubin",
@@ -90,13 +111,19 @@ pub const TERMS: &[Term] = &[
     term(
         "default",
         &["now", "kept"],
-        "The build that is there already: the cubin as given, or what ptxas makes without any option. It is always a \
-         candidate and wins ties.",
+        "The build that is there already (`now`): the cubin as given, or what ptxas makes without any option. It is always \
+         a candidate and wins ties: then it is `kept`.",
     ),
     term(
         "design point",
         &["design space"],
         "A stair of the occupancy staircase that CRAT (MICRO 2015) would try: the most registers at a number of blocks.",
+    ),
+    term(
+        "drop-in",
+        &["warpwright-ptxas", "policy", "safe", "recorded"],
+        "A program in the place of ptxas in other people's builds (docs/dropin.md). Its policy, WARPWRIGHT_PTXAS, is `off`, \
+         `recorded` (winners of the store) or `safe` (what the model is sure of).",
     ),
     term(
         "dynamic shared memory",
@@ -118,6 +145,12 @@ pub const TERMS: &[Term] = &[
         "The blocks of one launch, in up to three directions.",
     ),
     term(
+        "hazard",
+        &["hazards"],
+        "Where machine code reads a result before the hardware has it: a wait or a stall is missing. `warpwright sass hazards` \
+         looks for them.",
+    ),
+    term(
         "launch description",
         &["launch"],
         "A TOML file that says how a kernel is launched and on what data (docs/launch.md). `warpwright launch` writes \
@@ -127,6 +160,11 @@ pub const TERMS: &[Term] = &[
         "live range",
         &["live", "live over"],
         "The instructions over which a value must be kept. Registers are needed for all values live at once.",
+    ),
+    term(
+        "liveness",
+        &[],
+        "Which values are still needed at an instruction. `warpwright sass liveness` compares what we find with nvdisasm.",
     ),
     term(
         "local memory",
@@ -151,6 +189,12 @@ pub const TERMS: &[Term] = &[
         "Time on a GPU over the default's in the same run, with outputs compared. Less is faster.",
     ),
     term(
+        "naive kernel",
+        &["naive"],
+        "A kernel in which each thread computes one element of the output. `opt X.cu -o Y.cu` writes such a kernel and \
+         stencils anew in CUDA C.",
+    ),
+    term(
         "occupancy",
         &["occ"],
         "Resident warps over the most that an SM can hold. More warps hide latency; what they cost is registers and \
@@ -170,7 +214,14 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "proved",
-        &["proof", "checker", "verdict", "refuted", "undecided"],
+        &[
+            "proof",
+            "checker",
+            "verdict",
+            "refuted",
+            "undecided",
+            "byte-for-byte",
+        ],
         "The independent checker has shown that the new code computes what the original does, for all inputs \
          (docs/checker.md says under which assumptions). `refuted`: it found where they differ. `undecided`: neither.",
     ),
@@ -178,6 +229,11 @@ pub const TERMS: &[Term] = &[
         "PTX",
         &[],
         "NVIDIA's assembly language for a virtual machine with unlimited registers. ptxas turns it into machine code.",
+    ),
+    term(
+        "RegDem",
+        &["register demotion"],
+        "A paper (2019) that moves registers to shared memory in finished machine code; `demote` and `spill-to-shared` do.",
     ),
     term(
         "register limit",
@@ -195,6 +251,11 @@ pub const TERMS: &[Term] = &[
         &["register", "regs"],
         "Where a thread keeps its values, 32 bits in each. All threads that reside on an SM share its registers, so \
          fewer for each let more of them reside.",
+    ),
+    term(
+        "regret",
+        &["regrets"],
+        "Time of what was chosen over that of the best measured candidate: 1.00 is a perfect choice.",
     ),
     term(
         "resident",
@@ -256,6 +317,12 @@ pub const TERMS: &[Term] = &[
          end is the most registers at which they still reside.",
     ),
     term(
+        "stencil",
+        &["points", "UF"],
+        "A computation in which each output point is made of its neighbours (its points) in the input. UF is how many \
+         outputs a thread computes at once (docs/stencil.md).",
+    ),
+    term(
         "TPSC",
         &[],
         "CRAT's measure of a candidate: gain by more threads times cost of spilling. Shown for comparison; it decides \
@@ -266,6 +333,23 @@ pub const TERMS: &[Term] = &[
         &[],
         "What `warpwright trace -- PROGRAM` saw: kernels, their launches and times. --trace gives other commands the \
          block sizes.",
+    ),
+    term(
+        "trade",
+        &["is_trade", "risk"],
+        "A candidate that gives one thing for another, such as more spilling for more warps. The model is less sure of it \
+         (its risk), so it must promise more: see margin.",
+    ),
+    term(
+        "tune",
+        &["tuning"],
+        "`warpwright tune` measures the likely candidates on your GPU, compares their outputs, and keeps what is faster.",
+    ),
+    term(
+        "unlike anything measured",
+        &["may be slower"],
+        "With a launch description, a model learned from measured kernels says how likely a candidate is slower. One whose \
+         numbers lie outside all that was measured is not chosen; `tune` measures it.",
     ),
     term(
         "warp",
@@ -289,7 +373,11 @@ pub fn explain(word: &str) -> Option<(String, String)> {
         spellings.any(|spelling| plain(spelling) == wanted)
     };
     if let Some(term) = TERMS.iter().find(is_it) {
-        return Some((term.word.to_owned(), term.text.to_owned()));
+        let also = match term.also {
+            [] => String::new(),
+            also => format!(" (Also: {}.)", also.join(", ")),
+        };
+        return Some((term.word.to_owned(), format!("{}{also}", term.text)));
     }
     // Names of files and tables have numbers behind the pass (`maxnreg-64`, `spill-to-shared-x4`, `level-10`).
     let numbers = |c: char| c.is_ascii_digit() || c == 'x' || c == '-';
@@ -305,6 +393,15 @@ pub fn explain(word: &str) -> Option<(String, String)> {
         pass.about
     );
     Some((pass.name.to_owned(), text))
+}
+
+/// The words nearest to one that is not there, by all their spellings.
+pub fn near(word: &str) -> Vec<&'static str> {
+    let passes = PASSES.iter().map(|pass| pass.name);
+    let terms = TERMS
+        .iter()
+        .flat_map(|term| term.also.iter().chain([&term.word]));
+    nearest(word, terms.copied().chain(passes))
 }
 
 /// Words of the glossary and passes, for a message.
@@ -343,6 +440,18 @@ mod tests {
         assert_eq!(explain("spill-to-shared-x4").unwrap().0, "spill-to-shared");
         assert_eq!(explain("nonsense"), None);
         assert_eq!(explain(""), None);
+    }
+
+    #[test]
+    fn an_entry_has_the_word_that_was_asked_for() {
+        for term in TERMS {
+            for spelling in term.also.iter().chain([&term.word]) {
+                let (word, text) = explain(spelling).unwrap();
+                assert!(format!("{word} {text}").contains(spelling), "{spelling}");
+            }
+        }
+        assert_eq!(near("regrett"), ["regret"]);
+        assert!(near("xyzzy").is_empty());
     }
 
     #[test]

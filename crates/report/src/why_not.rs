@@ -92,7 +92,12 @@ impl fmt::Display for NotChosen {
 pub fn why_not(candidates: &[Candidate], chosen: usize, index: usize, margin: f64) -> NotChosen {
     let (candidate, choice) = (&candidates[index], &candidates[chosen]);
     if let Some(why) = candidate.rejected() {
-        return NotChosen::Rejected(why.clone());
+        // It stands beside the recipe, which a pass's refusal names as well.
+        let mut why = why.clone();
+        if let Some(rest) = why.text.strip_prefix(&format!("{}: ", candidate.recipe)) {
+            why.text = rest.to_owned();
+        }
+        return NotChosen::Rejected(why);
     }
     let slower = || {
         let warps = |c: &Candidate| c.residency().map_or(0, |residency| residency.warps);
@@ -156,6 +161,15 @@ mod tests {
             tpsc: None,
         });
         candidate
+    }
+
+    #[test]
+    fn a_refusal_does_not_repeat_the_recipe() {
+        let mut refused = candidate(40, 0.1, 0);
+        let text = format!("{}: too few", refused.recipe);
+        refused.reject(Rejection::new(Because::Refused, text));
+        let told = why_not(&[candidate(0, 1.0, 0), refused], 0, 1, 0.05);
+        assert_eq!(told.to_string(), "out: too few");
     }
 
     #[test]

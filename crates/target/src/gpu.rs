@@ -83,13 +83,20 @@ pub struct UnknownGpu {
     pub name: String,
     /// Names that are near, the nearest first.
     pub near: Vec<String>,
-    /// Its architecture, if it is a GPU without a row.
-    pub unsupported: Option<u32>,
+    /// Its architecture, if it is a GPU without a row; the architecture may have one.
+    pub sm: Option<u32>,
 }
 
 impl fmt::Display for UnknownGpu {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(sm) = self.unsupported {
+        if let Some(sm) = self.sm {
+            if architectures().any(|arch| arch.sm == sm) {
+                return write!(
+                    f,
+                    "there is no row for `{}`; name its architecture, sm_{sm}",
+                    self.name
+                );
+            }
             return write!(
                 f,
                 "`{}` (sm_{sm}) is not supported: there is no table for it (`warpwright occupancy --list` has all)",
@@ -97,11 +104,10 @@ impl fmt::Display for UnknownGpu {
             );
         }
         write!(f, "unknown GPU `{}`", self.name)?;
-        if self.near.is_empty() {
-            Ok(())
-        } else {
-            write!(f, "; near: {}", self.near.join(", "))
+        if !self.near.is_empty() {
+            write!(f, "; near: {}", self.near.join(", "))?;
         }
+        f.write_str(" (an architecture does, too: sm_90; `warpwright occupancy --list` has all)")
     }
 }
 
@@ -128,7 +134,7 @@ pub fn lookup(name: &str) -> Result<Gpu, UnknownGpu> {
         .ok_or_else(|| UnknownGpu {
             name: name.to_owned(),
             near: near(&key),
-            unsupported: unsupported(&key),
+            sm: without_a_row(&key),
         })
 }
 
@@ -194,15 +200,52 @@ const WITHOUT_A_ROW: &[(&str, u32)] = &[
     ("tx2", 62),
     ("k80", 37),
     ("tx1", 53),
+    ("gtx1650", 75),
+    ("gtx1660", 75),
+    ("rtx2060", 75),
+    ("rtx2070", 75),
+    ("rtx2080", 75),
+    ("titanrtx", 75),
+    ("a800", 80),
+    ("a2", 86),
+    ("a16", 86),
+    ("rtxa2000", 86),
+    ("rtxa4000", 86),
+    ("rtxa5000", 86),
+    ("rtx3050", 86),
+    ("rtx3060", 86),
+    ("rtx3070", 86),
+    ("rtx3080ti", 86),
+    ("rtx3090ti", 86),
+    ("l20", 89),
+    ("rtx4050", 89),
+    ("rtx4060", 89),
+    ("rtx4070", 89),
+    ("rtx4080", 89),
+    ("rtx2000ada", 89),
+    ("rtx4000ada", 89),
+    ("rtx4500ada", 89),
+    ("rtx5000ada", 89),
+    ("rtx6000ada", 89),
+    ("h20", 90),
+    ("h800", 90),
+    ("gb200", 100),
+    ("gb300", 103),
+    ("rtx5050", 120),
+    ("rtx5060", 120),
+    ("rtx5070", 120),
 ];
 
+/// What may follow a name without changing the architecture.
+const ENDINGS: &[&str] = &["sxm", "pcie", "ti", "super", "laptop", "generation"];
+
 /// The architecture of a GPU that exists and has no row.
-fn unsupported(key: &str) -> Option<u32> {
+fn without_a_row(key: &str) -> Option<u32> {
     let known = WITHOUT_A_ROW.iter();
     let by_name = known.clone().find(|(name, _)| {
         key == *name || {
             let rest = key.strip_prefix(name);
-            rest.is_some_and(|rest| rest.starts_with("sxm") || rest.starts_with("pcie"))
+            rest.is_some_and(|rest| ENDINGS.iter().any(|end| rest.starts_with(end)))
         }
     });
     let number = ["sm", "compute", "cc"]
@@ -303,12 +346,26 @@ mod tests {
             "7.0",
         ] {
             let error = lookup(name).unwrap_err();
-            assert_eq!(error.unsupported, Some(70), "{name}");
+            assert_eq!(error.sm, Some(70), "{name}");
             assert!(error.to_string().contains("not supported"));
         }
-        for (_, sm) in WITHOUT_A_ROW {
-            assert!(architectures().all(|arch| arch.sm != *sm), "sm_{sm}");
+        for (name, sm) in WITHOUT_A_ROW {
+            let text = lookup(name).unwrap_err().to_string();
+            let has_row = architectures().any(|arch| arch.sm == *sm);
+            assert_eq!(text.contains("name its architecture"), has_row, "{name}");
+            assert!(text.contains(&format!("sm_{sm}")), "{text}");
         }
+        for name in [
+            "rtx4080",
+            "NVIDIA GeForce RTX 4080 SUPER",
+            "RTX 4070 Ti",
+            "L20",
+            "rtx-6000-ada",
+            "NVIDIA RTX 6000 Ada Generation",
+        ] {
+            assert_eq!(lookup(name).unwrap_err().sm, Some(89), "{name}");
+        }
+        assert_eq!(lookup("NVIDIA H20").unwrap_err().sm, Some(90));
     }
 
     #[test]
@@ -332,10 +389,8 @@ mod tests {
                 .near
                 .contains(&"sm_90".to_owned())
         );
-        assert_eq!(
-            lookup("radeon-rx-7900").unwrap_err().to_string(),
-            "unknown GPU `radeon-rx-7900`"
-        );
+        let nothing = lookup("radeon-rx-7900").unwrap_err();
+        assert_eq!((nothing.sm, nothing.near), (None, vec![]));
         for name in ["", "sm_", "a", "f", "ü", "9.ü", "sm_99999999999999"] {
             assert!(lookup(name).is_err(), "{name:?}");
         }

@@ -102,6 +102,15 @@ impl Toolkit {
         })
     }
 
+    /// ptxas in exactly this file, whatever its name, and no other tool; `None` where the file is no program, or is the
+    /// program that runs.
+    pub fn with_ptxas(file: &Path, origin: Origin) -> Option<Toolkit> {
+        let tool = program_at(file.to_path_buf(), ToolKind::Ptxas, origin)?;
+        let named = Some(tool.path.clone());
+        let tools = BTreeMap::from([(ToolKind::Ptxas, tool)]);
+        Some(Toolkit { tools, named })
+    }
+
     /// The tool of that kind.
     ///
     /// # Errors
@@ -146,8 +155,14 @@ fn places(env: Environment) -> Vec<(PathBuf, Origin)> {
 
 fn tool_in(dir: &Path, kind: ToolKind, origin: Origin) -> Option<Tool> {
     // An empty element of PATH means the working directory: never run a program from there.
-    let path = dir.join(kind.name());
-    if dir.as_os_str().is_empty() || !is_program(&path) || is_this_program(&path) {
+    match dir.as_os_str().is_empty() {
+        true => None,
+        false => program_at(dir.join(kind.name()), kind, origin),
+    }
+}
+
+fn program_at(path: PathBuf, kind: ToolKind, origin: Origin) -> Option<Tool> {
+    if !is_program(&path) || is_this_program(&path) {
         return None;
     }
     let path = std::path::absolute(&path).ok()?;

@@ -74,6 +74,10 @@ pub enum Origin {
     Path,
     /// Installed by `warpwright toolkit install`.
     Cache,
+    /// The variable `WARPWRIGHT_REAL_PTXAS` of the drop-in.
+    RealPtxas,
+    /// What the drop-in's caller would have run.
+    Host,
 }
 
 impl Origin {
@@ -86,6 +90,8 @@ impl Origin {
             Origin::CudaPath => "CUDA_PATH",
             Origin::Path => "PATH",
             Origin::Cache => "warpwright cache",
+            Origin::RealPtxas => "WARPWRIGHT_REAL_PTXAS",
+            Origin::Host => "the host",
         }
     }
 }

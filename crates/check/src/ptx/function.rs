@@ -32,7 +32,8 @@ impl<'m> PtxFunction<'m> {
     /// ` (k.cu:12)`, where `.loc` says so.
     fn source_line(&self, inst: Inst) -> Option<String> {
         let inst = warpwright_ptx::Inst::from_u32(inst.as_u32());
-        let loc = self.view.body().loc(inst)?;
+        // Line 0 is code of no line.
+        let loc = self.view.body().loc(inst).filter(|loc| loc.line > 0)?;
         let path = &self.module().file(loc.file)?.path;
         let file = path.rsplit('/').next().unwrap_or(path);
         Some(format!(" ({file}:{})", loc.line))

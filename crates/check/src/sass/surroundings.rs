@@ -21,7 +21,7 @@ pub(super) enum Difference {
     Elf(#[from] ElfError),
     #[error("they are for different architectures")]
     Architecture,
-    #[error("the file headers differ")]
+    #[error("the file headers differ (the toolkits or options that built the two cubins do)")]
     Header,
     #[error("the program headers differ")]
     Segments,

@@ -1,5 +1,5 @@
 //! `warpwright bug`: what a report about FILE needs (versions, the choice or the failure, the kernel's PTX), without a
-//! path of this machine in it.
+//! path of this machine in it. Text in the kernel's data is blanked: formats of printf, the file names of assert.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -30,9 +30,12 @@ pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
     };
     let mut text = heading(cli, &input);
     let _ = writeln!(text, "- options:{}", options(args));
+    text += ASKED;
     match found {
         Ok(reports) if reports.is_empty() => {}
-        Ok(reports) => {
+        Ok(mut reports) => {
+            // What changes stands first.
+            reports.sort_by_key(|report| report.chosen == 0);
             text += "\n## The choice\n\n";
             for report in &reports {
                 let _ = writeln!(
@@ -55,9 +58,23 @@ pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
             );
         }
     }
+    if let Some(launch) = &args.kernel.launch
+        && let Ok(launch) = input::read(launch)
+    {
+        let launch = launch.text()?.trim_end();
+        let _ = writeln!(text, "\n## The launch description\n\n```\n{launch}\n```");
+    }
     match ptx {
         Some(ptx) => {
-            let _ = writeln!(text, "\n## PTX\n\n```\n{}\n```", ptx.trim_end());
+            let (ptx, blanked) = without_text(&ptx);
+            text += "\n## PTX\n";
+            if blanked > 0 {
+                let _ = writeln!(
+                    text,
+                    "\nText in its data is blanked: {blanked} bytes are `x` here ({X})."
+                );
+            }
+            let _ = writeln!(text, "\n```\n{}\n```", ptx.trim_end());
         }
         None if input.level == Level::Stencil => {
             let source = input.text()?.trim_end();
@@ -75,6 +92,19 @@ pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// What only the sender knows, and where it goes.
+const ASKED: &str = "
+Send it as a new issue, with the template 'Something went wrong' (.github/ISSUE_TEMPLATE/bug.md).
+
+## What I expected
+
+…
+
+## What I saw
+
+…
+";
 
 /// What the command line says of the launch and to nvcc; of files only their names.
 fn options(args: &BugArgs) -> String {
@@ -111,13 +141,27 @@ fn heading(cli: &Cli, input: &Input) -> String {
     let ptxas = ptxas.as_ref().and_then(ptxas_version);
     format!(
         "# A report about Warpwright\n\n\
-         - warpwright {}\n- ptxas {}\n- {} {}\n- {level}, {} bytes, digest {digest}\n",
+         - warpwright {}\n- ptxas {}\n{}- {} {}\n- {level}, {} bytes, digest {digest}\n",
         version::SHORT,
         ptxas.as_deref().unwrap_or("not found"),
+        gpus(),
         std::env::consts::OS,
         std::env::consts::ARCH,
         input.bytes.len(),
     )
+}
+
+/// The GPUs of this machine and their driver, a line each.
+fn gpus() -> String {
+    let found = warpwright_gpu::devices().unwrap_or_default();
+    let line = |device: &warpwright_gpu::DeviceInfo| {
+        let driver = device.driver.as_deref().unwrap_or("unknown");
+        format!("- {}, driver {driver}\n", device.name)
+    };
+    match found.is_empty() {
+        true => "- no GPU\n".to_owned(),
+        false => found.iter().map(line).collect(),
+    }
 }
 
 /// What `opt` chooses. The PTX is left behind whatever happens after it is known.
@@ -130,13 +174,13 @@ fn choices(
     let options = session::options(input, &args.kernel, &args.nvcc)?;
     let mut scope = options.scope();
     let is_code = matches!(input.level, Level::Cubin | Level::Fat);
-    let artifact = match is_code {
+    let artifacts = match is_code {
         true => {
             let code = DeviceCode::of(input, scope.gpu.as_ref())?.with_kernels(scope.kernels)?;
-            let cubin = code.cubins.iter().find(|cubin| cubin.has_kernels());
-            let cubin = cubin.ok_or_else(|| Failure::input("it has no kernel"))?;
-            let artifact = Artifact::cubin(cubin.bytes.clone());
-            artifact.map_err(|error| Failure::input(error.to_string()))?
+            let cubins = code.cubins.iter().filter(|cubin| cubin.has_kernels());
+            let artifacts = cubins.map(|cubin| Artifact::cubin(cubin.bytes.clone()));
+            let artifacts: Result<Vec<_>, _> = artifacts.collect();
+            artifacts.map_err(|error| Failure::input(error.to_string()))?
         }
         false => {
             if input.level == Level::Ptx {
@@ -145,36 +189,158 @@ fn choices(
             let module = session::module(cli, input, scope.gpu.as_ref(), &options.nvcc, false)?;
             *ptx = Some(module.source.to_string());
             scope.gpu = Some(session::target(&module, scope.gpu)?);
-            session::verified(module)?
+            vec![session::verified(module)?]
         }
     };
-    let kernels = scope.kernels(&artifact)?;
-    if let (Some(module), [kernel]) = (artifact.as_module(), &kernels[..])
-        && let Some(alone) = slice(module, kernel)
-    {
-        *ptx = Some(alone.source.to_string());
+    if artifacts.is_empty() {
+        return Err(Failure::input("it has no kernel"));
     }
-    let gpu = scope.gpu(&artifact)?;
     let toolkit: Option<Toolkit> = session::toolkit(cli).ok().filter(|t| t.ptxas().is_ok());
     let cache = BuildCache::standard();
-    let arch = gpu.target();
-    let shop = toolkit
-        .as_ref()
-        .filter(|_| !is_code)
-        .map(|toolkit| workshop(toolkit, &cache, &arch, &artifact));
-    let request = Request {
-        gpu: &gpu,
-        scope,
-        peers: Peers::None,
-        ptx_only: false,
-        margin: DEFAULT_MARGIN,
-        budget: DEFAULT_BUDGET,
-        proofs: Proofs::Choice,
+    let mut reports = Vec::new();
+    for artifact in &artifacts {
+        let kernels = scope.kernels(artifact)?;
+        if let (Some(module), [kernel]) = (artifact.as_module(), &kernels[..])
+            && let Some(alone) = slice(module, kernel)
+        {
+            *ptx = Some(alone.source.to_string());
+        }
+        let gpu = scope.gpu(artifact)?;
+        let arch = gpu.target();
+        let shop = toolkit
+            .as_ref()
+            .filter(|_| !is_code)
+            .map(|toolkit| workshop(toolkit, &cache, &arch, artifact));
+        let request = Request {
+            gpu: &gpu,
+            scope,
+            peers: Peers::None,
+            ptx_only: false,
+            margin: DEFAULT_MARGIN,
+            budget: DEFAULT_BUDGET,
+            proofs: Proofs::Choice,
+        };
+        let known = |_: &str| Default::default();
+        let outcomes = explore_all(cli, shop.as_ref(), artifact, &request, &known)?;
+        reports.extend(outcomes.into_iter().map(|outcome| outcome.report));
+    }
+    Ok(reports)
+}
+
+/// The letter that stands for text.
+const X: u8 = b'x';
+
+/// PTX without the text in its data, and how many bytes that were: in arrays of single bytes, every run of four or more
+/// characters is `x`, so that sizes, alignment and ends of strings stay. Sections of debuggers go whole.
+fn without_text(ptx: &str) -> (String, usize) {
+    let (mut out, mut rest, mut blanked) = (String::new(), ptx, 0);
+    while let Some(open) = rest.find('{') {
+        let before = &rest[..open];
+        let statement = before.rsplit([';', '}']).next().unwrap_or(before);
+        let end = open + closing(&rest[open..]);
+        if statement.contains(".section") {
+            out.push_str(before);
+            out.push_str("{ }");
+            rest = &rest[end..];
+            continue;
+        }
+        let is_bytes = [".b8 ", ".u8 ", ".s8 "]
+            .iter()
+            .any(|ty| statement.contains(ty));
+        if !(is_bytes && before.trim_end().ends_with('=')) {
+            out.push_str(&rest[..=open]);
+            rest = &rest[open + 1..];
+            continue;
+        }
+        out.push_str(before);
+        let words = words(&rest[open..end]);
+        let bytes: Vec<Option<u8>> = words.iter().map(|word| byte(word)).collect();
+        let numbers: Vec<usize> = (0..words.len()).filter(|&at| words[at].is_value).collect();
+        let mut hidden: std::collections::BTreeSet<usize> = Default::default();
+        // Bytes beyond ASCII are text as a part of UTF-8 alone.
+        for run in runs(&numbers, |at| bytes[at].is_some_and(is_text)) {
+            let text: Vec<u8> = run.iter().filter_map(|&at| bytes[at]).collect();
+            match std::str::from_utf8(&text) {
+                Ok(_) => hidden.extend(run),
+                Err(_) => {
+                    let is_ascii = |at: usize| bytes[at].is_some_and(|b| b < 0x80);
+                    hidden.extend(runs(run, is_ascii).flatten());
+                }
+            }
+        }
+        blanked += hidden.len();
+        for (at, word) in words.iter().enumerate() {
+            match hidden.contains(&at) {
+                true => out.push_str(&X.to_string()),
+                false => out.push_str(word.text),
+            }
+        }
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    (out, blanked)
+}
+
+/// The runs of four or more numbers that are text.
+fn runs(numbers: &[usize], is_text: impl Fn(usize) -> bool) -> impl Iterator<Item = &[usize]> {
+    const SHORTEST: usize = 4;
+    let runs = numbers.split(move |&at| !is_text(at));
+    runs.filter(|run| run.len() >= SHORTEST)
+}
+
+/// Bytes to behind the brace that closes the first one; all of them where none does.
+fn closing(text: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => continue,
+        }
+        if depth == 0 {
+            return at + 1;
+        }
+    }
+    text.len()
+}
+
+/// A part of an initialiser.
+struct Word<'t> {
+    text: &'t str,
+    /// A number or a name, and nothing between them.
+    is_value: bool,
+}
+
+fn words(text: &str) -> Vec<Word<'_>> {
+    let is_value = |c: char| c.is_alphanumeric() || "_$%+-()".contains(c);
+    let mut words = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let kind = is_value(first);
+        let end = rest.find(|c| is_value(c) != kind).unwrap_or(rest.len());
+        words.push(Word {
+            text: &rest[..end],
+            is_value: kind,
+        });
+        rest = &rest[end..];
+    }
+    words
+}
+
+fn byte(word: &Word) -> Option<u8> {
+    let text = word.text;
+    let value = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(digits) => i64::from_str_radix(digits, 16),
+        None => text.parse::<i64>(),
     };
-    let outcomes = explore_all(cli, shop.as_ref(), &artifact, &request, &|_| {
-        Default::default()
-    })?;
-    Ok(outcomes.into_iter().map(|outcome| outcome.report).collect())
+    // -61 and 195 are the same byte.
+    let value = value.ok().filter(|v| (-128..256).contains(v))?;
+    Some(value.rem_euclid(256) as u8)
+}
+
+/// A printable character, white space, or a part of one beyond ASCII.
+fn is_text(byte: u8) -> bool {
+    byte >= 0x80 || byte == b' ' || byte.is_ascii_graphic() || (b'\t'..=b'\r').contains(&byte)
 }
 
 /// The text without folders of this machine: that of FILE, the current one, the home, and those in `.file` lines.
@@ -215,7 +381,35 @@ fn without_places(text: &str, file: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::without_places;
+    use super::{without_places, without_text};
+
+    #[test]
+    fn text_in_data_is_blanked_and_nothing_else() {
+        let bytes = |text: &str| {
+            let bytes: Vec<String> = text.bytes().map(|b| b.to_string()).collect();
+            bytes.join(", ")
+        };
+        let path = bytes("/home/me/é.cu");
+        let mixed = format!("0, 1, 2, 255, {}, 0, 7, 65, 66, 0", bytes("secret"));
+        let ptx = format!(
+            ".global .align 1 .b8 $str[15] = {{{path}}};\n.const .align 4 .b8 t[16] = {{{mixed}}};\n\
+             .global .align 8 .b8 p[8] = {{0xFF(f), 0xFF00(f), 47, 0x2f}};\n\
+             .global .align 4 .b32 n[4] = {{97, 98, 99, 100}};\n.entry k() {{ mov.u32 %r1, {{a, b}}; ret; }}\n\
+             .section .debug_str {{\n.b8 47,104,111,109,101,0\n}}\n// end\n"
+        );
+        let (told, blanked) = without_text(&ptx);
+        assert_eq!(blanked, "/home/me/é.cu".len() + "secret".len());
+        let x = |count: usize| vec!["120"; count].join(", ");
+        let expected = ptx
+            .replace(&path, &x("/home/me/é.cu".len()))
+            .replace(&bytes("secret"), &x(6))
+            .replace("{\n.b8 47,104,111,109,101,0\n}", "{ }");
+        assert_eq!(told, expected);
+        // Whatever was cut off.
+        for end in (0..ptx.len()).filter(|&at| ptx.is_char_boundary(at)) {
+            without_text(&ptx[..end]);
+        }
+    }
 
     #[test]
     fn no_folder_of_this_machine_is_told() {

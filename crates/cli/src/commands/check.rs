@@ -41,11 +41,22 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
     if args.show.json {
         print_json(&document)?;
     } else {
-        println!("checked {how}: {worst}");
+        let summary = match (worst, args.run || args.setup.gpu.is_some()) {
+            ("undecided", true) => "equal here, not proved",
+            _ => worst,
+        };
+        println!("checked {how}: {summary}");
         for f in &document.functions {
             for line in format!("{}: {}", source_name(&f.name), f.text).lines() {
                 println!("{}", cut(line));
             }
+        }
+        let are_cubins = a.level == Level::Cubin && b.level == Level::Cubin;
+        if worst == "undecided" && are_cubins && !args.run {
+            println!(
+                "note: two cubins can be proved equal where one is a rewrite of the other; for two builds of ptxas \
+                 compare their PTX, or run them (--gpu)"
+            );
         }
     }
     match worst {
@@ -134,7 +145,7 @@ fn compared(launch: &Launch, first: &[Vec<u8>], second: &[Vec<u8>]) -> FunctionV
         name: launch.kernel.clone(),
         verdict: "undecided",
         text: format!(
-            "the outputs are equal bit for bit at size `{}`; that is no proof",
+            "the outputs are equal bit for bit at size `{}`; other inputs may differ, so this is no proof (exit code 5)",
             launch.size
         ),
         promises: None,

@@ -1,7 +1,7 @@
 //! `warpwright explain-term`, `completions`, `man`: what there is to say about the command itself.
 
 use clap::CommandFactory;
-use warpwright_report::glossary::{explain, words};
+use warpwright_report::glossary::{explain, near, words};
 use warpwright_report::screen::wrap;
 
 use crate::args::{Cli, CompletionsArgs, ExplainTermArgs, ManArgs};
@@ -16,10 +16,17 @@ pub fn explain_term(args: &ExplainTermArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let (word, text) = explain(&word).ok_or_else(|| {
-        Failure::input(format!(
-            "`{word}` is no word of the glossary; it has {}",
-            words().join(", ")
-        ))
+        let near = near(&word);
+        Failure::input(match near.is_empty() {
+            true => format!(
+                "`{word}` is no word of the glossary; it has {}",
+                words().join(", ")
+            ),
+            false => format!(
+                "`{word}` is no word of the glossary; near: {}",
+                near.join(", ")
+            ),
+        })
     })?;
     println!("{word}\n{}", wrap(&text, "  ", "  ").join("\n"));
     Ok(())

@@ -280,6 +280,7 @@ impl Site<'_> {
                 false => Some(Path::new(manifest::NAME)),
             };
             let Some(damage) = damage else {
+                linkable(&target)?;
                 return Ok(done(true));
             };
             progress(Progress::Damaged(target.join(damage)));
@@ -293,7 +294,9 @@ impl Site<'_> {
             Ok(()) | Err(InstallError::DiskFull { .. }) => drop(fs::remove_dir_all(&staging)),
             Err(_) => clear(&staging),
         }
-        result.map(|()| done(false))
+        result?;
+        linkable(&target)?;
+        Ok(done(false))
     }
 
     /// Waits until no other process installs this version.
@@ -412,6 +415,30 @@ fn gather(site: &Path) -> Result<PathBuf, InstallError> {
         }
     }
     Ok(root)
+}
+
+/// The names that linkers and build systems look for, which wheels leave out: `libNAME.so` beside `libNAME.so.13`, and
+/// `lib64`.
+fn linkable(root: &Path) -> Result<(), InstallError> {
+    let link = |to: &Path, at: PathBuf| {
+        if at.symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        std::os::unix::fs::symlink(to, &at).map_err(|e| InstallError::io(&at, e))
+    };
+    let folder = root.join("lib");
+    let Ok(entries) = fs::read_dir(&folder) else {
+        return Ok(());
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if let Some((stem, version)) = name.to_str().and_then(|name| name.split_once(".so."))
+            && version.chars().all(|c| c.is_ascii_digit())
+        {
+            link(Path::new(&name), folder.join(format!("{stem}.so")))?;
+        }
+    }
+    link(Path::new("lib"), root.join("lib64"))
 }
 
 /// Every tool is there and says its version.

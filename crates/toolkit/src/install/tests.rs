@@ -187,6 +187,32 @@ fn a_second_installation_only_verifies() {
 }
 
 #[test]
+fn libraries_have_the_names_that_linkers_look_for() {
+    let root = tempfile::tempdir().unwrap();
+    let lib = root.path().join("lib");
+    fs::create_dir(&lib).unwrap();
+    for name in [
+        "libcudart.so.13",
+        "libcudart_static.a",
+        "libother.so.1.2",
+        "libboth.so.4",
+        "libboth.so",
+    ] {
+        fs::write(lib.join(name), name).unwrap();
+    }
+    for _ in 0..2 {
+        linkable(root.path()).unwrap();
+        let read = |name: &str| fs::read_to_string(root.path().join(name)).ok();
+        assert_eq!(
+            read("lib64/libcudart.so").as_deref(),
+            Some("libcudart.so.13")
+        );
+        assert_eq!(read("lib/libboth.so").as_deref(), Some("libboth.so"));
+        assert_eq!(read("lib/libother.so"), None);
+    }
+}
+
+#[test]
 fn damage_is_found_and_mended() {
     let Some(world) = World::new("damage_is_found_and_mended") else {
         return;
