@@ -9,7 +9,7 @@
 //! of its own but read off the hazard checker, round after round, until it finds nothing.
 //!
 //! What the hazard checker demands is the least that was ever seen. Where the code before is at hand, instructions also
-//! come no closer to each other than ptxas often leaves such ones, or left them there ([`Close`]); and what takes an
+//! come no closer to each other than ptxas often leaves such ones, or left them there; and what takes an
 //! unknown time no closer behind barriers and fences.
 //!
 //! Requires: code that was without hazards before. Preserves: what the instructions that were there waited for,
