@@ -223,7 +223,7 @@ fn a_grafted_module_is_what_ptxas_makes_of_its_kernels() {
             // Another kernel's code: with shared memory, tables and functions that the kernel itself has not.
             ("little.extra", "little", large("little", 3)),
         ] {
-            let winner = build(test, sm, &text(&[new.clone()])).expect("a toolkit");
+            let winner = build(test, sm, &text(std::slice::from_ref(&new))).expect("a toolkit");
             let addition = Addition {
                 kernel,
                 name,
