@@ -211,6 +211,17 @@ impl Builder {
         )
     }
 
+    /// A leaf once more: each expression is an operand once, as where a text is read.
+    pub(crate) fn again(&mut self, leaf: ExprId) -> ExprId {
+        let (depth, element) = self.nodes[leaf];
+        match self.stencil.exprs[leaf].clone() {
+            same @ (Expr::Constant(..) | Expr::Scalar(_) | Expr::Temp(_)) => {
+                self.push(same, depth, element)
+            }
+            _ => leaf,
+        }
+    }
+
     /// The type of an expression.
     pub(crate) fn element(&self, value: ExprId) -> Element {
         self.nodes[value].1

@@ -23,13 +23,12 @@ use crate::args::{Cli, Floating, OptArgs, StencilArgs};
 use crate::build::with_builders;
 use crate::failure::Failure;
 use crate::input::{Input, Level, is_stdout, write_atomically};
+use warpwright::front::DEFAULT_GPU;
 use warpwright_report::screen::wrap;
 use warpwright_report::table::Table;
 
 /// Versions of each family that are shown.
 const SHOWN: usize = 8;
-/// The GPU that is optimized for where none is named.
-const DEFAULT_GPU: &str = "h200";
 
 /// The JSON document of `opt` for a stencil.
 #[derive(Serialize)]

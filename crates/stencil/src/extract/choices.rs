@@ -304,6 +304,7 @@ impl Emit<'_> {
             };
             let condition = condition?;
             let zero = self.builder.constant(0.0, self.builder.element(condition));
+            let old = self.builder.again(old);
             let (there, elsewhere) = if holds { (old, value) } else { (value, old) };
             value = self
                 .builder
@@ -382,8 +383,8 @@ impl Emit<'_> {
             let own = own?;
             let (zero, one) = self.zero_and_one(own);
             let next = all.unwrap_or(one);
-            let pair = if *holds { [zero, next] } else { [next, zero] };
-            let [a, b] = pair;
+            let no = self.builder.again(zero);
+            let [a, b] = if *holds { [no, next] } else { [next, no] };
             all = Some(match (all, holds) {
                 (None, true) => own,
                 _ => self.builder.select(Function::IfEqual, [own, zero, a, b]),
