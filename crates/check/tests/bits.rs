@@ -59,7 +59,6 @@ fn parts(file: &[u8]) -> Vec<(u64, u64, &'static str)> {
             "" => "null entries",
             ".strtab" | ".shstrtab" | ".symtab" => "names",
             ".nv.info" => "numbers",
-            _ if name.starts_with(".rel") && name.contains("debug_") => "places of relocations",
             _ if name.contains("debug_") || name == ".note.nv.tkinfo" => "not loaded",
             _ if name.starts_with(".nv.info.") => "annotations and limits",
             _ if name.starts_with(".text.") => "code",

@@ -107,7 +107,6 @@ pub(super) fn same_module(original: &Module, new: &Module) -> Result<()> {
         [&sections(original), &sections(new)],
         &|_| true,
     )?;
-    same_unread_relocations(original, new)?;
     same_symbol_table(original, new)?;
     let symbols = |module: &Module| {
         let symbols = 1..module.symbols.len();
@@ -131,58 +130,6 @@ pub(super) fn same_module(original: &Module, new: &Module) -> Result<()> {
     match records(original)? == records(new)? {
         true => Ok(()),
         false => Err(Difference::Info("the module".to_owned())),
-    }
-}
-
-/// Relocations of what no loader reads: a linker does read them. They must be as they were, but for their places, which
-/// must be inside; they may go together with all that they change.
-fn same_unread_relocations(original: &Module, new: &Module) -> Result<()> {
-    let of = |module: &Module| -> Result<BTreeMap<String, Vec<UnreadRelocations>>> {
-        let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
-        for (at, section) in module.elf.sections.iter().enumerate() {
-            if section.is_relocations() && module.owners[at] == Owner::Nobody {
-                let target = module.elf.sections.get(section.info as usize);
-                let own = UnreadRelocations {
-                    header: section_header(module, section),
-                    relocations: relocations_of(module, at)?,
-                    size: target.map_or(0, Section::size),
-                };
-                all.entry(section.name.clone()).or_default().push(own);
-            }
-        }
-        Ok(all)
-    };
-    let (before, after) = (of(original)?, of(new)?);
-    for (name, own) in after {
-        let known = before.get(&name).map_or(&[][..], Vec::as_slice);
-        let is_same = known.len() == own.len();
-        if !is_same || !known.iter().zip(&own).all(|(a, b)| b.follows(a)) {
-            return Err(Difference::Relocations(name));
-        }
-    }
-    Ok(())
-}
-
-/// The relocations of a section that no loader reads, sorted, and its size.
-struct UnreadRelocations {
-    header: Header,
-    relocations: Vec<PlainRelocation>,
-    size: u64,
-}
-
-impl UnreadRelocations {
-    /// Is it what `original` was, perhaps at other places of its section?
-    fn follows(&self, original: &UnreadRelocations) -> bool {
-        let said = |all: &[PlainRelocation]| {
-            let said = all.iter().map(|one| (one.1.clone(), one.2, one.3));
-            let mut said: Vec<_> = said.collect();
-            said.sort();
-            said
-        };
-        let is_inside = self.relocations.iter().all(|one| one.0 < self.size);
-        let is_same = self.relocations == original.relocations;
-        let is_moved = is_inside && said(&self.relocations) == said(&original.relocations);
-        self.header == original.header && (is_same || is_moved)
     }
 }
 

@@ -279,9 +279,6 @@ pub struct Distances {
 impl Distances {
     /// So many kernels must come down to the smallest distance of a pair.
     pub const TRUSTED: u64 = 10;
-    /// Of a pair that so many kernels have, the smallest distance counts, though one may have come closer than the rest:
-    /// there were occasions to come closer still.
-    const COMMON: u64 = 100;
 
     /// The table of architecture `sm`, if there is one.
     pub fn for_sm(sm: u32) -> Option<&'static Distances> {
@@ -351,7 +348,7 @@ impl Distances {
     /// The fewest cycles that correct code leaves. A guard is read long before data: what was seen of it counts,
     /// however rarely, and nothing that was seen of other readers (a device found a guard wrong that came behind its
     /// UISETP as soon as data may; ptxas leaves 11 cycles). Where too few kernels come down to the smallest
-    /// distance of a pair that is not common, the smallest behind the same class counts; where nothing behind that class was
+    /// distance of the pair, the smallest behind the same class counts; where nothing behind that class was
     /// seen, the smallest of all; and where nothing like it was seen at all, no distance is enough.
     pub fn needed(&self, pair: Pair) -> u16 {
         let known = |pair: Pair| {
@@ -363,7 +360,7 @@ impl Distances {
             if pair.is_guarded() && own.is_some() {
                 return own.map_or(u16::MAX, |seen| seen.cycles);
             }
-            let own = own.filter(|seen| seen.is_trusted() || seen.kernels >= Distances::COMMON);
+            let own = own.filter(|seen| seen.is_trusted());
             let seen = own.or(coarse(pair.earlier)).or(coarse(None));
             seen.map_or(u16::MAX, |seen| seen.cycles)
         };
@@ -733,13 +730,6 @@ mod tests {
         assert_eq!(distances.needed(pair(Class("double"))), 6);
         assert_eq!(distances.needed(pair(Class("texture"))), 5);
         assert_eq!(distances.needed(pair(Class("vote"))), 5);
-        // One kernel came closer than all others.
-        let common = Seen {
-            closest: 1,
-            ..seen(6, 1000)
-        };
-        distances.add(pair(Class("half")), common);
-        assert_eq!(distances.needed(pair(Class("half"))), 6);
         let other = Pair {
             kind: Kind::War,
             ..pair(Class("fma"))

@@ -8,8 +8,7 @@
 //! cycles on as lay between the two accesses: a sighting far apart may be chance, and says nothing of closer ones.
 //!
 //! Of two operations that are common in such orders, each by itself, what was seen of the pair is all that is believed:
-//! there were occasions. Of others it is believed as far as their units have it; so it is of two operations of a unit
-//! that reads and delivers through one queue of its own, if they would hardly have met by chance.
+//! there were occasions. Of others it is believed as far as their units have it.
 
 use std::sync::OnceLock;
 
@@ -90,8 +89,6 @@ pub struct Orders {
     by_unit: FxHashMap<(OrderKind, &'static str, &'static str), Sighted>,
     /// Kernels that relied on an operation as the earlier one, and as the later one.
     kernels: FxHashMap<(OrderKind, u16, bool), u64>,
-    /// Their sum.
-    all: FxHashMap<OrderKind, u64>,
     are_looked_for: bool,
 }
 
@@ -117,8 +114,6 @@ impl Sighted {
 
 /// Operations that so many kernels rely on are common.
 const COMMON: u64 = 20;
-/// Fewer kernels than these show a pair by chance: no sighting means nothing.
-const BY_CHANCE: u64 = 2;
 
 /// No time is enough: the order is looked for.
 pub(crate) const LOOKED_FOR: u16 = u16::MAX;
@@ -162,7 +157,6 @@ impl Orders {
                 let place = (order.kind, operation, is_later);
                 *orders.kernels.entry(place).or_default() += kernels;
             }
-            *orders.all.entry(order.kind).or_default() += kernels;
         }
         orders
     }
@@ -174,15 +168,6 @@ impl Orders {
             _ => name(order.later)?,
         };
         Some((order.kind, name(order.earlier)?, later))
-    }
-
-    /// Are both operations of one unit, which reads and delivers through a queue of its own?
-    fn is_one_queue(&self, order: Order) -> bool {
-        let unit = |operation| self.units?.of(operation);
-        let (Some(unit), other) = (unit(order.earlier), unit(order.later)) else {
-            return false;
-        };
-        Some(unit) == other && unit.results.is_some() && unit.results == unit.sources
     }
 
     /// None is believed; a dependence says which one would keep it.
@@ -200,17 +185,12 @@ impl Orders {
         }
         let known = self.known.get(&order).copied().map(Sighted::needed);
         let sides = [(order.earlier, false), (order.later, true)];
-        let [earlier, later] = sides.map(|(operation, is_later)| {
+        let is_common = |(operation, is_later)| {
             let kernels = self.kernels.get(&(order.kind, operation, is_later));
-            kernels.copied().unwrap_or(0)
-        });
-        if earlier.min(later) >= COMMON {
-            // As many as would have it if operations met by chance.
-            let all = self.all.get(&order.kind).copied().unwrap_or(0);
-            let had_occasions = earlier * later >= BY_CHANCE * all;
-            if had_occasions || !self.is_one_queue(order) {
-                return known;
-            }
+            kernels.is_some_and(|&kernels| kernels >= COMMON)
+        };
+        if sides.into_iter().all(is_common) {
+            return known;
         }
         let of_units = || {
             let sighted = self.by_unit.get(&self.of_units(order)?)?;
@@ -228,37 +208,6 @@ impl Orders {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_two_common_operations_did_not_show_is_believed_where_they_hardly_met() {
-        let [brev, popc, ldg, stg] = [0x101, 0x109, 0x181, 0x186];
-        let units = IssueUnits::for_sm(90).unwrap();
-        let order = |kind, earlier, later| Order {
-            kind,
-            earlier,
-            later,
-        };
-        let result = |earlier, later| order(OrderKind::Result, earlier, later);
-        let read = |earlier, later| order(OrderKind::Read, earlier, later);
-        let rows = |more: u64| {
-            [
-                (result(brev, brev), 9, 20),
-                (result(popc, popc), 9, 20),
-                (result(0x108, 0x108), 9, more),
-                (read(ldg, ldg), 9, 20),
-                (read(stg, stg), 9, 20),
-                (read(0x185, 0x185), 9, more),
-            ]
-        };
-        let believed = |more, order| Orders::new(units, rows(more)).needed(order);
-        assert_eq!(believed(1000, result(brev, popc)), Some(0));
-        assert_eq!(
-            believed(100, result(brev, popc)),
-            None,
-            "there were occasions"
-        );
-        assert_eq!(believed(1000, read(stg, ldg)), None, "not one queue");
-    }
 
     #[test]
     fn every_row_of_the_table_is_understood() {
