@@ -254,7 +254,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "regret",
-        &["regrets"],
+        &[],
         "Time of what was chosen over that of the best measured candidate: 1.00 is a perfect choice.",
     ),
     term(

@@ -59,9 +59,9 @@ pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
         }
     }
     if let Some(launch) = &args.kernel.launch
-        && let Ok(launch) = input::read(launch)
+        && let Ok(launch) = input::text(launch)
     {
-        let launch = launch.text()?.trim_end();
+        let launch = launch.trim_end();
         let _ = writeln!(text, "\n## The launch description\n\n```\n{launch}\n```");
     }
     match ptx {
