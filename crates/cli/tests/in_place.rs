@@ -226,6 +226,8 @@ fn exit_codes_are_the_programs() {
     for command in ["trace", "tune", "with"] {
         let ended = bench.run(&[command, "--", "sh", "-c", "exit 7"], false);
         assert_eq!(ended.status.code(), Some(7), "{command}: {}", err(&ended));
+        let is_told = err(&ended).contains("no launch was seen: ");
+        assert_eq!(is_told, command != "with", "{}", err(&ended));
         let missing = bench.run(&[command, "--", "./no-such-program"], false);
         assert_eq!(missing.status.code(), Some(1), "{command}");
         assert!(

@@ -96,13 +96,14 @@ fn ways(problem: &Problem) -> Vec<Version> {
         .collect()
 }
 
-const FILES: [&str; 19] = [
+const FILES: [&str; 22] = [
     "accepted/border-by-return",
     "accepted/border-copied",
-    "accepted/border-in-else",
     "accepted/border-in-a-column",
+    "accepted/border-in-else",
     "accepted/constant-memory",
     "accepted/constant-rows",
+    "accepted/course-struct-grid",
     "accepted/edge-clamped-along-a-march",
     "accepted/edge-clamped-by-min-and-max",
     "accepted/edge-clamped-here-wrapped-there",
@@ -111,7 +112,9 @@ const FILES: [&str; 19] = [
     "accepted/edge-clamped-whole-index",
     "accepted/edge-wrapped-by-a-remainder",
     "accepted/edge-wrapped-by-ifs",
+    "accepted/members-in-a-structure-in-a-structure",
     "accepted/plane-without-end",
+    "accepted/style-struct-params",
     "accepted/template",
     "accepted/template-launched",
     "preprocessed/included-header",

@@ -31,7 +31,7 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
         false => print(&trace, args.rows),
     }
     if trace.gpu.is_none() {
-        nothing_was_seen()?;
+        nothing_was_seen();
     }
     match exit_code(status) {
         0 => Ok(()),
@@ -39,24 +39,19 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
     }
 }
 
-/// Says why a program may have launched nothing.
-///
-/// # Errors
-/// There is no driver that it could have used.
-pub fn nothing_was_seen() -> Result<(), Failure> {
-    if let Err(fault) = devices()
-        && fault.kind == FaultKind::Missing
-    {
-        return Err(Failure::Missing {
-            what: "no launch was seen, and this machine has no NVIDIA driver (libcuda.so.1)".into(),
-            mend: Some("`warpwright opt PROGRAM -o OUT` needs none".into()),
-        });
+/// Says why a program may have launched nothing. How it ended is for its exit code to say.
+pub fn nothing_was_seen() {
+    let has_no_driver = devices().is_err_and(|fault| fault.kind == FaultKind::Missing);
+    match has_no_driver {
+        true => eprintln!(
+            "no launch was seen: this machine has no NVIDIA driver (libcuda.so.1); `warpwright opt PROGRAM -o OUT` \
+             needs none"
+        ),
+        false => eprintln!(
+            "no launch was seen: the program does not use the driver, is linked statically, or must not be preloaded \
+             (set-user-ID)"
+        ),
     }
-    eprintln!(
-        "no launch was seen: the program does not use the driver, is linked statically, or must not be preloaded \
-         (set-user-ID)"
-    );
-    Ok(())
 }
 
 /// Has the program traced into a folder; `mode` is `trace`, or `trace+with` for a program with its winners.
