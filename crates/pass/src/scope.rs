@@ -25,8 +25,8 @@ pub enum Bounded {
     Not,
     /// It has one, and no other kernel stands beside it.
     Alone,
-    /// It has one, and other kernels may stand beside it, as in every program.
-    AmongOthers,
+    /// It has this one, and other kernels may stand beside it, as in every program.
+    AmongOthers([u32; 3]),
 }
 
 /// What the caller states. `Default` states nothing.
@@ -95,7 +95,7 @@ const SHOWN: usize = 8;
 impl Bounded {
     /// A kernel of machine code with this bound.
     pub fn in_machine_code(bound: Option<[u32; 3]>) -> Bounded {
-        bound.map_or(Bounded::Not, |_| Bounded::AmongOthers)
+        bound.map_or(Bounded::Not, Bounded::AmongOthers)
     }
 }
 
@@ -169,9 +169,12 @@ impl<'a> Scope<'a> {
     /// of a kernel's own where neither the kernel was named nor the file has it alone: other launches would fail.
     pub fn stated_block(&self, kernel: &str, bound: Bounded) -> Option<[u32; 3]> {
         let own = self.blocks.iter().rfind(|(name, _)| is_named(name, kernel));
-        let is_meant = !self.kernels.is_empty() || bound != Bounded::AmongOthers;
-        own.map(|(_, dims)| *dims)
-            .or(self.block.filter(|_| is_meant))
+        let threads = |dims: [u32; 3]| dims.iter().map(|&n| u64::from(n)).product::<u64>();
+        let is_meant = |all: &[u32; 3]| match bound {
+            Bounded::AmongOthers(own) if self.kernels.is_empty() => threads(*all) >= threads(own),
+            _ => true,
+        };
+        own.map(|(_, dims)| *dims).or(self.block.filter(is_meant))
     }
 
     /// Where a kernel will run.
@@ -229,7 +232,7 @@ impl<'a> Scope<'a> {
         let bounded = match (function.max_ntid(), module.kernels().count()) {
             (None, _) => Bounded::Not,
             (Some(_), 1) => Bounded::Alone,
-            (Some(_), _) => Bounded::AmongOthers,
+            (Some(own), _) => Bounded::AmongOthers(own),
         };
         let block = Block::of(function, self.stated_block(kernel, bounded), launch)?;
         let has_none = !uses_dynamic_shared(module, function);

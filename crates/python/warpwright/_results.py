@@ -82,7 +82,7 @@ class Kernel:
             # Of a recipe that was named, the first candidate is what it made.
             is_kept=raw["chosen"] == 0 and candidates[0].recipe == "default",
             reason=raw["reason"],
-            notes=tuple(raw["notes"]),
+            notes=(*raw["notes"], *raw.get("promises", ())),
         )
 
     @property
