@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -103,9 +103,9 @@ pub fn run(options: &Options) -> Result<String, Error> {
     Ok(out)
 }
 
-fn of_file(path: &PathBuf, options: &Options) -> Result<Found, Error> {
+fn of_file(path: &Path, options: &Options) -> Result<Found, Error> {
     let cubin = code::read(path)?;
-    let bad = |error: String| Error::Input(path.clone(), error);
+    let bad = |error: String| Error::Input(path.to_path_buf(), error);
     let elf = Elf::parse(&cubin.bytes).map_err(|error| bad(error.to_string()))?;
     let (mut out, mut row) = (String::new(), Row::default());
     for kernel in elf.kernels().map_err(|error| bad(error.to_string()))? {
