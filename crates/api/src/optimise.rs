@@ -1,7 +1,5 @@
 //! The main job: candidates are built and rated, one is chosen and proved.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use warpwright_driver::build::{Bench, Made, Workshop};
 use warpwright_driver::candidate::Candidate;
@@ -13,6 +11,7 @@ use warpwright_driver::opt::{
 };
 use warpwright_driver::{Peers, Proofs};
 use warpwright_launch::Launch;
+use warpwright_pass::names::is_named;
 use warpwright_pass::passes::UsageLevel;
 use warpwright_pass::ptx::slice::Slices;
 use warpwright_pass::{
@@ -24,6 +23,7 @@ use warpwright_sass::{Cubin, Elf};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, FindOptions, Toolkit};
 
+use crate::device_code::some_names;
 use crate::front::{Compile, module, target, verified};
 use crate::{DeviceCode, Error, Input, Level};
 
@@ -213,37 +213,51 @@ impl Outcome {
     /// Where the cycles of a warp go in the default build of each kernel and in the chosen one, as far as the code
     /// can be read; the same one twice if nothing was chosen.
     pub fn cycles(&self) -> Vec<(&str, [Option<CyclesReport>; 2])> {
-        let of = |explored: &KernelOutcome, index: usize| {
-            let (report, built) = (&explored.report, explored.built.get(index)?);
-            let setting = Setting {
-                block: Block {
-                    dims: report.block,
-                    source: report.block_source,
-                },
-                dynamic_smem: Some(report.dynamic_smem),
-                ..Setting::new(&self.gpu)
-            };
-            let elf = Elf::parse(built.cubin()?).ok()?;
-            let (resources, residency) =
-                (built.candidate.resources()?, built.candidate.residency()?);
-            cycles_of(&elf, &report.name, &setting, resources, residency)
-        };
         let kernels = self.explored.iter();
-        let both = |e| [of(e, 0), of(e, e.report.chosen)];
+        let both =
+            |e: &KernelOutcome| [0, e.report.chosen].map(|index| cycles(e, index, &self.gpu));
         kernels.map(|e| (&*e.report.name, both(e))).collect()
     }
 
     /// The same with what the choices change for a warp alone.
     fn explained(mut self) -> Outcome {
-        let of = |(kernel, both): (&str, [Option<CyclesReport>; 2])| match both {
-            [Some(default), Some(chosen)] => Some((kernel.to_owned(), chosen.gained(&default)?)),
-            _ => None,
-        };
-        let gained: BTreeMap<String, String> = self.cycles().into_iter().filter_map(of).collect();
-        for report in &mut self.report.kernels {
-            report.gained = gained.get(&report.name).cloned();
+        // A recipe that was named explores nothing; else both have the same order.
+        let both = self.report.kernels.iter_mut().zip(&self.explored);
+        for (report, explored) in both.filter(|(report, _)| report.chosen != 0) {
+            let of = |index| cycles(explored, index, &self.gpu);
+            let gained = || of(report.chosen)?.gained(&of(0)?);
+            report.gained = gained();
         }
         self
+    }
+}
+
+/// Where the cycles of a warp go in a build of a kernel.
+fn cycles(explored: &KernelOutcome, index: usize, gpu: &Gpu) -> Option<CyclesReport> {
+    let (report, built) = (&explored.report, explored.built.get(index)?);
+    let setting = Setting {
+        block: Block {
+            dims: report.block,
+            source: report.block_source,
+        },
+        dynamic_smem: Some(report.dynamic_smem),
+        ..Setting::new(gpu)
+    };
+    let elf = Elf::parse(built.cubin()?).ok()?;
+    let (resources, residency) = (built.candidate.resources()?, built.candidate.residency()?);
+    cycles_of(&elf, &report.name, &setting, resources, residency)
+}
+
+/// Every kernel that `--block NAME=…` names must be there.
+fn blocks_are_known(input: &Input, options: &Options, kernels: &[String]) -> Result<(), Error> {
+    let is_nowhere = |(name, _): &&(String, [u32; 3])| !kernels.iter().any(|of| is_named(name, of));
+    match options.blocks.iter().find(is_nowhere) {
+        None => Ok(()),
+        Some((name, _)) => Err(Error::NoFunction {
+            name: input.name.clone(),
+            function: name.clone(),
+            has: some_names(kernels),
+        }),
     }
 }
 
@@ -348,6 +362,8 @@ impl Optimizer {
         };
         let module = module(self.toolkit(), input, &compile)?;
         let gpu = target(&module, options.gpu)?;
+        let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
+        blocks_are_known(input, options, &kernels)?;
         let artifact = verified(module)?;
         let mut scope = options.scope();
         scope.gpu = Some(gpu);
@@ -393,7 +409,9 @@ fn machine_code(input: &Input, options: &Options, watch: &dyn Watch) -> Result<O
         return Err(Error::MachineCode);
     }
     let scope = options.scope();
-    let code = DeviceCode::of(input, scope.gpu.as_ref())?.with_kernels(scope.kernels)?;
+    let code = DeviceCode::of(input, scope.gpu.as_ref())?;
+    blocks_are_known(input, options, &code.functions())?;
+    let code = code.with_kernels(scope.kernels)?;
     let cubin = |error| Error::Cubin {
         name: input.name.clone(),
         error,

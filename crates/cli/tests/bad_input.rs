@@ -185,6 +185,8 @@ fn contradictions_of_the_request() {
         bench.fails(1, &opt(file, &["--block", block]));
     }
     bench.fails(1, &opt("k.ptx", &["--kernel", "typo"]));
+    // Before any work: the folder of candidates is not made.
+    bench.fails(1, &opt("k.ptx", &["--block", "typo=64", "--keep", "kept"]));
     bench.holds_only(&["k.ptx", "r.ptx"]);
 }
 

@@ -72,6 +72,66 @@ fn the_choice_of_opt_replays_to_the_same_bytes() {
     );
 }
 
+/// What the screen says makes nvcc build the same does: the code of the kernel, instruction by instruction.
+#[test]
+fn nvcc_builds_the_same_from_what_the_screen_says() {
+    let Some(toolkit) = require_toolkit("nvcc_builds_the_same_from_what_the_screen_says") else {
+        return;
+    };
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let source = std::fs::read_to_string(examples.join("sgemm_tile/sgemm_tile.cu")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("k.cu"), &source).unwrap();
+    let code = |file: &str| {
+        let bytes = std::fs::read(at(file)).unwrap();
+        let cubin = warpwright_sass::Cubin::parse(&bytes).unwrap();
+        cubin.kernel("sgemm_tile").unwrap().code.clone()
+    };
+    let default = {
+        success(
+            folder.path(),
+            &[
+                "opt", "k.cu", "--gpu", "sm_90", "--recipe", "default", "-o", "d.cubin",
+            ],
+        );
+        code("d.cubin")
+    };
+    let nvcc = toolkit.nvcc().unwrap().tool().path.clone();
+    for (recipe, qualifier, option) in [
+        ("maxnreg(96)", "__maxnreg__(96) ", None),
+        ("usage-level(10)", "", Some("--register-usage-level=10")),
+        (
+            "maxnreg(96); usage-level(10)",
+            "__maxnreg__(96) ",
+            Some("--register-usage-level=10"),
+        ),
+    ] {
+        success(
+            folder.path(),
+            &[
+                "opt", "k.cu", "--gpu", "sm_90", "--recipe", recipe, "-o", "r.cubin",
+            ],
+        );
+        let said = source.replace("sgemm_tile(", &format!("{qualifier}sgemm_tile("));
+        std::fs::write(at("said.cu"), said).unwrap();
+        let mut command = Command::new(&nvcc);
+        command.args([
+            "-arch=sm_90",
+            "-lineinfo",
+            "-cubin",
+            "said.cu",
+            "-o",
+            "said.cubin",
+        ]);
+        command.args(option.iter().flat_map(|option| ["-Xptxas", option]));
+        let built = command.current_dir(folder.path()).output().unwrap();
+        assert!(built.status.success(), "{built:?}");
+        assert!(code("r.cubin") != default, "{recipe} changes nothing");
+        assert!(code("r.cubin") == code("said.cubin"), "{recipe}");
+    }
+}
+
 const KERNEL: &str = "extern \"C\" __global__ void scale(float *p) { p[threadIdx.x] *= 2.0f; }\n";
 
 #[test]

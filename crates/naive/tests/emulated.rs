@@ -10,7 +10,8 @@ use warpwright_ladder::{CompileError, Rung};
 use warpwright_naive::emit::{Generated, generate};
 use warpwright_naive::schedule::{Schedule, Stage};
 use warpwright_naive::versions::{Problem, climb};
-use warpwright_toolkit::{FindOptions, NvccJob, Toolkit};
+use warpwright_toolkit::testing::unfused_ptx;
+use warpwright_toolkit::{FindOptions, Toolkit};
 
 /// Bytes of shared memory that a block may have.
 const SHARED: u32 = 96 << 10;
@@ -28,16 +29,10 @@ fn toolkit() -> Option<Toolkit> {
 }
 
 fn compile(toolkit: &Toolkit, text: &str) -> Result<String, CompileError> {
-    let nvcc = toolkit
-        .nvcc()
-        .map_err(|e| CompileError::Missing(e.to_string()))?;
-    let mut job = NvccJob::new(Path::new(""), "sm_90");
-    job.lineinfo = false;
-    job.extra.push("-fmad=false".into());
-    match nvcc.text_to_ptx(text, &job) {
-        Ok(output) => Ok(output.ptx),
-        Err(e) => Err(CompileError::Rejected(e.to_string())),
-    }
+    unfused_ptx(toolkit, text).map_err(|e| match e.is_tool_missing() {
+        true => CompileError::Missing(e.to_string()),
+        false => CompileError::Rejected(e.to_string()),
+    })
 }
 
 fn example(name: &str) -> PathBuf {

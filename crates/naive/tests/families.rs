@@ -14,8 +14,8 @@ use warpwright_naive::fours::{self, Fours};
 use warpwright_naive::prefix::{self, Prefix};
 use warpwright_naive::team::{self, Apart, Lanes, Team};
 use warpwright_naive::versions::{Problem, climb};
-use warpwright_toolkit::testing::require_toolkit;
-use warpwright_toolkit::{NvccJob, Toolkit};
+use warpwright_toolkit::Toolkit;
+use warpwright_toolkit::testing::{require_toolkit, unfused_ptx};
 
 fn problem(name: &str) -> Problem {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/naive");
@@ -31,14 +31,8 @@ fn of_text(text: &str) -> Problem {
 
 fn agrees(toolkit: &Toolkit, problem: &Problem, generated: &Generated) {
     let name = &problem.kernel.name;
-    let compile = |text: &str| {
-        let nvcc = toolkit.nvcc().unwrap();
-        let mut job = NvccJob::new(Path::new(""), "sm_90");
-        job.lineinfo = false;
-        job.extra.push("-fmad=false".into());
-        let ptx = nvcc.text_to_ptx(text, &job).map(|output| output.ptx);
-        ptx.map_err(|e| CompileError::Rejected(e.to_string()))
-    };
+    let compile =
+        |text: &str| unfused_ptx(toolkit, text).map_err(|e| CompileError::Rejected(e.to_string()));
     let mut left = generated.clone();
     match climb(problem, &mut left, &compile) {
         Rung::Agrees(checked) => {

@@ -18,8 +18,7 @@ use warpwright_pass::{
     Rung, Setting, SourceFile, Target,
 };
 use warpwright_target::lookup;
-use warpwright_toolkit::NvccJob;
-use warpwright_toolkit::testing::require_toolkit;
+use warpwright_toolkit::testing::{require_toolkit, unfused_ptx};
 
 fn example(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/naive");
@@ -143,12 +142,8 @@ fn what_computes_something_else_does_not_leave() {
     };
     let is_broken = Cell::new(false);
     let compile = |file: &SourceFile| {
-        let mut job = NvccJob::new(Path::new(""), "sm_90");
-        job.lineinfo = false;
-        job.extra.push("-fmad=false".into());
-        let rejected = |e: warpwright_toolkit::ToolError| CompileError::Rejected(e.to_string());
-        let made = toolkit.nvcc().map_err(rejected)?;
-        let ptx = made.text_to_ptx(&file.text, &job).map_err(rejected)?.ptx;
+        let ptx = unfused_ptx(&toolkit, &file.text);
+        let ptx = ptx.map_err(|e| CompileError::Rejected(e.to_string()))?;
         if !is_broken.get() {
             return Ok(ptx);
         }

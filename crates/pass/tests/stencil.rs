@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used)]
 
 use std::cell::Cell;
-use std::path::Path;
 
 use warpwright_check::Verdict;
 use warpwright_ladder::CompileError;
@@ -16,8 +15,7 @@ use warpwright_pass::{
 use warpwright_stencil::dsl;
 use warpwright_stencil::versions::{Family, versions};
 use warpwright_target::lookup;
-use warpwright_toolkit::NvccJob;
-use warpwright_toolkit::testing::require_toolkit;
+use warpwright_toolkit::testing::{require_toolkit, unfused_ptx};
 
 const STAR: &str = r"
 __global__ void star(const float *in, float *out, int nx, int ny) {
@@ -173,12 +171,8 @@ fn what_computes_something_else_does_not_leave() {
     };
     let is_broken = Cell::new(false);
     let compile = |file: &SourceFile| {
-        let mut job = NvccJob::new(Path::new(""), "sm_90");
-        job.lineinfo = false;
-        job.extra.push("-fmad=false".into());
-        let rejected = |e: warpwright_toolkit::ToolError| CompileError::Rejected(e.to_string());
-        let made = toolkit.nvcc().map_err(rejected)?;
-        let ptx = made.text_to_ptx(&file.text, &job).map_err(rejected)?.ptx;
+        let ptx = unfused_ptx(&toolkit, &file.text);
+        let ptx = ptx.map_err(|e| CompileError::Rejected(e.to_string()))?;
         if !is_broken.get() {
             return Ok(ptx);
         }

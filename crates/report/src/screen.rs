@@ -10,7 +10,7 @@ use warpwright_driver::candidate::Standing;
 use warpwright_driver::opt::DEFAULT_MARGIN;
 use warpwright_driver::{Candidate, KernelReport};
 use warpwright_pass::names::source_name;
-use warpwright_pass::passes::{MaxNReg, MaxNTid, MinNCtaPerSm, UsageLevel};
+use warpwright_pass::passes::{MaxNReg, UsageLevel};
 use warpwright_pass::{BlockSource, Invocation, Rung};
 
 use crate::table::Table;
@@ -492,7 +492,7 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
         let way = match (in_source(kernel), about.is_machine_code) {
             (_, true) => None,
             (Some(way), false) => Some(format!("the same from nvcc: {way}")),
-            (None, false) => Some("nvcc alone cannot build it; warpwright-ptxas can".to_owned()),
+            (None, false) => Some("into your build: explain-term drop-in".to_owned()),
         };
         lines.extend(way.into_iter().flat_map(|way| wrap(&way, INDENT, INDENT)));
     }
@@ -517,28 +517,21 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
     lines
 }
 
-/// What makes nvcc build the same: options, or words in the kernel. `None` where a pass has no such thing.
+/// What makes nvcc build the same: options, or words in the kernel. `None` where a pass has no such thing. nvcc plans for
+/// launch bounds itself, so these never give the same as the passes that write them.
 fn in_source(report: &KernelReport) -> Option<String> {
     let recipe = &report.candidates[report.chosen].recipe;
-    let threads: u32 = report.block.iter().product();
     let way = |pass: &Invocation| {
-        if let Some(MaxNReg { registers }) = pass.get() {
-            return Some(format!(
-                "`__maxnreg__({registers})` in place of launch bounds"
-            ));
-        }
         if let Some(UsageLevel { level }) = pass.get() {
             return Some(format!("`-Xptxas --register-usage-level={level}`"));
         }
-        if let Some(MinNCtaPerSm { blocks }) = pass.get() {
-            return Some(format!("`__launch_bounds__({threads}, {blocks})`"));
-        }
-        let MaxNTid { threads } = pass.get()?;
-        Some(format!("`__launch_bounds__({threads})`"))
+        let MaxNReg { registers } = pass.get()?;
+        (report.block_source != BlockSource::Bound)
+            .then(|| format!("`__maxnreg__({registers})`, without launch bounds"))
     };
     let ways: Option<Vec<String>> = recipe.passes().iter().map(way).collect();
     ways.filter(|ways| !ways.is_empty())
-        .map(|ways| ways.join(" and "))
+        .map(|ways| ways.join("; "))
 }
 
 fn count(number: u32, what: &str) -> String {
@@ -721,13 +714,25 @@ mod tests {
             one
         };
         let said = |recipe: &str| in_source(&chosen(recipe));
-        assert!(said("maxnreg(64)").is_some_and(|way| way.contains("__maxnreg__(64)")));
-        let both = said("minnctapersm(3); usage-level(5)").unwrap();
-        assert_eq!(
-            both,
-            "`__launch_bounds__(128, 3)` and `-Xptxas --register-usage-level=5`"
-        );
-        assert_eq!(said("maxnreg(64); spill-to-shared"), None);
+        let registers = said("maxnreg(64)").unwrap();
+        assert!(registers.contains("__maxnreg__(64)"), "{registers}");
+        let both = said("maxnreg(64); usage-level(5)").unwrap();
+        assert_eq!(both, registers + "; `-Xptxas --register-usage-level=5`");
+        for other in [
+            "maxnreg(64); spill-to-shared",
+            "minnctapersm(3)",
+            "maxntid(128)",
+        ] {
+            assert_eq!(said(other), None, "{other}");
+        }
+        // With launch bounds of its own a kernel has no `__maxnreg__`.
+        let bounded = |recipe: &str| {
+            let mut one = chosen(recipe);
+            one.block_source = BlockSource::Bound;
+            in_source(&one)
+        };
+        assert_eq!(bounded("maxnreg(64)"), None);
+        assert!(bounded("usage-level(5)").is_some());
         let of = |is_machine_code| {
             let about = About {
                 is_machine_code,
@@ -735,7 +740,8 @@ mod tests {
             };
             screen(&[chosen("maxnreg(64); spill-to-shared")], &about)
         };
-        assert!(of(false).contains("nvcc alone cannot build it") && !of(true).contains("nvcc"));
+        let advice = "into your build: explain-term drop-in";
+        assert!(of(false).contains(advice) && !of(true).contains(advice));
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! For tests of all crates: use the toolkit where there is one, and say loudly where there is none.
 
+use std::path::Path;
+
+use crate::error::ToolError;
 use crate::find::{FindOptions, Toolkit};
+use crate::nvcc::NvccJob;
 
 /// Set to `1`, a test that would be skipped for want of a tool fails instead.
 pub const REQUIRE_VARIABLE: &str = "WARPWRIGHT_REQUIRE_TOOLKIT";
@@ -12,6 +16,17 @@ pub const REQUIRE_VARIABLE: &str = "WARPWRIGHT_REQUIRE_TOOLKIT";
 pub fn require_toolkit(name: &str) -> Option<Toolkit> {
     let found = Toolkit::find(&FindOptions::default());
     found.map_err(|e| skip(name, &e.to_string())).ok()
+}
+
+/// PTX of a text for sm_90 without fused multiplications and additions, as the emulator compares kernels.
+///
+/// # Errors
+/// There is no nvcc, or it refuses the text.
+pub fn unfused_ptx(toolkit: &Toolkit, text: &str) -> Result<String, ToolError> {
+    let mut job = NvccJob::new(Path::new(""), "sm_90");
+    job.lineinfo = false;
+    job.extra.push("-fmad=false".into());
+    Ok(toolkit.nvcc()?.text_to_ptx(text, &job)?.ptx)
 }
 
 /// Skips the test `name` for the given reason.

@@ -170,11 +170,12 @@ pub fn state_all(
 
 /// A kernel of a file, for sizes.
 pub fn target_of<'a>(kernel: &'a str, gpu: &'a Gpu, sizes: &'a [(String, i64)]) -> Target<'a> {
-    let mut setting = Setting::new(gpu);
-    setting.sizes = sizes;
     Target {
         kernel: Some(kernel),
-        setting,
+        setting: Setting {
+            sizes,
+            ..Setting::new(gpu)
+        },
     }
 }
 

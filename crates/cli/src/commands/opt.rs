@@ -12,7 +12,7 @@ use warpwright_driver::build::Workshop;
 use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{KernelOutcome, Known, Request, known};
 use warpwright_pass::Artifact;
-use warpwright_pass::names::{is_named, source_name};
+use warpwright_pass::names::source_name;
 use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
 
@@ -71,13 +71,6 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
                 eprint!("{name}, choice\n{}", chosen.screen());
             }
         }
-    }
-    let reports = &outcome.report.kernels;
-    let is_nowhere =
-        |(name, _): &&(String, [u32; 3])| !reports.iter().any(|of| is_named(name, &of.name));
-    if let Some((name, _)) = options.blocks.iter().find(is_nowhere) {
-        let what = format!("--block {name}=…: no kernel here has this name");
-        return Err(Failure::input(what));
     }
     outcome.report.output = written_to(args);
     // The page has what limits the build that is there, beside the choice.

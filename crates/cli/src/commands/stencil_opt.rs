@@ -110,8 +110,8 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
         let problem = read_problem(cli, input, name, (&args.stencil, &args.nvcc))?;
         let stencil = &problem.stencil;
         let text = input.text()?.to_owned();
-        let (document, chosen) = one(cli, args, input, (stencil, text), &args.stencil.sizes)?;
-        write(args, &chosen.text, document.unchecked.is_some())?;
+        let (document, chosen, text) = one(cli, args, input, (stencil, text), &args.stencil.sizes)?;
+        write(args, &text, document.unchecked.is_some())?;
         super::write_page(args.show.report.as_deref(), &document)?;
         if args.show.json {
             super::print_json(&document)?;
@@ -171,7 +171,7 @@ fn several(
         let own: Vec<(String, i64)> = own.cloned().collect();
         unknown.retain(|(size, _)| !has(size));
         let given = (&problem.stencil, text.clone());
-        let (mut document, mut chosen) = one(cli, args, input, given, &own)?;
+        let (mut document, mut chosen, new) = one(cli, args, input, given, &own)?;
         let comparison = chosen
             .kept
             .as_mut()
@@ -184,10 +184,9 @@ fn several(
             }
         }
         document.left = left(chosen.kept.as_ref(), &problem.stencil);
-        let new = &chosen.text;
         let same = text.lines().zip(new.lines()).take_while(|(a, b)| a == b);
         inserted.push((same.count(), new.lines().count() - text.lines().count()));
-        text.clone_from(new);
+        text = new;
         if !args.show.json {
             print(&document, &chosen, args.all);
             println!();
@@ -214,21 +213,14 @@ fn several(
     decided(args, is_checked)
 }
 
-/// The choice for one kernel, and the text that has it.
-struct Decided {
-    verdicts: Vec<Verdict>,
-    kept: Option<Kept>,
-    text: String,
-}
-
-/// Chooses a version of one kernel of a text.
+/// Chooses a version of one kernel of a text; the choice, and the text that has it.
 fn one(
     cli: &Cli,
     args: &OptArgs,
     input: &Input,
     (stencil, text): (&Stencil, String),
     given: &[(String, i64)],
-) -> Result<(Document, Decided), Failure> {
+) -> Result<(Document, Chosen, String), Failure> {
     let gpu = target(args.kernel.gpu.as_deref())?;
     let sizes = sizes(stencil, given)?;
     let found = versions(stencil, &gpu, &sizes, SHOWN, false);
@@ -240,14 +232,11 @@ fn one(
         choose(&found, (&file, &target), &mut executor)
     });
     let chosen = chosen.map_err(|e| Failure::from(failure(e)))?;
-    let Chosen {
-        version,
-        kept,
-        verdicts,
-    } = chosen.ok_or_else(|| {
+    let chosen = chosen.ok_or_else(|| {
         Failure::input(format!("no kernel can be written for `{}`", stencil.name))
     })?;
-    let comparison = kept.as_ref().and_then(|kept| kept.step.comparison.as_ref());
+    let kept = chosen.kept.as_ref();
+    let comparison = kept.and_then(|kept| kept.step.comparison.as_ref());
     let document = Document {
         schema: "warpwright.stencil-opt/2",
         input: input.name.clone(),
@@ -259,36 +248,30 @@ fn one(
             .unwrap_or_else(|| DEFAULT_GPU.into()),
         sizes: named_sizes(stencil, &sizes),
         reassociate: stencil.reassociate,
-        versions: found.iter().zip(&verdicts).map(measured).collect(),
-        chosen: version,
-        recipe_text: kept
-            .as_ref()
-            .map_or_else(String::new, |kept| kept.step.pass.to_string()),
+        versions: found.iter().zip(&chosen.verdicts).map(measured).collect(),
+        chosen: chosen.version,
+        recipe_text: kept.map_or_else(String::new, |kept| kept.step.pass.to_string()),
         checked: comparison.and_then(|c| match &c.rung {
             Rung::Agrees(checked) => Some(checked.clone()),
             _ => None,
         }),
-        unchecked: kept.as_ref().and_then(|kept| kept.unchecked.clone()),
+        unchecked: kept.and_then(|kept| kept.unchecked.clone()),
         launches: comparison.and_then(|c| c.launches),
-        left: left(kept.as_ref(), stencil),
+        left: left(kept, stencil),
         output: super::opt::written_to(args),
     };
-    let text = kept.as_ref().map_or(text, |kept| kept.text.clone());
-    let decided = Decided {
-        verdicts,
-        kept,
-        text,
-    };
-    Ok((document, decided))
+    let text = kept.map_or(text, |kept| kept.text.clone());
+    Ok((document, chosen, text))
 }
 
 /// A stencil of a file.
 pub fn target_of<'a>(stencil: &'a Stencil, gpu: &'a Gpu) -> Target<'a> {
-    let mut setting = Setting::new(gpu);
-    setting.reassociate = stencil.reassociate;
     Target {
         kernel: Some(&stencil.name),
-        setting,
+        setting: Setting {
+            reassociate: stencil.reassociate,
+            ..Setting::new(gpu)
+        },
     }
 }
 
@@ -350,7 +333,7 @@ fn left(kept: Option<&Kept>, stencil: &Stencil) -> Vec<String> {
     left
 }
 
-fn print(document: &Document, chosen: &Decided, all: bool) {
+fn print(document: &Document, chosen: &Chosen, all: bool) {
     let title = format!(
         "stencil {} for {}{}{}",
         document.stencil,

@@ -482,16 +482,21 @@ fn margins(all: &[Range]) -> Vec<(i64, i64)> {
     all.iter().map(|range| (range.low, range.high)).collect()
 }
 
-/// All tests of a statement.
-fn tests(action: &Action) -> Vec<Test> {
-    let mut found = Vec::new();
-    let mut action = action;
+/// The tests of places that a statement stands under, and what stands there.
+fn guarded(action: &Action) -> (Vec<Test>, &Action) {
+    let (mut found, mut action) = (Vec::new(), action);
     while let Action::Under(guard, inner) = action {
         if let Guard::Place(test) = guard {
             found.push(test.clone());
         }
         action = inner;
     }
+    (found, action)
+}
+
+/// All tests of a statement.
+fn tests(action: &Action) -> Vec<Test> {
+    let (mut found, action) = guarded(action);
     visit(value_of(action), &mut Vec::new(), &mut |node, path| {
         if let NodeKind::Choice(..) = node {
             found.extend(path.last().cloned());
@@ -504,15 +509,8 @@ fn tests(action: &Action) -> Vec<Test> {
 fn paths(actions: &[Action]) -> BTreeMap<usize, Vec<Vec<Test>>> {
     let mut found: BTreeMap<usize, Vec<Vec<Test>>> = BTreeMap::new();
     for action in actions {
-        let mut path = Vec::new();
-        let mut inner = action;
-        while let Action::Under(guard, own) = inner {
-            if let Guard::Place(test) = guard {
-                path.push(test.clone());
-            }
-            inner = own;
-        }
-        visit(value_of(inner), &mut path, &mut |node, path| {
+        let (mut path, action) = guarded(action);
+        visit(value_of(action), &mut path, &mut |node, path| {
             if let NodeKind::Load(access) = node {
                 found.entry(*access).or_default().push(path.to_vec());
             }
