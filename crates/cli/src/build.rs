@@ -1,11 +1,11 @@
 //! nvcc and ptxas as the executor of passes wants them.
 
-use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::cell::{Cell, RefCell};
+use std::path::Path;
 use std::sync::Arc;
 
-use warpwright_cudac::File;
 use warpwright_cudac::diag::Source;
+use warpwright_cudac::{File, without_host_code};
 use warpwright_ladder::CompileError;
 use warpwright_pass::executor::BuildFailure;
 use warpwright_pass::{AssemblerOptions, Builders, SourceFile};
@@ -49,8 +49,16 @@ pub fn with_builders<T>(
         }
         Ok::<String, BuildFailure>(cache.nvcc(&toolkit.nvcc()?, &job)?.ptx)
     };
+    let is_refused = Cell::new(false);
     let compile_unfused = |source: &SourceFile| {
-        Compiler::new(cli, Path::new(&source.name), gpu, nvcc).ptx(&source.text)
+        let compiler = Compiler {
+            toolkit: session::toolkit(cli).map_err(|failure| failure.to_string()),
+            file: Path::new(&source.name),
+            gpu: &arch,
+            more: nvcc,
+            is_quiet: cli.quiet,
+        };
+        compiler.ptx(&source.text, &is_refused)
     };
     // A file is read once for all passes that are tried on it.
     let last: RefCell<Option<(String, File)>> = RefCell::new(None);
@@ -71,35 +79,56 @@ pub fn with_builders<T>(
     })
 }
 
-/// nvcc, for texts that stand where the input stands.
-pub struct Compiler {
+/// nvcc, for texts that come of a file and are compared with it.
+struct Compiler<'a> {
     toolkit: Result<Toolkit, String>,
-    folder: Option<PathBuf>,
-    gpu: String,
-    more: Vec<String>,
+    file: &'a Path,
+    gpu: &'a str,
+    more: &'a [String],
+    is_quiet: bool,
 }
 
-impl Compiler {
-    /// Without a toolkit every text is refused, with the reason.
-    pub fn new(cli: &Cli, file: &Path, gpu: &Gpu, more: &[String]) -> Compiler {
-        let toolkit = session::toolkit(cli).map_err(|failure| failure.to_string());
-        Compiler {
-            toolkit,
-            folder: file.parent().map(Path::to_path_buf),
-            gpu: gpu.target(),
-            more: more.to_vec(),
+impl Compiler<'_> {
+    /// PTX without fused multiplications and additions. Where nvcc refuses the file's own host code, kernels and what
+    /// was added to them are compiled without it, once `is_refused` was set, or tells the user of it.
+    fn ptx(&self, text: &str, is_refused: &Cell<bool>) -> Result<String, CompileError> {
+        const NEW: &str = "the new text";
+        let alone = || {
+            let file = File::parse(Source::new(NEW, text)).ok()?;
+            let text = without_host_code(&file, |function| function.ends_with("_launch"));
+            self.compiled(&text, NEW.as_ref()).ok()
+        };
+        if is_refused.get()
+            && let Some(ptx) = alone()
+        {
+            return Ok(ptx);
         }
+        let result = self.compiled(text, NEW.as_ref());
+        let Err(CompileError::Rejected(_)) = &result else {
+            return result;
+        };
+        let own = std::fs::read_to_string(self.file).unwrap_or_default();
+        let Err(CompileError::Rejected(why)) = self.compiled(&own, self.file) else {
+            return result;
+        };
+        let Some(ptx) = alone() else {
+            return Err(CompileError::Rejected(format!("nor does the input: {why}")));
+        };
+        if !is_refused.replace(true) && !self.is_quiet {
+            eprintln!("note: kernels are compared without the file's host code: {why}");
+        }
+        Ok(ptx)
     }
 
-    /// PTX without fused multiplications and additions.
-    pub fn ptx(&self, text: &str) -> Result<String, CompileError> {
+    fn compiled(&self, text: &str, name: &Path) -> Result<String, CompileError> {
         let missing = |e: &dyn std::fmt::Display| CompileError::Missing(e.to_string());
         let toolkit = self.toolkit.as_ref().map_err(|e| missing(e))?;
         let nvcc = toolkit.nvcc().map_err(|e| missing(&e))?;
-        let mut job = NvccJob::new(Path::new(""), &self.gpu);
+        let mut job = NvccJob::new(name, self.gpu);
         job.lineinfo = false;
+        let folder = self.file.parent().map(Path::to_path_buf);
         job.include_dirs
-            .extend(self.folder.clone().filter(|f| !f.as_os_str().is_empty()));
+            .extend(folder.filter(|f| !f.as_os_str().is_empty()));
         job.extra = self.more.iter().map(Into::into).collect();
         job.extra.push("-fmad=false".into());
         match nvcc.text_to_ptx(text, &job) {

@@ -107,6 +107,11 @@ fn opt<'a>(file: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&start, more].concat()
 }
 
+/// From source to source.
+fn opt_to_cuda(file: &str) -> [&str; 6] {
+    ["opt", file, "--gpu", "h200", "-o", "out.cu"]
+}
+
 #[test]
 fn broken_files() {
     let with = |old: &str, new: &str| KERNEL.replace(old, new).into_bytes();
@@ -306,6 +311,24 @@ fn stencils() {
     let output = bench.run(&["explain", "good.stencil", "--json"]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("\"unique_per_thread\": 10"), "{said}");
+}
+
+/// Kernels that stay as written: each reason once, not too many of them, and what can be done with the file.
+#[test]
+fn reasons_are_told_once() {
+    let bench = Bench::new();
+    let kernel = |n: usize| {
+        format!(
+            "__global__ void k{n}(int *o) {{ int a, b; for (a = 0, b = 1; a < b; ++a) o[a] = b; }}\n"
+        )
+    };
+    bench.file("one.cu", kernel(0));
+    bench.file("many.cu", (0..20).map(kernel).collect::<String>());
+    let [one, many] = ["one.cu", "many.cu"].map(|name| bench.fails(1, &opt_to_cuda(name)));
+    assert_eq!(one.matches("error:").count(), 1, "{one}");
+    assert!(one.contains("-o OUT.cubin"), "{one}");
+    assert_eq!(many.matches("error:").count(), 8, "{many}");
+    assert!(many.contains("12 more"), "{many}");
 }
 
 /// The result goes where a link leads, and nothing takes the place of a device.

@@ -268,3 +268,49 @@ fn all_stencils_of_a_file_are_transformed() {
         stderr(&wrong)
     );
 }
+
+/// A naive kernel beside host code that this nvcc refuses.
+const BESIDE_HOST_CODE: &str =
+    "__global__ void mm(const float *a, const float *b, float *c, int n) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x;
+    int y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= n || y >= n) return;
+    float s = 0.0f;
+    for (int k = 0; k < n; ++k) s += a[y * n + k] * b[k * n + x];
+    c[y * n + x] = s;
+}
+void run(float *a, float *b, float *c, int n) {
+    mm<<<dim3(n / 16, n / 16), dim3(16, 16)>>>(a, b, c, n);
+    cudaThreadSynchronize();
+}
+";
+
+#[test]
+fn kernels_are_compared_without_host_code_that_does_not_compile() {
+    if require_toolkit("kernels_are_compared_without_host_code").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(file("mm.cu"), BESIDE_HOST_CODE).expect("a file");
+    let output = warpwright(&["opt", &file("mm.cu"), "-o", &file("out.cu"), "--json"]);
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    // The user's file and line, once.
+    let place = format!("{}:11: error", file("mm.cu"));
+    assert_eq!(said.matches(&place).count(), 1, "{said}");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(document["chosen"].is_number() && document["checked"].is_object());
+    let text = std::fs::read_to_string(file("out.cu")).expect("it is written");
+    assert!(text.contains("cudaThreadSynchronize();") && text.contains("mm_launch("));
+    // What does not compile without it either is compared with nothing.
+    let wrong = BESIDE_HOST_CODE.replace(
+        "if (x >= n",
+        "static_assert(sizeof(float) == 8, \"\");\n    if (x >= n",
+    );
+    std::fs::write(file("mm.cu"), wrong).expect("a file");
+    std::fs::remove_file(file("out.cu")).expect("it was written");
+    let output = warpwright(&["opt", &file("mm.cu"), "-o", &file("out.cu"), "--json"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(!said.contains("\"checked\": {"), "{said}");
+}

@@ -15,6 +15,7 @@ mod collect;
 pub mod constants;
 pub mod def_use;
 pub mod definitions;
+mod device;
 pub mod diag;
 mod literal;
 mod lower;
@@ -40,6 +41,7 @@ use crate::macros::Macros;
 use crate::preprocessed::Preprocessed;
 use crate::structures::Structure;
 
+pub use device::without_host_code;
 pub use literal::Literal;
 pub use preprocessed::marked;
 pub use types::{Scalar, TypeNames};

@@ -59,7 +59,7 @@ impl Macros {
     }
 
     /// Those of a name, in order.
-    fn named(&self, name: &str) -> impl DoubleEndedIterator<Item = &Macro> {
+    pub(crate) fn named(&self, name: &str) -> impl DoubleEndedIterator<Item = &Macro> {
         let numbers = self.by_name.get(name).into_iter().flatten();
         numbers.filter_map(|n| self.all.get(*n))
     }

@@ -568,6 +568,28 @@ pub fn broken(text: &str, width: usize) -> Vec<String> {
     wrap_at(width, text, "", "")
 }
 
+/// Why versions were dropped, as lines: each reason once, with the versions that it drops.
+pub fn dropped<'a>(all: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (version, why) in all {
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, versions)) => versions.push(version),
+            None => reasons.push((why, vec![version])),
+        }
+    }
+    let mut text = String::new();
+    for (why, versions) in reasons {
+        let more = match versions.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        let line = format!("dropped {}{more}: {why}", versions[0]);
+        text += &wrap(&line, "", "  ").join("\n");
+        text.push('\n');
+    }
+    text
+}
+
 fn wrap_at(width: usize, text: &str, first: &str, rest: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
@@ -590,6 +612,19 @@ fn wrap_at(width: usize, text: &str, first: &str, rest: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn versions_that_fall_for_one_reason_share_a_line() {
+        let all = [
+            ("a", "it faults"),
+            ("b", "it differs"),
+            ("c", "it faults"),
+            ("d", "it faults"),
+        ];
+        let expected = "dropped a and 2 more: it faults\ndropped b: it differs\n";
+        assert_eq!(super::dropped(all), expected);
+        assert_eq!(super::dropped([]), "");
+    }
+
     use super::*;
     use serde_json::json;
 

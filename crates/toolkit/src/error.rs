@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::diagnostic::{Diagnostic, first_error};
+use crate::diagnostic::{Diagnostic, first_error, parse_nvcc};
 use crate::tool::ToolKind;
 
 /// The command that mends a missing toolkit.
@@ -116,6 +116,26 @@ impl ToolError {
         ToolError::Io {
             path: path.to_path_buf(),
             source,
+        }
+    }
+
+    /// The error with `original` wherever the tool named `copy`.
+    pub(crate) fn with_path(self, copy: &Path, original: &Path) -> Self {
+        match self {
+            ToolError::Rejected {
+                tool, code, log, ..
+            } => {
+                let [copy, original] = [copy, original].map(|p| p.to_string_lossy());
+                let log = log.replace(&*copy, &original);
+                let diagnostics = parse_nvcc(&log);
+                ToolError::Rejected {
+                    tool,
+                    code,
+                    diagnostics,
+                    log,
+                }
+            }
+            error => error,
         }
     }
 

@@ -114,15 +114,17 @@ impl<'a> Nvcc<'a> {
         self.ptx(job, &Scratch::new()?, &[])
     }
 
-    /// As [`Nvcc::to_ptx`] for a text that stands in no file; the job's own source is not read.
+    /// As [`Nvcc::to_ptx`] for a text that stands in no file; the job's own source is not read, but errors have its
+    /// name.
     pub fn text_to_ptx(&self, text: &str, job: &NvccJob) -> Result<NvccOutput, ToolError> {
         let scratch = Scratch::new()?;
-        let source = scratch.write("text.cu", text.as_bytes())?;
+        let copy = scratch.write("text.cu", text.as_bytes())?;
+        let name = job.source;
         let job = NvccJob {
-            source: &source,
+            source: &copy,
             ..job.clone()
         };
-        self.to_ptx(&job)
+        self.to_ptx(&job).map_err(|e| e.with_path(&copy, name))
     }
 
     /// As [`Nvcc::to_ptx`]; also returns every file that was read: the source and all headers.
@@ -180,8 +182,8 @@ impl<'a> Nvcc<'a> {
     }
 
     /// What the device's preprocessor makes of another text in the place of a source file, with all
-    /// definitions of macros and with line markers. The copy has the file's name; headers are found
-    /// where the file itself finds them.
+    /// definitions of macros and with line markers. The copy has the file's name, errors have its path; headers are
+    /// found where the file itself finds them.
     ///
     /// # Errors
     /// As [`Nvcc::to_ptx`].
@@ -202,11 +204,13 @@ impl<'a> Nvcc<'a> {
             &folder,
         ];
         let options: Vec<&OsStr> = options.into_iter().map(OsStr::new).collect();
+        let original = job.source;
         let job = NvccJob {
             source: &copy,
             ..job.clone()
         };
-        self.run(&job, &scratch, "-E", "out.ii", &options)?;
+        let output = self.run(&job, &scratch, "-E", "out.ii", &options);
+        output.map_err(|e| e.with_path(&copy, original))?;
         let bytes = scratch.read_if_there(&scratch.path("out.ii"))?;
         String::from_utf8(bytes).map_err(|_| garbage("the preprocessed text is not UTF-8"))
     }

@@ -23,7 +23,7 @@ pub fn require_toolkit(name: &str) -> Option<Toolkit> {
 /// # Errors
 /// There is no nvcc, or it refuses the text.
 pub fn unfused_ptx(toolkit: &Toolkit, text: &str) -> Result<String, ToolError> {
-    let mut job = NvccJob::new(Path::new(""), "sm_90");
+    let mut job = NvccJob::new(Path::new("text.cu"), "sm_90");
     job.lineinfo = false;
     job.extra.push("-fmad=false".into());
     Ok(toolkit.nvcc()?.text_to_ptx(text, &job)?.ptx)

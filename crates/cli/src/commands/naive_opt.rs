@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
+use warpwright_cudac::File;
 use warpwright_cudac::diag::{Diagnostic, render_all};
 use warpwright_driver::naive::{Chosen, Kind, NoStencil, choose, kind};
 use warpwright_driver::opt::failure;
@@ -22,7 +23,7 @@ use crate::args::{Cli, OptArgs};
 use crate::build;
 use crate::failure::Failure;
 use crate::input::{Input, Level, write_atomically};
-use warpwright_report::screen::wrap;
+use warpwright_report::screen::{dropped, wrap};
 use warpwright_report::table::Table;
 
 /// The JSON document of `opt` for a naive kernel.
@@ -128,11 +129,30 @@ pub fn wanted(
         return Ok((nothing, left));
     }
     if found.is_empty() && !reasons.is_empty() {
-        return Err(fail(&reasons));
+        return Err(Failure::Rendered(refusals(&reasons, &file)));
     }
     let found = found.into_iter();
     let found = found.filter(|(marked, _)| *marked || !some_are_marked);
     Ok((found.map(|(_, found)| found).collect(), left))
+}
+
+/// Refusals that are shown; of more the number.
+const SHOWN: usize = 8;
+
+/// Why no kernel of a file is rewritten in CUDA C, each reason once, and what can be done all the same.
+fn refusals(reasons: &[Diagnostic], file: &File) -> String {
+    let mut told: Vec<&Diagnostic> = Vec::new();
+    for reason in reasons {
+        if !told.contains(&reason) {
+            told.push(reason);
+        }
+    }
+    let shown = told.iter().take(SHOWN);
+    let mut text: String = shown.map(|reason| reason.render(&file.source)).collect();
+    if let Some(more @ 1..) = told.len().checked_sub(SHOWN) {
+        text += &format!("\n({more} more; --kernel NAME has those of a kernel)\n");
+    }
+    text + "\nhelp: with `-o OUT.cubin` or `-o OUT.ptx` registers and shared memory of any kernel are chosen\n"
 }
 
 /// In words.
@@ -341,9 +361,7 @@ fn print(document: &Document) {
             row.schedule.clone(),
             format!("{:.4}", row.predicted_ms),
             row.bound.into(),
-            row.rejected
-                .as_ref()
-                .map_or(String::new(), |why| format!("dropped: {why}")),
+            row.rejected.as_ref().map_or("", |_| "dropped").to_owned(),
         ]);
     }
     let original = document
@@ -359,8 +377,18 @@ fn print(document: &Document) {
     ]);
     print!("{}", table.render_within(1));
     println!();
+    let all = document.versions.iter();
+    let why = all.filter_map(|row| Some((&*row.schedule, row.rejected.as_deref()?)));
+    print!("{}", dropped(why));
     if document.chosen.is_none() {
-        println!("stays as it is: no schedule is predicted to gain enough");
+        println!(
+            "stays as it is: no {}schedule is predicted to gain enough",
+            if document.versions.is_empty() {
+                ""
+            } else {
+                "other "
+            }
+        );
     }
     for step in &document.steps {
         println!("{}", wrap(step, "", "  ").join("\n"));

@@ -15,6 +15,7 @@ use warpwright_naive::harness::{NoSetup, Setup, program};
 use warpwright_naive::search::shortlist;
 use warpwright_naive::versions::Problem;
 use warpwright_pass::{Executor, Invocation};
+use warpwright_report::screen::dropped;
 use warpwright_report::table::Table;
 use warpwright_toolkit::{Program, ToolError};
 
@@ -338,12 +339,13 @@ fn print(document: &Document) {
                 format!("{:.4}", of.predicted_ms),
                 ms(of.ms),
                 ms(of.written_ms),
-                of.rejected
-                    .as_ref()
-                    .map_or(String::new(), |why| format!("dropped: {why}")),
+                of.rejected.as_ref().map_or("", |_| "dropped").to_owned(),
             ]);
         }
         print!("{}", table.render(1));
+        let all = tuned.versions.iter();
+        let why = all.filter_map(|of| Some((&*of.schedule, of.rejected.as_deref()?)));
+        print!("{}", dropped(why));
         match tuned.chosen.and_then(|at| tuned.versions[at].part()) {
             Some(part) => println!("\n{:.2} times as fast as written\n", 1.0 / part),
             None => println!("\nstays as it is: nothing that agrees is faster\n"),

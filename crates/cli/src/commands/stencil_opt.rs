@@ -24,7 +24,7 @@ use crate::build::with_builders;
 use crate::failure::Failure;
 use crate::input::{Input, Level, is_stdout, write_atomically};
 use warpwright::front::DEFAULT_GPU;
-use warpwright_report::screen::wrap;
+use warpwright_report::screen::{dropped, wrap};
 use warpwright_report::table::Table;
 
 /// Versions of each family that are shown.
@@ -345,7 +345,7 @@ fn print(document: &Document, chosen: &Chosen, all: bool) {
         }
     );
     println!("{}\n", wrap(&title, "", "  ").join("\n"));
-    let (mut last, mut hidden) = (None, 0);
+    let (mut last, mut hidden, mut falls) = (None, 0, Vec::new());
     let mut table = Table::new(&["", "family", "plan", "predicted ms", "note"]);
     for (at, (version, verdict)) in document.versions.iter().zip(&chosen.verdicts).enumerate() {
         // Of each family the best one stands first.
@@ -359,7 +359,10 @@ fn print(document: &Document, chosen: &Chosen, all: bool) {
             .predicted_ms
             .map_or("–".into(), |ms| format!("{ms:.3}"));
         let note = match verdict {
-            Verdict::Falls(fall) => format!("dropped: {fall}"),
+            Verdict::Falls(fall) => {
+                falls.push((version.plan.as_str(), fall.to_string()));
+                "dropped".to_owned()
+            }
             Verdict::Kept if document.unchecked.is_some() => "not checked".to_owned(),
             Verdict::NoGain => "no gain".to_owned(),
             Verdict::Kept | Verdict::NotTried => String::new(),
@@ -377,6 +380,10 @@ fn print(document: &Document, chosen: &Chosen, all: bool) {
         println!("    {hidden} more with --all");
     }
     println!();
+    print!(
+        "{}",
+        dropped(falls.iter().map(|(plan, why)| (*plan, &**why)))
+    );
     if !document.recipe_text.is_empty() {
         let text = format!("once more: --recipe '{}'", document.recipe_text);
         println!("{}", wrap(&text, "", "  ").join("\n"));
