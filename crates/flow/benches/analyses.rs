@@ -62,14 +62,13 @@ fn analyses(criterion: &mut Criterion) {
         });
     });
     let cfg = Cfg::new(&func);
-    let loops = Loops::new(&cfg);
     let liveness = Liveness::new(&func, &cfg);
     criterion.bench_function("dominators, post-dominators", |bench| {
         bench.iter(|| black_box((Dominators::new(&cfg), Dominators::post(&cfg))));
     });
     criterion.bench_function("ranges, def-use, webs", |bench| {
         bench.iter(|| {
-            let ranges = LiveRanges::new(&func, &cfg, &loops, &liveness);
+            let ranges = LiveRanges::new(&func, &cfg, &liveness);
             let def_use = DefUse::new(&func, &liveness);
             black_box((ranges, Webs::new(&func, &cfg, &liveness, &def_use).len()))
         });

@@ -10,7 +10,7 @@
 //! Loops::new(cfg)                           loop nest
 //! Liveness::new(func, cfg)                  live values at block boundaries, walks within
 //! Pressure::new(func, cfg, liveness)        registers needed at each instruction
-//! LiveRanges::new(func, cfg, loops, liveness)
+//! LiveRanges::new(func, cfg, liveness)
 //! DefUse::new(func, liveness)               definitions and uses, reaching definitions (also: reaching)
 //! Webs::new(func, cfg, liveness, def_use)   what can be renamed apart
 //! ```

@@ -16,16 +16,13 @@
 use cranelift_entity::EntityRef;
 use smallvec::SmallVec;
 
-use crate::{Cfg, Class, Function, Inst, LiveSet, Liveness, Value};
+use crate::{Cfg, Function, Inst, LiveSet, Liveness, Value};
 
 /// The pressure curve of one function.
 #[derive(Clone, Debug)]
 pub struct Pressure {
     before: Vec<u32>,
     during: Vec<u32>,
-    /// Values of each class during each instruction: `[inst * classes + class]`.
-    by_class: Vec<u32>,
-    classes: usize,
 }
 
 /// A maximal run of instructions, in program order, at a certain pressure.
@@ -43,18 +40,15 @@ pub struct PressureRegion {
 struct Count<'a, F> {
     func: &'a F,
     units: u32,
-    classes: Vec<u32>,
 }
 
 impl<F: Function> Count<'_, F> {
     fn add(&mut self, value: Value) {
         self.units += self.func.units(value);
-        self.classes[usize::from(self.func.class(value).0)] += 1;
     }
 
     fn remove(&mut self, value: Value) {
         self.units -= self.func.units(value);
-        self.classes[usize::from(self.func.class(value).0)] -= 1;
     }
 }
 
@@ -62,23 +56,15 @@ impl Pressure {
     /// Computes the pressure curve.
     pub fn new(func: &impl Function, cfg: &Cfg, liveness: &Liveness) -> Pressure {
         let insts = func.inst_count();
-        let classes = func.classes().len();
         let mut curve = Pressure {
             before: vec![0; insts],
             during: vec![0; insts],
-            by_class: vec![0; insts * classes],
-            classes,
         };
         let mut live = LiveSet::new(func.value_count());
-        let mut count = Count {
-            func,
-            units: 0,
-            classes: vec![0; classes],
-        };
+        let mut count = Count { func, units: 0 };
         for &block in cfg.reverse_postorder() {
             live.clear();
             count.units = 0;
-            count.classes.fill(0);
             for &succ in cfg.succs(block) {
                 for &value in liveness.live_in(succ) {
                     if live.insert(value) {
@@ -110,8 +96,6 @@ impl Pressure {
             }
         });
         let after = count.units;
-        let row = inst.index() * self.classes..(inst.index() + 1) * self.classes;
-        self.by_class[row.clone()].copy_from_slice(&count.classes);
         let mut remove = |value: Value| {
             if live.remove(value) {
                 count.remove(value);
@@ -127,9 +111,6 @@ impl Pressure {
                 count.add(value);
             }
         });
-        for (most, &now) in self.by_class[row].iter_mut().zip(&count.classes) {
-            *most = now.max(*most);
-        }
         self.before[inst.index()] = count.units;
         self.during[inst.index()] = count.units.max(after);
     }
@@ -141,22 +122,6 @@ impl Pressure {
     /// Units needed while `inst` executes.
     pub fn during(&self, inst: Inst) -> u32 {
         self.during[inst.index()]
-    }
-
-    /// Values of one class during `inst`: the larger of those live before it, and those live after
-    /// it together with those it defines.
-    pub fn class_during(&self, inst: Inst, class: Class) -> u32 {
-        self.by_class[inst.index() * self.classes + usize::from(class.0)]
-    }
-
-    /// The highest number of values of one class during any instruction.
-    pub fn class_max(&self, class: Class) -> u32 {
-        let column = self.by_class.iter().skip(usize::from(class.0));
-        column
-            .step_by(self.classes.max(1))
-            .copied()
-            .max()
-            .unwrap_or(0)
     }
 
     /// The highest pressure during any instruction: 0 for an empty function.

@@ -7,7 +7,7 @@
 use cranelift_entity::EntityRef;
 
 use crate::lists::Lists;
-use crate::{Cfg, DefUse, Function, Inst, LiveSet, Liveness, Loops, Pressure, Value};
+use crate::{Cfg, DefUse, Function, Inst, LiveSet, Liveness, Pressure, Value};
 
 /// A place in the program: before or after one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,24 +61,18 @@ impl Segment {
 pub struct LiveRanges {
     segments: Lists<Segment>,
     length: Vec<u32>,
-    weighted: Vec<f64>,
 }
 
 impl LiveRanges {
     /// Computes the ranges, over all blocks, unreachable ones included.
-    pub fn new(func: &impl Function, cfg: &Cfg, loops: &Loops, liveness: &Liveness) -> LiveRanges {
+    pub fn new(func: &impl Function, cfg: &Cfg, liveness: &Liveness) -> LiveRanges {
         let mut builder = Builder {
             pairs: Vec::new(),
             end: vec![Point(0); func.value_count()],
         };
-        let mut weighted = vec![0.0; func.value_count()];
         let mut live = LiveSet::new(func.value_count());
         for block in cfg.blocks().rev() {
-            let first_new = builder.pairs.len();
             builder.go_over(func, cfg, liveness, block, &mut live);
-            for &(value, segment) in &builder.pairs[first_new..] {
-                weighted[value as usize] += f64::from(segment.length()) * loops.weight(block);
-            }
         }
         builder.pairs.reverse();
         let segments = merge(func.value_count(), &builder.pairs);
@@ -91,11 +85,7 @@ impl LiveRanges {
                     .sum()
             })
             .collect();
-        LiveRanges {
-            segments,
-            length,
-            weighted,
-        }
+        LiveRanges { segments, length }
     }
 
     /// The segments of `value`, ascending, neither overlapping nor adjacent.
@@ -106,11 +96,6 @@ impl LiveRanges {
     /// Number of instructions before which `value` is live.
     pub fn length(&self, value: Value) -> u32 {
         self.length[value.index()]
-    }
-
-    /// The same, each instruction weighted by [`Loops::weight`] of its block.
-    pub fn weighted_length(&self, value: Value) -> f64 {
-        self.weighted[value.index()]
     }
 
     /// Is `value` live at `point` (or, after an instruction, defined there)?

@@ -1,8 +1,8 @@
 //! The analyses on small functions whose answers are worked out by hand.
 
 use warpwright_flow::{
-    Block, Cfg, Class, DefUse, Dominators, Function, Inst, LiveRanges, Liveness, Loops, Point,
-    Pressure, Source, Webs,
+    Block, Cfg, DefUse, Dominators, Function, Inst, LiveRanges, Liveness, Loops, Point, Pressure,
+    Source, Webs,
 };
 use warpwright_toy::Toy;
 
@@ -29,7 +29,7 @@ fn analyse_toy(func: Toy) -> All {
     let loops = Loops::new(&cfg);
     let liveness = Liveness::new(&func, &cfg);
     let pressure = Pressure::new(&func, &cfg, &liveness);
-    let ranges = LiveRanges::new(&func, &cfg, &loops, &liveness);
+    let ranges = LiveRanges::new(&func, &cfg, &liveness);
     let def_use = DefUse::new(&func, &liveness);
     let webs = Webs::new(&func, &cfg, &liveness, &def_use);
     All {
@@ -121,10 +121,6 @@ fn pressure_during_counts_dying_operands_and_dead_results_once() {
     // v1 | d1 over v1 | v2 and v3 (dead) over d1 | v2
     assert_eq!(a.during(), [1, 2, 2, 1]);
     assert_eq!(a.pressure.before(Inst(2)), 2);
-    assert_eq!(a.pressure.class_during(Inst(1), Class(1)), 1);
-    assert_eq!(a.pressure.class_during(Inst(1), Class(2)), 1);
-    assert_eq!(a.pressure.class_during(Inst(2), Class(1)), 2);
-    assert_eq!(a.pressure.class_max(Class(2)), 1);
     assert_eq!(a.pressure.peak(), Some(Inst(1)));
 }
 
@@ -132,7 +128,6 @@ fn pressure_during_counts_dying_operands_and_dead_results_once() {
 fn predicates_take_no_units() {
     let a = analyse("p1 = op; p2 = op p1; ret p2");
     assert_eq!(a.during(), [0, 0, 0]);
-    assert_eq!(a.pressure.class_max(Class(0)), 1);
 }
 
 #[test]
@@ -203,9 +198,7 @@ fn loop_keeps_its_values_live_around_the_back_edge() {
     assert_eq!(a.loops.block_depth(Block(2)), 0);
     assert_eq!(a.segments("v0"), [(1, 9)]);
     let v0 = a.func.named("v0");
-    // Live before instruction 1 (weight 1) and 2, 3, 4 (weight 10).
     assert_eq!(a.ranges.length(v0), 4);
-    assert_eq!(a.ranges.weighted_length(v0), 31.0);
     assert!(a.ranges.is_live_at(v0, Point::before(Inst(4))));
     assert!(!a.ranges.is_live_at(v0, Point::before(Inst(5))));
 }

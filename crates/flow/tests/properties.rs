@@ -169,7 +169,7 @@ proptest! {
         let cfg = Cfg::new(&func);
         let liveness = Liveness::new(&func, &cfg);
         let pressure = Pressure::new(&func, &cfg, &liveness);
-        let ranges = LiveRanges::new(&func, &cfg, &Loops::new(&cfg), &liveness);
+        let ranges = LiveRanges::new(&func, &cfg, &liveness);
         let all: Vec<Value> = (0..VALUES).map(Value).collect();
         for index in 0..func.insts.len() {
             let inst = Inst(index as u32);

@@ -13,9 +13,6 @@ pub(crate) const PROOF_OF_PTX: u64 = 30;
 pub(crate) const PROOF_OF_MACHINE_CODE: u64 = 120;
 
 impl Budget {
-    /// As much as there is.
-    pub const UNLIMITED: Budget = Budget { left: u64::MAX };
-
     /// What is done in so many nominal seconds.
     pub fn seconds(seconds: f64) -> Budget {
         Budget {

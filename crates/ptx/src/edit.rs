@@ -8,9 +8,7 @@
 use thiserror::Error;
 
 use crate::Span;
-use crate::ir::{
-    Base, Body, Directive, DirectiveKind, FuncId, Inst, Item, Module, Operand, OperandId, Reg,
-};
+use crate::ir::{Base, Body, DirectiveKind, FuncId, Inst, Item, Module, Operand, OperandId, Reg};
 use crate::syntax::Kind;
 use crate::types::Type;
 
@@ -148,13 +146,6 @@ impl<'m> Edits<'m> {
         Ok(())
     }
 
-    /// Replaces an instruction, guard and `;` included.
-    pub fn replace_inst(&mut self, func: FuncId, inst: Inst, text: impl Into<String>) {
-        if let Some(body) = self.body(func) {
-            self.replace(body.insts[inst].span, text);
-        }
-    }
-
     /// Replaces an instruction by lines; by none, it is removed with its line.
     pub fn replace_by_lines(&mut self, func: FuncId, inst: Inst, lines: &[String]) {
         let Some(body) = self.body(func) else { return };
@@ -241,33 +232,11 @@ impl<'m> Edits<'m> {
         }
     }
 
-    /// Renames a register everywhere. A single declaration is renamed with it; a register of a
-    /// range gets a declaration of its own.
-    pub fn rename_register(&mut self, func: FuncId, reg: Reg, name: &str) -> Result<(), EditError> {
-        let body = self.need_body(func)?;
-        for inst in body.insts.keys() {
-            self.rename_in(func, inst, reg, name);
-        }
-        let decl = &body.reg_decls[body.regs[reg].decl];
-        match decl.count {
-            None => self.replace(decl.name_span, name),
-            Some(_) => self.add_register(func, body.regs[reg].ty, name)?,
-        }
-        Ok(())
-    }
-
     // Directives of a function's head.
 
-    /// Sets directives of a function: each takes the place of one of its kind, or is added after
+    /// Sets a directive of a function: it takes the place of one of its kind, or is added after
     /// the others. A `.pragma` is added at the top of the body, where ptxas takes all of them
     /// (it refuses `enable_smem_spilling` before the body), unless its strings are there already.
-    pub fn set_entry_directives(&mut self, func: FuncId, directives: &[DirectiveKind]) {
-        for kind in directives {
-            self.set_directive(func, kind);
-        }
-    }
-
-    /// Sets one directive; see [`Edits::set_entry_directives`].
     pub fn set_directive(&mut self, func: FuncId, kind: &DirectiveKind) {
         let Some(function) = self.module.functions.get(func) else {
             return;
@@ -289,16 +258,6 @@ impl<'m> Edits<'m> {
             return;
         }
         self.insert(function.head_span.end, format!("\n{kind}"));
-    }
-
-    /// Removes the directives of a function for which `remove` holds.
-    pub fn remove_directives(&mut self, func: FuncId, remove: impl Fn(&Directive) -> bool) {
-        let Some(function) = self.module.functions.get(func) else {
-            return;
-        };
-        for directive in function.directives.iter().filter(|d| remove(d)) {
-            self.delete(directive.span);
-        }
     }
 
     // Lines and indentation.
@@ -453,15 +412,6 @@ mod tests {
         module
     }
 
-    fn register(name: &str) -> Reg {
-        let module = module();
-        let body = module.functions.values().find_map(|f| f.body.as_ref());
-        let body = body.expect("a body");
-        let mut regs = body.regs.keys();
-        let found = regs.find(|&reg| body.reg_name(reg).to_string() == name);
-        found.expect("it is used")
-    }
-
     fn edited(edit: impl FnOnce(&mut Edits<'_>, FuncId)) -> String {
         let module = module();
         let mut edits = Edits::new(&module);
@@ -510,31 +460,17 @@ mod tests {
         let text = edited(|e, f| {
             let block = Dims([256, 2].into_iter().collect());
             let pragma = DirectiveKind::Pragma(vec!["enable_smem_spilling".to_owned()]);
-            e.set_entry_directives(
-                f,
-                &[
-                    DirectiveKind::MaxNtid(block),
-                    DirectiveKind::MinNctaPerSm(3),
-                    pragma,
-                ],
-            );
+            for kind in [
+                DirectiveKind::MaxNtid(block),
+                DirectiveKind::MinNctaPerSm(3),
+                pragma,
+            ] {
+                e.set_directive(f, &kind);
+            }
         });
         let head =
             ")\n.maxntid 256, 2\n.minnctapersm 3\n{\n\t.pragma \"enable_smem_spilling\";\n\t.reg";
         assert!(text.contains(head), "{text}");
-        let text = edited(|e, f| e.remove_directives(f, |_| true));
-        assert!(text.contains(")\n{"), "{text}");
-    }
-
-    #[test]
-    fn registers_are_renamed_everywhere() {
-        let text = edited(|e, f| e.rename_register(f, register("%r1"), "%new").unwrap());
-        assert!(text.contains("{\n\t.reg .b32 %new;\n"), "{text}");
-        assert!(text.contains("mov.u32 \t%new, %tid.x"), "{text}");
-        assert!(text.contains("add.s32 %r2, %new, %new;"), "{text}");
-        assert!(text.contains("[%new+4]"), "{text}");
-        let text = edited(|e, f| e.rename_register(f, register("t"), "u").unwrap());
-        assert!(text.contains("%r<4>, u;"), "{text}");
     }
 
     #[test]
@@ -542,7 +478,11 @@ mod tests {
         let text = edited(|e, f| {
             e.add_shared_variable(f, "spill", 16, 1024).unwrap();
             e.delete_inst(f, Inst::from_u32(0));
-            e.replace_inst(f, Inst::from_u32(3), "st.shared.u32 [spill+4], %r2;");
+            e.replace_by_lines(
+                f,
+                Inst::from_u32(3),
+                &["st.shared.u32 [spill+4], %r2;".to_owned()],
+            );
         });
         assert!(
             text.contains("{\n\t.shared .align 16 .b8 spill[1024];\n"),

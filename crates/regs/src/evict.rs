@@ -44,7 +44,7 @@ impl Facts {
     }
 
     pub(crate) fn ranges(&self, draft: &Draft) -> LiveRanges {
-        LiveRanges::new(draft, &self.cfg, &self.loops, &self.liveness)
+        LiveRanges::new(draft, &self.cfg, &self.liveness)
     }
 
     /// How often an instruction runs, by the usual guess ([`Loops::weight`]).

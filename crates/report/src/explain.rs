@@ -239,7 +239,7 @@ fn pressure_of<F: Function>(view: &F, line: impl Fn(Inst) -> Option<String>) -> 
     let loops = Loops::new(&cfg);
     let liveness = Liveness::new(view, &cfg);
     let pressure = Pressure::new(view, &cfg, &liveness);
-    let ranges = LiveRanges::new(view, &cfg, &loops, &liveness);
+    let ranges = LiveRanges::new(view, &cfg, &liveness);
     let def_use = DefUse::new(view, &liveness);
     let insts = || (0..view.inst_count() as u32).map(Inst);
     let peak = |region: warpwright_flow::PressureRegion| Peak {

@@ -3,12 +3,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod exhaustive;
+
 use std::collections::HashMap;
 use std::ops::{Add, Div, Mul, Neg};
 
+use exhaustive::smallest_max_live;
 use proptest::prelude::*;
 use warpwright_stencil::schedule::dag::{Dag, Kind, Node, Operator, Order};
-use warpwright_stencil::schedule::exhaustive::smallest_max_live;
 use warpwright_stencil::schedule::interleave::{Targets, interleave};
 use warpwright_stencil::schedule::labels::Label;
 use warpwright_stencil::schedule::order_trees::order_trees;

@@ -65,22 +65,6 @@ impl Function {
         })
     }
 
-    /// `.minnctapersm` in blocks.
-    pub fn min_nctapersm(&self) -> Option<u32> {
-        self.find_directive(|d| match d.kind {
-            DirectiveKind::MinNctaPerSm(n) => Some(n),
-            _ => None,
-        })
-    }
-
-    /// `.maxnreg` in registers a thread.
-    pub fn max_nreg(&self) -> Option<u32> {
-        self.find_directive(|d| match d.kind {
-            DirectiveKind::MaxNreg(n) => Some(n),
-            _ => None,
-        })
-    }
-
     /// All `.pragma` strings of the head, in order (those inside the body are
     /// [`Item::Pragma`]s).
     pub fn pragmas(&self) -> impl Iterator<Item = &str> {

@@ -57,7 +57,7 @@ impl Facts {
         Facts {
             dominators: Dominators::new(&cfg),
             pressure,
-            ranges: LiveRanges::new(func, &cfg, &loops, &liveness),
+            ranges: LiveRanges::new(func, &cfg, &liveness),
             explicit: explicit_definitions(func, &webs),
             cfg,
             loops,

@@ -17,7 +17,7 @@ mod print;
 #[cfg(test)]
 mod tests;
 
-pub use print::{literal, print, print_expr};
+pub use print::{literal, print};
 
 use super::ir::Stencil;
 use warpwright_cudac::diag::Diagnostic;

@@ -20,15 +20,6 @@ pub fn print(stencil: &Stencil) -> String {
     }
 }
 
-/// One expression, as in [`print`].
-pub fn print_expr(stencil: &Stencil, expr: ExprId) -> String {
-    let mut out = String::new();
-    match (Printer { stencil }).expr(&mut out, expr, 0) {
-        Ok(()) => out,
-        Err(fmt::Error) => String::new(),
-    }
-}
-
 /// The text of a literal in C.
 pub fn literal(value: f64, element: Element) -> String {
     match element {

@@ -104,13 +104,6 @@ impl LabelSet {
         self.words.iter().zip(&other.words).all(|(a, b)| a & b == 0)
     }
 
-    /// All labels of this set in the other one?
-    pub fn is_subset(&self, other: &LabelSet) -> bool {
-        let other = |at: usize| other.words.get(at).copied().unwrap_or(0);
-        let mut words = self.words.iter().enumerate();
-        words.all(|(at, word)| word & !other(at) == 0)
-    }
-
     /// The labels, ascending.
     pub fn iter(&self) -> impl Iterator<Item = Label> + '_ {
         self.words.iter().enumerate().flat_map(|(at, &word)| {
@@ -143,8 +136,6 @@ mod tests {
         assert_eq!(set(&[1, 200]).difference(&set(&[200])), set(&[1]));
         assert_eq!(set(&[1, 200]).intersection(&set(&[1])), set(&[1]));
         assert_eq!(set(&[1]).union(&set(&[70])), set(&[70, 1]));
-        assert!(set(&[1]).is_subset(&set(&[1, 65])));
-        assert!(!set(&[1, 65]).is_subset(&set(&[1])));
         assert!(set(&[1, 65]).is_disjoint(&set(&[2, 66])));
         assert_eq!(set(&[3, 64, 130]).iter().collect::<LabelSet>().len(), 3);
         assert_eq!(set(&[3, 64, 130]).common(&set(&[64, 130, 131])), 2);

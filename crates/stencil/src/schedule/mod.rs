@@ -21,13 +21,12 @@
 //! straight        the result: steps, their pressure, MAXLIVE
 //! ```
 //! Beside them: [`labels`] (sets), [`sethi_ullman`] (the textbook numbers), [`text`] (a DAG as text
-//! that parses back), [`exhaustive`] (what tests compare with).
+//! that parses back).
 
 pub mod build;
 pub mod clusters;
 pub mod dag;
 pub mod distribute;
-pub mod exhaustive;
 pub mod expression;
 pub mod fission;
 pub mod interleave;

@@ -1,11 +1,11 @@
 //! Every atomic schedule of a tree, one by one: what the scheduler's results are held against.
 //!
-//! Shares no code with [`super::schedule_tree`]: it permutes children and counts MAXLIVE on the
+//! Shares no code with `schedule_tree`: it permutes children and counts MAXLIVE on the
 //! steps. Only for small trees; the number of schedules is the product of the factorials of the
 //! numbers of children.
 
-use super::dag::{Dag, Kind, Node};
-use super::straight::{Context, Profile, Step};
+use warpwright_stencil::schedule::dag::{Dag, Kind, Node};
+use warpwright_stencil::schedule::straight::{Context, Profile, Step};
 
 /// The smallest MAXLIVE of any atomic schedule of a tree in a context, and how many schedules there
 /// are; `None` if there are more than `most`.
