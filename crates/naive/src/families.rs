@@ -29,9 +29,6 @@ pub fn families(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
 }
 
 /// The predicted time of the kernel as written.
-///
-/// A thread that computes one element of a long array has few bytes under way, so that an SM full of threads waits for
-/// memory (Little's law). That is looked at here, and not in [`search`], which is about loops.
 pub fn written(kernel: &Kernel, gpu: &Gpu) -> Option<f64> {
     let plain = search::predict(kernel, &Schedule::identity(kernel.dims.len()), gpu)?.ms;
     if !kernel.loops.is_empty() {
@@ -45,13 +42,28 @@ pub fn written(kernel: &Kernel, gpu: &Gpu) -> Option<f64> {
     let sizes = expected(kernel);
     let ends = expected_ends(kernel, &sizes);
     let points: f64 = ends.iter().map(|e| *e as f64).product();
-    let bytes = moved(kernel, &|_| 1.0, points, &|_| 1.0);
     let changes = counted(kernel, &sizes, &ends).unwrap_or_default();
     let changes = changes.iter().map(|c| {
         let alike = if c.apart { 1.0 } else { c.together };
         (points / c.cells / alike, points / c.together)
     });
     let atomics = in_memory(changes, sms, mhz);
+    let threads = f64::from(32 * gpu.arch.threads.warps);
+    Some(plain.max(arriving(kernel, gpu, 1.0, threads)?).max(atomics))
+}
+
+/// Milliseconds in which the loads and stores of a kernel without loops come and go, with so many points of a thread at
+/// once and threads on an SM.
+///
+/// A thread that computes one element of a long array has few bytes under way, so that an SM full of threads waits for
+/// memory (Little's law). That is looked at here, and not in [`search`]'s own model, which is about loops.
+pub fn arriving(kernel: &Kernel, gpu: &Gpu, points: f64, threads: f64) -> Option<f64> {
+    let board = gpu.board.or_else(|| gpu.typical_board())?;
+    let sms = f64::from(board.sms?.value);
+    let mhz = f64::from(board.clock_mhz?.value);
+    let ends = expected_ends(kernel, &expected(kernel));
+    let all: f64 = ends.iter().map(|e| *e as f64).product();
+    let bytes = moved(kernel, &|_| 1.0, all, &|_| 1.0);
     let own = |access: &crate::ir::Access| f64::from(kernel.arrays[access.array].bytes);
     let loads: f64 = kernel
         .accesses
@@ -76,9 +88,8 @@ pub fn written(kernel: &Kernel, gpu: &Gpu) -> Option<f64> {
         (true, _) => alone,
         _ => stores - loads,
     };
-    let threads = f64::from(32 * gpu.arch.threads.warps);
-    let little = sms * threads * under_way.max(1.0) / ARRIVAL * mhz * 1e3;
-    Some(plain.max(bytes / little + LAUNCH[0] / 1e3).max(atomics))
+    let little = sms * threads * points * under_way.max(1.0) / ARRIVAL * mhz * 1e3;
+    Some(bytes / little + LAUNCH[0] / 1e3)
 }
 
 fn fitting(kernel: &Kernel, gpu: &Gpu) -> Vec<Way> {

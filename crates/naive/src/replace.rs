@@ -26,12 +26,12 @@ pub fn replaced(
     let own = words(&file.source.text[header.span.clone()]);
     let macros = file.macros.iter().map(|m| m.name.clone());
     let macros = macros.filter(|name| !own.contains(name)).collect();
-    let mut text = avoid(&text, &macros);
-    if text.contains("__pipeline_") && !file.source.text.contains("<cuda_pipeline.h>") {
-        text = format!("#include <cuda_pipeline.h>\n\n{text}");
-    }
+    let text = avoid(&text, &macros);
+    let copies = text.contains("__pipeline_");
+    let has_header = file.source.text[..header.span.start].contains("<cuda_pipeline.h>");
     let insertion = Insertion {
         text: &text,
+        header: (copies && !has_header).then_some("cuda_pipeline.h"),
         launch: &names.launch(),
         by_pointers: &by_pointers,
     };

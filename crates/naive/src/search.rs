@@ -11,7 +11,7 @@ use warpwright_target::{Gpu, Resources, occupancy};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::emit::{Cost, cost};
-use crate::families::families;
+use crate::families::{arriving, families};
 use crate::ir::{Dim, Kernel};
 use crate::schedule::{Schedule, Stage};
 pub use crate::way::Way;
@@ -298,6 +298,15 @@ pub fn shortlist(kernel: &Kernel, gpu: &Gpu, count: usize) -> Vec<(Way, Predicti
     all
 }
 
+/// See [`arriving`].
+fn arrival(kernel: &Kernel, of: &Schedule, gpu: &Gpu) -> Option<f64> {
+    let block = of.threads.iter().product();
+    let resident = occupancy(gpu, &Resources::new(32, block).static_smem(0)).ok()?;
+    let points: u32 = of.points.iter().product();
+    let threads = f64::from(resident.blocks * block);
+    arriving(kernel, gpu, f64::from(points), threads)
+}
+
 /// The ways with their predicted times, the fastest first; the kernel as written is among them. Schedules that cannot
 /// be predicted are left out.
 pub fn ranked(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
@@ -308,7 +317,13 @@ pub fn ranked(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
     let counts = !kernel.atomics().is_empty();
     let tiles = candidates(kernel).into_iter();
     let tiles = tiles.filter(|of| !one && !counts && (loops || of.points[0] == 1));
-    let tiles = tiles.filter_map(|of| predict(kernel, &of, gpu).map(|p| (Way::Tiles(of), p)));
+    let tiles = tiles.filter_map(|of| {
+        let mut predicted = predict(kernel, &of, gpu)?;
+        if !loops {
+            predicted.ms = predicted.ms.max(arrival(kernel, &of, gpu)?);
+        }
+        Some((Way::Tiles(of), predicted))
+    });
     let mut all: Vec<(Way, Prediction)> = tiles.chain(families(kernel, gpu)).collect();
     // Equal times stay in the order of the candidates.
     all.sort_by(|a, b| a.1.ms.total_cmp(&b.1.ms));

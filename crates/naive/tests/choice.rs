@@ -71,3 +71,32 @@ fn each_kernel_gets_the_family_that_is_made_for_it() {
         assert!(all.windows(2).all(|w| w[0].1.ms <= w[1].1.ms), "{name}");
     }
 }
+
+/// Without a loop, tiles of one point are the kernel as written: other blocks gain nothing.
+#[test]
+fn other_blocks_alone_gain_nothing() {
+    let gpu = warpwright_target::lookup("h200").unwrap();
+    for body in [
+        "data[i] = data[i] + 10;",
+        "data[i]++;",
+        "data[i] = data[i] * data[i];",
+        "data[i] += other[i];",
+        "data[i] = other[i];",
+        "data[i] = 3;",
+    ] {
+        for ty in ["int", "float", "double", "unsigned char"] {
+            let text = format!(
+                "__global__ void k({ty} *data, const {ty} *other, int n) {{\n\
+                 int i = blockIdx.x * blockDim.x + threadIdx.x;\nif (i < n) {body}\n}}\n"
+            );
+            let file = File::parse(Source::new("kernel.cu", text)).unwrap();
+            let kernel = recognise(&file, &file.kernels[0]).unwrap();
+            let original = written(&kernel, &gpu).unwrap();
+            for (way, predicted) in ranked(&kernel, &gpu) {
+                let Way::Tiles(tile) = &way else { continue };
+                let one = tile.points.iter().all(|n| *n == 1);
+                assert!(!one || predicted.ms >= original, "{ty}, {body}: {way:?}");
+            }
+        }
+    }
+}

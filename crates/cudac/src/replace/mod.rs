@@ -50,6 +50,8 @@ pub enum Use {
 pub struct Insertion<'a> {
     /// Device code and host functions.
     pub text: &'a str,
+    /// A header that it needs, included where the file's code begins: before any macro that would change its words.
+    pub header: Option<&'a str>,
     /// The function that takes the place of `NAME<<<…>>>`: `launch(grid, block, shared, stream, …)`.
     pub launch: &'a str,
     /// A function for `cudaLaunchKernel`, put behind the others where there is such a launch; its name is that of
@@ -70,6 +72,14 @@ impl File {
         inserted += "\n}  // extern \"C++\"\n";
         let end = header.span.end;
         let mut edits = vec![(end..end, inserted)];
+        if let Some(name) = insertion.header {
+            let (at, is_fresh) = beginning(text);
+            let line = match is_fresh {
+                true => format!("#include <{name}>\n\n"),
+                false => format!("\n#include <{name}>\n"),
+            };
+            edits.push((at..at, line));
+        }
         // The name before `<<<` becomes that of the function.
         let launch = insertion.launch;
         let suffix = launch.strip_prefix(&**kernel).unwrap_or("_launch");
@@ -98,6 +108,21 @@ impl File {
             notes,
         }
     }
+}
+
+/// Where a text begins behind comments, and whether that is the start of a line.
+fn beginning(text: &str) -> (usize, bool) {
+    let Some(first) = tokens(text).into_iter().next() else {
+        return (0, true);
+    };
+    let blanks = |text: &'_ str| text.trim_end_matches([' ', '\t']).len();
+    let mut at = blanks(&text[..first.at.start]);
+    if first.directive {
+        at = text[..at]
+            .strip_suffix('#')
+            .map_or(at, |before| blanks(before));
+    }
+    (at, at == 0 || text[..at].ends_with('\n'))
 }
 
 /// A generated text in which no word is one of these: an underscore is added.

@@ -109,13 +109,21 @@ pub fn words(text: &str) -> BTreeSet<String> {
     all.map(|t| text[t.at].to_owned()).collect()
 }
 
-/// A generated text in which no word is one of these: an underscore is added.
+/// Functions of the device that generated texts call.
+const CALLED: [&str; 2] = ["min", "max"];
+
+/// A generated text in which no word is one of these: an underscore is added. A function of the device keeps its name,
+/// in parentheses: a macro with parameters is only one in front of `(`.
 pub(super) fn avoid(text: &str, taken: &BTreeSet<String>) -> String {
     let (mut out, mut from) = (String::new(), 0);
     for token in tokens(text) {
-        if token.word && taken.contains(&text[token.at.clone()]) {
-            out.push_str(&text[from..token.at.end]);
-            out.push('_');
+        let word = &text[token.at.clone()];
+        if token.word && taken.contains(word) {
+            out.push_str(&text[from..token.at.start]);
+            out += &match CALLED.contains(&word) {
+                true => format!("({word})"),
+                false => format!("{word}_"),
+            };
             from = token.at.end;
         }
     }

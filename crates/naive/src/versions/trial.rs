@@ -99,6 +99,12 @@ fn case(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) -
             .iter()
             .any(|l| uses(&l.high, at) || uses(&l.low, at));
         *size = ends.chain(counted.then_some(turns)).max();
+        // What points begin behind is in front of what they end at.
+        let begins = kernel
+            .dims
+            .iter()
+            .any(|d| d.low.iter().any(|l| uses(l, at)));
+        *size = size.or(begins.then_some(1));
         if let Some((_, value)) = fixed.iter().find(|(n, _)| *n == at) {
             *size = Some(*value);
         }

@@ -198,8 +198,13 @@ impl Machine<'_> {
         both.try_for_each(|side| self.not_negative(side, span))
     }
 
-    /// Without a sign, a place minus something is no small number below zero but a very large one.
+    /// Without a sign, a place minus something, or a number below zero, is a very large one.
     fn not_negative(&self, side: &Poly, span: &Span) -> Result<(), Diagnostic> {
+        if side.as_constant().is_some_and(|number| number < 0) {
+            let what = "what has no sign is compared with a number below zero";
+            return Err(Diagnostic::error("stencil::unsigned", what)
+                .label(span.clone(), "the number is a very large one here"));
+        }
         let least = |symbol| {
             let bounds = self.domain.get(&symbol);
             Some(bounds.map_or(0, |bounds| bounds.low.max(0)))

@@ -82,6 +82,7 @@ impl Subject<'_> {
         let generated = avoid(&generated, &self.macros());
         let insertion = Insertion {
             text: &format!("{generated}\n{}", host.launch()),
+            header: None,
             launch: &names.launch(),
             by_pointers: &host.launch_by_pointers(),
         };
