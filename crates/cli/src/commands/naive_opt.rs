@@ -18,7 +18,7 @@ use warpwright_target::Gpu;
 
 use super::pass::source;
 use super::stencil::names;
-use super::stencil_opt::target;
+use super::stencil_opt::{left as uses_left, target};
 use crate::args::{Cli, OptArgs};
 use crate::build;
 use crate::failure::Failure;
@@ -45,6 +45,8 @@ struct Document {
     checked: Option<Checked>,
     unchecked: Option<String>,
     launches: Option<usize>,
+    /// Uses of the kernel that were left as they are.
+    uses: Vec<String>,
     /// The other kernels of the file that stay as written, and why.
     left: Vec<Left>,
     /// Why it is no stencil.
@@ -253,11 +255,13 @@ pub fn run(
             let target = target_of(&kernel.name, &gpu, &args.stencil.sizes);
             let chosen = choose(kernel, (&file, &target), &mut executor);
             let chosen = chosen.map_err(|e| Failure::from(failure(e)))?;
-            if let Some(kept) = &chosen.kept {
-                text.clone_from(&kept.text);
-            }
             let mut document = document(args, input, kernel, &chosen, gpu.target());
             document.no_stencil = of.no_stencil;
+            let kept = chosen.kept.as_ref();
+            document.uses = uses_left(kept, &kernel.name, [input.text()?, &text]);
+            if let Some(kept) = chosen.kept {
+                text = kept.text;
+            }
             documents.push(document);
         }
         Ok::<(), Failure>(())
@@ -338,6 +342,7 @@ fn document(
         }),
         unchecked: kept.and_then(|kept| kept.unchecked.clone()),
         launches: comparison.and_then(|c| c.launches),
+        uses: Vec::new(),
         left: Vec::new(),
         no_stencil: String::new(),
         output: super::opt::written_to(args),
@@ -413,6 +418,9 @@ fn print(document: &Document) {
     }
     if let Some(why) = &document.unchecked {
         println!("NOT CHECKED against the input: {why}");
+    }
+    for left in &document.uses {
+        println!("{}", wrap(left, "", "").join("\n"));
     }
     if let Some(launches) = document.launches {
         println!("launches rewritten: {launches}");

@@ -159,8 +159,6 @@ fn several(
     let mut text = input.text()?.to_owned();
     let reassociate = args.stencil.fp == Some(Floating::Reassociate);
     let (mut documents, mut unknown) = (Vec::new(), args.stencil.sizes.clone());
-    // Lines that were put into the text: behind which line, and how many.
-    let mut inserted: Vec<(usize, usize)> = Vec::new();
     for name in names.iter().flatten() {
         let file = super::cuda::read_again(cli, input, &args.nvcc, text.clone())?;
         let problems = |problems: Vec<_>| Failure::Rendered(render_all(&problems, &file.source));
@@ -171,21 +169,7 @@ fn several(
         let own: Vec<(String, i64)> = own.cloned().collect();
         unknown.retain(|(size, _)| !has(size));
         let given = (&problem.stencil, text.clone());
-        let (mut document, mut chosen, new) = one(cli, args, input, given, &own)?;
-        let comparison = chosen
-            .kept
-            .as_mut()
-            .and_then(|k| k.step.comparison.as_mut());
-        for note in comparison.into_iter().flat_map(|c| &mut c.left) {
-            for (behind, lines) in inserted.iter().rev() {
-                if note.line > behind + lines {
-                    note.line -= lines;
-                }
-            }
-        }
-        document.left = left(chosen.kept.as_ref(), &problem.stencil);
-        let same = text.lines().zip(new.lines()).take_while(|(a, b)| a == b);
-        inserted.push((same.count(), new.lines().count() - text.lines().count()));
+        let (document, chosen, new) = one(cli, args, input, given, &own)?;
         text = new;
         if !args.show.json {
             print(&document, &chosen, args.all);
@@ -257,7 +241,7 @@ fn one(
         }),
         unchecked: kept.and_then(|kept| kept.unchecked.clone()),
         launches: comparison.and_then(|c| c.launches),
-        left: left(kept, stencil),
+        left: left(kept, &stencil.name, [input.text()?, &text]),
         output: super::opt::written_to(args),
     };
     let text = kept.map_or(text, |kept| kept.text.clone());
@@ -303,14 +287,22 @@ fn print_written(output: Option<&str>) {
     }
 }
 
-/// What was left as it is, and what to write there instead.
-fn left(kept: Option<&Kept>, stencil: &Stencil) -> Vec<String> {
+/// The line of a file where a line stands that is unchanged in a text made of it.
+fn line_in(file: &str, text: &str, line: usize) -> usize {
+    let wanted = text.lines().nth(line - 1);
+    let is_it = |line: &&str| Some(*line) == wanted;
+    let before = text.lines().take(line - 1).filter(is_it).count();
+    let mut alike = file.lines().zip(1..).filter(|(line, _)| is_it(line));
+    alike.nth(before).map_or(line, |(_, number)| number)
+}
+
+/// What was left as it is, and what to write there instead; `texts`: the input, and the text that the kernel was in.
+pub fn left(kept: Option<&Kept>, kernel: &str, texts: [&str; 2]) -> Vec<String> {
     let comparison = kept.and_then(|kept| kept.step.comparison.as_ref());
     let Some((comparison, launch)) = comparison.and_then(|c| Some((c, c.launcher.as_ref()?)))
     else {
         return Vec::new();
     };
-    let kernel = &stencil.name;
     let note = |note: &Note| {
         let what = match note.what {
             Use::BeforeDefinition => "a launch in front of the kernel's definition",
@@ -320,7 +312,7 @@ fn left(kept: Option<&Kept>, stencil: &Stencil) -> Vec<String> {
         format!(
             "line {}: {what} gets the kernel as written; for the faster one write \
              {launch}(grid, block, shared, stream, …) for {kernel}<<<grid, block, shared, stream>>>(…)",
-            note.line
+            line_in(texts[0], texts[1], note.line)
         )
     };
     let mut left: Vec<String> = comparison.left.iter().map(note).collect();

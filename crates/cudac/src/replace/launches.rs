@@ -21,29 +21,92 @@ pub(super) enum Launch {
     Function(Range<usize>),
 }
 
-/// All launches of a kernel behind the place `from`, and other uses of its name.
-pub(super) fn find(text: &str, kernel: &str, own: &Range<usize>) -> (Vec<Launch>, Vec<Note>) {
+impl Launch {
+    /// Where it begins.
+    pub(super) fn start(&self) -> usize {
+        match self {
+            Launch::Chevrons { name, .. } => *name,
+            Launch::Function(range) => range.start,
+        }
+    }
+}
+
+/// `__global__ void k(…);` in front of the definition, outside of functions: the place behind it, and its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Declaration {
+    pub(super) end: usize,
+    pub(super) parameters: Range<usize>,
+}
+
+/// What a file does with a kernel.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Launches behind the first declaration or the definition.
+    pub(super) launches: Vec<Launch>,
+    /// Other uses.
+    pub(super) notes: Vec<Note>,
+    /// The first declaration.
+    pub(super) declaration: Option<Declaration>,
+}
+
+/// All uses of a kernel that is defined at `own`.
+///
+/// Those in front of the definition can be written anew behind a declaration, if `may_declare`.
+pub(super) fn find(text: &str, kernel: &str, own: &Range<usize>, may_declare: bool) -> Found {
     let tokens = tokens(text);
-    let (mut launches, mut notes) = (Vec::new(), Vec::new());
+    let mut all = Found::default();
     for (number, token) in tokens.iter().enumerate() {
         let is_other = !token.word || &text[token.at.clone()] != kernel;
         if is_other || own.contains(&token.at.start) {
             continue;
         }
-        if is_declaration(text, &tokens, number) {
+        if let Some(declaration) = declaration(text, &tokens, number) {
+            let is_first = may_declare && all.declaration.is_none() && token.at.start < own.start;
+            if is_first && !token.directive && is_outside(text, &tokens, number) {
+                all.declaration = Some(declaration);
+            }
             continue;
         }
+        let from = all.declaration.as_ref().map_or(own.start, |d| d.end);
         let found = chevrons(text, &tokens, number).or_else(|| function(text, &tokens, number));
         let line = text[..token.at.start].matches('\n').count() + 1;
-        let mut note = |what| notes.push(Note { line, what });
+        let mut note = |what| all.notes.push(Note { line, what });
         match found {
             None => note(Use::Other),
             Some(_) if token.directive => note(Use::InMacro),
-            Some(_) if token.at.start < own.start => note(Use::BeforeDefinition),
-            Some(launch) => launches.push(launch),
+            Some(_) if token.at.start < from => note(Use::BeforeDefinition),
+            Some(launch) => all.launches.push(launch),
         }
     }
-    (launches, notes)
+    all
+}
+
+/// Is a token in no braces but those of namespaces and of `extern "C"`?
+fn is_outside(text: &str, tokens: &[Token], at: usize) -> bool {
+    let mut open: Vec<bool> = Vec::new();
+    for number in 0..at {
+        match word(text, tokens, number) {
+            _ if tokens[number].directive => {}
+            "{" => open.push(opens_namespace(text, tokens, number)),
+            "}" => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    open.into_iter().all(|is_namespace| is_namespace)
+}
+
+/// `namespace a::b {`, or `extern "C" {`.
+fn opens_namespace(text: &str, tokens: &[Token], brace: usize) -> bool {
+    let mut before = (0..brace).rev().map(|number| word(text, tokens, number));
+    let mut name = before.by_ref().skip_while(|word| {
+        *word == ":"
+            || *word != "namespace"
+                && word.starts_with(|c: char| c.is_alphabetic() || c == '_')
+                && *word != "extern"
+    });
+    matches!(name.next(), Some("namespace" | "extern"))
 }
 
 fn word<'a>(text: &'a str, tokens: &[Token], at: usize) -> &'a str {
@@ -51,13 +114,16 @@ fn word<'a>(text: &'a str, tokens: &[Token], at: usize) -> &'a str {
 }
 
 /// `__global__ void k(…);`
-fn is_declaration(text: &str, tokens: &[Token], at: usize) -> bool {
+fn declaration(text: &str, tokens: &[Token], at: usize) -> Option<Declaration> {
     let next = behind_template(text, tokens, at).unwrap_or(at + 1);
     if word(text, tokens, next) != "(" || at == 0 || word(text, tokens, at - 1) != "void" {
-        return false;
+        return None;
     }
-    let end = closed(text, tokens, next);
-    end.is_some_and(|end| word(text, tokens, end + 1) == ";")
+    let close = closed(text, tokens, next)?;
+    (word(text, tokens, close + 1) == ";").then(|| Declaration {
+        end: tokens[close + 1].at.end,
+        parameters: tokens[next].at.end..tokens[close].at.start,
+    })
 }
 
 /// The token behind `k<…>`; nothing where `k` has no template's arguments.

@@ -11,7 +11,7 @@ mod words;
 use std::collections::BTreeSet;
 
 use crate::{File, Header};
-use launches::Launch;
+use launches::{Found, Launch};
 pub use words::{Token, tokens, words};
 
 /// A file written anew.
@@ -64,9 +64,14 @@ impl File {
     pub fn replaced(&self, header: &Header, insertion: &Insertion<'_>) -> Replaced {
         let text = &*self.source.text;
         let kernel = &header.name.text;
-        let (launches, notes) = launches::find(text, kernel, &header.span);
+        let Found {
+            launches,
+            notes,
+            declaration,
+        } = launches::find(text, kernel, &header.span, header.template.is_none());
         let mut inserted = format!("\n\nextern \"C++\" {{\n\n{}", insertion.text);
-        if launches.iter().any(|l| matches!(l, Launch::Function(_))) {
+        let by_pointers = launches.iter().any(|l| matches!(l, Launch::Function(_)));
+        if by_pointers {
             inserted += insertion.by_pointers;
         }
         inserted += "\n}  // extern \"C++\"\n";
@@ -79,6 +84,14 @@ impl File {
                 false => format!("\n#include <{name}>\n"),
             };
             edits.push((at..at, line));
+        }
+        // Launches in front of the definition want a declaration, too.
+        let is_early = |l: &Launch| l.start() < header.span.start;
+        if let Some(declaration) = declaration.filter(|_| launches.iter().any(is_early)) {
+            edits.push((
+                declaration.end..declaration.end,
+                declared(insertion.launch, &text[declaration.parameters], by_pointers),
+            ));
         }
         // The name before `<<<` becomes that of the function.
         let launch = insertion.launch;
@@ -110,8 +123,33 @@ impl File {
     }
 }
 
+/// Declarations of the functions that take the place of launches.
+fn declared(launch: &str, parameters: &str, by_pointers: bool) -> String {
+    let comma = match parameters.trim() {
+        "" | "void" => "",
+        _ => ", ",
+    };
+    let parameters = if comma.is_empty() { "" } else { parameters };
+    let mut text = format!(
+        "\nextern \"C++\" {{\nstatic inline void {launch}(dim3 grid, dim3 block, size_t shared, cudaStream_t stream\
+         {comma}{parameters});\n"
+    );
+    if by_pointers {
+        text += &format!(
+            "static inline cudaError_t {launch}_pointers(dim3 grid, dim3 block, void **arguments, size_t shared, \
+             cudaStream_t stream);\n"
+        );
+    }
+    text + "}\n"
+}
+
 /// Where a text begins behind comments, and whether that is the start of a line.
 fn beginning(text: &str) -> (usize, bool) {
+    const MARK: char = '\u{feff}';
+    if let Some(rest) = text.strip_prefix(MARK) {
+        let (at, is_fresh) = beginning(rest);
+        return (at + MARK.len_utf8(), is_fresh);
+    }
     let Some(first) = tokens(text).into_iter().next() else {
         return (0, true);
     };
@@ -128,4 +166,94 @@ fn beginning(text: &str) -> (usize, bool) {
 /// A generated text in which no word is one of these: an underscore is added.
 pub fn avoid(text: &str, taken: &BTreeSet<String>) -> String {
     words::avoid(text, taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Source;
+
+    fn replaced(text: &str, header: Option<&str>) -> Replaced {
+        let file = File::parse(Source::new("k.cu", text)).expect("it is read");
+        let insertion = Insertion {
+            text: "// new\n",
+            header,
+            launch: "k_launch",
+            by_pointers: "// by pointers\n",
+        };
+        let kernel = file.kernels.iter().find(|header| header.name.text == "k");
+        file.replaced(kernel.expect("a kernel"), &insertion)
+    }
+
+    const NEW: &str = "\n\nextern \"C++\" {\n\n// new\n\n}  // extern \"C++\"\n";
+
+    #[test]
+    fn launches_in_front_of_the_definition_get_a_declaration() {
+        for around in [
+            "@",
+            "namespace a {\n@}\n",
+            "extern \"C\" {\n@}\n",
+            "namespace a::b { namespace {\n@} }\n",
+        ] {
+            let text = around.replace(
+                '@',
+                "__global__ void k(float *, int n = 4);\nvoid f(float *p) { k<<<1, 32>>>(p); }\n\
+                 __global__ void k(float *p, int n) { p[n] = 1; }\n",
+            );
+            let found = replaced(&text, None);
+            assert_eq!((found.launches, found.notes.len()), (1, 0), "{text}");
+            let behind = "void k(float *, int n = 4);\nextern \"C++\" {\nstatic inline void k_launch(dim3 grid, \
+                          dim3 block, size_t shared, cudaStream_t stream, float *, int n = 4);\n}\n\n\
+                          void f(float *p) { k_launch(1, 32, 0, 0, p); }";
+            assert!(found.text.contains(behind), "{}", found.text);
+            assert!(
+                found.text.contains(&format!("p[n] = 1; }}{NEW}")),
+                "{}",
+                found.text
+            );
+        }
+    }
+
+    #[test]
+    fn launches_without_a_declaration_outside_stay() {
+        for declared in [
+            "",
+            "void g() { __global__ void k(float *p); }\n",
+            "#define D __global__ void k(float *p);\n",
+        ] {
+            let text = format!(
+                "{declared}void f(float *p) {{ k<<<1, 32>>>(p); }}\n__global__ void k(float *p) {{ p[0] = 1; }}\n"
+            );
+            let found = replaced(&text, None);
+            assert_eq!(found.launches, 0, "{text}");
+            let line = text.lines().count() - 1;
+            let what = Use::BeforeDefinition;
+            assert_eq!(found.notes, [Note { line, what }], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_header_is_included_in_front_of_the_first_word() {
+        let kernel = "__global__ void k(float *p) { p[0] = 1; }\n";
+        for (before, expected) in [
+            ("", "#include <h>\n\n@"),
+            ("#define N 4\n", "#include <h>\n\n#define N 4\n@"),
+            (
+                "// a\n  # define N 4\n",
+                "// a\n#include <h>\n\n  # define N 4\n@",
+            ),
+            (
+                "/* a\n b */ #define N 4\n",
+                "/* a\n b */\n#include <h>\n #define N 4\n@",
+            ),
+            (
+                "\u{feff}#define N 4\n",
+                "\u{feff}#include <h>\n\n#define N 4\n@",
+            ),
+        ] {
+            let found = replaced(&format!("{before}{kernel}"), Some("h"));
+            let expected = expected.replace('@', kernel.trim_end()) + NEW + "\n";
+            assert_eq!(found.text, expected);
+        }
+    }
 }
