@@ -9,7 +9,9 @@ use warpwright_pass::names::is_named;
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{Block, BlockSource, Bounded, Recipe, Setting};
 use warpwright_report::cycles::{CyclesReport, cycles_of};
-use warpwright_report::explain::{Explanation, explain, from_resources, pressure_of_machine_code};
+use warpwright_report::explain::{
+    Explanation, explain, from_resources, origins, pressure_of_machine_code,
+};
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{Gpu, lookup, runs_on};
 use warpwright_toolkit::PtxasJob;
@@ -87,7 +89,8 @@ impl Optimizer {
         let build = match self.assembler() {
             Some(toolkit) => {
                 let mut job = PtxasJob::new(&module.source, &arch);
-                job.lineinfo = module.source.contains(".loc");
+                // Also without `.loc`: which line of the PTX an instruction comes from.
+                job.lineinfo = true;
                 Some(self.cache().ptxas(&toolkit.ptxas()?, &job)?)
             }
             None => None,
@@ -106,15 +109,15 @@ impl Optimizer {
             let mut found = explain(module, id, &setting, built.map(resources));
             if let Some(elf) = build.as_ref().and_then(|b| Elf::parse(&b.cubin).ok()) {
                 found.machine_code = pressure_of_machine_code(&elf, &kernel);
+                if let Some(code) = &mut found.machine_code {
+                    code.origins = origins(&elf, module, id);
+                }
                 found.cycles = cycles(&elf, &kernel, &setting);
                 found.causes = causes(&elf, &setting, &found);
             }
             if let (Level::Cuda, Ok(text)) = (input.level, input.text()) {
                 let name = input.name.rsplit('/').next().unwrap_or(&input.name);
-                let reports = [&mut found.pressure, &mut found.machine_code];
-                for pressure in reports.into_iter().flatten() {
-                    pressure.quote(name, text);
-                }
+                found.quote(name, text);
             }
             explanations.push(found);
         }

@@ -188,10 +188,10 @@ class _Document(Generic[Item]):
         raise KeyError(key)
 
     def _repr_html_(self) -> str:
-        # In a frame of its own: the page's styles stay in it. It has no script, and may run none.
+        # In a frame of its own: the page's styles stay in it, and its script sees nothing else.
         page = html.escape(self.to_html(), quote=True)
         style = "width:100%;height:40rem;border:1px solid #8884;border-radius:6px"
-        return f'<iframe sandbox title="Warpwright" style="{style}" srcdoc="{page}"></iframe>'
+        return f'<iframe sandbox="allow-scripts" title="Warpwright" style="{style}" srcdoc="{page}"></iframe>'
 
 
 class Outcome(_Document[Kernel]):

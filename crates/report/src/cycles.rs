@@ -31,6 +31,8 @@ pub struct CyclesReport {
     pub causes: Vec<Share>,
     /// The places that take most: source lines where the code has a line table, else instructions.
     pub places: Vec<Place>,
+    /// Those of each instruction.
+    pub each: Vec<f64>,
 }
 
 /// A cause and its part of the cycles.
@@ -123,6 +125,7 @@ fn report(
         cycles: total,
         causes: shares(&all, total),
         places,
+        each: cycles.iter().map(Cycles::total).collect(),
     }
 }
 
@@ -223,6 +226,7 @@ mod tests {
             found.causes_in_words(),
             "global memory 60%, issue 30%, unit 10%"
         );
+        assert_eq!(found.each, [10.0, 60.0, 20.0, 10.0]);
         let places: Vec<_> = found
             .places
             .iter()

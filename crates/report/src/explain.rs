@@ -2,17 +2,20 @@
 //! less or one block more would take.
 
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 use warpwright_driver::crat::{DesignPoint, ResourceUsage, design_space, resource_usage};
 use warpwright_driver::residency::occupy;
 use warpwright_driver::score::Cycles;
 use warpwright_driver::{Candidate, Residency, Resources};
-use warpwright_flow::{Cfg, DefUse, Function, Inst, LiveRanges, Liveness, Loops, Pressure, Value};
+use warpwright_flow::{
+    Cfg, DefUse, Function, Inst, LiveRanges, Liveness, Loop, Loops, Point, Pressure, Value,
+};
 use warpwright_pass::ptx::facts::static_shared_bytes;
 use warpwright_pass::{BlockSource, Recipe, Setting};
 use warpwright_ptx::{FuncId, Module};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
-use warpwright_sass::lines::source_lines;
+use warpwright_sass::lines::{ptx_lines, source_lines};
 
 use crate::cycles::CyclesReport;
 use warpwright_target::{Stair, registers_for_one_more_block};
@@ -23,6 +26,10 @@ const LISTED_RANGES: usize = 10;
 const LISTED_PEAKS: usize = 5;
 /// How many instructions are shown before and behind the first of the highest peak.
 const AROUND: u32 = 12;
+/// How many values live at the highest peak have a column beside the instructions around it.
+const LISTED_COLUMNS: usize = 48;
+/// How many lines of the source are shown before and behind one that has code.
+const CONTEXT: usize = 2;
 
 /// What is said of one kernel.
 #[derive(Debug, Clone, Serialize)]
@@ -61,6 +68,45 @@ pub struct Explanation {
     pub cycles: Option<Cycles>,
     /// Register pressure of the default build's machine code, where `pressure` is that of the PTX.
     pub machine_code: Option<PressureReport>,
+    /// The lines of the source that have code, and those near them; empty where the source is not at hand.
+    pub source: Vec<SourceLine>,
+}
+
+/// A line of the source.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SourceLine {
+    /// `file:line`, as in [`PressureReport::lines`].
+    pub line: String,
+    /// What stands there.
+    pub text: String,
+}
+
+impl Explanation {
+    /// Puts the source beside the instructions: the text of the file `name`.
+    pub fn quote(&mut self, name: &str, text: &str) {
+        let lines: Vec<&str> = text.lines().collect();
+        let of = |line: &str| -> Option<usize> {
+            let (file, number) = line.rsplit_once(':')?;
+            let at = number.parse::<usize>().ok()?.checked_sub(1)?;
+            (file == name && at < lines.len()).then_some(at)
+        };
+        let mut shown = BTreeSet::new();
+        for report in [&mut self.pressure, &mut self.machine_code] {
+            let Some(report) = report else { continue };
+            for at in report.lines.iter().flatten().filter_map(|line| of(line)) {
+                shown.extend(at.saturating_sub(CONTEXT)..lines.len().min(at + CONTEXT + 1));
+            }
+            for row in &mut report.around {
+                let at = row.line.as_deref().and_then(of);
+                row.source = at.map(|at| lines[at].trim().to_owned());
+            }
+        }
+        let line = |at: usize| SourceLine {
+            line: format!("{name}:{}", at + 1),
+            text: lines[at].to_owned(),
+        };
+        self.source = shown.into_iter().map(line).collect();
+    }
 }
 
 /// The pressure curve: of PTX before ptxas schedules and allocates, of machine code as it is.
@@ -76,6 +122,12 @@ pub struct PressureReport {
     pub curve: Vec<u32>,
     /// Source line of each instruction (`file:line`), where `.loc` says so.
     pub lines: Vec<Option<String>>,
+    /// Text of each instruction.
+    pub texts: Vec<String>,
+    /// Loops around each instruction; a branch to itself is none.
+    pub depths: Vec<u32>,
+    /// Of machine code: the instruction of the PTX that each was made of (its index), where ptxas says so.
+    pub origins: Vec<Option<u32>>,
     /// The highest peaks.
     pub peaks: Vec<Peak>,
     /// The longest live ranges across the highest peak that are not used there.
@@ -84,6 +136,8 @@ pub struct PressureReport {
     pub around: Vec<Around>,
     /// The values that are live at its first instruction.
     pub live: Vec<String>,
+    /// Those of them that have a column in [`Around::ranges`]: the longest that are unused there, then the others.
+    pub columns: Vec<String>,
 }
 
 /// An instruction near the highest peak.
@@ -99,20 +153,9 @@ pub struct Around {
     pub line: Option<String>,
     /// What stands there, where the source is at hand.
     pub source: Option<String>,
-}
-
-impl PressureReport {
-    /// Puts the source beside the instructions: the text of the file `name`.
-    pub fn quote(&mut self, name: &str, text: &str) {
-        let lines: Vec<&str> = text.lines().collect();
-        for row in &mut self.around {
-            let place = row.line.as_deref().and_then(|line| line.rsplit_once(':'));
-            let number = place.filter(|(file, _)| *file == name);
-            let number = number.and_then(|(_, number)| number.parse::<usize>().ok());
-            let found = number.and_then(|n| lines.get(n.checked_sub(1)?));
-            row.source = found.map(|line| line.trim().to_owned());
-        }
-    }
+    /// What becomes of each value of [`PressureReport::columns`], a character each: `d` defined, `u` used, `x` both,
+    /// `e` used for the last time, `|` live, else a blank.
+    pub ranges: String,
 }
 
 /// One peak of the curve.
@@ -209,7 +252,29 @@ pub fn from_resources(
         design_space: Vec::new(),
         cycles: None,
         machine_code: None,
+        source: Vec::new(),
     }
+}
+
+/// Which instruction of the PTX (its index) each of the machine code that ptxas made of it belongs to: the first on the
+/// line that the cubin's table names. Without a table (`--generate-line-info` writes it) none.
+pub fn origins(elf: &Elf, module: &Module, id: FuncId) -> Vec<Option<u32>> {
+    let function = &module.functions[id];
+    let Some(body) = &function.body else {
+        return Vec::new();
+    };
+    let mut first = BTreeMap::new();
+    let (mut line, mut at) = (1u32, 0);
+    for (inst, data) in body.insts.iter() {
+        let start = data.span.start as usize;
+        let skipped = module.source.get(at..start).unwrap_or_default();
+        line += skipped.bytes().filter(|&byte| byte == b'\n').count() as u32;
+        at = start;
+        first.entry(line).or_insert(inst.as_u32());
+    }
+    let lines = ptx_lines(elf, &function.name).unwrap_or_default();
+    let origin = |line: Option<u32>| first.get(&line?).copied();
+    lines.into_iter().map(origin).collect()
 }
 
 /// All analyses of one function's body; a declaration has an empty report.
@@ -265,31 +330,63 @@ fn pressure_of<F: Function>(view: &F, line: impl Fn(Inst) -> Option<String>) -> 
         let last = view.inst_count() as u32;
         region.first.0.saturating_sub(AROUND)..last.min(region.first.0 + AROUND + 1)
     });
+    let live = highest
+        .first()
+        .map(|region| liveness.live_before(view, &cfg, region.first));
+    let live = live.unwrap_or_default();
+    let crossing = ranges.crossing_peak(&pressure, &def_use);
+    let mut columns: Vec<Value> = crossing.clone();
+    columns.extend(live.iter().filter(|value| !crossing.contains(value)));
+    columns.retain(|&value| view.units(value) > 0 && live.contains(&value));
+    columns.truncate(LISTED_COLUMNS);
+    let becomes = |value: Value, inst: Inst| {
+        let is_live = |point: Point| ranges.is_live_at(value, point);
+        let (mut is_used, mut is_defined) = (false, false);
+        view.for_each_use(inst, |used| is_used |= used == value);
+        view.for_each_def(inst, |defined| is_defined |= defined == value);
+        match (is_used, is_defined) {
+            (true, true) => 'x',
+            (false, true) => 'd',
+            (true, false) if is_live(Point::after(inst)) => 'u',
+            (true, false) => 'e',
+            (false, false) if is_live(Point::before(inst)) => '|',
+            (false, false) => ' ',
+        }
+    };
     let row = |inst: Inst| Around {
         at: inst.0,
         units: pressure.during(inst),
         text: view.inst_text(inst),
         line: line(inst),
         source: None,
+        ranges: columns.iter().map(|&value| becomes(value, inst)).collect(),
     };
-    let live = highest
-        .first()
-        .map(|region| liveness.live_before(view, &cfg, region.first));
-    let live = live.unwrap_or_default();
+    // A branch to itself waits for the end of the thread.
+    let waits = |of: Loop| match loops.blocks(of) {
+        &[only] => cfg.first_inst(only) == cfg.last_inst(only),
+        _ => false,
+    };
+    let depth = |inst: Inst| {
+        let inner = loops.innermost(cfg.block_of(inst));
+        inner.map_or(0, |inner| loops.depth(inner) - u32::from(waits(inner)))
+    };
     PressureReport {
         peak_units: pressure.max(),
         instructions: view.inst_count(),
-        loop_depth: loops.iter().map(|l| loops.depth(l)).max().unwrap_or(0),
+        loop_depth: insts().map(depth).max().unwrap_or(0),
         curve: insts().map(|i| pressure.during(i)).collect(),
         lines: insts().map(&line).collect(),
+        texts: insts().map(|i| view.inst_text(i)).collect(),
+        depths: insts().map(depth).collect(),
+        origins: Vec::new(),
         around: around.map(|i| row(Inst(i))).collect(),
         live: live
             .into_iter()
             .map(|value| view.value_name(value))
             .collect(),
         peaks: highest.into_iter().map(peak).collect(),
-        crossing: ranges
-            .crossing_peak(&pressure, &def_use)
+        columns: columns.iter().map(|&v| view.value_name(v)).collect(),
+        crossing: crossing
             .into_iter()
             .take(LISTED_RANGES)
             .map(range)
@@ -344,6 +441,11 @@ mod tests {
             .collect();
         assert_eq!(rows[..3], [(0, 2), (1, 3), (2, 3)]);
         assert!(report.live.contains(&"R2".to_owned()), "{:?}", report.live);
+        // The stack pointer first, which nothing uses; R3 is made at the peak.
+        assert_eq!(report.columns, ["R1", "R2"]);
+        let ranges: Vec<&str> = report.around.iter().map(|row| &*row.ranges).collect();
+        assert_eq!(ranges[..4], ["|d", "||", "|e", "| "]);
+        assert_eq!((report.depths[4], report.texts.len()), (0, 5));
         assert_eq!(
             pressure_of_machine_code(&elf, "other").map(|r| r.peak_units),
             None
@@ -358,14 +460,29 @@ mod tests {
             text: "ret".into(),
             line: line.map(str::to_owned),
             source: None,
+            ranges: String::new(),
         };
-        let lines = [Some("k.cu:2"), Some("other.h:1"), Some("k.cu:9"), None];
-        let mut report = PressureReport {
+        let lines = [Some("k.cu:4"), Some("other.h:1"), Some("k.cu:9"), None];
+        let gpu = warpwright_target::lookup("sm_90").unwrap();
+        let setting = Setting::new(&gpu);
+        let mut found = from_resources("k", &setting, Resources::default(), false);
+        found.pressure = Some(PressureReport {
             around: lines.map(row).into(),
+            lines: lines.map(|line| line.map(str::to_owned)).into(),
             ..PressureReport::default()
-        };
-        report.quote("k.cu", "first\n  second;\n");
-        let found: Vec<Option<&str>> = report.around.iter().map(|r| r.source.as_deref()).collect();
-        assert_eq!(found, [Some("second;"), None, None, None]);
+        });
+        found.quote("k.cu", "a\nb\nc\n  d;\ne\nf\ng\n");
+        let shown: Vec<(&str, &str)> = found.source.iter().map(|l| (&*l.line, &*l.text)).collect();
+        let expected = [
+            ("k.cu:2", "b"),
+            ("k.cu:3", "c"),
+            ("k.cu:4", "  d;"),
+            ("k.cu:5", "e"),
+            ("k.cu:6", "f"),
+        ];
+        assert_eq!(shown, expected);
+        let rows = &found.pressure.as_ref().unwrap().around;
+        let found: Vec<Option<&str>> = rows.iter().map(|r| r.source.as_deref()).collect();
+        assert_eq!(found, [Some("d;"), None, None, None]);
     }
 }

@@ -18,6 +18,7 @@ pub mod cycles;
 pub mod explain;
 pub mod glossary;
 pub mod job;
+mod listing;
 mod page;
 mod plane;
 pub mod results;

@@ -1,10 +1,10 @@
-//! Self-contained HTML pages: no script, no outside reference; light and dark, on paper, at any width.
+//! Self-contained HTML pages: no outside reference; light and dark, on paper, at any width. A script links the panes of
+//! listings; without it they are there to be read.
 
 use crate::why_not::why_not;
 use minijinja::{Environment, context};
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use warpwright_driver::opt::DEFAULT_MARGIN;
 use warpwright_driver::{Candidate, KernelReport};
 use warpwright_model::attribution::Cause;
@@ -13,9 +13,13 @@ use warpwright_target::{lookup, staircase};
 
 use crate::ReportError;
 use crate::glossary::TERMS;
+use crate::listing::{Lines, listing};
 use crate::plane::{Point, Stairs, plane};
 use crate::screen::{decision, extents, proof};
 use crate::svg;
+
+/// Instructions, of PTX and machine code, that the listings of a page have together: some five megabytes.
+const LISTED: usize = 40_000;
 
 /// A kernel of `opt` or `tune`, as the page shows it.
 #[derive(Debug, Serialize)]
@@ -75,6 +79,7 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
     let gpu = gpu.as_deref();
     let mut kernels = Vec::new();
     let mut planes = Vec::new();
+    let mut room = LISTED;
     match kind {
         "opt" | "tune" => {
             let reports = document["kernels"].clone();
@@ -90,7 +95,7 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
                 .collect();
             for (at, kernel) in kernels.iter_mut().enumerate() {
                 if let Some(explained) = &mut kernel.explained {
-                    link(explained, &format!("kernel-{}", at + 1));
+                    link(explained, &format!("kernel-{}", at + 1), &mut room);
                 }
             }
         }
@@ -98,7 +103,7 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
             let kernels = document["kernels"].as_array_mut();
             for (at, kernel) in kernels.into_iter().flatten().enumerate() {
                 planes.push(explained(kernel));
-                link(kernel, &format!("kernel-{}", at + 1));
+                link(kernel, &format!("kernel-{}", at + 1), &mut room);
             }
         }
         // The template shows them as they are.
@@ -137,7 +142,18 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
     let template = environment.get_template("page")?;
     let again = document["again"].as_str().map(str::to_owned);
     let again = again.or(document["input"].as_str().map(str::to_owned));
-    Ok(template.render(context! { document, title, kind, kernels, planes, terms, again })?)
+    let has_listing = |kernel: &Value| !kernel["listing"].is_null();
+    let explained = kernels
+        .iter()
+        .filter_map(|kernel| kernel.explained.as_ref());
+    let documented = document["kernels"].as_array().into_iter().flatten();
+    let script = explained
+        .chain(documented)
+        .any(has_listing)
+        .then_some(include_str!("listing.js"));
+    Ok(template.render(context! {
+        document, title, kind, kernels, planes, terms, again, script
+    })?)
 }
 
 /// The first of the highest peaks leads to the code there.
@@ -159,35 +175,34 @@ fn marks(peaks: &minijinja::Value, id: &str) -> Vec<svg::Mark> {
     }]
 }
 
-/// Links between what belongs to one source line: the two sides at the peak, where the cycles go, and live ranges.
-/// `anchor` is put into the first row of a line on its side, `to` into what leads there.
-fn link(kernel: &mut Value, id: &str) {
-    const SIDES: [&str; 2] = ["pressure", "machine_code"];
-    let mut anchors: [BTreeMap<String, String>; 2] = Default::default();
-    for (side, known) in SIDES.iter().zip(&mut anchors) {
-        for row in rows_of(kernel, &format!("/{side}/around")) {
-            let Some(line) = row["line"].as_str() else {
-                continue;
-            };
-            if !known.contains_key(line) {
-                let anchor = format!("{id}-{side}-{}", known.len() + 1);
-                known.insert(line.to_owned(), anchor.clone());
-                row["anchor"] = anchor.into();
+/// The listing of a kernel, and links into it (`to`) from all that names a line of the source. Where there is no room
+/// left, no listing.
+fn link(kernel: &mut Value, id: &str, room: &mut usize) {
+    let count = |side: &str| kernel[side]["texts"].as_array().map_or(0, Vec::len);
+    let Some(left) = room.checked_sub(count("pressure") + count("machine_code")) else {
+        kernel["is_unlisted"] = true.into();
+        return;
+    };
+    *room = left;
+    let lines = Lines::of(kernel);
+    let Some(listing) = listing(kernel, id, &lines) else {
+        return;
+    };
+    for rows in [
+        "/pressure/around",
+        "/machine_code/around",
+        "/pressure/peaks",
+        "/pressure/crossing",
+        "/causes/places",
+    ] {
+        for row in rows_of(kernel, rows) {
+            let anchor = row["line"].as_str().and_then(|line| lines.anchor(id, line));
+            if let Some(anchor) = anchor {
+                row["to"] = anchor.into();
             }
         }
     }
-    let [ptx, code] = &anchors;
-    let mut lead = |rows: &str, to: &BTreeMap<String, String>| {
-        for row in rows_of(kernel, rows) {
-            if let Some(anchor) = row["line"].as_str().and_then(|line| to.get(line)) {
-                row["to"] = anchor.as_str().into();
-            }
-        }
-    };
-    lead("/pressure/around", code);
-    lead("/machine_code/around", ptx);
-    lead("/pressure/crossing", ptx);
-    lead("/causes/places", if code.is_empty() { ptx } else { code });
+    kernel["listing"] = listing.into();
 }
 
 /// The rows at a JSON pointer; none where there is no list.
@@ -394,13 +409,18 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_page_stands_alone() {
-        let html = page(&document()).unwrap();
-        for outside in ["http://", "https://", "src=", "<script", "@import", "url("] {
+    fn stands_alone(html: &str) {
+        for outside in ["http://", "https://", "src=", "@import", "url(", "fetch("] {
             let place = html.replace("http://www.w3.org/2000/svg", "");
             assert!(!place.contains(outside), "{outside}");
         }
+    }
+
+    #[test]
+    fn a_page_stands_alone() {
+        let html = page(&document()).unwrap();
+        stands_alone(&html);
+        assert!(!html.contains("<script"), "without a listing there is none");
         // Every SVG has a text for those who do not see it, every table a heading row.
         assert_eq!(
             html.matches("<svg").count(),
@@ -424,6 +444,7 @@ mod tests {
     fn opt_explains_the_build_that_is_there_and_names_its_command() {
         let side = |line: &str| {
             json!({"peak_units": 7, "instructions": 2, "loop_depth": 0, "curve": [3, 7], "crossing": [], "live": [],
+                "texts": ["a", "b"], "lines": [line, line],
                 "peaks": [{"first": 1, "last": 1, "units": 7, "line": line, "text": "ret"}],
                 "around": [{"at": 0, "units": 3, "text": "a", "line": line, "source": null},
                            {"at": 1, "units": 7, "text": "b", "line": line, "source": null}]})
@@ -436,12 +457,11 @@ mod tests {
             "causes": {"cycles": 1.0, "causes": [{"cause": "fixed-latency", "share": 1.0}],
                 "places": [{"line": "k.cu:3", "at": "0x0", "share": 1.0, "text": "RET"}]}}]);
         let html = page(&document).unwrap();
-        // Once in each side, and links to both: from the other side twice is one group, from the cycles, from the curve.
+        // The line's first row in the listing; links to it from both sides, their peaks and the cycles; the peak.
         for (part, times) in [
-            ("id=\"kernel-1-pressure-1\"", 1),
-            ("id=\"kernel-1-machine_code-1\"", 1),
-            ("href=\"#kernel-1-pressure-1\"", 1),
-            ("href=\"#kernel-1-machine_code-1\"", 2),
+            ("id=kernel-1-L0", 1),
+            ("data-k=0", 4),
+            ("href=\"#kernel-1-L0\"", 4),
             ("href=\"#kernel-1-peak\"", 2),
             ("fixed latency 100%", 1),
             (
@@ -453,7 +473,24 @@ mod tests {
         ] {
             assert_eq!(html.matches(part).count(), times, "{part}\n{html}");
         }
-        assert!(!html.contains("<script"));
+        assert_eq!(html.matches("<script>").count(), 1);
+        stands_alone(&html);
+    }
+
+    #[test]
+    fn what_a_page_has_no_room_for_is_said() {
+        let kernel = |count: usize| json!({"pressure": {"peak_units": 1, "texts": vec!["add"; count], "peaks": []}, "machine_code": {}});
+        let mut room = 5;
+        let is_listed = [3, 3, 2].map(|count| {
+            let mut kernel = kernel(count);
+            link(&mut kernel, "k", &mut room);
+            assert_eq!(
+                kernel["is_unlisted"].is_null(),
+                kernel["listing"].is_string()
+            );
+            kernel["listing"].is_string()
+        });
+        assert_eq!(is_listed, [true, false, true]);
     }
 
     #[test]

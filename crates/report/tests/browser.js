@@ -52,6 +52,46 @@ const hold = (is, what) => is || wrong.push(what);
         const top = (await page.locator(new URL(await page.url()).hash).boundingBox()).y;
         hold(top >= -1 && top < 900, `${name}: ${await link.getAttribute("href")} leads nowhere`);
       }
+      // A row of the source marks what was made of it; so does the next one, by a key; an instruction the one it was made of.
+      for (const box of await page.locator(".listing").all()) {
+        if (!(await box.evaluate((e) => e.open))) await box.locator("summary").first().click();
+        // The rows of each pane that belong to the chosen one exactly, else those of its line.
+        const marked = () => box.evaluate((e) => [...e.querySelectorAll("ol")].map((pane) => {
+          const are = (name) => [...pane.children].flatMap((row, at) => (row.classList.contains(name) ? [at] : []));
+          return are("on").length ? are("on") : are("near");
+        }));
+        const isSeen = (pane) => pane.evaluate((e) => {
+          const row = document.getElementById(e.getAttribute("aria-activedescendant"));
+          const [inner, outer] = [row.getBoundingClientRect(), e.getBoundingClientRect()];
+          return inner.top >= outer.top && inner.bottom <= outer.bottom && row.getAttribute("aria-selected") === "true";
+        });
+        const expect = async (expected, what) => {
+          const found = JSON.stringify(await marked());
+          hold(found === JSON.stringify(expected), `${name}: ${what} marks ${found}`);
+          for (const pane of await box.locator("ol").all()) hold(await isSeen(pane), `${name}: ${what}: a row is out of sight`);
+        };
+        const [source, ptx, code] = await box.locator("ol").all();
+        const before = await page.evaluate(() => document.body.scrollHeight);
+        await source.locator("li").nth(1).click({ position: { x: 60, y: 5 } });
+        await expect([[1], [300, 301], [200]], "a click");
+        await source.press("ArrowUp");
+        await expect([[0], [0, 1, 2], [3, 399]], "a key");
+        await code.focus();
+        await page.keyboard.press("Home");
+        await expect([[2], [350], [0]], "the first instruction");
+        await ptx.press("End");
+        const last = (await ptx.locator("li").count()) - 1;
+        await expect([[2], [last], [1, 2]], "the last instruction");
+        const said = await box.locator("[role=status]").textContent();
+        hold(said.includes("k.cu:5"), `${name}: ${said}`);
+        hold((await page.evaluate(() => document.body.scrollHeight)) === before, `${name}: choosing moves what is below`);
+        // A pane that is folded leaves its room to the others.
+        const wide = async () => (await code.boundingBox()).width;
+        const narrow = await wide();
+        await box.locator(".pane > summary").first().click();
+        hold(width < 960 || (await wide()) > 1.2 * narrow, `${name}: a folded pane keeps its room`);
+        await box.locator(".pane > summary").first().press("Enter");
+      }
       // On paper (720 px are the width of a page of A4) nothing is cut off.
       await page.emulateMedia({ media: "print" });
       await page.setViewportSize({ width: 720, height: 1000 });

@@ -31,12 +31,13 @@ fn kernel(name: &str) -> Value {
     })
 }
 
-/// What `explain` says of a kernel, its two sides at the peak linked by source lines.
-fn explained(name: &str) -> Value {
-    let curve: Vec<u32> = (0..400).map(|at| (at * 7) % 90).collect();
+/// What `explain` says of a kernel, its source, PTX and machine code linked.
+fn explained(name: &str, count: usize) -> Value {
+    let curve: Vec<usize> = (0..count).map(|at| (at * 7) % 90).collect();
     let row = |at: u32, line: &str| {
         json!({"at": at, "units": 80 + at % 9, "text": "fma.rn.f32 %f1, %f2, %f3, %f4", "line": line,
-            "source": "for (int k = 0; k < 40; ++k) v[k] = v[k] * v[(k + 7) % 40] + v[(k + 13) % 40];"})
+            "source": "for (int k = 0; k < 40; ++k) v[k] = v[k] * v[(k + 7) % 40] + v[(k + 13) % 40];",
+            "ranges": "|due x".repeat(8)})
     };
     let rows = |from: u32| -> Vec<Value> {
         let lines = ["k.cu:3", "k.cu:3", "k.cu:4", "k.cu:5", "k.cu:3"];
@@ -45,20 +46,47 @@ fn explained(name: &str) -> Value {
             .map(|(at, line)| row(at, line))
             .collect()
     };
-    let side = |from: u32| {
-        json!({"peak_units": 89, "instructions": 400, "loop_depth": 1, "curve": curve, "around": rows(from),
-            "live": ["%f1", "%f2"],
-            "peaks": [{"first": 3, "last": 4, "units": 89, "line": "k.cu:3", "text": "fma.rn.f32 %f1, %f2, %f3, %f4"}],
+    let side = |from: u32, lines: &[(usize, &str)], origins: &[(usize, u32)]| {
+        let line = |at: usize| lines.iter().find(|line| line.0 == at).map(|line| line.1);
+        let lines: Vec<Option<&str>> = (0..count).map(line).collect();
+        let origin = |at: usize| origins.iter().find(|of| of.0 == at).map(|of| of.1);
+        let origins: Vec<Option<u32>> = (0..count).map(origin).collect();
+        json!({"peak_units": 89, "instructions": count, "loop_depth": 1, "curve": curve, "around": rows(from),
+            "lines": lines, "origins": origins, "depths": vec![1; count],
+            "texts": vec!["fma.rn.f32 %f1111, %f1112, %f1113, %f1114"; count],
+            "live": ["%f1", "%f2"], "columns": vec!["%f1024"; 48],
+            "peaks": [{"first": 38, "last": 39, "units": 89, "line": "k.cu:3", "text": "fma.rn.f32 %f1, %f2, %f3, %f4"}],
             "crossing": [{"register": "%f9", "units": 1, "length": 90, "uses": 2, "line": "k.cu:4", "defined_by": "mov"}]})
     };
+    let ptx = [
+        (0, "k.cu:3"),
+        (1, "k.cu:3"),
+        (2, "k.cu:3"),
+        (300, "k.cu:4"),
+        (301, "k.cu:4"),
+        (350, "k.cu:5"),
+        (count - 1, "k.cu:5"),
+    ];
+    let code = [
+        (0, "k.cu:5"),
+        (1, "k.cu:5"),
+        (2, "k.cu:5"),
+        (3, "k.cu:3"),
+        (200, "k.cu:4"),
+        (399, "k.cu:3"),
+    ];
+    let last = count as u32 - 1;
+    let origins = [(0, 350), (1, last), (2, last), (3, 0)];
+    let source = ["k.cu:3", "k.cu:4", "k.cu:5"]
+        .map(|line| json!({"line": line, "text": "\tfor (int k = 0; k < 40; ++k) v[k] = v[(k + 7) % 40];"}));
     json!({
         "kernel": name, "block": [32, 1, 1], "block_source": "bound",
         "resources": {"registers": 10, "stack_bytes": 0, "shared_bytes": 0},
         "residency": {"blocks": 2, "warps": 8, "percent": 12.5, "limiters": ["blocks"]},
         "staircase": [{"blocks": 1, "warps": 8, "percent": 12.5, "regs": 255}],
-        "causes": {"cycles": 10.0, "causes": [{"cause": "fixed-latency", "share": 0.5}],
+        "causes": {"cycles": 10.0, "causes": [{"cause": "fixed-latency", "share": 0.5}], "each": vec![1.0; count],
             "places": [{"line": "k.cu:5", "at": "0x10", "share": 0.5, "text": "FFMA R1, R2, R3, R4", "causes": []}]},
-        "pressure": side(1), "machine_code": side(7)
+        "pressure": side(1, &ptx, &[]), "machine_code": side(7, &code, &origins), "source": source
     })
 }
 
@@ -69,11 +97,11 @@ fn documents() -> Vec<(&'static str, Value)> {
             "opt",
             json!({"schema": "warpwright.opt/1", "input": "k.cu", "gpu": "h200 (sm_90)", "ptxas": "13.5.37",
                 "kernels": [kernel("_Z1kPf"), kernel(&long)], "output": null, "emitted": "cubin",
-                "command": "warpwright opt k.cu --report r.html", "explained": [explained("_Z1kPf")]}),
+                "command": "warpwright opt k.cu --report r.html", "explained": [explained("_Z1kPf", 400)]}),
         ),
         (
             "explain",
-            json!({"schema": "warpwright.explain/1", "input": "k.ptx", "gpu": "sm_90", "kernels": [explained(&long)]}),
+            json!({"schema": "warpwright.explain/1", "input": "k.ptx", "gpu": "sm_90", "kernels": [explained(&long, 10_000)]}),
         ),
         (
             "check",
@@ -122,7 +150,9 @@ fn pages_hold_in_a_browser() {
     let mut pages = Vec::new();
     for (name, document) in documents() {
         let place = folder.path().join(format!("{name}.html"));
-        std::fs::write(&place, warpwright_report::page(&document).unwrap()).unwrap();
+        let page = warpwright_report::page(&document).unwrap();
+        assert!(page.len() < 3_000_000, "{name}: {} bytes", page.len());
+        std::fs::write(&place, page).unwrap();
         pages.push(place);
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser.js");

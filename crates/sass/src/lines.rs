@@ -1,5 +1,6 @@
 //! Which line of the source an instruction comes from: the rows of `.debug_line` (DWARF 2 and 3, section 6.2), which
-//! ptxas writes when it is told to (`--generate-line-info`) and the PTX has `.loc`.
+//! ptxas writes when it is told to (`--generate-line-info`) and the PTX has `.loc`; and which line of the PTX, the same
+//! in `.nv_debug_line_sass`.
 
 use crate::edit::lines::{LineError, Starts, Unit, leb, sleb, starts};
 use crate::elf::{Elf, ElfError, damaged};
@@ -19,14 +20,28 @@ pub struct SourceLine {
 /// # Errors
 /// If there is no such kernel, or the table is damaged.
 pub fn source_lines(elf: &Elf, kernel: &str) -> Result<Vec<Option<SourceLine>>, ElfError> {
+    table(elf, kernel, ".debug_line")
+}
+
+/// The line of the PTX that ptxas made each instruction of (`--generate-line-info`), from 1; `None` as with
+/// [`source_lines`].
+///
+/// # Errors
+/// If there is no such kernel, or the table is damaged.
+pub fn ptx_lines(elf: &Elf, kernel: &str) -> Result<Vec<Option<u32>>, ElfError> {
+    let lines = table(elf, kernel, ".nv_debug_line_sass")?.into_iter();
+    Ok(lines.map(|line| line.map(|line| line.line)).collect())
+}
+
+fn table(elf: &Elf, kernel: &str, name: &str) -> Result<Vec<Option<SourceLine>>, ElfError> {
     let kernel = elf.kernel(kernel)?;
     let count = elf.instructions(&kernel)?.len();
     let mut lines = vec![None; count];
-    let Some(table) = elf.section_index(".debug_line") else {
+    let Some(table) = elf.section_index(name) else {
         return Ok(lines);
     };
     let starts = starts(elf, table, kernel.text)?;
-    let damaged = |why| damaged(format!(".debug_line: {why}"));
+    let damaged = |why| damaged(format!("{name}: {why}"));
     let mut rows = rows(&elf.sections[table].data, &starts).map_err(damaged)?;
     rows.sort_by_key(|row| row.address);
     let mut next = rows.into_iter().peekable();
@@ -180,13 +195,16 @@ impl<'a> Machine<'a> {
     }
 
     fn row(&self) -> Option<Row> {
-        let file = self.files.get((self.file as usize).checked_sub(1)?)?;
+        let file = match (self.file as usize).checked_sub(1) {
+            Some(at) => self.files.get(at)?.clone(),
+            // The PTX, which has no name.
+            None => String::new(),
+        };
         Some(Row {
             address: self.address?,
-            line: u32::try_from(self.line).ok().map(|line| SourceLine {
-                file: file.clone(),
-                line,
-            }),
+            line: u32::try_from(self.line)
+                .ok()
+                .map(|line| SourceLine { file, line }),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The source line of every instruction, as nvdisasm has it.
+//! The lines of source and PTX of every instruction, as nvdisasm has them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sample::{Variant, build};
 use warpwright_sass::Elf;
-use warpwright_sass::lines::source_lines;
+use warpwright_sass::lines::{ptx_lines, source_lines};
 use warpwright_toolkit::testing::require_toolkit;
 
 /// `file:line` of each instruction of each function, from `nvdisasm -c -g`. Behind the first of several marks stand
@@ -58,6 +58,18 @@ fn source_lines_are_those_of_nvdisasm() {
             let lines: BTreeSet<_> = found.iter().flatten().collect();
             assert!(lines.len() > 5, "{kernel}: {lines:?}");
             compared += expected.len();
+        }
+        let text = nvdisasm.disassemble(&sample.cubin, &["-c", "-gp"]).unwrap();
+        for (kernel, expected) in by_nvdisasm(&text) {
+            let found = ptx_lines(&elf, &kernel).unwrap();
+            let number = |place: &Option<String>| {
+                let number = place.as_ref()?.rsplit(':').next()?;
+                Some(number.parse::<u32>().unwrap())
+            };
+            let expected: Vec<Option<u32>> = expected.iter().map(number).collect();
+            let differs = (0..expected.len()).find(|&at| found.get(at) != Some(&expected[at]));
+            assert_eq!(differs, None, "{kernel} of {example}, lines of the PTX");
+            assert!(found.iter().flatten().count() > 5, "{kernel}");
         }
     }
     assert!(compared > 1000, "{compared} instructions");
