@@ -3,7 +3,7 @@
 use serde::Serialize;
 use warpwright_check::{CubinOptions, Verdict, check_files, check_modules};
 use warpwright_pass::names::{is_named, source_name};
-use warpwright_pass::witness::refute;
+use warpwright_pass::witness::{Witness, refute};
 use warpwright_ptx::{FunctionKind, Module};
 
 use crate::device_code::some_names;
@@ -72,6 +72,179 @@ pub struct FunctionVerdict {
     /// What must hold of launches for the proof to be one: nothing refuses others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promises: Option<Promised>,
+    /// What was tried, in this order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Tried>,
+    /// The first difference, or what is not understood.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference: Option<Difference>,
+    /// A launch on which the two differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witness>,
+}
+
+/// A rung of the ladder to a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Tried {
+    /// How.
+    pub rung: Rung,
+    /// What came of it.
+    pub found: Found,
+}
+
+/// A way to compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rung {
+    /// Every value as a term.
+    Symbolically,
+    /// A few launches in the emulator, for a difference that may be one of form.
+    Emulator,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Found {
+    /// The two are equal.
+    Equal,
+    /// They differ for certain.
+    Different,
+    /// They differ, perhaps in form alone.
+    InForm,
+    /// Nothing that tells them apart.
+    NoDifference,
+    /// It cannot be told.
+    Unclear,
+}
+
+/// Where two versions begin to differ, or what the checker does not understand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// In words.
+    pub what: String,
+    /// The kind of reason why it is undecided ([`warpwright_check::Cause::code`]).
+    pub cause: Option<&'static str>,
+    /// In the original.
+    pub original: Side,
+    /// In the second one.
+    pub rewritten: Side,
+    /// A path that leads there: the first instruction of each block.
+    pub path: Vec<String>,
+}
+
+/// One side of a difference.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Side {
+    /// The instruction, with its line.
+    pub place: Option<String>,
+    /// The value, as a term.
+    pub value: Option<String>,
+    /// The lines around it; empty for machine code.
+    pub around: Vec<Line>,
+}
+
+/// A line of PTX.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// From 1.
+    pub line: usize,
+    /// What stands there.
+    pub text: String,
+    /// Is it the one that differs?
+    pub is_it: bool,
+}
+
+impl FunctionVerdict {
+    /// A verdict of a run, with what there is to say of it.
+    pub fn of_run(name: String, verdict: &'static str, text: String) -> FunctionVerdict {
+        FunctionVerdict {
+            name,
+            verdict,
+            text,
+            promises: None,
+            tried: Vec::new(),
+            difference: None,
+            witness: None,
+        }
+    }
+}
+
+impl Difference {
+    /// What a verdict says, beside the texts of both modules where these are PTX.
+    fn of(verdict: &Verdict, modules: Option<[&Module; 2]>) -> Option<Difference> {
+        let side = |at: usize, place: &Option<String>, value: Option<&String>| Side {
+            place: place.clone(),
+            value: value.cloned(),
+            around: place
+                .as_ref()
+                .zip(modules)
+                .map_or_else(Vec::new, |(place, modules)| around(place, modules[at])),
+        };
+        match verdict {
+            Verdict::Proved => None,
+            Verdict::Refuted(found) | Verdict::Differs(found) => Some(Difference {
+                what: found.what.clone(),
+                cause: verdict.cause().map(|cause| cause.code()),
+                original: side(0, &found.original_place, Some(&found.original)),
+                rewritten: side(1, &found.rewritten_place, Some(&found.rewritten)),
+                path: found.path.clone(),
+            }),
+            Verdict::Undecided(reason) => Some(Difference {
+                what: reason.text.clone(),
+                cause: Some(reason.cause.code()),
+                original: side(0, &reason.original_place, None),
+                rewritten: side(1, &reason.rewritten_place, None),
+                path: Vec::new(),
+            }),
+        }
+    }
+}
+
+/// How many lines are shown before and behind the one that differs.
+const AROUND: usize = 4;
+
+/// The lines of a module around a place in it, `NAME:LINE…: INSTRUCTION`.
+fn around(place: &str, module: &Module) -> Vec<Line> {
+    let rest = place.strip_prefix(&*module.name);
+    let rest = rest.and_then(|rest| rest.strip_prefix(':'));
+    let number = rest.and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
+    let Some(at) = number.and_then(|number| number.parse::<usize>().ok()) else {
+        return Vec::new();
+    };
+    let lines = module.source.lines().enumerate();
+    lines
+        .map(|(before, text)| (before + 1, text))
+        .skip(at.saturating_sub(AROUND + 1))
+        .take_while(|&(line, _)| line <= at + AROUND)
+        .map(|(line, text)| Line {
+            line,
+            text: text.to_owned(),
+            is_it: line == at,
+        })
+        .collect()
+}
+
+/// What was tried until a verdict stood; machine code is not run.
+fn tried(verdict: &Verdict, witness: Option<&Witness>, is_ptx: bool) -> Vec<Tried> {
+    let symbolically = |found| Tried {
+        rung: Rung::Symbolically,
+        found,
+    };
+    let emulator = |found| Tried {
+        rung: Rung::Emulator,
+        found,
+    };
+    match (verdict, witness) {
+        (Verdict::Proved, _) => vec![symbolically(Found::Equal)],
+        (_, Some(_)) => vec![symbolically(Found::InForm), emulator(Found::Different)],
+        (Verdict::Refuted(_), None) => vec![symbolically(Found::Different)],
+        (Verdict::Differs(_), None) if is_ptx => {
+            vec![symbolically(Found::InForm), emulator(Found::NoDifference)]
+        }
+        (Verdict::Differs(_), None) => vec![symbolically(Found::InForm)],
+        (Verdict::Undecided(_), None) => vec![symbolically(Found::Unclear)],
+    }
 }
 
 /// What a proof takes for granted.
@@ -181,11 +354,14 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
     let verdicts = verdicts.filter(|(name, _)| is_meant(name)).collect();
     let verdicts = refute(a, b, verdicts, &options).into_iter();
     Ok(verdicts
-        .map(|(name, verdict)| FunctionVerdict {
+        .map(|(name, verdict, witness)| FunctionVerdict {
             name,
             verdict: verdict.word(),
             text: verdict.to_string(),
             promises: None,
+            tried: tried(&verdict, witness.as_ref(), true),
+            difference: Difference::of(&verdict, Some([a, b])),
+            witness,
         })
         .collect())
 }
@@ -221,6 +397,9 @@ fn cubins(a: &Input, b: &Input, options: &CheckOptions) -> Result<Vec<FunctionVe
                     block: promises.block,
                     dynamic_smem: promises.dynamic_smem,
                 }),
+                tried: tried(&answer.verdict, None, false),
+                difference: Difference::of(&answer.verdict, None),
+                witness: None,
             }
         })
         .collect();

@@ -10,6 +10,8 @@ use warpwright_sass::text::TextError;
 use warpwright_target::UnknownGpu;
 use warpwright_toolkit::{NotFound, REMEDY, ToolError};
 
+use crate::RefusedPtx;
+
 /// Whose fault an [`Error`] is; the command line makes its exit codes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -256,6 +258,9 @@ pub enum Error {
     /// A toolkit without ptxas, or none.
     #[error("there is no ptxas to build a cubin with (`--emit ptx` works without)")]
     NoPtxas,
+    /// ptxas refuses PTX.
+    #[error("{0}")]
+    Ptxas(Box<RefusedPtx>),
     /// A tool failed.
     #[error(transparent)]
     Tool(#[from] ToolError),
@@ -325,6 +330,14 @@ impl Error {
             Error::Opt(error) => of_opt(error),
             Error::Page(_) | Error::Json(_) | Error::Internal(_) => Fault::Internal,
             _ => Fault::Input,
+        }
+    }
+
+    /// The tool that failed, if one did.
+    pub(crate) fn of_a_tool(&self) -> Option<&ToolError> {
+        match self {
+            Error::Tool(error) | Error::Opt(OptError::Tool(error)) => Some(error),
+            _ => None,
         }
     }
 

@@ -18,6 +18,8 @@ use warpwright_toolkit::PtxasJob;
 
 use crate::device_code::some_names;
 use crate::front::{Compile, module, target, verified};
+use crate::own_launch::seen;
+use crate::refused::placed;
 use crate::{DeviceCode, Error, Input, Level, Optimizer, Options};
 
 /// What is said of the kernels of an input.
@@ -91,12 +93,17 @@ impl Optimizer {
                 let mut job = PtxasJob::new(&module.source, &arch);
                 // Also without `.loc`: which line of the PTX an instruction comes from.
                 job.lineinfo = true;
-                Some(self.cache().ptxas(&toolkit.ptxas()?, &job)?)
+                let built = self.cache().ptxas(&toolkit.ptxas()?, &job);
+                let tools = Some((toolkit, self.cache()));
+                let text = (input, &*module.source, &*arch);
+                Some(built.map_err(|error| placed(error.into(), tools, text, "default"))?)
             }
             None => None,
         };
+        let seen = seen(input, &module);
         let mut scope = options.scope();
         scope.gpu = Some(gpu);
+        scope.seen = &seen;
         let artifact = verified(module)?;
         let mut explanations = Vec::new();
         for kernel in scope.kernels(&artifact)? {

@@ -8,6 +8,7 @@
 //! * [`input`], [`error`]: what goes in and what goes wrong. [`device_code`]: the cubins of a file.
 //! * [`front`]: CUDA C and PTX to a verified module.
 //! * [`optimise`], [`explain`], [`check`]: the three things it does. [`trace`]: what a program was seen to launch.
+//!   [`own_launch`]: what a file launches.
 
 pub mod check;
 pub mod device_code;
@@ -16,18 +17,24 @@ pub mod explain;
 pub mod front;
 pub mod input;
 pub mod optimise;
+pub mod own_launch;
+mod refused;
 pub mod trace;
 
-pub use check::{CheckOptions, Checked, FunctionVerdict, Promised};
+pub use check::{
+    CheckOptions, Checked, Difference, Found, FunctionVerdict, Line, Promised, Rung, Side, Tried,
+};
 pub use device_code::DeviceCode;
 pub use error::{Error, Fault};
 pub use explain::Explained;
 pub use input::{Input, Level};
 pub use optimise::{Emit, Optimizer, Options, Outcome, Report, Unwatched, Watch};
+pub use refused::{Made, RefusedPtx};
 pub use warpwright_driver::{Candidate, KernelReport};
 pub use warpwright_launch::{Launch, LaunchFile};
 pub use warpwright_pass::Recipe;
 pub use warpwright_pass::names::source_name;
+pub use warpwright_pass::witness::{Happens, Witness};
 pub use warpwright_report::explain::Explanation;
 pub use warpwright_report::page;
 pub use warpwright_target::Gpu;

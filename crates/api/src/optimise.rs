@@ -25,6 +25,8 @@ use warpwright_toolkit::{BuildCache, FindOptions, Toolkit};
 
 use crate::device_code::some_names;
 use crate::front::{Compile, module, target, verified};
+use crate::own_launch::seen;
+use crate::refused::placed;
 use crate::{DeviceCode, Error, Input, Level};
 
 /// What comes out.
@@ -93,6 +95,7 @@ impl Options {
             kernels: &self.kernels,
             block: self.block,
             blocks: &self.blocks,
+            seen: &[],
             dynamic_smem: self.dynamic_smem,
             grid: self.grid,
             sizes: &[],
@@ -364,9 +367,11 @@ impl Optimizer {
         let gpu = target(&module, options.gpu)?;
         let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
         blocks_are_known(input, options, &kernels)?;
+        let seen = seen(input, &module);
         let artifact = verified(module)?;
         let mut scope = options.scope();
         scope.gpu = Some(gpu);
+        scope.seen = &seen;
         let request = options.request(&gpu, scope);
         let arch = gpu.target();
         let assembler = self.assembler();
@@ -375,7 +380,15 @@ impl Optimizer {
             return Err(Error::NoPtxas);
         }
         let one = match &workshop {
-            Some(workshop) => one(Some(workshop), &artifact, options, &request, watch)?,
+            Some(workshop) => {
+                let one = one(Some(workshop), &artifact, options, &request, watch);
+                one.map_err(|error| {
+                    let tools = assembler.map(|toolkit| (toolkit, &self.cache));
+                    let ptx = artifact.as_module().map_or("", |module| &module.source);
+                    let recipe = options.recipe.clone().unwrap_or_default();
+                    placed(error, tools, (input, ptx, &arch), &recipe.to_string())
+                })?
+            }
             None => estimated(&artifact, &request)?,
         };
         let code = match options.emit {

@@ -10,6 +10,7 @@ use warpwright_driver::OptError;
 use warpwright_pass::RunError;
 use warpwright_ptx::{Diagnostic, SourceText};
 
+use crate::input::STDIN;
 use crate::terminal::printable;
 
 /// Why a command stopped.
@@ -157,16 +158,18 @@ impl From<Error> for Failure {
                 let diagnostic = Diagnostic::error("sass::text", message).label(span, "here");
                 Failure::Rendered(diagnostic.render(&text))
             }
+            Error::Ptxas(refused) => match (refused.span(), &refused.text) {
+                (Some(span), Some(ptx)) => {
+                    labelled(&refused.name, ptx, LabeledSpan::at(span, "here"), text)
+                }
+                _ => Failure::input(text),
+            },
             Error::NotText { name, before, .. } if !before.is_empty() => {
                 let at = before.len();
                 let label = LabeledSpan::at(at.saturating_sub(1)..at, "ends here");
                 labelled(name, before, label, text)
             }
             _ => match error.fault() {
-                // ptxas says what it is not able to, and not what would be.
-                Fault::Input if text.contains("Unsupported .version") => Failure::input(format!(
-                    "{text} (a newer toolkit reads it: name one with --toolkit, or try `warpwright toolkit install`)"
-                )),
                 Fault::Input => Failure::input(text),
                 Fault::Usage => Failure::Usage(text),
                 Fault::Missing => Failure::Missing {
@@ -279,6 +282,12 @@ impl Failure {
             Failure::Internal(_) => "internal",
             Failure::Undecided(_) | Failure::Quiet(_) => "undecided",
         };
+        // As it was named on the command line.
+        if let Some(file) = place.as_mut().and_then(|place| place.file.as_mut())
+            && *file == STDIN
+        {
+            "-".clone_into(file);
+        }
         Document {
             schema: "warpwright.error/1",
             code: self.code(),

@@ -11,6 +11,9 @@ pub use warpwright::{Input, Level};
 use crate::failure::Failure;
 use crate::terminal::printable;
 
+/// The name of what comes through the pipe.
+pub const STDIN: &str = "standard input";
+
 /// Larger files are refused: no compiler makes such PTX, and spans are 32 bits wide.
 const LARGEST_INPUT: u64 = 1 << 30;
 /// The same for devices and pipes, which do not say how much they hold.
@@ -123,7 +126,7 @@ pub fn text(path: &Path) -> Result<String, Failure> {
 /// Reads FILE and detects its level, by content first and by ending where that says nothing.
 pub fn read(path: &Path) -> Result<Input, Failure> {
     let name = match is_stdout(path) {
-        true => "standard input".to_owned(),
+        true => STDIN.to_owned(),
         false => printable(&path.display().to_string()),
     };
     let bytes = contents(path)?;

@@ -10,6 +10,7 @@ use warpwright_pass::ptx::facts::{kernel_pressure, static_shared_bytes};
 use warpwright_pass::{Artifact, Recipe};
 
 use crate::candidate::{Candidate, Resources};
+use crate::explore::not_promised;
 use crate::opt::{KernelReport, OptError, Request};
 use crate::residency::occupy;
 
@@ -79,12 +80,7 @@ fn estimate_one(
     let mut notes = vec![
         "no ptxas: registers are estimated from the liveness of the PTX, nothing was built".into(),
     ];
-    if !block.is_given() {
-        notes.push(format!(
-            "the block size is not known; {} threads are assumed (--block states it)",
-            block.threads()
-        ));
-    }
+    notes.extend(not_promised(&block));
     let (chosen, reason) = match candidates.len() {
         _ if is_opaque => (
             0,

@@ -9,7 +9,8 @@ use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
 use warpwright_pass::ptx::{fusion, slice::Slices};
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{
-    Artifact, Budget, Caution, Fuel, Invocation, ProofError, Proved, Recipe, Run, Setting,
+    Artifact, Block, BlockSource, Budget, Caution, Fuel, Invocation, ProofError, Proved, Recipe,
+    Run, Setting,
 };
 use warpwright_ptx::ir::{Function, Module};
 use warpwright_ptx::{FuncId, Inst};
@@ -349,9 +350,7 @@ impl<'a> Exploration<'a> {
                 .reject(Rejection::new(Because::Launch, why));
             return Ok(());
         }
-        if !setting.block.is_given() {
-            self.assumed_block();
-        }
+        self.assumed_block();
         let need = self.default_resources().into_need(&setting);
         let throttled = self.throttled(&need, None);
         let candidates = self.candidates();
@@ -598,9 +597,7 @@ impl<'a> Exploration<'a> {
     /// What the user should know before anything is built.
     fn remarks(&mut self, module: &Module, function: &Function) {
         let setting = self.bench.setting;
-        if !setting.block.is_given() {
-            self.assumed_block();
-        }
+        self.assumed_block();
         if let Some(why) = SmemSpilling::obstacle(module, function, setting.dynamic()) {
             self.notes
                 .push(format!("spilling to shared memory is not offered: {why}"));
@@ -617,10 +614,22 @@ impl<'a> Exploration<'a> {
     }
 
     fn assumed_block(&mut self) {
-        self.notes.push(format!(
-            "the block size is not known; {} threads are assumed (--block states it)",
-            self.bench.setting.block.threads()
-        ));
+        self.notes.extend(not_promised(&self.bench.setting.block));
+    }
+}
+
+/// What a block that nobody stated means.
+pub(crate) fn not_promised(block: &Block) -> Option<String> {
+    let threads = block.threads();
+    match block.source {
+        BlockSource::Assumed => Some(format!(
+            "the block size is not known; {threads} threads are assumed (--block states it)"
+        )),
+        BlockSource::Seen => Some(
+            "the code's own launch promises nothing of others: what relies on the block is offered with --block"
+                .to_owned(),
+        ),
+        _ => None,
     }
 }
 

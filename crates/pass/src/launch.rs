@@ -18,6 +18,9 @@ pub enum BlockSource {
     Launch,
     /// `.maxntid` in the kernel: an upper bound, taken as the size.
     Bound,
+    /// A launch in the kernel's own source: a fact about that launch, which occupancy and prediction may use, and no
+    /// promise of others.
+    Seen,
     /// Nobody said; 256 is assumed.
     Assumed,
 }
@@ -29,6 +32,7 @@ impl fmt::Display for BlockSource {
             BlockSource::Option => "--block",
             BlockSource::Launch => "launch description",
             BlockSource::Bound => ".maxntid",
+            BlockSource::Seen => "the code's own launch",
             BlockSource::Assumed => "assumed: state it with --block",
         })
     }
@@ -106,7 +110,19 @@ impl Block {
 
     /// May a bound on the block size be written into the kernel?
     pub fn is_given(&self) -> bool {
-        self.source != BlockSource::Assumed
+        !matches!(self.source, BlockSource::Seen | BlockSource::Assumed)
+    }
+
+    /// The same, where nothing better is known than a launch that was seen.
+    pub fn or_seen(self, seen: Option<[u32; 3]>) -> Block {
+        let fits = |dims: &[u32; 3]| (1..=MOST_THREADS).contains(&count(*dims));
+        match (self.source, seen.filter(fits)) {
+            (BlockSource::Assumed, Some(dims)) => Block {
+                dims,
+                source: BlockSource::Seen,
+            },
+            _ => self,
+        }
     }
 
     /// The exact block of every launch, if the caller stated one that the kernel does not require itself.

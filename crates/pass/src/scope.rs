@@ -40,6 +40,8 @@ pub struct Scope<'a> {
     pub block: Option<[u32; 3]>,
     /// `--block NAME=X,Y,Z`: the same of the kernels that a name is for ([`is_named`]).
     pub blocks: &'a [(String, [u32; 3])],
+    /// Blocks of launches that the source has itself, by symbol; they promise nothing ([`BlockSource::Seen`]).
+    pub seen: &'a [(String, [u32; 3])],
     /// `--dynamic-smem`, bytes per block.
     pub dynamic_smem: Option<u32>,
     /// Blocks of the launch that counts, where it was seen (`--trace`).
@@ -235,6 +237,8 @@ impl<'a> Scope<'a> {
             (Some(own), _) => Bounded::AmongOthers(own),
         };
         let block = Block::of(function, self.stated_block(kernel, bounded), launch)?;
+        let seen = self.seen.iter().find(|(symbol, _)| symbol == kernel);
+        let block = block.or_seen(seen.map(|(_, dims)| *dims));
         let has_none = !uses_dynamic_shared(module, function);
         Ok((block, stated.or(has_none.then_some(0))))
     }
@@ -322,6 +326,31 @@ mod tests {
         let names = scope.kernels(&module).expect("they are there");
         let block = |name: &String| scope.setting(&module, name, &gpu).expect("it fits").block;
         names.iter().map(|name| block(name).dims).collect()
+    }
+
+    #[test]
+    fn a_launch_that_was_seen_is_known_and_promises_nothing() {
+        let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n{ONE}{TWO}");
+        let module = Artifact::parse("k.ptx", &text).expect("valid");
+        let gpu = lookup("h200").expect("a known GPU");
+        let seen = ["a", "b"].map(|name| (name.to_owned(), [16, 16, 1]));
+        let mut scope = Scope {
+            seen: &seen,
+            ..Scope::default()
+        };
+        let block =
+            |scope: &Scope<'_>, name| scope.setting(&module, name, &gpu).expect("it fits").block;
+        // A bound of the kernel's own goes before.
+        assert_eq!(block(&scope, "a").source, BlockSource::Bound);
+        let found = block(&scope, "b");
+        assert_eq!((found.dims, found.source), ([16, 16, 1], BlockSource::Seen));
+        assert!(!found.is_given() && found.stated().is_none());
+        scope.block = Some([64, 1, 1]);
+        assert_eq!(block(&scope, "b").source, BlockSource::Option);
+        scope.block = None;
+        let seen = [("b".to_owned(), [1024, 2, 1])];
+        scope.seen = &seen;
+        assert_eq!(block(&scope, "b").source, BlockSource::Assumed);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Refutation by execution: a launch on which two versions of a kernel come to different results in the
 //! emulator. A symbolic difference alone may be one of form.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
+use serde::Serialize;
 use warpwright_check::{Options as CheckOptions, Refutation, Verdict};
 use warpwright_emu::{Emulator, FaultKind, Options, Outcome};
 use warpwright_launch::{LaunchFile, no_files};
@@ -14,6 +15,62 @@ const BUDGET: u64 = 1 << 18;
 /// Words in the buffer that each pointer gets.
 const WORDS: u32 = 2048;
 
+/// A launch that tells two versions of a kernel apart in the emulator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Witness {
+    /// The kernel that is launched.
+    pub kernel: String,
+    /// Blocks, in one dimension.
+    pub blocks: u32,
+    /// Threads per block.
+    pub block: [u32; 3],
+    /// What every parameter is that is a number; one that is a float is a half more.
+    pub number: u32,
+    /// What happens.
+    #[serde(flatten)]
+    pub happens: Happens,
+}
+
+/// What a [`Witness`] shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Happens {
+    /// The new version is at fault, and the original is not.
+    Fault {
+        /// The kind of the fault.
+        fault: String,
+    },
+    /// A word of memory is another one.
+    Word {
+        /// The parameter that points to the buffer.
+        parameter: String,
+        /// The first 32-bit word that differs.
+        word: usize,
+        /// What the original leaves there.
+        was: u32,
+        /// What the new version does.
+        is: u32,
+    },
+}
+
+impl fmt::Display for Witness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "with n = {} for every number, ", self.number)?;
+        match &self.happens {
+            Happens::Fault { fault } => write!(f, "the emulator says: {fault}"),
+            Happens::Word {
+                parameter,
+                word,
+                was,
+                is,
+            } => write!(
+                f,
+                "word {word} of `{parameter}` is {is:#010x} in the emulator, not {was:#010x}"
+            ),
+        }
+    }
+}
+
 /// Looks for a launch that tells the versions apart wherever the checker found a symbolic difference,
 /// and says 'refuted' where there is one.
 pub fn refute(
@@ -21,16 +78,20 @@ pub fn refute(
     new: &Module,
     verdicts: Vec<(String, Verdict)>,
     options: &CheckOptions,
-) -> Vec<(String, Verdict)> {
+) -> Vec<(String, Verdict, Option<Witness>)> {
     let decided = verdicts.into_iter().map(|(name, verdict)| {
-        let verdict = match verdict {
-            Verdict::Differs(found) => match witness_of(original, new, &name, options) {
-                Some(what) => Verdict::Refuted(Box::new(Refutation { what, ..*found })),
-                None => Verdict::Differs(found),
-            },
-            verdict => verdict,
+        let Verdict::Differs(found) = verdict else {
+            return (name, verdict, None);
         };
-        (name, verdict)
+        let witness = witness_of(original, new, &name, options);
+        let verdict = match &witness {
+            Some(witness) => Verdict::Refuted(Box::new(Refutation {
+                what: format!("{}; {witness}", found.what),
+                ..*found
+            })),
+            None => Verdict::Differs(found),
+        };
+        (name, verdict, witness)
     });
     decided.collect()
 }
@@ -41,7 +102,7 @@ fn witness_of(
     new: &Module,
     name: &str,
     options: &CheckOptions,
-) -> Option<String> {
+) -> Option<Witness> {
     let kernels: Vec<&str> = original
         .kernels()
         .map(|(_, kernel)| &*kernel.name)
@@ -60,7 +121,7 @@ fn witness(
     new: &Module,
     kernel: &str,
     options: &CheckOptions,
-) -> Option<String> {
+) -> Option<Witness> {
     let id = original.function(kernel)?;
     // One thread alone has no races.
     for (n, seed, is_alone) in [
@@ -70,26 +131,55 @@ fn witness(
         (0, 4, false),
         (40, 5, true),
     ] {
-        let launch = launch(original, id, options, (n, seed), is_alone)?;
+        let (blocks, block) = shape(original, id, options, is_alone);
+        let launch = launch(original, id, (blocks, block), (n, seed))?;
         let Run::Finished(before) = run(original, &launch) else {
             continue;
         };
-        let input = format!("with n = {n} for every number");
-        match run(new, &launch) {
-            Run::Faulted(fault) => return Some(format!("{input}, the emulator says: {fault}")),
-            Run::Finished(after) => {
-                let mut pairs = before.iter().zip(&after).enumerate();
-                if let Some((buffer, (a, b))) = pairs.find(|(_, (a, b))| a != b) {
-                    let at = a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(0);
-                    return Some(format!(
-                        "{input}, byte {at} of buffer {buffer} differs in the emulator"
-                    ));
-                }
-            }
-            Run::Nothing => {}
+        let happens = match run(new, &launch) {
+            Run::Faulted(fault) => Some(Happens::Fault { fault }),
+            Run::Finished(after) => differs(original, id, &before, &after),
+            Run::Nothing => None,
+        };
+        if let Some(happens) = happens {
+            return Some(Witness {
+                kernel: kernel.to_owned(),
+                blocks,
+                block,
+                number: n,
+                happens,
+            });
         }
     }
     None
+}
+
+/// The first word that differs, of the buffers in the order of their parameters.
+fn differs(module: &Module, id: FuncId, before: &[Vec<u8>], after: &[Vec<u8>]) -> Option<Happens> {
+    let params = module.functions[id].params.iter();
+    let variables = params.map(|param| &module.variables[param.var]);
+    let pointers = variables.filter(|variable| is_pointer(variable.ty));
+    let mut buffers = pointers.zip(before.iter().zip(after));
+    buffers.find_map(|(variable, (before, after))| {
+        let words = |bytes: &[u8]| -> Vec<u32> {
+            let words = bytes.chunks_exact(4);
+            words
+                .map(|word| {
+                    word.iter()
+                        .rev()
+                        .fold(0, |n, &byte| n << 8 | u32::from(byte))
+                })
+                .collect()
+        };
+        let (before, after) = (words(before), words(after));
+        let word = before.iter().zip(&after).position(|(a, b)| a != b)?;
+        Some(Happens::Word {
+            parameter: variable.name.to_string(),
+            word,
+            was: before[word],
+            is: after[word],
+        })
+    })
 }
 
 enum Run {
@@ -99,22 +189,31 @@ enum Run {
     Nothing,
 }
 
-/// A launch as text: a buffer for each pointer, and a number for everything else.
-fn launch(
-    module: &Module,
-    id: FuncId,
-    options: &CheckOptions,
-    (n, seed): (u32, u32),
-    is_alone: bool,
-) -> Option<String> {
-    let function = module.functions.get(id)?;
+/// Blocks, and threads per block.
+fn shape(module: &Module, id: FuncId, options: &CheckOptions, is_alone: bool) -> (u32, [u32; 3]) {
+    let function = &module.functions[id];
     let block = options.block.or(function.req_ntid());
-    let [x, y, z] = block.unwrap_or(match function.max_ntid() {
+    let block = block.unwrap_or(match function.max_ntid() {
         _ if is_alone => [1, 1, 1],
         Some([x, y, z]) => [x.min(64), y, z],
         None => [64, 1, 1],
     });
-    let blocks = if is_alone { 1 } else { 2 };
+    (if is_alone { 1 } else { 2 }, block)
+}
+
+/// Does a parameter get a buffer?
+fn is_pointer(ty: Type) -> bool {
+    matches!(ty, Type::U64 | Type::B64 | Type::S64)
+}
+
+/// A launch as text: a buffer for each pointer, and a number for everything else.
+fn launch(
+    module: &Module,
+    id: FuncId,
+    (blocks, [x, y, z]): (u32, [u32; 3]),
+    (n, seed): (u32, u32),
+) -> Option<String> {
+    let function = module.functions.get(id)?;
     let mut text = format!(
         "kernel = \"{}\"\n[sizes.small]\n[launch]\ngrid = [{blocks}]\nblock = [{x}, {y}, {z}]\n",
         function.name
@@ -130,7 +229,7 @@ fn launch(
             (TypeKind::Float, Type::F32 | Type::F64) => {
                 write!(text, "type = \"f{bits}\"\nvalue = {n}.5\n").ok()?;
             }
-            (_, Type::U64 | Type::B64 | Type::S64) => write!(
+            _ if is_pointer(ty) => write!(
                 text,
                 "type = \"s32\"\nshape = [{WORDS}]\noutput = true\n\
                  init = {{ kind = \"uniform\", low = -100, high = 300, seed = {} }}\n",

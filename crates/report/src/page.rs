@@ -137,6 +137,11 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
             .find(is_it)
             .map_or(cause.clone(), |known| known.name().to_owned())
     });
+    environment.add_filter("word", |word: u32, how: &str| match how {
+        "integer" => word.cast_signed().to_string(),
+        "float" => format!("{:?}", f32::from_bits(word)),
+        _ => format!("{word:#010x}"),
+    });
     environment.add_filter("source_name", |name: String| source_name(&name));
     let terms: Vec<(&str, &str)> = TERMS.iter().map(|term| (term.word, term.text)).collect();
     let template = environment.get_template("page")?;
@@ -546,6 +551,39 @@ mod tests {
             assert!(html.contains(part), "{part}");
         }
         assert_eq!(html.matches("class=\"verdict ").count(), 2);
+    }
+
+    #[test]
+    fn check_shows_the_first_difference_and_the_counterexample() {
+        let side = |place: &str, value: &str| {
+            json!({"place": place, "value": value, "around": [
+                {"line": 13, "text": "add <1>", "is_it": false}, {"line": 14, "text": "st", "is_it": true}]})
+        };
+        let document = json!({
+            "schema": "warpwright.check/1", "original": "a.ptx", "rewritten": "b.ptx", "how": "symbolically",
+            "verdict": "refuted", "functions": [{"name": "k", "verdict": "refuted", "text": "refuted: at length",
+                "tried": [{"rung": "symbolically", "found": "in-form"}, {"rung": "emulator", "found": "different"}],
+                "witness": {"kernel": "k", "blocks": 2, "block": [64, 1, 1], "number": 40, "kind": "word",
+                    "parameter": "out", "word": 7, "was": 0x3f80_0000_u32, "is": 0xffff_ffff_u32},
+                "difference": {"what": "with n = 40", "cause": null, "original": side("a.ptx:14: st", "x"),
+                    "rewritten": side("b.ptx:14: st", "<y>"), "path": ["a.ptx:8: ld"]}}]
+        });
+        let html = page(&document).unwrap();
+        for (part, times) in [
+            ("<tr class=\"chosen\"><td>14</td>", 2),
+            ("add &lt;1&gt;", 2),
+            ("&lt;y&gt;", 1),
+            ("0x3f800000", 1),
+            ("<code>1.0</code>", 1),
+            ("<code>-1</code>", 1),
+            ("<code>NaN</code>", 1),
+            ("word 7 of <code>out</code>", 1),
+            ("2 blocks of 64 threads", 1),
+            ("a.ptx:8: ld", 1),
+            ("refuted: at length", 0),
+        ] {
+            assert_eq!(html.matches(part).count(), times, "{part}\n{html}");
+        }
     }
 
     #[test]

@@ -92,6 +92,10 @@ fn explained(name: &str, count: usize) -> Value {
 
 fn documents() -> Vec<(&'static str, Value)> {
     let long = "a_kernel_with_a_name_that_is_longer_than_any_telephone_is_wide_".repeat(3);
+    let side = |name: &str| {
+        json!({"place": format!("{name}:14: st"), "value": "add64(ld.param.u64(param.0), ...)".repeat(20),
+            "around": [{"line": 14, "text": "st.global.v4.f32 [%rd1], {%f1, %f2, %f3, %f4};", "is_it": true}]})
+    };
     vec![
         (
             "opt",
@@ -106,8 +110,15 @@ fn documents() -> Vec<(&'static str, Value)> {
         (
             "check",
             json!({"schema": "warpwright.check/1", "original": "a.ptx", "rewritten": "b.ptx", "how": "symbolically",
-                "verdict": "refuted", "functions": [{"name": "_Z1kPf", "verdict": "refuted",
-                    "text": format!("refuted: it stores another value\n  {}", "add.u32 %r1, %r2, 3; ".repeat(30))}]}),
+                "verdict": "refuted", "functions": [
+                    {"name": "_Z1gPf", "verdict": "refuted",
+                        "text": format!("refuted: it stores another value\n  {}", "add.u32 %r1, %r2, 3; ".repeat(30))},
+                    {"name": "_Z1kPf", "verdict": "refuted", "text": "",
+                        "tried": [{"rung": "symbolically", "found": "in-form"}, {"rung": "emulator", "found": "different"}],
+                        "witness": {"kernel": "_Z1kPf", "blocks": 2, "block": [64, 1, 1], "number": 40, "kind": "word",
+                            "parameter": long, "word": 7, "was": 1, "is": 2},
+                        "difference": {"what": "it stores another value", "cause": null, "original": side("a.ptx"),
+                            "rewritten": side("b.ptx"), "path": [long, "b.ptx:3: ld"]}}]}),
         ),
         (
             "naive",

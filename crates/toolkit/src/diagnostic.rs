@@ -62,6 +62,13 @@ impl Diagnostic {
     }
 }
 
+impl Diagnostic {
+    /// Does ptxas refuse PTX because it is of a newer version than the newest that it reads?
+    pub fn is_newer_version(&self) -> bool {
+        self.severity == Severity::Fatal && self.message.starts_with("Unsupported .version")
+    }
+}
+
 impl std::fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (&self.file, self.line) {

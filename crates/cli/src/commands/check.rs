@@ -97,12 +97,9 @@ fn in_emulator(
         match program.run(&launch, inputs.clone(), &RunOptions::default())? {
             Outcome::Finished(results) => outputs.push(results.buffers),
             Outcome::Faulted(fault) => {
-                return Ok(vec![FunctionVerdict {
-                    name: launch.kernel.clone(),
-                    verdict: "refuted",
-                    text: format!("`{}` is at fault: {fault}", module.name),
-                    promises: None,
-                }]);
+                let text = format!("`{}` is at fault: {fault}", module.name);
+                let name = launch.kernel.clone();
+                return Ok(vec![FunctionVerdict::of_run(name, "refuted", text)]);
             }
         }
     }
@@ -131,25 +128,17 @@ fn compared(launch: &Launch, first: &[Vec<u8>], second: &[Vec<u8>]) -> FunctionV
         let place = found
             .first_mismatch
             .map_or_else(String::new, |i| format!("[{i}]"));
-        return FunctionVerdict {
-            name: launch.kernel.clone(),
-            verdict: "refuted",
-            text: format!(
-                "refuted: `{}{place}` differs (largest relative difference {:e})",
-                buffer.name, found.max_rel
-            ),
-            promises: None,
-        };
+        let text = format!(
+            "refuted: `{}{place}` differs (largest relative difference {:e})",
+            buffer.name, found.max_rel
+        );
+        return FunctionVerdict::of_run(launch.kernel.clone(), "refuted", text);
     }
-    FunctionVerdict {
-        name: launch.kernel.clone(),
-        verdict: "undecided",
-        text: format!(
-            "the outputs are equal bit for bit at size `{}`; other inputs may differ, so this is no proof (exit code 5)",
-            launch.size
-        ),
-        promises: None,
-    }
+    let text = format!(
+        "the outputs are equal bit for bit at size `{}`; other inputs may differ, so this is no proof (exit code 5)",
+        launch.size
+    );
+    FunctionVerdict::of_run(launch.kernel.clone(), "undecided", text)
 }
 
 #[cfg(test)]

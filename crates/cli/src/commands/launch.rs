@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use warpwright::own_launch::{arguments, numbers, own_launches};
 use warpwright_cudac::ast::{Function, Parameter, Type};
 use warpwright_cudac::diag::{Source, render_all};
 use warpwright_cudac::{File, Header};
@@ -130,8 +131,14 @@ fn shape(args: &LaunchArgs, text: &str, kernel: &str, symbol: &str) -> Result<Sh
             source: "the trace",
             is_stated: false,
         };
-    } else if let Some(own) = own_launch(text, kernel) {
-        shape = own;
+    } else if let Some(own) = own_launches(text, kernel).into_iter().next() {
+        shape = Shape {
+            grid: own.grid,
+            block: own.block,
+            dynamic_smem: own.dynamic_smem,
+            source: "the code's launch",
+            is_stated: false,
+        };
     }
     if let Some(block) = args.block {
         shape.block = Some(block.to_vec());
@@ -164,108 +171,6 @@ fn own_bound(file: &File, kernel: &str) -> Option<Vec<u32>> {
     let (_, inside) = head.split_once("__launch_bounds__")?;
     let inside = inside.trim_start().strip_prefix('(')?.split_once(')')?.0;
     numbers(arguments(inside).first()?, text, 1)
-}
-
-/// `k<<<grid, block, shared>>>`, as far as its parts are numbers.
-fn own_launch(text: &str, kernel: &str) -> Option<Shape> {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    let at = text.match_indices(kernel).find_map(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + kernel.len()..].trim_start();
-        // A template's arguments may stand between.
-        let after = match after.starts_with("<<<") || !after.starts_with('<') {
-            true => after,
-            false => after
-                .split_once('>')
-                .map_or(after, |(_, rest)| rest.trim_start()),
-        };
-        (!before.is_some_and(is_name))
-            .then(|| after.strip_prefix("<<<"))
-            .flatten()
-    })?;
-    let inside = at.split_once(">>>")?.0;
-    let parts = arguments(inside);
-    let part = |number: usize| parts.get(number).and_then(|part| numbers(part, text, 3));
-    Some(Shape {
-        grid: part(0),
-        block: part(1),
-        dynamic_smem: part(2).and_then(|smem| smem.first().copied()).unwrap_or(0),
-        source: "the code's launch",
-        is_stated: false,
-    })
-}
-
-/// Parts between commas that stand in no brackets.
-fn arguments(text: &str) -> Vec<&str> {
-    let (mut depth, mut from, mut parts) = (0_i32, 0, Vec::new());
-    for (at, c) in text.char_indices() {
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth -= 1,
-            ',' if depth == 0 => {
-                parts.push(text[from..at].trim());
-                from = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(text[from..].trim());
-    parts
-}
-
-/// `256`, `dim3(16, 8)`, or a name that the text gives one such value.
-fn numbers(part: &str, text: &str, most: u32) -> Option<Vec<u32>> {
-    let part = part.trim();
-    if let Ok(number) = part.parse() {
-        return (number > 0).then(|| vec![number]);
-    }
-    if let Some(inside) = part.strip_prefix("dim3") {
-        let inside = inside
-            .trim()
-            .strip_prefix(['(', '{'])?
-            .strip_suffix([')', '}'])?;
-        let all = arguments(inside).into_iter();
-        let one = |part: &str| match numbers(part, text, most.checked_sub(1)?)?[..] {
-            [number] => Some(number),
-            _ => None,
-        };
-        let all: Option<Vec<u32>> = all.map(one).collect();
-        return all.filter(|all| !all.is_empty() && all.len() <= 3 && !all.contains(&0));
-    }
-    let is_name = part.chars().all(|c| c.is_alphanumeric() || c == '_');
-    if !is_name || part.is_empty() || most == 0 {
-        return None;
-    }
-    let mut values: Vec<Vec<u32>> = Vec::new();
-    for line in text.split([';', '\n']) {
-        let line = line.trim();
-        let after = |prefix: &str| {
-            let at = line.find(prefix)?;
-            let rest = line[at + prefix.len()..].strip_prefix(part)?;
-            rest.starts_with(|c: char| !(c.is_alphanumeric() || c == '_'))
-                .then_some(rest)
-        };
-        let value = match (
-            after("dim3 "),
-            after("#define "),
-            after("int "),
-            after("unsigned "),
-        ) {
-            (Some(rest), ..) => Some(format!("dim3{}", rest.trim())),
-            (_, Some(rest), ..) => Some(rest.trim().to_owned()),
-            (_, _, Some(rest), _) | (.., Some(rest)) => rest
-                .trim()
-                .strip_prefix('=')
-                .map(|value| value.trim().to_owned()),
-            _ => continue,
-        };
-        values.push(numbers(&value?, text, most - 1)?);
-    }
-    values.dedup();
-    match &values[..] {
-        [only] => Some(only.clone()),
-        _ => None,
-    }
 }
 
 fn description(
@@ -429,34 +334,11 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_a_launch_are_found() {
-        let text = "#define T 128\ndim3 b(32, 8); const int n = 64; int m = n + 1;\n\
-             ak<<<1, 2>>>(x); k<<<(n + 255) / 256, T>>>(x);";
-        let own = own_launch(text, "k").unwrap();
-        assert_eq!(
-            (own.grid, own.block, own.dynamic_smem),
-            (None, Some(vec![128]), 0)
-        );
-        assert_eq!(numbers("b", text, 3), Some(vec![32, 8]));
-        assert_eq!(numbers("dim3(4, 2, 1)", text, 3), Some(vec![4, 2, 1]));
-        assert_eq!(numbers("dim3(T, n)", text, 3), Some(vec![128, 64]));
-        assert_eq!(numbers("dim3(b, 2)", text, 3), None);
-        assert_eq!(numbers("n", text, 3), Some(vec![64]));
-        for unknown in ["m", "0", "dim3(0)", "x", "n * 2", ""] {
-            assert_eq!(numbers(unknown, text, 3), None, "{unknown}");
-        }
-        // A name for itself ends, too.
-        assert_eq!(numbers("a", "#define a a", 3), None);
+    fn a_bound_of_the_kernel_is_found() {
         let bounded = "#define T 96\n__global__ void __launch_bounds__ (T, 2) k(float *x) { x[0] = 1; }\n\
                        __global__ void free(float *x) { x[0] = 1; }";
         let bounded = File::parse(Source::new("k.cu", bounded)).unwrap();
         assert_eq!(own_bound(&bounded, "k"), Some(vec![96]));
         assert_eq!(own_bound(&bounded, "free"), None);
-        let own = own_launch("k<float, 4><<<dim3(2), 64, 1024>>>(x)", "k").unwrap();
-        assert_eq!(
-            (own.grid, own.block, own.dynamic_smem),
-            (Some(vec![2]), Some(vec![64]), 1024)
-        );
-        assert!(own_launch("k(x);", "k").is_none());
     }
 }

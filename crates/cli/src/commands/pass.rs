@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use warpwright::DeviceCode;
+use warpwright::{DeviceCode, Error, RefusedPtx};
 use warpwright_driver::opt::failure;
 use warpwright_pass::options::Arguments;
 use warpwright_pass::registry::{PASSES, find};
@@ -13,6 +13,7 @@ use warpwright_pass::{
     Stepped, carry_out, plans,
 };
 use warpwright_target::{Gpu, lookup};
+use warpwright_toolkit::{BuildCache, ToolError};
 
 use crate::args::{Cli, Floating, OptArgs, PassArgs};
 use crate::build;
@@ -88,13 +89,11 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     if let Some(gpu) = scope.gpu {
         scope.gpu = Some(session::target(&module, Some(gpu))?);
     }
-    let all = carry(
-        cli,
-        &how(args),
-        &session::verified(module)?,
-        &recipe,
-        &scope,
-    )?;
+    let how = How {
+        file: Some(&input),
+        ..how(args)
+    };
+    let all = carry(cli, &how, &session::verified(module)?, &recipe, &scope)?;
     write(args.output.as_deref(), &all)
 }
 
@@ -142,6 +141,7 @@ pub fn replay(cli: &Cli, args: &OptArgs, input: &Input, recipe: &str) -> Result<
         fuel: args.fuel,
         demand: Demand::Proved,
         nvcc: &options.nvcc,
+        file: None,
     };
     let file = source(input, input.text()?.to_owned());
     let all = carry(cli, &how, &file, &recipe, &scope)?;
@@ -207,6 +207,8 @@ struct How<'a> {
     demand: Demand,
     /// Options for nvcc.
     nvcc: &'a [String],
+    /// The file whose PTX is built.
+    file: Option<&'a Input>,
 }
 
 fn how(args: &PassArgs) -> How<'_> {
@@ -217,6 +219,7 @@ fn how(args: &PassArgs) -> How<'_> {
             false => Demand::Proved,
         },
         nvcc: &[],
+        file: None,
     }
 }
 
@@ -245,9 +248,40 @@ fn carry(
             &plans,
             (input.level(), how.demand),
         )
-    })?;
+    })
+    .map_err(|error| refused(cli, how, input, &gpu, recipe, error))?;
     say(cli, &all);
     Ok(all)
+}
+
+/// What went wrong; of what ptxas refuses, whose text it is.
+fn refused(
+    cli: &Cli,
+    how: &How<'_>,
+    input: &Artifact,
+    gpu: &Gpu,
+    recipe: &Recipe,
+    error: CarryError,
+) -> Failure {
+    let said = match &error {
+        CarryError::Run { error, .. } => match &**error {
+            RunError::Build(failure) => failure.downcast_ref::<ToolError>(),
+            _ => None,
+        },
+        _ => None,
+    };
+    let (Some(said), Some(file), Some(module)) = (said, how.file, input.as_module()) else {
+        return error.into();
+    };
+    let found = session::toolkit(cli).ok().and_then(|toolkit| {
+        let tools = (&toolkit, &BuildCache::standard());
+        let text = (file, &*module.source, &*gpu.target());
+        RefusedPtx::of(tools, text, &recipe.to_string(), said)
+    });
+    match found {
+        Some(found) => Error::Ptxas(Box::new(found)).into(),
+        None => error.into(),
+    }
 }
 
 /// A text of a source file, named by its path.

@@ -90,6 +90,7 @@ fn request<'a>(wanted: &Wanted<'a>, gpu: &'a Gpu) -> Request<'a> {
             kernels: std::slice::from_ref(wanted.kernel),
             block: Some(wanted.class.block),
             blocks: &[],
+            seen: &[],
             dynamic_smem: Some(wanted.class.dynamic_smem),
             grid: Some(wanted.blocks),
             sizes: &[],
