@@ -87,7 +87,7 @@ pub(crate) fn listing(kernel: &Value, id: &str, lines: &Lines) -> Option<String>
         names.join("\n"),
         sizes.join(", "),
         if panes.len() > 1 {
-            "A click or an arrow key chooses a row; what belongs to it is marked in the other panes."
+            "Click a row, or press an arrow key: what belongs to it is marked."
         } else {
             ""
         },
