@@ -157,6 +157,12 @@ pub const TERMS: &[Term] = &[
          the start of one.",
     ),
     term(
+        "listing",
+        &["lp", "cyc%"],
+        "Source, PTX and machine code of a kernel on the page (`--report`). Beside each instruction stand its number, the \
+         registers in use there (the bar, full at the peak), the loops around it, and its percentage of a warp's cycles.",
+    ),
+    term(
         "live range",
         &["live", "live over"],
         "The instructions over which a value must be kept. Registers are needed for all values live at once.",
@@ -205,6 +211,12 @@ pub const TERMS: &[Term] = &[
         &["TLP", "thread-level parallelism"],
         "The number of resident blocks at which a kernel is fastest: above it blocks only fight for the cache. \
          Estimated from the PTX.",
+    ),
+    term(
+        "own launch",
+        &["the code's own launch", "seen"],
+        "A launch of the kernel in its own file, with a block that is a number. Occupancy and prediction go by it. It \
+         promises nothing of other launches: no bound is derived from it, and `--block` states what holds for all.",
     ),
     term(
         "prediction",
