@@ -226,3 +226,48 @@ fn spills_of_several_kernels_move_beside_static_shared_memory() {
     ];
     success(folder.path(), &one);
 }
+
+/// `static __global__` makes an entry that only its module knows, with a local symbol in the cubin.
+#[test]
+fn static_kernels_are_kernels() {
+    if require_toolkit("static_kernels_are_kernels").is_none() {
+        return;
+    }
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let source = std::fs::read_to_string(examples.join("two_stream/two_stream.cu")).unwrap();
+    let source = source.replace("extern \"C\" __global__", "static __global__");
+    let folder = tempfile::tempdir().unwrap();
+    let host = "int main() { two_stream<<<1, 256>>>(0, 0, 0, 0, 0, 0, 0, 0); }\n";
+    std::fs::write(folder.path().join("k.cu"), source + host).unwrap();
+    let target = ["--gpu", "h200", "--block", "256", "--json", "--no-database"];
+    let opt = [&["opt", "k.cu", "-o", "k.cubin"][..], &target].concat();
+    let found: serde_json::Value = serde_json::from_str(&success(folder.path(), &opt)).unwrap();
+    let kernel = &found["kernels"][0];
+    assert!(
+        kernel["recipe_text"]
+            .as_str()
+            .is_some_and(|r| r.contains("maxnreg")),
+        "{kernel}"
+    );
+    let limited = ["opt", "k.cu", "--recipe", "maxnreg(64)", "-o", "l.cubin"];
+    success(folder.path(), &[&limited[..], &target].concat());
+    let moved = [
+        "pass",
+        "spill-to-shared",
+        "l.cubin",
+        "--gpu",
+        "h200",
+        "--block",
+        "256",
+    ];
+    let said = success(folder.path(), &[&moved[..], &["-o", "m.cubin"]].concat());
+    assert!(said.contains("spill slots moved"), "{said}");
+    let bytes = std::fs::read(folder.path().join("m.cubin")).unwrap();
+    let cubin = warpwright_sass::Cubin::parse(&bytes).unwrap();
+    assert!(
+        cubin
+            .kernels
+            .iter()
+            .any(|k| k.is_entry && k.registers == 64)
+    );
+}

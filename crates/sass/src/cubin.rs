@@ -47,14 +47,15 @@ impl Cubin {
         Cubin::of(&Elf::parse(bytes)?)
     }
 
-    /// The view of a container. Functions that only their own file knows are left out.
+    /// The view of a container. Functions that only their own file knows are left out, but its kernels are there:
+    /// `static __global__` makes a local symbol.
     pub fn of(elf: &Elf) -> Result<Self, ElfError> {
         let symbols = elf.symbols()?;
         let facts = elf.info(".nv.info")?.unwrap_or_default();
         let kernels = elf.kernels()?;
         let known = |kernel: &&KernelSections| {
             let symbol = symbols.get(kernel.symbol as usize);
-            symbol.is_some_and(|symbol| !symbol.is_local())
+            kernel.parameters.is_some() || symbol.is_some_and(|symbol| !symbol.is_local())
         };
         let registers = facts.by_symbol(Attribute::REGCOUNT);
         let frames = facts.by_symbol(Attribute::FRAME_SIZE);
