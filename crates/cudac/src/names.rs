@@ -23,6 +23,11 @@ impl<T> Scopes<T> {
         self.0.pop().unwrap_or_default()
     }
 
+    /// All meanings, to be changed.
+    pub fn meanings_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().flat_map(BTreeMap::values_mut)
+    }
+
     /// How many scopes are open.
     pub fn depth(&self) -> usize {
         self.0.len()

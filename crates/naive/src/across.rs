@@ -15,7 +15,7 @@
 
 use warpwright_cudac::affine::{Poly, Symbol};
 
-use crate::emit::{Entry, Generated};
+use crate::emit::{Entry, Generated, plane};
 use crate::ir::{Kernel, Statement, Value};
 use crate::text::Text;
 
@@ -131,8 +131,9 @@ pub fn generate(kernel: &Kernel, across: &Across) -> Result<Generated, Unfit> {
     for (axis, corner) in ["x", "y"].iter().zip(&corner) {
         text.line(&format!("const int {corner} = blockIdx.{axis} * {side};"));
     }
-    for dim in kernel.dims.iter().skip(2) {
-        text.line(&format!("const int {} = blockIdx.z;", dim.name));
+    for (number, dim) in kernel.dims.iter().enumerate().skip(2) {
+        let place = plane(kernel, number);
+        text.line(&format!("const int {} = {place};", dim.name));
         for low in &dim.low {
             let low = text.poly(low);
             text.line(&format!("if ({} < {low}) return;", dim.name));

@@ -15,7 +15,7 @@
 use warpwright_cudac::affine::Poly;
 
 use crate::bounds::end;
-use crate::emit::{Condition, Entry, Generated};
+use crate::emit::{Condition, Entry, Generated, plane};
 use crate::ir::{Kernel, Statement};
 use crate::text::Text;
 use crate::wide::plan;
@@ -82,8 +82,9 @@ pub fn generate(kernel: &Kernel, fours: &Fours) -> Result<Generated, Unfit> {
         fours.threads
     ));
     text.line(&format!("if ({first} >= {}) return;", text.end(0)));
-    if let Some(z) = kernel.dims.get(2) {
-        text.line(&format!("const int {} = blockIdx.z;", z.name));
+    for (number, z) in kernel.dims.iter().enumerate().skip(2) {
+        let place = plane(kernel, number);
+        text.line(&format!("const int {} = {place};", z.name));
         for low in &z.low {
             let low = text.poly(low);
             text.line(&format!("if ({} < {low}) return;", z.name));

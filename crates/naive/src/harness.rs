@@ -56,7 +56,19 @@ impl Setup {
         let sizes = expected(kernel);
         let ends = expected_ends(kernel, &sizes);
         let (mut grid, mut block) = ([1; 3], [1; 3]);
-        for (dim, end) in kernel.dims.iter().zip(&ends) {
+        if let Some(flat) = &kernel.flat {
+            let mut places = ends.last().copied().unwrap_or(0);
+            for radix in &flat.radices {
+                places *= value(radix, &sizes, &ends).ok_or(NoSetup::Empty)?;
+            }
+            if places <= 0 {
+                return Err(NoSetup::Empty);
+            }
+            block[0] = kernel.block[0].unwrap_or(256);
+            grid[0] = (places + block[0] - 1) / block[0];
+        }
+        let dims = kernel.dims.iter().zip(&ends);
+        for (dim, end) in dims.filter(|_| kernel.flat.is_none()) {
             let axis = dim.axis();
             if matches!(dim.symbol, Symbol::Global(_)) {
                 let usual = match kernel.dims.len() {

@@ -19,8 +19,11 @@ pub struct Kernel {
     pub arrays: Vec<Array>,
     /// By number of [`Symbol::Size`]: the parameter.
     pub sizes: Vec<usize>,
-    /// The dimensions of its points: x, y, z as far as they are used, in this order.
+    /// The dimensions of its points: x, y, z as far as they are used, in this order; four at most where they are
+    /// [`Flat`]. Those behind the second are blocks along z.
     pub dims: Vec<Dim>,
+    /// The dimensions are those that the text finds in one place of the launch, by `/` and `%`.
+    pub flat: Option<Flat>,
     /// Threads of a block along x, y and z, where the text presumes them.
     pub block: [Option<i64>; 3],
     /// Variables of a thread.
@@ -133,6 +136,16 @@ impl Array {
     }
 }
 
+/// Dimensions in one: a place along x of the launch is the first place, plus so many times the second, and so on (a
+/// number in mixed radix).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flat {
+    /// By dimension, but the last: how many places it has before the next one moves. Above zero in every launch.
+    pub radices: Vec<Poly>,
+    /// Each is one past the last place of the launch; the smallest counts, and what the launch has threads for.
+    pub high: Vec<Poly>,
+}
+
 /// A dimension of the points.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dim {
@@ -144,6 +157,8 @@ pub struct Dim {
     pub low: Vec<Poly>,
     /// Each is one past the last point; the smallest counts, and what the launch has threads for.
     pub high: Vec<Poly>,
+    /// A loop over the grid (`i += gridDim.x * blockDim.x`) goes to its end, however many threads there are.
+    pub whole: bool,
 }
 
 impl Dim {
@@ -372,7 +387,35 @@ impl Value {
     }
 }
 
+impl Value {
+    fn map_polys(&mut self, set: &impl Fn(&mut Poly)) {
+        warpwright_cudac::with_stack(|| match self {
+            Value::Int(poly, _) => set(poly),
+            Value::Unary(_, a) | Value::Cast(_, a) | Value::Member(a, _) => a.map_polys(set),
+            Value::Binary(_, a, b) => [a, b].into_iter().for_each(|v| v.map_polys(set)),
+            Value::Call(_, all) => all.iter_mut().for_each(|v| v.map_polys(set)),
+            Value::Select(a, b, c) => [a, b, c].into_iter().for_each(|v| v.map_polys(set)),
+            Value::Text(_) | Value::Parameter(_) | Value::Variable(_) | Value::Load(_) => {}
+        });
+    }
+}
+
 impl Statement {
+    fn map_polys(&mut self, set: &impl Fn(&mut Poly)) {
+        warpwright_cudac::with_stack(|| match self {
+            Statement::Declare(_, value) => value.iter_mut().for_each(|v| v.map_polys(set)),
+            Statement::Assign { value, .. }
+            | Statement::Store { value, .. }
+            | Statement::Atomic { value, .. } => value.map_polys(set),
+            Statement::Loop(_, body) => body.iter_mut().for_each(|s| s.map_polys(set)),
+            Statement::If(cond, then, otherwise) => {
+                cond.map_polys(set);
+                let all = then.iter_mut().chain(otherwise);
+                all.for_each(|s| s.map_polys(set));
+            }
+        });
+    }
+
     /// The value that it computes, if it does nothing else.
     pub fn value(&self) -> Option<&Value> {
         match self {
@@ -414,6 +457,21 @@ impl Kernel {
                 value.walk(true, see);
             }
         }
+    }
+
+    /// Changes every polynomial of its accesses, loops and statements.
+    pub fn map_polys(&mut self, set: &impl Fn(&mut Poly)) {
+        for access in &mut self.accesses {
+            match &mut access.index {
+                Index::Affine(poly) => set(poly),
+                Index::Value(value) => value.map_polys(set),
+            }
+        }
+        for of in &mut self.loops {
+            set(&mut of.low);
+            set(&mut of.high);
+        }
+        self.body.iter_mut().for_each(|s| s.map_polys(set));
     }
 
     /// Accesses of atomic operations.

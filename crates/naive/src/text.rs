@@ -17,7 +17,7 @@ pub(crate) struct Text<'k> {
     variables: Vec<String>,
     elements: BTreeMap<usize, String>,
     taken: BTreeSet<String>,
-    ends: [String; 3],
+    ends: [String; 4],
     indent: usize,
     /// What was written.
     pub(crate) out: String,

@@ -16,7 +16,7 @@
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Symbol};
 
-use crate::emit::{Condition, Entry, Generated};
+use crate::emit::{Condition, Entry, Generated, plane};
 use crate::ir::{Access, Array, AtomicOp, Index, Kernel, Statement, Value, Variable};
 use crate::text::Text;
 use crate::wide;
@@ -476,8 +476,11 @@ fn write(plan: &Plan, wide: Option<&wide::Plan>, totals: &Totals, axis: usize) -
     let mut tests = Vec::new();
     for (number, dim) in kernel.dims.iter().enumerate().skip(1) {
         if number != axis {
-            let place = ["x", "y", "z"][number];
-            text.line(&format!("const int {} = blockIdx.{place};", dim.name));
+            let place = match number {
+                1 => "blockIdx.y".to_owned(),
+                number => plane(kernel, number),
+            };
+            text.line(&format!("const int {} = {place};", dim.name));
         }
         tests.extend(dim.low.iter().map(|low| (dim, low)));
     }

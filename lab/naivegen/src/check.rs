@@ -251,11 +251,17 @@ fn run(module: &Module, launch: &Launch, inputs: &[Vec<u8>]) -> Result<Vec<Vec<u
 /// The ends of the dimensions of a launch; none if it computes no point.
 fn ends(ir: &ir::Kernel, launch: &Launch) -> Option<Vec<i64>> {
     let mut all = Vec::new();
+    if let Some(flat) = &ir.flat {
+        return flat_ends(ir, flat, launch);
+    }
     for dim in &ir.dims {
         let axis = dim.axis();
         let mut end = i64::from(launch.grid[axis]);
         if matches!(dim.symbol, Symbol::Global(_)) {
             end *= i64::from(launch.block[axis]);
+        }
+        if dim.whole {
+            end = i64::MAX;
         }
         for high in &dim.high {
             end = end.min(value(ir, launch, &[], high)?);
@@ -266,6 +272,40 @@ fn ends(ir: &ir::Kernel, launch: &Launch) -> Option<Vec<i64>> {
         all.push(end);
     }
     Some(all)
+}
+
+/// The same where they are digits of one place: what the launch covers must be whole rows, or everything.
+fn flat_ends(ir: &ir::Kernel, flat: &ir::Flat, launch: &Launch) -> Option<Vec<i64>> {
+    let last = ir.dims.last()?;
+    let mut left = match last.whole {
+        true => i64::MAX,
+        false => i64::from(launch.grid[0]) * i64::from(launch.block[0]),
+    };
+    for high in &flat.high {
+        left = left.min(value(ir, launch, &[], high)?);
+    }
+    let (mut all, mut rest) = (Vec::new(), 0);
+    for (radix, dim) in flat.radices.iter().zip(&ir.dims) {
+        let radix = value(ir, launch, &[], radix)?;
+        if radix <= 0 {
+            return None;
+        }
+        rest |= left % radix;
+        left /= radix;
+        let mut end = radix;
+        for high in &dim.high {
+            end = end.min(value(ir, launch, &[], high)?);
+        }
+        all.push(end);
+    }
+    for high in &last.high {
+        let high = value(ir, launch, &[], high)?;
+        if left >= high {
+            (left, rest) = (high, 0);
+        }
+    }
+    all.push(left);
+    (rest == 0 && all.iter().all(|end| *end > 0)).then_some(all)
 }
 
 fn value(ir: &ir::Kernel, launch: &Launch, ends: &[i64], poly: &Poly) -> Option<i64> {
@@ -304,10 +344,12 @@ fn entry_launch(
     launch.kernel = kernel;
     let blocks = |dim: usize| {
         ends.get(dim).map_or(1, |end| {
-            (end + i64::from(entry.tile[dim]) - 1) / i64::from(entry.tile[dim])
+            let tile = entry.tile.get(dim).map_or(1, |tile| i64::from(*tile));
+            (end + tile - 1) / tile
         })
     };
-    launch.grid = [0, 1, 2].map(|dim| u32::try_from(blocks(dim)).unwrap_or(u32::MAX));
+    let grid = [blocks(0), blocks(1), blocks(2) * blocks(3)];
+    launch.grid = grid.map(|blocks| u32::try_from(blocks).unwrap_or(u32::MAX));
     launch.block = [entry.threads, 1, 1];
     launch.dynamic_smem = entry.shared_bytes;
     for (number, end) in ends.iter().enumerate().take(ir.dims.len()) {

@@ -1,5 +1,6 @@
 //! Random naive kernels: affine accesses in rows, across rows, strided and shifted, several arrays and types, guards in
-//! every form, reductions, loops in loops, conditions on data, unresolved indices, sizes that are odd and tiny; and here
+//! every form, places that are taken apart from one place of the launch, loops over the grid, reductions, loops in loops,
+//! conditions on data, unresolved indices, sizes that are odd and tiny; and here
 //! and there what no naive kernel has, such as an atomic operation, which must be refused by its name.
 //!
 //! Every subscript is built from parts whose ranges are known, so that array lengths follow and no access leaves its
@@ -39,7 +40,21 @@ struct Input {
     length: Vec<String>,
 }
 
+/// How the text says where a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Each place from its axis of the launch.
+    Axes,
+    /// All places from the one along x, by `/` and `%`.
+    Flat,
+    /// In loops over the grid, one for each axis.
+    Strides,
+    /// In one loop over the grid, and taken apart in it.
+    FlatStrides,
+}
+
 struct Maker<'r> {
+    form: Form,
     rng: &'r mut Rng,
     /// Dimensions: their names, and the sizes that end them.
     dims: Vec<(String, &'static str)>,
@@ -87,18 +102,32 @@ pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
         "int",
         "unsigned int",
     ]);
-    let count = *rng.pick(&[1, 1, 1, 2, 2, 2, 2, 3]);
+    let count = *rng.pick(&[1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 4]);
     let reassociate = rng.chance(60);
     let names = *rng.pick(&[
-        ["idx", "idy", "idz"],
-        ["x", "y", "z"],
-        ["column", "row", "plane"],
+        ["idx", "idy", "idz", "idw"],
+        ["x", "y", "z", "w"],
+        ["column", "row", "plane", "image"],
     ]);
     let dims: Vec<(String, &'static str)> = (0..count)
         .map(|d| (names[d].to_owned(), SIZES[d]))
         .collect();
     let exact = ty == "int" || ty == "unsigned int";
+    let form = match count {
+        1 => *rng.pick(&[Form::Axes, Form::Axes, Form::Axes, Form::Strides]),
+        4 => *rng.pick(&[Form::Flat, Form::FlatStrides]),
+        _ => *rng.pick(&[
+            Form::Axes,
+            Form::Axes,
+            Form::Axes,
+            Form::Flat,
+            Form::Flat,
+            Form::Strides,
+            Form::FlatStrides,
+        ]),
+    };
     let mut maker = Maker {
+        form,
         rng,
         dims,
         inputs: Vec::new(),
@@ -399,7 +428,11 @@ impl Maker<'_> {
                 false => format!("out{number}[{index}] {op} {value};"),
                 true => {
                     let (text, why) = *self.rng.pick(REFUSED);
-                    self.refused = Some(why);
+                    let strides = matches!(self.form, Form::Strides | Form::FlatStrides);
+                    self.refused = Some(match strides && text.contains("gridDim") {
+                        true => "a place in the launch, inside a loop over the grid",
+                        false => why,
+                    });
                     text.replace("OUT", &format!("out{number}[{index}]"))
                         .replace("VALUE", &value)
                 }
@@ -540,6 +573,111 @@ impl Maker<'_> {
         );
     }
 
+    /// The places, and how often what is opened must be closed.
+    fn head_of_points(&mut self) -> (String, usize) {
+        let mut out = String::new();
+        let ty = *self
+            .rng
+            .pick(&["int", "int", "int", "unsigned", "long long", "size_t"]);
+        let place = "blockIdx.x * blockDim.x + threadIdx.x";
+        let own = match ty {
+            "long long" | "size_t" => format!("({ty})blockIdx.x * blockDim.x + threadIdx.x"),
+            _ => place.to_owned(),
+        };
+        let count = match (self.form, self.rng.below(4)) {
+            (Form::Flat | Form::FlatStrides, 0) => "total".to_owned(),
+            _ => {
+                let sizes: Vec<&str> = self.dims.iter().map(|(_, size)| *size).collect();
+                sizes.join(" * ")
+            }
+        };
+        match self.form {
+            Form::Axes => return (self.guard(), 0),
+            Form::Strides => {
+                for (axis, (name, size)) in self.dims.iter().enumerate() {
+                    let letter = ["x", "y", "z"][axis];
+                    let (place, stride) = match axis {
+                        2 => ("blockIdx.z".to_owned(), "gridDim.z".to_owned()),
+                        _ => (
+                            format!("blockIdx.{letter} * blockDim.{letter} + threadIdx.{letter}"),
+                            format!("blockDim.{letter} * gridDim.{letter}"),
+                        ),
+                    };
+                    let _ = writeln!(
+                        out,
+                        "    for (int {name} = {place}; {name} < {size}; {name} += {stride}) {{"
+                    );
+                }
+                return (out, self.dims.len());
+            }
+            Form::Flat => {
+                let _ = writeln!(out, "    {ty} flat = {own};");
+                match (self.rng.below(3), count == "total") {
+                    // The last place alone says where they end.
+                    (0, false) => {}
+                    _ => {
+                        let _ = writeln!(out, "    if (flat >= {count}) return;");
+                    }
+                }
+            }
+            Form::FlatStrides => {
+                let _ = writeln!(
+                    out,
+                    "    int stride = gridDim.x * blockDim.x;\n    for (int flat = {place}; flat < {count}; flat += stride) {{"
+                );
+            }
+        }
+        let leave = match self.form {
+            Form::FlatStrides => "continue",
+            _ => "return",
+        };
+        match self.rng.below(3) {
+            // What is left over after each division.
+            0 => {
+                let _ = writeln!(out, "    int rest = flat;");
+                let last = self.dims.len() - 1;
+                for (at, (name, size)) in self.dims.iter().enumerate() {
+                    let _ = match at == last {
+                        true => writeln!(out, "    int {name} = rest;"),
+                        false => writeln!(
+                            out,
+                            "    int {name} = rest % {size};\n    rest = rest / {size};"
+                        ),
+                    };
+                }
+            }
+            // The outermost first.
+            1 => {
+                for at in (0..self.dims.len()).rev() {
+                    let inner: Vec<&str> = self.dims[..at].iter().map(|(_, s)| *s).collect();
+                    let own = match inner.is_empty() {
+                        true => "flat".to_owned(),
+                        false => format!("(flat / ({}))", inner.join(" * ")),
+                    };
+                    let (name, size) = &self.dims[at];
+                    let last = at + 1 == self.dims.len();
+                    let own = if last { own } else { format!("{own} % {size}") };
+                    let _ = writeln!(out, "    int {name} = {own};");
+                }
+            }
+            _ => {
+                let mut by = String::new();
+                for (at, (name, size)) in self.dims.iter().enumerate() {
+                    let last = at + 1 == self.dims.len();
+                    let _ = match last {
+                        true => writeln!(out, "    int {name} = flat{by};"),
+                        false => writeln!(out, "    int {name} = flat{by} % {size};"),
+                    };
+                    let _ = write!(by, " / {size}");
+                }
+            }
+        }
+        if let Some((name, size)) = self.dims.last() {
+            let _ = writeln!(out, "    if ({name} >= {size}) {leave};");
+        }
+        (out, usize::from(self.form == Form::FlatStrides))
+    }
+
     fn guard(&mut self) -> String {
         let mut out = String::new();
         for (axis, (name, _)) in self.dims.iter().enumerate() {
@@ -574,7 +712,9 @@ impl Maker<'_> {
         reassociate: bool,
         by_rows: bool,
     ) -> Kernel {
-        let guard = self.guard();
+        let (guard, open) = self.head_of_points();
+        let close = "    }\n".repeat(open);
+        let body = body + &close;
         let mut parameters: Vec<String> = Vec::new();
         for input in &self.inputs {
             let restrict = if self.rng.chance(30) {
@@ -587,6 +727,7 @@ impl Maker<'_> {
         let results = if by_rows { 1 } else { outputs };
         parameters.extend((0..results).map(|n| format!("{} *out{n}", self.ty)));
         parameters.extend(SIZES.iter().map(|s| format!("int {s}")));
+        parameters.push("int total".to_owned());
         let function = match self.is_called {
             // Conditions, a loop and variables of its own.
             true => format!(
@@ -602,10 +743,14 @@ impl Maker<'_> {
             "{function}#pragma warpwright naive sizes(n=64, m=64, d=8, k=32){words}\n__global__ void {name}({})\n{{\n{guard}{body}}}\n",
             parameters.join(", ")
         );
+        let is_flat = matches!(self.form, Form::Flat | Form::FlatStrides);
         let block = match self.dims.len() {
+            _ if is_flat => *self.rng.pick(&["[64]", "[32]", "[256]", "[1]"]),
             1 => *self.rng.pick(&["[64]", "[32]", "[256]", "[1]"]),
             _ => *self.rng.pick(&["[16, 16]", "[32, 8]", "[8, 4]", "[1, 3]"]),
         };
+        let product: Vec<&str> = self.dims.iter().map(|(_, size)| *size).collect();
+        let product = product.join(" * ");
         let mut grid = Vec::new();
         let extents: Vec<usize> = block
             .trim_matches(['[', ']'])
@@ -613,8 +758,14 @@ impl Maker<'_> {
             .filter_map(|b| b.parse().ok())
             .collect();
         for (axis, (_, size)) in self.dims.iter().enumerate() {
-            grid.push(match axis {
-                2 => format!("\"{size}\""),
+            grid.push(match (axis, self.form) {
+                // Fewer threads than points.
+                (0, Form::FlatStrides) => "3".to_owned(),
+                (1.., Form::FlatStrides | Form::Flat) => continue,
+                (0 | 1, Form::Strides) => "2".to_owned(),
+                (_, Form::Strides) => "3".to_owned(),
+                (0, Form::Flat) => format!("\"ceil_div({product}, {})\"", extents[axis]),
+                (2, _) => format!("\"{size}\""),
                 _ => format!("\"ceil_div({size}, {})\"", extents[axis]),
             });
         }
@@ -682,6 +833,10 @@ impl Maker<'_> {
                 "[[args]]\nname = \"{size}\"\ntype = \"s32\"\nvalue = \"{size}\""
             );
         }
+        let _ = writeln!(
+            launch,
+            "[[args]]\nname = \"total\"\ntype = \"s32\"\nvalue = \"{product}\""
+        );
         Kernel {
             name: name.to_owned(),
             text,

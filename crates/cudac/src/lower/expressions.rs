@@ -31,7 +31,9 @@ impl Lower<'_> {
     pub(super) fn expr_kind(&mut self, node: Node<'_>) -> Lowered<ExprKind> {
         Ok(match node.kind() {
             "number_literal" => ExprKind::Number(self.text(node).to_owned()),
-            "identifier" | "qualified_identifier" => ExprKind::Name(self.text(node).to_owned()),
+            "identifier" | "qualified_identifier" | "null" => {
+                ExprKind::Name(self.text(node).to_owned())
+            }
             "true" | "false" => ExprKind::Bool(node.kind() == "true"),
             "parenthesized_expression" => match self.children(node).as_slice() {
                 [inner] => ExprKind::Paren(Box::new(self.expr(*inner)?)),

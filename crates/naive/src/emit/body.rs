@@ -14,7 +14,7 @@ use warpwright_cudac::replace::words;
 use super::print::{Leaves, text};
 use super::staged::Fragment;
 use super::tiles::{Plan, is_uniform, loads, trips};
-use super::{Condition, Entry, Unfit, Variant, names_of};
+use super::{Condition, Entry, Unfit, Variant, names_of, plane};
 use crate::ir::{Index, Kernel, Statement, Value};
 use crate::schedule::Schedule;
 
@@ -109,7 +109,7 @@ pub(super) struct Names {
     pub(super) block: [String; 3],
     /// Points of a thread, as loops go through them.
     pub(super) point: [String; 2],
-    pub(super) ends: [String; 3],
+    pub(super) ends: [String; 4],
     pub(super) part: String,
     pub(super) left: String,
     pub(super) turn: String,
@@ -280,7 +280,8 @@ impl<'a> Emitter<'a> {
         }
         for number in 2..self.kernel.dims.len() {
             let name = self.kernel.dims[number].name.clone();
-            self.line(&format!("const int {name} = blockIdx.z;"));
+            let place = plane(self.kernel, number);
+            self.line(&format!("const int {name} = {place};"));
             for low in self.kernel.dims[number].low.clone() {
                 let low = self.poly(&low);
                 self.line(&format!("if ({name} < {low}) return;"));
@@ -783,9 +784,9 @@ impl Leaves for Emitter<'_> {
 }
 
 /// The names of the parameters that say where the dimensions end.
-pub(crate) fn end_names(kernel: &Kernel) -> [String; 3] {
+pub(crate) fn end_names(kernel: &Kernel) -> [String; 4] {
     let taken = names_of(kernel);
-    [0, 1, 2].map(|number| {
+    [0, 1, 2, 3].map(|number| {
         let own = kernel.dims.get(number).map_or("none", |d| &d.name);
         let mut name = format!("{own}_end");
         while taken.contains(&name) {

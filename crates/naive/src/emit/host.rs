@@ -15,7 +15,7 @@ use warpwright_cudac::names::free_stem;
 use super::body::end_names;
 use super::{Condition, Entry, Generated, Parts, extents};
 use crate::bounds;
-use crate::ir::{Kernel, ParameterKind};
+use crate::ir::{Flat, Kernel, ParameterKind};
 
 /// What the parts of a generated text are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,11 +145,11 @@ fn of_entry(parameter: &crate::ir::Parameter) -> String {
 }
 
 /// A polynomial of [`bounds`] as host code; each symbol is converted to `ty`.
-fn host(kernel: &Kernel, ends: &[String; 3], poly: &Poly, ty: &str) -> String {
+fn host(kernel: &Kernel, ends: &[String; 4], poly: &Poly, ty: &str) -> String {
     poly.text(|symbol| {
         let name = match symbol {
             Symbol::Size(size) => kernel.size_name(size).to_owned(),
-            Symbol::Unknown(dim) => ends[dim.min(2)].clone(),
+            Symbol::Unknown(dim) => ends[dim.min(3)].clone(),
             _ => String::new(),
         };
         format!("({ty}){name}")
@@ -183,6 +183,12 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
     for (axis, name) in AXES.iter().enumerate() {
         let dim = kernel.dims.iter().find(|d| d.axis() == axis);
         match dim.map(|d| d.symbol) {
+            _ if kernel.flat.is_some() => {
+                // All its places are along x.
+                if axis > 0 {
+                    shape.push(format!("{grid}.{name} * {block}.{name} != 1"));
+                }
+            }
             None => shape.push(format!("{grid}.{name} * {block}.{name} != 1")),
             Some(Symbol::BlockIdx(_)) => shape.push(format!("{block}.{name} != 1")),
             Some(_) => {}
@@ -206,16 +212,26 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
     unless(&mut text, &sizes);
     line(&mut text, "// The points that the launch computes.");
     let mut empty = Vec::new();
+    if let Some(flat) = &kernel.flat {
+        flat_ends(kernel, flat, &ends, names, &mut text);
+    }
     for (dim, end) in kernel.dims.iter().zip(&ends) {
         let name = AXES[dim.axis().min(2)];
         let threads = match dim.symbol {
             Symbol::BlockIdx(_) => format!("(long long){grid}.{name}"),
             _ => format!("(long long){grid}.{name} * {block}.{name}"),
         };
-        line(&mut text, &format!("long long {end} = {threads};"));
-        for high in &dim.high {
-            let high = host(kernel, &ends, high, "long long");
-            line(&mut text, &format!("if ({end} > {high}) {end} = {high};"));
+        if kernel.flat.is_none() {
+            if dim.whole {
+                // Its steps are counted in 32 bits.
+                unless(&mut text, &[format!("{threads} > 2147483647")]);
+            }
+            let most = if dim.whole { "2147483647" } else { &*threads };
+            line(&mut text, &format!("long long {end} = {most};"));
+            for high in &dim.high {
+                let high = host(kernel, &ends, high, "long long");
+                line(&mut text, &format!("if ({end} > {high}) {end} = {high};"));
+            }
         }
         empty.push(format!("{end} <= 0"));
         // Blocks count their points beyond the end as well.
@@ -271,14 +287,18 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
             false => format!("    if ({}) {{", conditions.join(" &&\n        ")),
         };
         let _ = writeln!(text, "{open}");
+        let tile = |dim: usize| entry.tile.get(dim).copied().unwrap_or(1);
         let blocks = |dim: usize| match ends.get(dim).filter(|_| dim < kernel.dims.len()) {
             None => "1".to_owned(),
-            Some(end) => match entry.tile[dim] {
+            Some(end) => match tile(dim) {
                 1 => end.clone(),
                 tile => format!("({end} + {}) / {tile}", tile - 1),
             },
         };
-        let [x, y, z] = [0, 1, 2].map(blocks);
+        let [x, y, mut z] = [0, 1, 2].map(blocks);
+        if kernel.dims.len() > 3 {
+            z = format!("{z} * {}", blocks(3));
+        }
         for along in [&y, &z] {
             if *along != "1" {
                 line(
@@ -319,10 +339,60 @@ fn attempt(kernel: &Kernel, generated: &Generated, names: &Names) -> Result<Stri
     Ok(text + "}\n\n")
 }
 
+/// The ends of dimensions that are one place of the launch: what the launch covers must be whole rows of them, or all of
+/// them.
+fn flat_ends(kernel: &Kernel, flat: &Flat, ends: &[String; 4], names: &Names, text: &mut String) {
+    let [grid, block, ..] = &names.free;
+    let Some(number) = kernel.dims.len().checked_sub(1) else {
+        return;
+    };
+    let last = &kernel.dims[number];
+    let threads = format!("(long long){grid}.x * {block}.x");
+    let unless = |text: &mut String, what: &str| {
+        let _ = writeln!(text, "    if ({what}) return cudaErrorNotSupported;");
+    };
+    let of = |poly: &Poly| host(kernel, ends, poly, "long long");
+    unless(text, &format!("{threads} > 2147483647"));
+    let most = if last.whole { "2147483647" } else { &*threads };
+    let end = &ends[number.min(3)];
+    let _ = writeln!(text, "    long long {end} = {most};");
+    for high in &flat.high {
+        let high = of(high);
+        let _ = writeln!(text, "    if ({end} > {high}) {end} = {high};");
+    }
+    let mut rest = "rest".to_owned();
+    while kernel.parameters.iter().any(|p| p.name == rest) || ends.contains(&rest) {
+        rest.push('_');
+    }
+    let _ = writeln!(text, "    long long {rest} = 0;");
+    for (dim, (radix, own)) in flat.radices.iter().zip(ends).enumerate() {
+        let radix = of(radix);
+        unless(text, &format!("{radix} <= 0"));
+        let _ = writeln!(
+            text,
+            "    {rest} += {end} % ({radix});\n    {end} /= {radix};\n    long long {own} = {radix};"
+        );
+        for high in &kernel.dims[dim].high {
+            let high = of(high);
+            if high != radix {
+                let _ = writeln!(text, "    if ({own} > {high}) {own} = {high};");
+            }
+        }
+    }
+    for high in &last.high {
+        let high = of(high);
+        let _ = writeln!(
+            text,
+            "    if ({end} >= {high}) {{\n        {end} = {high};\n        {rest} = 0;\n    }}"
+        );
+    }
+    unless(text, &format!("{rest} != 0"));
+}
+
 /// The launch of two kernels, inside the conditions of the second; what follows is for few turns or no memory.
 fn in_parts(
     kernel: &Kernel,
-    ends: &[String; 3],
+    ends: &[String; 4],
     entry: &Entry,
     parts: &Parts,
     names: &Names,
@@ -379,7 +449,7 @@ fn in_parts(
     )
 }
 
-fn condition(kernel: &Kernel, ends: &[String; 3], condition: &Condition) -> String {
+fn condition(kernel: &Kernel, ends: &[String; 4], condition: &Condition) -> String {
     match condition {
         Condition::Multiple(poly, by) => {
             format!("({}) % {by} == 0", host(kernel, ends, poly, "long long"))
@@ -458,7 +528,7 @@ pub(crate) fn ranges(kernel: &Kernel) -> Result<Vec<(Poly, Limit)>, NoLauncher> 
 fn overlaps(
     kernel: &Kernel,
     shares: bool,
-    ends: &[String; 3],
+    ends: &[String; 4],
     text: &mut String,
 ) -> Result<(), NoLauncher> {
     let extents = extents(kernel);

@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use warpwright_cudac::affine::{Poly, Symbol};
 
 use crate::bounds;
-use crate::ir::{Index, Kernel, Statement, Value};
+use crate::ir::{Index, Kernel, Value};
 use crate::schedule::Schedule;
 pub(crate) use body::end_names;
 pub use cost::{Cost, cost};
@@ -125,6 +125,9 @@ const UNKNOWN_SIZE: i64 = 4096;
 const UNKNOWN_LENGTH: i64 = 1 << 24;
 /// ... and how many matrices there are.
 const UNKNOWN_PLANES: i64 = 16;
+
+/// ... and of four dimensions the first two.
+const UNKNOWN_ROWS: i64 = 256;
 
 /// The kernels of a schedule. `shared` is how many bytes of shared memory a block may have.
 ///
@@ -277,6 +280,9 @@ fn usual(kernel: &Kernel, size: usize) -> i64 {
     match kernel.dims.len() {
         1 if kernel.loops.is_empty() && ends(0) => UNKNOWN_LENGTH,
         3 if ends(2) && !ends(0) && !ends(1) && !counts(kernel, size) => UNKNOWN_PLANES,
+        // Rows of images, and heads.
+        4.. if ends(2) || ends(3) => UNKNOWN_PLANES,
+        4.. => UNKNOWN_ROWS,
         _ => UNKNOWN_SIZE,
     }
 }
@@ -299,7 +305,7 @@ pub(crate) fn expected_ends(kernel: &Kernel, sizes: &[i64]) -> Vec<i64> {
         .iter()
         .map(|d| {
             of(d).unwrap_or(match d.axis() {
-                2 => UNKNOWN_PLANES,
+                2.. => UNKNOWN_PLANES,
                 _ => UNKNOWN_SIZE,
             })
         })
@@ -325,48 +331,11 @@ fn with_sizes(kernel: &Kernel, fixed: &[(usize, i64)]) -> Kernel {
             }
         }
     };
-    for access in &mut kernel.accesses {
-        match &mut access.index {
-            Index::Affine(poly) => set(poly),
-            Index::Value(value) => polys(value, &set),
-        }
-    }
-    for of in &mut kernel.loops {
-        set(&mut of.low);
-        set(&mut of.high);
-    }
+    kernel.map_polys(&set);
     for dim in &mut kernel.dims {
         dim.low.iter_mut().for_each(set);
     }
-    kernel.body.iter_mut().for_each(|s| in_statement(s, &set));
     kernel
-}
-
-fn in_statement(statement: &mut Statement, set: &impl Fn(&mut Poly)) {
-    match statement {
-        Statement::Declare(_, value) => value.iter_mut().for_each(|v| polys(v, set)),
-        Statement::Assign { value, .. }
-        | Statement::Store { value, .. }
-        | Statement::Atomic { value, .. } => polys(value, set),
-        Statement::Loop(_, body) => body.iter_mut().for_each(|s| in_statement(s, set)),
-        Statement::If(cond, then, otherwise) => {
-            polys(cond, set);
-            then.iter_mut()
-                .chain(otherwise)
-                .for_each(|s| in_statement(s, set));
-        }
-    }
-}
-
-fn polys(value: &mut Value, set: &impl Fn(&mut Poly)) {
-    match value {
-        Value::Int(poly, _) => set(poly),
-        Value::Unary(_, a) | Value::Cast(_, a) | Value::Member(a, _) => polys(a, set),
-        Value::Binary(_, a, b) => [a, b].into_iter().for_each(|v| polys(v, set)),
-        Value::Call(_, all) => all.iter_mut().for_each(|v| polys(v, set)),
-        Value::Select(a, b, c) => [a, b, c].into_iter().for_each(|v| polys(v, set)),
-        Value::Text(_) | Value::Parameter(_) | Value::Variable(_) | Value::Load(_) => {}
-    }
 }
 
 /// The largest and the smallest element of each array that the kernel touches, where that is a polynomial.
@@ -399,6 +368,16 @@ pub fn extents(kernel: &Kernel) -> Vec<Option<(Vec<Poly>, Vec<Poly>)>> {
         }
     }
     all
+}
+
+/// Where a thread is along a dimension behind the second: blocks along z, which two dimensions share.
+pub(crate) fn plane(kernel: &Kernel, number: usize) -> String {
+    let third = &end_names(kernel)[2];
+    match (kernel.dims.len(), number) {
+        (..=3, _) => "blockIdx.z".to_owned(),
+        (_, 2) => format!("blockIdx.z % {third}"),
+        _ => format!("blockIdx.z / {third}"),
+    }
 }
 
 /// All names in a kernel.

@@ -621,7 +621,7 @@ impl Emitter<'_> {
         poly.text(|symbol| match symbol {
             Symbol::Size(size) => self.kernel.size_name(size).to_owned(),
             Symbol::Loop(number) => self.counters[number].clone(),
-            Symbol::Unknown(axis) => self.names.ends[axis.min(2)].clone(),
+            Symbol::Unknown(axis) => self.names.ends[axis.min(3)].clone(),
             symbol => match self.kernel.dim(symbol) {
                 Some(axis @ 0..2) => self.names.block[axis].clone(),
                 Some(dim) => self.kernel.dims[dim].name.clone(),

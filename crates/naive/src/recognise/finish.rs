@@ -5,7 +5,8 @@ use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_cudac::diag::Span;
 
 use super::{Done, Machine, problem, refused};
-use crate::ir::{Index, Kernel, Statement, Value};
+use crate::emit::names_of;
+use crate::ir::{Flat, Index, Kernel, Statement, Value};
 
 impl Machine<'_> {
     pub(super) fn finish(&mut self, name: &Span) -> Done<()> {
@@ -25,6 +26,9 @@ impl Machine<'_> {
             return Err(refused(&what, name));
         }
         self.kernel.block = self.places.block;
+        if !self.finish_flat() {
+            return Err(refused("so many dimensions", name));
+        }
         let mut polys: Vec<(Poly, Span)> = Vec::new();
         for access in &self.kernel.accesses {
             if let Some(poly) = access.affine() {
@@ -47,6 +51,10 @@ impl Machine<'_> {
                         self.dim(symbol);
                     }
                     Symbol::Size(_) | Symbol::Loop(_) => {}
+                    Symbol::GridDim(_) => {
+                        let at = self.grid.size.as_ref().unwrap_or(at);
+                        return Err(refused("a loop over the grid, or `gridDim`", at));
+                    }
                     _ => {
                         let what = "a place in the block, or the block's size, by itself";
                         return Err(refused(what, at));
@@ -60,6 +68,12 @@ impl Machine<'_> {
         {
             return Err(refused("a block's place beside its threads' places", name));
         }
+        // The launch has its places along x alone.
+        let own = |f: &Flat| self.kernel.dims.len() == f.radices.len() + 1;
+        if !self.kernel.flat.as_ref().is_none_or(own) {
+            let what = "a place that is taken apart beside another one";
+            return Err(refused(what, name));
+        }
         if self.kernel.dims.is_empty() {
             return Err(refused("the same work in every thread", name));
         }
@@ -67,7 +81,12 @@ impl Machine<'_> {
             let symbol = self.kernel.dims[number].symbol;
             let axis = self.kernel.dims[number].axis();
             let own = self.names.get(&symbol).cloned();
-            self.kernel.dims[number].name = own.unwrap_or_else(|| ["x", "y", "z"][axis].to_owned());
+            let mut free = ["x", "y", "z", "w"][axis.min(3)].to_owned();
+            let taken = names_of(&self.kernel);
+            while taken.contains(&free) {
+                free.push('_');
+            }
+            self.kernel.dims[number].name = own.unwrap_or(free);
         }
         self.independent(name)
     }
@@ -140,7 +159,8 @@ impl Machine<'_> {
                 }
             }
         }
-        if self.kernel.dims.len() > 3 {
+        let most = if self.kernel.flat.is_some() { 4 } else { 3 };
+        if self.kernel.dims.len() > most {
             return Err(refused("so many dimensions", name));
         }
         Ok(())

@@ -9,22 +9,27 @@
 
 mod below;
 mod finish;
+mod flat;
+mod grid;
 mod pragma;
 mod pure;
 mod registers;
 mod statements;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_cudac::affine::{Places, Poly, Symbol};
-use warpwright_cudac::ast::{Expr, Type};
+use warpwright_cudac::ast::{Expr, Function, Type};
 use warpwright_cudac::def_use::DefUse;
 use warpwright_cudac::diag::{Diagnostic, Span};
 use warpwright_cudac::names::Scopes;
 use warpwright_cudac::{File, Header, Scalar, TypeNames, print};
 
-use crate::ir::{Array, Index, Kernel, Parameter, ParameterKind, Value, Variable};
+use flat::{Digits, Wish};
+use grid::Grid;
+
+use crate::ir::{Access, Array, Index, Kernel, Parameter, ParameterKind, Pragma, Value, Variable};
 
 type Done<T> = Result<T, Diagnostic>;
 
@@ -36,6 +41,8 @@ enum Var {
     Value(usize),
     /// The same behind a loop that counts in it: what it holds there is not followed.
     Counter(usize),
+    /// Behind a loop that counts in it, where it is a polynomial else.
+    Counted,
     /// A parameter that is passed by value.
     Parameter(usize),
     Pointer(Pointer),
@@ -76,6 +83,21 @@ struct Machine<'a> {
     /// Names of variables that hold places.
     names: BTreeMap<Symbol, String>,
     steps: u32,
+    /// What the place along x is taken apart into.
+    digits: Digits,
+    /// A division that asks for one more digit.
+    wish: Option<Wish>,
+    /// What the values and subscripts so far depend on.
+    used: BTreeSet<Symbol>,
+    grid: Grid,
+    /// Variables that only a loop without a first value of its own counts in, and how many loops are around their
+    /// declarations.
+    counting: BTreeMap<String, usize>,
+    /// Variables that are only assigned to beside their declaration, in the same block: each assignment is a variable of
+    /// its own. With their types, once they are declared.
+    straight: BTreeMap<String, Option<Type>>,
+    /// Loops around the present place.
+    turning: usize,
 }
 
 /// Most expressions that are looked at.
@@ -107,12 +129,45 @@ pub fn recognise(file: &File, header: &Header) -> Result<Kernel, Diagnostic> {
         return Err(problem("naive::template", what, &header.name.span, "here"));
     }
     let function = file.kernel(header)?;
+    let unresolved = |kernel: &Kernel| {
+        let is = |a: &&Access| a.affine().is_none();
+        kernel.accesses.iter().filter(is).count()
+    };
+    let (mut digits, mut best, mut problem) = (Digits::default(), None::<Kernel>, None);
+    loop {
+        let (found, wish) = attempt(file, header, &function, pragma.clone(), digits.clone());
+        match found {
+            Ok(kernel) => {
+                let better = |best: &Kernel| unresolved(&kernel) < unresolved(best);
+                if best.as_ref().is_none_or(better) {
+                    best = Some(kernel);
+                }
+            }
+            Err(found) => problem = Some(found),
+        }
+        match wish {
+            Some(wish) if digits.count() < flat::MOST && digits.split(&wish) => {}
+            _ => break,
+        }
+    }
+    best.ok_or_else(|| problem.unwrap_or_else(|| refused("this kernel", &header.name.span)))
+}
+
+/// The kernel with its place along x taken apart so; and a division that asks for more.
+fn attempt(
+    file: &File,
+    header: &Header,
+    function: &Function,
+    pragma: Pragma,
+    digits: Digits,
+) -> (Done<Kernel>, Option<Wish>) {
     let kernel = Kernel {
         name: header.name.text.clone(),
         parameters: Vec::new(),
         arrays: Vec::new(),
         sizes: Vec::new(),
         dims: Vec::new(),
+        flat: None,
         block: [None; 3],
         variables: Vec::new(),
         accesses: Vec::new(),
@@ -132,20 +187,16 @@ pub fn recognise(file: &File, header: &Header) -> Result<Kernel, Diagnostic> {
         depth: 0,
         names: BTreeMap::new(),
         steps: 0,
+        digits,
+        wish: None,
+        used: BTreeSet::new(),
+        grid: Grid::default(),
+        counting: BTreeMap::new(),
+        straight: BTreeMap::new(),
+        turning: 0,
     };
-    for parameter in &function.parameters {
-        let declared = file.source.text.get(parameter.span.clone());
-        let declared = declared.unwrap_or("").to_owned();
-        let name = &parameter.name;
-        machine.parameter(&name.text, &parameter.ty, declared, &name.span)?;
-    }
-    let body = machine.block(&function.body, true)?;
-    machine.kernel.body = body;
-    machine.finish(&header.name.span)?;
-    finish::note_order(&mut machine.kernel);
-    registers::kept(&mut machine.kernel);
-    below::note(&mut machine.kernel);
-    Ok(machine.kernel)
+    let done = machine.whole(header, function);
+    (done.map(|()| machine.kernel), machine.wish)
 }
 
 fn problem(code: &'static str, what: impl Into<String>, at: &Span, label: &str) -> Diagnostic {
@@ -158,6 +209,25 @@ fn refused(what: &str, at: &Span) -> Diagnostic {
 }
 
 impl Machine<'_> {
+    fn whole(&mut self, header: &Header, function: &Function) -> Done<()> {
+        self.begin_flat();
+        self.begin_counting(&function.body);
+        self.begin_straight(&function.body);
+        for parameter in &function.parameters {
+            let declared = self.file.source.text.get(parameter.span.clone());
+            let declared = declared.unwrap_or("").to_owned();
+            let name = &parameter.name;
+            self.parameter(&name.text, &parameter.ty, declared, &name.span)?;
+        }
+        let body = self.block(&function.body, true)?;
+        self.kernel.body = body;
+        self.finish(&header.name.span)?;
+        finish::note_order(&mut self.kernel);
+        registers::kept(&mut self.kernel);
+        below::note(&mut self.kernel);
+        Ok(())
+    }
+
     fn parameter(&mut self, name: &str, ty: &Type, declared: String, at: &Span) -> Done<()> {
         let number = self.kernel.parameters.len();
         let scalar = self.file.scalar(ty, &self.types);
@@ -209,6 +279,8 @@ impl Machine<'_> {
     fn is_assigned(&self, name: &str) -> bool {
         let sites = self.uses.sites(name);
         sites.is_some_and(|s| !s.assigned.is_empty())
+            && !self.counting.contains_key(name)
+            && !self.straight.contains_key(name)
     }
 
     /// The elements of what a pointer points to, and the lengths of arrays of them.

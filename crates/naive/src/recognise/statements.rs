@@ -1,16 +1,19 @@
 //! Statements: guards bound the points, loops count upwards, everything else is kept as it was written.
 
+use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Relation, Symbol, Test};
 use warpwright_cudac::ast::{
-    Block, Declaration, Expr, ExprKind, For, Init, Stmt, StmtKind, Type, Variable,
+    Block, Declaration, Expr, ExprKind, For, Ident, Init, Stmt, StmtKind, Type, Variable,
 };
 use warpwright_cudac::def_use::DefUse;
 use warpwright_cudac::diag::Span;
-use warpwright_cudac::{Literal, Scalar};
 
 use super::values::INT;
 use super::{Done, Machine, Pointer, Val, Var, refused};
 use crate::ir::{AtomicOp, Dim, Index, Loop, Statement, Value};
+
+/// As those of a row of a sparse matrix.
+const UNRESOLVED: &str = "a loop whose bounds are read from memory, or computed from no places";
 
 impl Machine<'_> {
     pub(super) fn block(&mut self, block: &Block, top: bool) -> Done<Vec<Statement>> {
@@ -25,7 +28,21 @@ impl Machine<'_> {
         for (number, statement) in all.iter().enumerate() {
             let rest = &all[number + 1..];
             if let StmtKind::If(cond, then, None) = &statement.kind {
-                if is_return(then) {
+                if let Some((then, true)) = self.left_early(then).filter(|_| top) {
+                    // What is done in place of the rest.
+                    let cond = self.condition(cond)?;
+                    let then = self.inside(|m| m.block(&then, false))?;
+                    let rest = self.inside(|m| {
+                        m.scopes.open();
+                        let done = m.statements(rest, true);
+                        m.scopes.close();
+                        done
+                    })?;
+                    out.push(Statement::If(cond, then, rest));
+                    return Ok(out);
+                }
+                let only = matches!(self.left_early(then), Some((_, false)));
+                if only && (top || self.grid.axes.is_empty()) {
                     if !top {
                         return Err(refused(
                             "a return inside a loop or a condition",
@@ -44,9 +61,7 @@ impl Machine<'_> {
                     out.push(Statement::If(cond, inside, Vec::new()));
                     return Ok(out);
                 }
-                let last = rest
-                    .iter()
-                    .all(|s| matches!(&s.kind, StmtKind::Return(None)));
+                let last = rest.iter().all(|s| self.leaves(s));
                 if top && last && self.open {
                     match self.guards(cond, false)? {
                         None => out.extend(self.block(then, true)?),
@@ -58,9 +73,11 @@ impl Machine<'_> {
                     return Ok(out);
                 }
             }
-            if matches!(&statement.kind, StmtKind::Return(None)) && top {
+            if self.leaves(statement) && top {
                 return Ok(out);
             }
+            let last = rest.iter().all(|s| self.leaves(s));
+            self.grid.may = top && last && self.open;
             warpwright_cudac::with_stack(|| self.statement(statement, &mut out))?;
         }
         Ok(out)
@@ -77,7 +94,7 @@ impl Machine<'_> {
 
     /// Takes the parts of a condition that are bounds of the points as such; what is left of it, as it must hold. It
     /// `returns` where it holds, or what follows is done there.
-    fn guards(&mut self, cond: &Expr, returns: bool) -> Done<Option<Value>> {
+    pub(super) fn guards(&mut self, cond: &Expr, returns: bool) -> Done<Option<Value>> {
         if self.guarded(cond, returns)? {
             return Ok(None);
         }
@@ -112,13 +129,23 @@ impl Machine<'_> {
             true => test.and_then(|test| test.opposite()),
             false => test,
         };
-        let bounds = test.as_ref().and_then(bounds);
+        let bounds = test.as_ref().and_then(|test| self.bounds(test));
         let Some(bounds) = bounds else {
             self.kernel.accesses.truncate(accesses);
             self.kernel.ranges.truncate(ranges);
             return Ok(false);
         };
         for bound in bounds {
+            let bound = match bound {
+                Bounded::Place(bound) => bound,
+                Bounded::Launch(end) => {
+                    self.kernel
+                        .flat
+                        .iter_mut()
+                        .for_each(|f| f.high.push(end.clone()));
+                    continue;
+                }
+            };
             let dim = self.dim(bound.symbol);
             if let Some(low) = bound.low {
                 dim.low.push(low);
@@ -139,6 +166,7 @@ impl Machine<'_> {
                 name: String::new(),
                 low: Vec::new(),
                 high: Vec::new(),
+                whole: false,
             });
             self.kernel.dims.len() - 1
         });
@@ -161,7 +189,10 @@ impl Machine<'_> {
                 Ok(())
             }
             StmtKind::For(parts) => self.for_loop(parts, at, out),
-            StmtKind::While(..) => Err(refused("a `while` loop", at)),
+            StmtKind::While(cond, body) => match as_for(cond, body) {
+                Some(parts) => self.for_loop(&parts, at, out),
+                None => Err(refused("a `while` loop", at)),
+            },
             StmtKind::Return(_) => Err(refused("a return inside a loop or a condition", at)),
             StmtKind::Block(block) => {
                 out.extend(self.block(block, false)?);
@@ -212,6 +243,9 @@ impl Machine<'_> {
         if matches!(ty, Type::Array(..)) {
             return Err(refused("an array of the thread's own", at));
         }
+        if let Some(own) = self.straight.get_mut(name) {
+            *own = Some(ty.clone());
+        }
         let is_auto = matches!(&ty, Type::Named(name) if name == "auto");
         if let Type::Pointer(..) = ty {
             let value = first.map(|value| self.value(value)).transpose()?;
@@ -237,6 +271,9 @@ impl Machine<'_> {
                 if let Val::Int(poly, scalar) = value {
                     self.scopes.declare(name, Var::Int(poly, scalar));
                 }
+                if let Some(around) = self.counting.get_mut(name) {
+                    *around = self.turning;
+                }
                 Ok(())
             }
             (Some(Val::Int(poly, scalar)), None) if is_auto && !assigned => {
@@ -249,7 +286,7 @@ impl Machine<'_> {
                 let value = match value {
                     None => None,
                     Some(Val::Value(value)) => Some(value),
-                    Some(Val::Int(poly, scalar)) => Some(Value::Int(self.placed(poly), scalar)),
+                    Some(Val::Int(poly, scalar)) => Some(self.number(poly, scalar)),
                     Some(Val::Pointer(_)) => None,
                 };
                 let number = self.variable(name, &ty);
@@ -260,8 +297,97 @@ impl Machine<'_> {
         }
     }
 
+    /// An assignment in the block of the declaration: from here on the name is another variable.
+    fn once_more(
+        &mut self,
+        name: &str,
+        ty: Type,
+        (op, target, value): (&str, &Expr, &Expr),
+        out: &mut Vec<Statement>,
+    ) -> Done<()> {
+        let before = self.scopes.get(name).cloned();
+        let value = match op.strip_suffix('=') {
+            None | Some("") => value.clone(),
+            Some(op) => Expr {
+                kind: ExprKind::Binary(
+                    op.to_owned(),
+                    Box::new(target.clone()),
+                    Box::new(value.clone()),
+                ),
+                span: value.span.clone(),
+            },
+        };
+        // A value of its own; the name keeps its scope.
+        self.scopes.open();
+        let variable = Variable {
+            name: Ident {
+                text: name.to_owned(),
+                span: target.span.clone(),
+            },
+            ty,
+            init: Some(Init::Value(value)),
+        };
+        let done = self.declare_one(&variable, out);
+        let new = self.scopes.get(name).cloned();
+        self.scopes.close();
+        done?;
+        if let Some(new) = new.or(before) {
+            self.scopes.assign(name, new);
+        }
+        Ok(())
+    }
+
+    /// Notes which variables are only assigned to in the block of their declaration.
+    pub(super) fn begin_straight(&mut self, block: &Block) {
+        let assigned = |statement: &Stmt| match &statement.kind {
+            StmtKind::Expr(expr) => match &expr.kind {
+                ExprKind::Assign(_, target, value)
+                    if !matches!(value.bare().kind, ExprKind::Assign(..)) =>
+                {
+                    match &target.bare().kind {
+                        ExprKind::Name(name) => Some((name.clone(), expr.span.clone())),
+                        _ => None,
+                    }
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let here: Vec<(String, Span)> = block.statements.iter().filter_map(assigned).collect();
+        for statement in &block.statements {
+            match &statement.kind {
+                StmtKind::Declare(declaration) => {
+                    for variable in &declaration.variables {
+                        let name = &variable.name.text;
+                        let Some(sites) = self.uses.sites(name) else {
+                            continue;
+                        };
+                        let own = |at: &Span| here.iter().any(|(n, s)| n == name && s == at);
+                        let whole = variable.ty.is_integer()
+                            || matches!(variable.ty.bare(), Type::Pointer(..));
+                        if whole
+                            && variable.init.is_some()
+                            && sites.declared.len() == 1
+                            && !sites.assigned.is_empty()
+                            && sites.assigned.iter().all(own)
+                        {
+                            self.straight.insert(name.clone(), None);
+                        }
+                    }
+                }
+                StmtKind::If(_, then, otherwise) => {
+                    self.begin_straight(then);
+                    otherwise.iter().for_each(|b| self.begin_straight(b));
+                }
+                StmtKind::For(parts) => self.begin_straight(&parts.body),
+                StmtKind::While(_, body) | StmtKind::Block(body) => self.begin_straight(body),
+                _ => {}
+            }
+        }
+    }
+
     /// Notes the name of a variable that is a place.
-    fn named(&mut self, poly: &Poly, name: &str) {
+    pub(super) fn named(&mut self, poly: &Poly, name: &str) {
         if let Some((Some(symbol), 0)) = poly.as_subscript() {
             self.names.entry(symbol).or_insert_with(|| name.to_owned());
         }
@@ -275,6 +401,13 @@ impl Machine<'_> {
                 // `a = b = c` is two statements.
                 if let ExprKind::Assign(..) = &value.bare().kind {
                     return Err(refused("an assignment inside an expression", at));
+                }
+                if let ExprKind::Name(name) = &target.bare().kind
+                    && let Some(Some(ty)) = self.straight.get(name)
+                    // One that a macro stands for was not looked at.
+                    && self.uses.sites(name).is_some_and(|s| s.assigned.contains(at))
+                {
+                    return self.once_more(name, ty.clone(), (op, target, value), out);
                 }
                 let value = self.plain(value)?;
                 self.assign(target, op, value, at, out)
@@ -363,6 +496,10 @@ impl Machine<'_> {
             return match self.scopes.get(name) {
                 Some(Var::Value(variable)) => {
                     let variable = *variable;
+                    if variable < self.grid.before {
+                        let what = "a value that is carried around a loop over the grid";
+                        return Err(refused(what, at));
+                    }
                     out.push(Statement::Assign {
                         variable,
                         member,
@@ -396,10 +533,19 @@ impl Machine<'_> {
 
     fn for_loop(&mut self, parts: &For, at: &Span, out: &mut Vec<Statement>) -> Done<()> {
         let form = || refused("a loop that does not count upwards by a number", at);
-        let init = parts.init.as_ref().ok_or_else(form)?;
+        let may = std::mem::take(&mut self.grid.may);
         let mut outer = None;
-        let (name, first, scalar) = match &init.kind {
-            StmtKind::Declare(Declaration { variables, storage }) if storage.is_empty() => {
+        let step = parts.step.as_ref().and_then(step).ok_or_else(form)?;
+        let init = parts.init.as_ref();
+        let (name, first, scalar) = match init.map(|init| &init.kind) {
+            // It goes on from what the variable holds.
+            None => match self.scopes.get(step.0) {
+                Some(Var::Int(_, scalar)) if self.counting.get(step.0) == Some(&self.turning) => {
+                    (step.0.to_owned(), step.1, Some(*scalar))
+                }
+                _ => return Err(form()),
+            },
+            Some(StmtKind::Declare(Declaration { variables, storage })) if storage.is_empty() => {
                 match &variables[..] {
                     [
                         Variable {
@@ -411,10 +557,10 @@ impl Machine<'_> {
                     _ => return Err(form()),
                 }
             }
-            StmtKind::Expr(Expr {
+            Some(StmtKind::Expr(Expr {
                 kind: ExprKind::Assign(op, target, value),
                 ..
-            }) if op == "=" => {
+            })) if op == "=" => {
                 let ExprKind::Name(name) = &target.bare().kind else {
                     return Err(form());
                 };
@@ -434,18 +580,38 @@ impl Machine<'_> {
         let Some(scalar @ Scalar::Integer(32 | 64, _)) = scalar else {
             return Err(form());
         };
-        let Val::Int(low, _) = self.value(first)? else {
-            return Err(refused("a loop from a value that is not known", at));
+        let low = match self.value(first)? {
+            Val::Int(low, _) => low,
+            _ => return Err(refused(UNRESOLVED, at)),
         };
         let low = self.placed(low);
-        let step = step(parts.step.as_ref(), &name).ok_or_else(form)?;
-        let high = self.end(parts.cond.as_ref(), &name, at)?;
-        if DefUse::of(&parts.body)
-            .sites(&name)
-            .is_some_and(|s| !s.assigned.is_empty())
+        if step.0 != name
+            || DefUse::of(&parts.body)
+                .sites(&name)
+                .is_some_and(|s| !s.assigned.is_empty())
         {
             return Err(form());
         }
+        let by = match step.2 {
+            None => Poly::constant(1),
+            Some(by) => match self.value(by)? {
+                Val::Int(by, _) => by,
+                _ => return Err(form()),
+            },
+        };
+        let least = |by: &i64| (1..1 << 20).contains(by);
+        let Some(step) = by.as_constant().filter(least) else {
+            let cond = parts.cond.as_ref().ok_or_else(form)?;
+            let symbol = self.over_grid(&low, &by).ok_or_else(form)?;
+            if !may {
+                let what = "a loop over the grid beside other statements";
+                return Err(refused(what, at));
+            }
+            return self.grid_loop((&name, scalar), symbol, cond, &parts.body, at, out);
+        };
+        let high = self.end(parts.cond.as_ref(), &name, at)?;
+        self.used.extend(low.symbols());
+        self.used.extend(high.symbols());
         let number = self.kernel.loops.len();
         self.kernel.loops.push(Loop {
             name: name.clone(),
@@ -457,10 +623,14 @@ impl Machine<'_> {
         self.scopes.open();
         let counter = Poly::symbol(Symbol::Loop(number));
         self.scopes.declare(&name, Var::Int(counter, scalar));
+        self.turning += 1;
         let body = self.inside(|m| m.block(&parts.body, false));
+        self.turning -= 1;
         self.scopes.close();
         if let Some(variable) = outer {
             self.scopes.assign(&name, Var::Counter(variable));
+        } else if init.is_none() {
+            self.scopes.assign(&name, Var::Counted);
         }
         out.push(Statement::Loop(number, body?));
         self.open = false;
@@ -481,36 +651,74 @@ impl Machine<'_> {
             (false, true, ">=") => ("<=", a),
             _ => return Err(form()),
         };
-        let Val::Int(end, _) = self.value(end)? else {
-            return Err(form());
+        let end = match self.value(end)? {
+            Val::Int(end, _) => self.placed(end),
+            _ => return Err(refused(UNRESOLVED, at)),
         };
-        let end = self.placed(end);
         let more = i64::from(op == "<=");
         end.plus(&Poly::constant(more), 1).ok_or_else(form)
     }
 }
 
-/// `i++`, `++i`, `i += 2`, `i = i + 2`
-fn step(step: Option<&Expr>, name: &str) -> Option<i64> {
-    let is_counter = |e: &Expr| matches!(&e.bare().kind, ExprKind::Name(n) if n == name);
-    let number = |e: &Expr| match &e.bare().kind {
-        ExprKind::Number(text) => match Literal::parse(text) {
-            Some(Literal::Integer(value)) if value > 0 && value < 1 << 20 => Some(value),
-            _ => None,
-        },
+/// The counter of `i++`, `++i`, `i += 2` or `i = i + 2`, as a name and where it stands, and what is added if it is not 1.
+pub(super) fn step(step: &Expr) -> Option<(&str, &Expr, Option<&Expr>)> {
+    let counter = |e: &'_ Expr| matches!(&e.bare().kind, ExprKind::Name(_));
+    let name = |e: &'_ Expr| match &e.bare().kind {
+        ExprKind::Name(name) => Some(name.clone()),
         _ => None,
     };
-    match &step?.bare().kind {
-        ExprKind::Update(op, _, target) if op == "++" && is_counter(target) => Some(1),
-        ExprKind::Assign(op, target, value) if is_counter(target) => {
+    let (target, by) = match &step.bare().kind {
+        ExprKind::Update(op, _, target) if op == "++" => (&**target, None),
+        ExprKind::Assign(op, target, value) if counter(target) => {
             match (&**op, &value.bare().kind) {
-                ("+=", _) => number(value),
-                ("=", ExprKind::Binary(plus, a, b)) if plus == "+" && is_counter(a) => number(b),
-                _ => None,
+                ("+=", _) => (&**target, Some(&**value)),
+                ("=", ExprKind::Binary(plus, a, b)) if plus == "+" && name(a) == name(target) => {
+                    (&**target, Some(&**b))
+                }
+                _ => return None,
             }
         }
+        _ => return None,
+    };
+    match &target.bare().kind {
+        ExprKind::Name(name) => Some((name, target, by)),
         _ => None,
     }
+}
+
+/// `while (i < n) { …; i += 2; }` as a loop whose counter goes on from what it holds.
+pub(super) fn as_for(cond: &Expr, body: &Block) -> Option<For> {
+    let (last, rest) = body.statements.split_last()?;
+    let StmtKind::Expr(expr) = &last.kind else {
+        return None;
+    };
+    step(expr)?;
+    let body = Block {
+        statements: rest.to_vec(),
+        ..body.clone()
+    };
+    // It would leave the step out.
+    if goes_on(&body) {
+        return None;
+    }
+    Some(For {
+        init: None,
+        cond: Some(cond.clone()),
+        step: Some(expr.clone()),
+        body,
+    })
+}
+
+/// Is there a `continue` in it?
+fn goes_on(block: &Block) -> bool {
+    block.statements.iter().any(|s| match &s.kind {
+        StmtKind::Plain(text) => text.starts_with("continue"),
+        StmtKind::If(_, then, otherwise) => {
+            goes_on(then) || otherwise.as_ref().is_some_and(goes_on)
+        }
+        StmtKind::Block(block) => goes_on(block),
+        _ => false,
+    })
 }
 
 /// The operands of a row of `&&` or `||`.
@@ -524,14 +732,12 @@ fn split<'e>(cond: &'e Expr, by: &str, parts: &mut Vec<&'e Expr>) {
     });
 }
 
-fn is_return(block: &Block) -> bool {
-    matches!(
-        &block.statements[..],
-        [Stmt {
-            kind: StmtKind::Return(None),
-            ..
-        }]
-    )
+/// What a comparison says.
+enum Bounded {
+    /// Of one place.
+    Place(Bound),
+    /// That the launch ends here: all digits together.
+    Launch(Poly),
 }
 
 /// What a comparison says of one place.
@@ -541,43 +747,60 @@ struct Bound {
     high: Option<Poly>,
 }
 
-/// The bounds that a condition is, if each of its parts speaks of one place.
-fn bounds(test: &Test) -> Option<Vec<Bound>> {
-    let mut all = Vec::new();
-    for (relation, poly, _) in test.conjuncts()? {
-        let points = poly.points();
-        let [symbol @ (Symbol::Global(_) | Symbol::BlockIdx(_))] = points[..] else {
-            return None;
-        };
-        let times = poly.coefficient(symbol)?.as_constant()?;
-        let rest = poly.plus(&Poly::symbol(symbol), -times)?;
-        if rest.is_raw() || times.abs() != 1 {
-            return None;
+impl Machine<'_> {
+    /// The bounds that a condition is, if each of its parts speaks of one place.
+    fn bounds(&self, test: &Test) -> Option<Vec<Bounded>> {
+        let mut all = Vec::new();
+        for (relation, poly, _) in test.conjuncts()? {
+            match self.ends_flat(relation, poly) {
+                Some((true, high)) => {
+                    all.push(Bounded::Place(Bound {
+                        symbol: self.digits.symbol(self.digits.count() - 1),
+                        low: None,
+                        high: Some(high),
+                    }));
+                    continue;
+                }
+                Some((false, end)) => {
+                    all.push(Bounded::Launch(end));
+                    continue;
+                }
+                None => {}
+            }
+            let points = poly.points();
+            let [symbol @ (Symbol::Global(_) | Symbol::BlockIdx(_))] = points[..] else {
+                return None;
+            };
+            let times = poly.coefficient(symbol)?.as_constant()?;
+            let rest = poly.plus(&Poly::symbol(symbol), -times)?;
+            if rest.is_raw() || times.abs() != 1 {
+                return None;
+            }
+            let one = Poly::constant(1);
+            // The value at which the comparison turns.
+            let turn = match times {
+                1 => Poly::default().plus(&rest, -1)?,
+                _ => rest,
+            };
+            all.push(Bounded::Place(match (relation, times) {
+                (Relation::NotNegative, 1) => Bound {
+                    symbol,
+                    low: Some(turn),
+                    high: None,
+                },
+                (Relation::NotNegative, _) => Bound {
+                    symbol,
+                    low: None,
+                    high: Some(turn.plus(&one, 1)?),
+                },
+                (Relation::Zero, _) => Bound {
+                    symbol,
+                    low: Some(turn.clone()),
+                    high: Some(turn.plus(&one, 1)?),
+                },
+                (Relation::NotZero, _) => return None,
+            }));
         }
-        let one = Poly::constant(1);
-        // The value at which the comparison turns.
-        let turn = match times {
-            1 => Poly::default().plus(&rest, -1)?,
-            _ => rest,
-        };
-        all.push(match (relation, times) {
-            (Relation::NotNegative, 1) => Bound {
-                symbol,
-                low: Some(turn),
-                high: None,
-            },
-            (Relation::NotNegative, _) => Bound {
-                symbol,
-                low: None,
-                high: Some(turn.plus(&one, 1)?),
-            },
-            (Relation::Zero, _) => Bound {
-                symbol,
-                low: Some(turn.clone()),
-                high: Some(turn.plus(&one, 1)?),
-            },
-            (Relation::NotZero, _) => return None,
-        });
+        Some(all)
     }
-    Some(all)
 }

@@ -244,15 +244,28 @@ impl Machine<'_> {
 
     fn as_value(&mut self, value: Val, at: &Span) -> Done<Value> {
         match value {
-            Val::Int(poly, scalar) => Ok(Value::Int(self.placed(poly), scalar)),
+            Val::Int(poly, scalar) => Ok(self.number(poly, scalar)),
             Val::Value(value) => Ok(value),
             Val::Pointer(_) => Err(refused("an address as a value", at)),
         }
     }
 
-    /// Writes places in the grid as such.
+    /// Writes places in the grid as such, or as the digits that the text takes them apart into.
     pub(super) fn placed(&mut self, poly: Poly) -> Poly {
-        self.places.merged(poly)
+        let poly = self.places.merged(poly);
+        if !self.digits.are_split() || !poly.symbols().contains(&Symbol::Global(0)) {
+            return poly;
+        }
+        let place = self.digits.place(0);
+        let split = place.and_then(|place| poly.substituted(Symbol::Global(0), &place));
+        split.unwrap_or(poly)
+    }
+
+    /// An integer as a value.
+    pub(super) fn number(&mut self, poly: Poly, scalar: Scalar) -> Value {
+        let poly = self.placed(poly);
+        self.used.extend(poly.symbols());
+        Value::Int(poly, scalar)
     }
 
     fn value_of(&mut self, expr: &Expr) -> Done<Val> {
@@ -316,7 +329,7 @@ impl Machine<'_> {
             Some(Var::Value(variable)) => return Ok(Val::Value(Value::Variable(variable))),
             Some(Var::Parameter(number)) => return Ok(Val::Value(Value::Parameter(number))),
             Some(Var::Pointer(pointer)) => return Ok(Val::Pointer(pointer)),
-            Some(Var::Counter(_)) => {
+            Some(Var::Counter(_) | Var::Counted) => {
                 return Err(problem(
                     "naive::name",
                     format!("`{name}` is a counter after its loop"),
@@ -424,10 +437,17 @@ impl Machine<'_> {
                 "threadIdx" => Some(Symbol::ThreadIdx(axis)),
                 "blockIdx" => Some(Symbol::BlockIdx(axis)),
                 "blockDim" => Some(Symbol::BlockDim(axis)),
-                "gridDim" => return Err(refused("a loop over the grid, or `gridDim`", at)),
+                "gridDim" => {
+                    self.grid.size = Some(at.clone());
+                    Some(Symbol::GridDim(axis))
+                }
                 _ => None,
             };
             if let Some(symbol) = symbol.filter(|_| axis < 3) {
+                if self.grid.axes.contains(&axis) {
+                    let what = "a place in the launch, inside a loop over the grid";
+                    return Err(refused(what, at));
+                }
                 return Ok(Val::Int(Poly::symbol(symbol), Scalar::Integer(32, false)));
             }
         }
@@ -470,7 +490,10 @@ impl Machine<'_> {
         let of_launch = |s: &Symbol| {
             matches!(
                 s,
-                Symbol::BlockDim(_) | Symbol::ThreadIdx(_) | Symbol::BlockIdx(_)
+                Symbol::BlockDim(_)
+                    | Symbol::GridDim(_)
+                    | Symbol::ThreadIdx(_)
+                    | Symbol::BlockIdx(_)
             )
         };
         // The places of a launch are in range.
@@ -486,6 +509,15 @@ impl Machine<'_> {
     }
 
     fn binary(&mut self, op: &str, left: &Expr, right: &Expr, at: &Span) -> Done<Val> {
+        if matches!(op, "==" | "!=")
+            && let Some(pointer) = beside_null(left, right)
+            && let ExprKind::Name(name) = &pointer.bare().kind
+            && matches!(self.scopes.get(name), Some(Var::Pointer(_)))
+        {
+            let not = |value| Value::Unary("!".to_owned(), Box::new(value));
+            let none = not(self.condition(pointer)?);
+            return Ok(Val::Value(if op == "==" { none } else { not(none) }));
+        }
         let (a, b) = (self.value(left)?, self.value(right)?);
         let large = || refused("a subscript of so many terms", at);
         match (op, a, b) {
@@ -516,7 +548,13 @@ impl Machine<'_> {
                     return Ok(Val::Int(Poly::constant(exact), scalar));
                 }
                 let (a, b) = (self.placed(a), self.placed(b));
-                let (a, b) = (Value::Int(a, s), Value::Int(b, t));
+                if matches!(op, "/" | "%")
+                    && let Some((quotient, remainder)) = self.divided(&a, &b)
+                {
+                    let found = if op == "/" { quotient } else { remainder };
+                    return Ok(self.int(found, common(s, t)));
+                }
+                let (a, b) = (self.number(a, s), self.number(b, t));
                 let value = Value::Binary(op.to_owned(), Box::new(a), Box::new(b));
                 Ok(Val::Value(value))
             }
@@ -545,7 +583,11 @@ impl Machine<'_> {
 
     fn index(&mut self, value: Val, at: &Span) -> Done<Index> {
         match value {
-            Val::Int(poly, _) => Ok(Index::Affine(self.placed(poly))),
+            Val::Int(poly, _) => {
+                let poly = self.placed(poly);
+                self.used.extend(poly.symbols());
+                Ok(Index::Affine(poly))
+            }
             Val::Value(value) => Ok(Index::Value(value)),
             Val::Pointer(_) => Err(refused("an address as a subscript", at)),
         }
@@ -575,7 +617,7 @@ impl Machine<'_> {
                     false if bits >= before => Ok(self.int(poly, to)),
                     false => {
                         let text = print::declared(&resolved, "").trim().to_owned();
-                        let value = Value::Int(self.placed(poly), from);
+                        let value = self.number(poly, from);
                         Ok(Val::Value(Value::Cast(text, Box::new(value))))
                     }
                 }
@@ -713,6 +755,16 @@ impl Machine<'_> {
             }
             _ => Ok(None),
         }
+    }
+}
+
+/// What is compared with a pointer to nothing.
+fn beside_null<'e>(left: &'e Expr, right: &'e Expr) -> Option<&'e Expr> {
+    let is_null = |e: &Expr| matches!(&e.bare().kind, ExprKind::Name(n) if matches!(&**n, "NULL" | "nullptr" | "__null"));
+    match (is_null(left), is_null(right)) {
+        (true, false) => Some(right),
+        (false, true) => Some(left),
+        _ => None,
     }
 }
 

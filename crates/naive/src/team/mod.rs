@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 use warpwright_cudac::affine::{Poly, Symbol};
 
 use crate::bounds::{end, largest};
-use crate::emit::{Condition, Entry, Generated, Parts};
+use crate::emit::{Condition, Entry, Generated, Parts, plane};
 use crate::ir::{Kernel, Statement, Value};
 use crate::text::Text;
 use crate::wide;
@@ -416,9 +416,12 @@ impl<'k> Writer<'k> {
             }
         }
         for (number, dim) in self.kernel.dims.iter().enumerate().skip(1) {
-            let axis = ["x", "y", "z"][number.min(2)];
+            let place = match number {
+                1 => "blockIdx.y".to_owned(),
+                number => plane(self.kernel, number),
+            };
             self.text
-                .line(&format!("const int {} = blockIdx.{axis};", dim.name));
+                .line(&format!("const int {} = {place};", dim.name));
         }
         // Blocks and warps leave as a whole.
         for (number, dim) in self.kernel.dims.iter().enumerate() {

@@ -84,7 +84,7 @@ fn rewrite(
     let is_aligned = |c: &Condition| matches!(c, Condition::Aligned(..));
     let blocks = |dim: usize| {
         let end = case.ends.get(dim).copied().unwrap_or(1);
-        let per = i64::from(entry.tile[dim]);
+        let per = entry.tile.get(dim).map_or(1, |tile| i64::from(*tile));
         u64::try_from((end + per - 1) / per).unwrap_or(1)
     };
     // The ends of the dimensions follow the kernel's own.
@@ -93,7 +93,7 @@ fn rewrite(
     let mut run = Run {
         launches: vec![Launch {
             kernel: output.names.entry(entry),
-            grid: [blocks(0), blocks(1), blocks(2)],
+            grid: [blocks(0), blocks(1), blocks(2) * blocks(3)],
             block: [entry.threads, 1, 1],
             shared: entry.shared_bytes,
         }],

@@ -2,7 +2,7 @@
 //! full and parts that are not. A size that an entry has built in is tried with its value.
 
 use crate::emit::{Condition, Generated, extents};
-use crate::ir::{Kernel, Statement};
+use crate::ir::{Dim, Flat, Kernel, Statement};
 use warpwright_cudac::affine::{Poly, Symbol};
 
 /// One launch.
@@ -56,13 +56,13 @@ pub(super) fn cases(kernel: &Kernel, generated: &Generated) -> Vec<Case> {
     }
     for fixed in &fixed {
         for (points, counts) in [
-            ([1, 1, 1], 1),
-            ([tile[0] + 3, 3, 2], turns + 3),
-            ([5, tile[1] + 2, 3], 2 * turns + 1),
-            ([tile[0] + 4, 4, 2], 2 * turns + 4),
-            ([4, tile[1] + 4, 1], turns + 8),
-            ([tile[0], tile[1], 2], 3 * turns),
-            ([2 * tile[0], tile[1], 1], turns),
+            ([1, 1, 1, 1], 1),
+            ([tile[0] + 3, 3, 2, 3], turns + 3),
+            ([5, tile[1] + 2, 3, 2], 2 * turns + 1),
+            ([tile[0] + 4, 4, 2, 2], 2 * turns + 4),
+            ([4, tile[1] + 4, 1, 3], turns + 8),
+            ([tile[0], tile[1], 2, 2], 3 * turns),
+            ([2 * tile[0], tile[1], 1, 1], turns),
         ] {
             let case = case(kernel, points, counts, fixed);
             if let Some(case) = case.filter(|c| !found.contains(c)) {
@@ -83,34 +83,49 @@ fn uses(poly: &Poly, size: usize) -> bool {
     poly.symbols().contains(&Symbol::Size(size))
 }
 
-fn case(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) -> Option<Case> {
+fn case(kernel: &Kernel, points: [i64; 4], turns: i64, fixed: &[(usize, i64)]) -> Option<Case> {
     let mut sizes: Vec<Option<i64>> = vec![None; kernel.sizes.len()];
+    // What a size is taken from, as a filter from the rows of an image, comes from the loops.
+    let of_loops = |at: usize| {
+        let own = |l: &crate::ir::Loop| uses(&l.high, at) || uses(&l.low, at);
+        kernel.loops.iter().any(own).then_some(turns)
+    };
+    let set = |at: usize| {
+        let found = fixed.iter().find(|(n, _)| *n == at);
+        found.map(|(_, value)| *value)
+    };
     for (at, size) in sizes.iter_mut().enumerate() {
-        let dims = kernel.dims.iter().zip(points);
-        let ends = dims
-            .filter(|(d, _)| d.high.iter().any(|h| uses(h, at)))
-            .map(|(d, points)| {
-                // `n - 2` points want two more.
-                let add = d.high.iter().map(Poly::constant_term).min().unwrap_or(0);
-                points - add
-            });
-        let counted = kernel
-            .loops
-            .iter()
-            .any(|l| uses(&l.high, at) || uses(&l.low, at));
-        *size = ends.chain(counted.then_some(turns)).max();
+        let mut ends = Vec::new();
+        for (dim, points) in kernel.dims.iter().zip(points) {
+            for high in dim.high.iter().filter(|h| uses(h, at)) {
+                let times = high.coefficient(Symbol::Size(at));
+                ends.extend(
+                    match times.and_then(|times| times.as_constant()) {
+                        // `n - 2` points want two more.
+                        Some(1) => high.evaluate(|s| match s {
+                            Symbol::Size(n) if n == at => Some(0),
+                            Symbol::Size(n) => set(n).or_else(|| of_loops(n)).or(Some(0)),
+                            _ => None,
+                        }),
+                        Some(_) => None,
+                        // A factor beside others.
+                        None if kernel.flat.is_some() => Some(points - 2),
+                        None => Some(high.constant_term()),
+                    }
+                    .map(|add| points - add),
+                );
+            }
+        }
+        *size = set(at).or_else(|| ends.into_iter().chain(of_loops(at)).max());
         // What points begin behind is in front of what they end at.
         let begins = kernel
             .dims
             .iter()
             .any(|d| d.low.iter().any(|l| uses(l, at)));
         *size = size.or(begins.then_some(1));
-        if let Some((_, value)) = fixed.iter().find(|(n, _)| *n == at) {
-            *size = Some(*value);
-        }
     }
     // A launch without a guard is rounded up to whole blocks.
-    let open = kernel.dims.iter().any(|d| d.high.is_empty());
+    let open = kernel.flat.is_none() && kernel.dims.iter().any(|d| d.high.is_empty());
     let points = points.map(|p| if open { p + 32 } else { p });
     let largest = sizes
         .iter()
@@ -122,12 +137,8 @@ fn case(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) -
     // Lengths of rows alone: enough, and whole vectors.
     let rows = (largest + 7) / 8 * 8;
     let sizes: Vec<i64> = sizes.into_iter().map(|s| s.unwrap_or(rows)).collect();
-    let size = |s: Symbol| match s {
-        Symbol::Size(n) => sizes.get(n).copied(),
-        _ => None,
-    };
     let mut block = [1u32; 3];
-    for dim in &kernel.dims {
+    for dim in kernel.dims.iter().filter(|_| kernel.flat.is_none()) {
         if let Symbol::Global(axis) = dim.symbol {
             block[usize::from(axis)] = if kernel.dims.len() == 1 {
                 32
@@ -143,7 +154,25 @@ fn case(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) -
     }
     let mut grid = [1u64; 3];
     let mut ends = Vec::new();
-    for (dim, points) in kernel.dims.iter().zip(points) {
+    let mut sizes = sizes;
+    if let Some(flat) = &kernel.flat {
+        let (launched, own) = flat_launch(kernel, flat, points, &mut sizes)?;
+        let per = i64::from(
+            *block
+                .first()
+                .filter(|_| kernel.block[0].is_some())
+                .unwrap_or(&32),
+        );
+        block = [u32::try_from(per).ok()?, 1, 1];
+        grid[0] = covering(kernel.dims.last()?, (launched + per - 1) / per)?;
+        ends = own;
+    }
+    let size = |s: Symbol| match s {
+        Symbol::Size(n) => sizes.get(n).copied(),
+        _ => None,
+    };
+    let launched = kernel.dims.iter().zip(points);
+    for (dim, points) in launched.filter(|_| kernel.flat.is_none()) {
         let axis = dim.axis();
         let wanted = dim
             .high
@@ -158,7 +187,7 @@ fn case(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) -
         } else {
             wanted
         });
-        grid[axis] = u64::try_from(blocks).ok()?;
+        grid[axis] = covering(dim, blocks)?;
         ends.push(match dim.high.is_empty() {
             true => blocks * per,
             false => end,
@@ -217,6 +246,62 @@ fn case(kernel: &Kernel, points: [i64; 3], turns: i64, fixed: &[(usize, i64)]) -
             lengths,
         },
     )
+}
+
+/// How many blocks go over so many: half of them where the text has a loop over the grid.
+fn covering(dim: &Dim, blocks: i64) -> Option<u64> {
+    u64::try_from(if dim.whole { (blocks + 1) / 2 } else { blocks }).ok()
+}
+
+/// How many places a launch has that covers so many points of the last dimension, and where the dimensions end. A size
+/// that is nothing but the number of all places is set to it.
+fn flat_launch(
+    kernel: &Kernel,
+    flat: &Flat,
+    points: [i64; 4],
+    sizes: &mut [i64],
+) -> Option<(i64, Vec<i64>)> {
+    let value = |poly: &Poly, sizes: &[i64]| {
+        poly.evaluate(|s| match s {
+            Symbol::Size(n) => sizes.get(n).copied(),
+            _ => None,
+        })
+    };
+    let last = kernel.dims.len().checked_sub(1)?;
+    let mut ends = Vec::new();
+    let mut rows = 1i64;
+    for (radix, dim) in flat.radices.iter().zip(&kernel.dims) {
+        let radix = value(radix, sizes)?;
+        if radix <= 0 {
+            return None;
+        }
+        rows = rows.checked_mul(radix)?;
+        let mut end = radix;
+        for high in &dim.high {
+            end = end.min(value(high, sizes)?);
+        }
+        ends.push(end);
+    }
+    let mut end = kernel.dims[last].high.is_empty().then_some(points[last]);
+    for high in &kernel.dims[last].high {
+        let high = value(high, sizes)?;
+        end = Some(end.map_or(high, |e| e.min(high)));
+    }
+    let mut end = end?;
+    for high in &flat.high {
+        if let Some((Some(size), 0)) = high.as_extent()
+            && !flat.radices.iter().any(|r| uses(r, size))
+        {
+            sizes[size] = rows.checked_mul(end)?;
+        }
+        let high = value(high, sizes)?;
+        if high % rows != 0 {
+            return None;
+        }
+        end = end.min(high / rows);
+    }
+    ends.push(end);
+    Some((rows.checked_mul(end)?, ends))
 }
 
 /// Does every point store elements of its own? Where it does not, the kernel as written races with itself.
