@@ -1,5 +1,5 @@
 // test: accesses
-//  kernels of templates have no name of their own
+//  a template that nobody instantiates is no kernel
 
 template <class T> __global__ void k(const T *a, T *c, int n) {
     int x = blockIdx.x * blockDim.x + threadIdx.x;
@@ -9,11 +9,12 @@ template <class T> __global__ void k(const T *a, T *c, int n) {
 // expect: accesses
 // naive::template
 //
-//   × a template, or a kernel inside something else, is not rewritten
+//   × `k` is instantiated nowhere in this file
 //    ╭─[refused-templates.cu:4:36]
 //  3 │
 //  4 │ template <class T> __global__ void k(const T *a, T *c, int n) {
 //    ·                                    ┬
-//    ·                                    ╰── here
+//    ·                                    ╰── this template
 //  5 │     int x = blockIdx.x * blockDim.x + threadIdx.x;
 //    ╰────
+//   help: add `template __global__ void k<…>(…);`

@@ -17,6 +17,7 @@ pub mod def_use;
 pub mod definitions;
 mod device;
 pub mod diag;
+pub mod instance;
 mod literal;
 mod lower;
 pub mod macros;

@@ -12,7 +12,7 @@ use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::Symbol;
 
 use crate::emit::{expected, expected_ends, extents, value};
-use crate::ir::{Kernel, ParameterKind};
+use crate::ir::{Kernel, ParameterKind, Template};
 use crate::versions::Output;
 
 /// What is launched.
@@ -158,10 +158,12 @@ pub fn program(kernel: &Kernel, output: &Output, setup: &Setup) -> Result<String
     }
     let dim = |d: [i64; 3]| format!("dim3({}, {}, {})", d[0], d[1], d[2]);
     let (grid, block) = (dim(setup.grid), dim(setup.block));
+    let instance = kernel.template.as_ref().map(Template::given);
+    let instance = instance.unwrap_or_default();
     let passed = arguments.join(", ");
     Ok(format!(
         "#define main ww_main_of_the_input\n{}\n#undef main\n{HEAD}\nstatic void ww_written() {{ \
-         {}<<<{grid}, {block}>>>({passed}); }}\nstatic void ww_version() {{ {}({grid}, {block}, 0, 0, {passed}); \
+         {}{instance}<<<{grid}, {block}>>>({passed}); }}\nstatic void ww_version() {{ {}{instance}({grid}, {block}, 0, 0, {passed}); \
          }}\n{MAIN}int main(int, char **ww_arguments)\n{{\n{arrays}    return ww_run(atof(ww_arguments[1]));\n}}\n",
         output.text,
         kernel.name,

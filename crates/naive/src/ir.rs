@@ -13,6 +13,8 @@ use warpwright_cudac::diag::Span;
 pub struct Kernel {
     /// Its name.
     pub name: String,
+    /// What it is an instance of, where it is a template.
+    pub template: Option<Template>,
     /// Its parameters in their order.
     pub parameters: Vec<Parameter>,
     /// Its arrays.
@@ -41,6 +43,38 @@ pub struct Kernel {
     pub pragma: Pragma,
 }
 
+/// The one instance of a template that a file has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// `template <…>`
+    pub head: String,
+    /// Its parameters: whether it is a type, its name, and what it is in the instance.
+    pub arguments: Vec<(bool, String, String)>,
+}
+
+impl Template {
+    /// `<float, 4>`
+    pub fn given(&self) -> String {
+        let all: Vec<&str> = self.arguments.iter().map(|(.., what)| &**what).collect();
+        format!("<{}>", all.join(", "))
+    }
+
+    /// A text with the arguments of the instance in the place of the parameters.
+    fn instantiated(&self, text: &str) -> String {
+        let mut out = String::new();
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let same = rest.find(|d: char| is_word(d) != is_word(c));
+            let (word, after) = rest.split_at(same.unwrap_or(rest.len()));
+            let own = self.arguments.iter().find(|(_, name, _)| name == word);
+            out.push_str(own.map_or(word, |(.., what)| what));
+            rest = after;
+        }
+        out
+    }
+}
+
 /// `#pragma warpwright naive …`
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pragma {
@@ -58,12 +92,30 @@ pub struct Parameter {
     /// Its name.
     pub name: String,
     /// Its declaration, as written.
+    pub written: String,
+    /// The same in the instance of a template.
     pub declared: String,
     /// What it is.
     pub kind: ParameterKind,
 }
 
 impl Parameter {
+    /// One that is declared so.
+    pub fn new(
+        name: &str,
+        written: String,
+        template: Option<&Template>,
+        kind: ParameterKind,
+    ) -> Parameter {
+        let own = template.map(|template| template.instantiated(&written));
+        Parameter {
+            name: name.to_owned(),
+            declared: own.unwrap_or_else(|| written.clone()),
+            written,
+            kind,
+        }
+    }
+
     /// Its type, as C has it: the declaration without the name; arrays are pointers.
     pub fn ty(&self) -> String {
         let declared = self.declared.replace("__restrict__", "");

@@ -739,10 +739,21 @@ impl Maker<'_> {
             false => String::new(),
         };
         let words = if reassociate { " reassociate" } else { "" };
-        let text = format!(
-            "{function}#pragma warpwright naive sizes(n=64, m=64, d=8, k=32){words}\n__global__ void {name}({})\n{{\n{guard}{body}}}\n",
-            parameters.join(", ")
-        );
+        let pragma = format!("#pragma warpwright naive sizes(n=64, m=64, d=8, k=32){words}");
+        let own = parameters.join(", ");
+        let text = match self.ty == "float" && self.rng.chance(15) {
+            false => {
+                format!("{function}{pragma}\n__global__ void {name}({own})\n{{\n{guard}{body}}}\n")
+            }
+            // Its only instance.
+            true => {
+                let kernel = format!("__global__ void {name}({own})\n{{\n{guard}{body}}}\n");
+                let kernel = kernel.replace("float ", "T ");
+                format!(
+                    "{function}{pragma}\ntemplate <typename T>\n{kernel}template __global__ void {name}<float>({own});\n"
+                )
+            }
+        };
         let is_flat = matches!(self.form, Form::Flat | Form::FlatStrides);
         let block = match self.dims.len() {
             _ if is_flat => *self.rng.pick(&["[64]", "[32]", "[256]", "[1]"]),

@@ -627,20 +627,49 @@ fn touched(extents: &[Option<(Vec<Poly>, Vec<Poly>)>], at: usize) -> bool {
 fn launch(kernel: &Kernel, names: &Names) -> String {
     let [grid, block, shared, stream, _] = &names.free;
     let mut declared = format!("dim3 {grid}, dim3 {block}, size_t {shared}, cudaStream_t {stream}");
-    let mut passed = String::new();
+    let (mut passed, mut own) = (String::new(), Vec::new());
     for parameter in &kernel.parameters {
-        let _ = write!(declared, ", {}", parameter.declared);
-        let _ = write!(passed, "{}, ", parameter.name);
+        let _ = write!(declared, ", {}", parameter.written);
+        // Another instance is not computed so, but compiled.
+        let _ = match kernel.template {
+            Some(_) => write!(passed, "({}){}, ", parameter.ty(), parameter.name),
+            None => write!(passed, "{}, ", parameter.name),
+        };
+        own.push(&*parameter.name);
     }
-    let own = passed.trim_end_matches(", ");
-    let name = &kernel.name;
+    let (same, head, arguments, other) = of_template(kernel, names);
+    let name = format!("{}{arguments}", kernel.name);
     format!(
-        "// In place of {name}<<<{grid}, {block}, {shared}, {stream}>>>(…): what was generated where it is for this \
-         launch, else the kernel as written.\nstatic inline void {}({declared})\n{{\n    if ({}({grid}, {block}, \
+        "{same}// In place of {name}<<<{grid}, {block}, {shared}, {stream}>>>(…): what was generated where it is for this \
+         launch, else the kernel as written.\n{head}static inline void {}({declared})\n{{\n    if ({other}{}({grid}, {block}, \
          {passed}{stream}) == cudaErrorNotSupported)\n        {name}<<<{grid}, {block}, {shared}, \
-         {stream}>>>({own});\n}}\n",
+         {stream}>>>({});\n}}\n",
         names.launch(),
         names.attempt(),
+        own.join(", "),
+    )
+}
+
+/// For a template: what compares types, `template <…>`, `<T, N>`, and the condition that it is another instance.
+fn of_template(kernel: &Kernel, names: &Names) -> (String, String, String, String) {
+    let Some(template) = &kernel.template else {
+        return Default::default();
+    };
+    let same = format!("{}_same", names.launch());
+    let is = |(is_type, name, what): &(bool, String, String)| match is_type {
+        true => format!("!{same}<{name}, {what}>::value || "),
+        false => format!("{name} != ({what}) || "),
+    };
+    let own = template.arguments.iter().map(|(_, name, _)| &**name);
+    let own: Vec<&str> = own.collect();
+    (
+        format!(
+            "template <typename A, typename B> struct {same} {{ static const bool value = false; }};\ntemplate <typename \
+             A> struct {same}<A, A> {{ static const bool value = true; }};\n"
+        ),
+        format!("{}\n", template.head),
+        format!("<{}>", own.join(", ")),
+        template.arguments.iter().map(is).collect(),
     )
 }
 

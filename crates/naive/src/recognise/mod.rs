@@ -22,14 +22,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use warpwright_cudac::affine::{Places, Poly, Symbol};
 use warpwright_cudac::ast::{Expr, Function, Type};
 use warpwright_cudac::def_use::DefUse;
+use warpwright_cudac::definitions::TemplateArgument;
 use warpwright_cudac::diag::{Diagnostic, Span};
+use warpwright_cudac::instance::{instance, word};
 use warpwright_cudac::names::Scopes;
 use warpwright_cudac::{File, Header, Scalar, TypeNames, print};
 
 use flat::{Digits, Wish};
 use grid::Grid;
 
-use crate::ir::{Access, Array, Index, Kernel, Parameter, ParameterKind, Pragma, Value, Variable};
+use crate::ir::{
+    Access, Array, Index, Kernel, Parameter, ParameterKind, Pragma, Template, Value, Variable,
+};
 
 type Done<T> = Result<T, Diagnostic>;
 
@@ -124,8 +128,8 @@ pub fn is_marked(file: &File, header: &Header) -> Result<bool, Diagnostic> {
 /// What is in the way, with its place.
 pub fn recognise(file: &File, header: &Header) -> Result<Kernel, Diagnostic> {
     let pragma = pragma::of(file, header)?.unwrap_or_default();
-    if header.nested || header.is_member || header.template.is_some() {
-        let what = "a template, or a kernel inside something else, is not rewritten";
+    if header.is_member || header.nested && header.template.is_none() {
+        let what = "a kernel inside something else is not rewritten";
         return Err(problem("naive::template", what, &header.name.span, "here"));
     }
     let function = file.kernel(header)?;
@@ -163,6 +167,7 @@ fn attempt(
 ) -> (Done<Kernel>, Option<Wish>) {
     let kernel = Kernel {
         name: header.name.text.clone(),
+        template: None,
         parameters: Vec::new(),
         arrays: Vec::new(),
         sizes: Vec::new(),
@@ -210,6 +215,7 @@ fn refused(what: &str, at: &Span) -> Diagnostic {
 
 impl Machine<'_> {
     fn whole(&mut self, header: &Header, function: &Function) -> Done<()> {
+        self.begin_template(header)?;
         self.begin_flat();
         self.begin_counting(&function.body);
         self.begin_straight(&function.body);
@@ -225,6 +231,36 @@ impl Machine<'_> {
         finish::note_order(&mut self.kernel);
         registers::kept(&mut self.kernel);
         below::note(&mut self.kernel);
+        Ok(())
+    }
+
+    /// Takes the only instance of a template for the kernel.
+    fn begin_template(&mut self, header: &Header) -> Done<()> {
+        let given = instance(self.file, header, "naive::template")?;
+        let Some(head) = header.head.clone().filter(|_| !given.is_empty()) else {
+            return Ok(());
+        };
+        let mut arguments = Vec::new();
+        for (name, argument) in given {
+            arguments.push(match argument {
+                TemplateArgument::Type(ty) => {
+                    let ty = self.file.type_named(&word(&ty));
+                    self.types.insert(name.clone(), ty.clone());
+                    (true, name, ty)
+                }
+                TemplateArgument::Value(value) => {
+                    let var = match self.value(&value)? {
+                        Val::Int(poly, scalar) => Var::Int(poly, scalar),
+                        _ => Var::Other("a value of a template that is no integer"),
+                    };
+                    self.scopes.declare(&name, var);
+                    (false, name, print::expr(&value))
+                }
+            });
+        }
+        let head = self.file.source.text.get(head).unwrap_or_default();
+        let head = head.trim().to_owned();
+        self.kernel.template = Some(Template { head, arguments });
         Ok(())
     }
 
@@ -265,11 +301,9 @@ impl Machine<'_> {
                 Var::Other("a parameter of a type that is not understood"),
             ),
         };
-        self.kernel.parameters.push(Parameter {
-            name: name.to_owned(),
-            declared,
-            kind,
-        });
+        let template = self.kernel.template.as_ref();
+        let parameter = Parameter::new(name, declared, template, kind);
+        self.kernel.parameters.push(parameter);
         self.scopes.declare(name, var);
         Ok(())
     }

@@ -1,111 +1,20 @@
 //! A template as the one kernel that the file makes of it.
 
 use super::machine::{Bound, Done};
-use warpwright_cudac::ast::{Expr, ExprKind, Type};
-use warpwright_cudac::definitions::{TemplateArgument, TemplateParameter};
-use warpwright_cudac::diag::{Diagnostic, Span};
-use warpwright_cudac::{File, Header, print};
+use warpwright_cudac::definitions::TemplateArgument;
+use warpwright_cudac::instance::{instance, word};
+use warpwright_cudac::{File, Header};
 
 /// What the parameters of a kernel's template are; nothing for a kernel that is none.
 pub(super) fn bind(file: &File, kernel: &Header) -> Done<Vec<(String, Bound)>> {
-    let Some(parameters) = &kernel.template else {
-        return Ok(Vec::new());
-    };
-    let name = &kernel.name.text;
-    let refuse = |what: String| {
-        let problem = Diagnostic::error("stencil::template", what);
-        problem.label(kernel.name.span.clone(), "this template")
-    };
-    let special = format!("{name}<");
-    if let Some(other) = file
-        .kernels
-        .iter()
-        .find(|k| k.name.text.starts_with(&special))
-    {
-        let problem = refuse(format!("`{name}` is specialised"));
-        return Err(problem.label(other.name.span.clone(), "here"));
-    }
-    let mut found: Option<(Vec<TemplateArgument>, Span)> = None;
-    for instance in file.instances_of(kernel) {
-        let at = &instance.name.span;
-        let Some(given) = &instance.arguments else {
-            let what = format!("what `{name}` is instantiated with is not known here");
-            let problem = refuse(what).label(at.clone(), "the compiler finds it out");
-            return Err(problem.help(format!("write `{name}<…>`")));
-        };
-        let all = complete(parameters, given, at).ok_or_else(|| {
-            let what = format!("`{name}` is instantiated with arguments of another kind");
-            refuse(what).label(at.clone(), "here")
-        })?;
-        match &found {
-            None => found = Some((all, at.clone())),
-            Some((before, first)) if !same(file, before, &all) => {
-                let what = format!("`{name}` is instantiated in several ways");
-                return Err(refuse(what)
-                    .label(first.clone(), "in this way")
-                    .label(at.clone(), "and in this"));
-            }
-            Some(_) => {}
-        }
-    }
-    let given = match found {
-        Some((given, _)) => given,
-        None => complete(parameters, &[], &kernel.name.span).ok_or_else(|| {
-            let problem = refuse(format!("`{name}` is instantiated nowhere in this file"));
-            problem.help(format!("add `template __global__ void {name}<…>(…);`"))
-        })?,
-    };
-    let pairs = parameters.iter().zip(given);
-    Ok(pairs
-        .map(|(parameter, argument)| {
+    let given = instance(file, kernel, "stencil::template")?.into_iter();
+    Ok(given
+        .map(|(name, argument)| {
             let bound = match argument {
                 TemplateArgument::Type(ty) => Bound::Type(word(&ty)),
                 TemplateArgument::Value(value) => Bound::Value(value),
             };
-            (parameter.name.clone(), bound)
+            (name, bound)
         })
         .collect())
-}
-
-/// The arguments of all parameters: those that are given, then defaults.
-fn complete(
-    parameters: &[TemplateParameter],
-    given: &[TemplateArgument],
-    at: &Span,
-) -> Option<Vec<TemplateArgument>> {
-    if given.len() > parameters.len() {
-        return None;
-    }
-    let mut all = Vec::new();
-    for (number, parameter) in parameters.iter().enumerate() {
-        let argument = given.get(number).or(parameter.default.as_ref())?;
-        all.push(match (argument, &parameter.ty) {
-            // A single name looks like a type to the grammar.
-            (TemplateArgument::Type(Type::Named(name)), Some(_)) => TemplateArgument::Value(Expr {
-                kind: ExprKind::Name(name.clone()),
-                span: at.clone(),
-            }),
-            (TemplateArgument::Type(_), None) | (TemplateArgument::Value(_), Some(_)) => {
-                argument.clone()
-            }
-            _ => return None,
-        });
-    }
-    Some(all)
-}
-
-fn same(file: &File, a: &[TemplateArgument], b: &[TemplateArgument]) -> bool {
-    let text = |argument: &TemplateArgument| match argument {
-        TemplateArgument::Type(ty) => file.type_named(&word(ty)),
-        TemplateArgument::Value(value) => print::expr(value),
-    };
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| text(a) == text(b))
-}
-
-fn word(ty: &Type) -> String {
-    match ty.bare() {
-        Type::Named(name) => name.clone(),
-        // No number, so refused where it is used.
-        _ => "a pointer".to_owned(),
-    }
 }
