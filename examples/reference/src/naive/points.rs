@@ -23,6 +23,26 @@ pub(super) fn add_transposed(data: &Data<'_>) -> Option<Vec<Output>> {
     })
 }
 
+pub(super) fn nhwc(data: &Data<'_>) -> Option<Vec<Output>> {
+    let (images, channels) = (data.param("images")?, data.param("channels")?);
+    let pixels = data.param("height")? * data.param("width")?;
+    let from = data.floats("in")?;
+    table("out", images * pixels, channels, |row, channel| {
+        let (image, pixel) = (row / pixels, row % pixels);
+        from[(image * channels + channel) * pixels + pixel]
+    })
+}
+
+pub(super) fn scale_shift(data: &Data<'_>) -> Option<Vec<Output>> {
+    let (images, channels) = (data.param("images")?, data.param("channels")?);
+    let (x, pixels) = (data.floats("x")?, data.param("pixels")?);
+    let (scale, shift) = (data.floats("scale")?, data.floats("shift")?);
+    table("y", images * channels, pixels, |row, pixel| {
+        let channel = row % channels;
+        x[row * pixels + pixel] * scale[channel] + shift[channel]
+    })
+}
+
 pub(super) fn grey(data: &Data<'_>) -> Option<Vec<Output>> {
     let n = data.param("n")?;
     let picture = data.indices("picture")?;
