@@ -100,6 +100,8 @@ struct Machine<'a> {
     /// Variables that are only assigned to beside their declaration, in the same block: each assignment is a variable of
     /// its own. With their types, once they are declared.
     straight: BTreeMap<String, Option<Type>>,
+    /// Calls that variables are set to, and nothing else: the largest or the smallest of some places.
+    clamped: BTreeMap<usize, Value>,
     /// Loops around the present place.
     turning: usize,
 }
@@ -198,6 +200,7 @@ fn attempt(
         grid: Grid::default(),
         counting: BTreeMap::new(),
         straight: BTreeMap::new(),
+        clamped: BTreeMap::new(),
         turning: 0,
     };
     let done = machine.whole(header, function);

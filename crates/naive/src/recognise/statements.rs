@@ -290,6 +290,12 @@ impl Machine<'_> {
                     Some(Val::Pointer(_)) => None,
                 };
                 let number = self.variable(name, &ty);
+                if let Some(value @ Value::Call(..)) = &value
+                    && scalar == Some(INT)
+                    && !assigned
+                {
+                    self.clamped.insert(number, value.clone());
+                }
                 self.scopes.declare(name, Var::Value(number));
                 out.push(Statement::Declare(number, value));
                 Ok(())
@@ -580,11 +586,11 @@ impl Machine<'_> {
         let Some(scalar @ Scalar::Integer(32 | 64, _)) = scalar else {
             return Err(form());
         };
-        let low = match self.value(first)? {
-            Val::Int(low, _) => low,
-            _ => return Err(refused(UNRESOLVED, at)),
-        };
-        let low = self.placed(low);
+        let low = self.value(first)?;
+        let lows = self
+            .bounding(low, "max")
+            .ok_or_else(|| refused(UNRESOLVED, at))?;
+        let low = lows[0].clone();
         if step.0 != name
             || DefUse::of(&parts.body)
                 .sites(&name)
@@ -602,27 +608,34 @@ impl Machine<'_> {
         let least = |by: &i64| (1..1 << 20).contains(by);
         let Some(step) = by.as_constant().filter(least) else {
             let cond = parts.cond.as_ref().ok_or_else(form)?;
-            let symbol = self.over_grid(&low, &by).ok_or_else(form)?;
+            let symbol = match lows.len() {
+                1 => self.over_grid(&low, &by),
+                _ => None,
+            };
+            let symbol = symbol.ok_or_else(form)?;
             if !may {
                 let what = "a loop over the grid beside other statements";
                 return Err(refused(what, at));
             }
             return self.grid_loop((&name, scalar), symbol, cond, &parts.body, at, out);
         };
-        let high = self.end(parts.cond.as_ref(), &name, at)?;
+        let highs = self.end(parts.cond.as_ref(), &name, at)?;
+        let window = window(&lows, &highs, step, scalar);
+        let (low, high) = window.ok_or_else(|| refused(UNRESOLVED, at))?;
         self.used.extend(low.symbols());
         self.used.extend(high.symbols());
         let number = self.kernel.loops.len();
         self.kernel.loops.push(Loop {
             name: name.clone(),
-            low,
-            high,
+            low: low.clone(),
+            high: high.clone(),
             step,
             span: at.clone(),
         });
         self.scopes.open();
         let counter = Poly::symbol(Symbol::Loop(number));
-        self.scopes.declare(&name, Var::Int(counter, scalar));
+        self.scopes
+            .declare(&name, Var::Int(counter.clone(), scalar));
         self.turning += 1;
         let body = self.inside(|m| m.block(&parts.body, false));
         self.turning -= 1;
@@ -632,13 +645,45 @@ impl Machine<'_> {
         } else if init.is_none() {
             self.scopes.assign(&name, Var::Counted);
         }
-        out.push(Statement::Loop(number, body?));
+        // Turns that the other bounds leave out do nothing.
+        let mut body = body?;
+        let mut tests = Vec::new();
+        let others = lows.iter().filter(|l| **l != low).map(|l| (">=", l));
+        let others = others.chain(highs.iter().filter(|h| **h != high).map(|h| ("<", h)));
+        for (op, bound) in others {
+            let counter = self.number(counter.clone(), scalar);
+            let bound = self.number(bound.clone(), scalar);
+            tests.push(Value::Binary(op.into(), Box::new(counter), Box::new(bound)));
+        }
+        let both = |a, b| Value::Binary("&&".into(), Box::new(a), Box::new(b));
+        if let Some(test) = tests.into_iter().reduce(both) {
+            body = vec![Statement::If(test, body, Vec::new())];
+        }
+        out.push(Statement::Loop(number, body));
         self.open = false;
         Ok(())
     }
 
-    /// One past the last value of a counter.
-    fn end(&mut self, cond: Option<&Expr>, name: &str, at: &Span) -> Done<Poly> {
+    /// The polynomials of which a value is the largest or the smallest (`max`, `min`); a polynomial alone is one.
+    fn bounding(&mut self, value: Val, of: &str) -> Option<Vec<Poly>> {
+        let value = match value {
+            Val::Int(poly, _) => return Some(vec![self.placed(poly)]),
+            Val::Value(Value::Variable(variable)) => self.clamped.get(&variable).cloned()?,
+            Val::Value(value) => value,
+            Val::Pointer(_) => return None,
+        };
+        let Value::Call(name, arguments) = &value else {
+            return None;
+        };
+        let own = arguments.iter().map(|argument| match argument {
+            Value::Int(poly, Scalar::Integer(32, true)) => Some(poly.clone()),
+            _ => None,
+        });
+        if name == of { own.collect() } else { None }
+    }
+
+    /// One past the last value of a counter: the smallest of these.
+    fn end(&mut self, cond: Option<&Expr>, name: &str, at: &Span) -> Done<Vec<Poly>> {
         let form = || refused("a loop whose end is not a sum of sizes and places", at);
         let cond = cond.ok_or_else(form)?;
         let ExprKind::Binary(op, a, b) = &cond.bare().kind else {
@@ -651,13 +696,36 @@ impl Machine<'_> {
             (false, true, ">=") => ("<=", a),
             _ => return Err(form()),
         };
-        let end = match self.value(end)? {
-            Val::Int(end, _) => self.placed(end),
-            _ => return Err(refused(UNRESOLVED, at)),
-        };
+        let end = self.value(end)?;
+        let ends = self
+            .bounding(end, "min")
+            .ok_or_else(|| refused(UNRESOLVED, at))?;
         let more = i64::from(op == "<=");
-        end.plus(&Poly::constant(more), 1).ok_or_else(form)
+        let ends = ends.iter().map(|end| end.plus(&Poly::constant(more), 1));
+        ends.collect::<Option<Vec<Poly>>>().ok_or_else(form)
     }
+}
+
+/// Where a loop begins and ends: of several bounds those that are as far apart for every point, as those of a window are
+/// that the border cuts.
+fn window(lows: &[Poly], highs: &[Poly], step: i64, scalar: Scalar) -> Option<(Poly, Poly)> {
+    if let ([low], [high]) = (lows, highs) {
+        return Some((low.clone(), high.clone()));
+    }
+    // Steps begin at the bound that counts; without a sign nothing is below zero.
+    if lows.len() > 1 && step != 1 || !matches!(scalar, Scalar::Integer(_, true)) {
+        return None;
+    }
+    let pairs = lows
+        .iter()
+        .flat_map(|low| highs.iter().map(move |high| (low, high)));
+    let mut fitting = pairs.filter(|(low, high)| {
+        let apart = high.plus(low, -1);
+        !high.points().is_empty() && apart.is_some_and(|apart| apart.points().is_empty())
+    });
+    fitting
+        .next()
+        .map(|(low, high)| (low.clone(), high.clone()))
 }
 
 /// The counter of `i++`, `++i`, `i += 2` or `i = i + 2`, as a name and where it stands, and what is added if it is not 1.
