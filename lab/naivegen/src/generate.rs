@@ -319,8 +319,27 @@ impl Maker<'_> {
         }
     }
 
-    /// The head of a loop, its counter, and how often it runs at most.
-    fn head(&mut self, name: &str) -> (String, Part) {
+    /// The head of a loop, its counter and how often it runs at most, and what ends a turn.
+    fn head(&mut self, name: &str) -> (String, Part, String) {
+        if self.rng.chance(12) {
+            // A window that the border cuts.
+            let at = self.rng.below(self.dims.len());
+            let (place, size) = &self.dims[at];
+            let (size, place) = (*size, place.clone());
+            let low = match self.rng.below(3) {
+                0 => format!("max({place} - 1, 0)"),
+                1 => format!("max(0, {place} - 2)"),
+                _ => place.clone(),
+            };
+            return (
+                format!("for (int {name} = {low}; {name} < min({place} + 2, {size}); {name}++)"),
+                Part {
+                    text: name.to_owned(),
+                    most: format!("({size} - 1)"),
+                },
+                String::new(),
+            );
+        }
         let size = *self.rng.pick(&["k", "k", "k", "d", "m", "3", "5"]);
         let low = *self.rng.pick(&[0, 0, 0, 0, 1, 2]);
         let step = *self.rng.pick(&[1, 1, 1, 1, 2, 3]);
@@ -337,21 +356,23 @@ impl Maker<'_> {
             0 => format!("{name} <= {size} - 1"),
             _ => format!("{name} < {size}"),
         };
-        let head = format!("for (int {name} = {low}; {test}; {turn})");
-        (
-            head,
-            Part {
-                text: name.to_owned(),
-                most: format!("({size} - 1)"),
-            },
-        )
+        let (head, last) = match self.rng.chance(20) {
+            true => (format!("int {name} = {low}; while ({test})"), turn + ";"),
+            false => (
+                format!("for (int {name} = {low}; {test}; {turn})"),
+                String::new(),
+            ),
+        };
+        let most = format!("({size} - 1)");
+        let text = name.to_owned();
+        (head, Part { text, most }, last)
     }
 
     /// A loop that adds up, or takes the largest or the least.
     fn reduction(&mut self, body: &mut String, variable: &str, outer: &[Part], indent: &str) {
         let name = ["i", "j", "l", "t", "u"][self.loops.min(4)];
         self.loops += 1;
-        let (head, counter) = self.head(name);
+        let (head, counter, last) = self.head(name);
         let mut counters = outer.to_vec();
         counters.push(counter);
         let inner = self.rng.chance(20) && outer.is_empty() && self.loops < 5;
@@ -381,7 +402,7 @@ impl Maker<'_> {
             };
             let _ = writeln!(body, "{indent}    {line}");
         }
-        let _ = writeln!(body, "{indent}}}");
+        let _ = writeln!(body, "{indent}{last}}}");
     }
 
     /// A kernel that stores an element or two for every point.
