@@ -12,7 +12,7 @@ __global__ void k(const float *a, float *c, int n, int m) {
 // expect: accesses
 // naive::construct
 //
-//   × a loop whose bounds are read from memory, or computed from no places
+//   × a loop whose bounds are read from memory, or no sums of sizes and places
 //    ╭─[refused-ends-of-two-sizes.cu:8:5]
 //  7 │     float sum = 0.0f;
 //  8 │     for (int i = 0; i < min(m, x); i++) sum += a[i * n + x];

@@ -12,7 +12,7 @@ __global__ void k(const int *start, const int *column, const float *a, const flo
 // expect: accesses
 // naive::construct
 //
-//   × a loop whose bounds are read from memory, or computed from no places
+//   × a loop whose bounds are read from memory, or no sums of sizes and places
 //    ╭─[refused-rows-of-sparse-matrices.cu:8:5]
 //  7 │     float sum = 0.0f;
 //  8 │     for (int j = start[row]; j < start[row + 1]; j++) sum += a[j] * b[column[j]];

@@ -13,7 +13,7 @@ use super::{Done, Machine, Pointer, Val, Var, refused};
 use crate::ir::{AtomicOp, Dim, Index, Loop, Statement, Value};
 
 /// As those of a row of a sparse matrix.
-const UNRESOLVED: &str = "a loop whose bounds are read from memory, or computed from no places";
+const UNRESOLVED: &str = "a loop whose bounds are read from memory, or no sums of sizes and places";
 
 impl Machine<'_> {
     pub(super) fn block(&mut self, block: &Block, top: bool) -> Done<Vec<Statement>> {
