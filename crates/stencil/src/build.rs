@@ -164,6 +164,33 @@ impl Builder {
         self.push(Expr::Constant(element.round(value), element), 1, element)
     }
 
+    /// A value in another type, where C converts it and whole numbers have a part in it; between the types of
+    /// floating-point numbers what it is stored to converts it.
+    pub(crate) fn convert(&mut self, value: ExprId, element: Element) -> ExprId {
+        let own = self.nodes[value].1;
+        if own == element || !(own.is_integer() || element.is_integer()) {
+            return value;
+        }
+        match self.constant_value(value) {
+            Some((value, _)) => self.constant(value, element),
+            None => self.apply(Function::To(element), vec![value]),
+        }
+    }
+
+    /// Two operands in the type in which C computes with them.
+    fn usual(&mut self, a: ExprId, b: ExprId) -> (ExprId, ExprId) {
+        let element = self.nodes[a].1.wider(self.nodes[b].1);
+        (self.convert(a, element), self.convert(b, element))
+    }
+
+    /// A function of values that have its types.
+    fn apply(&mut self, function: Function, arguments: Vec<ExprId>) -> ExprId {
+        let depth = arguments.iter().map(|&a| self.nodes[a].0).max();
+        let element = function.element(arguments.iter().map(|&a| self.nodes[a].1));
+        let call = Expr::Call(function, arguments);
+        self.push(call, depth.unwrap_or(0) + 1, element.unwrap_or(Element::F64))
+    }
+
     pub(crate) fn scalar_value(&mut self, scalar: ScalarId) -> ExprId {
         let element = self.stencil.scalars[scalar].element;
         self.push(Expr::Scalar(scalar), 1, element)
@@ -187,6 +214,7 @@ impl Builder {
 
     /// One value or another, by the place of the point.
     pub(crate) fn choice(&mut self, limits: Vec<Limit>, a: ExprId, b: ExprId) -> ExprId {
+        let (a, b) = self.usual(a, b);
         let ((depth_a, element), (depth_b, _)) = (self.nodes[a], self.nodes[b]);
         let depth = depth_a.max(depth_b) + 1;
         self.push(Expr::Choice(limits, a, b), depth, element)
@@ -194,10 +222,8 @@ impl Builder {
 
     /// `x < y ? a : b` and its like; integers take the type that they meet.
     pub(crate) fn select(&mut self, function: Function, [x, y, a, b]: [ExprId; 4]) -> ExprId {
-        let all = vec![x, y, a, b];
-        let depth = all.iter().map(|&e| self.nodes[e].0).max().unwrap_or(0) + 1;
-        let element = self.nodes[a].1.wider(self.nodes[b].1);
-        self.push(Expr::Call(function, all), depth, element)
+        let ((x, y), (a, b)) = (self.usual(x, y), self.usual(a, b));
+        self.apply(function, vec![x, y, a, b])
     }
 
     /// A value that is stored only where another one is not zero.
@@ -229,17 +255,22 @@ impl Builder {
 
     pub(crate) fn neg(&mut self, value: ExprId) -> ExprId {
         if let Some((value, element)) = self.constant_value(value) {
-            return self.constant(-value, element);
+            return self.constant(-value, element.promoted());
         }
+        let value = self.convert(value, self.nodes[value].1.promoted());
         let (depth, element) = self.nodes[value];
         self.push(Expr::Neg(value), depth + 1, element)
     }
 
     pub(crate) fn binary(&mut self, op: BinaryOp, a: ExprId, b: ExprId) -> ExprId {
+        let (a, b) = self.usual(a, b);
         let ((depth_a, type_a), (depth_b, type_b)) = (self.nodes[a], self.nodes[b]);
         let element = type_a.wider(type_b);
+        if element.is_integer() && op == BinaryOp::Div {
+            return self.apply(Function::Quotient, vec![a, b]);
+        }
         if let (Some((x, _)), Some((y, _))) = (self.constant_value(a), self.constant_value(b)) {
-            let value = element.round(op.apply(x, y));
+            let value = op.apply_in(element, x, y);
             if value.is_finite() {
                 return self.constant(value, element);
             }
@@ -279,8 +310,8 @@ impl Builder {
                 })?;
                 return Ok(Value::Integer(value));
             }
-            (Value::Real(a), b) => (a, self.real(b, self.nodes[a].1)),
-            (a, Value::Real(b)) => (self.real(a, self.nodes[b].1), b),
+            (Value::Real(a), b) => (a, self.real(b, self.nodes[a].1.promoted())),
+            (a, Value::Real(b)) => (self.real(a, self.nodes[b].1.promoted()), b),
         };
         Ok(Value::Real(self.binary(op, a, b)))
     }
@@ -293,7 +324,8 @@ impl Builder {
         arguments: Vec<Value>,
     ) -> Result<ExprId, Diagnostic> {
         let Some((function, float)) = Function::named(name) else {
-            let all = Function::ALL.iter().filter(|f| f.first_of_value() == 0);
+            let all = Function::ALL.iter();
+            let all = all.filter(|f| f.first_of_value() == 0 && !f.is_of_integers());
             let known: Vec<&str> = all.map(|f| f.name()).collect();
             let what = format!("a stencil cannot call `{name}`");
             return Err(Diagnostic::error("stencil::function", what)
@@ -305,7 +337,31 @@ impl Builder {
             let what = format!("`{name}` takes {wanted} arguments, not {given}");
             return Err(Diagnostic::error("stencil::call", what).label(span.clone(), "called here"));
         }
-        let arguments: Vec<ExprId> = arguments.into_iter().map(|a| self.real(a, float)).collect();
+        // A number among whole numbers is one of them.
+        let own = |a: &Value| match a {
+            Value::Real(a) => Some(self.nodes[*a].1.promoted()),
+            Value::Integer(_) => None,
+        };
+        let widest = arguments.iter().filter_map(own).reduce(Element::wider);
+        let number = widest.filter(|e| e.is_integer()).unwrap_or(float);
+        let mut arguments: Vec<ExprId> =
+            arguments.into_iter().map(|a| self.real(a, number)).collect();
+        let in_integers = matches!(function, Function::Min | Function::Max | Function::Abs);
+        if number.is_integer() && (in_integers || function.is_of_integers()) {
+            if !matches!(function, Function::To(_)) {
+                arguments = arguments.iter().map(|&a| self.convert(a, number)).collect();
+            }
+            return Ok(self.apply(function, arguments));
+        }
+        if matches!(function, Function::To(_)) {
+            return Ok(self.apply(function, arguments));
+        }
+        if function.first_of_value() == 0 {
+            // The functions of the library take whole numbers as `double`, those for `float` as that.
+            arguments = arguments.iter().map(|&a| self.convert(a, float)).collect();
+        } else if let [x, y, a, b] = arguments[..] {
+            return Ok(self.select(function, [x, y, a, b]));
+        }
         let types = arguments.iter().skip(function.first_of_value());
         let types = types.map(|&a| self.nodes[a].1);
         let element = types.fold(Element::F32, Element::wider);
@@ -362,6 +418,7 @@ impl Builder {
         value: Option<ExprId>,
         span: Span,
     ) -> Result<(), Diagnostic> {
+        let value = value.map(|value| self.convert(value, element));
         let held = match value {
             None => Local::Unset,
             Some(value) => self.held(name, element, value, span)?,
@@ -380,6 +437,7 @@ impl Builder {
         let Some(&(local, element)) = self.locals.get(name) else {
             return Ok(());
         };
+        let value = self.convert(value, element);
         // `t = t + x` is `t += x`: the sum is the same.
         if let (Local::Temp(temp), Expr::Binary(BinaryOp::Add, a, b)) =
             (local, &self.stencil.exprs[value])
@@ -401,6 +459,11 @@ impl Builder {
         value: ExprId,
         span: Span,
     ) -> Result<(), Diagnostic> {
+        let is_mixed = self.local_element(name).is_integer() || self.element(value).is_integer();
+        if is_mixed && let Some(Ok(old)) = self.local(name, &span) {
+            let sum = self.binary(BinaryOp::Add, old, value);
+            return self.assign(name, sum, span);
+        }
         let temp = match self.locals.get(name) {
             Some(&(Local::Temp(temp), _)) => temp,
             Some(&(Local::Constant(start), element)) => {
@@ -427,6 +490,14 @@ impl Builder {
         value: ExprId,
         (at, span): (Span, Span),
     ) -> Result<(), Diagnostic> {
+        let element = self.stencil.arrays[access.array].element;
+        let is_mixed = element.is_integer() || self.element(value).is_integer();
+        if accumulate && is_mixed {
+            let old = self.load(access.clone(), at.clone());
+            let sum = self.binary(BinaryOp::Add, old, value);
+            return self.store(access, false, sum, (at, span));
+        }
+        let value = self.convert(value, element);
         self.uses.push(Use::store(access.clone(), accumulate, at));
         self.state(Target::Store(access), accumulate, value, span)
     }

@@ -11,7 +11,7 @@
 //! - [`Data::sample`] fills every array, outputs included, with [`sample`]: element `n` of the array
 //!   number `a` (in the order of the arguments, from 0) is `sample(a, n)`, and the scalar number `s`
 //!   is `sample(arrays + s, 0)`. All values are in `[0.5, 1.5)`, multiples of 2^-23, the same in
-//!   `float` and `double`.
+//!   `float` and `double`. Whole numbers are [`sample_integer`] in their type.
 //! - Elements that no point writes keep their value.
 
 use std::fmt;
@@ -55,13 +55,40 @@ impl std::error::Error for SizeError {}
 /// In C: `h = n * 2654435761u + (a + 1) * 2654435769u; h ^= h >> 15; h *= 739982445u;
 /// h ^= h >> 12; value = 0.5 + (h >> 9) / 8388608.0` with `uint32_t h, n, a`.
 pub fn sample(argument: u32, index: u32) -> f64 {
+    0.5 + f64::from(hash(argument, index) >> 9) / 8_388_608.0
+}
+
+fn hash(argument: u32, index: u32) -> u32 {
     let mut h = index
         .wrapping_mul(2_654_435_761)
         .wrapping_add(argument.wrapping_add(1).wrapping_mul(2_654_435_769));
     h ^= h >> 15;
     h = h.wrapping_mul(739_982_445);
-    h ^= h >> 12;
-    0.5 + f64::from(h >> 9) / 8_388_608.0
+    h ^ (h >> 12)
+}
+
+/// Element `index` of an argument of whole numbers, before it is brought to its type: a quarter each below 4 and within
+/// 8192 of zero, else below 256.
+///
+/// In C, with `h` as for [`sample`]: `n = h >> 2; h % 4 == 0 ? n % 4 : h % 4 == 1 ? n % 16384 - 8192 : n % 256`.
+pub fn sample_integer(argument: u32, index: u32) -> i64 {
+    let h = hash(argument, index);
+    let n = i64::from(h >> 2);
+    match h % 4 {
+        0 => n % 4,
+        1 => n % 16_384 - 8192,
+        _ => n % 256,
+    }
+}
+
+impl Element {
+    /// The sample in a type.
+    pub fn sample(self, argument: u32, index: u32) -> f64 {
+        match self.is_integer() {
+            true => self.wrapped(sample_integer(argument, index)),
+            false => sample(argument, index),
+        }
+    }
 }
 
 impl Data {
@@ -76,13 +103,13 @@ impl Data {
             if total > MOST_ELEMENTS {
                 return Err(SizeError("the arrays are too large".to_owned()));
             }
-            let values = (0..count as u32).map(|n| sample(number, n));
+            let values = (0..count as u32).map(|n| array.element.sample(number, n));
             arrays.push(values.collect());
         }
         let first = arrays.len() as u32;
         let mut scalars = PrimaryMap::new();
-        for number in 0..stencil.scalars.len() as u32 {
-            scalars.push(sample(first + number, 0));
+        for (number, scalar) in (first..).zip(stencil.scalars.values()) {
+            scalars.push(scalar.element.sample(number, 0));
         }
         Ok(Data { arrays, scalars })
     }
@@ -279,7 +306,7 @@ impl<'a> Sweep<'a> {
                 value.copied().unwrap_or(f64::NAN)
             }
             Expr::Neg(a) => -at(a),
-            Expr::Binary(op, a, b) => op.apply(at(a), at(b)),
+            Expr::Binary(op, a, b) => op.apply_in(self.types[expr], at(a), at(b)),
             Expr::Call(function, arguments) => {
                 let mut values = [0.0; 4];
                 for (value, argument) in values.iter_mut().zip(arguments) {
@@ -308,16 +335,48 @@ impl Element {
         match self {
             Element::F32 => f64::from(value as f32),
             Element::F64 => value,
+            // Cut off, and at the ends of 64 bits; C says nothing about numbers beyond the range.
+            _ => self.wrapped(value as i64),
+        }
+    }
+
+    /// A whole number as an integer type holds it; a sum of a few or a product of two is exact before.
+    pub fn wrapped(self, value: i64) -> f64 {
+        match self {
+            Element::F32 => f64::from(value as f32),
+            Element::F64 => value as f64,
+            Element::I8 => f64::from(value as i8),
+            Element::U8 => f64::from(value as u8),
+            Element::I16 => f64::from(value as i16),
+            Element::U16 => f64::from(value as u16),
+            Element::I32 => f64::from(value as i32),
+            Element::U32 => f64::from(value as u32),
+        }
+    }
+
+    /// Is it a type of whole numbers?
+    pub fn is_integer(self) -> bool {
+        !matches!(self, Element::F32 | Element::F64)
+    }
+
+    /// The type in which C computes with values of this one.
+    #[must_use]
+    pub fn promoted(self) -> Element {
+        match self {
+            Element::I8 | Element::U8 | Element::I16 | Element::U16 => Element::I32,
+            other => other,
         }
     }
 
     /// The type of an operation on values of both types.
     #[must_use]
     pub fn wider(self, other: Element) -> Element {
-        match (self, other) {
-            (Element::F32, Element::F32) => Element::F32,
-            _ => Element::F64,
-        }
+        let both = [self, other];
+        let widest = [Element::F64, Element::F32, Element::U32];
+        widest
+            .into_iter()
+            .find(|element| both.contains(element))
+            .unwrap_or(Element::I32)
     }
 }
 
@@ -338,6 +397,14 @@ impl Function {
             Function::IfEqual if a == b => c,
             Function::IfLess | Function::IfAtMost | Function::IfEqual => d,
             Function::When => b,
+            Function::To(element) => element.round(a),
+            Function::Quotient => (a as i64).checked_div(b as i64).unwrap_or(0) as f64,
+            Function::Remainder => (a as i64).checked_rem(b as i64).unwrap_or(0) as f64,
+            Function::ShiftLeft => (a as i64).wrapping_shl(b as u32) as f64,
+            Function::ShiftRight => (a as i64).wrapping_shr(b as u32) as f64,
+            Function::BitAnd => (a as i64 & b as i64) as f64,
+            Function::BitOr => (a as i64 | b as i64) as f64,
+            Function::BitXor => (a as i64 ^ b as i64) as f64,
         }
     }
 }
@@ -354,13 +421,12 @@ impl Stencil {
                 Expr::Load(access) => self.arrays[access.array].element,
                 Expr::Neg(_) | Expr::Binary(..) | Expr::Call(..) | Expr::Choice(..) => {
                     let operands = expr.operands();
-                    let first = match expr {
-                        Expr::Call(function, _) => function.first_of_value(),
-                        _ => 0,
+                    let mut known = operands.iter().filter_map(|o| types.get(*o)).copied();
+                    let element = match expr {
+                        Expr::Call(function, _) => function.element(known),
+                        _ => known.next().map(|first| known.fold(first, Element::wider)),
                     };
-                    let operands = operands.iter().skip(first);
-                    let known = operands.filter_map(|o| types.get(*o));
-                    known.fold(Element::F32, |a, b| a.wider(*b))
+                    element.unwrap_or(Element::F32)
                 }
             };
             types.push(element);

@@ -16,7 +16,8 @@
 
 use std::fmt::Write as _;
 
-use super::ir::{Element, Extent, Stencil};
+use super::ir::{Extent, Stencil};
+use super::sweep::c_type;
 
 /// The text of the program for launchers of these names.
 pub fn program(stencil: &Stencil, launchers: &[String]) -> String {
@@ -61,7 +62,7 @@ fn arguments(stencil: &Stencil) -> String {
     });
     let scalars = stencil.scalars.values().enumerate().map(|(at, scalar)| {
         let element = c_type(scalar.element);
-        format!("static_cast<{element}>(sample({}u, 0u))", count + at)
+        format!("sample_of<{element}>({}u, 0u)", count + at)
     });
     let sizes = (0..stencil.parameters.len()).map(|at| format!("sizes[{at}]"));
     let all = arrays
@@ -79,10 +80,10 @@ fn set_up(stencil: &Stencil) -> String {
     );
     for array in stencil.arrays.values() {
         let cells: Vec<String> = array.extents.iter().map(|&e| cells(e)).collect();
-        let is_double = array.element == Element::F64;
+        let element = c_type(array.element);
         let _ = writeln!(
             text,
-            "  add({}, {is_double}, {});",
+            "  add<{element}>({}, {});",
             cells.join(" * "),
             array.written
         );
@@ -101,13 +102,6 @@ fn cells(extent: Extent) -> String {
     }
 }
 
-fn c_type(element: Element) -> &'static str {
-    match element {
-        Element::F32 => "float",
-        Element::F64 => "double",
-    }
-}
-
 const HEAD: &str = r#"#include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -117,8 +111,10 @@ const HEAD: &str = r#"#include <algorithm>
 
 struct Array {
   void* data;
-  size_t count;
-  bool is_double, is_written;
+  size_t count, bytes;
+  bool is_written;
+  void (*fill)(const Array&, uint32_t argument);
+  void (*compare)(const Array&, const void* kept, unsigned long long* found);
 };
 
 static std::vector<Array> arrays;
@@ -131,13 +127,27 @@ static void check(cudaError_t status, const char* what)
   std::exit(1);
 }
 
-static __host__ __device__ double sample(uint32_t argument, uint32_t index)
+static __host__ __device__ uint32_t hash(uint32_t argument, uint32_t index)
 {
   uint32_t h = index * 2654435761u + (argument + 1u) * 2654435769u;
   h ^= h >> 15;
   h *= 739982445u;
   h ^= h >> 12;
-  return 0.5 + (h >> 9) / 8388608.0;
+  return h;
+}
+
+static __host__ __device__ double sample(uint32_t argument, uint32_t index)
+{
+  return 0.5 + (hash(argument, index) >> 9) / 8388608.0;
+}
+
+template <class T>
+static __host__ __device__ T sample_of(uint32_t argument, uint32_t index)
+{
+  if (T(0.5) != T(0)) return static_cast<T>(sample(argument, index));
+  const uint32_t h = hash(argument, index);
+  const int n = static_cast<int>(h >> 2);
+  return static_cast<T>(h % 4 == 0 ? n % 4 : h % 4 == 1 ? n % 16384 - 8192 : n % 256);
 }
 
 template <class T>
@@ -145,7 +155,7 @@ __global__ void fill(T* data, size_t count, uint32_t argument)
 {
   for (size_t n = blockIdx.x * size_t(blockDim.x) + threadIdx.x; n < count;
        n += size_t(gridDim.x) * blockDim.x)
-    data[n] = static_cast<T>(sample(argument, static_cast<uint32_t>(n)));
+    data[n] = sample_of<T>(argument, static_cast<uint32_t>(n));
 }
 
 // Largest difference and largest magnitude, as bits: they order like the numbers.
@@ -164,10 +174,23 @@ __global__ void compare(const T* a, const T* b, size_t count, unsigned long long
   atomicMax(&found[1], static_cast<unsigned long long>(__double_as_longlong(magnitude)));
 }
 
-static void add(size_t count, bool is_double, bool is_written)
+template <class T>
+static void fill_array(const Array& array, uint32_t argument)
 {
-  Array array = {nullptr, count, is_double, is_written};
-  check(cudaMalloc(&array.data, count * (is_double ? 8 : 4)), "cudaMalloc");
+  fill<<<2048, 256>>>(static_cast<T*>(array.data), array.count, argument);
+}
+
+template <class T>
+static void compare_array(const Array& array, const void* kept, unsigned long long* found)
+{
+  compare<<<2048, 256>>>(static_cast<const T*>(kept), static_cast<const T*>(array.data), array.count, found);
+}
+
+template <class T>
+static void add(size_t count, bool is_written)
+{
+  Array array = {nullptr, count, count * sizeof(T), is_written, fill_array<T>, compare_array<T>};
+  check(cudaMalloc(&array.data, array.bytes), "cudaMalloc");
   arrays.push_back(array);
 }
 
@@ -177,10 +200,7 @@ const MAIN: &str = r#"static void fill_all()
 {
   for (size_t a = 0; a < arrays.size(); ++a) {
     const Array& array = arrays[a];
-    if (array.is_double)
-      fill<<<2048, 256>>>(static_cast<double*>(array.data), array.count, uint32_t(a));
-    else
-      fill<<<2048, 256>>>(static_cast<float*>(array.data), array.count, uint32_t(a));
+    array.fill(array, uint32_t(a));
   }
   check(cudaDeviceSynchronize(), "fill");
 }
@@ -199,7 +219,7 @@ static int check_one(int version, const char* file)
   if (!out) return 1;
   for (const Array& array : arrays) {
     if (!array.is_written) continue;
-    const size_t bytes = array.count * (array.is_double ? 8 : 4);
+    const size_t bytes = array.bytes;
     std::vector<char> host(bytes);
     check(cudaMemcpy(host.data(), array.data, bytes, cudaMemcpyDeviceToHost), "copy");
     if (std::fwrite(host.data(), 1, bytes, out) != bytes) return 1;
@@ -217,10 +237,7 @@ static double distance(const std::vector<void*>& kept)
     const Array& array = arrays[a];
     if (!array.is_written) continue;
     check(cudaMemset(found, 0, 16), "cudaMemset");
-    if (array.is_double)
-      compare<<<2048, 256>>>(static_cast<double*>(kept[a]), static_cast<double*>(array.data), array.count, found);
-    else
-      compare<<<2048, 256>>>(static_cast<float*>(kept[a]), static_cast<float*>(array.data), array.count, found);
+    array.compare(array, kept[a], found);
     double host[2];
     check(cudaMemcpy(host, found, 16, cudaMemcpyDeviceToHost), "compare");
     worst = std::max(worst, host[1] > 0 ? host[0] / host[1] : host[0]);
@@ -243,7 +260,7 @@ static int time_all(int rounds, const std::vector<int>& versions)
     apart.push_back(0);
     for (size_t a = 0; a < arrays.size(); ++a) {
       if (!arrays[a].is_written) continue;
-      const size_t bytes = arrays[a].count * (arrays[a].is_double ? 8 : 4);
+      const size_t bytes = arrays[a].bytes;
       check(cudaMalloc(&kept[a], bytes), "cudaMalloc");
       check(cudaMemcpy(kept[a], arrays[a].data, bytes, cudaMemcpyDeviceToDevice), "copy");
     }

@@ -141,20 +141,34 @@ pub struct Variable {
     pub is_number: bool,
 }
 
-/// The floating-point types.
+/// The types of elements and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// `float`
     F32,
     /// `double`
     F64,
+    /// `signed char`
+    I8,
+    /// `unsigned char`
+    U8,
+    /// `short`
+    I16,
+    /// `unsigned short`
+    U16,
+    /// `int`
+    I32,
+    /// `unsigned`
+    U32,
 }
 
 impl Element {
     /// Bytes of a value.
     pub fn size(self) -> usize {
         match self {
-            Element::F32 => 4,
+            Element::I8 | Element::U8 => 1,
+            Element::I16 | Element::U16 => 2,
+            Element::F32 | Element::I32 | Element::U32 => 4,
             Element::F64 => 8,
         }
     }
@@ -165,6 +179,13 @@ impl Element {
         match self {
             Element::F32 => values.flat_map(|v| (*v as f32).to_le_bytes()).collect(),
             Element::F64 => values.flat_map(|v| v.to_le_bytes()).collect(),
+            Element::I8 | Element::U8 => values.map(|v| *v as i64 as u8).collect(),
+            Element::I16 | Element::U16 => values
+                .flat_map(|v| (*v as i64 as u16).to_le_bytes())
+                .collect(),
+            Element::I32 | Element::U32 => values
+                .flat_map(|v| (*v as i64 as u32).to_le_bytes())
+                .collect(),
         }
     }
 
@@ -172,7 +193,13 @@ impl Element {
     pub fn values(self, bytes: &[u8]) -> Vec<f64> {
         let single = |&bytes: &[u8; 4]| f64::from(f32::from_le_bytes(bytes));
         let double = |&bytes: &[u8; 8]| f64::from_le_bytes(bytes);
+        // Rounding brings a number without a sign to the type's own range.
+        let half = |&bytes: &[u8; 2]| self.round(u16::from_le_bytes(bytes).into());
+        let word = |&bytes: &[u8; 4]| self.round(u32::from_le_bytes(bytes).into());
         match self {
+            Element::I8 | Element::U8 => bytes.iter().map(|v| self.round((*v).into())).collect(),
+            Element::I16 | Element::U16 => bytes.as_chunks().0.iter().map(half).collect(),
+            Element::I32 | Element::U32 => bytes.as_chunks().0.iter().map(word).collect(),
             Element::F32 => bytes.as_chunks().0.iter().map(single).collect(),
             Element::F64 => bytes.as_chunks().0.iter().map(double).collect(),
         }
@@ -295,6 +322,22 @@ pub enum Function {
     IfEqual,
     /// The second value; where it is stored, it is stored only if the first one is not zero.
     When,
+    /// `(T)x`
+    To(Element),
+    /// `a / b` of whole numbers
+    Quotient,
+    /// `a % b`
+    Remainder,
+    /// `a << b`
+    ShiftLeft,
+    /// `a >> b`
+    ShiftRight,
+    /// `a & b`
+    BitAnd,
+    /// `a | b`
+    BitOr,
+    /// `a ^ b`
+    BitXor,
 }
 
 /// What a statement assigns.

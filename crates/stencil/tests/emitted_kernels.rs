@@ -51,6 +51,7 @@ fn c_name(element: Element) -> &'static str {
     match element {
         Element::F32 => "f32",
         Element::F64 => "f64",
+        other => panic!("no launch description here has {other:?}"),
     }
 }
 

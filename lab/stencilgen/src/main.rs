@@ -64,10 +64,12 @@ fn gpu(count: u64, seed: u64, batch: u64, out: &Path) -> Result<(), String> {
         if let Some(finding) = findings.first() {
             return Err(finding.what.clone());
         }
-        // The programs set no memory of a file, and name no instances.
+        // The programs set no memory of a file, name no instances, and have floating-point numbers alone.
         all.extend(found.into_iter().filter(|subject| {
-            let mut variables = subject.problem.stencil.variables();
-            !subject.kernel.is_template && variables.next().is_none()
+            let stencil = &subject.problem.stencil;
+            let mut arrays = stencil.arrays.values();
+            let is_real = arrays.all(|array| !array.element.is_integer());
+            !subject.kernel.is_template && stencil.variables().next().is_none() && is_real
         }));
         number += 1;
     }

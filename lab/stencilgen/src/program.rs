@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use warpwright_stencil::evaluate::extent;
-use warpwright_stencil::ir::{Element, Stencil};
+use warpwright_stencil::ir::Stencil;
+use warpwright_stencil::sweep::c_type;
 
 use crate::check::{Subject, text_of};
 
@@ -23,13 +24,6 @@ pub fn program(subjects: &[Subject]) -> String {
         let _ = writeln!(text, "    test_{}();", subject.kernel.name);
     }
     text + "    return finish();\n}\n"
-}
-
-fn c_type(element: Element) -> &'static str {
-    match element {
-        Element::F32 => "float",
-        Element::F64 => "double",
-    }
 }
 
 fn test(subject: &Subject, text: &mut String) {

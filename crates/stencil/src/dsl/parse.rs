@@ -138,8 +138,7 @@ impl Parser<'_> {
                 let names = self.list(";", |p| p.name("the name of an iterator"))?;
                 program.iterators.extend(names);
             }
-            "double" | "float" => {
-                let element = element(&word.text);
+            declared if let Some(element) = element(declared) => {
                 let variables = self.list(";", |p| p.variable(element))?;
                 program.variables.extend(variables);
             }
@@ -245,13 +244,10 @@ impl Parser<'_> {
     fn assign(&mut self) -> Parsed<Assign> {
         let start = self.peek().span.start;
         let declared = match &self.peek().kind {
-            Kind::Word(word) if word == "double" || word == "float" => {
-                let element = element(word);
-                self.at += 1;
-                Some(element)
-            }
+            Kind::Word(word) => element(word),
             _ => None,
         };
+        self.at += usize::from(declared.is_some());
         let name = self.name("a statement or `}`")?;
         let subscripts = self.subscripts()?;
         let place = name.span.start..self.end();
@@ -409,9 +405,6 @@ impl Parser<'_> {
     }
 }
 
-fn element(word: &str) -> Element {
-    match word {
-        "float" => Element::F32,
-        _ => Element::F64,
-    }
+fn element(word: &str) -> Option<Element> {
+    Element::ALL.into_iter().find(|e| e.word() == word)
 }

@@ -25,6 +25,7 @@ pub fn literal(value: f64, element: Element) -> String {
     match element {
         Element::F64 => format!("{value:?}"),
         Element::F32 => format!("{:?}f", value as f32),
+        _ => format!("{}", value as i64),
     }
 }
 
@@ -134,7 +135,7 @@ impl Printer<'_> {
     }
 
     fn declarations(&self, out: &mut String) -> fmt::Result {
-        for element in [Element::F64, Element::F32] {
+        for element in Element::ALL {
             let mut all = Vec::new();
             for array in self.stencil.arrays.values() {
                 if array.element == element {
@@ -149,7 +150,7 @@ impl Printer<'_> {
             let scalars = scalars.filter(|s| s.element == element);
             all.extend(scalars.map(|s| s.name.clone()));
             if !all.is_empty() {
-                writeln!(out, "{} {};", word(element), all.join(", "))?;
+                writeln!(out, "{} {};", element.word(), all.join(", "))?;
             }
         }
         Ok(())
@@ -187,7 +188,7 @@ impl Printer<'_> {
         let described = &self.stencil.temps[temp];
         if let Some(assigned) = assigned.get_mut(temp.index()) {
             if !*assigned {
-                write!(out, "{} ", word(described.element))?;
+                write!(out, "{} ", described.element.word())?;
             }
             *assigned = true;
         }
@@ -269,12 +270,5 @@ fn sum(name: &str, add: i64) -> String {
     match add {
         0 => name.to_owned(),
         _ => format!("{name}{add:+}"),
-    }
-}
-
-fn word(element: Element) -> &'static str {
-    match element {
-        Element::F32 => "float",
-        Element::F64 => "double",
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use cranelift_entity::SecondaryMap;
 
-use super::super::ir::{Access, Array, ArrayId, Element, Function, Stencil};
+use super::super::ir::{Access, Array, ArrayId, BinaryOp, Element, Function, Stencil};
 use super::super::schedule::build::{Origin, Unrolled};
 use super::super::schedule::dag::{Child, Kind, Node, Operator};
 use super::super::schedule::labels::Label;
@@ -252,13 +252,16 @@ impl Writer<'_> {
         let data = &self.unrolled.dag.nodes[node];
         let operands: Vec<String> = data.children.iter().map(|c| self.value(c.node)).collect();
         let value = match data.kind {
+            Kind::Operator(Operator::Negate) if data.element == Element::I32 => {
+                BinaryOp::Sub.text("0", &operands[0], data.element)
+            }
             Kind::Operator(Operator::Negate) => format!("-{}", operands[0]),
             Kind::Operator(Operator::Divide) => format!("{} / {}", operands[0], operands[1]),
             Kind::Operator(Operator::Call(function)) => {
                 if function == Function::When {
                     self.conditions[node] = Some(operands[0].clone());
                 }
-                function.text(&operands, data.element == Element::F32)
+                function.text(&operands, data.element)
             }
             _ => operands.join(" * "),
         };
@@ -292,6 +295,19 @@ impl Writer<'_> {
             (Some((a, b)), true, _) => format!("{ty} {target} = {} * {b};", signed(sign, &a)),
             (Some((a, b)), false, _) => {
                 format!("{target} = {fma}({}, {b}, {target});", signed(sign, &a))
+            }
+            (None, starts, kind) if data.element == Element::I32 => {
+                let value = self.value(child.node);
+                let op = match kind {
+                    Kind::Product(_) => BinaryOp::Mul,
+                    _ if child.negative => BinaryOp::Sub,
+                    _ => BinaryOp::Add,
+                };
+                match (starts, child.negative) {
+                    (true, false) => format!("{ty} {target} = {value};"),
+                    (true, true) => format!("{ty} {target} = {};", op.text("0", &value, data.element)),
+                    (false, _) => format!("{target} = {};", op.text(&target, &value, data.element)),
+                }
             }
             (None, true, _) => {
                 let value = self.value(child.node);

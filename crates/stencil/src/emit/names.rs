@@ -13,6 +13,10 @@ pub fn literal(value: f64, element: Element) -> String {
     match element {
         Element::F32 => format!("{:?}f", value as f32),
         Element::F64 => format!("{value:?}"),
+        Element::U32 => format!("{}u", value as i64),
+        // The sign of a literal is an operator, and its number none of the type.
+        Element::I32 if value == f64::from(i32::MIN) => format!("({} - 1)", i32::MIN + 1),
+        _ => format!("{}", value as i64),
     }
 }
 

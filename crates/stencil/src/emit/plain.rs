@@ -134,7 +134,13 @@ impl Writer<'_> {
             Expr::Scalar(scalar) => self.stencil.scalars[*scalar].name.clone(),
             Expr::Temp(temp) => self.stencil.temps[*temp].name.clone(),
             Expr::Load(access) => self.access(access),
+            Expr::Neg(a) if self.types[expr] == Element::I32 => {
+                format!("(int)(0u - (unsigned)({}))", self.value(*a))
+            }
             Expr::Neg(a) => format!("-{}", inner(*a)),
+            Expr::Binary(op, a, b) if self.types[expr] == Element::I32 => {
+                op.text(&self.value(*a), &self.value(*b), Element::I32)
+            }
             Expr::Binary(op, a, b) => {
                 // Sums group to the left: long ones need no parentheses.
                 let left = match (op, &self.stencil.exprs[*a]) {
@@ -145,7 +151,7 @@ impl Writer<'_> {
             }
             Expr::Call(function, arguments) => {
                 let all: Vec<String> = arguments.iter().map(|a| self.value(*a)).collect();
-                function.text(&all, self.types[expr] == Element::F32)
+                function.text(&all, self.types[expr])
             }
             Expr::Choice(limits, a, b) => {
                 let limits: Vec<String> = limits.iter().map(|l| self.limit(l)).collect();

@@ -249,6 +249,6 @@ impl Machine<'_> {
             lengths.push(length.ok_or_else(|| not_understood("this array type", span))?);
             ty = of.bare();
         }
-        Ok((self.element(ty), lengths))
+        Ok((self.data_element(ty), lengths))
     }
 }

@@ -474,6 +474,7 @@ impl Machine<'_> {
         self.trace.accesses = side.trace.accesses;
         self.trace.arrays = side.trace.arrays;
         self.trace.scalars = side.trace.scalars;
+        self.trace.valued = side.trace.valued;
         self.trace.kept = side.trace.kept;
         self.trace.places = side.trace.places;
         self.globals = side.globals;

@@ -1,8 +1,9 @@
 //! Calls, casts, and the larger or smaller of two integers.
 
+use super::integers::called;
 use super::machine::Machine;
-use super::value::{Node, NodeKind, Operand, Val, Valued, not_understood, operand};
-use crate::ir::Element;
+use super::value::{Node, NodeKind, Operand, Val, Valued, not_understood};
+use crate::ir::{Element, Function};
 use warpwright_cudac::affine::{Poly, Symbol, Test};
 use warpwright_cudac::ast::{Expr, Ident, Type};
 use warpwright_cudac::diag::{Diagnostic, Span};
@@ -20,7 +21,7 @@ impl Machine<'_> {
         // `T(4)`
         let ty = Type::Named(name.text.clone());
         if let [_] = values.as_slice()
-            && (self.element(&ty).is_some() || self.is_integer(&ty))
+            && self.data_element(&ty).is_some()
             && let Some(value) = values.pop()
         {
             return self.cast(&ty, value, span);
@@ -38,6 +39,11 @@ impl Machine<'_> {
             pointer.taken.push(Poly::default());
             return self.load_or_row(pointer, span);
         }
+        let known = Function::named(name_text);
+        if known.is_some_and(|(function, _)| function.is_of_integers()) {
+            return Err(not_understood("this call", span));
+        }
+        let is_int = values.iter().zip(arguments).all(|(v, a)| self.is_int(v, a));
         // Overloaded in C++ for floating-point numbers.
         let text = match name_text {
             "max" => "fmax",
@@ -47,12 +53,18 @@ impl Machine<'_> {
         };
         let mut operands = Vec::new();
         for value in values {
-            operands.push(operand(value, span)?);
+            operands.push(self.as_operand(value, span)?);
+        }
+        if let Some(node) = self.call_on_integers(name_text, &operands, span)? {
+            return match is_int {
+                true => Ok(Val::Real(node)),
+                false => Err(super::value::not_an_int(span)),
+            };
         }
         let types = operands.iter().map(|o| match o {
-            Operand::Integer(_) if text.ends_with('f') => Element::F32,
-            Operand::Integer(_) => Element::F64,
-            Operand::Node(node) => node.element,
+            Operand::Node(node) if !node.element.is_integer() => node.element,
+            _ if text.ends_with('f') => Element::F32,
+            _ => Element::F64,
         });
         let element = types.fold(Element::F32, Element::wider);
         let name = Ident {
@@ -68,19 +80,30 @@ impl Machine<'_> {
 
     pub(super) fn cast(&mut self, ty: &Type, value: Val, span: &Span) -> Valued<Val> {
         match (ty.bare(), value) {
-            (ty, Val::Int(value)) if self.is_integer(ty) => Ok(Val::Int(value)),
+            (ty, Val::Int(value)) if self.is_integer(ty) => {
+                // What an index is cast to holds it; a known number is cut off.
+                let element = self.data_element(ty).filter(|e| e.is_integer());
+                Ok(Val::Int(match (element, value.as_constant()) {
+                    (Some(element), Some(known)) => Poly::constant(element.wrapped(known) as i64),
+                    _ => value,
+                }))
+            }
             (Type::Pointer(to, _), Val::Pointer(pointer)) => self.pointer_cast(to, pointer, span),
             (ty, value) => {
-                let Some(element) = self.element(ty) else {
+                let Some(element) = self.data_element(ty) else {
                     return Err(not_understood("this cast", span));
                 };
-                match operand(value, span)? {
+                match self.as_operand(value, span)? {
                     Operand::Integer(value) => Ok(Val::Real(Node {
-                        kind: NodeKind::Number(value as f64),
+                        kind: NodeKind::Number(element.wrapped(value)),
                         element,
                         span: span.clone(),
                     })),
                     Operand::Node(node) if node.element == element => Ok(Val::Real(node)),
+                    Operand::Node(node) if node.element.is_integer() || element.is_integer() => {
+                        let all = vec![Operand::Node(node)];
+                        Ok(Val::Real(called(Function::To(element), all, element, span)))
+                    }
                     Operand::Node(Node {
                         kind: NodeKind::Number(value),
                         ..

@@ -136,7 +136,14 @@ impl Emit<'_> {
             }
             self.arrays.insert(number, id);
         }
-        for scalar in self.used_scalars() {
+        let used_as_values = self.used_scalars();
+        for scalar in used_as_values {
+            let both = |(size, own): (&usize, &usize)| {
+                *own == scalar && self.sizes.contains_key(size)
+            };
+            if self.trace.valued.iter().any(both) {
+                return Err(self.size_and_value(scalar));
+            }
             let (name, element) = &self.trace.scalars[scalar];
             let id = self.builder.scalar(name, *element);
             self.scalars.insert(scalar, id);
@@ -168,6 +175,25 @@ impl Emit<'_> {
                 firsts.iter().map(|f| f.1).max().unwrap_or(0).max(0) + 1,
             ),
         }
+    }
+
+    /// A size is used as a value, too.
+    fn size_and_value(&self, scalar: usize) -> Diagnostic {
+        let what = "a place or a size is used as a value";
+        let mut problem = Diagnostic::error("stencil::position", what);
+        let border = self.trace.border.iter().flat_map(|b| &b.actions);
+        let mut found = None;
+        for action in self.trace.actions.iter().chain(border) {
+            leaves(value_of(action), &mut |node| {
+                if matches!(node.kind, NodeKind::Scalar(own) if own == scalar) {
+                    found.get_or_insert_with(|| node.span.clone());
+                }
+            });
+        }
+        if let Some(span) = found {
+            problem = problem.label(span, "also the length of a row or a bound");
+        }
+        problem.help("pass it a second time, as an argument of its own")
     }
 
     fn used_scalars(&self) -> BTreeSet<usize> {
@@ -530,8 +556,10 @@ impl Emit<'_> {
             }
             NodeKind::Choice(test, a, b) => {
                 let (a, b) = match self.known(test)? {
-                    Some(true) => return self.value(a),
-                    Some(false) => return self.value(b),
+                    Some(known) => {
+                        let value = self.real(if known { a } else { b }, node.element)?;
+                        return Ok(Value::Real(self.builder.convert(value, node.element)));
+                    }
                     None => {
                         let opposite = test.opposite().ok_or_else(|| not_at_an_end(&node.span))?;
                         let a = self.under(test, |emit| emit.real(a, node.element))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::machine::{Machine, Var};
-use super::value::{Cond, Node, NodeKind, Operand, Val, operand, select};
+use super::value::{Cond, Node, NodeKind, Operand, Val, select};
 use crate::ir::{Element, Function};
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Relation, Symbol, Test};
@@ -164,11 +164,16 @@ impl Machine<'_> {
 
     fn compare(&mut self, op: &str, a: &Expr, b: &Expr, span: &Span) -> Result<Cond, Diagnostic> {
         let is_unsigned = self.is_unsigned(a) || self.is_unsigned(b);
-        let (a, b) = match (self.value(a)?, self.value(b)?) {
+        let (x, y) = (self.value(a)?, self.value(b)?);
+        let is_int = self.is_int(&x, a) && self.is_int(&y, b);
+        let (a, b) = match (x, y) {
             (Val::Int(a), Val::Int(b)) => (a, b),
             (Val::Pointer(_), _) | (_, Val::Pointer(_)) => return Err(divergent(span)),
+            (Val::Real(node), _) | (_, Val::Real(node)) if node.element.is_integer() && !is_int => {
+                return Err(super::value::not_an_int(span));
+            }
             (a, b) => {
-                let (a, b) = (operand(a, span)?, operand(b, span)?);
+                let (a, b) = (self.as_operand(a, span)?, self.as_operand(b, span)?);
                 return Ok(Cond::Data(comparison(op, a, b, span)));
             }
         };
@@ -252,6 +257,14 @@ impl Machine<'_> {
     pub(super) fn unsigned_type(&self, ty: &Type) -> bool {
         let scalar = self.file.scalar(ty, &self.types);
         matches!(scalar, Some(Scalar::Integer(32 | 64, false)))
+    }
+
+    pub(super) fn note_type(&mut self, name: &str, ty: &Type) {
+        self.note_sign(name, self.unsigned_type(ty));
+        match self.is_wide_type(ty) {
+            true => self.wide.insert(name.to_owned()),
+            false => self.wide.remove(name),
+        };
     }
 
     pub(super) fn note_sign(&mut self, name: &str, is_unsigned: bool) {
@@ -396,7 +409,8 @@ fn comparison(op: &str, a: Operand, b: Operand, span: &Span) -> Node {
         Operand::Node(node) => Some(node.element),
         Operand::Integer(_) => None,
     });
-    let element = types.into_iter().flatten().next().unwrap_or(Element::F64);
+    let types = types.into_iter().flatten().reduce(Element::wider);
+    let element = types.unwrap_or(Element::F64).promoted();
     let (yes, no) = (Operand::Integer(holds), Operand::Integer(1 - holds));
     Node {
         kind: NodeKind::Select(function, Box::new([x, y, yes, no])),

@@ -1,8 +1,9 @@
 //! Small functions of the same file, put in the place of their calls: those that are one `return`,
 //! after values with names.
 
+use super::integers::converted;
 use super::machine::{Action, Machine, Var};
-use super::value::{Cond, Node, NodeKind, Operand, Val, not_understood, operand};
+use super::value::{Cond, Node, NodeKind, Operand, Val, not_understood};
 use crate::ir::Element;
 use warpwright_cudac::affine::Test;
 use warpwright_cudac::ast::{
@@ -94,10 +95,10 @@ impl Machine<'_> {
                 }
             }
             (ty, value) => {
-                let Some(element) = self.element(ty) else {
+                let Some(element) = self.data_element(ty) else {
                     return Err(not_understood("an argument of this type", span));
                 };
-                let value = operand(value, span)?;
+                let value = self.as_operand(value, span)?;
                 Ok(Var::Leaf(self.leaf(&parameter.name, value, element, span)))
             }
         }
@@ -150,6 +151,7 @@ impl Machine<'_> {
                 StmtKind::Declare(declaration) => {
                     let plain = declaration.variables.iter().all(|variable| {
                         let ty = self.resolved(&variable.ty);
+                        // Whether it is a value shows once it has one.
                         self.is_integer(&ty) || matches!(ty, Type::Pointer(..))
                     });
                     if plain {
@@ -208,12 +210,15 @@ impl Machine<'_> {
     fn values_with_names(&mut self, declaration: &Declaration) -> Result<bool, Diagnostic> {
         for variable in &declaration.variables {
             let ty = self.resolved(&variable.ty);
-            let (Some(element), Some(Init::Value(value))) = (self.element(&ty), &variable.init)
+            let (Some(element), Some(Init::Value(value))) = (self.data_element(&ty), &variable.init)
             else {
                 return Ok(false);
             };
             let span = value.span.clone();
-            let value = operand(self.value(value)?, &span)?;
+            let value = {
+                let value = self.value(value)?;
+                self.as_operand(value, &span)
+            }?;
             let leaf = self.leaf(&variable.name, value, element, &span);
             self.scopes.declare(&variable.name.text, Var::Leaf(leaf));
         }
@@ -222,10 +227,18 @@ impl Machine<'_> {
 
     /// The value in the function's own type.
     fn result(&mut self, ty: &Type, value: Val, span: &Span) -> Result<Val, Diagnostic> {
-        match (self.element(ty), value) {
-            (None, Val::Int(value)) if self.is_integer(ty) => Ok(Val::Int(value)),
+        match (self.data_element(ty), value) {
+            (_, Val::Int(value)) if self.is_integer(ty) => Ok(Val::Int(value)),
+            (Some(element), Val::Real(node))
+                if element.is_integer() || node.element.is_integer() =>
+            {
+                match converted(Operand::Node(node), element, span) {
+                    Operand::Node(node) => Ok(Val::Real(node)),
+                    Operand::Integer(_) => Err(not_understood("this value", span)),
+                }
+            }
             (Some(element), Val::Real(node)) if node.element == element => Ok(Val::Real(node)),
-            (Some(element), Val::Int(value)) => match operand(Val::Int(value), span)? {
+            (Some(element), Val::Int(value)) => match self.as_operand(Val::Int(value), span)? {
                 Operand::Integer(value) => Ok(Val::Real(Node {
                     kind: NodeKind::Number(value as f64),
                     element,

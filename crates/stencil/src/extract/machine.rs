@@ -21,7 +21,9 @@ pub(super) struct Trace {
     pub(super) sizes: Vec<String>,
     /// Sizes that are the number of blocks along an axis.
     pub(super) from_grid: Vec<(usize, u8)>,
-    /// Floating-point parameters by number.
+    /// Sizes that are used as values, and what they are there.
+    pub(super) valued: BTreeMap<usize, usize>,
+    /// Parameters that are values, by number.
     pub(super) scalars: Vec<(String, Element)>,
     /// Pointer parameters by number, and the file's own arrays behind them.
     pub(super) arrays: Vec<RawArray>,
@@ -180,6 +182,16 @@ pub(super) struct Machine<'a> {
     pub(super) globals: BTreeMap<String, Var>,
     /// Integer variables without a sign.
     pub(super) unsigned: BTreeSet<String>,
+    /// Integer variables of 64 bits.
+    pub(super) wide: BTreeSet<String>,
+    /// By size: its type, if it may be a value.
+    pub(super) size_types: Vec<Option<Element>>,
+    /// Integer variables that are values of the point.
+    pub(super) counts: BTreeSet<String>,
+    /// The thread's own arrays of known numbers.
+    pub(super) lists: BTreeSet<String>,
+    /// Choices by data in which a value is computed.
+    pub(super) doubtful: usize,
     /// A loop is looked at to learn what it carries.
     pub(super) on_the_side: bool,
     steps: u32,
@@ -232,6 +244,11 @@ pub(super) fn run(file: &File, function: &Function, bound: Vec<(String, Bound)>)
         evaluating: Vec::new(),
         globals: BTreeMap::new(),
         unsigned: BTreeSet::new(),
+        wide: BTreeSet::new(),
+        size_types: Vec::new(),
+        counts: BTreeSet::new(),
+        lists: BTreeSet::new(),
+        doubtful: 0,
         on_the_side: false,
         steps: 0,
     };
@@ -253,6 +270,8 @@ pub(super) fn run(file: &File, function: &Function, bound: Vec<(String, Bound)>)
         return Err(Diagnostic::error("stencil::argument", what)
             .label(function.name.span.clone(), "in this kernel"));
     }
+    machine.find_lists(&function.body);
+    machine.find_counts(function);
     machine.block(&function.body)?;
     if machine.stored.is_none() {
         let what = format!("`{}` stores nothing", function.name.text);
@@ -284,14 +303,15 @@ impl Machine<'_> {
     }
 
     fn parameter(&mut self, name: &str, ty: &Type, span: &Span) -> Done<Var> {
-        if let Some(element) = self.element(ty) {
+        let narrow = self.data_element(ty).filter(|_| !self.is_integer(ty));
+        if let Some(element) = narrow {
             self.trace.scalars.push((plain_name(name), element));
             return Ok(Var::Scalar(self.trace.scalars.len() - 1, element));
         }
         if self.is_integer(ty) {
-            let is_unsigned = self.unsigned_type(ty);
-            self.note_sign(name, is_unsigned);
+            self.note_type(name, ty);
             self.trace.sizes.push(plain_name(name));
+            self.size_types.push(self.data_element(ty).filter(|e| e.size() == 4));
             let size = Symbol::Size(self.trace.sizes.len() - 1);
             return Ok(Var::Int(Poly::symbol(size)));
         }
@@ -311,7 +331,7 @@ impl Machine<'_> {
         };
         let (element, lengths) = self.row_type(to, span)?;
         let Some(element) = element else {
-            return Ok(Var::Other("no array of `float` or `double`"));
+            return Ok(Var::Other("no array of numbers of at most 32 bits or `double`"));
         };
         let array = self.array(name, element, None);
         Ok(Var::Pointer(Pointer::new(array, lengths)))

@@ -15,6 +15,7 @@
 //! | `machine.rs` | the state of the execution, and what it leaves behind |
 //! | `statements.rs`, `value.rs`, `access.rs`, `call.rs`, `inline.rs` | statements, expressions, elements of arrays, functions |
 //! | `guard.rs`, `branch.rs` | conditions bound the points; the border may do something simpler |
+//! | `integers.rs` | whole numbers that are data |
 //! | `edge.rs`, `ends.rs` | indices that are clamped or wrapped at the border |
 //! | `choices.rs` | values that are chosen by the place of the point |
 //! | `loops.rs`, `carried.rs` | loops over points and inside them; what a loop carries |
@@ -39,6 +40,7 @@ mod ends;
 mod globals;
 mod guard;
 mod inline;
+mod integers;
 mod live;
 mod loops;
 mod machine;

@@ -1,7 +1,7 @@
 //! The statements of a kernel, executed once on polynomials.
 
 use super::machine::{Action, Done, Flow, Guard, Machine, NOT_SET, Var};
-use super::value::{Base, Cond, Node, NodeKind, Operand, Pointer, Val, not_understood, operand};
+use super::value::{Base, Cond, Node, NodeKind, Operand, Pointer, Val, not_understood};
 use crate::ir::{BinaryOp, Element};
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::Poly;
@@ -135,16 +135,16 @@ impl Machine<'_> {
             Some(Init::Value(value)) => Some(self.value(value)?),
             Some(Init::List(_, at)) => return Err(not_understood("this list of values", at)),
         };
-        let integer = self.is_integer(&ty);
+        let integer = self.is_integer(&ty) && !self.is_count(name, value.as_ref());
         let auto = matches!(&ty, Type::Named(name) if name == "auto");
         match (&ty, value) {
             (_, None) if integer => Ok(Var::Other(NOT_SET)),
             (_, Some(Val::Int(value))) if integer || auto => {
-                let is_unsigned = match &variable.init {
-                    Some(Init::Value(init)) if auto => self.is_unsigned(init),
-                    _ => self.unsigned_type(&ty),
-                };
-                self.note_sign(name, is_unsigned);
+                self.note_type(name, &ty);
+                if let (true, Some(Init::Value(init))) = (auto, &variable.init) {
+                    let is_unsigned = self.is_unsigned(init);
+                    self.note_sign(name, is_unsigned);
+                }
                 self.name_point(name, &value);
                 Ok(Var::Int(value))
             }
@@ -158,12 +158,12 @@ impl Machine<'_> {
             (_, value) => {
                 let known = match &value {
                     Some(Val::Real(node)) if auto => Some(node.element),
-                    _ => self.element(&ty),
+                    _ => self.data_element(&ty),
                 };
                 let Some(element) = known else {
                     return Err(not_understood("a variable of this type", span));
                 };
-                let value = value.map(|value| operand(value, span)).transpose()?;
+                let value = value.map(|value| self.as_operand(value, span)).transpose()?;
                 let leaf = value
                     .as_ref()
                     .and_then(|value| self.leaf_of(value, element));
@@ -196,7 +196,7 @@ impl Machine<'_> {
         {
             return self.integers(values, *length, span).map(Var::Integers);
         }
-        let Some(element) = self.element(element) else {
+        let Some(element) = self.data_element(element) else {
             return Err(not_understood("an array of a thread of this type", span));
         };
         let count = lengths.iter().try_fold(1i64, |a, b| a.checked_mul(*b));
@@ -275,7 +275,10 @@ impl Machine<'_> {
         let mut all = Vec::new();
         for value in values {
             match value {
-                Init::Value(value) => all.push(operand(self.value(value)?, span)?),
+                Init::Value(value) => all.push({
+                    let value = self.value(value)?;
+                    self.as_operand(value, span)?
+                }),
                 Init::List(_, span) => return Err(not_understood("a list in a list", span)),
             }
         }
@@ -446,8 +449,11 @@ impl Machine<'_> {
                     element,
                     span: target.span.clone(),
                 };
-                let right = operand(right, span)?;
-                let (accumulate, value) = combined(op, old, element, right, span)?;
+                let right = self.as_operand(right, span)?;
+                let (accumulate, value) = match self.in_place(op, &old, element, &right, span)? {
+                    Some(value) => (false, value),
+                    None => combined(op, old, element, right, span)?,
+                };
                 let leaf = self.leaf_of(&value, element).filter(|_| !accumulate);
                 self.scopes.assign(name, Var::Real(element, leaf));
                 if op == "=" {
@@ -469,6 +475,33 @@ impl Machine<'_> {
             }
             _ => Err(not_understood("this assignment", span)),
         }
+    }
+
+    /// `old op= right` where whole numbers have a part in it: the new value.
+    fn in_place(
+        &mut self,
+        op: &str,
+        old: &impl Fn() -> Node,
+        element: Element,
+        right: &Operand,
+        span: &Span,
+    ) -> Done<Option<Operand>> {
+        let is_one = match right {
+            Operand::Node(node) => node.element.is_integer(),
+            Operand::Integer(_) => false,
+        };
+        let Some(sign) = op.strip_suffix('=').filter(|sign| !sign.is_empty()) else {
+            return Ok(None);
+        };
+        if !is_one && !element.is_integer() {
+            return Ok(None);
+        }
+        let right = match right {
+            Operand::Integer(value) => Val::Int(Poly::constant(*value)),
+            Operand::Node(node) => Val::Real(node.clone()),
+        };
+        let value = self.arithmetic(sign, Val::Real(old()), right, span)?;
+        self.as_operand(value, span).map(Some)
     }
 
     fn store(
@@ -500,8 +533,18 @@ impl Machine<'_> {
             return Err(not_understood("a store under this condition", span));
         }
         let element = self.trace.arrays[array].element;
-        let right = operand(right, span)?;
-        let (accumulate, value) = if matches!(op, "*=" | "/=") {
+        let right = self.as_operand(right, span)?;
+        let of_integers = |operand: &Operand| match operand {
+            Operand::Node(node) => node.element.is_integer(),
+            Operand::Integer(_) => false,
+        };
+        let (accumulate, value) = if op != "=" && (element.is_integer() || of_integers(&right)) {
+            let old = self.load(pointer.clone(), &target.span);
+            match self.in_place(op, &|| old.clone(), element, &right, span)? {
+                Some(value) => (false, value),
+                None => return Err(not_understood(&format!("`{op}`"), span)),
+            }
+        } else if matches!(op, "*=" | "/=") {
             let old = self.load(pointer.clone(), &target.span);
             combined(op, || old, element, right, span)?
         } else {
@@ -551,7 +594,7 @@ pub(super) fn known(value: &Operand) -> Option<f64> {
             NodeKind::Number(value) => Some(*value),
             NodeKind::Neg(inner) => known(inner).map(|value| -value),
             // In the type of the operation: one rounding of what `double` computes of two floats.
-            NodeKind::Binary(op, a, b) => {
+            NodeKind::Binary(op, a, b) if !node.element.is_integer() => {
                 let round = |value: f64| node.element.round(value);
                 Some(round(op.apply(round(known(a)?), round(known(b)?))))
             }

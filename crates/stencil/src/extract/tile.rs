@@ -18,7 +18,7 @@
 
 use super::loops::Counter;
 use super::machine::{Done, Flow, Machine, Var};
-use super::value::{Base, Node, NodeKind, Pointer, Val, Valued, not_understood, operand};
+use super::value::{Base, Node, NodeKind, Pointer, Val, Valued, not_understood};
 use crate::ir::Element;
 use warpwright_cudac::affine::{Poly, Relation, Symbol, Test};
 use warpwright_cudac::ast::{Block, Declaration, Expr, ExprKind, For, StmtKind, Type};
@@ -117,7 +117,7 @@ impl Machine<'_> {
                     .push(length.ok_or_else(|| not_understood("an array of this length", span))?);
                 ty = of.bare().clone();
             }
-            let element = self.element(&ty).filter(|_| !lengths.is_empty());
+            let element = self.data_element(&ty).filter(|_| !lengths.is_empty());
             let Some(element) = element.filter(|_| variable.init.is_none()) else {
                 return Err(not_understood("this variable in shared memory", span));
             };
@@ -181,7 +181,7 @@ impl Machine<'_> {
         let element = self.tiles[tile].element;
         let leaf = match &value {
             Val::Real(_) => {
-                let value = operand(value.clone(), span)?;
+                let value = self.as_operand(value.clone(), span)?;
                 self.leaf_of(&value, element)
             }
             _ => None,

@@ -321,7 +321,7 @@ impl Machine<'_> {
                 negative.map(Val::Int).ok_or_else(|| not_affine(span))
             }
             ("-", Val::Real(node)) => {
-                let element = node.element;
+                let element = node.element.promoted();
                 let kind = NodeKind::Neg(Box::new(Operand::Node(node)));
                 let span = span.clone();
                 Ok(Val::Real(Node {
@@ -329,6 +329,11 @@ impl Machine<'_> {
                     element,
                     span,
                 }))
+            }
+            ("~", Val::Real(node)) if node.element.is_integer() => {
+                let (a, b) = (Operand::Node(node), Operand::Integer(-1));
+                let node = self.on_integers("^", &a, &b, span)?;
+                node.map(Val::Real).ok_or_else(|| not_understood("`~`", span))
             }
             ("*", Val::Pointer(mut pointer)) => {
                 pointer.taken.push(Poly::default());
@@ -357,12 +362,18 @@ impl Machine<'_> {
             } else {
                 self.operand(right, op)?
             };
+            let of_integers = |value: &Val| matches!(value, Val::Real(n) if n.element.is_integer());
+            if of_integers(&value) && !self.is_int(&b, right)
+                || of_integers(&b) && !self.is_int(&value, left)
+            {
+                return Err(not_an_int(span));
+            }
             value = self.arithmetic(op, value, b, span)?;
         }
         Ok(value)
     }
 
-    fn arithmetic(&mut self, op: &str, a: Val, b: Val, span: &Span) -> Valued<Val> {
+    pub(super) fn arithmetic(&mut self, op: &str, a: Val, b: Val, span: &Span) -> Valued<Val> {
         match (a, b) {
             (Val::Int(a), Val::Int(b)) => {
                 if let ("/" | "%", None, Some(by)) = (op, a.as_constant(), b.as_constant())
@@ -390,6 +401,10 @@ impl Machine<'_> {
                 Err(not_understood("this arithmetic on pointers", span))
             }
             (a, b) => {
+                let (a, b) = (self.as_operand(a, span)?, self.as_operand(b, span)?);
+                if let Some(node) = self.on_integers(op, &a, &b, span)? {
+                    return Ok(Val::Real(node));
+                }
                 let op = match op {
                     "+" => BinaryOp::Add,
                     "-" => BinaryOp::Sub,
@@ -397,7 +412,6 @@ impl Machine<'_> {
                     "/" => BinaryOp::Div,
                     _ => return Err(not_understood(&format!("`{op}`"), span)),
                 };
-                let (a, b) = (operand(a, span)?, operand(b, span)?);
                 let element = match (&a, &b) {
                     (Operand::Node(a), Operand::Node(b)) => a.element.wider(b.element),
                     (Operand::Node(n), _) | (_, Operand::Node(n)) => n.element,
@@ -433,11 +447,19 @@ impl Machine<'_> {
             Cond::Place(Test::Known(false)) => return self.value(b),
             _ => {}
         }
-        let (a, b) = self.either_side(
+        let are_ints = !self.is_unsigned(a) && !self.is_unsigned(b);
+        let by_data = !matches!(cond, Cond::Place(_));
+        self.doubtful += usize::from(by_data);
+        let sides = self.either_side(
             &cond,
             |machine| machine.value(a),
             |machine| machine.value(b),
-        )?;
+        );
+        self.doubtful -= usize::from(by_data);
+        let (a, b) = sides?;
+        if by_data && !are_ints && matches!((&a, &b), (Val::Int(_), Val::Int(_))) {
+            return Err(not_an_int(span));
+        }
         self.by(&cond, a, b, span)
     }
 
@@ -513,21 +535,18 @@ impl Machine<'_> {
         b: Val,
         span: &Span,
     ) -> Valued<Node> {
-        if let (Val::Int(_), Val::Int(_)) = (&a, &b) {
-            return Err(not_understood("a whole number that depends on data", span));
-        }
-        let (a, b) = (operand(a, span)?, operand(b, span)?);
+        let (a, b) = (self.as_operand(a, span)?, self.as_operand(b, span)?);
         let element = match (&a, &b) {
             (Operand::Node(a), Operand::Node(b)) => a.element.wider(b.element),
-            (Operand::Node(n), _) | (_, Operand::Node(n)) => n.element,
-            _ => Element::F64,
+            (Operand::Node(n), _) | (_, Operand::Node(n)) => n.element.promoted(),
+            _ => Element::I32,
         };
         Ok(select(condition, a, b, element))
     }
 
     /// A floating-point value or another one, by the place of the point.
     fn chosen_value(&mut self, test: &Test, a: Val, b: Val, span: &Span) -> Valued<Node> {
-        let (a, b) = (operand(a, span)?, operand(b, span)?);
+        let (a, b) = (self.as_operand(a, span)?, self.as_operand(b, span)?);
         let element = match (&a, &b) {
             (Operand::Node(a), Operand::Node(b)) if a.element == b.element => {
                 if let (NodeKind::Load(a), NodeKind::Load(b)) = (&a.kind, &b.kind) {
@@ -538,8 +557,13 @@ impl Machine<'_> {
                 }
                 a.element
             }
+            (Operand::Node(a), Operand::Node(b))
+                if a.element.is_integer() || b.element.is_integer() =>
+            {
+                a.element.wider(b.element)
+            }
             (Operand::Node(n), Operand::Integer(_)) | (Operand::Integer(_), Operand::Node(n)) => {
-                n.element
+                n.element.promoted()
             }
             _ => {
                 return Err(not_understood(
@@ -690,6 +714,14 @@ pub(super) fn not_affine(span: &Span) -> Diagnostic {
         "this is not affine in the place of the point",
     )
     .label(span.clone(), "only sums, and products with sizes, are")
+}
+
+/// A number of another type than `int` beside whole numbers.
+pub(super) fn not_an_int(span: &Span) -> Diagnostic {
+    let what = "a number beside whole numbers that are data is not of type `int`";
+    Diagnostic::error("stencil::integer", what)
+        .label(span.clone(), "computed in another type")
+        .help("declare it as `int`")
 }
 
 pub(super) fn not_understood(what: &str, span: &Span) -> Diagnostic {

@@ -331,12 +331,15 @@ impl Builder<'_> {
 
     /// Terms in memory order.
     fn sweep(&self, expression: &mut Expression) {
+        let is_integer = expression.element.is_integer();
         match &mut expression.form {
             Form::Sum(terms) => {
                 terms
                     .iter_mut()
                     .for_each(|term| self.sweep(&mut term.value));
-                terms.sort_by_cached_key(|term: &Term| self.lowest(&term.value));
+                if !is_integer {
+                    terms.sort_by_cached_key(|term: &Term| self.lowest(&term.value));
+                }
             }
             Form::Product(operands) | Form::Operator(_, operands) => {
                 operands.iter_mut().for_each(|operand| self.sweep(operand));

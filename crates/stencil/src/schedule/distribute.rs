@@ -18,6 +18,9 @@ use super::labels::Label;
 /// Distributes wherever it pays. `free` tells which labels take no register.
 pub fn distribute(expression: Expression, free: &dyn Fn(Label) -> bool) -> Expression {
     let element = expression.element;
+    if element.is_integer() && !matches!(expression.form, Form::Operator(..)) {
+        return expression;
+    }
     let form = match expression.form {
         Form::Sum(terms) => {
             let terms = terms.into_iter().flat_map(|term| {

@@ -43,10 +43,11 @@ pub struct Term {
     pub value: Expression,
 }
 
-fn wider(a: Element, b: Element) -> Element {
-    match (a, b) {
-        (Element::F32, Element::F32) => Element::F32,
-        _ => Element::F64,
+/// Whole numbers are computed as written: permission to reassociate is for what is rounded.
+fn as_written(element: Element, order: Order) -> Order {
+    match element.is_integer() {
+        true => Order::Written,
+        false => order,
     }
 }
 
@@ -65,7 +66,8 @@ impl Expression {
 
     /// `a + b`, or `a - b` if `negative`.
     pub fn plus(a: Expression, b: Expression, negative: bool, order: Order) -> Expression {
-        let element = wider(a.element, b.element);
+        let element = a.element.wider(b.element);
+        let order = as_written(element, order);
         let mut terms = a.into_terms(false, element);
         match order {
             Order::Any => terms.extend(b.into_terms(negative, element)),
@@ -77,7 +79,8 @@ impl Expression {
 
     /// `a * b`
     pub fn times(a: Expression, b: Expression, order: Order) -> Expression {
-        let element = wider(a.element, b.element);
+        let element = a.element.wider(b.element);
+        let order = as_written(element, order);
         let mut factors = a.into_factors(element);
         match order {
             Order::Any => factors.extend(b.into_factors(element)),
@@ -98,8 +101,8 @@ impl Expression {
     /// `-a`
     pub fn negated(self, order: Order) -> Expression {
         let element = self.element;
-        let form = match (self.form, order) {
-            (Form::Literal(value), _) => Form::Literal(-value),
+        let form = match (self.form, as_written(element, order)) {
+            (Form::Literal(value), _) => Form::Literal(element.round(-value)),
             (form, Order::Any) => {
                 let terms = Expression { form, element }.into_terms(true, element);
                 Form::Sum(terms)
@@ -114,13 +117,13 @@ impl Expression {
 
     /// Another operator; its type is the widest of its operands'.
     pub fn operator(operator: Operator, operands: Vec<Expression>) -> Expression {
-        let first = match operator {
-            Operator::Call(function) => function.first_of_value(),
-            Operator::Negate | Operator::Divide => 0,
+        let types = operands.iter().map(|e| e.element);
+        let element = match operator {
+            Operator::Call(function) => function.element(types),
+            Operator::Negate | Operator::Divide => types.reduce(Element::wider),
         };
-        let widest = operands.iter().skip(first).map(|e| e.element).reduce(wider);
         Expression {
-            element: widest.unwrap_or(Element::F64),
+            element: element.unwrap_or(Element::F64),
             form: Form::Operator(operator, operands),
         }
     }
@@ -170,7 +173,7 @@ fn multiply_literals(factors: Vec<Expression>, element: Element) -> Vec<Expressi
             (Form::Literal(value), Some((at, so_far))) => {
                 let value = match element {
                     Element::F32 => f64::from(value as f32 * so_far as f32),
-                    Element::F64 => value * so_far,
+                    _ => value * so_far,
                 };
                 product = Some((at, value));
                 rest[at] = Expression::literal(value, element);

@@ -54,22 +54,6 @@ pub enum TextFault {
     Number(String),
 }
 
-/// The functions by their names for `double`.
-const FUNCTIONS: [(&str, Function, usize); 12] = [
-    ("sqrt", Function::Sqrt, 1),
-    ("fabs", Function::Abs, 1),
-    ("fmin", Function::Min, 2),
-    ("fmax", Function::Max, 2),
-    ("fma", Function::Fma, 3),
-    ("exp", Function::Exp, 1),
-    ("log", Function::Log, 1),
-    ("pow", Function::Pow, 2),
-    ("if_less", Function::IfLess, 4),
-    ("if_at_most", Function::IfAtMost, 4),
-    ("if_equal", Function::IfEqual, 4),
-    ("when", Function::When, 2),
-];
-
 /// Reads a DAG of `double` trees.
 ///
 /// # Errors
@@ -198,8 +182,8 @@ impl<'a> Reader<'a> {
             return self.number();
         }
         let name = self.name()?;
-        match FUNCTIONS.iter().find(|f| f.0 == name) {
-            Some(&(_, function, arity)) => self.call(function, arity),
+        match Function::ALL.into_iter().find(|f| f.name() == name) {
+            Some(function) => self.call(function, function.arity()),
             None => {
                 let label = self.label(name);
                 Ok(Expression::leaf(label, Element::F64))
@@ -303,10 +287,9 @@ impl Dag {
                 format!("{a} / {b}")
             }
             Kind::Operator(Operator::Call(function)) => {
-                let name = FUNCTIONS.iter().find(|f| f.1 == function);
                 let operands: Vec<String> =
                     children.iter().map(|c| self.expression(c.node)).collect();
-                format!("{}({})", name.map_or("", |f| f.0), operands.join(", "))
+                format!("{}({})", function.name(), operands.join(", "))
             }
         }
     }

@@ -284,7 +284,10 @@ fn one_type(stencil: &Stencil) -> Result<Element, Refusal> {
     let temps = stencil.temps.values().map(|t| t.element);
     let mut all = arrays.chain(scalars).chain(temps);
     let first = all.next().unwrap_or(Element::F64);
-    let mixed = || Refusal::new("float and double are mixed".to_owned());
+    let mixed = || Refusal::new("types are mixed".to_owned());
+    if first.is_integer() {
+        return Err(Refusal::new("whole numbers are not streamed".to_owned()));
+    }
     if all.any(|e| e != first) {
         return Err(mixed());
     }
@@ -320,8 +323,7 @@ fn spelling(function: Function, element: Element) -> &'static str {
         (Function::Log, false) => "logf",
         (Function::Pow, true) => "pow",
         (Function::Pow, false) => "powf",
-        (Function::IfLess | Function::IfAtMost | Function::IfEqual | Function::When, _) => {
-            function.name()
-        }
+        // Choices are written in another way, and whole numbers are refused.
+        _ => function.name(),
     }
 }

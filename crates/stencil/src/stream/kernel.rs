@@ -296,7 +296,7 @@ impl<'a> PlaneStep<'a> {
                 }
                 let named = Function::named(function);
                 match named.filter(|(function, _)| function.comparison().is_some()) {
-                    Some((function, _)) => function.text(&texts, false),
+                    Some((function, _)) => function.text(&texts, graph.element),
                     None => format!("{function}({})", texts.join(", ")),
                 }
             }

@@ -29,7 +29,8 @@ pub(super) fn window(plane: i32) -> String {
 pub(super) fn pair_type(element: Element) -> &'static str {
     match element {
         Element::F32 => "float2",
-        Element::F64 => "double2",
+        // Of the two types that are streamed.
+        _ => "double2",
     }
 }
 

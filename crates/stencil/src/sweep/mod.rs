@@ -166,19 +166,22 @@ impl Sweep {
 }
 
 /// The C name of a type.
-pub(crate) fn c_type(element: Element) -> &'static str {
+pub fn c_type(element: Element) -> &'static str {
     match element {
         Element::F32 => "float",
         Element::F64 => "double",
+        Element::I8 => "signed char",
+        Element::U8 => "unsigned char",
+        Element::I16 => "short",
+        Element::U16 => "unsigned short",
+        Element::I32 => "int",
+        Element::U32 => "unsigned",
     }
 }
 
 /// Bytes of an element.
 pub(crate) fn bytes(element: Element) -> u32 {
-    match element {
-        Element::F32 => 4,
-        Element::F64 => 8,
-    }
+    element.size() as u32
 }
 
 /// A parameter of the kernels.

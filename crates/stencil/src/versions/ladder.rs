@@ -74,6 +74,13 @@ pub fn variables(stencil: &Stencil, data: &Data) -> Vec<(String, Vec<u8>)> {
     all.collect()
 }
 
+fn scalar_argument(element: Element, value: f64) -> Argument {
+    match element.is_integer() {
+        true => Argument::Integer(value as i64),
+        false => Argument::Real(value),
+    }
+}
+
 /// A stencil on one grid.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison<'a> {
@@ -110,6 +117,7 @@ impl Comparison<'_> {
             element: match array.element {
                 Element::F32 => warpwright_ladder::Element::Single,
                 Element::F64 => warpwright_ladder::Element::Double,
+                other => warpwright_ladder::Element::Exact(other.size()),
             },
             bytes: array.element.bytes(&data.arrays[id]),
             tolerance,
@@ -146,7 +154,7 @@ impl Comparison<'_> {
             } else if matches!(ty.bare(), Type::Pointer(..) | Type::Array(..)) {
                 Argument::Unused
             } else if let Some((id, _)) = stencil.scalars.iter().find(|(_, s)| is(&s.name)) {
-                Argument::Real(data.scalars[id])
+                scalar_argument(stencil.scalars[id].element, data.scalars[id])
             } else {
                 let size = stencil.parameters.iter().find(|(_, p)| is(p));
                 Argument::Integer(size.map_or(1, |(id, _)| self.sizes[id]))
@@ -221,10 +229,8 @@ impl Comparison<'_> {
             })
         });
         let arrays = stencil.passed().map(|(id, _)| Argument::Array(id.index()));
-        let scalars = stencil
-            .scalars
-            .keys()
-            .map(|id| Argument::Real(data.scalars[id]));
+        let scalars = stencil.scalars.iter();
+        let scalars = scalars.map(|(id, s)| scalar_argument(s.element, data.scalars[id]));
         let sizes = self.sizes.values().map(|size| Argument::Integer(*size));
         Some(Run {
             launches: launches.collect(),
