@@ -171,10 +171,17 @@ impl Builder {
         if own == element || !(own.is_integer() || element.is_integer()) {
             return value;
         }
-        match self.constant_value(value) {
-            Some((value, _)) => self.constant(value, element),
-            None => self.apply(Function::To(element), vec![value]),
+        if let Some((value, _)) = self.constant_value(value) {
+            return self.constant(value, element);
         }
+        // What is stored under a condition is the whole value.
+        if let Expr::Call(Function::When, arguments) = &self.stencil.exprs[value]
+            && let [condition, value] = arguments[..]
+        {
+            let value = self.convert(value, element);
+            return self.when(condition, value);
+        }
+        self.apply(Function::To(element), vec![value])
     }
 
     /// Two operands in the type in which C computes with them.
@@ -337,6 +344,17 @@ impl Builder {
             let what = format!("`{name}` takes {wanted} arguments, not {given}");
             return Err(Diagnostic::error("stencil::call", what).label(span.clone(), "called here"));
         }
+        if let (2, [x, y, a, b]) = (function.first_of_value(), &arguments[..]) {
+            let pairs = [(*x, *y), (*y, *x), (*a, *b), (*b, *a)];
+            let all = pairs.map(|(value, other)| {
+                let element = match other {
+                    Value::Real(other) => self.nodes[other].1.promoted(),
+                    Value::Integer(_) => Element::I32,
+                };
+                self.real(value, element)
+            });
+            return Ok(self.select(function, all));
+        }
         // A number among whole numbers is one of them.
         let own = |a: &Value| match a {
             Value::Real(a) => Some(self.nodes[*a].1.promoted()),
@@ -356,11 +374,9 @@ impl Builder {
         if matches!(function, Function::To(_)) {
             return Ok(self.apply(function, arguments));
         }
-        if function.first_of_value() == 0 {
-            // The functions of the library take whole numbers as `double`, those for `float` as that.
+        // The functions of the library take whole numbers as `double`, those for `float` as that.
+        if function != Function::When {
             arguments = arguments.iter().map(|&a| self.convert(a, float)).collect();
-        } else if let [x, y, a, b] = arguments[..] {
-            return Ok(self.select(function, [x, y, a, b]));
         }
         let types = arguments.iter().skip(function.first_of_value());
         let types = types.map(|&a| self.nodes[a].1);

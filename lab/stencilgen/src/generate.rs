@@ -6,6 +6,7 @@ use warpwright_fuzzgen::Rng;
 
 use crate::edges::{self, Edge};
 use crate::pads;
+use crate::pixels;
 use crate::shapes::Walk;
 
 /// A kernel in CUDA C.
@@ -84,6 +85,9 @@ pub(crate) struct Writer<'a> {
 
 /// A random kernel of this name.
 pub fn kernel(rng: &mut Rng, name: &str) -> Kernel {
+    if rng.chance(20) {
+        return pixels::kernel(rng, name);
+    }
     let count = *rng.pick(&[1, 2, 2, 2, 3, 3, 3]);
     let constant = rng.chance(30);
     let walk = Walk::random(rng, count);

@@ -6,6 +6,7 @@ mod edges;
 pub mod generate;
 mod masks;
 mod pads;
+mod pixels;
 pub mod program;
 mod shapes;
 pub mod ways;

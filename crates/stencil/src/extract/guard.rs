@@ -84,9 +84,16 @@ impl Machine<'_> {
                     Cond::Either(test, node) => Cond::Both(opposite(test)?, not(node)),
                 })
             }
-            ExprKind::Binary(op, a, b) if matches!(&**op, "&&" | "&" | "||" | "|") => {
-                let (a, b) = (self.general(a)?, self.general(b)?);
-                self.joined(a, b, op.starts_with('&'), span)
+            ExprKind::Binary(op, a, b)
+                if matches!(&**op, "&&" | "||")
+                    || matches!(&**op, "&" | "|") && self.is_truth(a) && self.is_truth(b) =>
+            {
+                let first = self.general(a)?;
+                // It is computed where the first one decides already, too.
+                self.doubtful += 1;
+                let second = self.general(b);
+                self.doubtful -= 1;
+                self.joined(first, second?, op.starts_with('&'), span)
             }
             ExprKind::Binary(op, a, b) if is_comparison(op) => self.compare(op, a, b, span),
             ExprKind::Name(name) if self.is_condition(name) => match self.variable(name) {
@@ -111,6 +118,24 @@ impl Machine<'_> {
                 }
                 Val::Pointer(_) => Err(divergent(span)),
             },
+        }
+    }
+
+    /// Is an expression a condition and no number, of which `&` takes the bits?
+    fn is_truth(&self, expr: &Expr) -> bool {
+        let Ok(expr) = self.expanded(expr) else {
+            return false;
+        };
+        match &expr.bare().kind {
+            ExprKind::Bool(_) => true,
+            ExprKind::Name(name) => self.is_condition(name),
+            ExprKind::Unary(op, _) => op == "!",
+            ExprKind::Binary(op, ..) if is_comparison(op) => true,
+            ExprKind::Binary(op, ..) if matches!(&**op, "&&" | "||") => true,
+            ExprKind::Binary(op, a, b) if matches!(&**op, "&" | "|") => {
+                self.is_truth(a) && self.is_truth(b)
+            }
+            _ => false,
         }
     }
 
@@ -419,7 +444,7 @@ fn comparison(op: &str, a: Operand, b: Operand, span: &Span) -> Node {
     }
 }
 
-fn is_comparison(op: &str) -> bool {
+pub(super) fn is_comparison(op: &str) -> bool {
     matches!(op, "<" | "<=" | ">" | ">=" | "==" | "!=")
 }
 

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::integers::converted;
 use super::machine::{Machine, Var};
 use crate::ir::{BinaryOp, Element, Function};
 use warpwright_cudac::Literal;
@@ -208,7 +209,13 @@ impl Machine<'_> {
                 let pointer = self.subscripted(base, index)?;
                 self.load_or_row(pointer, span)
             }
+            ExprKind::Unary(op, _) if op == "!" => self.condition_as_value(expr),
             ExprKind::Unary(op, inner) => self.unary(op, inner, span),
+            ExprKind::Binary(op, ..)
+                if super::guard::is_comparison(op) || matches!(&**op, "&&" | "||") =>
+            {
+                self.condition_as_value(expr)
+            }
             ExprKind::Binary(..) => self.binary_row(expr),
             ExprKind::Cast(_, ty, inner) => {
                 let value = self.operand(inner, "(T)")?;
@@ -343,6 +350,24 @@ impl Machine<'_> {
         }
     }
 
+    /// `a == 3 || b`: 1 where it holds, else 0.
+    fn condition_as_value(&mut self, expr: &Expr) -> Valued<Val> {
+        self.doubtful += 1;
+        let cond = self.general(expr);
+        self.doubtful -= 1;
+        match cond?.whole() {
+            Cond::Place(Test::Known(value)) => Ok(Val::Int(Poly::constant(i64::from(value)))),
+            Cond::Data(node) => {
+                let to_int = Operand::Node(node);
+                match converted(to_int, Element::I32, &expr.span) {
+                    Operand::Node(node) => Ok(Val::Real(node)),
+                    Operand::Integer(value) => Ok(Val::Int(Poly::constant(value))),
+                }
+            }
+            _ => Err(not_understood("a condition as a value", &expr.span)),
+        }
+    }
+
     /// A row of operators that group to the left, walked in a loop.
     fn binary_row(&mut self, expr: &Expr) -> Valued<Val> {
         let mut row = Vec::new();
@@ -399,6 +424,14 @@ impl Machine<'_> {
             }
             (Val::Pointer(_), _) | (_, Val::Pointer(_)) => {
                 Err(not_understood("this arithmetic on pointers", span))
+            }
+            (Val::Real(value), Val::Int(place)) | (Val::Int(place), Val::Real(value))
+                if value.element.is_integer() && (place.is_raw() || !place.points().is_empty()) =>
+            {
+                let what = "a whole number that depends on data says which element is meant";
+                Err(Diagnostic::error("stencil::affine", what)
+                    .label(span.clone(), "a place and an element")
+                    .help("indirect accesses (`a[b[i]]`) are no stencils"))
             }
             (a, b) => {
                 let (a, b) = (self.as_operand(a, span)?, self.as_operand(b, span)?);

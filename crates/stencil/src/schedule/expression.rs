@@ -44,7 +44,7 @@ pub struct Term {
 }
 
 /// Whole numbers are computed as written: permission to reassociate is for what is rounded.
-fn as_written(element: Element, order: Order) -> Order {
+pub(super) fn as_written(element: Element, order: Order) -> Order {
     match element.is_integer() {
         true => Order::Written,
         false => order,

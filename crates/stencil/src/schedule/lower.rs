@@ -5,7 +5,7 @@
 //! their own, rounded on their own.
 
 use super::dag::{Child, Dag, Kind, Node, NodeData, Order, Tree, TreeId};
-use super::expression::{Expression, Form, Term};
+use super::expression::{Expression, Form, Term, as_written};
 use super::labels::Label;
 use crate::ir::Element;
 
@@ -35,6 +35,7 @@ pub fn add_tree(
 
 fn lower(dag: &mut Dag, expression: Expression, order: Order) -> Node {
     let element = expression.element;
+    let own = as_written(element, order);
     let plain = |node: Node| Child {
         node,
         negative: false,
@@ -47,11 +48,11 @@ fn lower(dag: &mut Dag, expression: Expression, order: Order) -> Node {
                 negative: term.negative,
                 node: lower_term(dag, term, element, order),
             });
-            (Kind::Sum(order), terms.collect())
+            (Kind::Sum(own), terms.collect())
         }
         Form::Product(factors) => {
             let factors = factors.into_iter().map(|f| plain(lower(dag, f, order)));
-            (Kind::Product(order), factors.collect())
+            (Kind::Product(own), factors.collect())
         }
         Form::Operator(operator, operands) => {
             let operands = operands.into_iter().map(|o| plain(lower(dag, o, order)));
@@ -69,7 +70,8 @@ fn lower(dag: &mut Dag, expression: Expression, order: Order) -> Node {
 fn lower_term(dag: &mut Dag, term: Term, sum: Element, order: Order) -> Node {
     let element = term.value.element;
     match term.value.form {
-        Form::Product(mut factors) if order == Order::Any && element == sum => {
+        Form::Product(mut factors) if as_written(sum, order) == Order::Any && element == sum =>
+        {
             let at = factors.iter().position(|f| is_operand(dag, f)).unwrap_or(0);
             let first = lower(dag, factors.remove(at), order);
             let rest = match factors.len() {

@@ -8,7 +8,7 @@ __global__ void sharpen(const float4 *in, float4 *out, int w, int h) {
 // expect:
 // stencil::argument
 //
-//   × `in` is no array of `float` or `double`
+//   × `in` is no array of numbers of at most 32 bits or `double`
 //    ╭─[course-float4-pixels.cu:5:16]
 //  4 │     if (x < 1 || y < 1 || x >= w - 1 || y >= h - 1) return;
 //  5 │     float4 c = in[y * w + x], l = in[y * w + x - 1], r = in[y * w + x + 1];

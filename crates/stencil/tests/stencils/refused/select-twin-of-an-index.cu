@@ -5,13 +5,14 @@ __global__ void upwind(float *out, const float *in, const float *vel, int n) {
     out[i] = in[i] - in[i - s];
 }
 // expect:
-// stencil::expression
+// stencil::affine
 //
-//   × a whole number that depends on data is not understood in a stencil
-//    ╭─[select-twin-of-an-index.cu:4:13]
-//  3 │     if (i < 1 || i >= n - 1) return;
+//   × a whole number that depends on data says which element is meant
+//    ╭─[select-twin-of-an-index.cu:5:25]
 //  4 │     int s = vel[i] > 0.0f ? 1 : -1;
-//    ·             ───────────┬──────────
-//    ·                        ╰── here
 //  5 │     out[i] = in[i] - in[i - s];
+//    ·                         ──┬──
+//    ·                           ╰── a place and an element
+//  6 │ }
 //    ╰────
+//   help: indirect accesses (`a[b[i]]`) are no stencils

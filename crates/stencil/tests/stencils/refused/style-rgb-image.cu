@@ -8,7 +8,7 @@ __global__ void gray3(float3 *out, const float3 *in, int w, int h) {
 // expect:
 // stencil::argument
 //
-//   × `in` is no array of `float` or `double`
+//   × `in` is no array of numbers of at most 32 bits or `double`
 //    ╭─[style-rgb-image.cu:5:16]
 //  4 │     if (x < 1 || x >= w - 1 || y >= h) return;
 //  5 │     float3 a = in[y * w + x - 1], b = in[y * w + x + 1];
