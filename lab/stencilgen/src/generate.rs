@@ -67,7 +67,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) inputs: Vec<String>,
     outputs: Vec<String>,
     /// Arrays of one dimension, and that dimension.
-    coefficients: Vec<(String, usize)>,
+    pub(crate) coefficients: Vec<(String, usize)>,
     pub(crate) scalars: Vec<String>,
     /// Lengths of an array of weights in the file's own memory.
     table: Vec<usize>,

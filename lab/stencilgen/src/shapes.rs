@@ -246,6 +246,16 @@ impl Writer<'_> {
         }
         let lengths: String = lengths.iter().map(|n| format!("[{n}]")).collect();
         let _ = writeln!(text, "    __shared__ {element} tile{lengths};");
+        // Cells outside of the grid are filled with a number, which counts where nothing else is read there.
+        let filled = self.rng.chance(40).then(|| match self.rng.chance(70) {
+            true => "0".to_owned(),
+            false => self.literal(),
+        });
+        if filled.is_some() && self.inputs.len() == 1 && self.coefficients.is_empty() {
+            for dim in &mut self.dims {
+                dim.margins = [0, 0];
+            }
+        }
         let mut tests = Vec::new();
         for at in 0..dims {
             let number = self.rng.chance(70).then_some(sizes[at]);
@@ -274,10 +284,16 @@ impl Writer<'_> {
         let target: String = cells.iter().map(|c| format!("[{c}]")).collect();
         let source = self.linear(&global, 0);
         let input = self.inputs[0].clone();
-        inner.push(format!(
-            "if ({}) tile{target} = {input}[{source}];",
-            exists.join(" && ")
-        ));
+        let exists = exists.join(" && ");
+        inner.push(match filled {
+            None => format!("if ({exists}) tile{target} = {input}[{source}];"),
+            Some(number) if self.rng.chance(50) => {
+                format!("tile{target} = ({exists}) ? {input}[{source}] : {number};")
+            }
+            Some(number) => format!(
+                "if ({exists}) tile{target} = {input}[{source}]; else tile{target} = {number};"
+            ),
+        });
         let mut heads = Vec::new();
         if dims == 2 && self.rng.chance(50) {
             heads.push(format!(

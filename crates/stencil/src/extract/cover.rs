@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::machine::{Done, Machine};
-use super::tile::{Filled, Site};
+use super::tile::{Filled, Site, TileRead};
 use warpwright_cudac::affine::{Poly, Relation, Symbol, Test};
 use warpwright_cudac::diag::{Diagnostic, Span};
 
@@ -95,7 +95,7 @@ impl Check {
 /// A site, ready to be counted out.
 struct Store {
     index: Vec<Form>,
-    is_element: bool,
+    filled: Content,
     tests: Vec<Check>,
     /// Slot of the counter, first value, step, condition.
     loops: Vec<(usize, Form, Form, Check)>,
@@ -103,8 +103,26 @@ struct Store {
     derived: Vec<(usize, Form, i64, bool)>,
 }
 
-/// What a block leaves in the cells: whether all that fill a cell fill it with an element.
-type Cells = BTreeMap<Vec<i64>, bool>;
+/// What a cell is filled with, by all that fill it.
+#[derive(Clone, Copy, PartialEq)]
+enum Content {
+    /// An element; which one is clear.
+    Element,
+    /// A number, by its bits.
+    Number(u64),
+    /// Something else, or now this and now that.
+    Other,
+}
+
+/// What a block leaves in the cells.
+type Cells = BTreeMap<Vec<i64>, Content>;
+
+/// A read, ready to be counted out: the cell, where it holds an element, and the number that it holds elsewhere.
+struct Read<'s> {
+    index: Vec<Form>,
+    held: Option<(Check, u64)>,
+    span: &'s Span,
+}
 
 impl Machine<'_> {
     /// Checks all reads of tiles.
@@ -132,7 +150,10 @@ impl Machine<'_> {
             .trace
             .tile_reads
             .iter()
-            .filter(|read| seen.insert((read.tile, read.generation, format!("{:?}", read.index))))
+            .filter(|read| {
+                let what = format!("{:?} {:?}", read.index, read.held);
+                seen.insert((read.tile, read.generation, what))
+            })
             .cloned()
             .collect();
         let generations: BTreeSet<(usize, usize)> =
@@ -142,7 +163,7 @@ impl Machine<'_> {
             let own = reads
                 .iter()
                 .filter(|r| (r.tile, r.generation) == (tile, generation));
-            let own: Vec<(&[Poly], &Span)> = own.map(|r| (&*r.index, &r.span)).collect();
+            let own: Vec<&TileRead> = own.collect();
             self.cover(tile, &sites, &own, &tests, block)?;
         }
         Ok(())
@@ -167,7 +188,7 @@ impl Machine<'_> {
             for (tile, site) in &sites {
                 let everything = site.index.iter().chain(match &site.filled {
                     Filled::Element(_, _, parts) => parts.as_slice(),
-                    Filled::Other => &[],
+                    Filled::Number(_) | Filled::Other => &[],
                 });
                 used |= everything
                     .into_iter()
@@ -202,7 +223,7 @@ impl Machine<'_> {
         &self,
         tile: usize,
         sites: &[Site],
-        reads: &[(&[Poly], &Span)],
+        reads: &[&TileRead],
         tests: &[Test],
         block: [i64; 3],
     ) -> Done<()> {
@@ -213,14 +234,19 @@ impl Machine<'_> {
         };
         let stores: Vec<Store> = sites.iter().map(|site| store(&mut values, site)).collect();
         let domain: Vec<Check> = tests.iter().map(|test| values.check(test)).collect();
-        let cells: Vec<(Vec<Form>, &Span)> = reads
-            .iter()
-            .map(|(index, span)| (index.iter().map(|at| values.form(at)).collect(), *span))
-            .collect();
+        let cells = reads.iter().map(|read| Read {
+            index: read.index.iter().map(|at| values.form(at)).collect(),
+            held: read
+                .held
+                .as_ref()
+                .map(|(test, number)| (values.check(test), number.to_bits())),
+            span: &read.span,
+        });
+        let cells: Vec<Read<'_>> = cells.collect();
         for symbol in (0..3).flat_map(symbols) {
             values.slot(symbol);
         }
-        let has_other = stores.iter().any(|store| !store.is_element);
+        let has_other = stores.iter().any(|s| s.filled != Content::Element);
         for sizes in self.sizes_to_try(block, has_other) {
             for (number, size) in sizes.iter().enumerate() {
                 values.set(Symbol::Size(number), *size);
@@ -345,7 +371,11 @@ fn store(values: &mut Values, site: &Site) -> Store {
     let derived = derived.collect();
     Store {
         index: site.index.iter().map(|at| values.form(at)).collect(),
-        is_element: matches!(site.filled, Filled::Element(..)),
+        filled: match site.filled {
+            Filled::Element(..) => Content::Element,
+            Filled::Number(number) => Content::Number(number.to_bits()),
+            Filled::Other => Content::Other,
+        },
         tests: site.tests.iter().map(|test| values.check(test)).collect(),
         loops,
         derived,
@@ -408,16 +438,18 @@ fn visit(values: &mut Values, store: &Store, depth: usize, cells: &mut Cells) {
     }
     if store.tests.iter().all(|test| test.holds(&values.now)) {
         let cell = store.index.iter().map(|at| at.value(&values.now)).collect();
-        let is_element = cells.entry(cell).or_insert(true);
-        *is_element &= store.is_element;
+        let content = cells.entry(cell).or_insert(store.filled);
+        if *content != store.filled {
+            *content = Content::Other;
+        }
     }
 }
 
-/// A read of a computed point that finds no element.
+/// A read of a computed point that does not find what it should.
 fn missing<'s>(
     values: &mut Values,
     domain: &[Check],
-    reads: &[(Vec<Form>, &'s Span)],
+    reads: &[Read<'s>],
     filled: &Cells,
     block: [i64; 3],
 ) -> Option<&'s Span> {
@@ -426,10 +458,15 @@ fn missing<'s>(
         if !domain.iter().all(|test| test.holds(&values.now)) {
             continue;
         }
-        for (index, span) in reads {
-            let cell: Vec<i64> = index.iter().map(|at| at.value(&values.now)).collect();
-            if filled.get(&cell) != Some(&true) {
-                return Some(span);
+        for read in reads {
+            let cell = read.index.iter().map(|at| at.value(&values.now));
+            let cell: Vec<i64> = cell.collect();
+            let wanted = match &read.held {
+                Some((test, number)) if !test.holds(&values.now) => Content::Number(*number),
+                _ => Content::Element,
+            };
+            if filled.get(&cell) != Some(&wanted) {
+                return Some(read.span);
             }
         }
     }

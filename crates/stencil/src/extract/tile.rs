@@ -44,6 +44,8 @@ pub(super) struct Site {
     pub(super) index: Vec<Poly>,
     pub(super) filled: Filled,
     pub(super) tests: Vec<Test>,
+    /// Those of the tests that stand around this store.
+    path: Vec<Test>,
     pub(super) strided: Vec<Strided>,
     pub(super) derived: Vec<Derived>,
     barriers: usize,
@@ -55,6 +57,8 @@ pub(super) struct Site {
 pub(super) enum Filled {
     /// An element: the array, the lengths of its rows, offset and subscripts.
     Element(usize, Vec<Poly>, Vec<Poly>),
+    /// A number: zero outside of the grid.
+    Number(f64),
     /// Something else.
     Other,
 }
@@ -83,6 +87,8 @@ pub(super) struct TileRead {
     pub(super) tile: usize,
     pub(super) generation: usize,
     pub(super) index: Vec<Poly>,
+    /// Where the cell holds an element, and the number that it holds elsewhere.
+    pub(super) held: Option<(Test, f64)>,
     pub(super) span: Span,
 }
 
@@ -187,6 +193,12 @@ impl Machine<'_> {
             _ => None,
         };
         let filled = match leaf.map(|leaf| leaf.kind) {
+            Some(NodeKind::Number(value)) => Filled::Number(value),
+            None if let Val::Int(value) = &value
+                && let Some(known) = value.as_constant() =>
+            {
+                Filled::Number(element.wrapped(known))
+            }
             Some(NodeKind::Load(number)) => {
                 let access = self.trace.accesses[number].clone();
                 let mut parts = vec![access.offset];
@@ -220,6 +232,7 @@ impl Machine<'_> {
             index,
             filled,
             tests,
+            path: self.path.clone(),
             strided: self.strided.clone(),
             derived: self.derived.clone(),
             barriers: self.barriers,
@@ -280,6 +293,7 @@ impl Machine<'_> {
         }
         let name = read.name.clone();
         let element = self.element_at(&name, &sites, &index, span)?;
+        let held = self.held_at(&sites, &index, span)?;
         let (array, lengths, mut parts) = element;
         let mut merged = Vec::new();
         let edges = self.trace.edges.clone();
@@ -293,6 +307,7 @@ impl Machine<'_> {
             tile,
             generation,
             index,
+            held: held.clone(),
             span: span.clone(),
         });
         let pointer = Pointer {
@@ -301,7 +316,68 @@ impl Machine<'_> {
             lengths,
             taken,
         };
-        Ok(Val::Real(self.load(pointer, span)))
+        let load = self.load(pointer, span);
+        let Some((test, number)) = held else {
+            return Ok(Val::Real(load));
+        };
+        let number = Node {
+            kind: NodeKind::Number(number),
+            ..load.clone()
+        };
+        self.either(&test, Val::Real(load), Val::Real(number), span)
+    }
+
+    /// Where a cell holds an element, if some stores fill cells with a number: where the conditions on places hold that
+    /// stand around the stores of elements. Counting out the cells shows whether that is all.
+    fn held_at(
+        &mut self,
+        sites: &[Site],
+        index: &[Poly],
+        span: &Span,
+    ) -> Valued<Option<(Test, f64)>> {
+        let numbers = sites.iter().filter_map(|site| match site.filled {
+            Filled::Number(number) => Some((number, &site.span)),
+            _ => None,
+        });
+        let mut numbers = numbers.collect::<Vec<_>>().into_iter();
+        let Some((number, _)) = numbers.next() else {
+            return Ok(None);
+        };
+        if let Some((_, other)) = numbers.find(|(other, _)| other.to_bits() != number.to_bits()) {
+            let what = "shared memory that is filled with two numbers is not understood";
+            return Err(Diagnostic::error("stencil::shared", what)
+                .label(other.clone(), "another number")
+                .label(span.clone(), "read here"));
+        }
+        let mut all: Vec<Test> = Vec::new();
+        for site in sites {
+            let (Filled::Element(..), Some(solved)) = (&site.filled, solved(site)) else {
+                continue;
+            };
+            if solved.iter().any(|(symbol, _)| symbol.is_none()) {
+                continue;
+            }
+            let conjuncts = site.path.iter().filter_map(Test::conjuncts).flatten();
+            for (relation, value, at) in conjuncts {
+                let split = self.trace.places.split(value);
+                let moved = split.and_then(|value| at_cell(&value, &solved, index));
+                let Some(value) = moved.map(|value| self.placed(value)) else {
+                    continue;
+                };
+                // What is on the thread says who fills the cell.
+                if value.is_raw() || value.points().is_empty() {
+                    continue;
+                }
+                let test = Test::compare(relation, value, at.clone());
+                if !all.contains(&test) {
+                    all.push(test);
+                }
+            }
+        }
+        if all.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some((Test::All(all), number)))
     }
 
     /// The element of a cell, from the site that tells; the others agree with it.
@@ -323,7 +399,7 @@ impl Machine<'_> {
                 let solved = solved(site)?;
                 Some((site, *array, lengths, parts, solved))
             }
-            Filled::Other => None,
+            Filled::Number(_) | Filled::Other => None,
         });
         // The one that says most: the first of those with most symbols.
         let told = tellers.max_by_key(|(.., solved)| {
@@ -340,18 +416,7 @@ impl Machine<'_> {
         let function = |cell: &[Poly]| -> Option<Vec<Poly>> {
             let mut all = Vec::new();
             for part in parts {
-                let mut part = part.clone();
-                for ((symbol, add), at) in solved.iter().zip(cell) {
-                    if let Some(symbol) = symbol {
-                        let value = at.plus(&Poly::constant(*add), -1)?;
-                        // First away from symbols that the cell may have itself.
-                        let away = Poly::symbol(hidden(*symbol));
-                        part = edges.mapped(&part, &mut |poly| poly.substituted(*symbol, &away))?;
-                        part = edges
-                            .mapped(&part, &mut |poly| poly.substituted(hidden(*symbol), &value))?;
-                    }
-                }
-                all.push(part);
+                all.push(edges.mapped(part, &mut |poly| at_cell(poly, &solved, cell))?);
             }
             Some(all)
         };
@@ -535,6 +600,24 @@ fn solved(site: &Site) -> Option<Vec<(Option<Symbol>, i64)>> {
         all.push((symbol, add));
     }
     Some(all)
+}
+
+/// A value of the thread that fills a cell, for another cell.
+fn at_cell(value: &Poly, solved: &[(Option<Symbol>, i64)], cell: &[Poly]) -> Option<Poly> {
+    let mut value = value.clone();
+    for (symbol, _) in solved {
+        // First away from symbols that the cell may have itself.
+        if let Some(symbol) = symbol {
+            value = value.substituted(*symbol, &Poly::symbol(hidden(*symbol)))?;
+        }
+    }
+    for ((symbol, add), at) in solved.iter().zip(cell) {
+        if let Some(symbol) = symbol {
+            let at = at.plus(&Poly::constant(*add), -1)?;
+            value = value.substituted(hidden(*symbol), &at)?;
+        }
+    }
+    Some(value)
 }
 
 /// A symbol that no kernel has, one for each of a site's.

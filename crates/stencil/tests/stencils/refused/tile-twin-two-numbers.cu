@@ -1,0 +1,40 @@
+#define TW 16
+#define R 1
+__global__ void conv(const float *in, float *out, int w, int h) {
+  __shared__ float tile[TW + 2 * R][TW + 2 * R];
+  int tx = threadIdx.x, ty = threadIdx.y;
+  int x = blockIdx.x * TW + tx, y = blockIdx.y * TW + ty;
+  for (int j = ty; j < TW + 2 * R; j += TW)
+    for (int i = tx; i < TW + 2 * R; i += TW) {
+      int gx = blockIdx.x * TW + i - R, gy = blockIdx.y * TW + j - R;
+      tile[j][i] = (gx >= 0 && gx < w && gy >= 0 && gy < h) ? in[gy * w + gx] : (gx < 0 ? 1.0f : 0.0f);
+    }
+  __syncthreads();
+  if (x < w && y < h) {
+    float s = 0.0f;
+    for (int j = 0; j < 3; ++j)
+      for (int i = 0; i < 3; ++i)
+        s += tile[ty + j][tx + i];
+    out[y * w + x] = s / 9.0f;
+  }
+}
+// expect:
+// stencil::shared
+//
+//   × shared memory that is filled with two numbers is not understood
+//     ╭─[tile-twin-two-numbers.cu:10:7]
+//   9 │       int gx = blockIdx.x * TW + i - R, gy = blockIdx.y * TW + j - R;
+//  10 │       tile[j][i] = (gx >= 0 && gx < w && gy >= 0 && gy < h) ? in[gy * w + gx] : (gx < 0 ? 1.0f : 0.0f);
+//     ·       ────────────────────────────────────────────────┬────────────────────────────────────────────────
+//     ·                                                       ╰── another number
+//  11 │     }
+//  12 │   __syncthreads();
+//  13 │   if (x < w && y < h) {
+//  14 │     float s = 0.0f;
+//  15 │     for (int j = 0; j < 3; ++j)
+//  16 │       for (int i = 0; i < 3; ++i)
+//  17 │         s += tile[ty + j][tx + i];
+//     ·              ──────────┬─────────
+//     ·                        ╰── read here
+//  18 │     out[y * w + x] = s / 9.0f;
+//     ╰────

@@ -1,0 +1,41 @@
+#define TW 16
+#define R 1
+__global__ void conv(const float *in, float *out, int w, int h) {
+  __shared__ float tile[TW + 2 * R][TW + 2 * R];
+  int tx = threadIdx.x, ty = threadIdx.y;
+  int x = blockIdx.x * TW + tx, y = blockIdx.y * TW + ty;
+  for (int j = ty; j < TW + 2 * R; j += TW)
+    for (int i = tx; i < TW + 2 * R; i += TW) {
+      int gx = blockIdx.x * TW + i - R, gy = blockIdx.y * TW + j - R;
+      tile[j][i] = (gx >= 0 && gx < w && gy >= 0 && gy < h) ? in[gy * w + gx] : 0.0f;
+    }
+
+  if (x < w && y < h) {
+    float s = 0.0f;
+    for (int j = 0; j < 3; ++j)
+      for (int i = 0; i < 3; ++i)
+        s += tile[ty + j][tx + i];
+    out[y * w + x] = s / 9.0f;
+  }
+}
+// expect:
+// stencil::barrier
+//
+//   × there is no barrier between stores to `tile` and reads of it
+//     ╭─[tile-twin-zeros-no-barrier.cu:10:7]
+//   9 │       int gx = blockIdx.x * TW + i - R, gy = blockIdx.y * TW + j - R;
+//  10 │       tile[j][i] = (gx >= 0 && gx < w && gy >= 0 && gy < h) ? in[gy * w + gx] : 0.0f;
+//     ·       ───────────────────────────────────────┬───────────────────────────────────────
+//     ·                                              ╰── filled here
+//  11 │     }
+//  12 │
+//  13 │   if (x < w && y < h) {
+//  14 │     float s = 0.0f;
+//  15 │     for (int j = 0; j < 3; ++j)
+//  16 │       for (int i = 0; i < 3; ++i)
+//  17 │         s += tile[ty + j][tx + i];
+//     ·              ──────────┬─────────
+//     ·                        ╰── other threads may not have filled it
+//  18 │     out[y * w + x] = s / 9.0f;
+//     ╰────
+//   help: put `__syncthreads()` between them
