@@ -195,7 +195,11 @@ impl Builder {
         let depth = arguments.iter().map(|&a| self.nodes[a].0).max();
         let element = function.element(arguments.iter().map(|&a| self.nodes[a].1));
         let call = Expr::Call(function, arguments);
-        self.push(call, depth.unwrap_or(0) + 1, element.unwrap_or(Element::F64))
+        self.push(
+            call,
+            depth.unwrap_or(0) + 1,
+            element.unwrap_or(Element::F64),
+        )
     }
 
     pub(crate) fn scalar_value(&mut self, scalar: ScalarId) -> ExprId {
@@ -362,8 +366,10 @@ impl Builder {
         };
         let widest = arguments.iter().filter_map(own).reduce(Element::wider);
         let number = widest.filter(|e| e.is_integer()).unwrap_or(float);
-        let mut arguments: Vec<ExprId> =
-            arguments.into_iter().map(|a| self.real(a, number)).collect();
+        let mut arguments: Vec<ExprId> = arguments
+            .into_iter()
+            .map(|a| self.real(a, number))
+            .collect();
         let in_integers = matches!(function, Function::Min | Function::Max | Function::Abs);
         if number.is_integer() && (in_integers || function.is_of_integers()) {
             if !matches!(function, Function::To(_)) {

@@ -329,9 +329,7 @@ impl BinaryOp {
     /// Its value in a type.
     pub fn apply_in(self, element: Element, a: f64, b: f64) -> f64 {
         match (element.is_integer(), self) {
-            (true, BinaryOp::Mul) => {
-                element.wrapped((a as i64).wrapping_mul(b as i64))
-            }
+            (true, BinaryOp::Mul) => element.wrapped((a as i64).wrapping_mul(b as i64)),
             _ => element.round(self.apply(a, b)),
         }
     }

@@ -86,7 +86,9 @@ pub(crate) fn kernel(rng: &mut Rng, name: &str) -> Kernel {
             0 => format!("min(max((int)({value}), 0), {most})"),
             1 => {
                 lines.push(format!("int last = {value};"));
-                lines.push(format!("if (last > {most}) last = {most}; else if (last < 0) last = 0;"));
+                lines.push(format!(
+                    "if (last > {most}) last = {most}; else if (last < 0) last = 0;"
+                ));
                 "last".to_owned()
             }
             _ => {
@@ -164,7 +166,9 @@ impl Pixels<'_> {
     }
 
     fn statement(&mut self, number: usize, lines: &mut Vec<String>) {
-        let ty = *self.rng.pick(&["int", "int", "int", "unsigned char", "short", "unsigned"]);
+        let ty = *self
+            .rng
+            .pick(&["int", "int", "int", "unsigned char", "short", "unsigned"]);
         let name = format!("v{number}");
         let value = self.value(2);
         lines.push(format!("{ty} {name} = {value};"));
@@ -174,7 +178,10 @@ impl Pixels<'_> {
             0 => lines.push(format!("{name} {op} {more};")),
             1 => lines.push(format!("if ({condition}) {name} {op} {more};")),
             2 => lines.push(format!("if ({condition}) {name}++; else {name} = {more};")),
-            3 => lines.push(format!("{name} += {} * {more};", self.rng.pick(&["gain", "2"]))),
+            3 => lines.push(format!(
+                "{name} += {} * {more};",
+                self.rng.pick(&["gain", "2"])
+            )),
             _ => {}
         }
         self.values.push(name);

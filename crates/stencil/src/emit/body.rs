@@ -305,7 +305,9 @@ impl Writer<'_> {
                 };
                 match (starts, child.negative) {
                     (true, false) => format!("{ty} {target} = {value};"),
-                    (true, true) => format!("{ty} {target} = {};", op.text("0", &value, data.element)),
+                    (true, true) => {
+                        format!("{ty} {target} = {};", op.text("0", &value, data.element))
+                    }
                     (false, _) => format!("{target} = {};", op.text(&target, &value, data.element)),
                 }
             }

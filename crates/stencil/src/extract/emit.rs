@@ -138,9 +138,8 @@ impl Emit<'_> {
         }
         let used_as_values = self.used_scalars();
         for scalar in used_as_values {
-            let both = |(size, own): (&usize, &usize)| {
-                *own == scalar && self.sizes.contains_key(size)
-            };
+            let both =
+                |(size, own): (&usize, &usize)| *own == scalar && self.sizes.contains_key(size);
             if self.trace.valued.iter().any(both) {
                 return Err(self.size_and_value(scalar));
             }

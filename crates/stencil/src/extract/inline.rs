@@ -210,7 +210,8 @@ impl Machine<'_> {
     fn values_with_names(&mut self, declaration: &Declaration) -> Result<bool, Diagnostic> {
         for variable in &declaration.variables {
             let ty = self.resolved(&variable.ty);
-            let (Some(element), Some(Init::Value(value))) = (self.data_element(&ty), &variable.init)
+            let (Some(element), Some(Init::Value(value))) =
+                (self.data_element(&ty), &variable.init)
             else {
                 return Ok(false);
             };

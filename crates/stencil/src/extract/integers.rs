@@ -477,8 +477,7 @@ pub(super) fn called(
 pub(super) fn converted(value: Operand, element: Element, span: &Span) -> Operand {
     match value {
         Operand::Node(node)
-            if node.element != element
-                && (node.element.is_integer() || element.is_integer()) =>
+            if node.element != element && (node.element.is_integer() || element.is_integer()) =>
         {
             let all = vec![Operand::Node(node)];
             Operand::Node(called(Function::To(element), all, element, span))

@@ -311,7 +311,8 @@ impl Machine<'_> {
         if self.is_integer(ty) {
             self.note_type(name, ty);
             self.trace.sizes.push(plain_name(name));
-            self.size_types.push(self.data_element(ty).filter(|e| e.size() == 4));
+            self.size_types
+                .push(self.data_element(ty).filter(|e| e.size() == 4));
             let size = Symbol::Size(self.trace.sizes.len() - 1);
             return Ok(Var::Int(Poly::symbol(size)));
         }
@@ -331,7 +332,9 @@ impl Machine<'_> {
         };
         let (element, lengths) = self.row_type(to, span)?;
         let Some(element) = element else {
-            return Ok(Var::Other("no array of numbers of at most 32 bits or `double`"));
+            return Ok(Var::Other(
+                "no array of numbers of at most 32 bits or `double`",
+            ));
         };
         let array = self.array(name, element, None);
         Ok(Var::Pointer(Pointer::new(array, lengths)))

@@ -163,7 +163,9 @@ impl Machine<'_> {
                 let Some(element) = known else {
                     return Err(not_understood("a variable of this type", span));
                 };
-                let value = value.map(|value| self.as_operand(value, span)).transpose()?;
+                let value = value
+                    .map(|value| self.as_operand(value, span))
+                    .transpose()?;
                 let leaf = value
                     .as_ref()
                     .and_then(|value| self.leaf_of(value, element));

@@ -340,7 +340,8 @@ impl Machine<'_> {
             ("~", Val::Real(node)) if node.element.is_integer() => {
                 let (a, b) = (Operand::Node(node), Operand::Integer(-1));
                 let node = self.on_integers("^", &a, &b, span)?;
-                node.map(Val::Real).ok_or_else(|| not_understood("`~`", span))
+                node.map(Val::Real)
+                    .ok_or_else(|| not_understood("`~`", span))
             }
             ("*", Val::Pointer(mut pointer)) => {
                 pointer.taken.push(Poly::default());

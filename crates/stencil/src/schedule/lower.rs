@@ -70,8 +70,7 @@ fn lower(dag: &mut Dag, expression: Expression, order: Order) -> Node {
 fn lower_term(dag: &mut Dag, term: Term, sum: Element, order: Order) -> Node {
     let element = term.value.element;
     match term.value.form {
-        Form::Product(mut factors) if as_written(sum, order) == Order::Any && element == sum =>
-        {
+        Form::Product(mut factors) if as_written(sum, order) == Order::Any && element == sum => {
             let at = factors.iter().position(|f| is_operand(dag, f)).unwrap_or(0);
             let first = lower(dag, factors.remove(at), order);
             let rest = match factors.len() {
