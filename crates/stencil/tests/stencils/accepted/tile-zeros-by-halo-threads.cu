@@ -1,4 +1,4 @@
-#define TILE 32
+#define TILE 8
 #define R 3
 __global__ void stencil_1d(const int *in, int *out, int n) {
   __shared__ int temp[TILE + 2 * R];

@@ -1,4 +1,4 @@
-#define TW 16
+#define TW 4
 #define R 1
 __global__ void conv(const float *in, float *out, int w, int h) {
   __shared__ float tile[TW + 2 * R][TW + 2 * R];

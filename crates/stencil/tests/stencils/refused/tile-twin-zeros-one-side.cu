@@ -1,4 +1,4 @@
-#define TW 16
+#define TW 4
 #define R 1
 __global__ void conv(const float *in, float *out, int w, int h) {
   __shared__ float tile[TW + 2 * R][TW + 2 * R];
@@ -26,7 +26,7 @@ __global__ void conv(const float *in, float *out, int w, int h) {
 //  16 │       for (int i = 0; i < 3; ++i)
 //  17 │         s += tile[ty + j][tx + i];
 //     ·              ──────────┬─────────
-//     ·                        ╰── read here, for instance where w = 35, h = 35
+//     ·                        ╰── read here, for instance where w = 11, h = 11
 //  18 │     out[y * w + x] = s / 9.0f;
 //     ╰────
 //   help: the margins of the tile are filled on all sides that are read, corners included
