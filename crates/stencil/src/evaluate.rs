@@ -451,6 +451,7 @@ impl Stencil {
 mod tests {
     use super::*;
     use crate::dsl;
+    use crate::ir::BinaryOp;
 
     fn run(text: &str, size: i64) -> Data {
         let stencil = dsl::parse(text).unwrap();
@@ -510,6 +511,36 @@ mod tests {
             let v = sample(1, n as u32) as f32;
             assert_eq!(value as f32, v * 0.1f32 + 1.0f32);
         }
+    }
+
+    #[test]
+    fn whole_numbers_are_computed_as_in_c() {
+        let data = run(
+            "function f (o, s, v) { int d = v[i] - 300; o[i] = d; s[i] = quotient(d, 7) + to_int(v[i] * 0.5f); }\n\
+             parameter N; iterator i; uchar o[N], v[N]; short s[N]; f (o, s, v); return o, s;",
+            40,
+        );
+        let of = |array| &data.arrays[ArrayId::from_u32(array)];
+        // Arrays are numbered as the call has them.
+        for (n, ((o, s), v)) in of(0).iter().zip(of(1)).zip(of(2)).enumerate() {
+            let pixel = sample_integer(2, n as u32) as u8;
+            assert_eq!(*v, f64::from(pixel));
+            let d = i32::from(pixel) - 300;
+            assert_eq!(*o, f64::from(d as u8));
+            let half = (f32::from(pixel) * 0.5) as i32;
+            assert_eq!(*s, f64::from((d / 7 + half) as i16));
+        }
+        for (element, value, expected) in [
+            (Element::I8, 200, -56.0),
+            (Element::U16, -1, 65_535.0),
+            (Element::U32, -1, 4_294_967_295.0),
+            (Element::I32, 1 << 31, -2_147_483_648.0),
+        ] {
+            assert_eq!(element.wrapped(value), expected);
+            assert_eq!(element.values(&element.bytes(&[expected])), [expected]);
+        }
+        let product = BinaryOp::Mul.apply_in(Element::I32, 2_147_483_647.0, 2_147_483_647.0);
+        assert_eq!(product, 1.0);
     }
 
     #[test]
