@@ -8,8 +8,10 @@
 //!
 //! Ties go to the lower value, so that the result depends on nothing but the graph.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 
+use smallvec::SmallVec;
 use warpwright_flow::{EntityRef, Function, Value};
 
 use crate::draft::Draft;
@@ -158,18 +160,20 @@ impl Colour<'_> {
         let is_low =
             |squeeze: &[u32], node: usize| squeeze[node] < self.file.places_of(self.group(node));
         let is_free = |node: &usize| self.group(*node).fixed.is_none();
-        let (mut low, mut high): (BTreeSet<usize>, BTreeSet<usize>) = nodes
+        let (mut low, high): (BTreeSet<usize>, Vec<usize>) = nodes
             .filter(is_free)
             .partition(|&node| is_low(&squeeze, node));
         let mut stack = Vec::with_capacity(low.len() + high.len());
+        let mut is_high = vec![false; self.groups.list.len()];
+        high.iter().for_each(|&node| is_high[node] = true);
+        let mut high = Costs::new(&cost, &squeeze, high);
         let mut gone = vec![false; self.groups.list.len()];
         loop {
-            let next = low.pop_first().or_else(|| {
-                let cheapest = cheapest(&high, &cost, &squeeze)?;
-                high.remove(&cheapest);
-                Some(cheapest)
-            });
+            let next = low
+                .pop_first()
+                .or_else(|| high.pop(&squeeze, |node| is_high[node]));
             let Some(node) = next else { break };
+            is_high[node] = false;
             gone[node] = true;
             stack.push(node);
             for &Conflict { other, .. } in &self.conflicts[node] {
@@ -181,7 +185,7 @@ impl Colour<'_> {
                     continue;
                 };
                 squeeze[other] -= self.blocks(other, &theirs[at]);
-                if is_low(&squeeze, other) && high.remove(&other) {
+                if is_low(&squeeze, other) && std::mem::take(&mut is_high[other]) {
                     low.insert(other);
                 }
             }
@@ -245,21 +249,20 @@ impl Colour<'_> {
     /// places are free, so that room for tuples is left, in the same bank if there is a choice.
     fn free_place(&self, place: &[Option<u32>], index: usize) -> Option<u32> {
         let group = self.group(index);
-        let mut taken: Vec<i64> = Vec::new();
+        let mut taken = Taken::default();
         for met in &self.conflicts[index] {
             if let Some(other) = place[met.other] {
-                taken.extend(met.distances.iter().map(|d| i64::from(other) + d));
+                let places = met.distances.iter().map(|d| i64::from(other) + d);
+                places.for_each(|place| taken.take(place));
             }
         }
-        taken.sort_unstable();
-        let is_free = |place: u32| taken.binary_search(&i64::from(place)).is_err();
         let limit = match group.bank {
             Bank::General => self.file.registers,
             // Each place that is taken is one: some place up to their number is free.
-            Bank::Class(_) => taken.len() as u32 * group.align + group.residue + group.span + 1,
+            Bank::Class(_) => taken.count * group.align + group.residue + group.span + 1,
         };
         let end = (limit + 1).saturating_sub(group.span);
-        let fits = |place: u32| place < end && is_free(place);
+        let fits = |place: u32| place < end && taken.is_free(place);
         let mut places = (group.residue..end).step_by(group.align as usize);
         if self.former.is_empty() || group.fixed.is_some() {
             return match group.fixed {
@@ -284,9 +287,68 @@ impl Colour<'_> {
 /// The place of each group, and the groups that found none.
 type Selection = (Vec<Option<u32>>, Vec<usize>);
 
-/// The node whose spilling costs least for each neighbour that it frees (Chaitin's rule).
-fn cheapest(high: &BTreeSet<usize>, cost: &[f64], squeeze: &[u32]) -> Option<usize> {
-    let merit = |node: &usize| cost[*node] / f64::from(squeeze[*node].max(1));
-    let all = high.iter().copied();
-    all.min_by(|a, b| merit(a).total_cmp(&merit(b)).then(a.cmp(b)))
+/// Places that neighbours have.
+#[derive(Default)]
+struct Taken {
+    /// One bit each.
+    bits: SmallVec<[u64; 4]>,
+    /// Each as often as it was taken.
+    count: u32,
+}
+
+impl Taken {
+    fn take(&mut self, place: i64) {
+        self.count += 1;
+        let Ok(place) = usize::try_from(place) else {
+            return;
+        };
+        if place / 64 >= self.bits.len() {
+            self.bits.resize(place / 64 + 1, 0);
+        }
+        self.bits[place / 64] |= 1 << (place % 64);
+    }
+
+    fn is_free(&self, place: u32) -> bool {
+        let bits = self.bits.get(place as usize / 64);
+        bits.is_none_or(|bits| bits >> (place % 64) & 1 == 0)
+    }
+}
+
+/// Nodes by what their spilling costs for each neighbour that it frees (Chaitin's rule). Neighbours only leave, so it
+/// only gets dearer: a node is looked at again when its old cost comes up.
+struct Costs<'a> {
+    cost: &'a [f64],
+    /// Costs are not negative, so their bits are in their order.
+    heap: BinaryHeap<Reverse<(u64, usize)>>,
+}
+
+impl<'a> Costs<'a> {
+    fn new(cost: &'a [f64], squeeze: &[u32], nodes: Vec<usize>) -> Costs<'a> {
+        let mut costs = Costs {
+            cost,
+            heap: BinaryHeap::new(),
+        };
+        let all = nodes
+            .into_iter()
+            .map(|node| Reverse((costs.of(node, squeeze), node)));
+        costs.heap = all.collect();
+        costs
+    }
+
+    fn of(&self, node: usize, squeeze: &[u32]) -> u64 {
+        (self.cost[node] / f64::from(squeeze[node].max(1))).to_bits()
+    }
+
+    /// The cheapest one of those that are left.
+    fn pop(&mut self, squeeze: &[u32], is_left: impl Fn(usize) -> bool) -> Option<usize> {
+        while let Some(Reverse((known, node))) = self.heap.pop() {
+            let now = self.of(node, squeeze);
+            match (is_left(node), now == known) {
+                (false, _) => {}
+                (true, true) => return Some(node),
+                (true, false) => self.heap.push(Reverse((now, node))),
+            }
+        }
+        None
+    }
 }

@@ -547,7 +547,7 @@ fn table(distances: &Distances, functions: usize) -> Rows {
             count,
             kernels,
             closest,
-        } = *seen;
+        } = seen;
         rows.add(
             pair.to_string(),
             &[u64::from(cycles), count, kernels, closest],

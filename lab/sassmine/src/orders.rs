@@ -3,7 +3,8 @@
 //! by reason.
 //!
 //! `warpwright-sassmine orders PATH… -o FILE`. Beside it stands how fast graph, schedule and emission are: time of
-//! the processor, so that other programs on the machine do not count, over functions that were written.
+//! the processor, so that other programs on the machine do not count, over functions that were written; and a digest
+//! of the code, by which two builds of the compiler can be compared.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,7 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use sha2::{Digest, Sha256};
 use warpwright_sass::control::Control;
 use warpwright_sass::fatbin::{Fatbin, Kind};
 use warpwright_sass::function::{Calls, Code};
@@ -84,6 +86,13 @@ pub struct Way {
     pub refused: BTreeMap<String, u64>,
     /// Seconds of one processor for graph and schedule, and for emission, control flow included in both.
     pub seconds: [f64; 2],
+    /// The sum of the digests of all written functions, names included, in hexadecimal.
+    #[serde(serialize_with = "hexadecimal")]
+    pub digest: u128,
+}
+
+fn hexadecimal<S: Serializer>(number: &u128, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&format!("{number:032x}"))
 }
 
 impl Row {
@@ -97,6 +106,7 @@ impl Row {
             way.written += more.written;
             way.instructions += more.instructions;
             way.moved += more.moved;
+            way.digest = way.digest.wrapping_add(more.digest);
             add(&mut way.refused, more.refused);
             for (sum, more) in way.seconds.iter_mut().zip(more.seconds) {
                 *sum += more;
@@ -121,7 +131,7 @@ impl Results {
     /// The figures as tables.
     pub fn tables(&self) -> String {
         let mut text = String::from(
-            "| architecture | way | functions | instructions | moved | refused | instructions a second |\n|---|---|--:|--:|--:|--:|--:|\n",
+            "| architecture | way | functions | instructions | moved | refused | instructions a second | digest |\n|---|---|--:|--:|--:|--:|--:|---|\n",
         );
         for (sm, row) in &self.rows {
             for (name, way) in &row.ways {
@@ -129,8 +139,8 @@ impl Results {
                 let speed = way.instructions as f64 / way.seconds.iter().sum::<f64>().max(1e-9);
                 let _ = writeln!(
                     text,
-                    "| sm_{sm} | {name} | {} | {} | {} | {} | {} |",
-                    way.written, way.instructions, way.moved, refused, speed as u64,
+                    "| sm_{sm} | {name} | {} | {} | {} | {} | {} | {:032x} |",
+                    way.written, way.instructions, way.moved, refused, speed as u64, way.digest,
                 );
             }
         }
@@ -275,7 +285,8 @@ fn function(elf: &Elf, name: &str, row: &mut Row) -> Result<(), Broken> {
             Ok(new) => {
                 result.written += 1;
                 result.instructions += old.instructions().len() as u64;
-                judge(way, &old, &new, name)?;
+                let code = judge(way, &old, &new, name)?;
+                result.digest = result.digest.wrapping_add(digest(name, &code));
             }
         }
     }
@@ -310,8 +321,18 @@ fn write(
     Ok(new)
 }
 
-/// No hazard, and the same instructions in some order.
-fn judge(way: &'static str, old: &Code, new: &Elf, name: &str) -> Result<(), Broken> {
+/// Half of a SHA-256 over the name and the instructions.
+fn digest(name: &str, code: &Code) -> u128 {
+    let mut hash = Sha256::new_with_prefix(name);
+    for inst in code.instructions() {
+        hash.update(inst.bits().to_le_bytes());
+    }
+    let bytes = hash.finalize().into_iter().take(16);
+    bytes.fold(0, |number, byte| number << 8 | u128::from(byte))
+}
+
+/// No hazard, and the same instructions in some order: the new code.
+fn judge(way: &'static str, old: &Code, new: &Elf, name: &str) -> Result<Code, Broken> {
     let read = new.kernel(name).map_err(IrError::from);
     let read = read.and_then(|sections| Ok(Code::new(new, &sections, Calls::Followed)?));
     let code = read.map_err(|why| Broken::Unreadable { way, why })?;
@@ -321,7 +342,7 @@ fn judge(way: &'static str, old: &Code, new: &Elf, name: &str) -> Result<(), Bro
         return Err(Broken::Hazard { way, hazard });
     }
     match blank(old) == blank(&code) {
-        true => Ok(()),
+        true => Ok(code),
         false => Err(Broken::Instructions { way }),
     }
 }

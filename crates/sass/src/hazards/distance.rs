@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
@@ -11,7 +12,7 @@ use warpwright_target::{
     IssueDistance, IssueUnit, IssueUnits, TIMED_ARCHITECTURES, issue_distances, operation_distances,
 };
 
-use super::pending::is_guard;
+use super::effect::is_guard;
 use super::timing::Class;
 use super::walk::{Dependence, Kind, Operand};
 use crate::function::register_of;
@@ -267,13 +268,13 @@ impl Seen {
 /// The distances of one architecture.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Distances {
-    pairs: BTreeMap<Pair, Seen>,
+    pairs: FxHashMap<Pair, Seen>,
     /// All pairs with the same earlier instruction, and with the same kind and file, with waits and without.
-    coarse: BTreeMap<(Kind, bool, File, Option<Side>), Seen>,
+    coarse: FxHashMap<(Kind, bool, File, Option<Side>), Seen>,
     /// Cycles until a result can be read, by the unit that makes it, and by the fastest of all.
-    latencies: BTreeMap<(File, Option<Side>), u16>,
+    latencies: FxHashMap<(File, Option<Side>), u16>,
     /// Behind each class, what the slowest class of others needs that was seen often.
-    slowest: BTreeMap<(Kind, File, Option<Side>), u16>,
+    slowest: FxHashMap<(Kind, File, Option<Side>), u16>,
 }
 
 impl Distances {
@@ -340,9 +341,9 @@ impl Distances {
         }
     }
 
-    /// All pairs.
-    pub fn pairs(&self) -> &BTreeMap<Pair, Seen> {
-        &self.pairs
+    /// All pairs, ascending.
+    pub fn pairs(&self) -> BTreeMap<Pair, Seen> {
+        self.pairs.iter().map(|(pair, seen)| (*pair, *seen)).collect()
     }
 
     /// The fewest cycles that correct code leaves. A guard is read long before data: what was seen of it counts,
@@ -643,13 +644,20 @@ pub(crate) struct Close {
 }
 
 impl Close {
-    /// For architecture `sm`, if distances by operation are known there.
-    pub fn for_sm(sm: u32) -> Option<Close> {
-        Some(Close {
-            kept: Kept::for_sm(sm)?,
-            distances: Distances::for_sm(sm)?,
-            asked: Asked::default(),
-        })
+    /// For architecture `sm`, if distances by operation are known there: one for all functions of a thread.
+    pub fn for_sm(sm: u32) -> Option<Rc<Close>> {
+        thread_local! {
+            static KNOWN: RefCell<FxHashMap<u32, Rc<Close>>> = RefCell::default();
+        }
+        let (kept, distances) = (Kept::for_sm(sm)?, Distances::for_sm(sm)?);
+        let close = || {
+            Rc::new(Close {
+                kept,
+                distances,
+                asked: Asked::default(),
+            })
+        };
+        Some(KNOWN.with_borrow_mut(|known| known.entry(sm).or_insert_with(close).clone()))
     }
 
     /// As close as ptxas comes; where it was not seen to do so often, as far as it keeps what is like it. Never closer

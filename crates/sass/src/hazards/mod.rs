@@ -11,6 +11,7 @@
 //! Requires: roles and timing of all instructions. Preserves all.
 //!
 //! * [`timing`]: which operations take a known time, which tell by scoreboard, what goes in order.
+//! * [`effect`](mod@effect): what an instruction does to what is going on.
 //! * [`pending`](mod@pending): what may be going on before an instruction.
 //! * [`walk`]: the fixpoint, and the pairs.
 //! * [`distance`]: how far apart they must be.
@@ -19,6 +20,7 @@
 //! * [`settle`](mod@settle): control fields for code that was added, from what the checker finds.
 
 pub mod distance;
+pub(crate) mod effect;
 pub mod orders;
 pub(crate) mod pending;
 mod reuse;

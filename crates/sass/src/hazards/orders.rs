@@ -89,6 +89,11 @@ pub struct Orders {
     by_unit: FxHashMap<(OrderKind, &'static str, &'static str), Sighted>,
     /// Kernels that relied on an operation as the earlier one, and as the later one.
     kernels: FxHashMap<(OrderKind, u16, bool), u64>,
+    /// What is needed, asked beforehand for operations that go through queues, by kind and the places of both.
+    asked: Vec<Option<u16>>,
+    /// Their places, by operation, and their number.
+    places: Vec<Option<u8>>,
+    side: usize,
     are_looked_for: bool,
 }
 
@@ -111,6 +116,9 @@ impl Sighted {
         }
     }
 }
+
+/// Bits of an operation's number.
+const OPERATION_BITS: u32 = 9;
 
 /// Operations that so many kernels rely on are common.
 const COMMON: u64 = 20;
@@ -158,7 +166,36 @@ impl Orders {
                 *orders.kernels.entry(place).or_default() += kernels;
             }
         }
+        orders.ask(units);
         orders
+    }
+
+    fn ask(&mut self, units: &'static IssueUnits) {
+        let operations = 0..1 << OPERATION_BITS;
+        let has_queue = |operation: &u16| {
+            let unit = units.of(*operation);
+            unit.is_some_and(|unit| unit.sources.is_some() || unit.results.is_some())
+        };
+        let operations: Vec<u16> = operations.filter(has_queue).collect();
+        self.side = operations.len();
+        self.places = vec![None; 1 << OPERATION_BITS];
+        for (place, &operation) in operations.iter().enumerate() {
+            self.places[usize::from(operation)] = u8::try_from(place).ok();
+        }
+        let mut asked = Vec::with_capacity(KINDS.len() * operations.len() * operations.len());
+        for kind in 0..KINDS.len() {
+            for &earlier in &operations {
+                let kind = KINDS[kind].0;
+                let order = |&later: &u16| Order {
+                    kind,
+                    earlier,
+                    later,
+                };
+                let needed = operations.iter().map(order);
+                asked.extend(needed.map(|order| self.find(order)));
+            }
+        }
+        self.asked = asked;
     }
 
     fn of_units(&self, order: Order) -> Option<(OrderKind, &'static str, &'static str)> {
@@ -183,6 +220,15 @@ impl Orders {
         if self.are_looked_for {
             return Some(LOOKED_FOR);
         }
+        let place = |operation: u16| self.places.get(usize::from(operation)).copied().flatten();
+        let Some((earlier, later)) = place(order.earlier).zip(place(order.later)) else {
+            return self.find(order);
+        };
+        let row = order.kind as usize * self.side + usize::from(earlier);
+        self.asked[row * self.side + usize::from(later)]
+    }
+
+    fn find(&self, order: Order) -> Option<u16> {
         let known = self.known.get(&order).copied().map(Sighted::needed);
         let sides = [(order.earlier, false), (order.later, true)];
         let is_common = |(operation, is_later)| {

@@ -5,17 +5,15 @@
 //! time. The set is the union over all paths.
 //!
 //! Most instructions only let time pass, so ages are kept as of a time of their own, and what is over stays in the set
-//! for a while, where nobody sees it.
+//! for a while, where nobody sees it. Most accesses are over by time alone, and are small.
 
-use warpwright_flow::{Function, Inst, Transfer, Value};
+use warpwright_flow::{Inst, Value};
+use warpwright_target::Queue;
 
+use super::effect::{Effect, GUARD_BIT, Guard, is_interlocked};
 use super::orders::{Order, OrderKind, Orders};
-use super::timing::Timing;
-use super::waits::{GROUPS, MASK_SEES_AFTER, Wait, bit, commits, is_block_barrier, waits};
-use crate::control::Control;
-use crate::function::{Code, value_of};
-use crate::inst::Instruction;
-use crate::roles::{File, Role, Span};
+use super::waits::{MASK_SEES_AFTER, Wait};
+use crate::roles::{Role, Span};
 
 /// Ages stop here.
 const LONG_AGO: u16 = 255;
@@ -25,18 +23,9 @@ pub(crate) const NO_PATH: u16 = u16::MAX;
 pub(crate) const SETTLED: u16 = 64;
 /// So many registers are looked up one by one.
 const FEW: usize = 8;
-/// The lowest bit of the guard's field.
-const GUARD_BIT: u8 = 12;
-
-/// A predicate that decides whether an instruction is executed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Guard {
-    predicate: Value,
-    negated: bool,
-}
 
 /// An access of a register by an instruction that has been issued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Access {
     /// The register.
     pub value: Value,
@@ -44,8 +33,6 @@ pub(crate) struct Access {
     pub inst: Inst,
     /// Which of its operands.
     pub span: Span,
-    /// When its ages were right, by the clock of the set.
-    at: u32,
     /// Fewest cycles since the issue.
     pub age: u16,
     /// The same along the paths on which nobody has waited for a scoreboard since; [`NO_PATH`] if there is none.
@@ -56,34 +43,194 @@ pub(crate) struct Access {
     guard: Option<Guard>,
     /// Scoreboards of which each tells when the access is over, one bit each.
     pub scoreboards: u8,
+    /// The order through which it is over, and after how many cycles.
+    pub order: Option<(Order, u16)>,
+}
+
+/// The register, the instruction, and the number of its operand: ascending in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u64);
+
+impl Key {
+    fn new(value: Value, inst: Inst, number: u16) -> Key {
+        Key(u64::from(value.0) << 48 | u64::from(inst.0) << 16 | u64::from(number))
+    }
+
+    /// The lowest one of a register.
+    fn first(value: u32) -> Key {
+        Key(u64::from(value) << 48)
+    }
+
+    fn value(self) -> Value {
+        Value((self.0 >> 48) as u32)
+    }
+
+    fn inst(self) -> Inst {
+        Inst((self.0 >> 16) as u32)
+    }
+
+    fn number(self) -> u16 {
+        self.0 as u16
+    }
+}
+
+/// An access, as far as time goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Timed {
+    key: Key,
+    /// When its ages were right, by the clock of the set.
+    at: u16,
+    /// See [`Access::age`].
+    age: u16,
+    /// See [`Access::waitless`].
+    waitless: u16,
+    /// Does the predicate of its guard have the value that it had?
+    is_guarded: bool,
+}
+
+/// An access that a scoreboard may tell of, or the order of a unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Counted {
+    timed: Timed,
+    /// The operation of its instruction.
+    operation: u16,
+    /// What the operand goes through in order.
+    queue: Option<Queue>,
+    role: Role,
+    is_late: bool,
+    /// Does its unit work in groups?
+    has_groups: bool,
+    /// See [`Access::scoreboards`].
+    scoreboards: u8,
     /// For each of them, fewest later instructions that count on it.
     later: [u8; 8],
     /// Scoreboards that tell through the order of a unit, one bit each, and the operations that count on them.
     told: u8,
     by: [u16; 8],
-    /// The order through which it is over, and after how many cycles.
-    pub order: Option<(Order, u16)>,
+    /// See [`Access::order`].
+    order: Option<(Order, u16)>,
 }
 
-impl Access {
-    fn key(&self) -> (Value, Inst, Span) {
-        (self.value, self.inst, self.span)
+/// What both have.
+trait Entry: Copy + PartialEq {
+    fn timed(&self) -> &Timed;
+    fn timed_mut(&mut self) -> &mut Timed;
+    fn is_over(&self) -> bool;
+    /// An access that may have come along two ways.
+    fn worse(&self, other: &Self) -> Self;
+    fn view(&self, steps: &[Effect]) -> Access;
+
+    /// The same with its ages at another time of the clock.
+    fn now(mut self, clock: u16) -> Self {
+        let timed = self.timed_mut();
+        let cycles = (clock - timed.at).min(LONG_AGO);
+        timed.at = clock;
+        timed.age = (timed.age + cycles).min(LONG_AGO);
+        if timed.waitless != NO_PATH {
+            timed.waitless = (timed.waitless + cycles).min(LONG_AGO);
+        }
+        self
     }
 
+    fn guard(&self, steps: &[Effect]) -> Option<Guard> {
+        let timed = self.timed();
+        let guard = || steps[timed.key.inst().0 as usize].kept_guard;
+        timed.is_guarded.then(guard).flatten()
+    }
+}
+
+impl Entry for Timed {
+    fn timed(&self) -> &Timed {
+        self
+    }
+
+    fn timed_mut(&mut self) -> &mut Timed {
+        self
+    }
+
+    fn is_over(&self) -> bool {
+        self.age >= SETTLED
+    }
+
+    fn worse(&self, other: &Timed) -> Timed {
+        Timed {
+            age: self.age.min(other.age),
+            waitless: self.waitless.min(other.waitless),
+            is_guarded: self.is_guarded && other.is_guarded,
+            ..*self
+        }
+    }
+
+    fn view(&self, steps: &[Effect]) -> Access {
+        let inst = self.key.inst();
+        Access {
+            value: self.key.value(),
+            inst,
+            span: steps[inst.0 as usize].span(self.key.number()),
+            age: self.age,
+            waitless: self.waitless,
+            is_late: false,
+            guard: self.guard(steps),
+            scoreboards: 0,
+            order: None,
+        }
+    }
+}
+
+impl Entry for Counted {
+    fn timed(&self) -> &Timed {
+        &self.timed
+    }
+
+    fn timed_mut(&mut self) -> &mut Timed {
+        &mut self.timed
+    }
+
+    fn is_over(&self) -> bool {
+        let age = self.timed.age;
+        let in_order = self.order.is_some_and(|(_, cycles)| age >= cycles);
+        !self.is_late && age >= SETTLED || in_order
+    }
+
+    fn worse(&self, other: &Counted) -> Counted {
+        Counted {
+            timed: self.timed.worse(&other.timed),
+            scoreboards: self.scoreboards & other.scoreboards,
+            later: std::array::from_fn(|s| self.later[s].min(other.later[s])),
+            told: self.told & other.told,
+            order: self.order.zip(other.order).map(|(a, b)| match a.1 >= b.1 {
+                true => a,
+                false => b,
+            }),
+            ..*self
+        }
+    }
+
+    fn view(&self, steps: &[Effect]) -> Access {
+        Access {
+            is_late: self.is_late,
+            scoreboards: self.scoreboards,
+            order: self.order,
+            ..self.timed.view(steps)
+        }
+    }
+}
+
+impl Counted {
     /// Does this wait end it, if it comes late enough?
-    pub fn is_ended_by(&self, wait: &Wait) -> bool {
+    fn is_ended_by(&self, wait: &Wait) -> bool {
         let mut shared = each(self.scoreboards & wait.scoreboards);
         shared.any(|s| self.later[s] >= wait.count)
     }
 
     /// The order by which this wait ends it, the one that needs the fewest cycles.
-    fn ends_by(&self, wait: &Wait, timings: &[Timing], orders: &Orders) -> Option<(Order, u16)> {
+    fn ends_by(&self, wait: &Wait, orders: &Orders) -> Option<(Order, u16)> {
         let shared = each(self.told & wait.scoreboards);
         let shared = shared.filter(|&s| self.later[s] >= wait.count);
         let order = |scoreboard: usize| {
             let order = Order {
-                kind: OrderKind::told(self.span.role),
-                earlier: timings[self.inst.0 as usize].operation,
+                kind: OrderKind::told(self.role),
+                earlier: self.operation,
                 later: self.by[scoreboard],
             };
             Some((order, orders.needed(order)?))
@@ -98,208 +245,155 @@ impl Access {
         self.order = old.chain(other).min_by_key(|&order| rank(order));
     }
 
-    /// The same with its ages at another time of the clock.
-    fn now(mut self, clock: u32) -> Access {
-        let cycles = (clock - self.at).min(u32::from(LONG_AGO)) as u16;
-        self.at = clock;
-        self.age = (self.age + cycles).min(LONG_AGO);
-        if self.waitless != NO_PATH {
-            self.waitless = (self.waitless + cycles).min(LONG_AGO);
+    /// Takes note that a later instruction counts on scoreboards. Where the two go through one
+    /// queue, and their order is known, the later one's scoreboards speak for both, whatever their guards: ptxas relies
+    /// on that for predicates that exclude each other.
+    fn count(&mut self, step: &Effect, orders: &Orders) {
+        for scoreboard in each((self.scoreboards | self.told) & step.read) {
+            self.later[scoreboard] = self.later[scoreboard].saturating_add(1);
         }
-        self
-    }
-
-    fn is_over(&self) -> bool {
-        let in_order = self.order.is_some_and(|(_, cycles)| self.age >= cycles);
-        !self.is_late && self.age >= SETTLED || in_order
-    }
-}
-
-/// What one instruction does to the set: everything that does not depend on the way to it.
-pub(crate) struct Effect {
-    inst: Inst,
-    bits: Instruction,
-    /// The groups of asynchronous products, if it ends one.
-    group: u8,
-    waits: Vec<Wait>,
-    /// The control field.
-    pub control: Control,
-    timing: Timing,
-    guard: Option<Guard>,
-    /// Registers that it writes.
-    written: Vec<Value>,
-    /// Are predicates among them?
-    writes_predicates: bool,
-    /// Is it executed whatever happens?
-    is_certain: bool,
-    /// Does it wait for the other warps of the block?
-    is_block_barrier: bool,
-    /// Does control go to or come back from code that is not seen?
-    pub leaves: bool,
-    /// Scoreboards that tell when its results have come, one bit each.
-    delivered: u8,
-    /// Scoreboards that tell when its sources have been read: what it delivers, it has read before.
-    read: u8,
-    /// Its operands by register.
-    pub operands: Vec<(Value, Span)>,
-}
-
-impl Effect {
-    pub fn new(code: &Code, inst: Inst, timing: Timing) -> Effect {
-        let spans = code.roles(inst).spans().iter();
-        let spans = spans.filter(|span| counts_as_access(**span));
-        let operands = spans.flat_map(|&span| {
-            let values = span.registers().filter_map(move |n| value_of(span.file, n));
-            values.map(move |value| (value, span))
-        });
-        let operands: Vec<(Value, Span)> = operands.collect();
-        let written = operands
-            .iter()
-            .filter(|operand| operand.1.role == Role::Def);
-        let bits = code.instructions()[inst.0 as usize];
-        let group = match timing.unit.has_groups && commits(bits) {
-            true => GROUPS,
-            false => 0,
-        };
-        let mut step = Effect {
-            inst,
-            bits,
-            group,
-            waits: Vec::new(),
-            control: Control::default(),
-            delivered: 0,
-            read: 0,
-            is_block_barrier: is_block_barrier(bits) && !code.is_predicated(inst),
-            leaves: matches!(code.transfer(inst), Transfer::Call | Transfer::Return),
-            timing,
-            guard: guard(code, inst),
-            writes_predicates: written
-                .clone()
-                .any(|operand| matches!(operand.1.file, File::Pred | File::UniformPred)),
-            written: written.map(|operand| operand.0).collect(),
-            is_certain: !code.is_predicated(inst),
-            operands,
-        };
-        step.set_control(bits.control());
-        step
-    }
-
-    /// The same instruction with another control field.
-    pub fn set_control(&mut self, control: Control) {
-        self.waits.clear();
-        self.waits.extend(waits(self.bits, control.wait_mask));
-        self.delivered = bit(control.write_barrier) | self.group;
-        self.read = self.delivered | bit(control.read_barrier);
-        self.control = control;
-    }
-
-    /// Scoreboards that tell when an operand is no longer in use.
-    fn scoreboards(&self, span: Span) -> u8 {
-        let comes_early = self.timing.unit.tells_early && span.file == File::Pred;
-        match span.role == Role::Def && !comes_early {
-            true => self.delivered,
-            false => self.read,
+        if !self.is_late || self.queue.is_none() || self.queue != step.timing.queue(self.role) {
+            return;
         }
+        let order = Order {
+            kind: OrderKind::told(self.role),
+            earlier: self.operation,
+            later: step.timing.operation,
+        };
+        let also = match self.role {
+            Role::Def => step.delivered,
+            Role::Use => step.read,
+        };
+        // A group ends with all that belong to it: the instruction set says so.
+        if self.has_groups {
+            for scoreboard in each(also & !self.scoreboards) {
+                self.later[scoreboard] = 0;
+            }
+            self.scoreboards |= also;
+            return;
+        }
+        let new = also & !self.scoreboards & !self.told;
+        if new == 0 || orders.needed(order).is_none() {
+            return;
+        }
+        for scoreboard in each(new) {
+            self.later[scoreboard] = 0;
+            self.by[scoreboard] = order.later;
+        }
+        self.told |= new;
     }
 }
 
 /// The accesses that may be going on before an instruction, ascending by register, instruction,
-/// operand.
+/// operand: those that time alone ends, and others.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Pending {
-    accesses: Vec<Access>,
-    /// Cycles that have passed.
-    clock: u32,
-    /// When all ages were right and nothing in the set was over.
-    settled: u32,
+    timed: Vec<Timed>,
+    counted: Vec<Counted>,
+    /// Cycles that have passed since all ages were right and nothing in the set was over.
+    clock: u16,
 }
 
 impl Pending {
     /// All of them.
-    pub fn all(&self) -> impl Iterator<Item = Access> + '_ {
-        self.live(&self.accesses)
+    pub fn all<'a>(&'a self, steps: &'a [Effect]) -> impl Iterator<Item = Access> + 'a {
+        self.live(steps, &self.timed, &self.counted)
+    }
+
+    /// Scoreboards of accesses that take an unknown time, for each of them.
+    pub fn late_scoreboards(&self) -> impl Iterator<Item = u8> + '_ {
+        let late = self.counted.iter().filter(|access| access.is_late);
+        let late = late.map(|access| access.now(self.clock));
+        let late = late.filter(|access| !access.is_over());
+        late.map(|access| access.scoreboards)
     }
 
     /// The accesses of one register.
-    pub fn of(&self, value: Value) -> impl Iterator<Item = Access> + '_ {
-        let from = self.accesses.partition_point(|a| a.value < value);
-        let own = self.accesses[from..].iter();
-        let count = own.take_while(|a| a.value == value).count();
-        self.live(&self.accesses[from..from + count])
+    pub fn of<'a>(
+        &'a self,
+        value: Value,
+        steps: &'a [Effect],
+    ) -> impl Iterator<Item = Access> + 'a {
+        let timed = &self.timed[range(&self.timed, value)];
+        let counted = &self.counted[range(&self.counted, value)];
+        self.live(steps, timed, counted)
     }
 
-    fn live<'a>(&self, accesses: &'a [Access]) -> impl Iterator<Item = Access> + use<'a> {
+    fn live<'a>(
+        &self,
+        steps: &'a [Effect],
+        mut timed: &'a [Timed],
+        mut counted: &'a [Counted],
+    ) -> impl Iterator<Item = Access> + use<'a> {
         let clock = self.clock;
-        let accesses = accesses.iter().map(move |access| access.now(clock));
-        accesses.filter(|access| !access.is_over())
+        let next = move || {
+            loop {
+                let is_timed = match (timed.first(), counted.first()) {
+                    (None, None) => return None,
+                    (Some(a), Some(b)) => a.key < b.timed.key,
+                    (a, _) => a.is_some(),
+                };
+                let found = match is_timed {
+                    true => view(&mut timed, clock, steps),
+                    false => view(&mut counted, clock, steps),
+                };
+                if found.is_some() {
+                    return found;
+                }
+            }
+        };
+        std::iter::from_fn(next)
     }
 
     /// So much time passes.
     pub fn pass(&mut self, cycles: u16) {
         /// So often what is over is taken out.
-        const OFTEN: u32 = 32;
-        self.clock += u32::from(cycles);
-        if self.clock - self.settled >= OFTEN {
+        const OFTEN: u16 = 32;
+        self.clock = self.clock.saturating_add(cycles);
+        if self.clock >= OFTEN {
             self.settle();
         }
     }
 
     /// Makes all ages right, and takes out what is over.
     fn settle(&mut self) {
-        let clock = self.clock;
-        self.settled = clock;
-        self.accesses.retain_mut(|access| {
-            *access = access.now(clock);
-            !access.is_over()
-        });
+        let clock = std::mem::take(&mut self.clock);
+        // Of these, nothing is over before time has passed.
+        if clock > 0 {
+            settle(&mut self.timed, clock);
+        }
+        settle(&mut self.counted, clock);
     }
 
-    /// Takes in what may be going on along another path; says whether that changed anything.
+    /// Takes in what may be going on along another path, into a set in which no time has passed; says whether that
+    /// changed anything.
     pub fn join(&mut self, other: &Pending) -> bool {
-        self.settle();
-        let at = self.clock;
-        let theirs = other.all().map(move |access| Access { at, ..access });
-        if self.accesses.is_empty() {
-            self.accesses = theirs.collect();
-            return !self.accesses.is_empty();
+        if self.clock > 0 {
+            self.settle();
         }
-        let mut joined = Vec::with_capacity(self.accesses.len().max(other.accesses.len()));
-        let mut ours = self.accesses.iter().copied().peekable();
-        let mut theirs = theirs.peekable();
-        loop {
-            let order = match (ours.peek(), theirs.peek()) {
-                (None, None) => break,
-                (Some(_), None) => std::cmp::Ordering::Less,
-                (None, Some(_)) => std::cmp::Ordering::Greater,
-                (Some(a), Some(b)) => a.key().cmp(&b.key()),
-            };
-            let a = ours.next_if(|_| order.is_le());
-            let b = theirs.next_if(|_| order.is_ge());
-            joined.extend(match (a, b) {
-                (Some(a), Some(b)) => Some(worse(&a, &b)),
-                (a, b) => a.or(b),
-            });
-        }
-        let changed = joined != self.accesses;
-        self.accesses = joined;
-        changed
+        let timed = join(&mut self.timed, &other.timed, other.clock);
+        let counted = join(&mut self.counted, &other.counted, other.clock);
+        timed || counted
     }
 
     /// Ends the accesses that the instruction is sure to have awaited before it issues.
-    pub fn wait(&mut self, step: &Effect, timings: &[Timing], orders: &Orders) {
+    pub fn wait(&mut self, step: &Effect, orders: &Orders) {
         if step.waits.is_empty() {
             return;
         }
         self.settle();
+        for access in &mut self.timed {
+            access.waitless = NO_PATH;
+        }
         for wait in &step.waits {
-            self.accesses.retain_mut(|access| {
-                let is_seen = access.age >= wait.sees_after;
+            self.counted.retain_mut(|access| {
+                let is_seen = access.timed.age >= wait.sees_after;
                 if is_seen && access.is_ended_by(wait) {
                     return false;
                 }
-                access.waitless = NO_PATH;
+                access.timed.waitless = NO_PATH;
                 if is_seen && access.told & wait.scoreboards != 0 {
-                    access.keep(access.ends_by(wait, timings, orders));
+                    access.keep(access.ends_by(wait, orders));
                 }
                 true
             });
@@ -307,33 +401,36 @@ impl Pending {
     }
 
     /// Issues the instruction, and leaves where it does so.
-    pub fn issue(&mut self, step: &Effect, timings: &[Timing], orders: &Orders) {
-        self.issue_without_leaving(step, timings, orders);
+    pub fn issue(&mut self, step: &Effect, steps: &[Effect], orders: &Orders) {
+        self.issue_without_leaving(step, steps, orders);
         if step.leaves && step.is_certain {
-            self.accesses.clear();
+            self.timed.clear();
+            self.counted.clear();
         }
     }
 
     /// Issues the instruction: its accesses begin, later instructions depend on it instead of what it
     /// overwrites, and time passes.
-    pub fn issue_without_leaving(&mut self, step: &Effect, timings: &[Timing], orders: &Orders) {
-        self.kill(step);
-        if step.writes_predicates || step.read != 0 {
-            for access in &mut self.accesses {
-                access.guard = access
-                    .guard
-                    .filter(|g| !step.written.contains(&g.predicate));
-                if step.read != 0 {
-                    count(access, step, timings, orders);
-                }
+    pub fn issue_without_leaving(&mut self, step: &Effect, steps: &[Effect], orders: &Orders) {
+        kill(&mut self.timed, step, steps);
+        kill(&mut self.counted, step, steps);
+        if step.writes_predicates {
+            lose_guards(&mut self.timed, step, steps);
+            lose_guards(&mut self.counted, step, steps);
+        }
+        if step.read != 0 {
+            for access in &mut self.counted {
+                access.count(step, orders);
             }
         }
         if step.is_block_barrier {
-            self.pass_barrier(timings, orders);
+            self.pass_barrier(steps, orders);
         }
-        self.drop_what_goes_before(step, timings, orders);
+        self.drop_what_goes_before(step, steps, orders);
         if is_interlocked(step.control) {
-            for access in &mut self.accesses {
+            let timed = self.timed.iter_mut();
+            let counted = self.counted.iter_mut().map(|access| &mut access.timed);
+            for access in timed.chain(counted) {
                 access.waitless = NO_PATH;
             }
         } else {
@@ -346,180 +443,225 @@ impl Pending {
         self.pass(stall);
     }
 
-    /// Drops the accesses of registers that the instruction is sure to write where it matters.
-    fn kill(&mut self, step: &Effect) {
-        let kills =
-            |access: &Access| step.is_certain || step.guard.is_some() && access.guard == step.guard;
-        if step.written.len() > FEW {
-            let keeps = |a: &Access| !(kills(a) && step.written.contains(&a.value));
-            self.accesses.retain(keeps);
-            return;
-        }
-        for &value in &step.written {
-            let from = self.accesses.partition_point(|a| a.value < value);
-            let count = self.accesses[from..].partition_point(|a| a.value == value);
-            let own = &self.accesses[from..from + count];
-            if own.iter().all(kills) {
-                self.accesses.drain(from..from + count);
-            } else if own.iter().any(kills) {
-                self.accesses.retain(|a| a.value != value || !kills(a));
-            }
-        }
-    }
-
     /// The other warps of the block have come, too.
-    fn pass_barrier(&mut self, timings: &[Timing], orders: &Orders) {
-        let ends = |access: &Access| {
-            let timing = timings[access.inst.0 as usize];
+    fn pass_barrier(&mut self, steps: &[Effect], orders: &Orders) {
+        let ends = |access: &Counted| {
+            let unit = steps[access.timed.key.inst().0 as usize].timing.unit;
             let order = Order {
                 kind: OrderKind::Barrier,
-                earlier: timing.operation,
+                earlier: access.operation,
                 later: 0,
             };
-            let is_read = access.span.role == Role::Use && access.is_late;
-            let may = is_read && timing.unit.reads_before_barrier;
+            let is_read = access.role == Role::Use && access.is_late;
+            let may = is_read && unit.reads_before_barrier;
             Some((order, orders.needed(order)?)).filter(|_| may)
         };
         self.settle();
-        for access in &mut self.accesses {
+        for access in &mut self.counted {
             access.keep(ends(access));
         }
     }
 
     /// A unit that reads in order has read a register for earlier instructions once it has for this
     /// one: whoever waits for this one waits for them.
-    fn drop_what_goes_before(&mut self, step: &Effect, timings: &[Timing], orders: &Orders) {
+    fn drop_what_goes_before(&mut self, step: &Effect, steps: &[Effect], orders: &Orders) {
         let Some(queue) = step.timing.queue(Role::Use) else {
             return;
         };
-        let replaces = |access: &Access| {
-            let earlier = timings[access.inst.0 as usize];
-            let covered = step.is_certain || step.guard.is_some() && access.guard == step.guard;
+        let replaces = |access: &Counted| {
+            if access.role != Role::Use || !access.is_late || access.queue != Some(queue) {
+                return false;
+            }
+            let covered =
+                step.is_certain || step.guard.is_some() && access.guard(steps) == step.guard;
             let order = Order {
                 kind: OrderKind::Read,
-                earlier: earlier.operation,
+                earlier: access.operation,
                 later: step.timing.operation,
             };
             // While orders are looked for, what one has ended needs no second one.
-            let is_sure = match orders.are_looked_for() {
+            let is_sure = || match orders.are_looked_for() {
                 true => order.earlier == order.later && access.order.is_some(),
                 false => orders
                     .needed(order)
-                    .is_some_and(|cycles| access.age >= cycles),
+                    .is_some_and(|cycles| access.timed.age >= cycles),
             };
-            let same_queue = earlier.queue(Role::Use) == Some(queue);
-            access.span.role == Role::Use && access.is_late && same_queue && covered && is_sure
+            covered && is_sure()
         };
         for &(value, span) in &step.operands {
             if span.role == Role::Def || !step.timing.is_late(span) || is_interlocked(step.control)
             {
                 continue;
             }
-            if self.of(value).any(|access| replaces(&access)) {
-                let clock = self.clock;
-                self.accesses
-                    .retain(|access| access.value != value || !replaces(&access.now(clock)));
+            let clock = self.clock;
+            let own = range(&self.counted, value);
+            let mut live = self.counted[own].iter().map(|access| access.now(clock));
+            if live.any(|access| !access.is_over() && replaces(&access)) {
+                self.counted.retain(|access| {
+                    access.timed.key.value() != value || !replaces(&access.now(clock))
+                });
             }
         }
     }
 
     fn begin(&mut self, step: &Effect) {
-        let guard = step.guard.filter(|g| !step.written.contains(&g.predicate));
         for &(value, span) in &step.operands {
             // The instruction's own result comes after its sources.
             if span.role == Role::Use && step.written.contains(&value) {
                 continue;
             }
-            self.put(Access {
-                value,
-                inst: step.inst,
-                span,
+            let timed = Timed {
+                key: Key::new(value, step.inst, step.number(span)),
                 at: self.clock,
                 age: 0,
                 waitless: 0,
+                is_guarded: step.kept_guard.is_some(),
+            };
+            if !step.is_counted {
+                put(&mut self.timed, timed);
+                continue;
+            }
+            let counted = Counted {
+                timed,
+                operation: step.timing.operation,
+                queue: step.timing.queue(span.role),
+                role: span.role,
                 is_late: step.timing.is_late(span),
-                guard,
+                has_groups: step.timing.unit.has_groups,
                 scoreboards: step.scoreboards(span),
                 later: [0; 8],
                 told: 0,
                 by: [0; 8],
                 order: None,
-            });
-        }
-    }
-
-    fn put(&mut self, access: Access) {
-        let place = self
-            .accesses
-            .binary_search_by_key(&access.key(), Access::key);
-        match place {
-            Ok(at) => self.accesses[at] = access,
-            Err(at) => self.accesses.insert(at, access),
+            };
+            put(&mut self.counted, counted);
         }
     }
 }
 
-/// An access that may have come along two ways.
-fn worse(a: &Access, b: &Access) -> Access {
-    Access {
-        age: a.age.min(b.age),
-        waitless: a.waitless.min(b.waitless),
-        guard: a.guard.filter(|_| a.guard == b.guard),
-        scoreboards: a.scoreboards & b.scoreboards,
-        later: std::array::from_fn(|s| a.later[s].min(b.later[s])),
-        told: a.told & b.told,
-        order: a.order.zip(b.order).map(|(a, b)| match a.1 >= b.1 {
-            true => a,
-            false => b,
-        }),
-        ..*a
+/// The places of the accesses of one register.
+fn range<T: Entry>(set: &[T], value: Value) -> std::ops::Range<usize> {
+    let place = |key: Key| set.partition_point(|access| access.timed().key < key);
+    let from = place(Key::first(value.0));
+    let end = Key::first(value.0 + 1);
+    let own = set[from..].iter();
+    from..from + own.take_while(|access| access.timed().key < end).count()
+}
+
+/// Takes the first access; none if it is over.
+fn view<T: Entry>(set: &mut &[T], clock: u16, steps: &[Effect]) -> Option<Access> {
+    let (first, others) = set.split_first()?;
+    *set = others;
+    let access = first.now(clock);
+    (!access.is_over()).then(|| access.view(steps))
+}
+
+fn settle<T: Entry>(set: &mut Vec<T>, clock: u16) {
+    set.retain_mut(|access| {
+        *access = access.now(clock);
+        access.timed_mut().at = 0;
+        !access.is_over()
+    });
+}
+
+/// Takes in what another set has by its own clock.
+fn join<T: Entry>(ours: &mut Vec<T>, theirs: &[T], clock: u16) -> bool {
+    let mut changed = false;
+    let mut new: Vec<T> = Vec::new();
+    let mut at = 0;
+    for access in theirs {
+        let mut access = access.now(clock);
+        access.timed_mut().at = 0;
+        if access.is_over() {
+            continue;
+        }
+        let key = access.timed().key;
+        while ours.get(at).is_some_and(|own| own.timed().key < key) {
+            at += 1;
+        }
+        match ours.get_mut(at).filter(|own| own.timed().key == key) {
+            Some(own) => {
+                let worse = own.worse(&access);
+                changed |= *own != worse;
+                *own = worse;
+            }
+            None => new.push(access),
+        }
+    }
+    changed |= !new.is_empty();
+    insert(ours, new);
+    changed
+}
+
+/// Puts ascending accesses between others, from behind.
+fn insert<T: Entry>(ours: &mut Vec<T>, new: Vec<T>) {
+    let Some(&first) = new.first() else { return };
+    if ours.is_empty() {
+        *ours = new;
+        return;
+    }
+    let (mut own, mut others) = (ours.len(), &new[..]);
+    ours.resize(own + others.len(), first);
+    while let Some((last, before)) = others.split_last() {
+        let to = own + others.len() - 1;
+        let is_own = own > 0 && ours[own - 1].timed().key > last.timed().key;
+        if is_own {
+            own -= 1;
+            ours[to] = ours[own];
+        } else {
+            ours[to] = *last;
+            others = before;
+        }
     }
 }
 
-/// Takes note that an instruction behind `access` counts on scoreboards. Where the two go through one
-/// queue, and their order is known, the later one's scoreboards speak for both, whatever their guards: ptxas relies
-/// on that for predicates that exclude each other.
-fn count(access: &mut Access, step: &Effect, timings: &[Timing], orders: &Orders) {
-    for scoreboard in each((access.scoreboards | access.told) & step.read) {
-        access.later[scoreboard] = access.later[scoreboard].saturating_add(1);
+fn put<T: Entry>(set: &mut Vec<T>, access: T) {
+    let key = access.timed().key;
+    match set.binary_search_by_key(&key, |known| known.timed().key) {
+        Ok(at) => set[at] = access,
+        Err(at) => set.insert(at, access),
     }
-    let role = access.span.role;
-    let earlier = timings[access.inst.0 as usize];
-    let queue = earlier.queue(role);
-    if !access.is_late || queue.is_none() || queue != step.timing.queue(role) {
+}
+
+/// Drops the accesses of registers that the instruction is sure to write where it matters.
+fn kill<T: Entry>(set: &mut Vec<T>, step: &Effect, steps: &[Effect]) {
+    let kills = |access: &T| {
+        step.is_certain || step.guard.is_some() && access.guard(steps) == step.guard
+    };
+    if step.written.len() > FEW {
+        set.retain(|access| !(kills(access) && step.written.contains(&access.timed().key.value())));
         return;
     }
-    let order = Order {
-        kind: OrderKind::told(role),
-        earlier: earlier.operation,
-        later: step.timing.operation,
-    };
-    let also = match role {
-        Role::Def => step.delivered,
-        Role::Use => step.read,
-    };
-    // A group ends with all that belong to it: the instruction set says so.
-    if earlier.unit.has_groups {
-        for scoreboard in each(also & !access.scoreboards) {
-            access.later[scoreboard] = 0;
+    for &value in &step.written {
+        let own = range(set, value);
+        if set[own.clone()].iter().all(kills) {
+            set.drain(own);
+        } else if set[own].iter().any(kills) {
+            set.retain(|access| access.timed().key.value() != value || !kills(access));
         }
-        access.scoreboards |= also;
-        return;
     }
-    if orders.needed(order).is_none() {
-        return;
+}
+
+/// The predicates that the instruction writes have other values.
+fn lose_guards<T: Entry>(set: &mut [T], step: &Effect, steps: &[Effect]) {
+    for access in set {
+        if access
+            .guard(steps)
+            .is_some_and(|guard| step.written.contains(&guard.predicate))
+        {
+            access.timed_mut().is_guarded = false;
+        }
     }
-    let new = also & !access.scoreboards & !access.told;
-    for scoreboard in each(new) {
-        access.later[scoreboard] = 0;
-        access.by[scoreboard] = order.later;
-    }
-    access.told |= new;
 }
 
 /// The numbers of the scoreboards in a set.
-fn each(set: u8) -> impl Iterator<Item = usize> {
-    (0..8).filter(move |scoreboard| set >> scoreboard & 1 != 0)
+fn each(mut set: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let first = set.trailing_zeros() as usize;
+        let has = set != 0;
+        set &= set.wrapping_sub(1);
+        has.then_some(first)
+    })
 }
 
 /// Must an instruction keep its distance from `access` with this operand? Reads do not wait for
@@ -531,31 +673,4 @@ pub(crate) fn depends(access: &Access, step: &Effect, later: Span) -> bool {
         guards.is_some_and(|(a, b)| a.predicate == b.predicate && a.negated != b.negated);
     // The guard itself is read whatever its value.
     writes && (!excluded || later.role == Role::Use && later.bit == GUARD_BIT)
-}
-
-/// Is it the operand that decides whether the instruction is executed?
-pub(crate) fn is_guard(span: Span) -> bool {
-    span.role == Role::Use && span.bit == GUARD_BIT
-}
-
-/// No stall and the yield bit clear: the next instruction waits until this one is done, which takes
-/// some cycles. Unoptimized
-/// code is nothing else: 180,632 instructions with this control field and no scoreboard at all.
-fn is_interlocked(control: Control) -> bool {
-    control.stall == 0 && !control.yield_bit
-}
-
-/// Convergence barriers keep themselves in order.
-fn counts_as_access(span: Span) -> bool {
-    span.file != File::Barrier
-}
-
-fn guard(code: &Code, inst: Inst) -> Option<Guard> {
-    let bits = code.instructions()[inst.0 as usize].bits();
-    let spans = code.roles(inst).spans().iter();
-    let span = spans.copied().find(|&span| is_guard(span))?;
-    Some(Guard {
-        predicate: value_of(span.file, span.first)?,
-        negated: bits >> (GUARD_BIT + 3) & 1 != 0,
-    })
 }

@@ -16,6 +16,7 @@
 //! told and stalled; they may wait for more, stall longer, and tell where they told nothing.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst};
@@ -187,7 +188,7 @@ type Alike = (Kind, [(u16, u8, u16); 2]);
 
 /// How close ptxas lets instructions come, everywhere and in the code before.
 struct Habits {
-    close: Option<Close>,
+    close: Option<Rc<Close>>,
     /// Fewest cycles in the code before.
     seen: FxHashMap<Alike, u16>,
     units: &'static IssueUnits,

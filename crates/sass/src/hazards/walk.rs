@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst, Value};
 
 use super::Unchecked;
+use super::effect::Effect;
 use super::orders::{LOOKED_FOR, Order, OrderKind, Orders};
-use super::pending::{Access, Effect, NO_PATH, Pending, depends};
+use super::pending::{Access, NO_PATH, Pending, depends};
 use super::timing::{Timing, away, timings};
 use super::violation::Cause;
 use crate::function::Code;
@@ -127,29 +128,29 @@ pub fn dependences_with(
         .zip(&timings)
         .map(|(inst, &timing)| Effect::new(code, inst, timing));
     let steps: Vec<Effect> = steps.collect();
-    let at_start = fixpoint(&cfg, &steps, &timings, orders);
+    let at_start = fixpoint(&cfg, &steps, orders);
     for block in cfg.blocks() {
         let mut pending = at_start[block.index()].clone();
         for inst in cfg.insts(block) {
             let step = &steps[inst.index()];
-            pending.wait(step, &timings, orders);
-            visit_pairs(inst, step, &pending, &timings, orders, &mut visit);
+            pending.wait(step, orders);
+            visit_pairs(step, &pending, &steps, orders, &mut visit);
             let leaving = away.filter(|_| step.leaves).map(|away| {
                 let mut leaving = pending.clone();
-                leaving.issue_without_leaving(step, &timings, orders);
+                leaving.issue_without_leaving(step, &steps, orders);
                 (leaving, away)
             });
             if let Some((leaving, away)) = leaving {
-                visit_leaving(inst, &leaving, &timings, away, &mut visit);
+                visit_leaving(inst, &leaving, &steps, away, &mut visit);
             }
-            pending.issue(step, &timings, orders);
+            pending.issue(step, &steps, orders);
         }
     }
     Ok(())
 }
 
 /// What may be going on at the start of each block. Accesses only join and ages only fall, so it ends.
-fn fixpoint(cfg: &Cfg, steps: &[Effect], timings: &[Timing], orders: &Orders) -> Vec<Pending> {
+fn fixpoint(cfg: &Cfg, steps: &[Effect], orders: &Orders) -> Vec<Pending> {
     let mut at_start = vec![Pending::default(); cfg.block_count()];
     // Functions that only code outside calls are not reachable here.
     let others = cfg.blocks().filter(|&block| !cfg.is_reachable(block));
@@ -168,8 +169,8 @@ fn fixpoint(cfg: &Cfg, steps: &[Effect], timings: &[Timing], orders: &Orders) ->
         let block = order[number as usize];
         let mut pending = at_start[block.index()].clone();
         for inst in cfg.insts(block) {
-            pending.wait(&steps[inst.index()], timings, orders);
-            pending.issue(&steps[inst.index()], timings, orders);
+            pending.wait(&steps[inst.index()], orders);
+            pending.issue(&steps[inst.index()], steps, orders);
         }
         for &next in cfg.succs(block) {
             if at_start[next.index()].join(&pending) {
@@ -181,20 +182,16 @@ fn fixpoint(cfg: &Cfg, steps: &[Effect], timings: &[Timing], orders: &Orders) ->
 }
 
 pub(crate) fn visit_pairs(
-    inst: Inst,
     step: &Effect,
     pending: &Pending,
-    timings: &[Timing],
+    steps: &[Effect],
     orders: &Orders,
     visit: &mut impl FnMut(Dependence),
 ) {
-    let operand = |inst: Inst, span| Operand {
-        inst,
-        span,
-        timing: timings[inst.index()],
-    };
     for &(value, span) in &step.operands {
-        for access in pending.of(value).filter(|a| depends(a, step, span)) {
+        let own = pending.of(value, steps);
+        for access in own.filter(|access| depends(access, step, span)) {
+            let earlier = steps[access.inst.index()].timing;
             let kind = match (access.span.role, span.role) {
                 (Role::Use, _) => Kind::War,
                 (Role::Def, Role::Use) => Kind::Raw,
@@ -202,18 +199,21 @@ pub(crate) fn visit_pairs(
             };
             visit(Dependence {
                 kind,
-                earlier: operand(access.inst, access.span),
-                later: operand(inst, span),
+                earlier: Operand {
+                    inst: access.inst,
+                    span: access.span,
+                    timing: earlier,
+                },
+                later: Operand {
+                    inst: step.inst,
+                    span,
+                    timing: step.timing,
+                },
                 value,
                 cycles: access.age,
                 waitless: waitless(&access),
                 scoreboards: access.scoreboards,
-                order: order(
-                    &access,
-                    kind,
-                    [access.inst, inst].map(|inst| timings[inst.index()]),
-                    orders,
-                ),
+                order: order(&access, kind, [earlier, step.timing], orders),
             });
         }
     }
@@ -261,11 +261,11 @@ fn order(
 pub(crate) fn visit_leaving(
     inst: Inst,
     pending: &Pending,
-    timings: &[Timing],
+    steps: &[Effect],
     away: Timing,
     visit: &mut impl FnMut(Dependence),
 ) {
-    for access in pending.all() {
+    for access in pending.all(steps) {
         visit(Dependence {
             kind: match access.span.role {
                 Role::Use => Kind::War,
@@ -274,7 +274,7 @@ pub(crate) fn visit_leaving(
             earlier: Operand {
                 inst: access.inst,
                 span: access.span,
-                timing: timings[access.inst.index()],
+                timing: steps[access.inst.index()].timing,
             },
             later: Operand {
                 inst,

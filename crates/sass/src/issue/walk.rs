@@ -4,8 +4,10 @@
 //! around the back edges known. Then to a fixpoint, in which waits and stalls only grow, until a whole round changes nothing.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use warpwright_flow::{Block, Cfg, EntityRef, Function, Inst};
 use warpwright_target::IssueUnits;
 
@@ -16,7 +18,8 @@ use crate::control::{Control, SCOREBOARDS};
 use crate::edit::Arrangement;
 use crate::function::Code;
 use crate::hazards::distance::Close;
-use crate::hazards::pending::{Effect, Pending};
+use crate::hazards::effect::Effect;
+use crate::hazards::pending::Pending;
 use crate::hazards::timing::{Timing, away, timings};
 use crate::hazards::waits::{MASK_SEES_AFTER, is_block_barrier};
 use crate::hazards::walk::{Dependence, visit_leaving, visit_pairs};
@@ -47,7 +50,7 @@ struct Walk<'a> {
     code: &'a Code,
     cfg: Cfg,
     units: &'static IssueUnits,
-    close: Close,
+    close: Rc<Close>,
     orders: &'static Orders,
     timings: Vec<Timing>,
     hidden: Vec<Hidden>,
@@ -67,6 +70,11 @@ struct Walk<'a> {
     /// Scoreboards that belong to DEPBAR.
     pinned: u8,
     has_changed: bool,
+    /// Changes so far, in all blocks and by block.
+    changes: u32,
+    changes_in: Vec<u32>,
+    /// By block, the last time that nothing had to be changed.
+    quiet: Vec<Option<Quiet>>,
     /// An instruction that seemed to need no scoreboard got one.
     gave_scoreboard: bool,
     /// By block: cycles that were added before it in this round.
@@ -87,6 +95,14 @@ impl State {
         let changed = std::mem::replace(&mut self.tokens, tokens) != tokens;
         self.pending.join(&other.pending) || changed
     }
+}
+
+/// A way through a block on which nothing had to be changed: it ends the same way again.
+struct Quiet {
+    /// Changes in the block until then.
+    changes: u32,
+    start: State,
+    end: State,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +132,7 @@ impl<'a> Walk<'a> {
     fn new(
         (code, old): (&'a Code, &'a Old),
         units: &'static IssueUnits,
-        close: Close,
+        close: Rc<Close>,
         orders: &'static Orders,
     ) -> Result<Self, Unassigned> {
         let timings = timings(code)?;
@@ -132,9 +148,11 @@ impl<'a> Walk<'a> {
             .map(|(inst, &timing)| Effect::new(code, inst, timing));
         let steps: Vec<Effect> = steps.collect();
         let count = steps.len();
+        let cfg = Cfg::new(code);
+        let blocks = cfg.block_count();
         let mut walk = Walk {
             code,
-            cfg: Cfg::new(code),
+            cfg,
             units,
             close,
             orders,
@@ -151,6 +169,9 @@ impl<'a> Walk<'a> {
             is_for_dependence: vec![false; count],
             pinned: 0,
             has_changed: false,
+            changes: 0,
+            changes_in: vec![0; blocks],
+            quiet: std::iter::repeat_with(|| None).take(blocks).collect(),
             gave_scoreboard: false,
             raised: Vec::new(),
             timings,
@@ -328,14 +349,50 @@ impl<'a> Walk<'a> {
         let mut work: BTreeSet<u32> = (0..order.len() as u32).collect();
         while let Some(number) = work.pop_first() {
             let block = order[number as usize];
-            let end = self.block(block, at_start[block.index()].clone(), Mode::Grow)?;
+            let changed = match self.is_quiet(block, &at_start[block.index()]) {
+                true => None,
+                false => self.grow(block, &at_start[block.index()])?,
+            };
+            let quiet = self.quiet[block.index()].as_ref().map(|quiet| &quiet.end);
+            let Some(end) = changed.as_ref().or(quiet) else {
+                continue;
+            };
             for next in self.cfg.succs(block) {
-                if at_start[next.index()].join(&end) {
+                if at_start[next.index()].join(end) {
                     work.insert(number_of[next.index()]);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Is it known how the block ends from here?
+    fn is_quiet(&self, block: Block, start: &State) -> bool {
+        let quiet = self.quiet[block.index()].as_ref();
+        let changes = self.changes_in[block.index()];
+        quiet.is_some_and(|quiet| quiet.changes == changes && quiet.start == *start)
+    }
+
+    /// Goes through a block; returns what is going on at its end, or takes note of it where nothing was changed.
+    fn grow(&mut self, block: Block, start: &State) -> Result<Option<State>, Unassigned> {
+        let changes = self.changes;
+        let end = self.block(block, start.clone(), Mode::Grow)?;
+        if self.changes != changes {
+            return Ok(Some(end));
+        }
+        self.quiet[block.index()] = Some(Quiet {
+            changes: self.changes_in[block.index()],
+            start: start.clone(),
+            end,
+        });
+        Ok(None)
+    }
+
+    /// The control field of an instruction says something else, or what it needs does.
+    fn note_change(&mut self, at: usize) {
+        self.has_changed = true;
+        self.changes += 1;
+        self.changes_in[self.cfg.block_of(Inst::new(at)).index()] += 1;
     }
 
     /// Goes through a block; returns what is going on at its end.
@@ -347,11 +404,12 @@ impl<'a> Walk<'a> {
         let first = self.cfg.first_inst(block).index();
         let last = self.cfg.last_inst(block).index();
         let mut board = Board::default();
-        let mut issued: Vec<Option<u32>> = vec![None; self.units.port_count()];
+        let mut issued: SmallVec<[Option<u32>; 32]> =
+            smallvec::smallvec![None; self.units.port_count()];
         let mut clock = 0u32;
         if mode == Mode::Choose {
-            for access in pending.all().filter(|access| access.is_late) {
-                board.occupy(access.scoreboards, 100);
+            for scoreboards in pending.late_scoreboards() {
+                board.occupy(scoreboards, 100);
             }
         }
         for at in first..=last {
@@ -384,7 +442,7 @@ impl<'a> Walk<'a> {
             }
             let mut control = self.steps[at].control;
             if control.wait_mask != mask {
-                self.has_changed = true;
+                self.note_change(at);
                 control.wait_mask = mask;
             }
             board.wait(mask);
@@ -400,7 +458,7 @@ impl<'a> Walk<'a> {
             if self.needs[at].token {
                 tokens |= scoreboards_of(control);
             }
-            pending.wait(&self.steps[at], &self.timings, self.orders);
+            pending.wait(&self.steps[at], self.orders);
             self.leave(at, &pending)?;
             if let Some(port) = self.port(at) {
                 issued[usize::from(port)] = Some(clock);
@@ -408,7 +466,7 @@ impl<'a> Walk<'a> {
             let stall = self.steps[at].control.stall;
             clock += u32::from(stall);
             board.now += u32::from(stall);
-            pending.issue(&self.steps[at], &self.timings, self.orders);
+            pending.issue(&self.steps[at], &self.steps, self.orders);
         }
         Ok(State { pending, tokens })
     }
@@ -436,57 +494,44 @@ impl<'a> Walk<'a> {
     /// The scoreboards that the instruction has to wait for, into `mask`; how many cycles too early it comes.
     fn required(&mut self, at: usize, pending: &Pending, mask: &mut u8) -> Result<u16, Unassigned> {
         let step = &self.steps[at];
-        let mut short = 0;
-        let mut open: Vec<Dependence> = Vec::new();
         let inst = Inst::new(at);
-        visit_pairs(
-            inst,
-            step,
-            pending,
-            &self.timings,
-            self.orders,
-            &mut |dependence: Dependence| {
-                if !dependence.is_in_order() {
-                    open.push(dependence);
+        let (mut short, mut too_close) = (0, None);
+        let mut unknown: SmallVec<[(Inst, Span); 4]> = SmallVec::new();
+        let mut group = None;
+        let mut keep = |dependence: &Dependence| {
+            let earlier = dependence.earlier;
+            if dependence.unsettled().is_none() {
+                match self.close.cycles(dependence) {
+                    Some(needed) => short = short.max(needed.saturating_sub(dependence.cycles)),
+                    None => too_close = Some(earlier.inst),
                 }
-            },
-        );
+                return;
+            }
+            match dependence.scoreboards & 0x3f {
+                0 if dependence.scoreboards != 0 => group = group.or(Some(earlier.inst)),
+                0 => unknown.push((earlier.inst, earlier.span)),
+                scoreboards => {
+                    if scoreboards & *mask == 0 {
+                        *mask |= self.told_by(dependence, scoreboards);
+                    }
+                    short = short.max(MASK_SEES_AFTER.saturating_sub(dependence.cycles));
+                }
+            }
+        };
+        visit_pairs(step, pending, &self.steps, self.orders, &mut |dependence| {
+            if !dependence.is_in_order() {
+                keep(&dependence);
+            }
+        });
         if let Some(away) = self.away.filter(|_| step.leaves) {
-            visit_leaving(inst, pending, &self.timings, away, &mut |dependence| {
+            visit_leaving(inst, pending, &self.steps, away, &mut |dependence| {
                 if dependence.unsettled().is_some() {
-                    open.push(dependence);
+                    keep(&dependence);
                 }
             });
         }
-        let is_leaving =
-            |dependence: &Dependence| step.leaves && dependence.later.timing.unit.name == "away";
-        let mut too_close = None;
-        let mut unknown = Vec::new();
-        for dependence in &open {
-            if dependence.unsettled().is_some() {
-                match dependence.scoreboards & 0x3f {
-                    0 if dependence.scoreboards != 0 => {
-                        return Err(Unassigned::Group {
-                            inst: dependence.earlier.inst,
-                        });
-                    }
-                    0 => {
-                        unknown.push((dependence.earlier.inst, dependence.earlier.span));
-                    }
-                    scoreboards => {
-                        if scoreboards & *mask == 0 {
-                            *mask |= self.told_by(dependence, scoreboards);
-                        }
-                        short = short.max(MASK_SEES_AFTER.saturating_sub(dependence.cycles));
-                    }
-                }
-            } else if !is_leaving(dependence) {
-                let Some(needed) = self.close.cycles(dependence) else {
-                    too_close = Some(dependence.earlier.inst);
-                    continue;
-                };
-                short = short.max(needed.saturating_sub(dependence.cycles));
-            }
+        if let Some(inst) = group {
+            return Err(Unassigned::Group { inst });
         }
         if let Some(earlier) = too_close {
             let later = inst;
@@ -532,7 +577,7 @@ impl<'a> Walk<'a> {
             }
         }
         self.steps[at].set_control(control);
-        self.has_changed = true;
+        self.note_change(at);
         self.gave_scoreboard = true;
         Ok(())
     }
@@ -556,7 +601,8 @@ impl<'a> Walk<'a> {
 
     /// Lets so many cycles more pass before a block than at the start of this round.
     fn stall_before(&mut self, block: Block, at: usize, cycles: u16) -> Result<(), Unassigned> {
-        // What is known of the time before the block may be from before the last time.
+        // What is known of the time before the block may be from before the last time: it counts as a change.
+        self.changes += 1;
         let raised = &mut self.raised[block.index()];
         let more = cycles.saturating_sub(*raised);
         *raised = cycles.max(*raised);
@@ -593,7 +639,7 @@ impl<'a> Walk<'a> {
             }
             control.stall += more as u8;
             self.steps[place].set_control(control);
-            self.has_changed = true;
+            self.note_change(place);
             left -= more;
             if left == 0 {
                 return Ok(());
@@ -651,12 +697,12 @@ impl<'a> Walk<'a> {
         };
         let inst = Inst::new(at);
         let mut leaving = pending.clone();
-        leaving.issue_without_leaving(&self.steps[at], &self.timings, self.orders);
+        leaving.issue_without_leaving(&self.steps[at], &self.steps, self.orders);
         let mut short = 0;
         visit_leaving(
             inst,
             &leaving,
-            &self.timings,
+            &self.steps,
             away,
             &mut |dependence: Dependence| {
                 if dependence.unsettled().is_none() && !dependence.is_in_order() {
@@ -676,7 +722,7 @@ impl<'a> Walk<'a> {
             }
             control.stall = stall as u8;
             self.steps[at].set_control(control);
-            self.has_changed = true;
+            self.note_change(at);
         }
         Ok(())
     }
