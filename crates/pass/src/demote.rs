@@ -151,6 +151,9 @@ impl Pass for Demote {
     }
 }
 
+/// The refusal where colouring is given up.
+const TOO_MUCH_WORK: &str = "finding registers for its values takes too long";
+
 /// Registers below which no step lies that the paper goes to.
 const FEWEST: u32 = 32;
 
@@ -191,6 +194,8 @@ fn rewrite(pass: &Demote, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8>>
         }
         for general in &general {
             match kernel.demote(general, (pass, site), registers, fuel) {
+                // Fewer registers take no less.
+                Err(why @ Refusal::InTheWay(TOO_MUCH_WORK)) => return Err(why),
                 Err(why) => refused = why,
                 done => return done,
             }
@@ -359,6 +364,7 @@ impl Kernel {
                 means: "demoted".to_owned(),
                 pressure,
             },
+            Stuck::Work => Refusal::InTheWay(TOO_MUCH_WORK),
             Stuck::Contradiction => {
                 Refusal::InTheWay("operands ask for registers that contradict each other")
             }

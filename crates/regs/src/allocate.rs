@@ -159,7 +159,7 @@ fn color_with(
         let facts = Facts::new(&rounds.draft);
         let graph = Graph::new(&rounds.draft, &facts);
         let cost = rounds.costs(&facts);
-        let found = colour(&rounds.draft, &graph, file, &cost, &[])
+        let found = colour(&rounds.draft, &graph, file, &cost, (&[], u64::MAX))
             .map_err(|found| rounds.contradiction(found))?;
         if found.uncoloured.is_empty() {
             let done = distribute(rounds.draft, found.register, limits, bases);

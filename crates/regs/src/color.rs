@@ -8,6 +8,7 @@
 //!
 //! Ties go to the lower value, so that the result depends on nothing but the graph.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -15,7 +16,7 @@ use smallvec::SmallVec;
 use warpwright_flow::{EntityRef, Function, Value};
 
 use crate::draft::Draft;
-use crate::groups::{Bank, Conflict, Contradiction, Group, Groups};
+use crate::groups::{Bank, Conflict, Conflicts, Contradiction, Group, Groups};
 use crate::interference::Graph;
 
 /// The register file: how many 32-bit registers a thread may have.
@@ -78,16 +79,18 @@ pub(crate) struct Colouring {
     pub(crate) register: Vec<Option<u32>>,
     /// The values that found none.
     pub(crate) uncoloured: Vec<Value>,
+    /// Neighbours that were looked at for a place.
+    pub(crate) work: u64,
 }
 
 /// Colours all registers of the draft. `cost` is what spilling a value costs; infinite for those
-/// that cannot be spilled.
+/// that cannot be spilled. No other order is tried after so much `work` ([`Colouring::work`]).
 pub(crate) fn colour(
     draft: &Draft,
     graph: &Graph,
     file: File,
     cost: &[f64],
-    formers: &[Former<'_>],
+    (formers, work): (&[Former<'_>], u64),
 ) -> Result<Colouring, Contradiction> {
     let groups = Groups::new(draft)?;
     let mut colouring = Colour {
@@ -95,6 +98,8 @@ pub(crate) fn colour(
         conflicts: groups.conflicts(draft, graph)?,
         groups: &groups,
         file,
+        work: Cell::new(0),
+        most: work,
     };
     let fixed = (0..groups.list.len()).filter(|&g| groups.list[g].fixed.is_some());
     // Given registers come first: others must do without them.
@@ -119,14 +124,18 @@ pub(crate) fn colour(
     Ok(Colouring {
         register,
         uncoloured,
+        work: colouring.work.get(),
     })
 }
 
 struct Colour<'a> {
     groups: &'a Groups,
     former: Former<'a>,
-    conflicts: Vec<Vec<Conflict>>,
+    conflicts: Conflicts,
     file: File,
+    /// See [`Colouring::work`].
+    work: Cell<u64>,
+    most: u64,
 }
 
 impl Colour<'_> {
@@ -136,7 +145,11 @@ impl Colour<'_> {
 
     /// Places of a node that a neighbour blocks at most.
     fn blocks(&self, node: usize, met: &Conflict) -> u32 {
-        blocked_by(self.group(node), self.group(met.other), &met.distances)
+        blocked_by(
+            self.group(node),
+            self.group(met.other()),
+            self.conflicts.distances(met),
+        )
     }
 
     /// The order in which nodes leave the graph; fixed ones stay.
@@ -145,7 +158,7 @@ impl Colour<'_> {
         let mut squeeze: Vec<u32> = nodes
             .clone()
             .map(|node| {
-                let neighbours = self.conflicts[node].iter();
+                let neighbours = self.conflicts.of(node).iter();
                 let blocked = neighbours.map(|met| self.blocks(node, met));
                 blocked.sum()
             })
@@ -160,9 +173,9 @@ impl Colour<'_> {
         let is_low =
             |squeeze: &[u32], node: usize| squeeze[node] < self.file.places_of(self.group(node));
         let is_free = |node: &usize| self.group(*node).fixed.is_none();
-        let (mut low, high): (BTreeSet<usize>, Vec<usize>) = nodes
-            .filter(is_free)
-            .partition(|&node| is_low(&squeeze, node));
+        let free = nodes.filter(is_free);
+        let (low, high): (Vec<usize>, Vec<usize>) = free.partition(|&node| is_low(&squeeze, node));
+        let mut low: BTreeSet<usize> = low.into_iter().collect();
         let mut stack = Vec::with_capacity(low.len() + high.len());
         let mut is_high = vec![false; self.groups.list.len()];
         high.iter().for_each(|&node| is_high[node] = true);
@@ -176,12 +189,12 @@ impl Colour<'_> {
             is_high[node] = false;
             gone[node] = true;
             stack.push(node);
-            for &Conflict { other, .. } in &self.conflicts[node] {
+            for other in self.conflicts.of(node).iter().map(Conflict::other) {
                 if gone[other] {
                     continue;
                 }
-                let theirs = &self.conflicts[other];
-                let Ok(at) = theirs.binary_search_by_key(&node, |met| met.other) else {
+                let theirs = self.conflicts.of(other);
+                let Ok(at) = theirs.binary_search_by_key(&node, Conflict::other) else {
                     continue;
                 };
                 squeeze[other] -= self.blocks(other, &theirs[at]);
@@ -218,7 +231,7 @@ impl Colour<'_> {
         for mut order in [order, wide] {
             let mut last = 0;
             for round in 0..ROUNDS {
-                if best.1.is_empty() {
+                if best.1.is_empty() || self.work.get() >= self.most {
                     return best;
                 }
                 let found = self.select(fixed, &order);
@@ -250,9 +263,12 @@ impl Colour<'_> {
     fn free_place(&self, place: &[Option<u32>], index: usize) -> Option<u32> {
         let group = self.group(index);
         let mut taken = Taken::default();
-        for met in &self.conflicts[index] {
-            if let Some(other) = place[met.other] {
-                let places = met.distances.iter().map(|d| i64::from(other) + d);
+        let neighbours = self.conflicts.of(index);
+        self.work.set(self.work.get() + neighbours.len() as u64);
+        for met in neighbours {
+            if let Some(other) = place[met.other()] {
+                let distances = self.conflicts.distances(met).iter();
+                let places = distances.map(|d| i64::from(other) + d);
                 places.for_each(|place| taken.take(place));
             }
         }

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_flow::{EntityRef, Function, Inst, LiveSet, Value};
 
-use crate::color::{File, colour};
+use crate::color::{File, Former, colour};
 use crate::draft::{Code, Draft, Origin, Place, Role};
 use crate::evict::{Facts, SplitRegion, evict, pinned, reloads, remove_dead_stores, writers};
 use crate::interference::Graph;
@@ -98,6 +98,8 @@ pub enum Stuck {
     Limited(u32),
     /// Operands ask for what cannot be at once.
     Contradiction,
+    /// So many values have so many neighbours that registers for them were looked for in vain long enough.
+    Work,
 }
 
 /// Where a slot lies: the paper's Eq. 1, with areas for pairs and for words.
@@ -143,6 +145,9 @@ const PAIR: f64 = 1.3;
 const HOIST: usize = 10;
 /// Registers below the goal that are tried until the colouring finds a place for all.
 const SLACK: [u32; 5] = [0, 1, 2, 4, 8];
+
+/// Neighbours of values that are looked at until the colouring is given up: some seconds.
+const WORK: u64 = 1 << 30;
 
 /// What the instruction set knows of the function's own instructions.
 #[derive(Clone, Copy)]
@@ -212,6 +217,8 @@ struct State<'a> {
     pairs: BTreeSet<(Value, Value)>,
     again: BTreeMap<Value, Inst>,
     values: u64,
+    /// What is left of [`WORK`].
+    work: u64,
 }
 
 struct Candidate {
@@ -247,6 +254,7 @@ impl<'a> State<'a> {
             pairs: BTreeSet::new(),
             again: BTreeMap::new(),
             values: 0,
+            work: WORK,
         };
         state.fixed.resize(state.draft.value_count(), true);
         if !goal.refinements.pairs {
@@ -546,7 +554,7 @@ impl<'a> State<'a> {
     }
 
     /// Removes what turned out useless, hoists, and gives every value a register.
-    fn finish(&self) -> Result<Demoted, Stuck> {
+    fn finish(&mut self) -> Result<Demoted, Stuck> {
         let mut draft = self.draft.clone();
         let is_again = |draft: &Draft, inst: Inst| {
             let mut slots = draft.defs(inst).iter();
@@ -579,12 +587,17 @@ impl<'a> State<'a> {
             })
             .collect();
         let none = vec![None; former.len()];
-        let found = colour(&draft, &graph, file, &cost, &[&former, &none]);
+        let how: (&[Former<'_>], u64) = (&[&former, &none], self.work);
+        let found = colour(&draft, &graph, file, &cost, how);
         let found = found.map_err(|_| Stuck::Contradiction)?;
         if found.uncoloured.is_empty() {
             return self.place(draft, &facts, found.register);
         }
-        Err(Stuck::TooFew(None))
+        self.work = self.work.saturating_sub(found.work);
+        Err(match self.work {
+            0 => Stuck::Work,
+            _ => Stuck::TooFew(None),
+        })
     }
 
     /// Gives every slot a cell. Slots whose contents are never needed at once share one.

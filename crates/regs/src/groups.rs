@@ -81,13 +81,15 @@ impl Groups {
         })
     }
 
-    /// For each group the groups that it meets, ascending.
+    /// For each group the groups that it meets.
     pub(crate) fn conflicts(
         &self,
         draft: &Draft,
         graph: &Graph,
-    ) -> Result<Vec<Vec<Conflict>>, Contradiction> {
+    ) -> Result<Conflicts, Contradiction> {
         let mut found: Vec<(u32, i64)> = Vec::new();
+        let mut sets = Vec::new();
+        let mut known: BTreeMap<Distances, u32> = BTreeMap::new();
         let all = self.list.iter().enumerate().map(|(index, group)| {
             found.clear();
             for &(value, at) in &group.members {
@@ -108,23 +110,57 @@ impl Groups {
             }
             found.sort_unstable();
             found.dedup();
-            let met = found.chunk_by(|a, b| a.0 == b.0).map(|all| Conflict {
-                other: all[0].0 as usize,
-                distances: all.iter().map(|&(_, distance)| distance).collect(),
+            let met = found.chunk_by(|a, b| a.0 == b.0).map(|all| {
+                let distances: Distances = all.iter().map(|&(_, distance)| distance).collect();
+                let set = *known.entry(distances).or_insert_with_key(|distances| {
+                    sets.push(distances.clone());
+                    sets.len() as u32 - 1
+                });
+                Conflict {
+                    other: all[0].0,
+                    set,
+                }
             });
             Ok(met.collect())
         });
-        all.collect()
+        let of = all.collect::<Result<_, _>>()?;
+        Ok(Conflicts { of, sets })
     }
 }
 
+/// Which groups meet. Nearly all do so at a few sets of distances, which are kept once.
+pub(crate) struct Conflicts {
+    of: Vec<Vec<Conflict>>,
+    sets: Vec<Distances>,
+}
+
+impl Conflicts {
+    /// The groups that one meets, ascending.
+    pub(crate) fn of(&self, group: usize) -> &[Conflict] {
+        &self.of[group]
+    }
+
+    /// The distances from the other group's first register to the group's at which two members would overlap:
+    /// ascending, each once.
+    pub(crate) fn distances(&self, met: &Conflict) -> &[i64] {
+        &self.sets[met.set as usize]
+    }
+}
+
+type Distances = SmallVec<[i64; 4]>;
+
 /// A group that another one meets.
 pub(crate) struct Conflict {
+    other: u32,
+    /// The number of the set of distances.
+    set: u32,
+}
+
+impl Conflict {
     /// The group.
-    pub(crate) other: usize,
-    /// The distances from its first register to the other group's at which two members would overlap:
-    /// ascending, each once.
-    pub(crate) distances: SmallVec<[i64; 4]>,
+    pub(crate) fn other(&self) -> usize {
+        self.other as usize
+    }
 }
 
 /// A forest whose edges carry distances.

@@ -48,6 +48,15 @@ impl Held {
         let held = self.registers.get(&register);
         held.is_some_and(|overwritten| guard.is_none_or(|guard| !overwritten.contains(&guard)))
     }
+
+    /// What holds it where the guard is true, as it is behind a jump under this guard.
+    fn where_true(&self, guard: Option<Guard>) -> Held {
+        let mut held = self.clone();
+        if let Some(guard) = guard {
+            held.registers.retain(|_, under| !under.contains(&guard));
+        }
+        held
+    }
 }
 
 /// A load from the version's own memory, or a store to it.
@@ -110,8 +119,9 @@ impl SassFunction<'_> {
                     calls.push(at + 1);
                 }
                 let transfer = self.code.transfer(here);
+                let guard = self.guard(here);
                 self.code.for_each_target(here, |to| {
-                    open.push((to.0 as usize, held.clone(), calls.clone()));
+                    open.push((to.0 as usize, held.where_true(guard), calls.clone()));
                 });
                 let goes_on = matches!(transfer, Transfer::Next | Transfer::Branch);
                 if !goes_on && !self.code.is_predicated(here) {

@@ -343,7 +343,10 @@ impl Distances {
 
     /// All pairs, ascending.
     pub fn pairs(&self) -> BTreeMap<Pair, Seen> {
-        self.pairs.iter().map(|(pair, seen)| (*pair, *seen)).collect()
+        self.pairs
+            .iter()
+            .map(|(pair, seen)| (*pair, *seen))
+            .collect()
     }
 
     /// The fewest cycles that correct code leaves. A guard is read long before data: what was seen of it counts,

@@ -625,9 +625,8 @@ fn put<T: Entry>(set: &mut Vec<T>, access: T) {
 
 /// Drops the accesses of registers that the instruction is sure to write where it matters.
 fn kill<T: Entry>(set: &mut Vec<T>, step: &Effect, steps: &[Effect]) {
-    let kills = |access: &T| {
-        step.is_certain || step.guard.is_some() && access.guard(steps) == step.guard
-    };
+    let kills =
+        |access: &T| step.is_certain || step.guard.is_some() && access.guard(steps) == step.guard;
     if step.written.len() > FEW {
         set.retain(|access| !(kills(access) && step.written.contains(&access.timed().key.value())));
         return;
