@@ -77,7 +77,7 @@ impl Effect {
         let mut spans: SmallVec<[Span; 6]> = all.collect();
         spans.sort_unstable();
         spans.dedup();
-        let (timing_unit, control) = (timing.unit, bits.control());
+        let control = bits.control();
         let sets = bit(control.write_barrier) | bit(control.read_barrier);
         let mut step = Effect {
             inst,
@@ -93,8 +93,8 @@ impl Effect {
             guard: guard(code, inst),
             kept_guard: None,
             is_counted: timing.is_late
-                || timing_unit.reads_uniform_late
-                || timing_unit.has_groups
+                || timing.unit.reads_uniform_late
+                || timing.unit.has_groups
                 || sets != 0,
             writes_predicates: written
                 .clone()
