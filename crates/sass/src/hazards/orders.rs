@@ -183,9 +183,8 @@ impl Orders {
             self.places[usize::from(operation)] = u8::try_from(place).ok();
         }
         let mut asked = Vec::with_capacity(KINDS.len() * operations.len() * operations.len());
-        for kind in 0..KINDS.len() {
+        for (kind, _) in KINDS {
             for &earlier in &operations {
-                let kind = KINDS[kind].0;
                 let order = |&later: &u16| Order {
                     kind,
                     earlier,
