@@ -95,17 +95,16 @@ fn launches_are_rewritten_and_nothing_else() {
 #[test]
 fn what_is_not_understood_is_left_with_a_note() {
     let before = format!(
-        "__global__ void blur(float, const float*, int, float*, int, long);\n\
-         void early(float* a) {{ blur<<<1, 1>>>(1.f, a, 1, a, 1, 1); }}\n{KERNEL}\n\
+        "void early(float* a) {{ blur<<<1, 1>>>(1.f, a, 1, a, 1, 1); }}\n{KERNEL}\n\
          #define RUN(a) blur<<<1, 1>>>(1.f, a, 1, a, 1, 1)\n\
          void* pointer() {{ return (void*)blur; }}\n"
     );
     let after = replaced(&before).expect("it can be replaced");
     let note = |line, what| Note { line, what };
     let expected = [
-        note(2, Use::BeforeDefinition),
-        note(9, Use::InMacro),
-        note(10, Use::Other),
+        note(1, Use::BeforeDefinition),
+        note(8, Use::InMacro),
+        note(9, Use::Other),
     ];
     assert_eq!(after.notes, expected);
     assert_eq!(after.launches, 0);

@@ -519,6 +519,16 @@ impl Machine<'_> {
             return Ok(Val::Value(if op == "==" { none } else { not(none) }));
         }
         let (a, b) = (self.value(left)?, self.value(right)?);
+        if matches!(op, "<" | "<=" | ">" | ">=" | "/" | "%")
+            && let (Val::Int(a, s), Val::Int(b, t)) = (&a, &b)
+            && matches!(common(*s, *t), Scalar::Integer(_, false))
+            && [a, b]
+                .iter()
+                .any(|side| side.as_constant().is_some_and(|number| number < 0))
+        {
+            let what = "a number below zero beside one without a sign";
+            return Err(refused(what, at));
+        }
         let large = || refused("a subscript of so many terms", at);
         match (op, a, b) {
             ("+" | "-" | "*", Val::Int(a, s), Val::Int(b, t)) => {
