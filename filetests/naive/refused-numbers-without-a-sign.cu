@@ -11,5 +11,13 @@ __global__ void sums(const float *a, float *b, int n, int m) {
 }
 
 // expect: accesses
-// a[n * t + j]: neighbouring threads read neighbours: coalesced
-// b[j]: neighbouring threads read neighbours: coalesced
+// naive::construct
+//
+//   × a number below zero beside one without a sign
+//    ╭─[refused-numbers-without-a-sign.cu:6:9]
+//  5 │     size_t j = blockIdx.x * blockDim.x + threadIdx.x;
+//  6 │     if (j > -1 && j < n) {
+//    ·         ───┬──
+//    ·            ╰── this is no naive kernel
+//  7 │         float s = 0;
+//    ╰────

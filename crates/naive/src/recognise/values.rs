@@ -519,15 +519,8 @@ impl Machine<'_> {
             return Ok(Val::Value(if op == "==" { none } else { not(none) }));
         }
         let (a, b) = (self.value(left)?, self.value(right)?);
-        if matches!(op, "<" | "<=" | ">" | ">=" | "/" | "%")
-            && let (Val::Int(a, s), Val::Int(b, t)) = (&a, &b)
-            && matches!(common(*s, *t), Scalar::Integer(_, false))
-            && [a, b]
-                .iter()
-                .any(|side| side.as_constant().is_some_and(|number| number < 0))
-        {
-            let what = "a number below zero beside one without a sign";
-            return Err(refused(what, at));
+        if let (Val::Int(a, s), Val::Int(b, t)) = (&a, &b) {
+            signed(op, [a, b], common(*s, *t), at)?;
         }
         let large = || refused("a subscript of so many terms", at);
         match (op, a, b) {
@@ -757,6 +750,7 @@ impl Machine<'_> {
                 };
                 // A number with a sign beside one without is compared as one without.
                 let scalar = common(s, t);
+                signed(op, [&a, &b], scalar, &cond.span)?;
                 let (Val::Int(a, _), Val::Int(b, _)) = (self.int(a, scalar), self.int(b, scalar))
                 else {
                     return Ok(None);
@@ -765,6 +759,17 @@ impl Machine<'_> {
             }
             _ => Ok(None),
         }
+    }
+}
+
+/// Refuses a number below zero where it is a very large one, because what it stands beside has no sign.
+fn signed(op: &str, both: [&Poly; 2], scalar: Scalar, at: &Span) -> Done<()> {
+    let has_sign = !matches!(scalar, Scalar::Integer(_, false));
+    let below_zero = |side: &Poly| side.as_constant().is_some_and(|number| number < 0);
+    let counts = matches!(op, "<" | "<=" | ">" | ">=" | "/" | "%");
+    match has_sign || !counts || !both.into_iter().any(below_zero) {
+        true => Ok(()),
+        false => Err(refused("a number below zero beside one without a sign", at)),
     }
 }
 
