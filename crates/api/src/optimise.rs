@@ -227,9 +227,11 @@ impl Outcome {
         // A recipe that was named explores nothing; else both have the same order.
         let both = self.report.kernels.iter_mut().zip(&self.explored);
         for (report, explored) in both.filter(|(report, _)| report.chosen != 0) {
-            let of = |index| cycles(explored, index, &self.gpu);
-            let gained = || of(report.chosen)?.gained(&of(0)?);
-            report.gained = gained();
+            let both = [report.chosen, 0].map(|index| cycles(explored, index, &self.gpu));
+            report.gained = match both {
+                [Some(chosen), Some(default)] => chosen.gained(&default),
+                _ => None,
+            };
         }
         self
     }

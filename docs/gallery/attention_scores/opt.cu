@@ -1,5 +1,7 @@
 // The scores of one head of attention, masked: a query sees no key behind it.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(n=4096, d=64) outputs(s)
 extern "C" __global__ void attention_scores(const float *q, const float *k, float *s, int n, int d, float scale) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -11,8 +13,6 @@ extern "C" __global__ void attention_scores(const float *q, const float *k, floa
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 256 threads computes 256 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 16 points, and what they share is loaded once

@@ -1,5 +1,7 @@
 // What one head of attention gives: the weights of every query times the values.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(n=4096, d=64) outputs(o)
 extern "C" __global__ void attention_values(const float *p, const float *v, float *o, int n, int d) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -11,8 +13,6 @@ extern "C" __global__ void attention_values(const float *p, const float *v, floa
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 128 threads computes 64 x 32 points
 // thread merge (section 3.5.2): a thread computes 4 x 4 points, and what they share is loaded once; 4 x 1 of them are neighbours

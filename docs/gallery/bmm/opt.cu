@@ -1,5 +1,7 @@
 // Products of many matrices, one block of rows after the other.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(batch=64, m=512, n=512, k=512) outputs(c)
 extern "C" __global__ void bmm(const float *a, const float *b, float *c, int batch, int m, int n, int k) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -12,8 +14,6 @@ extern "C" __global__ void bmm(const float *a, const float *b, float *c, int bat
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 256 threads computes 256 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 16 points, and what they share is loaded once; 4 x 1 of them are neighbours

@@ -1,6 +1,8 @@
 // Convolution of an image with a square filter (Table 1 of Yang et al., PLDI 2010). The image has f - 1
 // more rows and columns than the result.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(m=4096, n=4096, f=32) outputs(out)
 extern "C" __global__ void conv(const float *in, const float *filter, float *out, int m, int n, int f) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -14,8 +16,6 @@ extern "C" __global__ void conv(const float *in, const float *filter, float *out
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 128 threads computes 128 x 32 points
 // thread merge (section 3.5.2): a thread computes 4 x 8 points, and what they share is loaded once; 4 x 1 of them are neighbours

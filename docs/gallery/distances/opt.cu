@@ -1,5 +1,7 @@
 // The squared distances between all points of two sets, in d dimensions.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(m=4096, n=4096, d=64) outputs(out)
 extern "C" __global__ void distances(const float *a, const float *b, float *out, int m, int n, int d) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -14,8 +16,6 @@ extern "C" __global__ void distances(const float *a, const float *b, float *out,
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 256 threads computes 128 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once

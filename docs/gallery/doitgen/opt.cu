@@ -1,5 +1,7 @@
 // A product of a matrix with every row of an array of three dimensions, a place along each dimension of the grid.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(r=256, q=256, p=256) outputs(out)
 extern "C" __global__ void doitgen(const float *a, const float *c4, float *out, int r, int q, int p) {
     int column = blockIdx.x * blockDim.x + threadIdx.x;
@@ -12,8 +14,6 @@ extern "C" __global__ void doitgen(const float *a, const float *c4, float *out, 
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 256 threads computes 256 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 16 points, and what they share is loaded once; 4 x 1 of them are neighbours

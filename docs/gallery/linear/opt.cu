@@ -1,5 +1,7 @@
 // A layer of a network: rows of x times rows of w, a bias, and what is below zero becomes zero.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(m=4096, n=4096, k=1024) outputs(y)
 extern "C" __global__ void linear(const float *x, const float *w, const float *bias, float *y, int m, int n, int k) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -11,8 +13,6 @@ extern "C" __global__ void linear(const float *x, const float *w, const float *b
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 256 threads computes 256 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 16 points, and what they share is loaded once

@@ -1,5 +1,7 @@
 // The product of two matrices (Table 1 of Yang et al., PLDI 2010).
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(m=4096, n=4096, k=4096) outputs(c)
 extern "C" __global__ void mm(const float *a, const float *b, float *c, int m, int n, int k) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -11,8 +13,6 @@ extern "C" __global__ void mm(const float *a, const float *b, float *c, int m, i
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 256 threads computes 256 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 16 points, and what they share is loaded once; 4 x 1 of them are neighbours

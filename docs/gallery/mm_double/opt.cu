@@ -1,5 +1,7 @@
 // The product of two matrices in double precision.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(m=2048, n=2048, k=2048) outputs(c)
 extern "C" __global__ void mm_double(const double *a, const double *b, double *c, int m, int n, int k) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -11,8 +13,6 @@ extern "C" __global__ void mm_double(const double *a, const double *b, double *c
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 256 threads computes 128 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once; 2 x 1 of them are neighbours

@@ -1,5 +1,7 @@
 // A product of matrices that are parts of larger ones: a, b and c have rows of lda, ldb and ldc elements.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(m=2048, n=2048, k=2048, lda=2080, ldb=2112, ldc=2056) outputs(c)
 extern "C" __global__ void mm_strided(const float *a, const float *b, float *c, int m, int n, int k, int lda,
                                       int ldb, int ldc) {
@@ -12,8 +14,6 @@ extern "C" __global__ void mm_strided(const float *a, const float *b, float *c, 
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 256 threads computes 256 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 16 points, and what they share is loaded once; 4 x 1 of them are neighbours

@@ -1,5 +1,7 @@
 // c = alpha * transpose(a) * b + beta * c.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(m=2048, n=2048, k=4096) outputs(c)
 extern "C" __global__ void mm_tn(const float *a, const float *b, float *c, float alpha, float beta, int m, int n,
                                  int k) {
@@ -12,8 +14,6 @@ extern "C" __global__ void mm_tn(const float *a, const float *b, float *c, float
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 256 threads computes 256 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 16 points, and what they share is loaded once; 4 x 4 of them are neighbours

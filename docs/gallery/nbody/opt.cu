@@ -1,5 +1,7 @@
 // The accelerations of bodies by their gravity: position and mass in fours, softened.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(n=32768) outputs(acceleration)
 extern "C" __global__ void nbody(const float *body, float *acceleration, int n, float softening) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -22,8 +24,6 @@ extern "C" __global__ void nbody(const float *body, float *acceleration, int n, 
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 32 threads computes 32 points
 // coalescing (section 3.3): 128 turns of the loop at a time, operands in shared memory, 4 turns written out

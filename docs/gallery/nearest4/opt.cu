@@ -1,5 +1,7 @@
 // The squared distances to the four nearest points of a set, in three dimensions.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(m=16384, n=16384) outputs(out)
 extern "C" __global__ void nearest4(const float *queries, const float *points, float *out, int m, int n) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -23,8 +25,6 @@ extern "C" __global__ void nearest4(const float *queries, const float *points, f
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 32 threads computes 32 points
 // coalescing (section 3.3): 128 turns of the loop at a time, operands in shared memory, 4 turns written out

@@ -1,6 +1,8 @@
 // The shortest way between all pairs of points by one point more: the product of two matrices where sums
 // are minima and products sums.
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(n=2048) outputs(out)
 extern "C" __global__ void shortest_paths(const float *a, const float *b, float *out, int n) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -12,8 +14,6 @@ extern "C" __global__ void shortest_paths(const float *a, const float *b, float 
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 256 threads computes 128 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once; 4 x 1 of them are neighbours

@@ -1,5 +1,7 @@
 // The products of all pairs of columns of a matrix (a covariance, but for its scale).
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(m=8192, n=1024) outputs(c)
 extern "C" __global__ void syrk(const float *a, float *c, int m, int n) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -11,8 +13,6 @@ extern "C" __global__ void syrk(const float *a, float *c, int m, int n) {
 }
 
 extern "C++" {
-
-#include <cuda_pipeline.h>
 
 // block merge (section 3.5.1): a block of 256 threads computes 64 x 128 points
 // thread merge (section 3.5.2): a thread computes 4 x 8 points, and what they share is loaded once; 4 x 4 of them are neighbours

@@ -156,9 +156,7 @@ fn beginning(text: &str) -> (usize, bool) {
     let blanks = |text: &'_ str| text.trim_end_matches([' ', '\t']).len();
     let mut at = blanks(&text[..first.at.start]);
     if first.directive {
-        at = text[..at]
-            .strip_suffix('#')
-            .map_or(at, |before| blanks(before));
+        at = text[..at].strip_suffix('#').map_or(at, blanks);
     }
     (at, at == 0 || text[..at].ends_with('\n'))
 }
