@@ -293,8 +293,17 @@ impl Machine<'_> {
             all.push(vec![size; count]);
         }
         if thoroughly {
+            // Whether a size lies before or behind a thread's place shows for all threads at once. Where the first and
+            // the last ones meet the end of the block, and the margins, every size counts.
+            let lengths = self.tiles.iter().flat_map(|tile| &tile.lengths);
+            let margin = lengths.max().map_or(0, |length| (length - largest).max(0));
+            let near = 2 * margin + 16;
+            let is_near = |size: &i64| {
+                let rest = size % largest;
+                rest <= near || rest >= largest - near || rest == largest / 2
+            };
             for number in 0..count {
-                for size in 1..=2 * largest + 2 {
+                for size in (1..=2 * largest + 2).filter(is_near) {
                     let mut sizes = vec![usual; count];
                     sizes[number] = size;
                     all.push(sizes);
