@@ -1,6 +1,6 @@
 //! nvcc and ptxas as the executor of passes wants them.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub fn with_builders<T>(
         }
         Ok::<String, BuildFailure>(cache.nvcc(&toolkit.nvcc()?, &job)?.ptx)
     };
-    let is_refused = Cell::new(false);
+    let host = Host::default();
     let compile_unfused = |source: &SourceFile| {
         let compiler = Compiler {
             toolkit: session::toolkit(cli).map_err(|failure| failure.to_string()),
@@ -58,7 +58,7 @@ pub fn with_builders<T>(
             more: nvcc,
             is_quiet: cli.quiet,
         };
-        compiler.ptx(&source.text, &is_refused)
+        compiler.ptx(&source.text, &host)
     };
     // A file is read once for all passes that are tried on it.
     let last: RefCell<Option<(String, File)>> = RefCell::new(None);
@@ -79,6 +79,15 @@ pub fn with_builders<T>(
     })
 }
 
+/// The host code of a file, as nvcc sees it.
+#[derive(Default)]
+struct Host {
+    /// Why nvcc refuses the file as it is, once it was asked.
+    refused: OnceCell<Option<String>>,
+    /// Kernels are compiled without it, and the user knows.
+    is_left_out: Cell<bool>,
+}
+
 /// nvcc, for texts that come of a file and are compared with it.
 struct Compiler<'a> {
     toolkit: Result<Toolkit, String>,
@@ -89,16 +98,16 @@ struct Compiler<'a> {
 }
 
 impl Compiler<'_> {
-    /// PTX without fused multiplications and additions. Where nvcc refuses the file's own host code, kernels and what
-    /// was added to them are compiled without it, once `is_refused` was set, or tells the user of it.
-    fn ptx(&self, text: &str, is_refused: &Cell<bool>) -> Result<String, CompileError> {
+    /// PTX without fused multiplications and additions. Where nvcc refuses the file itself, for its host code, kernels
+    /// and what was added to them are compiled without it, and the user is told once.
+    fn ptx(&self, text: &str, host: &Host) -> Result<String, CompileError> {
         const NEW: &str = "the new text";
         let alone = || {
             let file = File::parse(Source::new(NEW, text)).ok()?;
             let text = without_host_code(&file, |function| function.ends_with("_launch"));
             self.compiled(&text, NEW.as_ref()).ok()
         };
-        if is_refused.get()
+        if host.is_left_out.get()
             && let Some(ptx) = alone()
         {
             return Ok(ptx);
@@ -107,14 +116,20 @@ impl Compiler<'_> {
         let Err(CompileError::Rejected(_)) = &result else {
             return result;
         };
-        let own = std::fs::read_to_string(self.file).unwrap_or_default();
-        let Err(CompileError::Rejected(why)) = self.compiled(&own, self.file) else {
+        let refused = host.refused.get_or_init(|| {
+            let own = std::fs::read_to_string(self.file).unwrap_or_default();
+            match self.compiled(&own, self.file) {
+                Err(CompileError::Rejected(why)) => Some(why),
+                _ => None,
+            }
+        });
+        let Some(why) = refused else {
             return result;
         };
         let Some(ptx) = alone() else {
             return Err(CompileError::Rejected(format!("nor does the input: {why}")));
         };
-        if !is_refused.replace(true) && !self.is_quiet {
+        if !host.is_left_out.replace(true) && !self.is_quiet {
             eprintln!("note: kernels are compared without the file's host code: {why}");
         }
         Ok(ptx)

@@ -6,6 +6,7 @@ use warpwright_emu::{DecodeError, EmuError, Emulator, Fault, Options, Outcome};
 use warpwright_launch::{LaunchError, LaunchFile};
 use warpwright_ptx::{Module, Type, TypeKind};
 
+use crate::names::is_named;
 use crate::{Argument, Launch, Member};
 
 /// Why a launch cannot be run.
@@ -137,50 +138,5 @@ fn value(ty: Type, number: &Argument) -> Result<String, RunError> {
 /// The symbol of a kernel with this name, mangled or not.
 pub fn symbol(module: &Module, name: &str) -> Option<String> {
     let mut kernels = module.kernels().map(|(_, f)| f.name.to_string());
-    kernels.find(|symbol| symbol == name || source_name(symbol) == Some(name))
-}
-
-/// The name of a function without its namespaces, from its mangled symbol (Itanium C++ ABI, section 5.1.2).
-fn source_name(symbol: &str) -> Option<&str> {
-    let rest = symbol.strip_prefix("_Z")?;
-    let nested = rest.strip_prefix('N');
-    let (mut rest, mut name) = (nested.unwrap_or(rest), None);
-    // `L` stands before names that are no other file's.
-    loop {
-        rest = rest.trim_start_matches('L');
-        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let Ok(length) = rest[..digits].parse::<usize>() else {
-            return name;
-        };
-        name = Some(rest.get(digits..digits + length)?);
-        rest = &rest[digits + length..];
-        if nested.is_none() {
-            return name;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::source_name;
-
-    #[test]
-    fn names_are_those_of_the_source() {
-        for (symbol, name) in [
-            ("_Z2mmPKfS0_Pfi", Some("mm")),
-            ("_ZL2mmPKfS0_Pfi", Some("mm")),
-            ("_Z2mmIfEvPKT_", Some("mm")),
-            ("_ZN1a1b2mmEPKfS1_Pfi", Some("mm")),
-            ("_ZN1a12_GLOBAL__N_12mmEPf", Some("mm")),
-            (
-                "_ZN45_GLOBAL__N__01d5dbf8_12_anonymous_cu_8b9b18b22mmEPf",
-                Some("mm"),
-            ),
-            ("_ZN1a2mmIfLi4EEEvPT_", Some("mm")),
-            ("_Z9mm", None),
-            ("mm", None),
-        ] {
-            assert_eq!(source_name(symbol), name, "{symbol}");
-        }
-    }
+    kernels.find(|symbol| is_named(symbol, name))
 }

@@ -8,6 +8,7 @@
 
 mod climb;
 mod emulated;
+mod names;
 mod variables;
 
 use std::sync::Arc;

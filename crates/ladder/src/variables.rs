@@ -1,5 +1,7 @@
 //! Variables of a module that a program's host code would set before it launches anything.
 
+use crate::names::is_named;
+
 /// PTX in which these variables, named as in the source, begin with these bytes.
 pub fn with_variables(ptx: &str, variables: &[(String, Vec<u8>)]) -> String {
     let mut text = String::with_capacity(ptx.len());
@@ -27,8 +29,7 @@ fn with_value(line: &str, name: &str, bytes: &[u8]) -> Option<String> {
         None if ty == format!(".f{}", 8 * bytes.len()) => ".b8",
         None => return None,
     };
-    // Mangled names have the length in front.
-    if symbol != name && !symbol.contains(&format!("{}{name}", name.len())) {
+    if !is_named(symbol, name) {
         return None;
     }
     let all: Vec<String> = bytes.iter().map(u8::to_string).collect();
@@ -57,6 +58,12 @@ mod tests {
                 ".const .align 4 .f32 w;",
                 ".const .align 4 .f64 w = 0d0000000000000000;"
             ]
+        );
+        // `11wide_scale` has `1w` in it.
+        let other = ".const .align 1 .b8 _ZL11wide_scale[2];\n";
+        assert_eq!(
+            with_variables(other, &[("w".to_owned(), vec![1, 2])]),
+            other
         );
         let bytes = vec![1, 2, 3, 4];
         let set = with_variables(

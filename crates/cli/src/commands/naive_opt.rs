@@ -257,8 +257,7 @@ pub fn run(
             let chosen = chosen.map_err(|e| Failure::from(failure(e)))?;
             let mut document = document(args, input, kernel, &chosen, gpu.target());
             document.no_stencil = of.no_stencil;
-            let kept = chosen.kept.as_ref();
-            document.uses = uses_left(kept, &kernel.name, [input.text()?, &text]);
+            document.uses = uses_left(chosen.kept.as_ref(), &kernel.name, [input.text()?, &text]);
             if let Some(kept) = chosen.kept {
                 text = kept.text;
             }
