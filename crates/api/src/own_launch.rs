@@ -1,7 +1,7 @@
 //! The launches of kernels in their own file, `k<<<grid, block, shared>>>`, as far as their parts are numbers. Read from
 //! the text alone: what is found is a fact about that launch, and no promise of others.
 
-use warpwright_pass::names::source_name;
+use warpwright_pass::names::base_name;
 use warpwright_ptx::Module;
 
 use crate::{Input, Level};
@@ -23,7 +23,7 @@ pub fn own_blocks(text: &str, module: &Module) -> Vec<(String, [u32; 3])> {
         .kernels()
         .map(|(_, function)| function.name.to_string());
     let block = |symbol: String| {
-        let mut launches = own_launches(text, base_name(&source_name(&symbol))).into_iter();
+        let mut launches = own_launches(text, &base_name(&symbol)).into_iter();
         let first = launches.next()?.block?;
         let agrees = |launch: OwnLaunch| launch.block.as_ref() == Some(&first);
         let extent = |at: usize| first.get(at).copied().unwrap_or(1);
@@ -38,13 +38,6 @@ pub fn own_blocks(text: &str, module: &Module) -> Vec<(String, [u32; 3])> {
 pub(crate) fn seen(input: &Input, module: &Module) -> Vec<(String, [u32; 3])> {
     let text = input.text().ok().filter(|_| input.level == Level::Cuda);
     text.map_or_else(Vec::new, |text| own_blocks(text, module))
-}
-
-/// A name of the source without the type of its result, namespaces, template arguments and parameters.
-fn base_name(name: &str) -> &str {
-    let end = name.find(['<', '(']).unwrap_or(name.len());
-    let name = &name[..end];
-    name.rsplit([':', ' ']).next().unwrap_or(name)
 }
 
 /// All launches of a kernel that the text has, in its order.

@@ -70,23 +70,30 @@ fn short_names(symbol: &str) -> (String, String) {
     }
 }
 
+/// The last part of the name that the source has for a symbol: without namespaces, the arguments of templates and
+/// parameters.
+pub fn base_name(symbol: &str) -> String {
+    let (_, plain) = short_names(symbol);
+    plain
+        .rsplit("::")
+        .next()
+        .map(str::to_owned)
+        .unwrap_or(plain)
+}
+
 /// Does a pattern name a kernel: its symbol, its name in the source (with or without parameters, template arguments
 /// and namespaces), or a glob (`*` and `?`) over one of these?
 pub fn is_named(pattern: &str, symbol: &str) -> bool {
     let (full, plain) = short_names(symbol);
-    let last = plain.rsplit("::").next().map(str::to_owned);
-    let last_full = full.strip_prefix(
-        plain
-            .strip_suffix(last.as_deref().unwrap_or_default())
-            .unwrap_or_default(),
-    );
+    let last = base_name(symbol);
+    let last_full = full.strip_prefix(plain.strip_suffix(&last).unwrap_or_default());
     let whole = source_name(symbol);
     let all = [
         Some(symbol),
         Some(&*whole),
         Some(&*full),
         Some(&*plain),
-        last.as_deref(),
+        Some(&*last),
         last_full,
     ];
     let mut all = all.into_iter().flatten();
@@ -159,6 +166,9 @@ mod tests {
         );
         assert_eq!(short_names("_Z5saxpyifPf").1, "saxpy");
         assert_eq!(short_names("_ZN12_GLOBAL__N_11kEv").1, "::k");
+        for symbol in [TEMPLATE, "_ZN12_GLOBAL__N_11kEv", "_Z1kv", "k"] {
+            assert_eq!(base_name(symbol), "k", "{symbol}");
+        }
         for name in [
             TEMPLATE,
             "ns::k",
