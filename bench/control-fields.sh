@@ -31,7 +31,7 @@ build() {
         [ -f "$folder$name.cu" ] || continue
         echo "building $name"
         "$dir/warpwright" tune "$folder$name.cu" --launch "$folder$name.toml" --size full --gpu "$gpu" \
-            --peers spills --build-only "$dir/full/$name"
+            --peers "${PEERS:-spills}" --build-only "$dir/full/$name"
         # shellcheck disable=SC2086
         python3 bench/control_fields.py ways "$dir" "$dir/full/$name" ${WAYS:-}
     done

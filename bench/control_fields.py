@@ -8,6 +8,7 @@ control_fields.py table SMALL FULL OUT     what `warpwright tune --measure-only`
 """
 
 import copy
+import hashlib
 import json
 import math
 import os
@@ -22,53 +23,111 @@ ORDERS = {
 }
 """Ways of the pass `schedule`."""
 
-WAYS = ["nothing", "stalls", "scoreboards", "no-reuse", *ORDERS]
+DEMOTED = {
+    "demote": [],
+    "demote-next": [],
+    "by-accesses": ["by=accesses"],
+    "by-loops": ["by=loops"],
+    "by-conflicts": ["by=conflicts"],
+    "no-redundant": ["redundant=off"],
+    "no-hoist": ["hoist=off"],
+    "no-pairs": ["pairs=off"],
+    "no-again": ["again=off"],
+    "no-waits": ["waits=off"],
+}
+"""Ways of the pass `demote`, to the nearest step of the staircase (`demote-next`: to the one after it)."""
+
+WAYS = ["nothing", "stalls", "scoreboards", "no-reuse", *ORDERS, "compact", *DEMOTED]
 """The first ones are named for what stays as ptxas wrote it, in its order. A candidate must have a recipe: way N is
 called maxntid(1000 + N), which no suite has."""
+
+LIMIT = 60
+"""Seconds for one way."""
 
 
 def recipe(way):
     return f"maxntid({1001 + WAYS.index(way)})"
 
 
-def command(tools, way, report, cubin, output):
-    if way not in ORDERS:
-        return [os.path.join(tools, "warpwright-sassmine"), "anew", cubin, output, "--keep", way]
-    sets = [word for setting in ORDERS[way] for word in ("--set", setting)]
-    return [
-        os.path.join(tools, "warpwright"), "pass", "schedule", cubin, "--kernel", report["name"], "--gpu", "h200",
-        *sets, "--unproved", "-o", output,
-    ]
+def commands(tools, way, report, blocks, cubin, output):
+    """What makes a way, in the order to be tried."""
+    if way not in ORDERS and way not in DEMOTED and way != "compact":
+        return [[os.path.join(tools, "warpwright-sassmine"), "anew", cubin, output, "--keep", way]]
+
+    def words(name, settings):
+        block = ",".join(map(str, report["block"]))
+        sets = [word for setting in settings for word in ("--set", setting)]
+        return [
+            os.path.join(tools, "warpwright"), "pass", name, cubin, "--kernel", report["name"], "--gpu", "h200",
+            "--block", block, "--dynamic-smem", str(report["dynamic_smem"]), *sets, "--unproved", "-o", output,
+        ]
+
+    if way == "demote-next":
+        return [words("demote", [f"registers=x{blocks + more}"]) for more in range(2, 7)]
+    if way in DEMOTED:
+        return [words("demote", ["registers=auto", *DEMOTED[way]])]
+    if way == "compact":
+        return [words("compact", [])]
+    return [words("schedule", ORDERS[way])]
+
+
+def make(tools, way, report, blocks, cubin, output):
+    """Makes a way; what it said, and whether there is a file."""
+    said = ""
+    for command in commands(tools, way, report, blocks, cubin, output):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            return f"over {LIMIT} s", False
+        said = (done.stdout + done.stderr).strip()
+        # Where there is nothing to gain `pass` writes what it was given.
+        if done.returncode == 0 and os.path.exists(output) and not same(cubin, output):
+            return said, True
+    return said, False
 
 
 def ways(tools, folder, wanted):
     path = os.path.join(folder, "manifest.json")
     with open(path) as file:
         manifest = json.load(file)
-    candidates = manifest["report"]["candidates"]
-    files = manifest["files"]
+    report = manifest["report"]
+    candidates, files = report["candidates"], manifest["files"]
     default = next(at for at, one in enumerate(candidates) if one["recipe"] == "default")
-    chosen, chosen_files = [candidates[default]], [files[default]]
-    for way in wanted or WAYS:
-        name = f"{way}.cubin"
-        cubin, output = os.path.join(folder, files[default]), os.path.join(folder, name)
-        done = subprocess.run(
-            command(tools, way, manifest["report"], cubin, output), capture_output=True, text=True, check=False,
-        )
-        print(f"  {way}: {(done.stdout + done.stderr).strip()}")
-        # Where there is nothing to gain `pass` writes what it was given.
-        if done.returncode == 0 and os.path.exists(output) and not same(cubin, output):
-            candidate = copy.deepcopy(candidates[default])
-            candidate["recipe"] = recipe(way)
+    chosen, chosen_files, digests = [candidates[default]], [files[default]], set()
+    for candidate, file in zip(candidates, files, strict=True):
+        # What ptxas makes by itself.
+        if file and candidate["recipe"].startswith(("maxnreg", "usage-level", "minnctapersm")) and "spill-to" not in candidate["recipe"]:
             chosen.append(candidate)
-            chosen_files.append(name)
+            chosen_files.append(file)
+    cubin = os.path.join(folder, files[default])
+    blocks = candidates[default]["residency"]["blocks"]
+    said = {}
+    for way in wanted or WAYS:
+        output = os.path.join(folder, f"{way}.cubin")
+        said[way], made = make(tools, way, report, blocks, cubin, output)
+        print(f"  {way}: {said[way]}")
+        if not made:
+            continue
+        with open(output, "rb") as built:
+            digest = hashlib.sha256(built.read()).digest()
+        if way in DEMOTED and digest in digests:
+            said[way] += "\nthe same code as another way of demotion"
+            os.remove(output)
+            continue
+        digests.add(digest)
+        candidate = copy.deepcopy(candidates[default])
+        candidate["recipe"] = recipe(way)
+        chosen.append(candidate)
+        chosen_files.append(f"{way}.cubin")
     for name in set(files) - set(chosen_files):
         if name and os.path.exists(os.path.join(folder, name)):
             os.remove(os.path.join(folder, name))
-    manifest["report"]["candidates"], manifest["files"] = chosen, chosen_files
-    manifest["report"]["recipe_text"] = "default"
+    report["candidates"], manifest["files"] = chosen, chosen_files
+    report["recipe_text"], report["chosen"] = "default", 0
     with open(path, "w") as file:
         json.dump(manifest, file)
+    with open(os.path.join(folder, "ways.json"), "w") as file:
+        json.dump(said, file, indent=1)
 
 
 def same(one, other):
@@ -96,7 +155,7 @@ def table(small, full, out):
     _, at_small = kernels(small)
     document, at_full = kernels(full)
     result = {
-        "schema": "warpwright.control-fields/3",
+        "schema": "warpwright.control-fields/4",
         "about": "ptxas's own code with control fields of ours; a way is named for what stays, or by what the order is",
         "measured": {key: value for key, value in document.items() if key not in ("kernels", "failures")},
         "kernels": {},
@@ -113,6 +172,16 @@ def table(small, full, out):
                 "full": verdict(variants[ident]),
                 "ratio": ratio.get("median"),
             }
+        made = {recipe(way).replace("(", "-").rstrip(")") for way in WAYS}
+        others = {
+            ident: variant["ratio"]["median"] for ident, variant in variants.items()
+            if ident not in made and ident != "default" and verdict(variant) == "identical" and variant.get("ratio")
+        }
+        row["ptxas"] = dict(sorted(others.items(), key=lambda one: one[1]))
+        said = os.path.join(os.path.dirname(full), "full", name, "ways.json")
+        if os.path.exists(said):
+            with open(said) as file:
+                row["said"] = json.load(file)
         result["kernels"][name] = row
     for way in WAYS:
         rows = [row[way] for row in result["kernels"].values() if way in row]

@@ -239,6 +239,24 @@ fn a_job_that_cannot_be_used_is_refused() {
     };
     refused("{", "EOF");
     refused("{\"schema\": \"warpwright.job/1\"}", "manifest");
+    let Some(_) = require_toolkit("a_job_that_cannot_be_used_is_refused") else {
+        return;
+    };
+    let jobs = bench.jobs();
+    let job = json(&jobs[0]);
+    let changed = |at: &str, to: Value, why: &str| {
+        let mut job = job.clone();
+        *job.pointer_mut(at).expect(at) = to;
+        refused(&job.to_string(), why);
+    };
+    changed("/manifest/report/chosen", 99.into(), "no candidate 99");
+    changed("/manifest/files/0", Value::Null, "default build is missing");
+    changed("/manifest/files", Value::Array(vec![]), "0 files for");
+    changed(
+        "/manifest/files/0",
+        "../x.cubin".into(),
+        "`../x.cubin` is no name",
+    );
 }
 
 /// Two workers; the first `measure` of all kills the worker that runs it. Every job is measured all the same.

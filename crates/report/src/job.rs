@@ -85,6 +85,31 @@ impl Manifest {
         hash(&[self.launch.as_bytes(), self.size.as_bytes()])
     }
 
+    /// Whether its parts fit together: it may come from elsewhere.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let candidates = &self.report.candidates;
+        if candidates.len() != self.files.len() {
+            let (files, candidates) = (self.files.len(), candidates.len());
+            return Err(format!("{files} files for {candidates} candidates"));
+        }
+        if self.report.chosen >= candidates.len() {
+            let chosen = self.report.chosen;
+            return Err(format!("there is no candidate {chosen}, the chosen one"));
+        }
+        let mut default = candidates.iter().zip(&self.files);
+        if !default.any(|(one, file)| one.name() == BASELINE && file.is_some()) {
+            return Err("the default build is missing".into());
+        }
+        let mut names = self.files.iter().flatten();
+        match names.find(|name| std::path::Path::new(name).file_name() != Some(name.as_ref())) {
+            Some(name) => Err(format!("`{name}` is no name of a file in its folder")),
+            None => Ok(()),
+        }
+    }
+
     /// The candidates with code of their own dealt out, `size` beside the default build to each share.
     pub fn shares(&self, size: u32) -> Vec<Manifest> {
         let is_default = |index: usize| self.report.candidates[index].name() == BASELINE;
@@ -144,6 +169,9 @@ pub enum PackedError {
     /// Written by another version.
     #[error("schema `{0}`, wanted `{JOB_SCHEMA}`")]
     Schema(String),
+    /// Its parts do not fit together.
+    #[error("{0}")]
+    Parts(String),
     /// A candidate's machine code is not in it, or not in base64.
     #[error("the machine code of `{0}` is missing or damaged")]
     Cubin(String),
@@ -173,6 +201,7 @@ impl Packed {
         if self.schema != JOB_SCHEMA {
             return Err(PackedError::Schema(self.schema));
         }
+        self.manifest.check().map_err(PackedError::Parts)?;
         let bytes = |file: &String| {
             let text = self.cubins.get(file)?;
             Some((file.clone(), BASE64.decode(text).ok()?))

@@ -102,7 +102,7 @@ impl Program {
         format!(
             "#include <cuda_pipeline.h>\n#include <cmath>\n#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n\
              #include <vector>\n\n{}\n{PRELUDE}\nint main(int, char **arguments)\n{{\ndata_ = fopen(arguments[1], \
-             \"rb\");\n{}printf(\"%d comparisons, %d wrong\\n\", compared_, wrong_);\nreturn wrong_ != 0;\n}}\n",
+             \"rb\");\n{}printf(\"{{\\\"comparisons\\\": %d, \\\"differences\\\": %d, \\\"errors\\\": 0}}\\n\", compared_, wrong_);\nreturn wrong_ != 0;\n}}\n",
             self.kernels, self.tests
         )
     }
@@ -130,6 +130,8 @@ impl Program {
             return Ok(());
         };
         self.kernels += &subject.kernel.text;
+        let is_template = subject.kernel.text.contains("template <typename T>");
+        let instance = if is_template { "<float>" } else { "" };
         let mut versions = Vec::new();
         for (at, (_, choices, generated)) in subject.ways.iter().enumerate() {
             let names = names(&subject, at);
@@ -137,13 +139,19 @@ impl Program {
                 self.kernels += &text;
                 versions.push((
                     format!("{}: {choices}", subject.kernel.name),
-                    format!("{}({{grid}}, {{block}}, 0, 0, {{args}})", names.launch()),
+                    format!(
+                        "{}{instance}({{grid}}, {{block}}, 0, 0, {{args}})",
+                        names.launch()
+                    ),
                 ));
             }
         }
         let file =
             LaunchFile::parse(&subject.kernel.launch, "launch").map_err(|e| e.to_string())?;
-        let original = format!("{}<<<{{grid}}, {{block}}>>>({{args}})", subject.kernel.name);
+        let original = format!(
+            "{}{instance}<<<{{grid}}, {{block}}>>>({{args}})",
+            subject.kernel.name
+        );
         for size in 0..subject.kernel.sizes {
             let launch = file.resolve(&format!("s{size}"), &[]);
             let launch = launch.map_err(|e| e.to_string())?;
@@ -271,7 +279,7 @@ struct Memory_ {
             if (!memcmp(found.data(), a.expected.data(), found.size())) continue;
             const bool loose = a.abs + a.rel > 0;
             if (loose && (a.kind == 1 ? near<float>(a, found) : a.kind == 2 && near<double>(a, found))) continue;
-            printf("%s: array %zu differs\n", what, n);
+            printf("DIFFERS %s: array %zu\n", what, n);
             wrong_++;
         }
     }

@@ -381,6 +381,7 @@ pub fn load_manifest(folder: &Path) -> Result<Manifest, Failure> {
             manifest.schema
         )));
     }
+    manifest.check().map_err(bad)?;
     Ok(manifest)
 }
 

@@ -540,7 +540,9 @@ impl Emit<'_> {
                     return Ok(Value::Integer(0));
                 };
                 let of = |emit: &Self, value: Value, other: Value| match (value, other) {
-                    (Value::Real(own), _) | (_, Value::Real(own)) => emit.builder.element(own),
+                    (Value::Real(own), _) | (_, Value::Real(own)) => {
+                        emit.builder.element(own).promoted()
+                    }
                     _ => Element::F64,
                 };
                 let compared = of(self, x, y);

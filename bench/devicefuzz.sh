@@ -1,27 +1,29 @@
 #!/usr/bin/env bash
-# Random stencils: originals against versions of every family, on a GPU, plainly and under compute-sanitizer.
-# The programs: cargo run --release -p warpwright-stencilgen -- gpu --count 300 --seed 7 --out PROGRAMS
-#   OUT=DIR bash bench/stencilfuzz.sh PROGRAMS
+# Random stencils or naive kernels: originals against what is made of them, on a GPU, plainly and under compute-sanitizer.
+# The programs, from the root of the repository:
+#   cargo run --release -p warpwright-stencilgen -- gpu --count 300 --seed 7 --out PROGRAMS
+#   cargo run --release -p warpwright-naivegen -- device --count 240 --seed 23 --gallery docs/gallery --out PROGRAMS
+#   OUT=RESULT.json LIMIT=225 bash bench/devicefuzz.sh PROGRAMS      LIMIT: no program is begun after so many seconds
 set -u
-out=$(realpath -m "${OUT:-.}")
+out=$(realpath -m "${OUT:-devicefuzz.json}")
+mkdir -p "$(dirname "$out")"
 cd "${1:?the folder of the programs}"
-mkdir -p "$out"
 work=$(mktemp -d)
 export PATH=$PATH:/usr/local/cuda/bin
 export work out
 begin=$(date +%s)
 build() { nvcc -O2 -std=c++17 -arch=sm_90 -fmad=false -o "$work/$1" "$1.cu" > "$work/$1.build" 2>&1 || echo "BUILD $1 failed: $(head -3 "$work/$1.build" | tr '\n' ' ')"; }
-plain() { timeout 60 "$work/$1" > "$work/$1.plain" 2>&1; echo "rc $?" >> "$work/$1.plain"; }
+plain() { timeout 60 "$work/$1" "$1.bin" > "$work/$1.plain" 2>&1; echo "rc $?" >> "$work/$1.plain"; }
 check() { # TOOL NAME
-  timeout 100 compute-sanitizer --tool "$1" --error-exitcode 9 "$work/$2" > "$work/$2.$1" 2>&1
+  timeout 100 compute-sanitizer --tool "$1" --error-exitcode 9 "$work/$2" "$2.bin" > "$work/$2.$1" 2>&1
   echo "rc $?" >> "$work/$2.$1"
 }
 export -f build plain check
-names=$(ls batch*.cu | sed 's/\.cu$//')
+names=$(ls ./*.cu | sed 's|^\./||; s/\.cu$//')
 printf '%s\n' $names | xargs -P 16 -I{} bash -c 'build {}'
 built=$(date +%s)
 for name in $names; do [ -x "$work/$name" ] && plain "$name"; done
-limit=$((begin + 225))
+limit=$((begin + ${LIMIT:-225}))
 for tool in memcheck racecheck; do
   command -v compute-sanitizer > /dev/null || { echo "no compute-sanitizer"; break; }
   printf '%s\n' $names | xargs -P 8 -I{} bash -c "[ \$(date +%s) -lt $limit ] && [ -x $work/{} ] && check $tool {}"
@@ -30,13 +32,13 @@ end=$(date +%s)
 python3 - "$work" "$out" $((built - begin)) $((end - built)) $names <<'P'
 import json, os, re, subprocess, sys
 work, out, build, run, names = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:]
-r = {"schema": "warpwright.stencilfuzz-gpu/1", "programs": len(names), "built": 0, "build_s": build, "run_s": run,
+r = {"schema": "warpwright.devicefuzz/1", "programs": len(names), "built": 0, "build_s": build, "run_s": run,
      "comparisons": 0, "differences": 0, "errors": 0, "kernels": 0, "failed": [], "memcheck": {}, "racecheck": {}, "messages": []}
 def text(path):
     try: return open(path, errors="replace").read()
     except OSError: return None
 for n in names:
-    r["kernels"] += len(re.findall(r"^static void test_", text(n + ".cu"), re.M))
+    r["kernels"] += len(set(re.findall(r'\.compare\("(\w+)', text(n + ".cu"))))
     if os.access(f"{work}/{n}", os.X_OK): r["built"] += 1
     else: r["failed"].append(n + ": " + (text(f"{work}/{n}.build") or "")[:400]); continue
     t = text(f"{work}/{n}.plain") or ""
@@ -55,6 +57,6 @@ for key, command in (("gpu", ["nvidia-smi", "--query-gpu=name,driver_version", "
     try: r[key] = subprocess.run(command, capture_output=True, text=True).stdout.strip().splitlines()[-1]
     except Exception as e: r[key] = str(e)
 r["messages"] = r["messages"][:60]
-json.dump(r, open(f"{out}/stencilfuzz.json", "w"), indent=1)
+json.dump(r, open(out, "w"), indent=1)
 print(json.dumps(r, indent=1))
 P
