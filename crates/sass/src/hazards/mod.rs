@@ -30,7 +30,7 @@ mod violation;
 pub(crate) mod waits;
 pub mod walk;
 
-use warpwright_flow::{Function, Inst};
+use warpwright_flow::{Cfg, Function, Inst};
 
 use crate::control::SCOREBOARDS;
 use crate::function::Code;
@@ -110,14 +110,17 @@ pub fn check_with(code: &Code, distances: &Distances) -> Result<Vec<Violation>, 
 /// As [`check`].
 pub fn control_faults(code: &Code) -> Result<Vec<Violation>, Unchecked> {
     let timings = timing::timings(code)?;
+    let cfg = Cfg::new(code);
+    let end = |inst| cfg.last_inst(cfg.block_of(inst)).0 + 1;
     let mut violations = Vec::new();
-    for (inst, timing) in (0..code.inst_count() as u32).map(Inst).zip(timings) {
+    for (inst, timing) in (0..code.inst_count() as u32).map(Inst).zip(&timings) {
         let control = code.instructions()[inst.0 as usize].control();
         let named = [control.write_barrier, control.read_barrier];
         let wrong = named.into_iter().flatten().find(|&s| s >= SCOREBOARDS);
         let scoreboard = wrong.map(|scoreboard| Hazard::NoSuchScoreboard { scoreboard });
         let reuse = Some(timing).filter(|timing| !timing.unit.has_other_flags);
-        let reuse = reuse.and_then(|_| reuse::fault(code, inst));
+        let reuse = reuse.filter(|_| control.reuse != 0);
+        let reuse = reuse.and_then(|_| reuse::fault(code, inst, &timings, Inst(end(inst))));
         let reuse = reuse.map(|(slot, fault)| Hazard::Reuse { slot, fault });
         let hazards = scoreboard.into_iter().chain(reuse);
         violations.extend(hazards.map(|hazard| Violation { inst, hazard }));

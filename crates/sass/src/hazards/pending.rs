@@ -107,6 +107,10 @@ struct Counted {
     /// Scoreboards that tell through the order of a unit, one bit each, and the operations that count on them.
     told: u8,
     by: [u16; 8],
+    /// Scoreboards that tell of it through a later instruction, as long as a wait may not see that one yet, one bit
+    /// each; and the fewest cycles since the last of these instructions.
+    fresh: u8,
+    fresh_age: u16,
     /// See [`Access::order`].
     order: Option<(Order, u16)>,
 }
@@ -120,10 +124,14 @@ trait Entry: Copy + PartialEq {
     fn worse(&self, other: &Self) -> Self;
     fn view(&self, steps: &[Effect]) -> Access;
 
+    /// So much time passes for what is beside [`Timed`].
+    fn pass(&mut self, _cycles: u16) {}
+
     /// The same with its ages at another time of the clock.
     fn now(mut self, clock: u16) -> Self {
+        let cycles = (clock - self.timed().at).min(LONG_AGO);
+        self.pass(cycles);
         let timed = self.timed_mut();
-        let cycles = (clock - timed.at).min(LONG_AGO);
         timed.at = clock;
         timed.age = (timed.age + cycles).min(LONG_AGO);
         if timed.waitless != NO_PATH {
@@ -192,12 +200,22 @@ impl Entry for Counted {
         !self.is_late && age >= SETTLED || in_order
     }
 
+    fn pass(&mut self, cycles: u16) {
+        self.fresh_age = self.fresh_age.saturating_add(cycles);
+        if self.fresh == 0 || self.fresh_age >= MASK_SEES_AFTER {
+            (self.fresh, self.fresh_age) = (0, 0);
+        }
+    }
+
     fn worse(&self, other: &Counted) -> Counted {
+        let fresh = [self, other].into_iter().filter(|access| access.fresh != 0);
         Counted {
             timed: self.timed.worse(&other.timed),
             scoreboards: self.scoreboards & other.scoreboards,
             later: std::array::from_fn(|s| self.later[s].min(other.later[s])),
             told: self.told & other.told,
+            fresh: self.fresh | other.fresh,
+            fresh_age: fresh.map(|access| access.fresh_age).min().unwrap_or(0),
             order: self.order.zip(other.order).map(|(a, b)| match a.1 >= b.1 {
                 true => a,
                 false => b,
@@ -217,15 +235,23 @@ impl Entry for Counted {
 }
 
 impl Counted {
+    /// Scoreboards of a wait that is late enough to see who counts on them.
+    fn seen(&self, wait: &Wait) -> u8 {
+        match self.fresh_age >= wait.sees_after {
+            true => wait.scoreboards,
+            false => wait.scoreboards & !self.fresh,
+        }
+    }
+
     /// Does this wait end it, if it comes late enough?
     fn is_ended_by(&self, wait: &Wait) -> bool {
-        let mut shared = each(self.scoreboards & wait.scoreboards);
+        let mut shared = each(self.scoreboards & self.seen(wait));
         shared.any(|s| self.later[s] >= wait.count)
     }
 
     /// The order by which this wait ends it, the one that needs the fewest cycles.
     fn ends_by(&self, wait: &Wait, orders: &Orders) -> Option<(Order, u16)> {
-        let shared = each(self.told & wait.scoreboards);
+        let shared = each(self.told & self.seen(wait));
         let shared = shared.filter(|&s| self.later[s] >= wait.count);
         let order = |scoreboard: usize| {
             let order = Order {
@@ -266,10 +292,12 @@ impl Counted {
         };
         // A group ends with all that belong to it: the instruction set says so.
         if self.has_groups {
-            for scoreboard in each(also & !self.scoreboards) {
+            let new = also & !self.scoreboards;
+            for scoreboard in each(new) {
                 self.later[scoreboard] = 0;
             }
             self.scoreboards |= also;
+            self.freshen(new);
             return;
         }
         let new = also & !self.scoreboards & !self.told;
@@ -281,6 +309,14 @@ impl Counted {
             self.by[scoreboard] = order.later;
         }
         self.told |= new;
+        self.freshen(new);
+    }
+
+    /// An instruction that is just issued tells by these scoreboards.
+    fn freshen(&mut self, scoreboards: u8) {
+        if scoreboards != 0 {
+            (self.fresh, self.fresh_age) = (self.fresh | scoreboards, 0);
+        }
     }
 }
 
@@ -392,7 +428,7 @@ impl Pending {
                     return false;
                 }
                 access.timed.waitless = NO_PATH;
-                if is_seen && access.told & wait.scoreboards != 0 {
+                if is_seen && access.told & access.seen(wait) != 0 {
                     access.keep(access.ends_by(wait, orders));
                 }
                 true
@@ -419,7 +455,9 @@ impl Pending {
             lose_guards(&mut self.counted, step, steps);
         }
         if step.read != 0 {
+            let clock = self.clock;
             for access in &mut self.counted {
+                *access = access.now(clock);
                 access.count(step, orders);
             }
         }
@@ -532,6 +570,8 @@ impl Pending {
                 later: [0; 8],
                 told: 0,
                 by: [0; 8],
+                fresh: 0,
+                fresh_age: 0,
                 order: None,
             };
             put(&mut self.counted, counted);

@@ -26,7 +26,7 @@ use super::distance::{Close, Distances};
 use super::pending::SETTLED;
 use super::timing::{Timing, timings};
 use super::violation::{Cause, Hazard, Violation};
-use super::waits::waits;
+use super::waits::{keep_waits_apart, waits};
 use super::walk::{Dependence, Kind, Operand, dependences};
 use super::{SYNC, Unchecked, control_faults, judge};
 use crate::control::SCOREBOARDS;
@@ -88,6 +88,8 @@ pub fn settle(
     for _ in 0..ROUNDS {
         let violations = violations(code, habits.as_ref())?;
         if violations.is_empty() {
+            // Values of ours fit.
+            let _ = keep_waits_apart(code);
             return Ok(());
         }
         let before = code.instructions().to_vec();

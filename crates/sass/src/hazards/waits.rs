@@ -1,5 +1,9 @@
 //! What an instruction waits for before it issues, and what it counts on.
 
+use warpwright_flow::{Cfg, Inst};
+
+use crate::control::ControlRange;
+use crate::function::Code;
 use crate::inst::Instruction;
 use crate::operation::Operation;
 
@@ -74,4 +78,26 @@ pub(crate) fn bit(scoreboard: Option<u8>) -> u8 {
 
 fn field(bits: u128, at: u32, width: u32) -> u8 {
     (bits >> at) as u8 & ((1 << width) - 1)
+}
+
+/// Where an instruction waits for a scoreboard that the one before it sets, ptxas lets two cycles pass, also where the
+/// wait is meant for an older one.
+///
+/// # Errors
+/// A control field that does not fit.
+pub(crate) fn keep_waits_apart(code: &mut Code) -> Result<(), ControlRange> {
+    let cfg = Cfg::new(code);
+    for block in cfg.blocks() {
+        let insts: Vec<Inst> = cfg.insts(block).collect();
+        for pair in insts.windows(2) {
+            let [mut earlier, later] =
+                [pair[0], pair[1]].map(|inst| code.instructions()[inst.0 as usize].control());
+            let sets = bit(earlier.write_barrier) | bit(earlier.read_barrier);
+            if sets & later.wait_mask != 0 && u16::from(earlier.stall) < MASK_SEES_AFTER {
+                earlier.stall = MASK_SEES_AFTER as u8;
+                code.set_control(pair[0], earlier)?;
+            }
+        }
+    }
+    Ok(())
 }

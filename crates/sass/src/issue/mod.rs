@@ -30,6 +30,7 @@ use warpwright_flow::Inst;
 use crate::control::ControlRange;
 use crate::function::Code;
 use crate::hazards::Unchecked;
+use crate::hazards::waits::keep_waits_apart;
 
 /// Why control fields cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -90,5 +91,5 @@ pub fn assign(code: &mut Code, old: &Old) -> Result<(), Unassigned> {
     for (at, control) in controls.into_iter().enumerate() {
         code.set_control(Inst(at as u32), control)?;
     }
-    Ok(())
+    Ok(keep_waits_apart(code)?)
 }

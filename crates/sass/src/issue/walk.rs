@@ -750,8 +750,10 @@ impl<'a> Walk<'a> {
                 };
                 let next = at + 1;
                 let is_followed = self.followed.get(at) == Some(&true);
-                if is_followed && control.yield_bit && old.reuse != 0 {
-                    control.reuse = old.reuse;
+                if is_followed && control.yield_bit && old.reuse != 0 && at < last {
+                    // What is read later may be written before, in another order.
+                    let read = hints::reuse(self.code, Inst::new(at), Inst::new(next));
+                    control.reuse = old.reuse & read;
                     self.steps[at].set_control(control);
                     continue;
                 }
