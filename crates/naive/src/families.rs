@@ -111,6 +111,9 @@ fn fitting(kernel: &Kernel, gpu: &Gpu) -> Vec<Way> {
                         lanes,
                         unroll,
                         blocks,
+                        apart: false,
+                        early: true,
+                        resident: 0,
                     }));
                 }
             }

@@ -163,6 +163,12 @@ fn operands_of_contractions_in_shared_memory() {
         &["mm_strided", "linear", "syrk", "shortest_paths"],
         &all[1..2],
     );
+    // Tiles of a large product: one operand is turned, or both.
+    let large = Schedule {
+        lanes: 8,
+        ..schedule([16, 8], [8, 16], [4, 4])
+    };
+    all_agree(&["mm", "linear"], &[staged(large, 32, 4, 2, true)]);
 }
 
 #[test]

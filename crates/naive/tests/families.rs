@@ -52,6 +52,19 @@ fn team(threads: u32, lanes: Lanes, blocks: u32) -> Team {
         lanes,
         unroll: 2,
         blocks,
+        apart: false,
+        early: true,
+        resident: 0,
+    }
+}
+
+/// With sums for each of four turns, and the second kernel behind the first one.
+fn apart(of: Team) -> Team {
+    Team {
+        apart: true,
+        early: false,
+        resident: 2,
+        ..of
     }
 }
 
@@ -68,6 +81,10 @@ fn rows_and_columns_are_added_up_by_teams() {
         ("softmax", team(64, BLOCK, 0)),
         ("layer_norm", team(128, BLOCK, 0)),
         ("rd_complex", team(128, BLOCK, 528)),
+        ("rd_complex", apart(team(128, BLOCK, 528))),
+        ("rd", apart(team(256, BLOCK, 528))),
+        ("softmax", apart(team(64, BLOCK, 0))),
+        ("layer_norm", apart(team(64, BLOCK, 0))),
         ("column_mean", team(128, Lanes::Points, 528)),
     ] {
         let problem = problem(name);

@@ -36,6 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         turn: false,
     };
     let mut staged = false;
+    let mut pass = None;
     for argument in arguments {
         let (word, value) = argument.split_once('=').unwrap_or((&argument, ""));
         match word {
@@ -52,6 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "order" => schedule.order = value.parse()?,
             "resident" => schedule.resident = value.parse()?,
             "fixed" => schedule.specialise = true,
+            "pass" => pass = warpwright_pass::source::naive::way(&value.parse()?),
             _ => return Err(format!("`{word}`?").into()),
         }
     }
@@ -76,7 +78,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         return Ok(());
     }
-    let generated = generate(&kernel, &schedule, 200 << 10)?;
+    let generated = match pass {
+        Some(way) => way.kernels(&kernel, 200 << 10)?,
+        None => generate(&kernel, &schedule, 200 << 10)?,
+    };
     let (result, _) = replaced(&file, header, &kernel, &generated)?;
     print!("{}", result.text);
     Ok(())

@@ -47,6 +47,9 @@ pub fn ways(rng: &mut Rng, kernel: &Kernel) -> Vec<Way> {
             lanes,
             unroll: *rng.pick(&[1, 2, 4]),
             blocks: *rng.pick(&[0, 64, 1000]),
+            apart: rng.chance(50),
+            early: rng.chance(50),
+            resident: *rng.pick(&[0, 0, 1]),
         };
         add(kind, Form::Team(team));
     }
@@ -142,6 +145,9 @@ pub fn grid(kernel: &Kernel) -> Vec<(String, Generated)> {
                         lanes,
                         unroll,
                         blocks,
+                        apart: false,
+                        early: true,
+                        resident: 0,
                     };
                     if let Some(generated) = generate(Form::Team(team)) {
                         let divided = generated.entries.iter().any(|e| e.parts.is_some());

@@ -96,10 +96,7 @@ pub fn launcher(
     }
     let ends = end_names(kernel);
     for entry in &generated.entries {
-        let bounds = match entry.resident {
-            0 => entry.threads.to_string(),
-            resident => format!("{}, {resident}", entry.threads),
-        };
+        let bounds = bounds_of(entry.threads, entry.resident);
         let mut declared: Vec<String> = kernel.parameters.iter().map(of_entry).collect();
         declared.extend(
             ends.iter()
@@ -117,7 +114,7 @@ pub fn launcher(
             let _ = writeln!(
                 text,
                 "__global__ void __launch_bounds__({})\n{}({})\n{{\n{}}}\n",
-                parts.threads,
+                bounds_of(parts.threads, parts.resident),
                 names.first(entry),
                 declared.join(", "),
                 parts.body
@@ -134,6 +131,14 @@ pub fn launcher(
     text += &attempt(kernel, generated, names)?;
     text += &launch(kernel, names);
     Ok((text, by_pointers(kernel, names)))
+}
+
+/// What a kernel says about its blocks.
+fn bounds_of(threads: u32, resident: u32) -> String {
+    match resident {
+        0 => threads.to_string(),
+        resident => format!("{threads}, {resident}"),
+    }
 }
 
 /// A parameter of a generated kernel: sizes are `int`.
@@ -423,29 +428,39 @@ fn in_parts(
     } else {
         format!("({end} + {}) / {tile}", tile - 1)
     };
+    // The second one reads what the first one stored, so it waits in the stream, or is told to.
+    let launch = match parts.early {
+        false => format!(
+            "                {second}<<<dim3((unsigned)({blocks})), {}, 0, {stream}>>>(\n                    {rest});\n",
+            entry.threads
+        ),
+        true => format!(
+            "                // The second one is launched while the first one runs, and waits for it.\n                int \
+             {device} = 0, {major} = 0;\n                cudaGetDevice(&{device});\n                \
+             cudaDeviceGetAttribute(&{major}, cudaDevAttrComputeCapabilityMajor, {device});\n                \
+             cudaLaunchAttribute {early} = {{}};\n                {early}.id = \
+             cudaLaunchAttributeProgrammaticStreamSerialization;\n                \
+             {early}.val.programmaticStreamSerializationAllowed = 1;\n                cudaLaunchConfig_t {config} = \
+             {{}};\n                {config}.gridDim = dim3((unsigned)({blocks}));\n                {config}.blockDim = \
+             dim3({own});\n                {config}.stream = {stream};\n                {config}.attrs = \
+             &{early};\n                {config}.numAttrs = {major} >= 9;\n                cudaLaunchKernelEx(&{config}, \
+             {second},\n                    {rest});\n",
+            own = entry.threads,
+        ),
+    };
     format!(
         "        // Parts of the turns, so that there are {wanted} blocks.\n        long long {count} = {wanted} / \
          ({across});\n        if ({count} > ({turns}) / {least}) {count} = ({turns}) / {least};\n        if ({count} > \
          65535) {count} = 65535;\n        void *{values} = 0;\n        if ({count} > 1) {{\n            if \
          (cudaMallocAsync(&{values}, {count} * {end} * {bytes}, {stream}) == cudaSuccess) {{\n                \
          {first}<<<dim3((unsigned)({across}), (unsigned){count}), {threads}, 0, {stream}>>>(\n                    \
-         {rest});\n                // The second one is launched while the first one runs, and waits for it.\n                int \
-         {device} = 0, {major} = 0;\n                cudaGetDevice(&{device});\n                \
-         cudaDeviceGetAttribute(&{major}, cudaDevAttrComputeCapabilityMajor, {device});\n                \
-         cudaLaunchAttribute {early} = {{}};\n                {early}.id = \
-         cudaLaunchAttributeProgrammaticStreamSerialization;\n                \
-         {early}.val.programmaticStreamSerializationAllowed = 1;\n                cudaLaunchConfig_t {config} = \
-         {{}};\n                {config}.gridDim = dim3((unsigned)({blocks}));\n                {config}.blockDim = \
-         dim3({own});\n                {config}.stream = {stream};\n                {config}.attrs = \
-         &{early};\n                {config}.numAttrs = {major} >= 9;\n                cudaLaunchKernelEx(&{config}, \
-         {second},\n                    {rest});\n                const cudaError_t status = cudaPeekAtLastError();\n                \
+         {rest});\n{launch}                const cudaError_t status = cudaPeekAtLastError();\n                \
          cudaFreeAsync({values}, {stream});\n                return status;\n            }}\n            \
          cudaGetLastError();\n        }}\n    }}\n",
         wanted = parts.blocks,
         least = parts.least,
         bytes = 8 * parts.values.len(),
         threads = parts.threads,
-        own = entry.threads,
     )
 }
 

@@ -81,6 +81,10 @@ pub struct Parts {
     pub count: String,
     /// Types, of 8 bytes at most, and names of the values.
     pub values: Vec<(String, String)>,
+    /// The second kernel is launched while this one runs, and waits for it.
+    pub early: bool,
+    /// Blocks that an SM must have room for; 0: it is not said.
+    pub resident: u32,
 }
 
 /// What an entry asks of a launch. Polynomials are those of [`bounds`]: sizes, and ends of dimensions.

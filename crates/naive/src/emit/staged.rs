@@ -226,7 +226,8 @@ impl Emitter<'_> {
                 format!("{thread} / {per_row}"),
                 format!("{thread} % {per_row}"),
             ),
-            (false, true) => (format!("{thread} % {rows}"), format!("{thread} / {rows}")),
+            // All copies of a thread are in one row.
+            (false, true) => turned_item(tile, &thread, threads % (4 * rows) == 0),
         };
         let c = if width > 1 {
             format!("{c} * {width}")
@@ -361,7 +362,7 @@ impl Emitter<'_> {
         let (r, c) = match tile.turned {
             false if rows == 1 => ("0".to_owned(), item.clone()),
             false => (format!("{item} / {per_row}"), format!("{item} % {per_row}")),
-            true => (format!("{item} % {rows}"), format!("{item} / {rows}")),
+            true => turned_item(tile, &item, true),
         };
         let c = if width > 1 {
             format!("{c} * {width}")
@@ -1060,6 +1061,21 @@ impl Emitter<'_> {
         }
         out
     }
+}
+
+/// The row and the column of the element of a turned tile that is copied by its number. A warp copies 8 rows of 4 columns
+/// where it can: rows begin 4 banks apart, so that it stores to 32 of them, and 8 rows are a whole sector of memory.
+fn turned_item(tile: &Tile, item: &str, can: bool) -> (String, String) {
+    let (rows, columns) = (tile.row_count(), tile.column_count());
+    if !can || rows % 8 != 0 || columns % 4 != 0 {
+        return (format!("{item} % {rows}"), format!("{item} / {rows}"));
+    }
+    let row = match rows / 8 {
+        1 => format!("{item} % 8"),
+        groups => format!("{item} / 32 % {groups} * 8 + {item} % 8"),
+    };
+    let column = format!("{item} / {} * 4 + {item} / 8 % 4", 4 * rows);
+    (row, column)
 }
 
 fn scaled(text: &str, times: i64) -> String {

@@ -41,6 +41,14 @@ pub struct Team {
     /// Blocks that the GPU wants: where points give fewer, each point's turns are divided among several blocks, and a
     /// second kernel brings their results together. 0: they are not divided.
     pub blocks: u32,
+    /// The four turns of an access of 16 bytes are added up apart, so that an addition does not wait for the one before
+    /// it.
+    pub apart: bool,
+    /// Of two kernels the second is launched while the first one runs.
+    pub early: bool,
+    /// Blocks that an SM must have room for, whatever registers that leaves; 0: the compiler's own choice, which may take
+    /// fewer registers than turns written out need to be loaded together.
+    pub resident: u32,
 }
 
 /// What the lanes of a warp are.
@@ -84,7 +92,8 @@ impl Team {
             }
             Lanes::Points => size > 1,
         };
-        whole && shape && (1..=64).contains(&self.unroll)
+        let room = self.threads.saturating_mul(self.resident) <= 2048;
+        whole && shape && room && (1..=64).contains(&self.unroll)
     }
 }
 
@@ -213,7 +222,9 @@ fn divided(
                 .fresh(&format!("{}_memory", kernel.variables[s.variable].name))
         })
         .collect();
-    early(&mut first.text, "cudaTriggerProgrammaticLaunchCompletion");
+    if team.early {
+        early(&mut first.text, "cudaTriggerProgrammaticLaunchCompletion");
+    }
     first.places();
     for statement in &kernel.body[..at] {
         first.alone(statement)?;
@@ -253,13 +264,16 @@ fn divided(
     let second_team = Team {
         threads: 256,
         unroll: 1,
+        resident: 0,
         ..*team
     };
     let mut second = Writer::new(kernel, &second_team, false);
     for name in [&part, &parts].into_iter().chain(&memory) {
         second.text.fresh(name);
     }
-    early(&mut second.text, "cudaGridDependencySynchronize");
+    if team.early {
+        early(&mut second.text, "cudaGridDependencySynchronize");
+    }
     second.places();
     for statement in &kernel.body[..at] {
         second.alone(statement)?;
@@ -301,6 +315,8 @@ fn divided(
         blocks: i64::from(team.blocks),
         count: parts,
         values,
+        early: team.early,
+        resident: team.resident,
     });
     Ok(Some(entry))
 }
@@ -357,7 +373,7 @@ impl<'k> Writer<'k> {
             body: self.text.out,
             threads: self.team.threads,
             tile: [self.team.points(), 1, 1],
-            resident: 0,
+            resident: self.team.resident,
             shared_bytes: 0,
             conditions: self.conditions,
             parts: None,
@@ -493,6 +509,13 @@ impl<'k> Writer<'k> {
         if let Some(plan) = self.columns_plan(number, body, sums) {
             return self.column_turns(number, body, sums, plan);
         }
+        let plan = match self.is_wide && matches!(self.team.lanes, Lanes::Turns { .. }) {
+            true => wide_plan(self.kernel, number, body),
+            false => None,
+        };
+        if let Some(plan) = plan.as_ref().filter(|_| self.team.apart) {
+            return self.turns_apart(number, body, sums, plan);
+        }
         let mut whole = Vec::new();
         for sum in sums {
             let name = self.declare_own(sum);
@@ -506,12 +529,11 @@ impl<'k> Writer<'k> {
             let inside = self.inside.clone();
             self.text.open(&format!("if ({inside})"));
         }
-        let plan = match self.is_wide && matches!(self.team.lanes, Lanes::Turns { .. }) {
-            true => wide_plan(self.kernel, number, body),
-            false => None,
-        };
         match plan {
-            Some(plan) => self.wide_turns(number, body, plan),
+            Some(plan) => {
+                let turn = self.text.fresh("turn");
+                self.wide_turns(number, body, &plan, &turn);
+            }
             None => self.plain_turns(number, body),
         }
         if guarded {
@@ -521,6 +543,44 @@ impl<'k> Writer<'k> {
             .zip(whole)
             .map(|(sum, whole)| self.text.rename(sum.variable, whole))
             .collect()
+    }
+
+    /// The turns of a thread, four at a time, each of the four with sums of its own.
+    fn turns_apart(
+        &mut self,
+        number: usize,
+        body: &[Statement],
+        sums: &[Sum],
+        plan: &wide::Plan,
+    ) -> Vec<String> {
+        let turn = self.text.fresh("turn");
+        let mut all = Vec::new();
+        for sum in sums {
+            let own = self.declare_own(sum);
+            let variable = &self.kernel.variables[sum.variable];
+            let four = self.text.fresh(&format!("{}_four", variable.name));
+            self.text.line(&format!(
+                "{} {four}[4] = {{{own}, {own}, {own}, {own}}};",
+                variable.ty
+            ));
+            let whole = self.text.rename(sum.variable, format!("{four}[{turn}]"));
+            all.push((own, four, whole));
+        }
+        self.wide_turns(number, body, plan, &turn);
+        let mut names = Vec::new();
+        for (sum, (own, four, whole)) in sums.iter().zip(all) {
+            self.text.rename(sum.variable, whole);
+            let [a, b] = [0, 2].map(|at| {
+                let [a, b] = [at, at + 1].map(|at| format!("{four}[{at}]"));
+                sum.combine.text(sum.scalar, &a, &b)
+            });
+            let both = sum
+                .combine
+                .text(sum.scalar, &format!("({a})"), &format!("({b})"));
+            self.text.line(&format!("{own} = {both};"));
+            names.push(own);
+        }
+        names
     }
 
     /// Four neighbouring points for a thread, where all that a turn reads of them is whole vectors, and nothing else tells
@@ -706,11 +766,11 @@ impl<'k> Writer<'k> {
         self.text.close();
     }
 
-    fn wide_turns(&mut self, number: usize, body: &[Statement], plan: wide::Plan) {
+    fn wide_turns(&mut self, number: usize, body: &[Statement], plan: &wide::Plan, turn: &str) {
         self.is_widened = true;
-        for condition in plan.conditions {
-            if !self.conditions.contains(&condition) {
-                self.conditions.push(condition);
+        for condition in &plan.conditions {
+            if !self.conditions.contains(condition) {
+                self.conditions.push(condition.clone());
             }
         }
         let counter = &self.kernel.loops[number];
@@ -719,7 +779,6 @@ impl<'k> Writer<'k> {
             None => (String::new(), self.text.poly(&counter.high)),
         };
         let first = self.text.fresh(&format!("{}_first", counter.name));
-        let turn = self.text.fresh("turn");
         let size = 4 * self.team.size();
         self.unroll(body);
         let rank = self.rank.clone();
@@ -733,7 +792,7 @@ impl<'k> Writer<'k> {
                 &mut self.text,
                 Symbol::Loop(number),
                 &first,
-                &turn,
+                turn,
             ));
         }
         self.text.line("#pragma unroll");

@@ -38,7 +38,10 @@ crate::options!(Schedule:
 crate::options!(Team:
     [threads "threads of a block", lanes "the lanes of a warp are points, or turns of so many points of a block"];
     [unroll: u32 = 1, "turns that are written out one after the other";
-     blocks: u32 = 0, "blocks among which the turns of few points are divided; 0: they are not"]);
+     blocks: u32 = 0, "blocks among which the turns of few points are divided; 0: they are not";
+     apart: bool = false, "the four turns of an access of 16 bytes are added up apart";
+     early: bool = true, "of two kernels the second is launched while the first one runs";
+     resident: u32 = 0, "blocks that an SM must have room for; 0: the compiler's choice"]);
 crate::options!(Across: [side "points along each side of a square", rows "rows of it at once"]; []);
 crate::options!(Fours: [threads "threads of a block", rows "points of a thread along y"]; []);
 crate::options!(Prefix: [threads "threads of a block", points "points of a thread"]; []);
