@@ -284,6 +284,11 @@ impl Machine<'_> {
                             .label(access.span, "loaded in the loop"));
                     }
                     self.trace.kept.push((access.array, access.span.clone()));
+                    // The last iterations load what no other one uses.
+                    self.trace.ahead.push(self.trace.accesses.len());
+                    self.trace
+                        .accesses
+                        .push(side.trace.accesses[*number].clone());
                     self.trace.accesses.push(access);
                     return Ok(Node {
                         kind: NodeKind::Load(self.trace.accesses.len() - 1),

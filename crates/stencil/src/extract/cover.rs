@@ -5,6 +5,9 @@
 //! where nothing was stored has no defined value, so nothing is lost where a size that was not tried
 //! has one; a cell that some store fills with another value than an element is tried at every
 //! remainder of every size by the block.
+//!
+//! A tile may be filled with elements that no computed point reads. The kernel reads them nevertheless, so an array is
+//! at least as long ([`Trace::furthest`](super::machine::Trace)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,6 +104,8 @@ struct Store {
     loops: Vec<(usize, Form, Form, Check)>,
     /// Slot, dividend, divisor, whether the remainder is meant.
     derived: Vec<(usize, Form, i64, bool)>,
+    /// The array that it is filled from, and the element: each part counts in rows of the next one.
+    from: Option<(usize, Vec<(Form, Form)>)>,
 }
 
 /// What a cell is filled with, by all that fill it.
@@ -116,6 +121,9 @@ enum Content {
 
 /// What a block leaves in the cells.
 type Cells = BTreeMap<Vec<i64>, Content>;
+
+/// How many elements of an array were read, from its beginning.
+type Furthest = BTreeMap<usize, i64>;
 
 /// A read, ready to be counted out: the cell, where it holds an element, and the number that it holds elsewhere.
 struct Read<'s> {
@@ -164,7 +172,8 @@ impl Machine<'_> {
                 .iter()
                 .filter(|r| (r.tile, r.generation) == (tile, generation));
             let own: Vec<&TileRead> = own.collect();
-            self.cover(tile, &sites, &own, &tests, block)?;
+            let furthest = self.cover(tile, &sites, &own, &tests, block)?;
+            self.trace.furthest.extend(furthest);
         }
         Ok(())
     }
@@ -226,13 +235,17 @@ impl Machine<'_> {
         reads: &[&TileRead],
         tests: &[Test],
         block: [i64; 3],
-    ) -> Done<()> {
+    ) -> Done<Vec<(usize, Vec<i64>, i64)>> {
+        let mut all_furthest = Vec::new();
         let tile = &self.tiles[tile];
         let mut values = Values {
             slots: BTreeMap::new(),
             now: Vec::new(),
         };
-        let stores: Vec<Store> = sites.iter().map(|site| store(&mut values, site)).collect();
+        let stores: Vec<Store> = sites
+            .iter()
+            .map(|site| self.counted_out(&mut values, site))
+            .collect();
         let domain: Vec<Check> = tests.iter().map(|test| values.check(test)).collect();
         let cells = reads.iter().map(|read| Read {
             index: read.index.iter().map(|at| values.form(at)).collect(),
@@ -252,11 +265,12 @@ impl Machine<'_> {
                 values.set(Symbol::Size(number), *size);
             }
             let blocks = self.set_launch(&mut values, block, &sizes);
+            let mut furthest = Furthest::new();
             for place in product(&blocks) {
                 for axis in 0..3u8 {
                     values.set(Symbol::BlockIdx(axis), place[usize::from(axis)]);
                 }
-                let filled = fill(&mut values, &stores, block);
+                let filled = fill(&mut values, &stores, block, &mut furthest);
                 if let Some(span) = missing(&mut values, &domain, &cells, &filled, block) {
                     let what = format!("a cell of `{}` is read that no thread fills so", tile.name);
                     let all: Vec<String> = self
@@ -276,8 +290,10 @@ impl Machine<'_> {
                         .help("the margins of the tile are filled on all sides that are read, corners included"));
                 }
             }
+            let furthest = furthest.into_iter();
+            all_furthest.extend(furthest.map(|(array, count)| (array, sizes.clone(), count)));
         }
-        Ok(())
+        Ok(all_furthest)
     }
 
     /// Sizes around multiples of the block.
@@ -352,6 +368,50 @@ impl Machine<'_> {
         }
         blocks
     }
+
+    fn counted_out(&self, values: &mut Values, site: &Site) -> Store {
+        let loops = site.strided.iter();
+        let loops = loops.map(|l| {
+            let slot = values.slot(l.counter);
+            let (first, step) = (values.form(&l.first), values.form(&l.step));
+            (slot, first, step, values.check(&l.test))
+        });
+        let loops = loops.collect();
+        let derived = site.derived.iter();
+        let derived = derived.map(|d| {
+            let slot = values.slot(d.symbol);
+            (slot, values.form(&d.of), d.by, d.remainder)
+        });
+        let derived = derived.collect();
+        let from = match &site.filled {
+            // Clamped and wrapped places are those of other elements.
+            Filled::Element(array, lengths, parts)
+                if !parts.iter().any(|part| self.trace.edges.has(part)) =>
+            {
+                let one = Poly::constant(1);
+                // Behind the offset; a plain pointer has one row.
+                let rows = std::iter::once(&one).chain(lengths);
+                let rows = rows.chain(std::iter::repeat(&one));
+                let rows = std::iter::once(&one).chain(rows);
+                let parts = parts.iter().zip(rows);
+                let parts = parts.map(|(part, rows)| (values.form(part), values.form(rows)));
+                Some((*array, parts.collect()))
+            }
+            _ => None,
+        };
+        Store {
+            index: site.index.iter().map(|at| values.form(at)).collect(),
+            filled: match site.filled {
+                Filled::Element(..) => Content::Element,
+                Filled::Number(number) => Content::Number(number.to_bits()),
+                Filled::Other => Content::Other,
+            },
+            tests: site.tests.iter().map(|test| values.check(test)).collect(),
+            loops,
+            derived,
+            from,
+        }
+    }
 }
 
 fn symbols(axis: u8) -> [Symbol; 5] {
@@ -362,33 +422,6 @@ fn symbols(axis: u8) -> [Symbol; 5] {
         Symbol::GridDim(axis),
         Symbol::Global(axis),
     ]
-}
-
-fn store(values: &mut Values, site: &Site) -> Store {
-    let loops = site.strided.iter();
-    let loops = loops.map(|l| {
-        let slot = values.slot(l.counter);
-        let (first, step) = (values.form(&l.first), values.form(&l.step));
-        (slot, first, step, values.check(&l.test))
-    });
-    let loops = loops.collect();
-    let derived = site.derived.iter();
-    let derived = derived.map(|d| {
-        let slot = values.slot(d.symbol);
-        (slot, values.form(&d.of), d.by, d.remainder)
-    });
-    let derived = derived.collect();
-    Store {
-        index: site.index.iter().map(|at| values.form(at)).collect(),
-        filled: match site.filled {
-            Filled::Element(..) => Content::Element,
-            Filled::Number(number) => Content::Number(number.to_bits()),
-            Filled::Other => Content::Other,
-        },
-        tests: site.tests.iter().map(|test| values.check(test)).collect(),
-        loops,
-        derived,
-    }
 }
 
 fn product(lists: &[Vec<i64>; 3]) -> Vec<[i64; 3]> {
@@ -417,26 +450,32 @@ fn threads(block: [i64; 3]) -> Vec<[i64; 3]> {
 }
 
 /// What all threads of a block store.
-fn fill(values: &mut Values, stores: &[Store], block: [i64; 3]) -> Cells {
+fn fill(values: &mut Values, stores: &[Store], block: [i64; 3], furthest: &mut Furthest) -> Cells {
     let mut cells = Cells::new();
     for thread in threads(block) {
         set_thread(values, thread, block);
         for store in stores {
-            visit(values, store, 0, &mut cells);
+            visit(values, store, 0, &mut cells, furthest);
         }
     }
     cells
 }
 
 /// The iterations of a store's loops from one on.
-fn visit(values: &mut Values, store: &Store, depth: usize, cells: &mut Cells) {
+fn visit(
+    values: &mut Values,
+    store: &Store,
+    depth: usize,
+    cells: &mut Cells,
+    furthest: &mut Furthest,
+) {
     if let Some((slot, first, step, test)) = store.loops.get(depth) {
         values.now[*slot] = first.value(&values.now);
         for _ in 0..MOST_ITERATIONS {
             if !test.holds(&values.now) {
                 return;
             }
-            visit(values, store, depth + 1, cells);
+            visit(values, store, depth + 1, cells, furthest);
             values.now[*slot] += step.value(&values.now);
         }
         return;
@@ -450,6 +489,14 @@ fn visit(values: &mut Values, store: &Store, depth: usize, cells: &mut Cells) {
         let content = cells.entry(cell).or_insert(store.filled);
         if *content != store.filled {
             *content = Content::Other;
+        }
+        if let Some((array, parts)) = &store.from {
+            let element = parts.iter().fold(0i64, |so_far, (part, rows)| {
+                let before = so_far.wrapping_mul(rows.value(&values.now));
+                before.wrapping_add(part.value(&values.now))
+            });
+            let count = furthest.entry(*array).or_default();
+            *count = (*count).max(element.saturating_add(1));
         }
     }
 }

@@ -118,7 +118,7 @@ impl Emit<'_> {
             let Some(lengths) = &self.shape.lengths[number] else {
                 continue;
             };
-            let first = self.first_length(number, domain);
+            let first = self.first_length(number, domain, other);
             let mut extents = vec![self.extent(first)];
             extents.extend(lengths.iter().map(|l| self.extent(*l)));
             // Generated kernels have a pointer to what the file calls by the plain name.
@@ -157,7 +157,7 @@ impl Emit<'_> {
 
     /// The length of an array's first dimension, which no pointer tells: that of the points, or as
     /// many components as there are.
-    fn first_length(&self, array: usize, domain: &[Range]) -> Length {
+    fn first_length(&self, array: usize, domain: &[Range], other: Option<&[Range]>) -> Length {
         let variable = self.trace.arrays[array].variable.as_ref();
         if let Some(lengths) = variable {
             return (None, lengths.first().copied().unwrap_or(1));
@@ -168,12 +168,50 @@ impl Emit<'_> {
         let point = firsts.iter().find_map(|(point, _)| *point);
         let dims = self.shape.dims.iter().position(|(p, _)| Some(*p) == point);
         match dims {
-            Some(dim) => domain[dim].extent,
+            Some(dim) => match domain[dim].extent {
+                (None, length) => {
+                    let boxes = [Some(domain), other].into_iter().flatten();
+                    let ahead = boxes.map(|domain| self.rows_ahead(array, dim, &domain[dim]));
+                    let filled = self.filled_rows(array);
+                    (None, ahead.fold(length.max(filled), i64::max))
+                }
+                named => named,
+            },
             None => (
                 None,
                 firsts.iter().map(|f| f.1).max().unwrap_or(0).max(0) + 1,
             ),
         }
+    }
+
+    /// The rows of an array that fill shared memory, those included that no computed point reads.
+    fn filled_rows(&self, array: usize) -> i64 {
+        let lengths = self.shape.lengths[array].iter().flatten();
+        let rows = |sizes: &[i64], elements: i64| {
+            let size = |of: usize| sizes.get(of).copied();
+            let mut row = 1i64;
+            for (of, add) in lengths.clone() {
+                let length = of.map_or(Some(0), size)?.saturating_add(*add);
+                row = row.checked_mul(length).filter(|row| *row > 0)?;
+            }
+            Some((elements.saturating_sub(1)).div_euclid(row) + 1)
+        };
+        let own = self.trace.furthest.iter().filter(|f| f.0 == array);
+        let own = own.filter_map(|(_, sizes, elements)| rows(sizes, *elements));
+        own.max().unwrap_or(0)
+    }
+
+    /// The rows of an array that are loaded for iterations to come, at the last one, too.
+    fn rows_ahead(&self, array: usize, dim: usize, range: &Range) -> i64 {
+        let (point, shift) = self.shape.dims[dim];
+        let end = range.extent.1.saturating_sub(range.high);
+        let own = self.trace.ahead.iter().filter_map(|&number| {
+            let access = &self.trace.accesses[number];
+            let (of, offset) = *self.shape.accesses[number].first()?;
+            let is_own = access.array == array && of == Some(point) && access.edges.is_empty();
+            is_own.then(|| end.saturating_add(offset.saturating_sub(shift)))
+        });
+        own.max().unwrap_or(0)
     }
 
     /// A size is used as a value, too.

@@ -42,6 +42,10 @@ pub(super) struct Trace {
     pub(super) kept: Vec<(usize, Span)>,
     /// Reads of shared memory whose cells must have been written.
     pub(super) tile_reads: Vec<TileRead>,
+    /// Loads whose values are used by later iterations of a loop over points, by number.
+    pub(super) ahead: Vec<usize>,
+    /// What fills shared memory: an array, sizes, and how many elements are read from its beginning.
+    pub(super) furthest: Vec<(usize, Vec<i64>, i64)>,
     /// Places that are clamped or wrapped.
     pub(super) edges: Edges,
 }

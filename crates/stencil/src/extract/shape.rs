@@ -62,6 +62,20 @@ pub(super) fn find(trace: &Trace) -> Found<Shape> {
         }
         accesses.push(subscripts);
     }
+    // Only how far these reach matters.
+    for &number in trace.ahead.iter().filter(|number| !used.contains(number)) {
+        let access = &trace.accesses[number];
+        let array = &trace.arrays[access.array].name;
+        let found = match access.lengths.is_empty() {
+            true => linear(trace, access, &strides[access.array]),
+            false => nested(access, array),
+        };
+        if let Ok((subscripts, own)) = found
+            && lengths[access.array].as_ref() == Some(&own)
+        {
+            accesses[number] = subscripts;
+        }
+    }
     let dims = dims(trace, &accesses)?;
     Ok(Shape {
         dims,
