@@ -76,7 +76,7 @@ fn compared<R>(
             let why = format!("the compiler leaves `{}` out", gone.kernel);
             return Err(Fall::Compile(why));
         }
-        let Some(expected) = trial.expected(module) else {
+        let Ok(expected) = trial.expected(module) else {
             continue;
         };
         for run in wanted {
@@ -94,11 +94,14 @@ fn compared<R>(
 }
 
 impl Trial {
-    /// What the original leaves in the arrays; `None` if it cannot be run on this grid.
-    pub fn expected(&self, module: &Module) -> Option<Vec<Vec<u8>>> {
+    /// What the original leaves in the arrays.
+    ///
+    /// # Errors
+    /// It cannot be run on this grid: what the emulator says.
+    pub fn expected(&self, module: &Module) -> Result<Vec<Vec<u8>>, String> {
         match &self.original {
-            Original::Known(contents) => Some(contents.clone()),
-            Original::Run(run) => self.run(run, module).ok(),
+            Original::Known(contents) => Ok(contents.clone()),
+            Original::Run(run) => self.run(run, module).map_err(|(_, fault)| fault),
         }
     }
 

@@ -129,6 +129,9 @@ fn value(ty: Type, number: &Argument) -> Result<String, RunError> {
             Ok(format!("type = \"s{bits}\"\nvalue = {value}"))
         }
         (TypeKind::Unsigned | TypeKind::Bits, Argument::Integer(value)) => {
+            // nvcc declares `signed char` without a sign, too.
+            let all = u64::MAX >> 64u32.saturating_sub(bits);
+            let value = value.cast_unsigned() & all;
             Ok(format!("type = \"u{bits}\"\nvalue = {value}"))
         }
         _ => Err(RunError::Type(ty)),
@@ -139,4 +142,20 @@ fn value(ty: Type, number: &Argument) -> Result<String, RunError> {
 pub fn symbol(module: &Module, name: &str) -> Option<String> {
     let mut kernels = module.kernels().map(|(_, f)| f.name.to_string());
     kernels.find(|symbol| is_named(symbol, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_a_sign_are_passed_where_the_parameter_has_none() {
+        let text = |ty, number| value(ty, &Argument::Integer(number)).ok();
+        let is = |text: &str| Some(text.to_owned());
+        assert_eq!(text(Type::U8, -57), is("type = \"u8\"\nvalue = 199"));
+        assert_eq!(text(Type::U8, 199), is("type = \"u8\"\nvalue = 199"));
+        assert_eq!(text(Type::S32, -57), is("type = \"s32\"\nvalue = -57"));
+        let largest = format!("type = \"u64\"\nvalue = {}", u64::MAX);
+        assert_eq!(text(Type::U64, -1), Some(largest));
+    }
 }

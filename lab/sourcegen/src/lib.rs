@@ -27,7 +27,7 @@ pub struct Counters {
     pub idle: u64,
     /// Versions that compute something else.
     pub differences: u64,
-    /// Versions that race in shared memory, leave their arrays, or fault otherwise.
+    /// Versions that race in shared memory, leave their arrays, or fault otherwise; originals that leave theirs.
     pub faults: u64,
     /// Versions that cannot be compiled or put in the original's place.
     pub broken: u64,
@@ -95,6 +95,11 @@ pub trait Subject: Sized + Sync {
 
     /// Compares every version with the original.
     fn compare(&self, module: &Module) -> (Counters, Vec<Finding>);
+
+    /// The original leaves the arrays that a launch gives it. Code that was not optimized reads what nobody uses.
+    fn beyond(&self, _module: &Module) -> Option<Finding> {
+        None
+    }
 }
 
 /// The kernels of some numbers, but for those that are refused.
@@ -113,8 +118,23 @@ pub fn subjects<S: Subject>(
     (found, findings)
 }
 
-/// A batch compiled, without fusing multiplications and additions: nvcc may choose other pairs in other texts.
+/// A text compiled, without fusing multiplications and additions: nvcc may choose other pairs in other texts.
 /// `level` is that of the optimizer of nvcc's device compiler, which takes most of a run's time.
+///
+/// # Errors
+/// nvcc's refusal.
+pub fn ptx_of(text: &str, nvcc: &Nvcc<'_>, level: Option<u8>) -> Result<String, ToolError> {
+    let mut job = NvccJob::new(Path::new(""), "sm_90");
+    job.lineinfo = false;
+    job.extra = vec!["-fmad=false".into()];
+    if let Some(level) = level {
+        job.extra
+            .extend(["-Xcicc".into(), format!("-O{level}").into()]);
+    }
+    Ok(nvcc.text_to_ptx(text, &job)?.ptx)
+}
+
+/// A batch compiled ([`ptx_of`]), as it is to be run.
 ///
 /// # Errors
 /// nvcc's refusal.
@@ -123,14 +143,7 @@ pub fn compiled<S: Subject>(
     nvcc: &Nvcc<'_>,
     level: Option<u8>,
 ) -> Result<Module, ToolError> {
-    let mut job = NvccJob::new(Path::new(""), "sm_90");
-    job.lineinfo = false;
-    job.extra = vec!["-fmad=false".into()];
-    if let Some(level) = level {
-        job.extra
-            .extend(["-Xcicc".into(), format!("-O{level}").into()]);
-    }
-    let ptx = nvcc.text_to_ptx(&S::batch_text(batch), &job)?.ptx;
+    let ptx = ptx_of(&S::batch_text(batch), nvcc, level)?;
     Ok(Module::parse("batch", &S::prepared(batch, ptx)).0)
 }
 
@@ -143,6 +156,11 @@ pub fn compare_all<S: Subject>(batch: &[S], module: &Module) -> (Counters, Vec<F
         findings.extend(found);
     }
     (counters, findings)
+}
+
+/// The originals of a batch that leave their arrays.
+pub fn all_beyond<S: Subject>(batch: &[S], module: &Module) -> Vec<Finding> {
+    batch.par_iter().filter_map(|s| s.beyond(module)).collect()
 }
 
 /// The command `run`.
@@ -190,6 +208,11 @@ impl Run {
                     let (more, wrong) = compare_all(&batch, &module);
                     counters.add(&more);
                     findings.extend(wrong);
+                    if self.level != Some(0) {
+                        let beyond = all_beyond(&batch, &module);
+                        counters.faults += beyond.len() as u64;
+                        findings.extend(beyond);
+                    }
                 }
                 Err(e) => {
                     counters.broken += 1;

@@ -149,7 +149,7 @@ impl warpwright_sourcegen::Subject for Subject {
             let Some(trial) = comparison.trial("".into()) else {
                 continue;
             };
-            let Some(expected) = trial.expected(module) else {
+            let Ok(expected) = trial.expected(module) else {
                 continue;
             };
             ran = true;
@@ -184,5 +184,27 @@ impl warpwright_sourcegen::Subject for Subject {
             *counters.versions.entry((*kind).to_owned()).or_default() += 1;
         }
         (counters, findings)
+    }
+
+    /// Its arrays are as long as what it was taken for says: no more may be needed.
+    fn beyond(&self, module: &Module) -> Option<Finding> {
+        let fault = self.sizes.iter().find_map(|sizes| {
+            let comparison = Comparison {
+                problem: &self.problem,
+                sizes,
+            };
+            let fault = match comparison.trial("".into()) {
+                Some(trial) => trial.expected(module).err()?,
+                None if self.problem.launch(sizes).is_none() => return None,
+                None => "it is launched, but cannot be tried".to_owned(),
+            };
+            let sizes: Vec<i64> = sizes.values().copied().collect();
+            Some(format!("{sizes:?}: {fault}"))
+        });
+        Some(Finding {
+            text: self.kernel.text.clone(),
+            version: "as written".to_owned(),
+            what: fault?,
+        })
     }
 }

@@ -9,9 +9,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
-use warpwright_sourcegen::{Counters, Run, Show, subjects};
+use warpwright_ptx::Module;
+use warpwright_sourcegen::{Counters, Run, Show, all_beyond, ptx_of, subjects};
 use warpwright_stencilgen::check::Subject;
 use warpwright_stencilgen::program::program;
+use warpwright_toolkit::{FindOptions, Toolkit};
 
 #[derive(Parser)]
 #[command(about = "Random stencil kernels in CUDA C against every family of rewrites")]
@@ -73,10 +75,24 @@ fn gpu(count: u64, seed: u64, batch: u64, out: &Path) -> Result<(), String> {
         }));
         number += 1;
     }
+    let toolkit = Toolkit::find(&FindOptions::default()).map_err(|e| e.to_string())?;
+    let nvcc = toolkit.nvcc().map_err(|e| e.to_string())?;
+    let mut beyond = 0;
     for (at, chunk) in all.chunks(batch.max(1) as usize).enumerate() {
+        // A device finds what the emulator finds, later.
+        let originals: Vec<&str> = chunk.iter().map(|s| s.kernel.text.as_str()).collect();
+        let ptx = ptx_of(&originals.join("\n"), &nvcc, None).map_err(|e| e.to_string())?;
+        let module = Module::parse("batch", &ptx).0;
+        for finding in all_beyond(chunk, &module) {
+            eprintln!("{}\n{}", finding.what, finding.text);
+            beyond += 1;
+        }
         let path = out.join(format!("batch{at:02}.cu"));
         std::fs::write(path, program(chunk)).map_err(|e| e.to_string())?;
     }
     println!("{} kernels of {number} generated", all.len());
-    Ok(())
+    match beyond {
+        0 => Ok(()),
+        beyond => Err(format!("{beyond} kernels as written leave their arrays")),
+    }
 }

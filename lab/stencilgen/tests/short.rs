@@ -2,7 +2,7 @@
 
 use warpwright_ladder::{Checked, Fall};
 use warpwright_ptx::Module;
-use warpwright_sourcegen::{Counters, Subject as _, compare_all, compiled};
+use warpwright_sourcegen::{Counters, Subject as _, all_beyond, compare_all, compiled};
 use warpwright_stencil::replace::Refusal;
 use warpwright_stencil::sweep::Grid;
 use warpwright_stencil::versions::Comparison;
@@ -27,6 +27,8 @@ fn rewrites_agree_and_mistakes_do_not() {
     counters.add(&more);
     assert_eq!(counters.wrong(), 0, "{findings:#?}");
     assert!(counters.comparisons >= 80, "{counters:?}");
+    let beyond = all_beyond(&subjects, &module);
+    assert!(beyond.is_empty(), "{beyond:#?}");
     planted(&subjects, &module);
 }
 
@@ -44,7 +46,7 @@ fn planted(subjects: &[Subject], module: &Module) {
         let Some(trial) = comparison.trial("".into()) else {
             continue;
         };
-        let Some(expected) = trial.expected(module) else {
+        let Ok(expected) = trial.expected(module) else {
             continue;
         };
         for (number, (_, version)) in subject.versions.iter().enumerate() {
