@@ -67,16 +67,16 @@ fn hash(argument: u32, index: u32) -> u32 {
     h ^ (h >> 12)
 }
 
-/// Element `index` of an argument of whole numbers, before it is brought to its type: a quarter each below 4 and within
-/// 8192 of zero, else below 256.
+/// Element `index` of an argument of whole numbers, before it is brought to its type: a quarter each below 4 and of 20
+/// bits with a sign, else below 256. So types of 8 and 16 bits have all their values, and sums of 32 bits have room.
 ///
-/// In C, with `h` as for [`sample`]: `n = h >> 2; h % 4 == 0 ? n % 4 : h % 4 == 1 ? n % 16384 - 8192 : n % 256`.
+/// In C, with `h` as for [`sample`]: `n = h >> 2; h % 4 == 0 ? n % 4 : h % 4 == 1 ? n % 1048576 - 524288 : n % 256`.
 pub fn sample_integer(argument: u32, index: u32) -> i64 {
     let h = hash(argument, index);
     let n = i64::from(h >> 2);
     match h % 4 {
         0 => n % 4,
-        1 => n % 16_384 - 8192,
+        1 => n % 1_048_576 - 524_288,
         _ => n % 256,
     }
 }

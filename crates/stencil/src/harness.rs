@@ -147,7 +147,7 @@ static __host__ __device__ T sample_of(uint32_t argument, uint32_t index)
   if (T(0.5) != T(0)) return static_cast<T>(sample(argument, index));
   const uint32_t h = hash(argument, index);
   const int n = static_cast<int>(h >> 2);
-  return static_cast<T>(h % 4 == 0 ? n % 4 : h % 4 == 1 ? n % 16384 - 8192 : n % 256);
+  return static_cast<T>(h % 4 == 0 ? n % 4 : h % 4 == 1 ? n % 1048576 - 524288 : n % 256);
 }
 
 template <class T>

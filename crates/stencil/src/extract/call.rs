@@ -82,11 +82,7 @@ impl Machine<'_> {
         match (ty.bare(), value) {
             (ty, Val::Int(value)) if self.is_integer(ty) => {
                 // What an index is cast to holds it; a known number is cut off.
-                let element = self.data_element(ty).filter(|e| e.is_integer());
-                Ok(Val::Int(match (element, value.as_constant()) {
-                    (Some(element), Some(known)) => Poly::constant(element.wrapped(known) as i64),
-                    _ => value,
-                }))
+                Ok(Val::Int(self.cut_off(ty, value)))
             }
             (Type::Pointer(to, _), Val::Pointer(pointer)) => self.pointer_cast(to, pointer, span),
             (ty, value) => {

@@ -78,7 +78,9 @@ impl Machine<'_> {
                     },
                     None => i64::try_from(values.len()).unwrap_or(i64::MAX),
                 };
-                return self.integers(values, length, at).map(Var::Integers);
+                self.note_type(name, of);
+                let values = self.integers(values, length, at)?;
+                return Ok(self.list_of(of, values));
             }
             let element = self.element(of).ok_or_else(unknown)?;
             let values = self.list(values, at)?;
@@ -100,10 +102,11 @@ impl Machine<'_> {
         };
         let value = self.value(value)?;
         if self.is_integer(&ty) {
-            let is_unsigned = self.unsigned_type(&ty);
-            self.note_sign(name, is_unsigned);
+            self.note_type(name, &ty);
             return match value {
-                Val::Int(value) if value.as_constant().is_some() => Ok(Var::Int(value)),
+                Val::Int(value) if value.as_constant().is_some() => {
+                    Ok(Var::Int(self.cut_off(&ty, value)))
+                }
                 _ => Err(unknown()),
             };
         }

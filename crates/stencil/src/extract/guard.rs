@@ -265,9 +265,8 @@ impl Machine<'_> {
                 Some(name) => self.unsigned.contains(&name),
                 None => true,
             },
-            ExprKind::Number(text) => {
-                !text.contains('.') && text.contains(['u', 'U']) && !text.contains(['x', 'X'])
-            }
+            ExprKind::Number(text) => super::integers::type_of_number(text).0,
+            ExprKind::Index(base, _) => self.is_unsigned(base),
             ExprKind::Cast(_, ty, _) => self.unsigned_type(ty),
             ExprKind::Unary(_, inner) => self.is_unsigned(inner),
             ExprKind::Binary(op, a, _) if matches!(&**op, "<<" | ">>") => self.is_unsigned(a),

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::machine::Machine;
 use super::value::{Node, NodeKind, Operand, Val, Valued, not_understood};
 use crate::ir::{BinaryOp, Element, Function};
-use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_cudac::ast::{self, Block, Expr, ExprKind, Ident, Init, Stmt, StmtKind, Type};
 use warpwright_cudac::diag::Span;
+use warpwright_cudac::{Literal, Scalar};
 
 /// What is known of a local variable before the kernel is executed.
 #[derive(Clone, Debug, Default)]
@@ -99,7 +99,8 @@ impl Machine<'_> {
     fn is_wide(&self, expr: &Expr) -> bool {
         match &expr.bare().kind {
             ExprKind::Name(name) => self.wide.contains(name),
-            ExprKind::Number(text) => !text.contains('.') && text.contains(['l', 'L']),
+            ExprKind::Number(text) => type_of_number(text).1,
+            ExprKind::Index(base, _) => self.is_wide(base),
             ExprKind::Cast(_, ty, _) => self.is_wide_type(ty),
             ExprKind::Unary(_, inner) => self.is_wide(inner),
             ExprKind::Binary(_, a, b) | ExprKind::Conditional(_, a, b) => {
@@ -117,7 +118,21 @@ impl Machine<'_> {
 
     /// A known number beside a value of whole numbers has a type of its own: only `int` is understood.
     pub(super) fn is_int(&self, value: &Val, expr: &Expr) -> bool {
-        !matches!(value, Val::Int(_)) || !self.is_unsigned(expr) && !self.is_wide(expr)
+        let Val::Int(value) = value else {
+            return true;
+        };
+        let known = value.as_constant();
+        let fits = known.is_none_or(|known| i32::try_from(known).is_ok());
+        fits && !self.is_unsigned(expr) && !self.is_wide(expr)
+    }
+
+    /// A known number brought to the type of the variable that gets it.
+    pub(super) fn cut_off(&self, ty: &Type, value: Poly) -> Poly {
+        let element = self.data_element(ty).filter(|e| e.is_integer());
+        match (element, value.as_constant()) {
+            (Some(element), Some(known)) => Poly::constant(element.wrapped(known) as i64),
+            _ => value,
+        }
     }
 
     /// An operation of which whole numbers have a part; none on floating-point numbers alone.
@@ -448,6 +463,26 @@ impl Machine<'_> {
     }
 }
 
+/// Whether the type of a literal has no sign, and whether it has 64 bits: decimal ones without a suffix have a sign.
+pub(super) fn type_of_number(text: &str) -> (bool, bool) {
+    let Some(Literal::Integer(value)) = Literal::parse(text) else {
+        return (false, false);
+    };
+    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
+    let has = |letter: char| text[digits.len()..].to_ascii_lowercase().contains(letter);
+    // The sign stands before the literal.
+    let (digits, value) = (
+        digits.trim_start_matches(['-', '+']),
+        value.saturating_abs(),
+    );
+    let in_bits = digits.len() > 1 && digits.starts_with('0');
+    let fits = i32::try_from(value).is_ok();
+    let fits_without_sign = u32::try_from(value).is_ok();
+    let is_unsigned = has('u') || in_bits && !fits && fits_without_sign && !has('l');
+    let is_short = fits || is_unsigned && fits_without_sign;
+    (is_unsigned, has('l') || !is_short)
+}
+
 fn type_of(operand: &Operand) -> Option<Element> {
     match operand {
         Operand::Integer(_) => None,
@@ -486,5 +521,35 @@ pub(super) fn converted(value: Operand, element: Element, span: &Span) -> Operan
             Operand::Integer(element.wrapped(value) as i64)
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::type_of_number;
+
+    #[test]
+    fn numbers_have_the_types_of_c() {
+        let (int, unsigned, long) = ((false, false), (true, false), (false, true));
+        for (text, ty) in [
+            ("2147483647", int),
+            ("2147483648", long),
+            ("-2147483648", long),
+            ("0x7fffffff", int),
+            ("0x80000000", unsigned),
+            ("-0x80000000", unsigned),
+            ("037777777777", unsigned),
+            ("0x100000000", long),
+            ("5u", unsigned),
+            ("0xffU", unsigned),
+            ("-1u", unsigned),
+            ("5L", long),
+            ("5ul", (true, true)),
+            ("4294967296u", (true, true)),
+            ("0", int),
+            ("1.5f", int),
+        ] {
+            assert_eq!(type_of_number(text), ty, "{text}");
+        }
     }
 }

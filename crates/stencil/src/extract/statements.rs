@@ -140,6 +140,7 @@ impl Machine<'_> {
         match (&ty, value) {
             (_, None) if integer => Ok(Var::Other(NOT_SET)),
             (_, Some(Val::Int(value))) if integer || auto => {
+                let value = self.cut_off(&ty, value);
                 self.note_type(name, &ty);
                 if let (true, Some(Init::Value(init))) = (auto, &variable.init) {
                     let is_unsigned = self.is_unsigned(init);
@@ -196,7 +197,9 @@ impl Machine<'_> {
         if let (true, [length], Some(Init::List(values, _))) =
             (self.is_integer(element), &lengths[..], init)
         {
-            return self.integers(values, *length, span).map(Var::Integers);
+            self.note_type(name, element);
+            let values = self.integers(values, *length, span)?;
+            return Ok(self.list_of(element, values));
         }
         let Some(element) = self.data_element(element) else {
             return Err(not_understood("an array of a thread of this type", span));
@@ -314,6 +317,15 @@ impl Machine<'_> {
         }
     }
 
+    /// A list of whole numbers of a type.
+    pub(super) fn list_of(&self, ty: &Type, values: Vec<i64>) -> Var {
+        let cut = values.into_iter().map(|value| {
+            let cut = self.cut_off(ty, Poly::constant(value));
+            cut.as_constant().unwrap_or(value)
+        });
+        Var::Integers(cut.collect())
+    }
+
     /// An expression statement.
     fn effect(&mut self, expr: &Expr, span: &Span) -> Done<()> {
         let expr = self.expanded(expr)?.into_owned();
@@ -325,8 +337,12 @@ impl Machine<'_> {
                 if matches!(right.bare().kind, ExprKind::Assign(..)) {
                     return Err(not_understood("an assignment of an assignment", span));
                 }
-                let right = self.value(right)?;
-                self.assign(op, left, right, span)
+                let value = self.value(right)?;
+                // Sums, products and bits are the same, whatever the type.
+                if matches!(&**op, "/=" | "%=") && !self.is_int(&value, right) {
+                    return Err(super::value::not_an_int(span));
+                }
+                self.assign(op, left, value, span)
             }
             ExprKind::Update(op, _, target) => {
                 let op = if op == "++" { "+=" } else { "-=" };

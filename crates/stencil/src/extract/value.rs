@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::integers::converted;
+use super::integers::{converted, type_of_number};
 use super::machine::{Machine, Var};
 use crate::ir::{BinaryOp, Element, Function};
 use warpwright_cudac::Literal;
@@ -321,6 +321,11 @@ impl Machine<'_> {
             return Err(not_understood("this address", span));
         }
         let value = self.operand(inner, op)?;
+        if let ("-", Val::Int(known)) = (op, &value)
+            && let Some(negative) = Poly::default().plus(known, -1)
+        {
+            self.not_below_zero(self.is_unsigned(inner), &negative, span)?;
+        }
         match (op, value) {
             ("+", value @ (Val::Int(_) | Val::Real(_))) => Ok(value),
             ("-", Val::Int(value)) => {
@@ -382,6 +387,8 @@ impl Machine<'_> {
             _ => "first *",
         };
         let mut value = self.operand(left, first)?;
+        let mut is_int = self.is_int(&value, left);
+        let mut is_unsigned = self.is_unsigned(left);
         for (op, right, span) in row.into_iter().rev() {
             let b = if matches!(right.bare().kind, ExprKind::Binary(..)) {
                 self.value(right)?
@@ -389,14 +396,27 @@ impl Machine<'_> {
                 self.operand(right, op)?
             };
             let of_integers = |value: &Val| matches!(value, Val::Real(n) if n.element.is_integer());
-            if of_integers(&value) && !self.is_int(&b, right)
-                || of_integers(&b) && !self.is_int(&value, left)
-            {
+            let right_is_int = self.is_int(&b, right);
+            if of_integers(&value) && !right_is_int || of_integers(&b) && !is_int {
                 return Err(not_an_int(span));
             }
+            is_unsigned |= self.is_unsigned(right);
             value = self.arithmetic(op, value, b, span)?;
+            // The type of a row of numbers is that of all of them.
+            is_int = !matches!(value, Val::Int(_)) || is_int && right_is_int;
+            if let Val::Int(known) = &value {
+                self.not_below_zero(is_unsigned, known, span)?;
+            }
         }
         Ok(value)
+    }
+
+    /// A known number below zero is another one in a type without a sign.
+    fn not_below_zero(&self, is_unsigned: bool, value: &Poly, span: &Span) -> Valued<()> {
+        match is_unsigned && value.as_constant().is_some_and(|known| known < 0) {
+            true => Err(not_understood("a number below zero without a sign", span)),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn arithmetic(&mut self, op: &str, a: Val, b: Val, span: &Span) -> Valued<Val> {
@@ -481,7 +501,6 @@ impl Machine<'_> {
             Cond::Place(Test::Known(false)) => return self.value(b),
             _ => {}
         }
-        let are_ints = !self.is_unsigned(a) && !self.is_unsigned(b);
         let by_data = !matches!(cond, Cond::Place(_));
         self.doubtful += usize::from(by_data);
         let sides = self.either_side(
@@ -490,11 +509,15 @@ impl Machine<'_> {
             |machine| machine.value(b),
         );
         self.doubtful -= usize::from(by_data);
-        let (a, b) = sides?;
-        if by_data && !are_ints && matches!((&a, &b), (Val::Int(_), Val::Int(_))) {
+        let (first, second) = sides?;
+        let is_data = |value: &Val| matches!(value, Val::Real(node) if node.element.is_integer());
+        let are_known = matches!((&first, &second), (Val::Int(_), Val::Int(_)));
+        if (by_data && are_known || is_data(&first) || is_data(&second))
+            && !(self.is_int(&first, a) && self.is_int(&second, b))
+        {
             return Err(not_an_int(span));
         }
-        self.by(&cond, a, b, span)
+        self.by(&cond, first, second, span)
     }
 
     /// Runs what stands on the two sides of a condition.
@@ -732,6 +755,9 @@ fn number(text: &str, span: &Span) -> Valued<Val> {
         }))
     };
     match Literal::parse(text) {
+        Some(Literal::Integer(value)) if value < 0 && type_of_number(text).0 => {
+            Err(not_understood("a number below zero without a sign", span))
+        }
         Some(Literal::Integer(value)) => Ok(Val::Int(Poly::constant(value))),
         Some(Literal::Float(value)) => real(f64::from(value), Element::F32),
         Some(Literal::Double(value)) => real(value, Element::F64),
