@@ -18,6 +18,23 @@ const TYPES: [(&str, Option<i64>); 8] = [
     ("float", None),
 ];
 
+/// Numbers at the ends of types, beside them and beyond.
+const ENDS: [i64; 28] = [
+    -1, 0, 1, 100, 127, 128, 129, 139, 200, 254, 255, 256, 257, 300, 1000, -2, -127, -128, -129,
+    -139, -200, -256, 32_767, 32_768, -32_768, -32_769, 65_535, 65_536,
+];
+
+/// Types of variables and conversions.
+const NARROW: [&str; 7] = [
+    "int",
+    "unsigned char",
+    "signed char",
+    "short",
+    "unsigned short",
+    "unsigned",
+    "int",
+];
+
 struct Pixels<'a> {
     rng: &'a mut Rng,
     /// The elements that are read, by their distance in rows and columns.
@@ -33,8 +50,16 @@ pub(crate) fn kernel(rng: &mut Rng, name: &str) -> Kernel {
     let reach = rng.range(1, 2) as i64;
     // Beyond the ends: not computed, the last cell, left out.
     let ends = rng.below(3);
+    let more = rng.pick(&[
+        "",
+        "",
+        "",
+        ", unsigned bound",
+        ", signed char bound",
+        ", unsigned char bound",
+    ]);
     let mut text = format!(
-        "extern \"C\" __global__ void {name}({to}* out, const {from}* in, int nx, int ny, int level, float gain)\n{{\n    \
+        "extern \"C\" __global__ void {name}({to}* out, const {from}* in, int nx, int ny, int level, float gain{more})\n{{\n    \
          int i = blockIdx.x * blockDim.x + threadIdx.x;\n    int j = blockIdx.y * blockDim.y + threadIdx.y;\n"
     );
     let margin = if ends == 0 { reach } else { 0 };
@@ -67,6 +92,9 @@ pub(crate) fn kernel(rng: &mut Rng, name: &str) -> Kernel {
                 });
             }
         }
+    }
+    if !more.is_empty() {
+        reads.push("bound".to_owned());
     }
     let mut pixels = Pixels {
         rng,
@@ -126,10 +154,25 @@ impl Pixels<'_> {
         }
     }
 
+    /// A number near the ends of types.
+    fn end(&mut self) -> String {
+        let end = *self.rng.pick(&ENDS);
+        match end < 0 && self.rng.chance(50) {
+            true => format!("({end})"),
+            false => end.to_string(),
+        }
+    }
+
     fn condition(&mut self) -> String {
         let op = *self.rng.pick(&["<", "<=", ">", ">=", "==", "!="]);
         let (a, b) = (self.read(), self.read());
-        match self.rng.below(6) {
+        let end = self.end();
+        match self.rng.below(12) {
+            6 | 7 => format!("{a} {op} {end}"),
+            8 => format!("{end} {op} {a}"),
+            9 => format!("{a} {op} {end} && {b} {op} {}", self.end()),
+            10 => format!("({})({a}) {op} {end}", self.rng.pick(&NARROW)),
+            11 => format!("{a} - {b} {op} {end}"),
             0 => format!("{a} {op} {b}"),
             1 => format!("{a} {op} level"),
             2 => format!("({a} & 1) != 0 && {b} {op} 3"),
@@ -145,7 +188,23 @@ impl Pixels<'_> {
             return self.read();
         }
         let (a, b) = (self.value(depth - 1), self.value(depth - 1));
-        match self.rng.below(20) {
+        match self.rng.below(28) {
+            20 => format!("~({a})"),
+            21 => format!("({})({a})", self.rng.pick(&NARROW)),
+            22 => format!("({} ? {a} : {})", self.condition(), self.end()),
+            23 => format!("({} ? {} : {})", self.condition(), self.end(), self.end()),
+            24 => format!("min((int)({a}), {})", self.end()),
+            25 => format!("max({}, (int)({a}))", self.end()),
+            26 => format!(
+                "({a} {} {})",
+                self.rng.pick(&["+", "-", "&", "|", "^"]),
+                self.end()
+            ),
+            27 => format!(
+                "({})({} * ({a}))",
+                self.rng.pick(&NARROW),
+                self.rng.pick(&["0.5f", "1.0f", "0.75"])
+            ),
             0..=3 => format!("({a} + {b})"),
             4 | 5 => format!("({a} - {b})"),
             6 => format!("({a}) * {}", self.rng.range(1, 9)),
@@ -166,15 +225,23 @@ impl Pixels<'_> {
     }
 
     fn statement(&mut self, number: usize, lines: &mut Vec<String>) {
-        let ty = *self
-            .rng
-            .pick(&["int", "int", "int", "unsigned char", "short", "unsigned"]);
+        let ty = *self.rng.pick(&NARROW);
         let name = format!("v{number}");
-        let value = self.value(2);
+        let value = match self.rng.chance(15) {
+            true => self.end(),
+            false => self.value(2),
+        };
         lines.push(format!("{ty} {name} = {value};"));
         let (condition, more) = (self.condition(), self.value(1));
         let op = *self.rng.pick(&["=", "+=", "-=", "*=", "|=", "^="]);
-        match self.rng.below(5) {
+        let end = self.end();
+        match self.rng.below(8) {
+            5 => lines.push(format!("if ({condition}) {name} = {end};")),
+            6 => lines.push(format!("if ({name} > {end}) {name} = {end};")),
+            7 => lines.push(format!(
+                "{name} {} {end};",
+                self.rng.pick(&["+=", "-=", "^=", "="])
+            )),
             0 => lines.push(format!("{name} {op} {more};")),
             1 => lines.push(format!("if ({condition}) {name} {op} {more};")),
             2 => lines.push(format!("if ({condition}) {name}++; else {name} = {more};")),
