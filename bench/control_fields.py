@@ -8,6 +8,7 @@ control_fields.py table SMALL FULL OUT     what `warpwright tune --measure-only`
 """
 
 import copy
+import glob
 import hashlib
 import json
 import math
@@ -160,6 +161,12 @@ def table(small, full, out):
         "measured": {key: value for key, value in document.items() if key not in ("kernels", "failures")},
         "kernels": {},
     }
+    said = {}
+    for path in glob.glob(os.path.join(os.path.dirname(full), "full", "*", "manifest.json")):
+        ways_file = os.path.join(os.path.dirname(path), "ways.json")
+        if os.path.exists(ways_file):
+            with open(path) as file:
+                said[json.load(file)["report"]["name"]] = ways_file
     for name, variants in at_full.items():
         row = {}
         for way in WAYS:
@@ -178,9 +185,8 @@ def table(small, full, out):
             if ident not in made and ident != "default" and verdict(variant) == "identical" and variant.get("ratio")
         }
         row["ptxas"] = dict(sorted(others.items(), key=lambda one: one[1]))
-        said = os.path.join(os.path.dirname(full), "full", name, "ways.json")
-        if os.path.exists(said):
-            with open(said) as file:
+        if name in said:
+            with open(said[name]) as file:
                 row["said"] = json.load(file)
         result["kernels"][name] = row
     for way in WAYS:

@@ -8,7 +8,8 @@ use warpwright_ptx::Module;
 use crate::emulated::{run, symbol};
 use crate::variables::with_variables;
 use crate::{
-    Array, Checked, Compile, CompileError, Element, Fall, Launch, Original, Run, Rung, Trial,
+    Array, Checked, Compile, CompileError, Element, Fall, Launch, NotRun, Original, Run, Rung,
+    Trial,
 };
 
 /// How much is tried.
@@ -98,10 +99,10 @@ impl Trial {
     ///
     /// # Errors
     /// It cannot be run on this grid: what the emulator says.
-    pub fn expected(&self, module: &Module) -> Result<Vec<Vec<u8>>, String> {
+    pub fn expected(&self, module: &Module) -> Result<Vec<Vec<u8>>, NotRun> {
         match &self.original {
             Original::Known(contents) => Ok(contents.clone()),
-            Original::Run(run) => self.run(run, module).map_err(|(_, fault)| fault),
+            Original::Run(run) => self.run(run, module).map_err(|(_, fault)| NotRun(fault)),
         }
     }
 

@@ -167,6 +167,11 @@ pub struct Checked {
     pub shrunk: bool,
 }
 
+/// An original that cannot be run on a grid: what the emulator says.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotRun(pub String);
+
 /// Why a rewrite is out; `R`: why it cannot take the original's place.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Fall<R> {

@@ -88,24 +88,22 @@ impl Manifest {
     /// Whether its parts fit together: it may come from elsewhere.
     ///
     /// # Errors
-    /// What is wrong.
-    pub fn check(&self) -> Result<(), String> {
+    /// See [`Misfit`].
+    pub fn check(&self) -> Result<(), Misfit> {
         let candidates = &self.report.candidates;
         if candidates.len() != self.files.len() {
-            let (files, candidates) = (self.files.len(), candidates.len());
-            return Err(format!("{files} files for {candidates} candidates"));
+            return Err(Misfit::Files(self.files.len(), candidates.len()));
         }
         if self.report.chosen >= candidates.len() {
-            let chosen = self.report.chosen;
-            return Err(format!("there is no candidate {chosen}, the chosen one"));
+            return Err(Misfit::Chosen(self.report.chosen));
         }
-        let mut default = candidates.iter().zip(&self.files);
-        if !default.any(|(one, file)| one.name() == BASELINE && file.is_some()) {
-            return Err("the default build is missing".into());
+        let mut all = candidates.iter().zip(&self.files);
+        if !all.any(|(one, file)| one.name() == BASELINE && file.is_some()) {
+            return Err(Misfit::NoDefault);
         }
         let mut names = self.files.iter().flatten();
         match names.find(|name| std::path::Path::new(name).file_name() != Some(name.as_ref())) {
-            Some(name) => Err(format!("`{name}` is no name of a file in its folder")),
+            Some(name) => Err(Misfit::Name(name.clone())),
             None => Ok(()),
         }
     }
@@ -163,6 +161,23 @@ pub struct Packed {
 /// Names and contents.
 pub type Files = Vec<(String, Vec<u8>)>;
 
+/// Parts of a manifest that do not fit together.
+#[derive(Debug, thiserror::Error)]
+pub enum Misfit {
+    /// Their number is not that of the candidates.
+    #[error("{0} files for {1} candidates")]
+    Files(usize, usize),
+    /// The chosen one is none of them.
+    #[error("there is no candidate {0}, the chosen one")]
+    Chosen(usize),
+    /// There is nothing to compare with.
+    #[error("the default build is missing")]
+    NoDefault,
+    /// A file elsewhere.
+    #[error("`{0}` is no name of a file in its folder")]
+    Name(String),
+}
+
 /// A file of candidates cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PackedError {
@@ -170,8 +185,8 @@ pub enum PackedError {
     #[error("schema `{0}`, wanted `{JOB_SCHEMA}`")]
     Schema(String),
     /// Its parts do not fit together.
-    #[error("{0}")]
-    Parts(String),
+    #[error(transparent)]
+    Parts(#[from] Misfit),
     /// A candidate's machine code is not in it, or not in base64.
     #[error("the machine code of `{0}` is missing or damaged")]
     Cubin(String),
@@ -201,7 +216,7 @@ impl Packed {
         if self.schema != JOB_SCHEMA {
             return Err(PackedError::Schema(self.schema));
         }
-        self.manifest.check().map_err(PackedError::Parts)?;
+        self.manifest.check()?;
         let bytes = |file: &String| {
             let text = self.cubins.get(file)?;
             Some((file.clone(), BASE64.decode(text).ok()?))

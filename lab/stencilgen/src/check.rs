@@ -194,7 +194,7 @@ impl warpwright_sourcegen::Subject for Subject {
                 sizes,
             };
             let fault = match comparison.trial("".into()) {
-                Some(trial) => trial.expected(module).err()?,
+                Some(trial) => trial.expected(module).err()?.0,
                 None if self.problem.launch(sizes).is_none() => return None,
                 None => "it is launched, but cannot be tried".to_owned(),
             };

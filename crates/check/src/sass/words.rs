@@ -24,6 +24,10 @@ pub(super) enum Unknown {
     #[error("the instruction at {0:#x} may come too early after others")]
     Schedule(u32),
     #[error(
+        "the instruction at {0:#x} keeps an operand for reuse that may be out of date, or none"
+    )]
+    Kept(u32),
+    #[error(
         "an access to global memory went over the NOP at {0:#x}, where a barrier of the warp may have stood"
     )]
     Barrier(u32),
@@ -161,7 +165,11 @@ pub(super) fn check_schedule(
     for violation in &violations {
         let left = known.get_mut(&about(new, violation));
         let Some(left) = left.filter(|left| **left > 0) else {
-            return Err(Unknown::Schedule(violation.inst.0 * 16));
+            let at = violation.inst.0 * 16;
+            return Err(match violation.hazard {
+                Hazard::Reuse { .. } => Unknown::Kept(at),
+                _ => Unknown::Schedule(at),
+            });
         };
         *left -= 1;
     }

@@ -381,7 +381,7 @@ pub fn load_manifest(folder: &Path) -> Result<Manifest, Failure> {
             manifest.schema
         )));
     }
-    manifest.check().map_err(bad)?;
+    manifest.check().map_err(|e| bad(e.to_string()))?;
     Ok(manifest)
 }
 

@@ -107,10 +107,9 @@ struct Counted {
     /// Scoreboards that tell through the order of a unit, one bit each, and the operations that count on them.
     told: u8,
     by: [u16; 8],
-    /// Scoreboards that tell of it through a later instruction, as long as a wait may not see that one yet, one bit
-    /// each; and the fewest cycles since the last of these instructions.
-    fresh: u8,
-    fresh_age: u16,
+    /// Scoreboards that tell of it through a later instruction, one bit each, by the fewest cycles since its issue:
+    /// as long as a wait may not see it yet.
+    fresh: [u8; MASK_SEES_AFTER as usize],
     /// See [`Access::order`].
     order: Option<(Order, u16)>,
 }
@@ -201,21 +200,20 @@ impl Entry for Counted {
     }
 
     fn pass(&mut self, cycles: u16) {
-        self.fresh_age = self.fresh_age.saturating_add(cycles);
-        if self.fresh == 0 || self.fresh_age >= MASK_SEES_AFTER {
-            (self.fresh, self.fresh_age) = (0, 0);
+        if self.fresh != [0; _] {
+            let cycles = usize::from(cycles);
+            let age = |age: usize| age.checked_sub(cycles).map_or(0, |old| self.fresh[old]);
+            self.fresh = std::array::from_fn(age);
         }
     }
 
     fn worse(&self, other: &Counted) -> Counted {
-        let fresh = [self, other].into_iter().filter(|access| access.fresh != 0);
         Counted {
             timed: self.timed.worse(&other.timed),
             scoreboards: self.scoreboards & other.scoreboards,
             later: std::array::from_fn(|s| self.later[s].min(other.later[s])),
             told: self.told & other.told,
-            fresh: self.fresh | other.fresh,
-            fresh_age: fresh.map(|access| access.fresh_age).min().unwrap_or(0),
+            fresh: std::array::from_fn(|age| self.fresh[age] | other.fresh[age]),
             order: self.order.zip(other.order).map(|(a, b)| match a.1 >= b.1 {
                 true => a,
                 false => b,
@@ -237,10 +235,8 @@ impl Entry for Counted {
 impl Counted {
     /// Scoreboards of a wait that is late enough to see who counts on them.
     fn seen(&self, wait: &Wait) -> u8 {
-        match self.fresh_age >= wait.sees_after {
-            true => wait.scoreboards,
-            false => wait.scoreboards & !self.fresh,
-        }
+        let young = self.fresh.iter().take(wait.sees_after.into());
+        young.fold(wait.scoreboards, |seen, fresh| seen & !fresh)
     }
 
     /// Does this wait end it, if it comes late enough?
@@ -314,9 +310,7 @@ impl Counted {
 
     /// An instruction that is just issued tells by these scoreboards.
     fn freshen(&mut self, scoreboards: u8) {
-        if scoreboards != 0 {
-            (self.fresh, self.fresh_age) = (self.fresh | scoreboards, 0);
-        }
+        self.fresh[0] |= scoreboards;
     }
 }
 
@@ -570,8 +564,7 @@ impl Pending {
                 later: [0; 8],
                 told: 0,
                 by: [0; 8],
-                fresh: 0,
-                fresh_age: 0,
+                fresh: [0; _],
                 order: None,
             };
             put(&mut self.counted, counted);
