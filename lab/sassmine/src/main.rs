@@ -1,6 +1,7 @@
 //! `warpwright-sassmine`: derives the tables of SASS facts under `crates/sass/tables`.
 
 mod anew;
+mod apart;
 mod bench;
 mod code;
 mod hazards;
@@ -54,6 +55,8 @@ enum Command {
     Orders(orders::Options),
     /// Write a cubin with control fields of ours, to be measured; see bench/control-fields.sh.
     Anew(anew::Options),
+    /// Write a cubin with stricter control fields, everywhere or in a part; see bench/apart.py.
+    Apart(apart::Options),
 }
 
 /// Why mining failed.
@@ -107,6 +110,7 @@ fn run(command: Command) -> Result<String, String> {
         }
         Command::Orders(options) => orders::run(&options).map_err(|e| e.to_string()),
         Command::Anew(options) => anew::run(&options).map_err(|e| e.to_string()),
+        Command::Apart(options) => apart::run(&options).map_err(|e| e.to_string()),
         Command::Suspects(options) => suspects::run(&options).map_err(|e| e.to_string()),
         Command::Hazards { corpus, outputs } => {
             hazards::run(&corpus, &outputs).map_err(|e| e.to_string())

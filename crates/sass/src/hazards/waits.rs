@@ -93,7 +93,9 @@ pub(crate) fn keep_waits_apart(code: &mut Code) -> Result<(), ControlRange> {
             let [mut earlier, later] =
                 [pair[0], pair[1]].map(|inst| code.instructions()[inst.0 as usize].control());
             let sets = bit(earlier.write_barrier) | bit(earlier.read_barrier);
-            if sets & later.wait_mask != 0 && u16::from(earlier.stall) < MASK_SEES_AFTER {
+            // One that does not stall at all is done before the next one begins, or nobody knows.
+            let is_close = (1..MASK_SEES_AFTER).contains(&earlier.stall.into());
+            if sets & later.wait_mask != 0 && is_close {
                 earlier.stall = MASK_SEES_AFTER as u8;
                 code.set_control(pair[0], earlier)?;
             }
