@@ -2,15 +2,13 @@
 //! part of it (bench/apart.py). What makes it right says which kind of protection is missing, and where.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use warpwright_flow::Inst;
 use warpwright_sass::control::{Control, SCOREBOARDS};
-use warpwright_sass::elf::Elf;
-use warpwright_sass::function::{Calls, Code};
+use warpwright_sass::function::Code;
 use warpwright_sass::hazards::{self, Kind, Orders};
 
 use crate::{Error, code};
@@ -51,25 +49,14 @@ const LONG: u8 = 14;
 
 /// Writes the cubin; says of each function which instructions are stricter.
 pub fn run(options: &Options) -> Result<String, Error> {
-    let cubin = code::read(&options.input)?;
-    let bad = |error: String| Error::Input(options.input.clone(), error);
-    let mut elf = Elf::parse(&cubin.bytes).map_err(|error| bad(error.to_string()))?;
-    let mut out = String::new();
-    for kernel in elf.kernels().map_err(|error| bad(error.to_string()))? {
-        let mut code = Code::new(&elf, &kernel, Calls::Followed).map_err(|e| bad(e.to_string()))?;
+    code::rewrite(&options.input, &options.output, |code| {
         let count = code.instructions().len();
         let place = |part: f64| (part.clamp(0.0, 1.0) * count as f64) as usize;
         let range = place(options.from)..place(options.to);
-        strict(&mut code, range.clone(), &options.with).map_err(bad)?;
-        elf.set_code(&kernel, code.instructions())
-            .map_err(|error| bad(error.to_string()))?;
         let (from, to) = (range.start * 16, range.end * 16);
-        let _ = writeln!(out, "{}: stricter from {from:#x} to {to:#x}", kernel.name);
-    }
-    let bytes = elf.write().map_err(|error| bad(error.to_string()))?;
-    std::fs::write(&options.output, bytes)
-        .map_err(|error| Error::File(options.output.clone(), error))?;
-    Ok(out.trim_end().to_owned())
+        strict(code, range, &options.with)?;
+        Ok(format!("stricter from {from:#x} to {to:#x}"))
+    })
 }
 
 fn strict(code: &mut Code, range: Range<usize>, with: &[Strict]) -> Result<(), String> {
@@ -122,6 +109,8 @@ fn strict(code: &mut Code, range: Range<usize>, with: &[Strict]) -> Result<(), S
 
 #[cfg(test)]
 mod tests {
+    use warpwright_sass::elf::Elf;
+    use warpwright_sass::function::Calls;
     use warpwright_sass::hazards::check;
     use warpwright_sass::text;
 

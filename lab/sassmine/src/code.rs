@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use warpwright_sass::elf::Elf;
+use warpwright_sass::function::{Calls, Code};
+
 use crate::Error;
 
 /// One cubin.
@@ -39,4 +42,25 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
 pub fn read(path: &Path) -> Result<Cubin, Error> {
     let bytes = std::fs::read(path).map_err(|error| Error::File(path.to_owned(), error))?;
     Ok(Cubin { bytes })
+}
+
+/// Writes a cubin with other code; gives back what `change` says of each function, line by line.
+pub fn rewrite(
+    input: &Path,
+    output: &Path,
+    mut change: impl FnMut(&mut Code) -> Result<String, String>,
+) -> Result<String, Error> {
+    let bad = |error: String| Error::Input(input.to_path_buf(), error);
+    let mut elf = Elf::parse(&read(input)?.bytes).map_err(|error| bad(error.to_string()))?;
+    let mut out = Vec::new();
+    for kernel in elf.kernels().map_err(|error| bad(error.to_string()))? {
+        let mut code = Code::new(&elf, &kernel, Calls::Followed).map_err(|e| bad(e.to_string()))?;
+        let said = change(&mut code).map_err(bad)?;
+        elf.set_code(&kernel, code.instructions())
+            .map_err(|error| bad(error.to_string()))?;
+        out.push(format!("{}: {said}", kernel.name));
+    }
+    let bytes = elf.write().map_err(|error| bad(error.to_string()))?;
+    std::fs::write(output, bytes).map_err(|error| Error::File(output.to_path_buf(), error))?;
+    Ok(out.join("\n"))
 }
