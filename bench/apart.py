@@ -17,6 +17,8 @@ import shutil
 import subprocess
 import sys
 
+import control_fields
+
 WHOLE = {
     "as it is": None,
     "waits": "waits",
@@ -76,16 +78,14 @@ def make(tools, folder, way, out):
 
 
 def read(_, result):
-    with open(result) as file:
-        kernel = json.load(file)["kernels"][0]["measurements"]
+    _, measured = control_fields.kernels(result)
+    (variants_of,) = measured.values()
     marks = {"identical": ".", "wrong": "W", "failed": "F"}
-    found = {}
-    for one in kernel["variants"]:
-        verdict = one["verdict"] if isinstance(one["verdict"], str) else next(iter(one["verdict"]))
-        found[one["id"]] = marks.get(verdict, verdict)
+    found = {name: control_fields.verdict(one) for name, one in variants_of.items()}
     rows = {"up to": "", "from": ""}
     for number, (title, row, *_) in enumerate(variants()):
-        mark = found.get(recipe(number).replace("(", "-").rstrip(")"), "?")
+        verdict = found.get(control_fields.ident(recipe(number)), "?")
+        mark = marks.get(verdict, verdict)
         if row:
             rows[row] += mark
         else:

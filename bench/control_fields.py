@@ -50,6 +50,11 @@ def recipe(way):
     return f"maxntid({1001 + WAYS.index(way)})"
 
 
+def ident(of):
+    """What results call a candidate with this recipe."""
+    return of.replace("(", "-").rstrip(")")
+
+
 def commands(tools, way, report, blocks, cubin, output):
     """What makes a way, in the order to be tried."""
     if way not in ORDERS and way not in DEMOTED and way != "compact":
@@ -161,6 +166,7 @@ def table(small, full, out):
         "measured": {key: value for key, value in document.items() if key not in ("kernels", "failures")},
         "kernels": {},
     }
+    made = {ident(recipe(way)) for way in WAYS}
     said = {}
     for path in glob.glob(os.path.join(os.path.dirname(full), "full", "*", "manifest.json")):
         ways_file = os.path.join(os.path.dirname(path), "ways.json")
@@ -170,19 +176,18 @@ def table(small, full, out):
     for name, variants in at_full.items():
         row = {}
         for way in WAYS:
-            ident = recipe(way).replace("(", "-").rstrip(")")
-            if ident not in variants:
+            own = ident(recipe(way))
+            if own not in variants:
                 continue
-            ratio = variants[ident].get("ratio") or {}
+            ratio = variants[own].get("ratio") or {}
             row[way] = {
-                "small": verdict(at_small.get(name, {}).get(ident)),
-                "full": verdict(variants[ident]),
+                "small": verdict(at_small.get(name, {}).get(own)),
+                "full": verdict(variants[own]),
                 "ratio": ratio.get("median"),
             }
-        made = {recipe(way).replace("(", "-").rstrip(")") for way in WAYS}
         others = {
-            ident: variant["ratio"]["median"] for ident, variant in variants.items()
-            if ident not in made and ident != "default" and verdict(variant) == "identical" and variant.get("ratio")
+            other: variant["ratio"]["median"] for other, variant in variants.items()
+            if other not in made and other != "default" and verdict(variant) == "identical" and variant.get("ratio")
         }
         row["ptxas"] = dict(sorted(others.items(), key=lambda one: one[1]))
         if name in said:

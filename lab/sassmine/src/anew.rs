@@ -1,14 +1,13 @@
 //! Cubins whose control fields are ours, all of them or a part: what `bench/control-fields.sh` measures.
 
-use std::path::PathBuf;
-
 use clap::ValueEnum;
 use warpwright_flow::Inst;
 use warpwright_sass::control::Control;
 use warpwright_sass::issue::Old;
 use warpwright_sass::{hazards, issue};
 
-use crate::{Error, code};
+use crate::Error;
+use crate::code::Files;
 
 /// What stays as ptxas wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -23,13 +22,11 @@ pub enum Keep {
     NoReuse,
 }
 
-/// From where to where.
+/// What is written.
 #[derive(clap::Args)]
 pub struct Options {
-    /// The cubin.
-    input: PathBuf,
-    /// The cubin with other control fields.
-    output: PathBuf,
+    #[command(flatten)]
+    files: Files,
     /// What stays.
     #[arg(long, default_value = "nothing")]
     keep: Keep,
@@ -38,7 +35,7 @@ pub struct Options {
 /// Writes the cubin; says of each function how many cycles its stall counts add up to, before and after, and how
 /// many findings the hazard checker has.
 pub fn run(options: &Options) -> Result<String, Error> {
-    code::rewrite(&options.input, &options.output, |code| {
+    options.files.rewrite(|code| {
         let old = code.clone();
         issue::assign(code, &Old::default()).map_err(|error| error.to_string())?;
         for at in 0..old.instructions().len() {

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::path::PathBuf;
 
 use clap::ValueEnum;
 use warpwright_flow::Inst;
@@ -11,7 +10,8 @@ use warpwright_sass::control::{Control, SCOREBOARDS};
 use warpwright_sass::function::Code;
 use warpwright_sass::hazards::{self, Kind, Orders};
 
-use crate::{Error, code};
+use crate::Error;
+use crate::code::Files;
 
 /// What is made stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -26,13 +26,11 @@ pub enum Strict {
     NoReuse,
 }
 
-/// From where to where.
+/// What is written.
 #[derive(clap::Args)]
 pub struct Options {
-    /// The cubin.
-    input: PathBuf,
-    /// The cubin with stricter control fields.
-    output: PathBuf,
+    #[command(flatten)]
+    files: Files,
     /// What is made stricter; all of it if nothing is said.
     #[arg(long, value_delimiter = ',')]
     with: Vec<Strict>,
@@ -49,7 +47,7 @@ const LONG: u8 = 14;
 
 /// Writes the cubin; says of each function which instructions are stricter.
 pub fn run(options: &Options) -> Result<String, Error> {
-    code::rewrite(&options.input, &options.output, |code| {
+    options.files.rewrite(|code| {
         let count = code.instructions().len();
         let place = |part: f64| (part.clamp(0.0, 1.0) * count as f64) as usize;
         let range = place(options.from)..place(options.to);

@@ -44,23 +44,35 @@ pub fn read(path: &Path) -> Result<Cubin, Error> {
     Ok(Cubin { bytes })
 }
 
-/// Writes a cubin with other code; gives back what `change` says of each function, line by line.
-pub fn rewrite(
-    input: &Path,
-    output: &Path,
-    mut change: impl FnMut(&mut Code) -> Result<String, String>,
-) -> Result<String, Error> {
-    let bad = |error: String| Error::Input(input.to_path_buf(), error);
-    let mut elf = Elf::parse(&read(input)?.bytes).map_err(|error| bad(error.to_string()))?;
-    let mut out = Vec::new();
-    for kernel in elf.kernels().map_err(|error| bad(error.to_string()))? {
-        let mut code = Code::new(&elf, &kernel, Calls::Followed).map_err(|e| bad(e.to_string()))?;
-        let said = change(&mut code).map_err(bad)?;
-        elf.set_code(&kernel, code.instructions())
-            .map_err(|error| bad(error.to_string()))?;
-        out.push(format!("{}: {said}", kernel.name));
+/// From where to where.
+#[derive(clap::Args)]
+pub struct Files {
+    /// The cubin.
+    input: PathBuf,
+    /// The cubin with other control fields.
+    output: PathBuf,
+}
+
+impl Files {
+    /// Writes the cubin with other code; gives back what `change` says of each function, line by line.
+    pub fn rewrite(
+        &self,
+        mut change: impl FnMut(&mut Code) -> Result<String, String>,
+    ) -> Result<String, Error> {
+        let Files { input, output } = self;
+        let bad = |error: String| Error::Input(input.clone(), error);
+        let mut elf = Elf::parse(&read(input)?.bytes).map_err(|error| bad(error.to_string()))?;
+        let mut out = Vec::new();
+        for kernel in elf.kernels().map_err(|error| bad(error.to_string()))? {
+            let code = Code::new(&elf, &kernel, Calls::Followed);
+            let mut code = code.map_err(|error| bad(error.to_string()))?;
+            let said = change(&mut code).map_err(bad)?;
+            elf.set_code(&kernel, code.instructions())
+                .map_err(|error| bad(error.to_string()))?;
+            out.push(format!("{}: {said}", kernel.name));
+        }
+        let bytes = elf.write().map_err(|error| bad(error.to_string()))?;
+        std::fs::write(output, bytes).map_err(|error| Error::File(output.clone(), error))?;
+        Ok(out.join("\n"))
     }
-    let bytes = elf.write().map_err(|error| bad(error.to_string()))?;
-    std::fs::write(output, bytes).map_err(|error| Error::File(output.to_path_buf(), error))?;
-    Ok(out.join("\n"))
 }
