@@ -3,7 +3,9 @@
 //! They are bound by memory, or wait for it. Their predicted time is what moving their bytes takes, at the speed of a
 //! copy or at what the loads that are under way at once allow (Little's law), and the waves of blocks that each wait for
 //! their loads one after the other. The constants were chosen by looking at 22 of the kernels in examples/naive on an
-//! H200; those of atomic operations are guesses.
+//! H200 (`bench/naive_model.py` compares).
+
+use std::collections::BTreeMap;
 
 use warpwright_cudac::Scalar;
 use warpwright_cudac::affine::{Poly, Symbol};
@@ -18,15 +20,6 @@ use crate::schedule::Schedule;
 use crate::search::{self, Prediction, Way};
 use crate::team::{Lanes, Team};
 use crate::totals::{self, Totals, Wait};
-
-/// The ways of the families that fit, each with its predicted time.
-pub fn families(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
-    let with_time = |way: Way| predict(kernel, &way, gpu).map(|p| (way, p));
-    fitting(kernel, gpu)
-        .into_iter()
-        .filter_map(with_time)
-        .collect()
-}
 
 /// The predicted time of the kernel as written.
 pub fn written(kernel: &Kernel, gpu: &Gpu) -> Option<f64> {
@@ -45,7 +38,13 @@ pub fn written(kernel: &Kernel, gpu: &Gpu) -> Option<f64> {
     let changes = counted(kernel, &sizes, &ends).unwrap_or_default();
     let changes = changes.iter().map(|c| {
         let alike = if c.apart { 1.0 } else { c.together };
-        (points / c.cells / alike, points / c.together)
+        // Lanes have one cell each of what the data choose from.
+        let line = if c.table > 0.0 {
+            c.cells.min(32.0)
+        } else {
+            1.0
+        };
+        (points / c.cells / alike * line, points / c.together)
     });
     let atomics = in_memory(changes, sms, mhz);
     let threads = f64::from(32 * gpu.arch.threads.warps);
@@ -92,21 +91,24 @@ pub fn arriving(kernel: &Kernel, gpu: &Gpu, points: f64, threads: f64) -> Option
     Some(bytes / little + LAUNCH[0] / 1e3)
 }
 
-fn fitting(kernel: &Kernel, gpu: &Gpu) -> Vec<Way> {
+/// The ways of the families that fit a kernel.
+pub(crate) fn fitting(kernel: &Kernel, gpu: &Gpu) -> Vec<Way> {
     let two = kernel.dims.len() > 1;
     let mut all = Vec::new();
     let board = gpu.board.or_else(|| gpu.typical_board());
     let sms = board.and_then(|b| b.sms).map_or(0, |sms| sms.value);
+    let loops = kernel.body.iter();
+    let loops = loops.filter(|s| matches!(s, Statement::Loop(..))).count();
     for threads in [128, 256, 512, 1024] {
         // As many blocks as there is room for.
         let full = sms * (32 * gpu.arch.threads.warps / threads);
-        for unroll in [1, 2, 4, 8] {
+        for unroll in [4, 8, 2, 1] {
             let warps = Lanes::Turns {
                 points: threads / 32,
             };
             for lanes in [Lanes::Turns { points: 1 }, warps, Lanes::Points] {
-                for blocks in [0, full / 2, full] {
-                    all.push(Way::Team(Team {
+                for blocks in [0, full / 2, full, 2 * full] {
+                    let team = Team {
                         threads,
                         lanes,
                         unroll,
@@ -114,7 +116,24 @@ fn fitting(kernel: &Kernel, gpu: &Gpu) -> Vec<Way> {
                         apart: false,
                         early: true,
                         resident: 0,
-                    }));
+                    };
+                    all.push(Way::Team(team));
+                    // Room for fewer blocks, so that all turns that are written out have registers.
+                    // What a second loop reads has come with the first one.
+                    let wanted = match loops {
+                        1 => wanted(kernel, &team, true),
+                        _ => 0,
+                    };
+                    let resident = (gpu.arch.registers.per_sm / threads)
+                        .checked_div(wanted.next_multiple_of(8))
+                        .unwrap_or(0);
+                    if wanted > COMPILER && resident > 0 {
+                        all.push(Way::Team(Team {
+                            apart: true,
+                            resident,
+                            ..team
+                        }));
+                    }
                 }
             }
         }
@@ -122,7 +141,7 @@ fn fitting(kernel: &Kernel, gpu: &Gpu) -> Vec<Way> {
     for (side, rows) in [(32, 8), (32, 16), (64, 8), (64, 16)] {
         all.push(Way::Across(Across { side, rows }));
     }
-    for threads in [64, 128, 256] {
+    for threads in [128, 256, 64] {
         for rows in if two { &[1, 2, 4, 8][..] } else { &[1] } {
             all.push(Way::Fours(Fours {
                 threads,
@@ -150,6 +169,47 @@ fn fitting(kernel: &Kernel, gpu: &Gpu) -> Vec<Way> {
     all
 }
 
+/// Registers that the compiler takes for a team without being asked for room: turns that are written out then share
+/// what is left beside `BASE`, and their loads wait for each other (seen in the machine code of `rd`, `tmv`, `mv`).
+const COMPILER: u32 = 32;
+/// Registers of a team beside what it has loaded.
+const BASE: u32 = 16;
+
+/// Registers in which a team can load all turns that are written out together.
+fn wanted(kernel: &Kernel, team: &Team, is_wide: bool) -> u32 {
+    BASE + team.unroll * loaded(kernel, team, is_wide)
+}
+
+/// Registers for what a thread loads in a turn.
+fn loaded(kernel: &Kernel, team: &Team, is_wide: bool) -> u32 {
+    let mut loops: BTreeMap<usize, u32> = BTreeMap::new();
+    for (at, access) in kernel.accesses.iter().enumerate() {
+        let Some(number) = outer(kernel, at) else {
+            continue;
+        };
+        let lane = match team.lanes {
+            Lanes::Turns { .. } => Symbol::Loop(number),
+            Lanes::Points => kernel.dims[0].symbol,
+        };
+        let index = access.affine();
+        let is_near = index
+            .and_then(|i| i.coefficient(lane))
+            .is_some_and(|c| c.as_constant().is_some_and(|c| (1..=4).contains(&c)));
+        let words = kernel.arrays[access.array].bytes.div_ceil(4);
+        *loops.entry(number).or_default() += if is_wide && is_near { 4 } else { words };
+    }
+    loops.into_values().max().unwrap_or(1)
+}
+
+/// A launch ends when the last SM does, and they do not get equal shares of memory: the part of a block's share that is
+/// lost. Blocks that come one after the other even it out.
+const SHARE: f64 = 0.06;
+/// Cycles in which a block of 1,024 threads that has ended leaves its place on the SM empty: until its last warp is there,
+/// and the next block has begun. It grows with the place, and with the warps that are waited for.
+const PLACE: f64 = 1600.0;
+/// Cycles of a thread of the second kernel for each value of a point.
+const PART: f64 = 50.0;
+
 /// Cycles until a load arrives.
 const ARRIVAL: f64 = 800.0;
 /// Cycles in which a block's threads bring their values together.
@@ -161,10 +221,14 @@ const SPEED: f64 = 0.95;
 /// The same where a block waits for its loads before it stores; and where it loads more, and waits again.
 const SQUARE: [f64; 2] = [0.9, 0.74];
 
-/// Cycles of an SM for an atomic operation of a warp on shared memory. Not measured: four lanes with one bank.
-const SHARED_ATOMIC: f64 = 8.0;
+/// Cycles of an SM for an atomic operation of a warp on shared memory, where the data choose among many cells (`histogram`).
+const SHARED_ATOMIC: f64 = 4.5;
 /// Bytes per clock and SM that go to the level-2 cache, of which an atomic operation takes a sector.
 const CACHE_BYTES: f64 = 40.0;
+
+/// Cycles between two atomic operations on one line of 128 bytes: 3.5 for the sum of `rd_atomic` as written, 4.1 for the 8
+/// lines of `histogram` as written.
+const LINE: f64 = 3.5;
 
 /// An atomic operation: what its cells are.
 struct Counted {
@@ -221,19 +285,18 @@ fn counted(kernel: &Kernel, sizes: &[i64], ends: &[i64]) -> Option<Vec<Counted>>
     counts.iter().map(of).collect()
 }
 
-/// Milliseconds of operations in the level-2 cache: changes of one cell, which come one in a cycle, and all of them.
-/// Not measured.
+/// Milliseconds of operations in the level-2 cache: changes of one line, which come one after the other, and all of them.
 fn in_memory(all: impl Iterator<Item = (f64, f64)>, sms: f64, mhz: f64) -> f64 {
     let (mut longest, mut sum) = (0.0f64, 0.0);
     for (alike, changes) in all {
         longest = longest.max(alike);
         sum += changes;
     }
-    longest.max(sum * 32.0 / CACHE_BYTES / sms) / (mhz * 1e3)
+    (longest * LINE).max(sum * 32.0 / CACHE_BYTES / sms) / (mhz * 1e3)
 }
 
 /// The predicted time of a way of a family.
-fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
+pub(crate) fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
     let board = gpu.board.or_else(|| gpu.typical_board())?;
     let (sms, mhz) = (
         f64::from(board.sms?.value),
@@ -284,6 +347,7 @@ fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
     let each = if wide { 16.0 } else { 4.0 };
     let mut launches = LAUNCH[0];
     let mut threads = f64::from(entry.threads);
+    let mut registers = COMPILER;
     // Cycles of a block from its first load to its end, and the bytes that a thread has under way.
     let (path, under_way) = match way {
         Way::Team(team) => {
@@ -297,9 +361,15 @@ fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
                 }
                 blocks = across * count;
                 threads = f64::from(parts.threads);
-                launches += LAUNCH[1];
+                let second = count / 256.0 * PART;
+                launches += LAUNCH[1] + second / mhz;
             }
-            let unroll = f64::from(team.unroll);
+            if team.resident > 0 {
+                let room = gpu.arch.registers.per_sm / team.threads / team.resident;
+                registers = room.min(wanted(kernel, team, wide)).max(COMPILER);
+            }
+            let left = f64::from(registers - BASE) / f64::from(loaded(kernel, team, wide));
+            let unroll = f64::from(team.unroll).min(left).max(1.0);
             let mut path = COMBINE;
             for statement in &kernel.body {
                 if let Statement::Loop(number, _) = statement {
@@ -335,8 +405,8 @@ fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
         }
         Way::Tiles(_) => return None,
     };
-    let registers = Resources::new(32, entry.threads.max(32)).static_smem(0);
-    let resident = f64::from(occupancy(gpu, &registers).ok()?.blocks).max(1.0);
+    let of = Resources::new(registers, (threads as u32).max(32)).static_smem(0);
+    let resident = f64::from(occupancy(gpu, &of).ok()?.blocks).max(1.0);
     let together = resident.min((blocks / sms).ceil());
     // Rows that are read again come from memory, where those under way together are more than the cache holds.
     let cache = board
@@ -359,7 +429,12 @@ fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
         Way::Fours(_) => copy,
         _ => copy * SPEED,
     };
-    let move_ms = (bytes / limit).max(bytes / little);
+    let rounds = blocks / (sms * resident);
+    let uneven = match way {
+        Way::Across(_) => 1.0,
+        _ => 1.0 + SHARE / rounds.max(1.0),
+    };
+    let move_ms = (bytes / limit * uneven).max(bytes / little);
     let wait_ms = waves * path / (mhz * 1e3);
     let issue_ms = operations(kernel, &turns, points) / 32.0 / 4.0 / sms / (mhz * 1e3);
     let (mut here_ms, mut there_ms) = (0.0, 0.0);
@@ -384,8 +459,16 @@ fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
         false if wait_ms >= issue_ms => "latency",
         false => "issue",
     };
+    // What a block brings together at its end keeps its place.
+    let places = match way {
+        Way::Team(_) | Way::Totals(_) => {
+            (rounds - 1.0).max(0.0) * PLACE * (threads / 1024.0).powi(2) / (mhz * 1e3)
+        }
+        _ => 0.0,
+    };
+    let begun = blocks * search::BLOCK / (mhz * 1e3);
     Some(Prediction {
-        ms: ms + launches / 1e3,
+        ms: (ms + places).max(begun) + launches / 1e3,
         bound,
     })
 }

@@ -75,6 +75,12 @@ pub fn rows(index: &Poly) -> Option<Rows> {
             }),
         }
     }
+    // Rows between those that are touched are none of the box.
+    for form in forms.iter_mut().filter(|f| !f.is_unit()) {
+        let every = form.terms.iter().fold(0, |a, (_, times)| gcd(a, *times));
+        form.stride = form.stride.times(&Poly::constant(every))?;
+        form.terms.iter_mut().for_each(|(_, times)| *times /= every);
+    }
     forms.sort_by_key(|f| {
         (
             std::cmp::Reverse(f.stride.degree()),
@@ -100,6 +106,25 @@ fn gcd(a: i64, b: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_rows_that_are_touched_are_rows() {
+        let (n, x, y) = (Symbol::Size(0), Symbol::Global(0), Symbol::Global(1));
+        let s = Poly::symbol;
+        let row = s(y)
+            .times(&s(n))
+            .unwrap()
+            .times(&Poly::constant(5))
+            .unwrap();
+        let found = rows(&row.plus(&s(x), 3).unwrap()).unwrap();
+        assert_eq!(
+            found.forms[0].stride,
+            s(n).times(&Poly::constant(5)).unwrap()
+        );
+        assert_eq!(found.forms[0].terms, [(y, 1)]);
+        assert!(found.forms[1].is_unit());
+        assert_eq!(found.forms[1].terms, [(x, 3)]);
+    }
 
     #[test]
     fn a_window_is_rows_and_columns() {

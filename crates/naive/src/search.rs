@@ -4,14 +4,15 @@
 //! A prediction is the slowest of what a block keeps busy (issue slots, the shared-memory pipe, the level-2 cache, the
 //! special function and double-precision units), with what its waits leave uncovered, times the waves of blocks, and
 //! never less than the time in which device memory brings every array once. The constants in [`FIT`] were chosen by
-//! looking at 170 schedules of 23 of the kernels in examples/naive on an H200; they stand for the behaviour of one GPU.
+//! looking at 280 schedules of 23 of the kernels in examples/naive on an H200; they stand for the behaviour of one GPU
+//! (`bench/naive_model.py` compares).
 
 use warpwright_target::{Gpu, Resources, occupancy};
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::emit::{Cost, cost};
-use crate::families::{arriving, families};
+use crate::families::{self, arriving};
 use crate::ir::{Dim, Kernel};
 use crate::schedule::{Schedule, Stage};
 pub use crate::way::Way;
@@ -35,8 +36,18 @@ struct Fit {
     chain: f64,
     /// Microseconds of a launch.
     launch: f64,
-    /// The power of the norm.
+    /// The power of the norm: what a block keeps busy, and what it waits for, overlap in part.
     norm: f64,
+    /// The part of its worst case that the shared-memory pipe takes.
+    pipe: f64,
+    /// The same of all that, and of memory.
+    memory: f64,
+    /// Cycles of an SM until operands of the next group of turns are there, where no registers are left to load them
+    /// during this group.
+    operands: f64,
+    /// Cycles of a part in which a block waits for it and for its own threads: with one part on its way, and alone with
+    /// more; and for each warp that is waited for.
+    part: [f64; 3],
     /// Registers beyond which values are spilled, and a schedule is left out.
     registers: f64,
     /// The part of its waits that a block of one warp has: without shared memory, and with.
@@ -48,10 +59,18 @@ const FIT: Fit = Fit {
     arrival: 700.0,
     chain: 2.4,
     launch: 3.0,
-    norm: 4.0,
+    norm: 2.0,
+    pipe: 0.7,
+    memory: 4.0,
+    operands: 90.0,
+    part: [400.0, 150.0, 5.0],
     registers: 255.0,
     single: [0.75, 0.85],
 };
+
+/// Cycles in which the GPU begins one block after the other, on all of its SMs together: of many small blocks that is
+/// what takes the time. Measured with four kernels without loops on an H200 (65,536 to 262,144 blocks, 2% apart).
+pub(crate) const BLOCK: f64 = 1.16;
 
 /// The predicted time of a schedule at the sizes that the pragma expects; none where the GPU's figures are missing, or
 /// where a block does not fit.
@@ -92,7 +111,7 @@ pub fn predict(kernel: &Kernel, schedule: &Schedule, gpu: &Gpu) -> Option<Predic
     let warps = f64::from(of.threads) / 32.0 * together;
     let busy = [
         (of.instructions * warps * 32.0 / fp32, "issue"),
-        (of.pipe * warps * 128.0 / shared, "shared memory"),
+        (of.pipe * warps * 128.0 / shared * FIT.pipe, "shared memory"),
         (of.bytes * together / FIT.cache_bytes, "cache"),
         (of.special * warps * 32.0 / special, "special functions"),
         (of.doubles * warps * 32.0 / fp64, "double precision"),
@@ -114,7 +133,23 @@ pub fn predict(kernel: &Kernel, schedule: &Schedule, gpu: &Gpu) -> Option<Predic
         _ => alone,
     };
     let sum: f64 = busy.iter().map(|(t, _)| t.powf(FIT.norm)).sum::<f64>() + alone.powf(FIT.norm);
-    let cycles = sum.powf(1.0 / FIT.norm) * waves;
+    let mut cycles = sum.powf(1.0 / FIT.norm);
+    if schedule.stage.is_some() {
+        let all = f64::from(gpu.arch.registers.per_sm);
+        let room = (all / f64::from(of.threads) / resident).min(FIT.registers);
+        let lacking = (of.registers + of.fragments - room) / of.fragments.max(1.0);
+        cycles += of.groups * FIT.operands * lacking.clamp(0.0, 1.0);
+        let [one, more, warp] = FIT.part;
+        // More parts on their way help a block that is alone on its SM; beside others they were in the way (`mm`, 8% with
+        // three buffers in place of two).
+        let wait = match (of.ahead > 2.0, together > 1.0) {
+            (true, false) => more,
+            (true, true) => one * (f64::from(of.threads) / 256.0).min(1.0),
+            (false, _) => one / together,
+        };
+        cycles += of.parts * (wait + warp * f64::from(of.threads) / 32.0);
+    }
+    let cycles = cycles * waves;
     // Loads that wait for nothing else must be enough to keep memory busy until the first of them arrives.
     let rate = f64::from(memory.value) * 1e3 / mhz / sms;
     let flying = of.flying * f64::from(of.threads) * together;
@@ -124,8 +159,9 @@ pub fn predict(kernel: &Kernel, schedule: &Schedule, gpu: &Gpu) -> Option<Predic
     };
     let device = of.unique / (f64::from(memory.value) * 1e9) * 1e3 * idle;
     let on_chip = cycles / (mhz * 1e3);
-    let ms =
-        (on_chip.powf(FIT.norm) + device.powf(FIT.norm)).powf(1.0 / FIT.norm) + FIT.launch / 1e3;
+    let both = on_chip.powf(FIT.memory) + device.powf(FIT.memory);
+    let begun = of.blocks * BLOCK / (mhz * 1e3);
+    let ms = both.powf(1.0 / FIT.memory).max(begun) + FIT.launch / 1e3;
     let slowest = busy
         .iter()
         .fold((alone, "latency"), |a, b| if b.0 > a.0 { *b } else { a });
@@ -307,6 +343,18 @@ fn arrival(kernel: &Kernel, of: &Schedule, gpu: &Gpu) -> Option<f64> {
     arriving(kernel, gpu, f64::from(points), threads)
 }
 
+/// The predicted time of one way; none where it cannot be predicted, or is not one for the kernel.
+pub fn predicted(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Prediction> {
+    let Way::Tiles(of) = way else {
+        return families::predict(kernel, way, gpu);
+    };
+    let mut predicted = predict(kernel, of, gpu)?;
+    if kernel.loops.is_empty() {
+        predicted.ms = predicted.ms.max(arrival(kernel, of, gpu)?);
+    }
+    Some(predicted)
+}
+
 /// The ways with their predicted times, the fastest first; the kernel as written is among them. Schedules that cannot
 /// be predicted are left out.
 pub fn ranked(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
@@ -317,14 +365,9 @@ pub fn ranked(kernel: &Kernel, gpu: &Gpu) -> Vec<(Way, Prediction)> {
     let counts = !kernel.atomics().is_empty();
     let tiles = candidates(kernel).into_iter();
     let tiles = tiles.filter(|of| !one && !counts && (loops || of.points[0] == 1));
-    let tiles = tiles.filter_map(|of| {
-        let mut predicted = predict(kernel, &of, gpu)?;
-        if !loops {
-            predicted.ms = predicted.ms.max(arrival(kernel, &of, gpu)?);
-        }
-        Some((Way::Tiles(of), predicted))
-    });
-    let mut all: Vec<(Way, Prediction)> = tiles.chain(families(kernel, gpu)).collect();
+    let ways = tiles.map(Way::Tiles).chain(families::fitting(kernel, gpu));
+    let with_time = |way: Way| predicted(kernel, &way, gpu).map(|p| (way, p));
+    let mut all: Vec<(Way, Prediction)> = ways.filter_map(with_time).collect();
     // Equal times stay in the order of the candidates.
     all.sort_by(|a, b| a.1.ms.total_cmp(&b.1.ms));
     all

@@ -14,20 +14,20 @@ extern "C" __global__ void attention_scores(const float *q, const float *k, floa
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 256 threads computes 256 x 128 points
+// block merge (section 3.5.1): a block of 128 threads computes 128 x 128 points
 // thread merge (section 3.5.2): a thread computes 8 x 16 points, and what they share is loaded once
 // coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 4 turns written out
 // prefetching (section 3.6): 1 parts in flight by cp.async, no registers for it
 // `q`: 128 x 32 elements a part in shared memory
-// `k`: 256 x 32 elements a part in shared memory
-__global__ void __launch_bounds__(256)
+// `k`: 128 x 32 elements a part in shared memory
+__global__ void __launch_bounds__(128)
 attention_scores_tuned_full(const float *q, const float *k, float *s, int n, int d, float scale, int idx_end, int idy_end)
 {
     const int thread = threadIdx.x;
     // A warp is 8 x 4 threads.
-    const int thread_x = thread / 32 % 4 * 8 + thread % 8;
-    const int thread_y = thread / 128 * 4 + thread % 32 / 8;
-    const int block_x = blockIdx.x * 256;
+    const int thread_x = thread / 32 % 2 * 8 + thread % 8;
+    const int thread_y = thread / 64 * 4 + thread % 32 / 8;
+    const int block_x = blockIdx.x * 128;
     const int block_y = blockIdx.y * 128;
     float sum[16][8];
 #pragma unroll
@@ -39,7 +39,7 @@ attention_scores_tuned_full(const float *q, const float *k, float *s, int n, int
     }
     extern __shared__ __align__(16) unsigned char shared[];
     float (*q_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*k_tile)[256][36] = reinterpret_cast<float (*)[256][36]>(shared + 36864);
+    float (*k_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 36864);
     const int parts = (d) / 32;
     const int q_row = thread / 8, q_column = thread % 8 * 4;
     const float* q_from = q + (d * block_y + q_row * (d) + q_column);
@@ -48,12 +48,12 @@ attention_scores_tuned_full(const float *q, const float *k, float *s, int n, int
     for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = 0; item < 4; ++item) {
-                __pipeline_memcpy_async(&q_tile[part % 2][q_row + item * 32][q_column], q_from + part * (32) + item * (32 * d), 16);
+            for (int item = 0; item < 8; ++item) {
+                __pipeline_memcpy_async(&q_tile[part % 2][q_row + item * 16][q_column], q_from + part * (32) + item * (16 * d), 16);
             }
 #pragma unroll
             for (int item_ = 0; item_ < 8; ++item_) {
-                __pipeline_memcpy_async(&k_tile[part % 2][k_row + item_ * 32][k_column], k_from + part * (32) + item_ * (32 * d), 16);
+                __pipeline_memcpy_async(&k_tile[part % 2][k_row + item_ * 16][k_column], k_from + part * (32) + item_ * (16 * d), 16);
             }
         }
         __pipeline_commit();
@@ -63,12 +63,12 @@ attention_scores_tuned_full(const float *q, const float *k, float *s, int n, int
         __syncthreads();
         if (part + 1 < parts) {
 #pragma unroll
-            for (int item = 0; item < 4; ++item) {
-                __pipeline_memcpy_async(&q_tile[(part + 1) % 2][q_row + item * 32][q_column], q_from + (part + 1) * (32) + item * (32 * d), 16);
+            for (int item = 0; item < 8; ++item) {
+                __pipeline_memcpy_async(&q_tile[(part + 1) % 2][q_row + item * 16][q_column], q_from + (part + 1) * (32) + item * (16 * d), 16);
             }
 #pragma unroll
             for (int item_ = 0; item_ < 8; ++item_) {
-                __pipeline_memcpy_async(&k_tile[(part + 1) % 2][k_row + item_ * 32][k_column], k_from + (part + 1) * (32) + item_ * (32 * d), 16);
+                __pipeline_memcpy_async(&k_tile[(part + 1) % 2][k_row + item_ * 16][k_column], k_from + (part + 1) * (32) + item_ * (16 * d), 16);
             }
         }
         __pipeline_commit();
@@ -83,7 +83,7 @@ attention_scores_tuned_full(const float *q, const float *k, float *s, int n, int
             __align__(16) float k_part[8][4];
 #pragma unroll
             for (int px = 0; px < 8; ++px) {
-                *reinterpret_cast<float4*>(&k_part[px][0]) = *reinterpret_cast<const float4*>(&k_tile[buffer][px * 32 + thread_x][i_in]);
+                *reinterpret_cast<float4*>(&k_part[px][0]) = *reinterpret_cast<const float4*>(&k_tile[buffer][px * 16 + thread_x][i_in]);
             }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
@@ -102,20 +102,20 @@ attention_scores_tuned_full(const float *q, const float *k, float *s, int n, int
         const int idy = block_y + py * 8 + thread_y;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
-            const int idx = block_x + px * 32 + thread_x;
+            const int idx = block_x + px * 16 + thread_x;
             s[n * idy + idx] = idx <= idy ? sum[py][px] * scale : -1e30f;
         }
     }
 }
 
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(128)
 attention_scores_tuned_wide(const float *q, const float *k, float *s, int n, int d, float scale, int idx_end, int idy_end)
 {
     const int thread = threadIdx.x;
     // A warp is 8 x 4 threads.
-    const int thread_x = thread / 32 % 4 * 8 + thread % 8;
-    const int thread_y = thread / 128 * 4 + thread % 32 / 8;
-    const int block_x = blockIdx.x * 256;
+    const int thread_x = thread / 32 % 2 * 8 + thread % 8;
+    const int thread_y = thread / 64 * 4 + thread % 32 / 8;
+    const int block_x = blockIdx.x * 128;
     const int block_y = blockIdx.y * 128;
     float sum[16][8];
 #pragma unroll
@@ -127,17 +127,17 @@ attention_scores_tuned_wide(const float *q, const float *k, float *s, int n, int
     }
     extern __shared__ __align__(16) unsigned char shared[];
     float (*q_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*k_tile)[256][36] = reinterpret_cast<float (*)[256][36]>(shared + 36864);
+    float (*k_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 36864);
     const int parts = (d + 31) / 32;
     for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = thread; item < 1024; item += 256) {
+            for (int item = thread; item < 1024; item += 128) {
                 const int row = item / 8, column = item % 8 * 4;
                 __pipeline_memcpy_async(&q_tile[part % 2][row][column], &q[min(block_y + row, idy_end - 1) * d + min(part * 32 + column, d - 4)], 16);
             }
 #pragma unroll
-            for (int item_ = thread; item_ < 2048; item_ += 256) {
+            for (int item_ = thread; item_ < 1024; item_ += 128) {
                 const int row_ = item_ / 8, column_ = item_ % 8 * 4;
                 __pipeline_memcpy_async(&k_tile[part % 2][row_][column_], &k[min(block_x + row_, idx_end - 1) * d + min(part * 32 + column_, d - 4)], 16);
             }
@@ -149,12 +149,12 @@ attention_scores_tuned_wide(const float *q, const float *k, float *s, int n, int
         __syncthreads();
         if (part + 1 < parts) {
 #pragma unroll
-            for (int item = thread; item < 1024; item += 256) {
+            for (int item = thread; item < 1024; item += 128) {
                 const int row = item / 8, column = item % 8 * 4;
                 __pipeline_memcpy_async(&q_tile[(part + 1) % 2][row][column], &q[min(block_y + row, idy_end - 1) * d + min((part + 1) * 32 + column, d - 4)], 16);
             }
 #pragma unroll
-            for (int item_ = thread; item_ < 2048; item_ += 256) {
+            for (int item_ = thread; item_ < 1024; item_ += 128) {
                 const int row_ = item_ / 8, column_ = item_ % 8 * 4;
                 __pipeline_memcpy_async(&k_tile[(part + 1) % 2][row_][column_], &k[min(block_x + row_, idx_end - 1) * d + min((part + 1) * 32 + column_, d - 4)], 16);
             }
@@ -172,7 +172,7 @@ attention_scores_tuned_wide(const float *q, const float *k, float *s, int n, int
             __align__(16) float k_part[8][4];
 #pragma unroll
             for (int px = 0; px < 8; ++px) {
-                *reinterpret_cast<float4*>(&k_part[px][0]) = *reinterpret_cast<const float4*>(&k_tile[buffer][px * 32 + thread_x][i_in]);
+                *reinterpret_cast<float4*>(&k_part[px][0]) = *reinterpret_cast<const float4*>(&k_tile[buffer][px * 16 + thread_x][i_in]);
             }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
@@ -194,7 +194,7 @@ attention_scores_tuned_wide(const float *q, const float *k, float *s, int n, int
             float k_part_[8];
 #pragma unroll
             for (int px = 0; px < 8; ++px) {
-                k_part_[px] = k_tile[buffer][px * 32 + thread_x][i_in];
+                k_part_[px] = k_tile[buffer][px * 16 + thread_x][i_in];
             }
 #pragma unroll
             for (int py = 0; py < 16; ++py) {
@@ -210,7 +210,7 @@ attention_scores_tuned_wide(const float *q, const float *k, float *s, int n, int
         const int idy = block_y + py * 8 + thread_y;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
-            const int idx = block_x + px * 32 + thread_x;
+            const int idx = block_x + px * 16 + thread_x;
             if (idx < idx_end && idy < idy_end) {
                 s[n * idy + idx] = idx <= idy ? sum[py][px] * scale : -1e30f;
             }
@@ -218,14 +218,14 @@ attention_scores_tuned_wide(const float *q, const float *k, float *s, int n, int
     }
 }
 
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(128)
 attention_scores_tuned(const float *q, const float *k, float *s, int n, int d, float scale, int idx_end, int idy_end)
 {
     const int thread = threadIdx.x;
     // A warp is 8 x 4 threads.
-    const int thread_x = thread / 32 % 4 * 8 + thread % 8;
-    const int thread_y = thread / 128 * 4 + thread % 32 / 8;
-    const int block_x = blockIdx.x * 256;
+    const int thread_x = thread / 32 % 2 * 8 + thread % 8;
+    const int thread_y = thread / 64 * 4 + thread % 32 / 8;
+    const int block_x = blockIdx.x * 128;
     const int block_y = blockIdx.y * 128;
     float sum[16][8];
 #pragma unroll
@@ -237,17 +237,17 @@ attention_scores_tuned(const float *q, const float *k, float *s, int n, int d, f
     }
     extern __shared__ __align__(16) unsigned char shared[];
     float (*q_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*k_tile)[256][36] = reinterpret_cast<float (*)[256][36]>(shared + 36864);
+    float (*k_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 36864);
     const int parts = (d + 31) / 32;
     for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = thread; item < 4096; item += 256) {
+            for (int item = thread; item < 4096; item += 128) {
                 const int row = item / 32, column = item % 32;
                 __pipeline_memcpy_async(&q_tile[part % 2][row][column], &q[min(block_y + row, idy_end - 1) * d + min(part * 32 + column, d - 1)], 4);
             }
 #pragma unroll
-            for (int item_ = thread; item_ < 8192; item_ += 256) {
+            for (int item_ = thread; item_ < 4096; item_ += 128) {
                 const int row_ = item_ / 32, column_ = item_ % 32;
                 __pipeline_memcpy_async(&k_tile[part % 2][row_][column_], &k[min(block_x + row_, idx_end - 1) * d + min(part * 32 + column_, d - 1)], 4);
             }
@@ -259,12 +259,12 @@ attention_scores_tuned(const float *q, const float *k, float *s, int n, int d, f
         __syncthreads();
         if (part + 1 < parts) {
 #pragma unroll
-            for (int item = thread; item < 4096; item += 256) {
+            for (int item = thread; item < 4096; item += 128) {
                 const int row = item / 32, column = item % 32;
                 __pipeline_memcpy_async(&q_tile[(part + 1) % 2][row][column], &q[min(block_y + row, idy_end - 1) * d + min((part + 1) * 32 + column, d - 1)], 4);
             }
 #pragma unroll
-            for (int item_ = thread; item_ < 8192; item_ += 256) {
+            for (int item_ = thread; item_ < 4096; item_ += 128) {
                 const int row_ = item_ / 32, column_ = item_ % 32;
                 __pipeline_memcpy_async(&k_tile[(part + 1) % 2][row_][column_], &k[min(block_x + row_, idx_end - 1) * d + min((part + 1) * 32 + column_, d - 1)], 4);
             }
@@ -282,7 +282,7 @@ attention_scores_tuned(const float *q, const float *k, float *s, int n, int d, f
             __align__(16) float k_part[8][4];
 #pragma unroll
             for (int px = 0; px < 8; ++px) {
-                *reinterpret_cast<float4*>(&k_part[px][0]) = *reinterpret_cast<const float4*>(&k_tile[buffer][px * 32 + thread_x][i_in]);
+                *reinterpret_cast<float4*>(&k_part[px][0]) = *reinterpret_cast<const float4*>(&k_tile[buffer][px * 16 + thread_x][i_in]);
             }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
@@ -304,7 +304,7 @@ attention_scores_tuned(const float *q, const float *k, float *s, int n, int d, f
             float k_part_[8];
 #pragma unroll
             for (int px = 0; px < 8; ++px) {
-                k_part_[px] = k_tile[buffer][px * 32 + thread_x][i_in];
+                k_part_[px] = k_tile[buffer][px * 16 + thread_x][i_in];
             }
 #pragma unroll
             for (int py = 0; py < 16; ++py) {
@@ -320,7 +320,7 @@ attention_scores_tuned(const float *q, const float *k, float *s, int n, int d, f
         const int idy = block_y + py * 8 + thread_y;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
-            const int idx = block_x + px * 32 + thread_x;
+            const int idx = block_x + px * 16 + thread_x;
             if (idx < idx_end && idy < idy_end) {
                 s[n * idy + idx] = idx <= idy ? sum[py][px] * scale : -1e30f;
             }
@@ -362,18 +362,18 @@ static inline cudaError_t attention_scores_try(dim3 grid_, dim3 block_, const fl
     long long s_last = (long long)n * (long long)idy_end + (long long)idx_end - (long long)n - 1;
     if (((const char*)(q + q_first) < (const char*)(s + s_last) + 4 && (const char*)(s + s_first) < (const char*)(q + q_last) + 4) ||
         ((const char*)(k + k_first) < (const char*)(s + s_last) + 4 && (const char*)(s + s_first) < (const char*)(k + k_last) + 4)) return cudaErrorNotSupported;
-    if (((long long)idx_end) % 256 == 0 &&
+    if (((long long)idx_end) % 128 == 0 &&
         ((long long)idy_end) % 128 == 0 &&
         ((long long)d) % 32 == 0 &&
         ((long long)d) % 4 == 0 &&
         (size_t)q % 16 == 0 &&
         (size_t)k % 16 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(attention_scores_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 110592) != cudaSuccess) {
+        if (cudaFuncSetAttribute(attention_scores_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 73728) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        attention_scores_tuned_full<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 110592, stream_>>>(
+        attention_scores_tuned_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 128, 73728, stream_>>>(
             q, k, s, n, d, scale, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
@@ -381,21 +381,21 @@ static inline cudaError_t attention_scores_try(dim3 grid_, dim3 block_, const fl
         (size_t)q % 16 == 0 &&
         (size_t)k % 16 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(attention_scores_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 110592) != cudaSuccess) {
+        if (cudaFuncSetAttribute(attention_scores_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 73728) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        attention_scores_tuned_wide<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 110592, stream_>>>(
+        attention_scores_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 128, 73728, stream_>>>(
             q, k, s, n, d, scale, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
     {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(attention_scores_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 110592) != cudaSuccess) {
+        if (cudaFuncSetAttribute(attention_scores_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 73728) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        attention_scores_tuned<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 110592, stream_>>>(
+        attention_scores_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 128, 73728, stream_>>>(
             q, k, s, n, d, scale, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

@@ -15,96 +15,97 @@ extern "C" __global__ void bmm(const float *a, const float *b, float *c, int bat
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 256 threads computes 256 x 128 points
-// thread merge (section 3.5.2): a thread computes 8 x 16 points, and what they share is loaded once; 4 x 1 of them are neighbours
+// block merge (section 3.5.1): a block of 256 threads computes 128 x 128 points
+// thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once; 4 x 4 of them are neighbours
 // coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 4 turns written out
-// prefetching (section 3.6): 2 parts in flight by cp.async, no registers for it
-// `a`: 128 x 32 elements a part in shared memory
-// `b`: 32 x 256 elements a part in shared memory
+// rows along the loop are turned while they are copied
+// prefetching (section 3.6): 1 parts in flight by cp.async, no registers for it
+// `a`: 32 x 128 elements a part in shared memory
+// `b`: 32 x 128 elements a part in shared memory
 __global__ void __launch_bounds__(256)
 bmm_tuned_full(const float *a, const float *b, float *c, int batch, int m, int n, int k, int idx_end, int idy_end, int idz_end)
 {
     const int thread = threadIdx.x;
     // A warp is 8 x 4 threads.
-    const int thread_x = thread / 32 % 4 * 8 + thread % 8;
-    const int thread_y = thread / 128 * 4 + thread % 32 / 8;
-    const int block_x = blockIdx.x * 256;
+    const int thread_x = thread / 32 % 2 * 8 + thread % 8;
+    const int thread_y = thread / 64 * 4 + thread % 32 / 8;
+    const int block_x = blockIdx.x * 128;
     const int block_y = blockIdx.y * 128;
     const int idz = blockIdx.z;
-    float sum[16][8];
+    float sum[8][8];
 #pragma unroll
-    for (int py = 0; py < 16; ++py) {
+    for (int py = 0; py < 8; ++py) {
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
             sum[py][px] = 0;
         }
     }
     extern __shared__ __align__(16) unsigned char shared[];
-    float (*a_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*b_tile)[32][256] = reinterpret_cast<float (*)[32][256]>(shared + 55296);
+    float (*a_tile)[32][132] = reinterpret_cast<float (*)[32][132]>(shared + 0);
+    float (*b_tile)[32][128] = reinterpret_cast<float (*)[32][128]>(shared + 33792);
     const int parts = (k) / 32;
-    const int a_row = thread / 8, a_column = thread % 8 * 4;
-    const float* a_from = a + (m * k * idz + k * block_y + a_row * (k) + a_column);
-    const int b_row = thread / 64, b_column = thread % 64 * 4;
+    const int a_row = thread / 32 % 4 * 8 + thread % 8, a_column = thread / 128 * 4 + thread / 8 % 4;
+    const float* a_from = a + (m * k * idz + k * block_y + a_row + a_column * (k));
+    const int b_row = thread / 32, b_column = thread % 32 * 4;
     const float* b_from = b + (n * k * idz + block_x + b_row * (n) + b_column);
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = 0; item < 4; ++item) {
-                __pipeline_memcpy_async(&a_tile[part % 3][a_row + item * 32][a_column], a_from + part * (32) + item * (32 * k), 16);
+            for (int item = 0; item < 16; ++item) {
+                __pipeline_memcpy_async(&a_tile[part % 2][a_row][a_column + item * 8], a_from + part * (32) + item * (8 * k), 4);
             }
 #pragma unroll
-            for (int item_ = 0; item_ < 8; ++item_) {
-                __pipeline_memcpy_async(&b_tile[part % 3][b_row + item_ * 4][b_column], b_from + part * (32 * n) + item_ * (4 * n), 16);
+            for (int item_ = 0; item_ < 4; ++item_) {
+                __pipeline_memcpy_async(&b_tile[part % 2][b_row + item_ * 8][b_column], b_from + part * (32 * n) + item_ * (8 * n), 16);
             }
         }
         __pipeline_commit();
     }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
+        __pipeline_wait_prior(0);
         __syncthreads();
-        if (part + 2 < parts) {
+        if (part + 1 < parts) {
 #pragma unroll
-            for (int item = 0; item < 4; ++item) {
-                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][a_row + item * 32][a_column], a_from + (part + 2) * (32) + item * (32 * k), 16);
+            for (int item = 0; item < 16; ++item) {
+                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][a_row][a_column + item * 8], a_from + (part + 1) * (32) + item * (8 * k), 4);
             }
 #pragma unroll
-            for (int item_ = 0; item_ < 8; ++item_) {
-                __pipeline_memcpy_async(&b_tile[(part + 2) % 3][b_row + item_ * 4][b_column], b_from + (part + 2) * (32 * n) + item_ * (4 * n), 16);
+            for (int item_ = 0; item_ < 4; ++item_) {
+                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][b_row + item_ * 8][b_column], b_from + (part + 1) * (32 * n) + item_ * (8 * n), 16);
             }
         }
         __pipeline_commit();
-        const int buffer = part % 3;
+        const int buffer = part % 2;
 #pragma unroll
         for (int i_in = 0; i_in < 32; i_in += 4) {
-            __align__(16) float a_part[16][4];
-#pragma unroll
-            for (int py = 0; py < 16; ++py) {
-                *reinterpret_cast<float4*>(&a_part[py][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][py * 8 + thread_y][i_in]);
-            }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
+                __align__(16) float a_part[2][4];
+#pragma unroll
+                for (int py = 0; py < 8; py += 4) {
+                    *reinterpret_cast<float4*>(&a_part[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][(i_in + turn)][py * 16 + thread_y * 4]);
+                }
                 __align__(16) float b_part[2][4];
 #pragma unroll
                 for (int px = 0; px < 8; px += 4) {
-                    *reinterpret_cast<float4*>(&b_part[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][(i_in + turn)][px * 32 + thread_x * 4]);
+                    *reinterpret_cast<float4*>(&b_part[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][(i_in + turn)][px * 16 + thread_x * 4]);
                 }
 #pragma unroll
-                for (int py = 0; py < 16; ++py) {
+                for (int py = 0; py < 8; ++py) {
 #pragma unroll
                     for (int px = 0; px < 8; ++px) {
-                        sum[py][px] += a_part[py][turn] * b_part[px / 4][px % 4];
+                        sum[py][px] += a_part[py / 4][py % 4] * b_part[px / 4][px % 4];
                     }
                 }
             }
         }
     }
 #pragma unroll
-    for (int py = 0; py < 16; ++py) {
-        const int idy = block_y + py * 8 + thread_y;
+    for (int py = 0; py < 8; ++py) {
+        const int idy = block_y + py / 4 * 64 + thread_y * 4 + py % 4;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
-            const int idx = block_x + px / 4 * 128 + thread_x * 4 + px % 4;
+            const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
             c[m * n * idz + n * idy + idx] = sum[py][px];
         }
     }
@@ -115,105 +116,105 @@ bmm_tuned_wide(const float *a, const float *b, float *c, int batch, int m, int n
 {
     const int thread = threadIdx.x;
     // A warp is 8 x 4 threads.
-    const int thread_x = thread / 32 % 4 * 8 + thread % 8;
-    const int thread_y = thread / 128 * 4 + thread % 32 / 8;
-    const int block_x = blockIdx.x * 256;
+    const int thread_x = thread / 32 % 2 * 8 + thread % 8;
+    const int thread_y = thread / 64 * 4 + thread % 32 / 8;
+    const int block_x = blockIdx.x * 128;
     const int block_y = blockIdx.y * 128;
     const int idz = blockIdx.z;
-    float sum[16][8];
+    float sum[8][8];
 #pragma unroll
-    for (int py = 0; py < 16; ++py) {
+    for (int py = 0; py < 8; ++py) {
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
             sum[py][px] = 0;
         }
     }
     extern __shared__ __align__(16) unsigned char shared[];
-    float (*a_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*b_tile)[32][256] = reinterpret_cast<float (*)[32][256]>(shared + 55296);
+    float (*a_tile)[32][132] = reinterpret_cast<float (*)[32][132]>(shared + 0);
+    float (*b_tile)[32][128] = reinterpret_cast<float (*)[32][128]>(shared + 33792);
     const int parts = (k + 31) / 32;
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = thread; item < 1024; item += 256) {
-                const int row = item / 8, column = item % 8 * 4;
-                __pipeline_memcpy_async(&a_tile[part % 3][row][column], &a[m * k * idz + min(block_y + row, idy_end - 1) * k + min(part * 32 + column, k - 4)], 16);
+            for (int item = thread; item < 4096; item += 256) {
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[part % 2][row][column], &a[m * k * idz + min(part * 32 + row, k - 1) + min(block_y + column, idy_end - 1) * k], 4);
             }
 #pragma unroll
-            for (int item_ = thread; item_ < 2048; item_ += 256) {
-                const int row_ = item_ / 64, column_ = item_ % 64 * 4;
-                __pipeline_memcpy_async(&b_tile[part % 3][row_][column_], &b[n * k * idz + min(part * 32 + row_, k - 1) * n + min(block_x + column_, idx_end - 4)], 16);
+            for (int item_ = thread; item_ < 1024; item_ += 256) {
+                const int row_ = item_ / 32, column_ = item_ % 32 * 4;
+                __pipeline_memcpy_async(&b_tile[part % 2][row_][column_], &b[n * k * idz + min(part * 32 + row_, k - 1) * n + min(block_x + column_, idx_end - 4)], 16);
             }
         }
         __pipeline_commit();
     }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
+        __pipeline_wait_prior(0);
         __syncthreads();
-        if (part + 2 < parts) {
+        if (part + 1 < parts) {
 #pragma unroll
-            for (int item = thread; item < 1024; item += 256) {
-                const int row = item / 8, column = item % 8 * 4;
-                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][row][column], &a[m * k * idz + min(block_y + row, idy_end - 1) * k + min((part + 2) * 32 + column, k - 4)], 16);
+            for (int item = thread; item < 4096; item += 256) {
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][row][column], &a[m * k * idz + min((part + 1) * 32 + row, k - 1) + min(block_y + column, idy_end - 1) * k], 4);
             }
 #pragma unroll
-            for (int item_ = thread; item_ < 2048; item_ += 256) {
-                const int row_ = item_ / 64, column_ = item_ % 64 * 4;
-                __pipeline_memcpy_async(&b_tile[(part + 2) % 3][row_][column_], &b[n * k * idz + min((part + 2) * 32 + row_, k - 1) * n + min(block_x + column_, idx_end - 4)], 16);
+            for (int item_ = thread; item_ < 1024; item_ += 256) {
+                const int row_ = item_ / 32, column_ = item_ % 32 * 4;
+                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][row_][column_], &b[n * k * idz + min((part + 1) * 32 + row_, k - 1) * n + min(block_x + column_, idx_end - 4)], 16);
             }
         }
         __pipeline_commit();
-        const int buffer = part % 3;
+        const int buffer = part % 2;
         const int left = min(32, k - part * 32);
         int i_in = 0;
         for (; i_in + 4 <= left; i_in += 4) {
-            __align__(16) float a_part[16][4];
-#pragma unroll
-            for (int py = 0; py < 16; ++py) {
-                *reinterpret_cast<float4*>(&a_part[py][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][py * 8 + thread_y][i_in]);
-            }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
+                __align__(16) float a_part[2][4];
+#pragma unroll
+                for (int py = 0; py < 8; py += 4) {
+                    *reinterpret_cast<float4*>(&a_part[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][(i_in + turn)][py * 16 + thread_y * 4]);
+                }
                 __align__(16) float b_part[2][4];
 #pragma unroll
                 for (int px = 0; px < 8; px += 4) {
-                    *reinterpret_cast<float4*>(&b_part[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][(i_in + turn)][px * 32 + thread_x * 4]);
+                    *reinterpret_cast<float4*>(&b_part[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][(i_in + turn)][px * 16 + thread_x * 4]);
                 }
 #pragma unroll
-                for (int py = 0; py < 16; ++py) {
+                for (int py = 0; py < 8; ++py) {
 #pragma unroll
                     for (int px = 0; px < 8; ++px) {
-                        sum[py][px] += a_part[py][turn] * b_part[px / 4][px % 4];
+                        sum[py][px] += a_part[py / 4][py % 4] * b_part[px / 4][px % 4];
                     }
                 }
             }
         }
         for (; i_in < left; ++i_in) {
-            float a_part_[16];
+            __align__(16) float a_part_[2][4];
 #pragma unroll
-            for (int py = 0; py < 16; ++py) {
-                a_part_[py] = a_tile[buffer][py * 8 + thread_y][i_in];
+            for (int py = 0; py < 8; py += 4) {
+                *reinterpret_cast<float4*>(&a_part_[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][i_in][py * 16 + thread_y * 4]);
             }
             __align__(16) float b_part_[2][4];
 #pragma unroll
             for (int px = 0; px < 8; px += 4) {
-                *reinterpret_cast<float4*>(&b_part_[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][i_in][px * 32 + thread_x * 4]);
+                *reinterpret_cast<float4*>(&b_part_[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][i_in][px * 16 + thread_x * 4]);
             }
 #pragma unroll
-            for (int py = 0; py < 16; ++py) {
+            for (int py = 0; py < 8; ++py) {
 #pragma unroll
                 for (int px = 0; px < 8; ++px) {
-                    sum[py][px] += a_part_[py] * b_part_[px / 4][px % 4];
+                    sum[py][px] += a_part_[py / 4][py % 4] * b_part_[px / 4][px % 4];
                 }
             }
         }
     }
 #pragma unroll
-    for (int py = 0; py < 16; ++py) {
-        const int idy = block_y + py * 8 + thread_y;
+    for (int py = 0; py < 8; ++py) {
+        const int idy = block_y + py / 4 * 64 + thread_y * 4 + py % 4;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
-            const int idx = block_x + px / 4 * 128 + thread_x * 4 + px % 4;
+            const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
             if (idx < idx_end && idy < idy_end) {
                 c[m * n * idz + n * idy + idx] = sum[py][px];
             }
@@ -226,105 +227,105 @@ bmm_tuned(const float *a, const float *b, float *c, int batch, int m, int n, int
 {
     const int thread = threadIdx.x;
     // A warp is 8 x 4 threads.
-    const int thread_x = thread / 32 % 4 * 8 + thread % 8;
-    const int thread_y = thread / 128 * 4 + thread % 32 / 8;
-    const int block_x = blockIdx.x * 256;
+    const int thread_x = thread / 32 % 2 * 8 + thread % 8;
+    const int thread_y = thread / 64 * 4 + thread % 32 / 8;
+    const int block_x = blockIdx.x * 128;
     const int block_y = blockIdx.y * 128;
     const int idz = blockIdx.z;
-    float sum[16][8];
+    float sum[8][8];
 #pragma unroll
-    for (int py = 0; py < 16; ++py) {
+    for (int py = 0; py < 8; ++py) {
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
             sum[py][px] = 0;
         }
     }
     extern __shared__ __align__(16) unsigned char shared[];
-    float (*a_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*b_tile)[32][256] = reinterpret_cast<float (*)[32][256]>(shared + 55296);
+    float (*a_tile)[32][132] = reinterpret_cast<float (*)[32][132]>(shared + 0);
+    float (*b_tile)[32][128] = reinterpret_cast<float (*)[32][128]>(shared + 33792);
     const int parts = (k + 31) / 32;
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
             for (int item = thread; item < 4096; item += 256) {
-                const int row = item / 32, column = item % 32;
-                __pipeline_memcpy_async(&a_tile[part % 3][row][column], &a[m * k * idz + min(block_y + row, idy_end - 1) * k + min(part * 32 + column, k - 1)], 4);
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[part % 2][row][column], &a[m * k * idz + min(part * 32 + row, k - 1) + min(block_y + column, idy_end - 1) * k], 4);
             }
 #pragma unroll
-            for (int item_ = thread; item_ < 8192; item_ += 256) {
-                const int row_ = item_ / 256, column_ = item_ % 256;
-                __pipeline_memcpy_async(&b_tile[part % 3][row_][column_], &b[n * k * idz + min(part * 32 + row_, k - 1) * n + min(block_x + column_, idx_end - 1)], 4);
+            for (int item_ = thread; item_ < 4096; item_ += 256) {
+                const int row_ = item_ / 128, column_ = item_ % 128;
+                __pipeline_memcpy_async(&b_tile[part % 2][row_][column_], &b[n * k * idz + min(part * 32 + row_, k - 1) * n + min(block_x + column_, idx_end - 1)], 4);
             }
         }
         __pipeline_commit();
     }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
+        __pipeline_wait_prior(0);
         __syncthreads();
-        if (part + 2 < parts) {
+        if (part + 1 < parts) {
 #pragma unroll
             for (int item = thread; item < 4096; item += 256) {
-                const int row = item / 32, column = item % 32;
-                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][row][column], &a[m * k * idz + min(block_y + row, idy_end - 1) * k + min((part + 2) * 32 + column, k - 1)], 4);
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][row][column], &a[m * k * idz + min((part + 1) * 32 + row, k - 1) + min(block_y + column, idy_end - 1) * k], 4);
             }
 #pragma unroll
-            for (int item_ = thread; item_ < 8192; item_ += 256) {
-                const int row_ = item_ / 256, column_ = item_ % 256;
-                __pipeline_memcpy_async(&b_tile[(part + 2) % 3][row_][column_], &b[n * k * idz + min((part + 2) * 32 + row_, k - 1) * n + min(block_x + column_, idx_end - 1)], 4);
+            for (int item_ = thread; item_ < 4096; item_ += 256) {
+                const int row_ = item_ / 128, column_ = item_ % 128;
+                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][row_][column_], &b[n * k * idz + min((part + 1) * 32 + row_, k - 1) * n + min(block_x + column_, idx_end - 1)], 4);
             }
         }
         __pipeline_commit();
-        const int buffer = part % 3;
+        const int buffer = part % 2;
         const int left = min(32, k - part * 32);
         int i_in = 0;
         for (; i_in + 4 <= left; i_in += 4) {
-            __align__(16) float a_part[16][4];
-#pragma unroll
-            for (int py = 0; py < 16; ++py) {
-                *reinterpret_cast<float4*>(&a_part[py][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][py * 8 + thread_y][i_in]);
-            }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
+                __align__(16) float a_part[2][4];
+#pragma unroll
+                for (int py = 0; py < 8; py += 4) {
+                    *reinterpret_cast<float4*>(&a_part[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][(i_in + turn)][py * 16 + thread_y * 4]);
+                }
                 __align__(16) float b_part[2][4];
 #pragma unroll
                 for (int px = 0; px < 8; px += 4) {
-                    *reinterpret_cast<float4*>(&b_part[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][(i_in + turn)][px * 32 + thread_x * 4]);
+                    *reinterpret_cast<float4*>(&b_part[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][(i_in + turn)][px * 16 + thread_x * 4]);
                 }
 #pragma unroll
-                for (int py = 0; py < 16; ++py) {
+                for (int py = 0; py < 8; ++py) {
 #pragma unroll
                     for (int px = 0; px < 8; ++px) {
-                        sum[py][px] += a_part[py][turn] * b_part[px / 4][px % 4];
+                        sum[py][px] += a_part[py / 4][py % 4] * b_part[px / 4][px % 4];
                     }
                 }
             }
         }
         for (; i_in < left; ++i_in) {
-            float a_part_[16];
+            __align__(16) float a_part_[2][4];
 #pragma unroll
-            for (int py = 0; py < 16; ++py) {
-                a_part_[py] = a_tile[buffer][py * 8 + thread_y][i_in];
+            for (int py = 0; py < 8; py += 4) {
+                *reinterpret_cast<float4*>(&a_part_[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][i_in][py * 16 + thread_y * 4]);
             }
             __align__(16) float b_part_[2][4];
 #pragma unroll
             for (int px = 0; px < 8; px += 4) {
-                *reinterpret_cast<float4*>(&b_part_[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][i_in][px * 32 + thread_x * 4]);
+                *reinterpret_cast<float4*>(&b_part_[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][i_in][px * 16 + thread_x * 4]);
             }
 #pragma unroll
-            for (int py = 0; py < 16; ++py) {
+            for (int py = 0; py < 8; ++py) {
 #pragma unroll
                 for (int px = 0; px < 8; ++px) {
-                    sum[py][px] += a_part_[py] * b_part_[px / 4][px % 4];
+                    sum[py][px] += a_part_[py / 4][py % 4] * b_part_[px / 4][px % 4];
                 }
             }
         }
     }
 #pragma unroll
-    for (int py = 0; py < 16; ++py) {
-        const int idy = block_y + py * 8 + thread_y;
+    for (int py = 0; py < 8; ++py) {
+        const int idy = block_y + py / 4 * 64 + thread_y * 4 + py % 4;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
-            const int idx = block_x + px / 4 * 128 + thread_x * 4 + px % 4;
+            const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
             if (idx < idx_end && idy < idy_end) {
                 c[m * n * idz + n * idy + idx] = sum[py][px];
             }
@@ -371,50 +372,44 @@ static inline cudaError_t bmm_try(dim3 grid_, dim3 block_, const float *a, const
     long long c_last = (long long)m * (long long)n * (long long)idz_end + (long long)n * (long long)idy_end + (long long)idx_end - (long long)m * (long long)n - (long long)n - 1;
     if (((const char*)(a + a_first) < (const char*)(c + c_last) + 4 && (const char*)(c + c_first) < (const char*)(a + a_last) + 4) ||
         ((const char*)(b + b_first) < (const char*)(c + c_last) + 4 && (const char*)(c + c_first) < (const char*)(b + b_last) + 4)) return cudaErrorNotSupported;
-    if (((long long)idx_end) % 256 == 0 &&
+    if (((long long)idx_end) % 128 == 0 &&
         ((long long)idy_end) % 128 == 0 &&
         ((long long)k) % 32 == 0 &&
-        ((long long)m * (long long)k) % 4 == 0 &&
-        ((long long)k) % 4 == 0 &&
-        (size_t)a % 16 == 0 &&
         ((long long)n * (long long)k) % 4 == 0 &&
         ((long long)n) % 4 == 0 &&
         (size_t)b % 16 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
         if (idz_end > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(bmm_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 153600) != cudaSuccess) {
+        if (cudaFuncSetAttribute(bmm_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 66560) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        bmm_tuned_full<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(idz_end)), 256, 153600, stream_>>>(
+        bmm_tuned_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(idz_end)), 256, 66560, stream_>>>(
             a, b, c, batch, m, n, k, (int)idx_end, (int)idy_end, (int)idz_end);
         return cudaPeekAtLastError();
     }
-    if (((long long)m * (long long)k) % 4 == 0 &&
-        ((long long)k) % 4 == 0 &&
-        (size_t)a % 16 == 0 &&
-        ((long long)n * (long long)k) % 4 == 0 &&
+    if (((long long)n * (long long)k) % 4 == 0 &&
         ((long long)n) % 4 == 0 &&
         ((long long)idx_end) % 4 == 0 &&
         (size_t)b % 16 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
         if (idz_end > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(bmm_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 153600) != cudaSuccess) {
+        if (cudaFuncSetAttribute(bmm_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 66560) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        bmm_tuned_wide<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(idz_end)), 256, 153600, stream_>>>(
+        bmm_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(idz_end)), 256, 66560, stream_>>>(
             a, b, c, batch, m, n, k, (int)idx_end, (int)idy_end, (int)idz_end);
         return cudaPeekAtLastError();
     }
     {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
         if (idz_end > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(bmm_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 153600) != cudaSuccess) {
+        if (cudaFuncSetAttribute(bmm_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 66560) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        bmm_tuned<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 127) / 128), (unsigned)(idz_end)), 256, 153600, stream_>>>(
+        bmm_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(idz_end)), 256, 66560, stream_>>>(
             a, b, c, batch, m, n, k, (int)idx_end, (int)idy_end, (int)idz_end);
         return cudaPeekAtLastError();
     }

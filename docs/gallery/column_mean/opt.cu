@@ -12,7 +12,7 @@ extern "C" __global__ void column_mean(const float *x, float *y, int m, int n) {
 extern "C++" {
 
 // 32 warps of a block share the turns; their lanes are neighbouring points; `sum` is combined at the end
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(1024, 1)
 column_mean_team_wide(const float *x, float *y, int m, int n, int column_end)
 {
     const int column_2 = threadIdx.x % 32;
@@ -53,7 +53,7 @@ column_mean_team_wide(const float *x, float *y, int m, int n, int column_end)
     }
 }
 
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(1024, 1)
 column_mean_team(const float *x, float *y, int m, int n, int column_end)
 {
     const int column_2 = threadIdx.x % 32;

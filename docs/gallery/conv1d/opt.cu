@@ -1,5 +1,7 @@
 // One-dimensional convolution with channels: out[o][x] from in[c][x + t] and w[o][c][t].
 
+#include <cuda_pipeline.h>
+
 #pragma warpwright naive sizes(outs=256, ins=128, n=16384, taps=5) outputs(out)
 extern "C" __global__ void conv1d(const float *in, const float *w, float *out, int outs, int ins, int n, int taps) {
     int idx = blockIdx.x * blockDim.x + threadIdx.x;
@@ -17,9 +19,10 @@ extern "C++" {
 // block merge (section 3.5.1): a block of 256 threads computes 128 x 64 points
 // thread merge (section 3.5.2): a thread computes 8 x 4 points, and what they share is loaded once; 4 x 1 of them are neighbours
 // coalescing (section 3.3): 8 turns of the loop at a time, operands in shared memory, 8 turns written out
+// prefetching (section 3.6): 1 parts in flight by cp.async, no registers for it
 // the expected small sizes are constants in kernels of their own
 // `in`: 8 x 132 elements a part in shared memory
-// `w`: 316 x 40 elements a part in shared memory
+// `w`: 64 x 40 elements a part in shared memory
 // `in`: 1 x 136 elements a part in shared memory
 // `w`: 64 x 8 elements a part in shared memory
 __global__ void __launch_bounds__(256)
@@ -38,22 +41,41 @@ conv1d_tuned_fixed_full(const float *in, const float *w, float *out, int outs, i
             sum[py][px] = 0;
         }
     }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*in_tile)[132] = reinterpret_cast<float (*)[132]>(shared + 0);
-    float (*w_tile)[44] = reinterpret_cast<float (*)[44]>(shared + 4224);
+    __shared__ __align__(16) float in_tile[2][8][132];
+    __shared__ __align__(16) float w_tile[2][64][44];
     const int parts = (ins) / 8;
+    for (int part = 0; part < 1; ++part) {
+        if (part < parts) {
+#pragma unroll
+            for (int item = thread; item < 264; item += 256) {
+                const int row = item / 33, column = item % 33 * 4;
+                __pipeline_memcpy_async(&in_tile[part % 2][row][column], &in[(part * 8 + row) * (n + 4) + block_x + column], 16);
+            }
+#pragma unroll
+            for (int item_ = thread; item_ < 640; item_ += 256) {
+                const int row_ = item_ / 10, column_ = item_ % 10 * 4;
+                __pipeline_memcpy_async(&w_tile[part % 2][row_][column_], &w[(block_y + row_) * (5 * ins) + (part * 8) * 5 + column_], 16);
+            }
+        }
+        __pipeline_commit();
+    }
     for (int part = 0; part < parts; ++part) {
-#pragma unroll
-        for (int item = thread; item < 264; item += 256) {
-            const int row = item / 33, column = item % 33 * 4;
-            *reinterpret_cast<float4*>(&in_tile[row][column]) = *reinterpret_cast<const float4*>(&in[(part * 8 + row) * (n + 4) + block_x + column]);
-        }
-#pragma unroll
-        for (int item_ = thread; item_ < 3160; item_ += 256) {
-            const int row_ = item_ / 10, column_ = item_ % 10 * 4;
-            *reinterpret_cast<float4*>(&w_tile[row_][column_]) = *reinterpret_cast<const float4*>(&w[(block_y * 5 + row_) * ins + (part * 8) * 5 + column_]);
-        }
+        __pipeline_wait_prior(0);
         __syncthreads();
+        if (part + 1 < parts) {
+#pragma unroll
+            for (int item = thread; item < 264; item += 256) {
+                const int row = item / 33, column = item % 33 * 4;
+                __pipeline_memcpy_async(&in_tile[(part + 1) % 2][row][column], &in[((part + 1) * 8 + row) * (n + 4) + block_x + column], 16);
+            }
+#pragma unroll
+            for (int item_ = thread; item_ < 640; item_ += 256) {
+                const int row_ = item_ / 10, column_ = item_ % 10 * 4;
+                __pipeline_memcpy_async(&w_tile[(part + 1) % 2][row_][column_], &w[(block_y + row_) * (5 * ins) + ((part + 1) * 8) * 5 + column_], 16);
+            }
+        }
+        __pipeline_commit();
+        const int buffer = part % 2;
         for (int c_in = 0; c_in < 8; ++c_in) {
 #pragma unroll
             for (int t_in = 0; t_in < 5; t_in += 5) {
@@ -62,7 +84,7 @@ conv1d_tuned_fixed_full(const float *in, const float *w, float *out, int outs, i
                 for (int px = 0; px < 8; px += 4) {
 #pragma unroll
                     for (int c_ = 0; c_ < 8; ++c_) {
-                        in_part[px / 4][c_] = in_tile[c_in][px * 16 + thread_x * 4 + t_in + c_];
+                        in_part[px / 4][c_] = in_tile[buffer][c_in][px * 16 + thread_x * 4 + t_in + c_];
                     }
                 }
                 float w_part[4][5];
@@ -70,7 +92,7 @@ conv1d_tuned_fixed_full(const float *in, const float *w, float *out, int outs, i
                 for (int py = 0; py < 4; ++py) {
 #pragma unroll
                     for (int c__ = 0; c__ < 5; ++c__) {
-                        w_part[py][c__] = w_tile[(py * 16 + thread_y) * 5][c_in * 5 + t_in + c__];
+                        w_part[py][c__] = w_tile[buffer][py * 16 + thread_y][c_in * 5 + t_in + c__];
                     }
                 }
 #pragma unroll
@@ -85,7 +107,6 @@ conv1d_tuned_fixed_full(const float *in, const float *w, float *out, int outs, i
                 }
             }
         }
-        __syncthreads();
     }
 #pragma unroll
     for (int py = 0; py < 4; ++py) {
@@ -114,22 +135,41 @@ conv1d_tuned_fixed_wide(const float *in, const float *w, float *out, int outs, i
             sum[py][px] = 0;
         }
     }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*in_tile)[132] = reinterpret_cast<float (*)[132]>(shared + 0);
-    float (*w_tile)[44] = reinterpret_cast<float (*)[44]>(shared + 4224);
+    __shared__ __align__(16) float in_tile[2][8][132];
+    __shared__ __align__(16) float w_tile[2][64][44];
     const int parts = (ins + 7) / 8;
+    for (int part = 0; part < 1; ++part) {
+        if (part < parts) {
+#pragma unroll
+            for (int item = thread; item < 264; item += 256) {
+                const int row = item / 33, column = item % 33 * 4;
+                __pipeline_memcpy_async(&in_tile[part % 2][row][column], &in[min(part * 8 + row, ins - 1) * (n + 4) + min(block_x + column, idx_end)], 16);
+            }
+#pragma unroll
+            for (int item_ = thread; item_ < 640; item_ += 256) {
+                const int row_ = item_ / 10, column_ = item_ % 10 * 4;
+                __pipeline_memcpy_async(&w_tile[part % 2][row_][column_], &w[min(block_y + row_, idy_end - 1) * (5 * ins) + min((part * 8) * 5 + column_, 5 * ins - 4)], 16);
+            }
+        }
+        __pipeline_commit();
+    }
     for (int part = 0; part < parts; ++part) {
-#pragma unroll
-        for (int item = thread; item < 264; item += 256) {
-            const int row = item / 33, column = item % 33 * 4;
-            *reinterpret_cast<float4*>(&in_tile[row][column]) = *reinterpret_cast<const float4*>(&in[min(part * 8 + row, ins - 1) * (n + 4) + min(block_x + column, idx_end)]);
-        }
-#pragma unroll
-        for (int item_ = thread; item_ < 3160; item_ += 256) {
-            const int row_ = item_ / 10, column_ = item_ % 10 * 4;
-            *reinterpret_cast<float4*>(&w_tile[row_][column_]) = *reinterpret_cast<const float4*>(&w[min(block_y * 5 + row_, 5 * idy_end - 5) * ins + min((part * 8) * 5 + column_, 5 * ins - 4)]);
-        }
+        __pipeline_wait_prior(0);
         __syncthreads();
+        if (part + 1 < parts) {
+#pragma unroll
+            for (int item = thread; item < 264; item += 256) {
+                const int row = item / 33, column = item % 33 * 4;
+                __pipeline_memcpy_async(&in_tile[(part + 1) % 2][row][column], &in[min((part + 1) * 8 + row, ins - 1) * (n + 4) + min(block_x + column, idx_end)], 16);
+            }
+#pragma unroll
+            for (int item_ = thread; item_ < 640; item_ += 256) {
+                const int row_ = item_ / 10, column_ = item_ % 10 * 4;
+                __pipeline_memcpy_async(&w_tile[(part + 1) % 2][row_][column_], &w[min(block_y + row_, idy_end - 1) * (5 * ins) + min(((part + 1) * 8) * 5 + column_, 5 * ins - 4)], 16);
+            }
+        }
+        __pipeline_commit();
+        const int buffer = part % 2;
         const int left = min(8, ins - part * 8);
         for (int c_in = 0; c_in < left; ++c_in) {
 #pragma unroll
@@ -139,7 +179,7 @@ conv1d_tuned_fixed_wide(const float *in, const float *w, float *out, int outs, i
                 for (int px = 0; px < 8; px += 4) {
 #pragma unroll
                     for (int c_ = 0; c_ < 8; ++c_) {
-                        in_part[px / 4][c_] = in_tile[c_in][px * 16 + thread_x * 4 + t_in + c_];
+                        in_part[px / 4][c_] = in_tile[buffer][c_in][px * 16 + thread_x * 4 + t_in + c_];
                     }
                 }
                 float w_part[4][5];
@@ -147,7 +187,7 @@ conv1d_tuned_fixed_wide(const float *in, const float *w, float *out, int outs, i
                 for (int py = 0; py < 4; ++py) {
 #pragma unroll
                     for (int c__ = 0; c__ < 5; ++c__) {
-                        w_part[py][c__] = w_tile[(py * 16 + thread_y) * 5][c_in * 5 + t_in + c__];
+                        w_part[py][c__] = w_tile[buffer][py * 16 + thread_y][c_in * 5 + t_in + c__];
                     }
                 }
 #pragma unroll
@@ -162,7 +202,6 @@ conv1d_tuned_fixed_wide(const float *in, const float *w, float *out, int outs, i
                 }
             }
         }
-        __syncthreads();
     }
 #pragma unroll
     for (int py = 0; py < 4; ++py) {
@@ -193,22 +232,41 @@ conv1d_tuned_fixed(const float *in, const float *w, float *out, int outs, int in
             sum[py][px] = 0;
         }
     }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*in_tile)[132] = reinterpret_cast<float (*)[132]>(shared + 0);
-    float (*w_tile)[44] = reinterpret_cast<float (*)[44]>(shared + 4224);
+    __shared__ __align__(16) float in_tile[2][8][132];
+    __shared__ __align__(16) float w_tile[2][64][44];
     const int parts = (ins + 7) / 8;
+    for (int part = 0; part < 1; ++part) {
+        if (part < parts) {
+#pragma unroll
+            for (int item = thread; item < 1056; item += 256) {
+                const int row = item / 132, column = item % 132;
+                __pipeline_memcpy_async(&in_tile[part % 2][row][column], &in[min(part * 8 + row, ins - 1) * (n + 4) + min(block_x + column, idx_end + 3)], 4);
+            }
+#pragma unroll
+            for (int item_ = thread; item_ < 2560; item_ += 256) {
+                const int row_ = item_ / 40, column_ = item_ % 40;
+                __pipeline_memcpy_async(&w_tile[part % 2][row_][column_], &w[min(block_y + row_, idy_end - 1) * (5 * ins) + min((part * 8) * 5 + column_, 5 * ins - 1)], 4);
+            }
+        }
+        __pipeline_commit();
+    }
     for (int part = 0; part < parts; ++part) {
-#pragma unroll
-        for (int item = thread; item < 1056; item += 256) {
-            const int row = item / 132, column = item % 132;
-            in_tile[row][column] = in[min(part * 8 + row, ins - 1) * (n + 4) + min(block_x + column, idx_end + 3)];
-        }
-#pragma unroll
-        for (int item_ = thread; item_ < 12640; item_ += 256) {
-            const int row_ = item_ / 40, column_ = item_ % 40;
-            w_tile[row_][column_] = w[min(block_y * 5 + row_, 5 * idy_end - 5) * ins + min((part * 8) * 5 + column_, 5 * ins - 1)];
-        }
+        __pipeline_wait_prior(0);
         __syncthreads();
+        if (part + 1 < parts) {
+#pragma unroll
+            for (int item = thread; item < 1056; item += 256) {
+                const int row = item / 132, column = item % 132;
+                __pipeline_memcpy_async(&in_tile[(part + 1) % 2][row][column], &in[min((part + 1) * 8 + row, ins - 1) * (n + 4) + min(block_x + column, idx_end + 3)], 4);
+            }
+#pragma unroll
+            for (int item_ = thread; item_ < 2560; item_ += 256) {
+                const int row_ = item_ / 40, column_ = item_ % 40;
+                __pipeline_memcpy_async(&w_tile[(part + 1) % 2][row_][column_], &w[min(block_y + row_, idy_end - 1) * (5 * ins) + min(((part + 1) * 8) * 5 + column_, 5 * ins - 1)], 4);
+            }
+        }
+        __pipeline_commit();
+        const int buffer = part % 2;
         const int left = min(8, ins - part * 8);
         for (int c_in = 0; c_in < left; ++c_in) {
 #pragma unroll
@@ -218,7 +276,7 @@ conv1d_tuned_fixed(const float *in, const float *w, float *out, int outs, int in
                 for (int px = 0; px < 8; px += 4) {
 #pragma unroll
                     for (int c_ = 0; c_ < 8; ++c_) {
-                        in_part[px / 4][c_] = in_tile[c_in][px * 16 + thread_x * 4 + t_in + c_];
+                        in_part[px / 4][c_] = in_tile[buffer][c_in][px * 16 + thread_x * 4 + t_in + c_];
                     }
                 }
                 float w_part[4][5];
@@ -226,7 +284,7 @@ conv1d_tuned_fixed(const float *in, const float *w, float *out, int outs, int in
                 for (int py = 0; py < 4; ++py) {
 #pragma unroll
                     for (int c__ = 0; c__ < 5; ++c__) {
-                        w_part[py][c__] = w_tile[(py * 16 + thread_y) * 5][c_in * 5 + t_in + c__];
+                        w_part[py][c__] = w_tile[buffer][py * 16 + thread_y][c_in * 5 + t_in + c__];
                     }
                 }
 #pragma unroll
@@ -241,7 +299,6 @@ conv1d_tuned_fixed(const float *in, const float *w, float *out, int outs, int in
                 }
             }
         }
-        __syncthreads();
     }
 #pragma unroll
     for (int py = 0; py < 4; ++py) {
@@ -273,21 +330,41 @@ conv1d_tuned_wide(const float *in, const float *w, float *out, int outs, int ins
         }
     }
     for (int c = 0; c < ins; ++c) {
-        __shared__ __align__(16) float in_tile[1][136];
-        __shared__ __align__(16) float w_tile[64][12];
+        __shared__ __align__(16) float in_tile[2][1][136];
+        __shared__ __align__(16) float w_tile[2][64][12];
         const int parts = (taps + 7) / 8;
+        for (int part = 0; part < 1; ++part) {
+            if (part < parts) {
+#pragma unroll
+                for (int item = thread; item < 34; item += 256) {
+                    const int row = 0, column = item * 4;
+                    __pipeline_memcpy_async(&in_tile[part % 2][row][column], &in[n * c + taps * c - c + min(block_x + part * 8 + column, taps + idx_end - 5)], 16);
+                }
+#pragma unroll
+                for (int item_ = thread; item_ < 512; item_ += 256) {
+                    const int row_ = item_ / 8, column_ = item_ % 8;
+                    __pipeline_memcpy_async(&w_tile[part % 2][row_][column_], &w[taps * c + min(block_y + row_, idy_end - 1) * (ins * taps) + min(part * 8 + column_, taps - 1)], 4);
+                }
+            }
+            __pipeline_commit();
+        }
         for (int part = 0; part < parts; ++part) {
-#pragma unroll
-            for (int item = thread; item < 34; item += 256) {
-                const int row = 0, column = item * 4;
-                *reinterpret_cast<float4*>(&in_tile[row][column]) = *reinterpret_cast<const float4*>(&in[n * c + taps * c - c + min(block_x + part * 8 + column, taps + idx_end - 5)]);
-            }
-#pragma unroll
-            for (int item_ = thread; item_ < 512; item_ += 256) {
-                const int row_ = item_ / 8, column_ = item_ % 8;
-                w_tile[row_][column_] = w[taps * c + min(block_y + row_, idy_end - 1) * (ins * taps) + min(part * 8 + column_, taps - 1)];
-            }
+            __pipeline_wait_prior(0);
             __syncthreads();
+            if (part + 1 < parts) {
+#pragma unroll
+                for (int item = thread; item < 34; item += 256) {
+                    const int row = 0, column = item * 4;
+                    __pipeline_memcpy_async(&in_tile[(part + 1) % 2][row][column], &in[n * c + taps * c - c + min(block_x + (part + 1) * 8 + column, taps + idx_end - 5)], 16);
+                }
+#pragma unroll
+                for (int item_ = thread; item_ < 512; item_ += 256) {
+                    const int row_ = item_ / 8, column_ = item_ % 8;
+                    __pipeline_memcpy_async(&w_tile[(part + 1) % 2][row_][column_], &w[taps * c + min(block_y + row_, idy_end - 1) * (ins * taps) + min((part + 1) * 8 + column_, taps - 1)], 4);
+                }
+            }
+            __pipeline_commit();
+            const int buffer = part % 2;
             const int left = min(8, taps - part * 8);
             int t_in = 0;
             for (; t_in + 8 <= left; t_in += 8) {
@@ -296,7 +373,7 @@ conv1d_tuned_wide(const float *in, const float *w, float *out, int outs, int ins
                 for (int px = 0; px < 8; px += 4) {
 #pragma unroll
                     for (int c_ = 0; c_ < 12; c_ += 4) {
-                        *reinterpret_cast<float4*>(&in_part[px / 4][c_]) = *reinterpret_cast<const float4*>(&in_tile[0][px * 16 + thread_x * 4 + t_in + c_]);
+                        *reinterpret_cast<float4*>(&in_part[px / 4][c_]) = *reinterpret_cast<const float4*>(&in_tile[buffer][0][px * 16 + thread_x * 4 + t_in + c_]);
                     }
                 }
                 __align__(16) float w_part[4][8];
@@ -304,7 +381,7 @@ conv1d_tuned_wide(const float *in, const float *w, float *out, int outs, int ins
                 for (int py = 0; py < 4; ++py) {
 #pragma unroll
                     for (int c__ = 0; c__ < 8; c__ += 4) {
-                        *reinterpret_cast<float4*>(&w_part[py][c__]) = *reinterpret_cast<const float4*>(&w_tile[py * 16 + thread_y][t_in + c__]);
+                        *reinterpret_cast<float4*>(&w_part[py][c__]) = *reinterpret_cast<const float4*>(&w_tile[buffer][py * 16 + thread_y][t_in + c__]);
                     }
                 }
 #pragma unroll
@@ -324,13 +401,13 @@ conv1d_tuned_wide(const float *in, const float *w, float *out, int outs, int ins
                 for (int px = 0; px < 8; px += 4) {
 #pragma unroll
                     for (int c___ = 0; c___ < 4; ++c___) {
-                        in_part_[px / 4][c___] = in_tile[0][px * 16 + thread_x * 4 + t_in + c___];
+                        in_part_[px / 4][c___] = in_tile[buffer][0][px * 16 + thread_x * 4 + t_in + c___];
                     }
                 }
                 float w_part_[4];
 #pragma unroll
                 for (int py = 0; py < 4; ++py) {
-                    w_part_[py] = w_tile[py * 16 + thread_y][t_in];
+                    w_part_[py] = w_tile[buffer][py * 16 + thread_y][t_in];
                 }
 #pragma unroll
                 for (int py = 0; py < 4; ++py) {
@@ -340,8 +417,8 @@ conv1d_tuned_wide(const float *in, const float *w, float *out, int outs, int ins
                     }
                 }
             }
-            __syncthreads();
         }
+        __syncthreads();
     }
 #pragma unroll
     for (int py = 0; py < 4; ++py) {
@@ -373,21 +450,41 @@ conv1d_tuned(const float *in, const float *w, float *out, int outs, int ins, int
         }
     }
     for (int c = 0; c < ins; ++c) {
-        __shared__ __align__(16) float in_tile[1][136];
-        __shared__ __align__(16) float w_tile[64][12];
+        __shared__ __align__(16) float in_tile[2][1][136];
+        __shared__ __align__(16) float w_tile[2][64][12];
         const int parts = (taps + 7) / 8;
+        for (int part = 0; part < 1; ++part) {
+            if (part < parts) {
+#pragma unroll
+                for (int item = thread; item < 136; item += 256) {
+                    const int row = 0, column = item;
+                    __pipeline_memcpy_async(&in_tile[part % 2][row][column], &in[n * c + taps * c - c + min(block_x + part * 8 + column, taps + idx_end - 2)], 4);
+                }
+#pragma unroll
+                for (int item_ = thread; item_ < 512; item_ += 256) {
+                    const int row_ = item_ / 8, column_ = item_ % 8;
+                    __pipeline_memcpy_async(&w_tile[part % 2][row_][column_], &w[taps * c + min(block_y + row_, idy_end - 1) * (ins * taps) + min(part * 8 + column_, taps - 1)], 4);
+                }
+            }
+            __pipeline_commit();
+        }
         for (int part = 0; part < parts; ++part) {
-#pragma unroll
-            for (int item = thread; item < 136; item += 256) {
-                const int row = 0, column = item;
-                in_tile[row][column] = in[n * c + taps * c - c + min(block_x + part * 8 + column, taps + idx_end - 2)];
-            }
-#pragma unroll
-            for (int item_ = thread; item_ < 512; item_ += 256) {
-                const int row_ = item_ / 8, column_ = item_ % 8;
-                w_tile[row_][column_] = w[taps * c + min(block_y + row_, idy_end - 1) * (ins * taps) + min(part * 8 + column_, taps - 1)];
-            }
+            __pipeline_wait_prior(0);
             __syncthreads();
+            if (part + 1 < parts) {
+#pragma unroll
+                for (int item = thread; item < 136; item += 256) {
+                    const int row = 0, column = item;
+                    __pipeline_memcpy_async(&in_tile[(part + 1) % 2][row][column], &in[n * c + taps * c - c + min(block_x + (part + 1) * 8 + column, taps + idx_end - 2)], 4);
+                }
+#pragma unroll
+                for (int item_ = thread; item_ < 512; item_ += 256) {
+                    const int row_ = item_ / 8, column_ = item_ % 8;
+                    __pipeline_memcpy_async(&w_tile[(part + 1) % 2][row_][column_], &w[taps * c + min(block_y + row_, idy_end - 1) * (ins * taps) + min((part + 1) * 8 + column_, taps - 1)], 4);
+                }
+            }
+            __pipeline_commit();
+            const int buffer = part % 2;
             const int left = min(8, taps - part * 8);
             int t_in = 0;
             for (; t_in + 8 <= left; t_in += 8) {
@@ -396,7 +493,7 @@ conv1d_tuned(const float *in, const float *w, float *out, int outs, int ins, int
                 for (int px = 0; px < 8; px += 4) {
 #pragma unroll
                     for (int c_ = 0; c_ < 12; c_ += 4) {
-                        *reinterpret_cast<float4*>(&in_part[px / 4][c_]) = *reinterpret_cast<const float4*>(&in_tile[0][px * 16 + thread_x * 4 + t_in + c_]);
+                        *reinterpret_cast<float4*>(&in_part[px / 4][c_]) = *reinterpret_cast<const float4*>(&in_tile[buffer][0][px * 16 + thread_x * 4 + t_in + c_]);
                     }
                 }
                 __align__(16) float w_part[4][8];
@@ -404,7 +501,7 @@ conv1d_tuned(const float *in, const float *w, float *out, int outs, int ins, int
                 for (int py = 0; py < 4; ++py) {
 #pragma unroll
                     for (int c__ = 0; c__ < 8; c__ += 4) {
-                        *reinterpret_cast<float4*>(&w_part[py][c__]) = *reinterpret_cast<const float4*>(&w_tile[py * 16 + thread_y][t_in + c__]);
+                        *reinterpret_cast<float4*>(&w_part[py][c__]) = *reinterpret_cast<const float4*>(&w_tile[buffer][py * 16 + thread_y][t_in + c__]);
                     }
                 }
 #pragma unroll
@@ -424,13 +521,13 @@ conv1d_tuned(const float *in, const float *w, float *out, int outs, int ins, int
                 for (int px = 0; px < 8; px += 4) {
 #pragma unroll
                     for (int c___ = 0; c___ < 4; ++c___) {
-                        in_part_[px / 4][c___] = in_tile[0][px * 16 + thread_x * 4 + t_in + c___];
+                        in_part_[px / 4][c___] = in_tile[buffer][0][px * 16 + thread_x * 4 + t_in + c___];
                     }
                 }
                 float w_part_[4];
 #pragma unroll
                 for (int py = 0; py < 4; ++py) {
-                    w_part_[py] = w_tile[py * 16 + thread_y][t_in];
+                    w_part_[py] = w_tile[buffer][py * 16 + thread_y][t_in];
                 }
 #pragma unroll
                 for (int py = 0; py < 4; ++py) {
@@ -440,8 +537,8 @@ conv1d_tuned(const float *in, const float *w, float *out, int outs, int ins, int
                     }
                 }
             }
-            __syncthreads();
         }
+        __syncthreads();
     }
 #pragma unroll
     for (int py = 0; py < 4; ++py) {
@@ -503,41 +600,28 @@ static inline cudaError_t conv1d_try(dim3 grid_, dim3 block_, const float *in, c
         ((long long)ins) % 8 == 0 &&
         ((long long)n + 4) % 4 == 0 &&
         (size_t)in % 16 == 0 &&
-        ((long long)ins) % 4 == 0 &&
+        (5 * (long long)ins) % 4 == 0 &&
         (size_t)w % 16 == 0 &&
         taps == 5) {
         if ((idy_end + 63) / 64 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(conv1d_tuned_fixed_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 59840) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        conv1d_tuned_fixed_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 63) / 64), (unsigned)(1)), 256, 59840, stream_>>>(
+        conv1d_tuned_fixed_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 63) / 64), (unsigned)(1)), 256, 0, stream_>>>(
             in, w, out, outs, ins, n, taps, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
     if (((long long)n + 4) % 4 == 0 &&
         ((long long)idx_end + 4) % 4 == 0 &&
         (size_t)in % 16 == 0 &&
-        ((long long)ins) % 4 == 0 &&
         (5 * (long long)ins) % 4 == 0 &&
         (size_t)w % 16 == 0 &&
         taps == 5) {
         if ((idy_end + 63) / 64 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(conv1d_tuned_fixed_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 59840) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        conv1d_tuned_fixed_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 63) / 64), (unsigned)(1)), 256, 59840, stream_>>>(
+        conv1d_tuned_fixed_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 63) / 64), (unsigned)(1)), 256, 0, stream_>>>(
             in, w, out, outs, ins, n, taps, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
     if (taps == 5) {
         if ((idy_end + 63) / 64 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(conv1d_tuned_fixed, cudaFuncAttributeMaxDynamicSharedMemorySize, 59840) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        conv1d_tuned_fixed<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 63) / 64), (unsigned)(1)), 256, 59840, stream_>>>(
+        conv1d_tuned_fixed<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 63) / 64), (unsigned)(1)), 256, 0, stream_>>>(
             in, w, out, outs, ins, n, taps, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

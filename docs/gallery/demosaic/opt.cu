@@ -36,61 +36,57 @@ extern "C" __global__ void demosaic(const float *raw, float *red, float *green, 
 extern "C++" {
 
 // a thread takes four neighbouring points, and loads or stores their elements of `blue`, `green`, `red` together
-__global__ void __launch_bounds__(64)
+__global__ void __launch_bounds__(128)
 demosaic_fours(const float *raw, float *red, float *green, float *blue, int m, int n, int idx_end, int idy_end)
 {
-    const int first = (blockIdx.x * 64 + threadIdx.x) * 4;
+    const int first = (blockIdx.x * 128 + threadIdx.x) * 4;
     if (first >= idx_end) return;
+    const int idy = blockIdx.y;
+    alignas(16) float red_four[4];
+    alignas(16) float green_four[4];
+    alignas(16) float blue_four[4];
     #pragma unroll
-    for (int row = 0; row < 4; row++) {
-        const int idy = blockIdx.y * 4 + row;
-        if (idy >= idy_end) return;
-        alignas(16) float red_four[4];
-        alignas(16) float green_four[4];
-        alignas(16) float blue_four[4];
-        #pragma unroll
-        for (int turn = 0; turn < 4; turn++) {
-            const int idx = first + turn;
-            float own = raw[n * idy + n + idx + 2 * idy + 3];
-            float beside = 0.5f * (raw[n * idy + n + idx + 2 * idy + 2] + raw[n * idy + n + idx + 2 * idy + 4]);
-            float above = 0.5f * (raw[n * idy + idx + 2 * idy + 1] + raw[n * idy + 2 * n + idx + 2 * idy + 5]);
-            float cross = 0.5f * (beside + above);
-            float corners = 0.25f * (raw[n * idy + idx + 2 * idy] + raw[n * idy + idx + 2 * idy + 2] + raw[n * idy + 2 * n + idx + 2 * idy + 4] + raw[n * idy + 2 * n + idx + 2 * idy + 6]);
-            float r;
-            float g;
-            float b;
-            if (idy % 2 == 0) {
-                if (idx % 2 == 0) {
-                    r = own;
-                    g = cross;
-                    b = corners;
-                }
-                else {
-                    r = beside;
-                    g = own;
-                    b = above;
-                }
+    for (int turn = 0; turn < 4; turn++) {
+        const int idx = first + turn;
+        float own = raw[n * idy + n + idx + 2 * idy + 3];
+        float beside = 0.5f * (raw[n * idy + n + idx + 2 * idy + 2] + raw[n * idy + n + idx + 2 * idy + 4]);
+        float above = 0.5f * (raw[n * idy + idx + 2 * idy + 1] + raw[n * idy + 2 * n + idx + 2 * idy + 5]);
+        float cross = 0.5f * (beside + above);
+        float corners = 0.25f * (raw[n * idy + idx + 2 * idy] + raw[n * idy + idx + 2 * idy + 2] + raw[n * idy + 2 * n + idx + 2 * idy + 4] + raw[n * idy + 2 * n + idx + 2 * idy + 6]);
+        float r;
+        float g;
+        float b;
+        if (idy % 2 == 0) {
+            if (idx % 2 == 0) {
+                r = own;
+                g = cross;
+                b = corners;
             }
             else {
-                if (idx % 2 == 0) {
-                    r = above;
-                    g = own;
-                    b = beside;
-                }
-                else {
-                    r = corners;
-                    g = cross;
-                    b = own;
-                }
+                r = beside;
+                g = own;
+                b = above;
             }
-            red_four[turn] = r;
-            green_four[turn] = g;
-            blue_four[turn] = b;
         }
-        *reinterpret_cast<float4 *>(&red[n * idy + first]) = *reinterpret_cast<float4 *>(&red_four[0]);
-        *reinterpret_cast<float4 *>(&green[n * idy + first]) = *reinterpret_cast<float4 *>(&green_four[0]);
-        *reinterpret_cast<float4 *>(&blue[n * idy + first]) = *reinterpret_cast<float4 *>(&blue_four[0]);
+        else {
+            if (idx % 2 == 0) {
+                r = above;
+                g = own;
+                b = beside;
+            }
+            else {
+                r = corners;
+                g = cross;
+                b = own;
+            }
+        }
+        red_four[turn] = r;
+        green_four[turn] = g;
+        blue_four[turn] = b;
     }
+    *reinterpret_cast<float4 *>(&red[n * idy + first]) = *reinterpret_cast<float4 *>(&red_four[0]);
+    *reinterpret_cast<float4 *>(&green[n * idy + first]) = *reinterpret_cast<float4 *>(&green_four[0]);
+    *reinterpret_cast<float4 *>(&blue[n * idy + first]) = *reinterpret_cast<float4 *>(&blue_four[0]);
 }
 
 static inline cudaError_t demosaic_try(dim3 grid_, dim3 block_, const float *raw, float *red, float *green, float *blue, int m, int n, cudaStream_t stream_)
@@ -147,8 +143,8 @@ static inline cudaError_t demosaic_try(dim3 grid_, dim3 block_, const float *raw
         (size_t)green % 16 == 0 &&
         (size_t)blue % 16 == 0 &&
         ((long long)idx_end) % 4 == 0) {
-        if ((idy_end + 3) / 4 > 65535) return cudaErrorNotSupported;
-        demosaic_fours<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 3) / 4), (unsigned)(1)), 64, 0, stream_>>>(
+        if (idy_end > 65535) return cudaErrorNotSupported;
+        demosaic_fours<<<dim3((unsigned)((idx_end + 511) / 512), (unsigned)(idy_end), (unsigned)(1)), 128, 0, stream_>>>(
             raw, red, green, blue, m, n, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

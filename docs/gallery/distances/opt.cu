@@ -18,11 +18,12 @@ extern "C" __global__ void distances(const float *a, const float *b, float *out,
 extern "C++" {
 
 // block merge (section 3.5.1): a block of 256 threads computes 128 x 128 points
-// thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once
+// thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once; 4 x 4 of them are neighbours
 // coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 4 turns written out
+// rows along the loop are turned while they are copied
 // prefetching (section 3.6): 1 parts in flight by cp.async, no registers for it
-// `a`: 128 x 32 elements a part in shared memory
-// `b`: 128 x 32 elements a part in shared memory
+// `a`: 32 x 128 elements a part in shared memory
+// `b`: 32 x 128 elements a part in shared memory
 __global__ void __launch_bounds__(256)
 distances_tuned_full(const float *a, const float *b, float *out, int m, int n, int d, int idx_end, int idy_end)
 {
@@ -41,22 +42,22 @@ distances_tuned_full(const float *a, const float *b, float *out, int m, int n, i
         }
     }
     extern __shared__ __align__(16) unsigned char shared[];
-    float (*a_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*b_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 36864);
+    float (*a_tile)[32][132] = reinterpret_cast<float (*)[32][132]>(shared + 0);
+    float (*b_tile)[32][132] = reinterpret_cast<float (*)[32][132]>(shared + 33792);
     const int parts = (d) / 32;
-    const int a_row = thread / 8, a_column = thread % 8 * 4;
-    const float* a_from = a + (d * block_y + a_row * (d) + a_column);
-    const int b_row = thread / 8, b_column = thread % 8 * 4;
-    const float* b_from = b + (d * block_x + b_row * (d) + b_column);
+    const int a_row = thread / 32 % 4 * 8 + thread % 8, a_column = thread / 128 * 4 + thread / 8 % 4;
+    const float* a_from = a + (d * block_y + a_row + a_column * (d));
+    const int b_row = thread / 32 % 4 * 8 + thread % 8, b_column = thread / 128 * 4 + thread / 8 % 4;
+    const float* b_from = b + (d * block_x + b_row + b_column * (d));
     for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = 0; item < 4; ++item) {
-                __pipeline_memcpy_async(&a_tile[part % 2][a_row + item * 32][a_column], a_from + part * (32) + item * (32 * d), 16);
+            for (int item = 0; item < 16; ++item) {
+                __pipeline_memcpy_async(&a_tile[part % 2][a_row][a_column + item * 8], a_from + part * (32) + item * (8 * d), 4);
             }
 #pragma unroll
-            for (int item_ = 0; item_ < 4; ++item_) {
-                __pipeline_memcpy_async(&b_tile[part % 2][b_row + item_ * 32][b_column], b_from + part * (32) + item_ * (32 * d), 16);
+            for (int item_ = 0; item_ < 16; ++item_) {
+                __pipeline_memcpy_async(&b_tile[part % 2][b_row][b_column + item_ * 8], b_from + part * (32) + item_ * (8 * d), 4);
             }
         }
         __pipeline_commit();
@@ -66,35 +67,35 @@ distances_tuned_full(const float *a, const float *b, float *out, int m, int n, i
         __syncthreads();
         if (part + 1 < parts) {
 #pragma unroll
-            for (int item = 0; item < 4; ++item) {
-                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][a_row + item * 32][a_column], a_from + (part + 1) * (32) + item * (32 * d), 16);
+            for (int item = 0; item < 16; ++item) {
+                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][a_row][a_column + item * 8], a_from + (part + 1) * (32) + item * (8 * d), 4);
             }
 #pragma unroll
-            for (int item_ = 0; item_ < 4; ++item_) {
-                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][b_row + item_ * 32][b_column], b_from + (part + 1) * (32) + item_ * (32 * d), 16);
+            for (int item_ = 0; item_ < 16; ++item_) {
+                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][b_row][b_column + item_ * 8], b_from + (part + 1) * (32) + item_ * (8 * d), 4);
             }
         }
         __pipeline_commit();
         const int buffer = part % 2;
 #pragma unroll
         for (int i_in = 0; i_in < 32; i_in += 4) {
-            __align__(16) float a_part[8][4];
-#pragma unroll
-            for (int py = 0; py < 8; ++py) {
-                *reinterpret_cast<float4*>(&a_part[py][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][py * 16 + thread_y][i_in]);
-            }
-            __align__(16) float b_part[8][4];
-#pragma unroll
-            for (int px = 0; px < 8; ++px) {
-                *reinterpret_cast<float4*>(&b_part[px][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][px * 16 + thread_x][i_in]);
-            }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
+                __align__(16) float a_part[2][4];
+#pragma unroll
+                for (int py = 0; py < 8; py += 4) {
+                    *reinterpret_cast<float4*>(&a_part[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][(i_in + turn)][py * 16 + thread_y * 4]);
+                }
+                __align__(16) float b_part[2][4];
+#pragma unroll
+                for (int px = 0; px < 8; px += 4) {
+                    *reinterpret_cast<float4*>(&b_part[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][(i_in + turn)][px * 16 + thread_x * 4]);
+                }
 #pragma unroll
                 for (int py = 0; py < 8; ++py) {
 #pragma unroll
                     for (int px = 0; px < 8; ++px) {
-                        float difference = a_part[py][turn] - b_part[px][turn];
+                        float difference = a_part[py / 4][py % 4] - b_part[px / 4][px % 4];
                         sum[py][px] += difference * difference;
                     }
                 }
@@ -103,10 +104,10 @@ distances_tuned_full(const float *a, const float *b, float *out, int m, int n, i
     }
 #pragma unroll
     for (int py = 0; py < 8; ++py) {
-        const int idy = block_y + py * 16 + thread_y;
+        const int idy = block_y + py / 4 * 64 + thread_y * 4 + py % 4;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
-            const int idx = block_x + px * 16 + thread_x;
+            const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
             out[n * idy + idx] = sum[py][px];
         }
     }
@@ -130,132 +131,20 @@ distances_tuned_wide(const float *a, const float *b, float *out, int m, int n, i
         }
     }
     extern __shared__ __align__(16) unsigned char shared[];
-    float (*a_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*b_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 36864);
-    const int parts = (d + 31) / 32;
-    for (int part = 0; part < 1; ++part) {
-        if (part < parts) {
-#pragma unroll
-            for (int item = thread; item < 1024; item += 256) {
-                const int row = item / 8, column = item % 8 * 4;
-                __pipeline_memcpy_async(&a_tile[part % 2][row][column], &a[min(block_y + row, idy_end - 1) * d + min(part * 32 + column, d - 4)], 16);
-            }
-#pragma unroll
-            for (int item_ = thread; item_ < 1024; item_ += 256) {
-                const int row_ = item_ / 8, column_ = item_ % 8 * 4;
-                __pipeline_memcpy_async(&b_tile[part % 2][row_][column_], &b[min(block_x + row_, idx_end - 1) * d + min(part * 32 + column_, d - 4)], 16);
-            }
-        }
-        __pipeline_commit();
-    }
-    for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(0);
-        __syncthreads();
-        if (part + 1 < parts) {
-#pragma unroll
-            for (int item = thread; item < 1024; item += 256) {
-                const int row = item / 8, column = item % 8 * 4;
-                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][row][column], &a[min(block_y + row, idy_end - 1) * d + min((part + 1) * 32 + column, d - 4)], 16);
-            }
-#pragma unroll
-            for (int item_ = thread; item_ < 1024; item_ += 256) {
-                const int row_ = item_ / 8, column_ = item_ % 8 * 4;
-                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][row_][column_], &b[min(block_x + row_, idx_end - 1) * d + min((part + 1) * 32 + column_, d - 4)], 16);
-            }
-        }
-        __pipeline_commit();
-        const int buffer = part % 2;
-        const int left = min(32, d - part * 32);
-        int i_in = 0;
-        for (; i_in + 4 <= left; i_in += 4) {
-            __align__(16) float a_part[8][4];
-#pragma unroll
-            for (int py = 0; py < 8; ++py) {
-                *reinterpret_cast<float4*>(&a_part[py][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][py * 16 + thread_y][i_in]);
-            }
-            __align__(16) float b_part[8][4];
-#pragma unroll
-            for (int px = 0; px < 8; ++px) {
-                *reinterpret_cast<float4*>(&b_part[px][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][px * 16 + thread_x][i_in]);
-            }
-#pragma unroll
-            for (int turn = 0; turn < 4; ++turn) {
-#pragma unroll
-                for (int py = 0; py < 8; ++py) {
-#pragma unroll
-                    for (int px = 0; px < 8; ++px) {
-                        float difference = a_part[py][turn] - b_part[px][turn];
-                        sum[py][px] += difference * difference;
-                    }
-                }
-            }
-        }
-        for (; i_in < left; ++i_in) {
-            float a_part_[8];
-#pragma unroll
-            for (int py = 0; py < 8; ++py) {
-                a_part_[py] = a_tile[buffer][py * 16 + thread_y][i_in];
-            }
-            float b_part_[8];
-#pragma unroll
-            for (int px = 0; px < 8; ++px) {
-                b_part_[px] = b_tile[buffer][px * 16 + thread_x][i_in];
-            }
-#pragma unroll
-            for (int py = 0; py < 8; ++py) {
-#pragma unroll
-                for (int px = 0; px < 8; ++px) {
-                    float difference = a_part_[py] - b_part_[px];
-                    sum[py][px] += difference * difference;
-                }
-            }
-        }
-    }
-#pragma unroll
-    for (int py = 0; py < 8; ++py) {
-        const int idy = block_y + py * 16 + thread_y;
-#pragma unroll
-        for (int px = 0; px < 8; ++px) {
-            const int idx = block_x + px * 16 + thread_x;
-            if (idx < idx_end && idy < idy_end) {
-                out[n * idy + idx] = sum[py][px];
-            }
-        }
-    }
-}
-
-__global__ void __launch_bounds__(256)
-distances_tuned(const float *a, const float *b, float *out, int m, int n, int d, int idx_end, int idy_end)
-{
-    const int thread = threadIdx.x;
-    // A warp is 8 x 4 threads.
-    const int thread_x = thread / 32 % 2 * 8 + thread % 8;
-    const int thread_y = thread / 64 * 4 + thread % 32 / 8;
-    const int block_x = blockIdx.x * 128;
-    const int block_y = blockIdx.y * 128;
-    float sum[8][8];
-#pragma unroll
-    for (int py = 0; py < 8; ++py) {
-#pragma unroll
-        for (int px = 0; px < 8; ++px) {
-            sum[py][px] = 0;
-        }
-    }
-    extern __shared__ __align__(16) unsigned char shared[];
-    float (*a_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*b_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 36864);
+    float (*a_tile)[32][132] = reinterpret_cast<float (*)[32][132]>(shared + 0);
+    float (*b_tile)[32][132] = reinterpret_cast<float (*)[32][132]>(shared + 33792);
     const int parts = (d + 31) / 32;
     for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
             for (int item = thread; item < 4096; item += 256) {
-                const int row = item / 32, column = item % 32;
-                __pipeline_memcpy_async(&a_tile[part % 2][row][column], &a[min(block_y + row, idy_end - 1) * d + min(part * 32 + column, d - 1)], 4);
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[part % 2][row][column], &a[min(part * 32 + row, d - 1) + min(block_y + column, idy_end - 1) * d], 4);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 4096; item_ += 256) {
-                const int row_ = item_ / 32, column_ = item_ % 32;
-                __pipeline_memcpy_async(&b_tile[part % 2][row_][column_], &b[min(block_x + row_, idx_end - 1) * d + min(part * 32 + column_, d - 1)], 4);
+                const int row_ = item_ / 32 % 4 * 8 + item_ % 8, column_ = item_ / 128 * 4 + item_ / 8 % 4;
+                __pipeline_memcpy_async(&b_tile[part % 2][row_][column_], &b[min(part * 32 + row_, d - 1) + min(block_x + column_, idx_end - 1) * d], 4);
             }
         }
         __pipeline_commit();
@@ -266,13 +155,13 @@ distances_tuned(const float *a, const float *b, float *out, int m, int n, int d,
         if (part + 1 < parts) {
 #pragma unroll
             for (int item = thread; item < 4096; item += 256) {
-                const int row = item / 32, column = item % 32;
-                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][row][column], &a[min(block_y + row, idy_end - 1) * d + min((part + 1) * 32 + column, d - 1)], 4);
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][row][column], &a[min((part + 1) * 32 + row, d - 1) + min(block_y + column, idy_end - 1) * d], 4);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 4096; item_ += 256) {
-                const int row_ = item_ / 32, column_ = item_ % 32;
-                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][row_][column_], &b[min(block_x + row_, idx_end - 1) * d + min((part + 1) * 32 + column_, d - 1)], 4);
+                const int row_ = item_ / 32 % 4 * 8 + item_ % 8, column_ = item_ / 128 * 4 + item_ / 8 % 4;
+                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][row_][column_], &b[min((part + 1) * 32 + row_, d - 1) + min(block_x + column_, idx_end - 1) * d], 4);
             }
         }
         __pipeline_commit();
@@ -280,44 +169,44 @@ distances_tuned(const float *a, const float *b, float *out, int m, int n, int d,
         const int left = min(32, d - part * 32);
         int i_in = 0;
         for (; i_in + 4 <= left; i_in += 4) {
-            __align__(16) float a_part[8][4];
-#pragma unroll
-            for (int py = 0; py < 8; ++py) {
-                *reinterpret_cast<float4*>(&a_part[py][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][py * 16 + thread_y][i_in]);
-            }
-            __align__(16) float b_part[8][4];
-#pragma unroll
-            for (int px = 0; px < 8; ++px) {
-                *reinterpret_cast<float4*>(&b_part[px][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][px * 16 + thread_x][i_in]);
-            }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
+                __align__(16) float a_part[2][4];
+#pragma unroll
+                for (int py = 0; py < 8; py += 4) {
+                    *reinterpret_cast<float4*>(&a_part[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][(i_in + turn)][py * 16 + thread_y * 4]);
+                }
+                __align__(16) float b_part[2][4];
+#pragma unroll
+                for (int px = 0; px < 8; px += 4) {
+                    *reinterpret_cast<float4*>(&b_part[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][(i_in + turn)][px * 16 + thread_x * 4]);
+                }
 #pragma unroll
                 for (int py = 0; py < 8; ++py) {
 #pragma unroll
                     for (int px = 0; px < 8; ++px) {
-                        float difference = a_part[py][turn] - b_part[px][turn];
+                        float difference = a_part[py / 4][py % 4] - b_part[px / 4][px % 4];
                         sum[py][px] += difference * difference;
                     }
                 }
             }
         }
         for (; i_in < left; ++i_in) {
-            float a_part_[8];
+            __align__(16) float a_part_[2][4];
 #pragma unroll
-            for (int py = 0; py < 8; ++py) {
-                a_part_[py] = a_tile[buffer][py * 16 + thread_y][i_in];
+            for (int py = 0; py < 8; py += 4) {
+                *reinterpret_cast<float4*>(&a_part_[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][i_in][py * 16 + thread_y * 4]);
             }
-            float b_part_[8];
+            __align__(16) float b_part_[2][4];
 #pragma unroll
-            for (int px = 0; px < 8; ++px) {
-                b_part_[px] = b_tile[buffer][px * 16 + thread_x][i_in];
+            for (int px = 0; px < 8; px += 4) {
+                *reinterpret_cast<float4*>(&b_part_[px / 4][0]) = *reinterpret_cast<const float4*>(&b_tile[buffer][i_in][px * 16 + thread_x * 4]);
             }
 #pragma unroll
             for (int py = 0; py < 8; ++py) {
 #pragma unroll
                 for (int px = 0; px < 8; ++px) {
-                    float difference = a_part_[py] - b_part_[px];
+                    float difference = a_part_[py / 4][py % 4] - b_part_[px / 4][px % 4];
                     sum[py][px] += difference * difference;
                 }
             }
@@ -325,10 +214,10 @@ distances_tuned(const float *a, const float *b, float *out, int m, int n, int d,
     }
 #pragma unroll
     for (int py = 0; py < 8; ++py) {
-        const int idy = block_y + py * 16 + thread_y;
+        const int idy = block_y + py / 4 * 64 + thread_y * 4 + py % 4;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
-            const int idx = block_x + px * 16 + thread_x;
+            const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
             if (idx < idx_end && idy < idy_end) {
                 out[n * idy + idx] = sum[py][px];
             }
@@ -374,38 +263,23 @@ static inline cudaError_t distances_try(dim3 grid_, dim3 block_, const float *a,
         ((const char*)(b + b_first) < (const char*)(out + out_last) + 4 && (const char*)(out + out_first) < (const char*)(b + b_last) + 4)) return cudaErrorNotSupported;
     if (((long long)idx_end) % 128 == 0 &&
         ((long long)idy_end) % 128 == 0 &&
-        ((long long)d) % 32 == 0 &&
-        ((long long)d) % 4 == 0 &&
-        (size_t)a % 16 == 0 &&
-        (size_t)b % 16 == 0) {
+        ((long long)d) % 32 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(distances_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 73728) != cudaSuccess) {
+        if (cudaFuncSetAttribute(distances_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 67584) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        distances_tuned_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 73728, stream_>>>(
-            a, b, out, m, n, d, (int)idx_end, (int)idy_end);
-        return cudaPeekAtLastError();
-    }
-    if (((long long)d) % 4 == 0 &&
-        (size_t)a % 16 == 0 &&
-        (size_t)b % 16 == 0) {
-        if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(distances_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 73728) != cudaSuccess) {
-            cudaGetLastError();
-            return cudaErrorNotSupported;
-        }
-        distances_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 73728, stream_>>>(
+        distances_tuned_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 67584, stream_>>>(
             a, b, out, m, n, d, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
     {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(distances_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 73728) != cudaSuccess) {
+        if (cudaFuncSetAttribute(distances_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 67584) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        distances_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 73728, stream_>>>(
+        distances_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 67584, stream_>>>(
             a, b, out, m, n, d, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

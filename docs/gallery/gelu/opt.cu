@@ -12,27 +12,23 @@ extern "C" __global__ void gelu(const float *x, const float *bias, float *y, int
 extern "C++" {
 
 // a thread takes four neighbouring points, and loads or stores their elements of `bias`, `x`, `y` together
-__global__ void __launch_bounds__(64)
+__global__ void __launch_bounds__(128)
 gelu_fours(const float *x, const float *bias, float *y, int m, int n, int idx_end, int idy_end)
 {
-    const int first = (blockIdx.x * 64 + threadIdx.x) * 4;
+    const int first = (blockIdx.x * 128 + threadIdx.x) * 4;
     if (first >= idx_end) return;
+    const int idy = blockIdx.y;
+    alignas(16) float x_four[4];
+    *reinterpret_cast<float4 *>(&x_four[0]) = *reinterpret_cast<const float4 *>(&x[n * idy + first]);
     alignas(16) float bias_four[4];
     *reinterpret_cast<float4 *>(&bias_four[0]) = *reinterpret_cast<const float4 *>(&bias[first]);
+    alignas(16) float y_four[4];
     #pragma unroll
-    for (int row = 0; row < 8; row++) {
-        const int idy = blockIdx.y * 8 + row;
-        if (idy >= idy_end) return;
-        alignas(16) float x_four[4];
-        *reinterpret_cast<float4 *>(&x_four[0]) = *reinterpret_cast<const float4 *>(&x[n * idy + first]);
-        alignas(16) float y_four[4];
-        #pragma unroll
-        for (int turn = 0; turn < 4; turn++) {
-            float v = x_four[turn] + bias_four[turn];
-            y_four[turn] = 0.5f * v * (1.0f + tanhf(0.79788456f * (v + 0.044715f * v * v * v)));
-        }
-        *reinterpret_cast<float4 *>(&y[n * idy + first]) = *reinterpret_cast<float4 *>(&y_four[0]);
+    for (int turn = 0; turn < 4; turn++) {
+        float v = x_four[turn] + bias_four[turn];
+        y_four[turn] = 0.5f * v * (1.0f + tanhf(0.79788456f * (v + 0.044715f * v * v * v)));
     }
+    *reinterpret_cast<float4 *>(&y[n * idy + first]) = *reinterpret_cast<float4 *>(&y_four[0]);
 }
 
 static inline cudaError_t gelu_try(dim3 grid_, dim3 block_, const float *x, const float *bias, float *y, int m, int n, cudaStream_t stream_)
@@ -71,8 +67,8 @@ static inline cudaError_t gelu_try(dim3 grid_, dim3 block_, const float *x, cons
         (size_t)bias % 16 == 0 &&
         (size_t)y % 16 == 0 &&
         ((long long)idx_end) % 4 == 0) {
-        if ((idy_end + 7) / 8 > 65535) return cudaErrorNotSupported;
-        gelu_fours<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 7) / 8), (unsigned)(1)), 64, 0, stream_>>>(
+        if (idy_end > 65535) return cudaErrorNotSupported;
+        gelu_fours<<<dim3((unsigned)((idx_end + 511) / 512), (unsigned)(idy_end), (unsigned)(1)), 128, 0, stream_>>>(
             x, bias, y, m, n, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

@@ -10,10 +10,10 @@ extern "C" __global__ void grey(const unsigned char *picture, float *out, int n)
 extern "C++" {
 
 // a thread takes four neighbouring points, and loads or stores their elements of `out`, `picture` together
-__global__ void __launch_bounds__(64)
+__global__ void __launch_bounds__(128)
 grey_fours(const unsigned char *picture, float *out, int n, int idx_end)
 {
-    const int first = (blockIdx.x * 64 + threadIdx.x) * 4;
+    const int first = (blockIdx.x * 128 + threadIdx.x) * 4;
     if (first >= idx_end) return;
     alignas(16) unsigned char picture_four[12];
     *reinterpret_cast<int *>(&picture_four[0]) = *reinterpret_cast<const int *>(&picture[3 * first]);
@@ -54,7 +54,7 @@ static inline cudaError_t grey_try(dim3 grid, dim3 block, const unsigned char *p
     if ((size_t)picture % 4 == 0 &&
         (size_t)out % 16 == 0 &&
         ((long long)idx_end) % 4 == 0) {
-        grey_fours<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)(1), (unsigned)(1)), 64, 0, stream_>>>(
+        grey_fours<<<dim3((unsigned)((idx_end + 511) / 512), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
             picture, out, n, (int)idx_end);
         return cudaPeekAtLastError();
     }

@@ -9,15 +9,15 @@ extern "C" __global__ void histogram(const unsigned char *values, unsigned int *
 extern "C++" {
 
 // a block counts in shared memory what goes to `counts`, and changes each element there once
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(128)
 histogram_totals_wide(const unsigned char *values, unsigned int *counts, int n, int idx_end)
 {
     __shared__ unsigned int counts_own[256];
-    for (int cell = threadIdx.x; cell < 256; cell += 512) counts_own[cell] = 0;
+    for (int cell = threadIdx.x; cell < 256; cell += 128) counts_own[cell] = 0;
     __syncthreads();
-    const int first = blockIdx.x * 65536 + threadIdx.x * 4;
+    const int first = blockIdx.x * 16384 + threadIdx.x * 4;
     for (int turn = 0; turn < 32; turn++) {
-        const int begin = first + turn * 2048;
+        const int begin = first + turn * 512;
         if (begin >= idx_end) break;
         alignas(16) unsigned char values_four[4];
         *reinterpret_cast<int *>(&values_four[0]) = *reinterpret_cast<const int *>(&values[begin]);
@@ -27,25 +27,25 @@ histogram_totals_wide(const unsigned char *values, unsigned int *counts, int n, 
         }
     }
     __syncthreads();
-    for (int cell = threadIdx.x; cell < 256; cell += 512) {
+    for (int cell = threadIdx.x; cell < 256; cell += 128) {
         if (counts_own[cell] != 0) atomicAdd(&counts[cell], counts_own[cell]);
     }
 }
 
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(128)
 histogram_totals(const unsigned char *values, unsigned int *counts, int n, int idx_end)
 {
     __shared__ unsigned int counts_own[256];
-    for (int cell = threadIdx.x; cell < 256; cell += 512) counts_own[cell] = 0;
+    for (int cell = threadIdx.x; cell < 256; cell += 128) counts_own[cell] = 0;
     __syncthreads();
-    const int first = blockIdx.x * 16384 + threadIdx.x;
+    const int first = blockIdx.x * 4096 + threadIdx.x;
     for (int turn = 0; turn < 32; turn++) {
-        const int idx = first + turn * 512;
+        const int idx = first + turn * 128;
         if (idx >= idx_end) break;
         atomicAdd(&counts_own[values[idx]], (unsigned)1);
     }
     __syncthreads();
-    for (int cell = threadIdx.x; cell < 256; cell += 512) {
+    for (int cell = threadIdx.x; cell < 256; cell += 128) {
         if (counts_own[cell] != 0) atomicAdd(&counts[cell], counts_own[cell]);
     }
 }
@@ -72,12 +72,12 @@ static inline cudaError_t histogram_try(dim3 grid, dim3 block, const unsigned ch
     if (((const char*)(values + values_first) < (const char*)(counts + counts_last) + 4 && (const char*)(counts + counts_first) < (const char*)(values + values_last) + 1)) return cudaErrorNotSupported;
     if ((size_t)values % 4 == 0 &&
         ((long long)idx_end) % 4 == 0) {
-        histogram_totals_wide<<<dim3((unsigned)((idx_end + 65535) / 65536), (unsigned)(1), (unsigned)(1)), 512, 0, stream_>>>(
+        histogram_totals_wide<<<dim3((unsigned)((idx_end + 16383) / 16384), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
             values, counts, n, (int)idx_end);
         return cudaPeekAtLastError();
     }
     {
-        histogram_totals<<<dim3((unsigned)((idx_end + 16383) / 16384), (unsigned)(1), (unsigned)(1)), 512, 0, stream_>>>(
+        histogram_totals<<<dim3((unsigned)((idx_end + 4095) / 4096), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
             values, counts, n, (int)idx_end);
         return cudaPeekAtLastError();
     }

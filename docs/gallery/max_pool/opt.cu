@@ -13,30 +13,26 @@ extern "C" __global__ void max_pool(const float *in, float *out, int m, int n) {
 extern "C++" {
 
 // a thread takes four neighbouring points, and loads or stores their elements of `in`, `out` together
-__global__ void __launch_bounds__(64)
+__global__ void __launch_bounds__(128)
 max_pool_fours(const float *in, float *out, int m, int n, int idx_end, int idy_end)
 {
-    const int first = (blockIdx.x * 64 + threadIdx.x) * 4;
+    const int first = (blockIdx.x * 128 + threadIdx.x) * 4;
     if (first >= idx_end) return;
+    const int idy = blockIdx.y;
+    alignas(16) float in_four[8];
+    *reinterpret_cast<float4 *>(&in_four[0]) = *reinterpret_cast<const float4 *>(&in[4 * n * idy + 2 * first]);
+    *reinterpret_cast<float4 *>(&in_four[4]) = *reinterpret_cast<const float4 *>(&in[4 * n * idy + 2 * first + 4]);
+    alignas(16) float in_four_2[8];
+    *reinterpret_cast<float4 *>(&in_four_2[0]) = *reinterpret_cast<const float4 *>(&in[4 * n * idy + 2 * n + 2 * first]);
+    *reinterpret_cast<float4 *>(&in_four_2[4]) = *reinterpret_cast<const float4 *>(&in[4 * n * idy + 2 * n + 2 * first + 4]);
+    alignas(16) float out_four[4];
     #pragma unroll
-    for (int row = 0; row < 8; row++) {
-        const int idy = blockIdx.y * 8 + row;
-        if (idy >= idy_end) return;
-        alignas(16) float in_four[8];
-        *reinterpret_cast<float4 *>(&in_four[0]) = *reinterpret_cast<const float4 *>(&in[4 * n * idy + 2 * first]);
-        *reinterpret_cast<float4 *>(&in_four[4]) = *reinterpret_cast<const float4 *>(&in[4 * n * idy + 2 * first + 4]);
-        alignas(16) float in_four_2[8];
-        *reinterpret_cast<float4 *>(&in_four_2[0]) = *reinterpret_cast<const float4 *>(&in[4 * n * idy + 2 * n + 2 * first]);
-        *reinterpret_cast<float4 *>(&in_four_2[4]) = *reinterpret_cast<const float4 *>(&in[4 * n * idy + 2 * n + 2 * first + 4]);
-        alignas(16) float out_four[4];
-        #pragma unroll
-        for (int turn = 0; turn < 4; turn++) {
-            float upper = fmaxf(in_four[2 * turn], in_four[2 * turn + 1]);
-            float lower = fmaxf(in_four_2[2 * turn], in_four_2[2 * turn + 1]);
-            out_four[turn] = fmaxf(upper, lower);
-        }
-        *reinterpret_cast<float4 *>(&out[n * idy + first]) = *reinterpret_cast<float4 *>(&out_four[0]);
+    for (int turn = 0; turn < 4; turn++) {
+        float upper = fmaxf(in_four[2 * turn], in_four[2 * turn + 1]);
+        float lower = fmaxf(in_four_2[2 * turn], in_four_2[2 * turn + 1]);
+        out_four[turn] = fmaxf(upper, lower);
     }
+    *reinterpret_cast<float4 *>(&out[n * idy + first]) = *reinterpret_cast<float4 *>(&out_four[0]);
 }
 
 static inline cudaError_t max_pool_try(dim3 grid_, dim3 block_, const float *in, float *out, int m, int n, cudaStream_t stream_)
@@ -83,8 +79,8 @@ static inline cudaError_t max_pool_try(dim3 grid_, dim3 block_, const float *in,
         (size_t)out % 16 == 0 &&
         ((long long)n) % 4 == 0 &&
         ((long long)idx_end) % 4 == 0) {
-        if ((idy_end + 7) / 8 > 65535) return cudaErrorNotSupported;
-        max_pool_fours<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 7) / 8), (unsigned)(1)), 64, 0, stream_>>>(
+        if (idy_end > 65535) return cudaErrorNotSupported;
+        max_pool_fours<<<dim3((unsigned)((idx_end + 511) / 512), (unsigned)(idy_end), (unsigned)(1)), 128, 0, stream_>>>(
             in, out, m, n, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

@@ -15,10 +15,11 @@ extern "C" __global__ void mm_double(const double *a, const double *b, double *c
 extern "C++" {
 
 // block merge (section 3.5.1): a block of 256 threads computes 128 x 128 points
-// thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once; 2 x 1 of them are neighbours
+// thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once; 2 x 2 of them are neighbours
 // coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 4 turns written out
+// rows along the loop are turned while they are copied
 // prefetching (section 3.6): 2 parts in flight by cp.async, no registers for it
-// `a`: 128 x 32 elements a part in shared memory
+// `a`: 32 x 128 elements a part in shared memory
 // `b`: 32 x 128 elements a part in shared memory
 __global__ void __launch_bounds__(256)
 mm_double_tuned_full(const double *a, const double *b, double *c, int m, int n, int k, int idx_end, int idy_end)
@@ -38,18 +39,18 @@ mm_double_tuned_full(const double *a, const double *b, double *c, int m, int n, 
         }
     }
     extern __shared__ __align__(16) unsigned char shared[];
-    double (*a_tile)[128][34] = reinterpret_cast<double (*)[128][34]>(shared + 0);
-    double (*b_tile)[32][128] = reinterpret_cast<double (*)[32][128]>(shared + 104448);
+    double (*a_tile)[32][130] = reinterpret_cast<double (*)[32][130]>(shared + 0);
+    double (*b_tile)[32][128] = reinterpret_cast<double (*)[32][128]>(shared + 99840);
     const int parts = (k) / 32;
-    const int a_row = thread / 16, a_column = thread % 16 * 2;
-    const double* a_from = a + (k * block_y + a_row * (k) + a_column);
+    const int a_row = thread / 32 % 4 * 8 + thread % 8, a_column = thread / 128 * 4 + thread / 8 % 4;
+    const double* a_from = a + (k * block_y + a_row + a_column * (k));
     const int b_row = thread / 64, b_column = thread % 64 * 2;
     const double* b_from = b + (block_x + b_row * (n) + b_column);
     for (int part = 0; part < 2; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = 0; item < 8; ++item) {
-                __pipeline_memcpy_async(&a_tile[part % 3][a_row + item * 16][a_column], a_from + part * (32) + item * (16 * k), 16);
+            for (int item = 0; item < 16; ++item) {
+                __pipeline_memcpy_async(&a_tile[part % 3][a_row][a_column + item * 8], a_from + part * (32) + item * (8 * k), 8);
             }
 #pragma unroll
             for (int item_ = 0; item_ < 8; ++item_) {
@@ -63,8 +64,8 @@ mm_double_tuned_full(const double *a, const double *b, double *c, int m, int n, 
         __syncthreads();
         if (part + 2 < parts) {
 #pragma unroll
-            for (int item = 0; item < 8; ++item) {
-                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][a_row + item * 16][a_column], a_from + (part + 2) * (32) + item * (16 * k), 16);
+            for (int item = 0; item < 16; ++item) {
+                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][a_row][a_column + item * 8], a_from + (part + 2) * (32) + item * (8 * k), 8);
             }
 #pragma unroll
             for (int item_ = 0; item_ < 8; ++item_) {
@@ -75,16 +76,13 @@ mm_double_tuned_full(const double *a, const double *b, double *c, int m, int n, 
         const int buffer = part % 3;
 #pragma unroll
         for (int i_in = 0; i_in < 32; i_in += 4) {
-            __align__(16) double a_part[8][4];
-#pragma unroll
-            for (int py = 0; py < 8; ++py) {
-#pragma unroll
-                for (int c_ = 0; c_ < 4; c_ += 2) {
-                    *reinterpret_cast<double2*>(&a_part[py][c_]) = *reinterpret_cast<const double2*>(&a_tile[buffer][py * 16 + thread_y][i_in + c_]);
-                }
-            }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
+                __align__(16) double a_part[4][2];
+#pragma unroll
+                for (int py = 0; py < 8; py += 2) {
+                    *reinterpret_cast<double2*>(&a_part[py / 2][0]) = *reinterpret_cast<const double2*>(&a_tile[buffer][(i_in + turn)][py * 16 + thread_y * 2]);
+                }
                 __align__(16) double b_part[4][2];
 #pragma unroll
                 for (int px = 0; px < 8; px += 2) {
@@ -94,7 +92,7 @@ mm_double_tuned_full(const double *a, const double *b, double *c, int m, int n, 
                 for (int py = 0; py < 8; ++py) {
 #pragma unroll
                     for (int px = 0; px < 8; ++px) {
-                        sum[py][px] += a_part[py][turn] * b_part[px / 2][px % 2];
+                        sum[py][px] += a_part[py / 2][py % 2] * b_part[px / 2][px % 2];
                     }
                 }
             }
@@ -102,7 +100,7 @@ mm_double_tuned_full(const double *a, const double *b, double *c, int m, int n, 
     }
 #pragma unroll
     for (int py = 0; py < 8; ++py) {
-        const int idy = block_y + py * 16 + thread_y;
+        const int idy = block_y + py / 2 * 32 + thread_y * 2 + py % 2;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
             const int idx = block_x + px / 2 * 32 + thread_x * 2 + px % 2;
@@ -129,15 +127,15 @@ mm_double_tuned_wide(const double *a, const double *b, double *c, int m, int n, 
         }
     }
     extern __shared__ __align__(16) unsigned char shared[];
-    double (*a_tile)[128][34] = reinterpret_cast<double (*)[128][34]>(shared + 0);
-    double (*b_tile)[32][128] = reinterpret_cast<double (*)[32][128]>(shared + 104448);
+    double (*a_tile)[32][130] = reinterpret_cast<double (*)[32][130]>(shared + 0);
+    double (*b_tile)[32][128] = reinterpret_cast<double (*)[32][128]>(shared + 99840);
     const int parts = (k + 31) / 32;
     for (int part = 0; part < 2; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = thread; item < 2048; item += 256) {
-                const int row = item / 16, column = item % 16 * 2;
-                __pipeline_memcpy_async(&a_tile[part % 3][row][column], &a[min(block_y + row, idy_end - 1) * k + min(part * 32 + column, k - 2)], 16);
+            for (int item = thread; item < 4096; item += 256) {
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[part % 3][row][column], &a[min(part * 32 + row, k - 1) + min(block_y + column, idy_end - 1) * k], 8);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 2048; item_ += 256) {
@@ -152,9 +150,9 @@ mm_double_tuned_wide(const double *a, const double *b, double *c, int m, int n, 
         __syncthreads();
         if (part + 2 < parts) {
 #pragma unroll
-            for (int item = thread; item < 2048; item += 256) {
-                const int row = item / 16, column = item % 16 * 2;
-                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][row][column], &a[min(block_y + row, idy_end - 1) * k + min((part + 2) * 32 + column, k - 2)], 16);
+            for (int item = thread; item < 4096; item += 256) {
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][row][column], &a[min((part + 2) * 32 + row, k - 1) + min(block_y + column, idy_end - 1) * k], 8);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 2048; item_ += 256) {
@@ -167,16 +165,13 @@ mm_double_tuned_wide(const double *a, const double *b, double *c, int m, int n, 
         const int left = min(32, k - part * 32);
         int i_in = 0;
         for (; i_in + 4 <= left; i_in += 4) {
-            __align__(16) double a_part[8][4];
-#pragma unroll
-            for (int py = 0; py < 8; ++py) {
-#pragma unroll
-                for (int c_ = 0; c_ < 4; c_ += 2) {
-                    *reinterpret_cast<double2*>(&a_part[py][c_]) = *reinterpret_cast<const double2*>(&a_tile[buffer][py * 16 + thread_y][i_in + c_]);
-                }
-            }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
+                __align__(16) double a_part[4][2];
+#pragma unroll
+                for (int py = 0; py < 8; py += 2) {
+                    *reinterpret_cast<double2*>(&a_part[py / 2][0]) = *reinterpret_cast<const double2*>(&a_tile[buffer][(i_in + turn)][py * 16 + thread_y * 2]);
+                }
                 __align__(16) double b_part[4][2];
 #pragma unroll
                 for (int px = 0; px < 8; px += 2) {
@@ -186,16 +181,16 @@ mm_double_tuned_wide(const double *a, const double *b, double *c, int m, int n, 
                 for (int py = 0; py < 8; ++py) {
 #pragma unroll
                     for (int px = 0; px < 8; ++px) {
-                        sum[py][px] += a_part[py][turn] * b_part[px / 2][px % 2];
+                        sum[py][px] += a_part[py / 2][py % 2] * b_part[px / 2][px % 2];
                     }
                 }
             }
         }
         for (; i_in < left; ++i_in) {
-            double a_part_[8];
+            __align__(16) double a_part_[4][2];
 #pragma unroll
-            for (int py = 0; py < 8; ++py) {
-                a_part_[py] = a_tile[buffer][py * 16 + thread_y][i_in];
+            for (int py = 0; py < 8; py += 2) {
+                *reinterpret_cast<double2*>(&a_part_[py / 2][0]) = *reinterpret_cast<const double2*>(&a_tile[buffer][i_in][py * 16 + thread_y * 2]);
             }
             __align__(16) double b_part_[4][2];
 #pragma unroll
@@ -206,14 +201,14 @@ mm_double_tuned_wide(const double *a, const double *b, double *c, int m, int n, 
             for (int py = 0; py < 8; ++py) {
 #pragma unroll
                 for (int px = 0; px < 8; ++px) {
-                    sum[py][px] += a_part_[py] * b_part_[px / 2][px % 2];
+                    sum[py][px] += a_part_[py / 2][py % 2] * b_part_[px / 2][px % 2];
                 }
             }
         }
     }
 #pragma unroll
     for (int py = 0; py < 8; ++py) {
-        const int idy = block_y + py * 16 + thread_y;
+        const int idy = block_y + py / 2 * 32 + thread_y * 2 + py % 2;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
             const int idx = block_x + px / 2 * 32 + thread_x * 2 + px % 2;
@@ -242,15 +237,15 @@ mm_double_tuned(const double *a, const double *b, double *c, int m, int n, int k
         }
     }
     extern __shared__ __align__(16) unsigned char shared[];
-    double (*a_tile)[128][34] = reinterpret_cast<double (*)[128][34]>(shared + 0);
-    double (*b_tile)[32][128] = reinterpret_cast<double (*)[32][128]>(shared + 104448);
+    double (*a_tile)[32][130] = reinterpret_cast<double (*)[32][130]>(shared + 0);
+    double (*b_tile)[32][128] = reinterpret_cast<double (*)[32][128]>(shared + 99840);
     const int parts = (k + 31) / 32;
     for (int part = 0; part < 2; ++part) {
         if (part < parts) {
 #pragma unroll
             for (int item = thread; item < 4096; item += 256) {
-                const int row = item / 32, column = item % 32;
-                __pipeline_memcpy_async(&a_tile[part % 3][row][column], &a[min(block_y + row, idy_end - 1) * k + min(part * 32 + column, k - 1)], 8);
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[part % 3][row][column], &a[min(part * 32 + row, k - 1) + min(block_y + column, idy_end - 1) * k], 8);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 4096; item_ += 256) {
@@ -266,8 +261,8 @@ mm_double_tuned(const double *a, const double *b, double *c, int m, int n, int k
         if (part + 2 < parts) {
 #pragma unroll
             for (int item = thread; item < 4096; item += 256) {
-                const int row = item / 32, column = item % 32;
-                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][row][column], &a[min(block_y + row, idy_end - 1) * k + min((part + 2) * 32 + column, k - 1)], 8);
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][row][column], &a[min((part + 2) * 32 + row, k - 1) + min(block_y + column, idy_end - 1) * k], 8);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 4096; item_ += 256) {
@@ -280,16 +275,13 @@ mm_double_tuned(const double *a, const double *b, double *c, int m, int n, int k
         const int left = min(32, k - part * 32);
         int i_in = 0;
         for (; i_in + 4 <= left; i_in += 4) {
-            __align__(16) double a_part[8][4];
-#pragma unroll
-            for (int py = 0; py < 8; ++py) {
-#pragma unroll
-                for (int c_ = 0; c_ < 4; c_ += 2) {
-                    *reinterpret_cast<double2*>(&a_part[py][c_]) = *reinterpret_cast<const double2*>(&a_tile[buffer][py * 16 + thread_y][i_in + c_]);
-                }
-            }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
+                __align__(16) double a_part[4][2];
+#pragma unroll
+                for (int py = 0; py < 8; py += 2) {
+                    *reinterpret_cast<double2*>(&a_part[py / 2][0]) = *reinterpret_cast<const double2*>(&a_tile[buffer][(i_in + turn)][py * 16 + thread_y * 2]);
+                }
                 __align__(16) double b_part[4][2];
 #pragma unroll
                 for (int px = 0; px < 8; px += 2) {
@@ -299,16 +291,16 @@ mm_double_tuned(const double *a, const double *b, double *c, int m, int n, int k
                 for (int py = 0; py < 8; ++py) {
 #pragma unroll
                     for (int px = 0; px < 8; ++px) {
-                        sum[py][px] += a_part[py][turn] * b_part[px / 2][px % 2];
+                        sum[py][px] += a_part[py / 2][py % 2] * b_part[px / 2][px % 2];
                     }
                 }
             }
         }
         for (; i_in < left; ++i_in) {
-            double a_part_[8];
+            __align__(16) double a_part_[4][2];
 #pragma unroll
-            for (int py = 0; py < 8; ++py) {
-                a_part_[py] = a_tile[buffer][py * 16 + thread_y][i_in];
+            for (int py = 0; py < 8; py += 2) {
+                *reinterpret_cast<double2*>(&a_part_[py / 2][0]) = *reinterpret_cast<const double2*>(&a_tile[buffer][i_in][py * 16 + thread_y * 2]);
             }
             __align__(16) double b_part_[4][2];
 #pragma unroll
@@ -319,14 +311,14 @@ mm_double_tuned(const double *a, const double *b, double *c, int m, int n, int k
             for (int py = 0; py < 8; ++py) {
 #pragma unroll
                 for (int px = 0; px < 8; ++px) {
-                    sum[py][px] += a_part_[py] * b_part_[px / 2][px % 2];
+                    sum[py][px] += a_part_[py / 2][py % 2] * b_part_[px / 2][px % 2];
                 }
             }
         }
     }
 #pragma unroll
     for (int py = 0; py < 8; ++py) {
-        const int idy = block_y + py * 16 + thread_y;
+        const int idy = block_y + py / 2 * 32 + thread_y * 2 + py % 2;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
             const int idx = block_x + px / 2 * 32 + thread_x * 2 + px % 2;
@@ -376,40 +368,36 @@ static inline cudaError_t mm_double_try(dim3 grid_, dim3 block_, const double *a
     if (((long long)idx_end) % 128 == 0 &&
         ((long long)idy_end) % 128 == 0 &&
         ((long long)k) % 32 == 0 &&
-        ((long long)k) % 2 == 0 &&
-        (size_t)a % 16 == 0 &&
         ((long long)n) % 2 == 0 &&
         (size_t)b % 16 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(mm_double_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 202752) != cudaSuccess) {
+        if (cudaFuncSetAttribute(mm_double_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 198144) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        mm_double_tuned_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 202752, stream_>>>(
+        mm_double_tuned_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 198144, stream_>>>(
             a, b, c, m, n, k, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
-    if (((long long)k) % 2 == 0 &&
-        (size_t)a % 16 == 0 &&
-        ((long long)n) % 2 == 0 &&
+    if (((long long)n) % 2 == 0 &&
         ((long long)idx_end) % 2 == 0 &&
         (size_t)b % 16 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(mm_double_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 202752) != cudaSuccess) {
+        if (cudaFuncSetAttribute(mm_double_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 198144) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        mm_double_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 202752, stream_>>>(
+        mm_double_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 198144, stream_>>>(
             a, b, c, m, n, k, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
     {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(mm_double_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 202752) != cudaSuccess) {
+        if (cudaFuncSetAttribute(mm_double_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 198144) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        mm_double_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 202752, stream_>>>(
+        mm_double_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 198144, stream_>>>(
             a, b, c, m, n, k, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

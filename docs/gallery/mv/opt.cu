@@ -12,13 +12,14 @@ extern "C" __global__ void mv(const float *a, const float *x, float *y, int m, i
 extern "C++" {
 
 // 128 threads share the turns of a point, so that neighbours load neighbouring elements; `sum` is combined at the end
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(128, 6)
 mv_team_wide(const float *a, const float *x, float *y, int m, int n, int idx_end)
 {
     const int rank = threadIdx.x;
     const int idx = blockIdx.x;
     float sum = 0;
     float sum_own = 0;
+    float sum_four[4] = {sum_own, sum_own, sum_own, sum_own};
     #pragma unroll 8
     for (int i_first = rank * 4; i_first < n; i_first += 512) {
         alignas(16) float a_four[4];
@@ -27,9 +28,10 @@ mv_team_wide(const float *a, const float *x, float *y, int m, int n, int idx_end
         *reinterpret_cast<float4 *>(&x_four[0]) = *reinterpret_cast<const float4 *>(&x[i_first]);
         #pragma unroll
         for (int turn = 0; turn < 4; turn++) {
-            sum_own += a_four[turn] * x_four[turn];
+            sum_four[turn] += a_four[turn] * x_four[turn];
         }
     }
+    sum_own = (sum_four[0] + sum_four[1]) + (sum_four[2] + sum_four[3]);
     for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
     __shared__ float sum_parts[4];
     if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
@@ -43,7 +45,7 @@ mv_team_wide(const float *a, const float *x, float *y, int m, int n, int idx_end
     }
 }
 
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(128, 6)
 mv_team(const float *a, const float *x, float *y, int m, int n, int idx_end)
 {
     const int rank = threadIdx.x;

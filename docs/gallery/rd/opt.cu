@@ -12,7 +12,7 @@ extern "C" __global__ void rd(const float *a, float *s, int n) {
 extern "C++" {
 
 // 256 threads share the turns of a point, so that neighbours load neighbouring elements; `sum` is combined at the end; few points: their turns are divided among blocks, whose results a second kernel brings together
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 5)
 rd_team_parts_wide_first(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
 {
     #if __CUDA_ARCH__ >= 900
@@ -26,15 +26,17 @@ rd_team_parts_wide_first(const float *a, float *s, int n, int idx_end, float *su
     const int from = (int)min((long long)(n), 0 + (long long)part * each);
     const int to = (int)min((long long)(n), (long long)from + each);
     float sum_own = 0;
+    float sum_four[4] = {sum_own, sum_own, sum_own, sum_own};
     #pragma unroll 8
     for (int i_first = from + rank * 4; i_first < to; i_first += 1024) {
         alignas(16) float a_four[4];
         *reinterpret_cast<float4 *>(&a_four[0]) = *reinterpret_cast<const float4 *>(&a[i_first]);
         #pragma unroll
         for (int turn = 0; turn < 4; turn++) {
-            sum_own += a_four[turn];
+            sum_four[turn] += a_four[turn];
         }
     }
+    sum_own = (sum_four[0] + sum_four[1]) + (sum_four[2] + sum_four[3]);
     for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
     __shared__ float sum_parts[8];
     if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
@@ -69,7 +71,7 @@ rd_team_parts_wide(const float *a, float *s, int n, int idx_end, float *sum_memo
     }
 }
 
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 5)
 rd_team_parts_first(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
 {
     #if __CUDA_ARCH__ >= 900
@@ -121,22 +123,24 @@ rd_team_parts(const float *a, float *s, int n, int idx_end, float *sum_memory, i
     }
 }
 
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 5)
 rd_team_wide(const float *a, float *s, int n, int idx_end)
 {
     const int rank = threadIdx.x;
     const int idx = blockIdx.x;
     float sum = 0;
     float sum_own = 0;
+    float sum_four[4] = {sum_own, sum_own, sum_own, sum_own};
     #pragma unroll 8
     for (int i_first = rank * 4; i_first < n; i_first += 1024) {
         alignas(16) float a_four[4];
         *reinterpret_cast<float4 *>(&a_four[0]) = *reinterpret_cast<const float4 *>(&a[i_first]);
         #pragma unroll
         for (int turn = 0; turn < 4; turn++) {
-            sum_own += a_four[turn];
+            sum_four[turn] += a_four[turn];
         }
     }
+    sum_own = (sum_four[0] + sum_four[1]) + (sum_four[2] + sum_four[3]);
     for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
     __shared__ float sum_parts[8];
     if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
@@ -150,7 +154,7 @@ rd_team_wide(const float *a, float *s, int n, int idx_end)
     }
 }
 
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 5)
 rd_team(const float *a, float *s, int n, int idx_end)
 {
     const int rank = threadIdx.x;
@@ -196,8 +200,8 @@ static inline cudaError_t rd_try(dim3 grid, dim3 block, const float *a, float *s
     if (((const char*)(a + a_first) < (const char*)(s + s_last) + 4 && (const char*)(s + s_first) < (const char*)(a + a_last) + 4)) return cudaErrorNotSupported;
     if ((size_t)a % 16 == 0 &&
         ((long long)n) % 4 == 0) {
-        // Parts of the turns, so that there are 1056 blocks.
-        long long parts = 1056 / (idx_end);
+        // Parts of the turns, so that there are 2112 blocks.
+        long long parts = 2112 / (idx_end);
         if (parts > ((long long)n) / 8192) parts = ((long long)n) / 8192;
         if (parts > 65535) parts = 65535;
         void *values = 0;
@@ -228,8 +232,8 @@ static inline cudaError_t rd_try(dim3 grid, dim3 block, const float *a, float *s
         }
     }
     {
-        // Parts of the turns, so that there are 1056 blocks.
-        long long parts = 1056 / (idx_end);
+        // Parts of the turns, so that there are 2112 blocks.
+        long long parts = 2112 / (idx_end);
         if (parts > ((long long)n) / 8192) parts = ((long long)n) / 8192;
         if (parts > 65535) parts = 65535;
         void *values = 0;

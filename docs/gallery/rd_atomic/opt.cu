@@ -8,14 +8,14 @@ extern "C" __global__ void rd_atomic(const float *a, float *s, int n) {
 
 extern "C++" {
 
-// what goes to `s` is added up in registers before, for all of a thread's points: 8
-__global__ void __launch_bounds__(512)
+// what goes to `s` is added up in registers before, for all of a thread's points: 4
+__global__ void __launch_bounds__(256)
 rd_atomic_totals_wide(const float *a, float *s, int n, int idx_end)
 {
     float s_own = 0;
-    const int first = blockIdx.x * 16384 + threadIdx.x * 4;
-    for (int turn = 0; turn < 8; turn++) {
-        const int begin = first + turn * 2048;
+    const int first = blockIdx.x * 4096 + threadIdx.x * 4;
+    for (int turn = 0; turn < 4; turn++) {
+        const int begin = first + turn * 1024;
         if (begin >= idx_end) break;
         alignas(16) float a_four[4];
         *reinterpret_cast<float4 *>(&a_four[0]) = *reinterpret_cast<const float4 *>(&a[begin]);
@@ -25,31 +25,31 @@ rd_atomic_totals_wide(const float *a, float *s, int n, int idx_end)
         }
     }
     for (int far = 16; far > 0; far /= 2) s_own = s_own + __shfl_xor_sync(0xffffffff, s_own, far);
-    __shared__ float s_own_parts[16];
+    __shared__ float s_own_parts[8];
     if (threadIdx.x % 32 == 0) s_own_parts[threadIdx.x / 32] = s_own;
     __syncthreads();
     if (threadIdx.x == 0) {
-        for (int warp = 1; warp < 16; warp++) s_own = s_own + s_own_parts[warp];
+        for (int warp = 1; warp < 8; warp++) s_own = s_own + s_own_parts[warp];
         if (s_own != 0) atomicAdd(&s[0], s_own);
     }
 }
 
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(256)
 rd_atomic_totals(const float *a, float *s, int n, int idx_end)
 {
     float s_own = 0;
-    const int first = blockIdx.x * 4096 + threadIdx.x;
-    for (int turn = 0; turn < 8; turn++) {
-        const int idx = first + turn * 512;
+    const int first = blockIdx.x * 1024 + threadIdx.x;
+    for (int turn = 0; turn < 4; turn++) {
+        const int idx = first + turn * 256;
         if (idx >= idx_end) break;
         s_own = s_own + (float)a[idx];
     }
     for (int far = 16; far > 0; far /= 2) s_own = s_own + __shfl_xor_sync(0xffffffff, s_own, far);
-    __shared__ float s_own_parts[16];
+    __shared__ float s_own_parts[8];
     if (threadIdx.x % 32 == 0) s_own_parts[threadIdx.x / 32] = s_own;
     __syncthreads();
     if (threadIdx.x == 0) {
-        for (int warp = 1; warp < 16; warp++) s_own = s_own + s_own_parts[warp];
+        for (int warp = 1; warp < 8; warp++) s_own = s_own + s_own_parts[warp];
         if (s_own != 0) atomicAdd(&s[0], s_own);
     }
 }
@@ -76,12 +76,12 @@ static inline cudaError_t rd_atomic_try(dim3 grid, dim3 block, const float *a, f
     if (((const char*)(a + a_first) < (const char*)(s + s_last) + 4 && (const char*)(s + s_first) < (const char*)(a + a_last) + 4)) return cudaErrorNotSupported;
     if ((size_t)a % 16 == 0 &&
         ((long long)idx_end) % 4 == 0) {
-        rd_atomic_totals_wide<<<dim3((unsigned)((idx_end + 16383) / 16384), (unsigned)(1), (unsigned)(1)), 512, 0, stream_>>>(
+        rd_atomic_totals_wide<<<dim3((unsigned)((idx_end + 4095) / 4096), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
             a, s, n, (int)idx_end);
         return cudaPeekAtLastError();
     }
     {
-        rd_atomic_totals<<<dim3((unsigned)((idx_end + 4095) / 4096), (unsigned)(1), (unsigned)(1)), 512, 0, stream_>>>(
+        rd_atomic_totals<<<dim3((unsigned)((idx_end + 1023) / 1024), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
             a, s, n, (int)idx_end);
         return cudaPeekAtLastError();
     }

@@ -17,7 +17,7 @@ extern "C" __global__ void rd_complex(const float *a, float *s, int n) {
 extern "C++" {
 
 // 256 threads share the turns of a point, so that neighbours load neighbouring elements; `sum` is combined at the end; few points: their turns are divided among blocks, whose results a second kernel brings together
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 3)
 rd_complex_team_parts_wide_first(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
 {
     #if __CUDA_ARCH__ >= 900
@@ -31,6 +31,7 @@ rd_complex_team_parts_wide_first(const float *a, float *s, int n, int idx_end, f
     const int from = (int)min((long long)(n), 0 + (long long)part * each);
     const int to = (int)min((long long)(n), (long long)from + each);
     float sum_own = 0;
+    float sum_four[4] = {sum_own, sum_own, sum_own, sum_own};
     #pragma unroll 8
     for (int i_first = from + rank * 4; i_first < to; i_first += 1024) {
         alignas(16) float a_four[8];
@@ -40,9 +41,10 @@ rd_complex_team_parts_wide_first(const float *a, float *s, int n, int idx_end, f
         for (int turn = 0; turn < 4; turn++) {
             float re = a_four[2 * turn];
             float im = a_four[2 * turn + 1];
-            sum_own += fabsf(re) + fabsf(im);
+            sum_four[turn] += fabsf(re) + fabsf(im);
         }
     }
+    sum_own = (sum_four[0] + sum_four[1]) + (sum_four[2] + sum_four[3]);
     for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
     __shared__ float sum_parts[8];
     if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
@@ -77,7 +79,7 @@ rd_complex_team_parts_wide(const float *a, float *s, int n, int idx_end, float *
     }
 }
 
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 3)
 rd_complex_team_parts_first(const float *a, float *s, int n, int idx_end, float *sum_memory, int parts)
 {
     #if __CUDA_ARCH__ >= 900
@@ -131,13 +133,14 @@ rd_complex_team_parts(const float *a, float *s, int n, int idx_end, float *sum_m
     }
 }
 
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 3)
 rd_complex_team_wide(const float *a, float *s, int n, int idx_end)
 {
     const int rank = threadIdx.x;
     const int idx = blockIdx.x;
     float sum = 0;
     float sum_own = 0;
+    float sum_four[4] = {sum_own, sum_own, sum_own, sum_own};
     #pragma unroll 8
     for (int i_first = rank * 4; i_first < n; i_first += 1024) {
         alignas(16) float a_four[8];
@@ -147,9 +150,10 @@ rd_complex_team_wide(const float *a, float *s, int n, int idx_end)
         for (int turn = 0; turn < 4; turn++) {
             float re = a_four[2 * turn];
             float im = a_four[2 * turn + 1];
-            sum_own += fabsf(re) + fabsf(im);
+            sum_four[turn] += fabsf(re) + fabsf(im);
         }
     }
+    sum_own = (sum_four[0] + sum_four[1]) + (sum_four[2] + sum_four[3]);
     for (int far = 16; far > 0; far /= 2) sum_own = sum_own + __shfl_xor_sync(0xffffffff, sum_own, far);
     __shared__ float sum_parts[8];
     if (rank % 32 == 0) sum_parts[rank / 32] = sum_own;
@@ -163,7 +167,7 @@ rd_complex_team_wide(const float *a, float *s, int n, int idx_end)
     }
 }
 
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(256, 3)
 rd_complex_team(const float *a, float *s, int n, int idx_end)
 {
     const int rank = threadIdx.x;

@@ -11,8 +11,8 @@ extern "C" __global__ void row_max(const float *x, float *y, int m, int n) {
 
 extern "C++" {
 
-// 128 threads share the turns of a point, so that neighbours load neighbouring elements; `most` is combined at the end
-__global__ void __launch_bounds__(128)
+// 256 threads share the turns of a point, so that neighbours load neighbouring elements; `most` is combined at the end
+__global__ void __launch_bounds__(256)
 row_max_team(const float *x, float *y, int m, int n, int row_end)
 {
     const int rank = threadIdx.x;
@@ -20,16 +20,16 @@ row_max_team(const float *x, float *y, int m, int n, int row_end)
     float most = x[n * row];
     float most_own = most;
     #pragma unroll 8
-    for (int i = 1 + rank; i < n; i += 128) {
+    for (int i = 1 + rank; i < n; i += 256) {
         most_own = fmaxf(most_own, x[n * row + i]);
     }
     for (int far = 16; far > 0; far /= 2) most_own = fmaxf(most_own, __shfl_xor_sync(0xffffffff, most_own, far));
-    __shared__ float most_parts[4];
+    __shared__ float most_parts[8];
     if (rank % 32 == 0) most_parts[rank / 32] = most_own;
     __syncthreads();
     most_own = most_parts[0];
     #pragma unroll
-    for (int part = 1; part < 4; part++) most_own = fmaxf(most_own, most_parts[part]);
+    for (int part = 1; part < 8; part++) most_own = fmaxf(most_own, most_parts[part]);
     most = fmaxf(most, most_own);
     if (rank == 0) {
         y[row] = most;
@@ -62,7 +62,7 @@ static inline cudaError_t row_max_try(dim3 grid, dim3 block, const float *x, flo
     long long y_last = (long long)row_end - 1;
     if (((const char*)(x + x_first) < (const char*)(y + y_last) + 4 && (const char*)(y + y_first) < (const char*)(x + x_last) + 4)) return cudaErrorNotSupported;
     {
-        row_max_team<<<dim3((unsigned)(row_end), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
+        row_max_team<<<dim3((unsigned)(row_end), (unsigned)(1), (unsigned)(1)), 256, 0, stream_>>>(
             x, y, m, n, (int)row_end);
         return cudaPeekAtLastError();
     }

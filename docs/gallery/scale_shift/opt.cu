@@ -15,25 +15,21 @@ extern "C" __global__ void scale_shift(const float *x, const float *scale, const
 extern "C++" {
 
 // a thread takes four neighbouring points, and loads or stores their elements of `x`, `y` together
-__global__ void __launch_bounds__(64)
+__global__ void __launch_bounds__(128)
 scale_shift_fours(const float *x, const float *scale, const float *shift, float *y, int images, int channels, int pixels, int x__end, int channel_end, int z_end)
 {
-    const int first = (blockIdx.x * 64 + threadIdx.x) * 4;
+    const int first = (blockIdx.x * 128 + threadIdx.x) * 4;
     if (first >= x__end) return;
     const int z = blockIdx.z;
+    const int channel = blockIdx.y;
+    alignas(16) float x_four[4];
+    *reinterpret_cast<float4 *>(&x_four[0]) = *reinterpret_cast<const float4 *>(&x[channels * pixels * z + pixels * channel + first]);
+    alignas(16) float y_four[4];
     #pragma unroll
-    for (int row = 0; row < 8; row++) {
-        const int channel = blockIdx.y * 8 + row;
-        if (channel >= channel_end) return;
-        alignas(16) float x_four[4];
-        *reinterpret_cast<float4 *>(&x_four[0]) = *reinterpret_cast<const float4 *>(&x[channels * pixels * z + pixels * channel + first]);
-        alignas(16) float y_four[4];
-        #pragma unroll
-        for (int turn = 0; turn < 4; turn++) {
-            y_four[turn] = x_four[turn] * scale[channel] + shift[channel];
-        }
-        *reinterpret_cast<float4 *>(&y[channels * pixels * z + pixels * channel + first]) = *reinterpret_cast<float4 *>(&y_four[0]);
+    for (int turn = 0; turn < 4; turn++) {
+        y_four[turn] = x_four[turn] * scale[channel] + shift[channel];
     }
+    *reinterpret_cast<float4 *>(&y[channels * pixels * z + pixels * channel + first]) = *reinterpret_cast<float4 *>(&y_four[0]);
 }
 
 static inline cudaError_t scale_shift_try(dim3 grid, dim3 block, const float *x, const float *scale, const float *shift, float *y, int images, int channels, int pixels, cudaStream_t stream_)
@@ -90,9 +86,9 @@ static inline cudaError_t scale_shift_try(dim3 grid, dim3 block, const float *x,
         ((long long)pixels) % 4 == 0 &&
         (size_t)y % 16 == 0 &&
         ((long long)x__end) % 4 == 0) {
-        if ((channel_end + 7) / 8 > 65535) return cudaErrorNotSupported;
+        if (channel_end > 65535) return cudaErrorNotSupported;
         if (z_end > 65535) return cudaErrorNotSupported;
-        scale_shift_fours<<<dim3((unsigned)((x__end + 255) / 256), (unsigned)((channel_end + 7) / 8), (unsigned)(z_end)), 64, 0, stream_>>>(
+        scale_shift_fours<<<dim3((unsigned)((x__end + 511) / 512), (unsigned)(channel_end), (unsigned)(z_end)), 128, 0, stream_>>>(
             x, scale, shift, y, images, channels, pixels, (int)x__end, (int)channel_end, (int)z_end);
         return cudaPeekAtLastError();
     }

@@ -16,10 +16,11 @@ extern "C" __global__ void shortest_paths(const float *a, const float *b, float 
 extern "C++" {
 
 // block merge (section 3.5.1): a block of 256 threads computes 128 x 128 points
-// thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once; 4 x 1 of them are neighbours
+// thread merge (section 3.5.2): a thread computes 8 x 8 points, and what they share is loaded once; 4 x 4 of them are neighbours
 // coalescing (section 3.3): 32 turns of the loop at a time, operands in shared memory, 4 turns written out
-// prefetching (section 3.6): 2 parts in flight by cp.async, no registers for it
-// `a`: 128 x 32 elements a part in shared memory
+// rows along the loop are turned while they are copied
+// prefetching (section 3.6): 1 parts in flight by cp.async, no registers for it
+// `a`: 32 x 128 elements a part in shared memory
 // `b`: 32 x 128 elements a part in shared memory
 __global__ void __launch_bounds__(256)
 shortest_paths_tuned_full(const float *a, const float *b, float *out, int n, int idx_end, int idy_end)
@@ -39,50 +40,50 @@ shortest_paths_tuned_full(const float *a, const float *b, float *out, int n, int
         }
     }
     extern __shared__ __align__(16) unsigned char shared[];
-    float (*a_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*b_tile)[32][128] = reinterpret_cast<float (*)[32][128]>(shared + 55296);
+    float (*a_tile)[32][132] = reinterpret_cast<float (*)[32][132]>(shared + 0);
+    float (*b_tile)[32][128] = reinterpret_cast<float (*)[32][128]>(shared + 33792);
     const int parts = (n) / 32;
-    const int a_row = thread / 8, a_column = thread % 8 * 4;
-    const float* a_from = a + (n * block_y + a_row * (n) + a_column);
+    const int a_row = thread / 32 % 4 * 8 + thread % 8, a_column = thread / 128 * 4 + thread / 8 % 4;
+    const float* a_from = a + (n * block_y + a_row + a_column * (n));
     const int b_row = thread / 32, b_column = thread % 32 * 4;
     const float* b_from = b + (block_x + b_row * (n) + b_column);
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = 0; item < 4; ++item) {
-                __pipeline_memcpy_async(&a_tile[part % 3][a_row + item * 32][a_column], a_from + part * (32) + item * (32 * n), 16);
+            for (int item = 0; item < 16; ++item) {
+                __pipeline_memcpy_async(&a_tile[part % 2][a_row][a_column + item * 8], a_from + part * (32) + item * (8 * n), 4);
             }
 #pragma unroll
             for (int item_ = 0; item_ < 4; ++item_) {
-                __pipeline_memcpy_async(&b_tile[part % 3][b_row + item_ * 8][b_column], b_from + part * (32 * n) + item_ * (8 * n), 16);
+                __pipeline_memcpy_async(&b_tile[part % 2][b_row + item_ * 8][b_column], b_from + part * (32 * n) + item_ * (8 * n), 16);
             }
         }
         __pipeline_commit();
     }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
+        __pipeline_wait_prior(0);
         __syncthreads();
-        if (part + 2 < parts) {
+        if (part + 1 < parts) {
 #pragma unroll
-            for (int item = 0; item < 4; ++item) {
-                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][a_row + item * 32][a_column], a_from + (part + 2) * (32) + item * (32 * n), 16);
+            for (int item = 0; item < 16; ++item) {
+                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][a_row][a_column + item * 8], a_from + (part + 1) * (32) + item * (8 * n), 4);
             }
 #pragma unroll
             for (int item_ = 0; item_ < 4; ++item_) {
-                __pipeline_memcpy_async(&b_tile[(part + 2) % 3][b_row + item_ * 8][b_column], b_from + (part + 2) * (32 * n) + item_ * (8 * n), 16);
+                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][b_row + item_ * 8][b_column], b_from + (part + 1) * (32 * n) + item_ * (8 * n), 16);
             }
         }
         __pipeline_commit();
-        const int buffer = part % 3;
+        const int buffer = part % 2;
 #pragma unroll
         for (int i_in = 0; i_in < 32; i_in += 4) {
-            __align__(16) float a_part[8][4];
-#pragma unroll
-            for (int py = 0; py < 8; ++py) {
-                *reinterpret_cast<float4*>(&a_part[py][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][py * 16 + thread_y][i_in]);
-            }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
+                __align__(16) float a_part[2][4];
+#pragma unroll
+                for (int py = 0; py < 8; py += 4) {
+                    *reinterpret_cast<float4*>(&a_part[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][(i_in + turn)][py * 16 + thread_y * 4]);
+                }
                 __align__(16) float b_part[2][4];
 #pragma unroll
                 for (int px = 0; px < 8; px += 4) {
@@ -92,7 +93,7 @@ shortest_paths_tuned_full(const float *a, const float *b, float *out, int n, int
                 for (int py = 0; py < 8; ++py) {
 #pragma unroll
                     for (int px = 0; px < 8; ++px) {
-                        least[py][px] = fminf(least[py][px], a_part[py][turn] + b_part[px / 4][px % 4]);
+                        least[py][px] = fminf(least[py][px], a_part[py / 4][py % 4] + b_part[px / 4][px % 4]);
                     }
                 }
             }
@@ -100,7 +101,7 @@ shortest_paths_tuned_full(const float *a, const float *b, float *out, int n, int
     }
 #pragma unroll
     for (int py = 0; py < 8; ++py) {
-        const int idy = block_y + py * 16 + thread_y;
+        const int idy = block_y + py / 4 * 64 + thread_y * 4 + py % 4;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
             const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
@@ -127,51 +128,51 @@ shortest_paths_tuned_wide(const float *a, const float *b, float *out, int n, int
         }
     }
     extern __shared__ __align__(16) unsigned char shared[];
-    float (*a_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*b_tile)[32][128] = reinterpret_cast<float (*)[32][128]>(shared + 55296);
+    float (*a_tile)[32][132] = reinterpret_cast<float (*)[32][132]>(shared + 0);
+    float (*b_tile)[32][128] = reinterpret_cast<float (*)[32][128]>(shared + 33792);
     const int parts = (n + 31) / 32;
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
-            for (int item = thread; item < 1024; item += 256) {
-                const int row = item / 8, column = item % 8 * 4;
-                __pipeline_memcpy_async(&a_tile[part % 3][row][column], &a[min(block_y + row, idy_end - 1) * n + min(part * 32 + column, n - 4)], 16);
+            for (int item = thread; item < 4096; item += 256) {
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[part % 2][row][column], &a[min(part * 32 + row, n - 1) + min(block_y + column, idy_end - 1) * n], 4);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 1024; item_ += 256) {
                 const int row_ = item_ / 32, column_ = item_ % 32 * 4;
-                __pipeline_memcpy_async(&b_tile[part % 3][row_][column_], &b[min(part * 32 + row_, n - 1) * n + min(block_x + column_, idx_end - 4)], 16);
+                __pipeline_memcpy_async(&b_tile[part % 2][row_][column_], &b[min(part * 32 + row_, n - 1) * n + min(block_x + column_, idx_end - 4)], 16);
             }
         }
         __pipeline_commit();
     }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
+        __pipeline_wait_prior(0);
         __syncthreads();
-        if (part + 2 < parts) {
+        if (part + 1 < parts) {
 #pragma unroll
-            for (int item = thread; item < 1024; item += 256) {
-                const int row = item / 8, column = item % 8 * 4;
-                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][row][column], &a[min(block_y + row, idy_end - 1) * n + min((part + 2) * 32 + column, n - 4)], 16);
+            for (int item = thread; item < 4096; item += 256) {
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][row][column], &a[min((part + 1) * 32 + row, n - 1) + min(block_y + column, idy_end - 1) * n], 4);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 1024; item_ += 256) {
                 const int row_ = item_ / 32, column_ = item_ % 32 * 4;
-                __pipeline_memcpy_async(&b_tile[(part + 2) % 3][row_][column_], &b[min((part + 2) * 32 + row_, n - 1) * n + min(block_x + column_, idx_end - 4)], 16);
+                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][row_][column_], &b[min((part + 1) * 32 + row_, n - 1) * n + min(block_x + column_, idx_end - 4)], 16);
             }
         }
         __pipeline_commit();
-        const int buffer = part % 3;
+        const int buffer = part % 2;
         const int left = min(32, n - part * 32);
         int i_in = 0;
         for (; i_in + 4 <= left; i_in += 4) {
-            __align__(16) float a_part[8][4];
-#pragma unroll
-            for (int py = 0; py < 8; ++py) {
-                *reinterpret_cast<float4*>(&a_part[py][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][py * 16 + thread_y][i_in]);
-            }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
+                __align__(16) float a_part[2][4];
+#pragma unroll
+                for (int py = 0; py < 8; py += 4) {
+                    *reinterpret_cast<float4*>(&a_part[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][(i_in + turn)][py * 16 + thread_y * 4]);
+                }
                 __align__(16) float b_part[2][4];
 #pragma unroll
                 for (int px = 0; px < 8; px += 4) {
@@ -181,16 +182,16 @@ shortest_paths_tuned_wide(const float *a, const float *b, float *out, int n, int
                 for (int py = 0; py < 8; ++py) {
 #pragma unroll
                     for (int px = 0; px < 8; ++px) {
-                        least[py][px] = fminf(least[py][px], a_part[py][turn] + b_part[px / 4][px % 4]);
+                        least[py][px] = fminf(least[py][px], a_part[py / 4][py % 4] + b_part[px / 4][px % 4]);
                     }
                 }
             }
         }
         for (; i_in < left; ++i_in) {
-            float a_part_[8];
+            __align__(16) float a_part_[2][4];
 #pragma unroll
-            for (int py = 0; py < 8; ++py) {
-                a_part_[py] = a_tile[buffer][py * 16 + thread_y][i_in];
+            for (int py = 0; py < 8; py += 4) {
+                *reinterpret_cast<float4*>(&a_part_[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][i_in][py * 16 + thread_y * 4]);
             }
             __align__(16) float b_part_[2][4];
 #pragma unroll
@@ -201,14 +202,14 @@ shortest_paths_tuned_wide(const float *a, const float *b, float *out, int n, int
             for (int py = 0; py < 8; ++py) {
 #pragma unroll
                 for (int px = 0; px < 8; ++px) {
-                    least[py][px] = fminf(least[py][px], a_part_[py] + b_part_[px / 4][px % 4]);
+                    least[py][px] = fminf(least[py][px], a_part_[py / 4][py % 4] + b_part_[px / 4][px % 4]);
                 }
             }
         }
     }
 #pragma unroll
     for (int py = 0; py < 8; ++py) {
-        const int idy = block_y + py * 16 + thread_y;
+        const int idy = block_y + py / 4 * 64 + thread_y * 4 + py % 4;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
             const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
@@ -237,51 +238,51 @@ shortest_paths_tuned(const float *a, const float *b, float *out, int n, int idx_
         }
     }
     extern __shared__ __align__(16) unsigned char shared[];
-    float (*a_tile)[128][36] = reinterpret_cast<float (*)[128][36]>(shared + 0);
-    float (*b_tile)[32][128] = reinterpret_cast<float (*)[32][128]>(shared + 55296);
+    float (*a_tile)[32][132] = reinterpret_cast<float (*)[32][132]>(shared + 0);
+    float (*b_tile)[32][128] = reinterpret_cast<float (*)[32][128]>(shared + 33792);
     const int parts = (n + 31) / 32;
-    for (int part = 0; part < 2; ++part) {
+    for (int part = 0; part < 1; ++part) {
         if (part < parts) {
 #pragma unroll
             for (int item = thread; item < 4096; item += 256) {
-                const int row = item / 32, column = item % 32;
-                __pipeline_memcpy_async(&a_tile[part % 3][row][column], &a[min(block_y + row, idy_end - 1) * n + min(part * 32 + column, n - 1)], 4);
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[part % 2][row][column], &a[min(part * 32 + row, n - 1) + min(block_y + column, idy_end - 1) * n], 4);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 4096; item_ += 256) {
                 const int row_ = item_ / 128, column_ = item_ % 128;
-                __pipeline_memcpy_async(&b_tile[part % 3][row_][column_], &b[min(part * 32 + row_, n - 1) * n + min(block_x + column_, idx_end - 1)], 4);
+                __pipeline_memcpy_async(&b_tile[part % 2][row_][column_], &b[min(part * 32 + row_, n - 1) * n + min(block_x + column_, idx_end - 1)], 4);
             }
         }
         __pipeline_commit();
     }
     for (int part = 0; part < parts; ++part) {
-        __pipeline_wait_prior(1);
+        __pipeline_wait_prior(0);
         __syncthreads();
-        if (part + 2 < parts) {
+        if (part + 1 < parts) {
 #pragma unroll
             for (int item = thread; item < 4096; item += 256) {
-                const int row = item / 32, column = item % 32;
-                __pipeline_memcpy_async(&a_tile[(part + 2) % 3][row][column], &a[min(block_y + row, idy_end - 1) * n + min((part + 2) * 32 + column, n - 1)], 4);
+                const int row = item / 32 % 4 * 8 + item % 8, column = item / 128 * 4 + item / 8 % 4;
+                __pipeline_memcpy_async(&a_tile[(part + 1) % 2][row][column], &a[min((part + 1) * 32 + row, n - 1) + min(block_y + column, idy_end - 1) * n], 4);
             }
 #pragma unroll
             for (int item_ = thread; item_ < 4096; item_ += 256) {
                 const int row_ = item_ / 128, column_ = item_ % 128;
-                __pipeline_memcpy_async(&b_tile[(part + 2) % 3][row_][column_], &b[min((part + 2) * 32 + row_, n - 1) * n + min(block_x + column_, idx_end - 1)], 4);
+                __pipeline_memcpy_async(&b_tile[(part + 1) % 2][row_][column_], &b[min((part + 1) * 32 + row_, n - 1) * n + min(block_x + column_, idx_end - 1)], 4);
             }
         }
         __pipeline_commit();
-        const int buffer = part % 3;
+        const int buffer = part % 2;
         const int left = min(32, n - part * 32);
         int i_in = 0;
         for (; i_in + 4 <= left; i_in += 4) {
-            __align__(16) float a_part[8][4];
-#pragma unroll
-            for (int py = 0; py < 8; ++py) {
-                *reinterpret_cast<float4*>(&a_part[py][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][py * 16 + thread_y][i_in]);
-            }
 #pragma unroll
             for (int turn = 0; turn < 4; ++turn) {
+                __align__(16) float a_part[2][4];
+#pragma unroll
+                for (int py = 0; py < 8; py += 4) {
+                    *reinterpret_cast<float4*>(&a_part[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][(i_in + turn)][py * 16 + thread_y * 4]);
+                }
                 __align__(16) float b_part[2][4];
 #pragma unroll
                 for (int px = 0; px < 8; px += 4) {
@@ -291,16 +292,16 @@ shortest_paths_tuned(const float *a, const float *b, float *out, int n, int idx_
                 for (int py = 0; py < 8; ++py) {
 #pragma unroll
                     for (int px = 0; px < 8; ++px) {
-                        least[py][px] = fminf(least[py][px], a_part[py][turn] + b_part[px / 4][px % 4]);
+                        least[py][px] = fminf(least[py][px], a_part[py / 4][py % 4] + b_part[px / 4][px % 4]);
                     }
                 }
             }
         }
         for (; i_in < left; ++i_in) {
-            float a_part_[8];
+            __align__(16) float a_part_[2][4];
 #pragma unroll
-            for (int py = 0; py < 8; ++py) {
-                a_part_[py] = a_tile[buffer][py * 16 + thread_y][i_in];
+            for (int py = 0; py < 8; py += 4) {
+                *reinterpret_cast<float4*>(&a_part_[py / 4][0]) = *reinterpret_cast<const float4*>(&a_tile[buffer][i_in][py * 16 + thread_y * 4]);
             }
             __align__(16) float b_part_[2][4];
 #pragma unroll
@@ -311,14 +312,14 @@ shortest_paths_tuned(const float *a, const float *b, float *out, int n, int idx_
             for (int py = 0; py < 8; ++py) {
 #pragma unroll
                 for (int px = 0; px < 8; ++px) {
-                    least[py][px] = fminf(least[py][px], a_part_[py] + b_part_[px / 4][px % 4]);
+                    least[py][px] = fminf(least[py][px], a_part_[py / 4][py % 4] + b_part_[px / 4][px % 4]);
                 }
             }
         }
     }
 #pragma unroll
     for (int py = 0; py < 8; ++py) {
-        const int idy = block_y + py * 16 + thread_y;
+        const int idy = block_y + py / 4 * 64 + thread_y * 4 + py % 4;
 #pragma unroll
         for (int px = 0; px < 8; ++px) {
             const int idx = block_x + px / 4 * 64 + thread_x * 4 + px % 4;
@@ -365,37 +366,35 @@ static inline cudaError_t shortest_paths_try(dim3 grid_, dim3 block_, const floa
         ((long long)idy_end) % 128 == 0 &&
         ((long long)n) % 32 == 0 &&
         ((long long)n) % 4 == 0 &&
-        (size_t)a % 16 == 0 &&
         (size_t)b % 16 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(shortest_paths_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 104448) != cudaSuccess) {
+        if (cudaFuncSetAttribute(shortest_paths_tuned_full, cudaFuncAttributeMaxDynamicSharedMemorySize, 66560) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        shortest_paths_tuned_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 104448, stream_>>>(
+        shortest_paths_tuned_full<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 66560, stream_>>>(
             a, b, out, n, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
     if (((long long)n) % 4 == 0 &&
-        (size_t)a % 16 == 0 &&
         ((long long)idx_end) % 4 == 0 &&
         (size_t)b % 16 == 0) {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(shortest_paths_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 104448) != cudaSuccess) {
+        if (cudaFuncSetAttribute(shortest_paths_tuned_wide, cudaFuncAttributeMaxDynamicSharedMemorySize, 66560) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        shortest_paths_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 104448, stream_>>>(
+        shortest_paths_tuned_wide<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 66560, stream_>>>(
             a, b, out, n, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }
     {
         if ((idy_end + 127) / 128 > 65535) return cudaErrorNotSupported;
-        if (cudaFuncSetAttribute(shortest_paths_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 104448) != cudaSuccess) {
+        if (cudaFuncSetAttribute(shortest_paths_tuned, cudaFuncAttributeMaxDynamicSharedMemorySize, 66560) != cudaSuccess) {
             cudaGetLastError();
             return cudaErrorNotSupported;
         }
-        shortest_paths_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 104448, stream_>>>(
+        shortest_paths_tuned<<<dim3((unsigned)((idx_end + 127) / 128), (unsigned)((idy_end + 127) / 128), (unsigned)(1)), 256, 66560, stream_>>>(
             a, b, out, n, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

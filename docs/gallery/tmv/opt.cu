@@ -12,7 +12,7 @@ extern "C" __global__ void tmv(const float *a, const float *x, float *y, int m, 
 extern "C++" {
 
 // 32 warps of a block share the turns; their lanes are neighbouring points; `sum` is combined at the end
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(1024, 1)
 tmv_team_wide(const float *a, const float *x, float *y, int m, int n, int idx_end)
 {
     const int column = threadIdx.x % 32;
@@ -53,7 +53,7 @@ tmv_team_wide(const float *a, const float *x, float *y, int m, int n, int idx_en
     }
 }
 
-__global__ void __launch_bounds__(1024)
+__global__ void __launch_bounds__(1024, 1)
 tmv_team(const float *a, const float *x, float *y, int m, int n, int idx_end)
 {
     const int column = threadIdx.x % 32;

@@ -10,16 +10,16 @@ extern "C" __global__ void vv(const float *x, const float *y, float *c, int m, i
 extern "C++" {
 
 // a thread takes four neighbouring points, and loads or stores their elements of `c`, `y` together
-__global__ void __launch_bounds__(64)
+__global__ void __launch_bounds__(128)
 vv_fours(const float *x, const float *y, float *c, int m, int n, int idx_end, int idy_end)
 {
-    const int first = (blockIdx.x * 64 + threadIdx.x) * 4;
+    const int first = (blockIdx.x * 128 + threadIdx.x) * 4;
     if (first >= idx_end) return;
     alignas(16) float y_four[4];
     *reinterpret_cast<float4 *>(&y_four[0]) = *reinterpret_cast<const float4 *>(&y[first]);
     #pragma unroll
-    for (int row = 0; row < 8; row++) {
-        const int idy = blockIdx.y * 8 + row;
+    for (int row = 0; row < 2; row++) {
+        const int idy = blockIdx.y * 2 + row;
         if (idy >= idy_end) return;
         alignas(16) float c_four[4];
         #pragma unroll
@@ -65,8 +65,8 @@ static inline cudaError_t vv_try(dim3 grid_, dim3 block_, const float *x, const 
         (size_t)c % 16 == 0 &&
         ((long long)n) % 4 == 0 &&
         ((long long)idx_end) % 4 == 0) {
-        if ((idy_end + 7) / 8 > 65535) return cudaErrorNotSupported;
-        vv_fours<<<dim3((unsigned)((idx_end + 255) / 256), (unsigned)((idy_end + 7) / 8), (unsigned)(1)), 64, 0, stream_>>>(
+        if ((idy_end + 1) / 2 > 65535) return cudaErrorNotSupported;
+        vv_fours<<<dim3((unsigned)((idx_end + 511) / 512), (unsigned)((idy_end + 1) / 2), (unsigned)(1)), 128, 0, stream_>>>(
             x, y, c, m, n, (int)idx_end, (int)idy_end);
         return cudaPeekAtLastError();
     }

@@ -1,5 +1,6 @@
-//! `naive FILE.cu [threads=16x16 points=8x8 run=4x4 lanes=8 stage=16x4 buffers=2 turn order=8 resident=2 fixed]`: prints
-//! the file with its first naive kernel tuned by this schedule.
+//! `naive FILE.cu [threads=16x16 points=8x8 run=4x4 lanes=8 stage=16x4 buffers=2 turn order=8 resident=2 fixed]`, or
+//! `naive FILE.cu pass=INVOCATION`: prints the file with its first naive kernel tuned so. `best=N`: prints the N ways that
+//! are predicted to be the fastest on an H200, with milliseconds. `predict`: the same for the ways of standard input.
 
 use warpwright_cudac::File;
 use warpwright_cudac::diag::{Source, render_all};
@@ -7,7 +8,7 @@ use warpwright_naive::emit::{cost, generate};
 use warpwright_naive::recognise::recognise;
 use warpwright_naive::replace::replaced;
 use warpwright_naive::schedule::{Schedule, Stage};
-use warpwright_naive::search::{predict, ranked};
+use warpwright_naive::search::{Way, predicted, ranked};
 
 fn pair(text: &str) -> [u32; 2] {
     let (a, b) = text.split_once('x').unwrap_or((text, "1"));
@@ -37,6 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let mut staged = false;
     let mut pass = None;
+    let (mut best, mut is_asked) = (None, false);
     for argument in arguments {
         let (word, value) = argument.split_once('=').unwrap_or((&argument, ""));
         match word {
@@ -52,28 +54,32 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "turn" => stage.turn = true,
             "order" => schedule.order = value.parse()?,
             "resident" => schedule.resident = value.parse()?,
+            "best" => best = Some(value.parse()?),
+            "predict" => is_asked = true,
             "fixed" => schedule.specialise = true,
             "pass" => pass = warpwright_pass::source::naive::way(&value.parse()?),
             _ => return Err(format!("`{word}`?").into()),
         }
     }
     schedule.stage = staged.then_some(stage);
-    if let Some(which) = std::env::var_os("NAIVE_PREDICT") {
-        let gpu = warpwright_target::lookup("h200")?;
-        if which != "all" {
-            println!(
-                "{schedule:?}: {:?} {:?}",
-                predict(&kernel, &schedule, &gpu),
-                cost(&kernel, &schedule)
-            );
-        } else {
-            for (of, predicted) in ranked(&kernel, &gpu).iter().take(12) {
-                println!(
-                    "{:.4} {} {}",
-                    predicted.ms,
-                    predicted.bound,
-                    warpwright_pass::Invocation::from(of.clone())
-                );
+    let gpu = warpwright_target::lookup("h200")?;
+    if let Some(count) = best {
+        for (way, predicted) in ranked(&kernel, &gpu).into_iter().take(count) {
+            let way = warpwright_pass::Invocation::from(way);
+            println!("{:.5} {} {way}", predicted.ms, predicted.bound);
+        }
+        return Ok(());
+    }
+    if is_asked {
+        for line in std::io::stdin().lines() {
+            let way = warpwright_pass::source::naive::way(&line?.parse()?).ok_or("no way")?;
+            let cost = match &way {
+                Way::Tiles(of) => cost(&kernel, of),
+                _ => None,
+            };
+            match predicted(&kernel, &way, &gpu) {
+                Some(of) => println!("{:.5} {} {cost:?}", of.ms, of.bound),
+                None => println!("-"),
             }
         }
         return Ok(());

@@ -24,6 +24,10 @@ pub struct Cost {
     pub shared_bytes: u32,
     /// Registers of a thread, estimated from the values that are alive.
     pub registers: f64,
+    /// Those among them that hold operands from shared memory.
+    pub fragments: f64,
+    /// Groups of turns that are written out, each of which begins with such operands.
+    pub groups: f64,
     /// Instructions of a thread.
     pub instructions: f64,
     /// Operations in double precision of a thread.
@@ -94,10 +98,11 @@ pub fn cost(kernel: &Kernel, schedule: &Schedule) -> Option<Cost> {
     let mut found = counter.found;
     // Values that stay alive over a loop, for all points.
     let points = schedule.points.map(f64::from);
-    for (axes, variable) in super::body::dependences(kernel)
-        .iter()
-        .zip(&kernel.variables)
-    {
+    let mut brief = vec![false; kernel.variables.len()];
+    innermost(&kernel.body, &mut brief);
+    let variables = super::body::dependences(kernel);
+    let variables = variables.iter().zip(&kernel.variables).zip(brief);
+    for ((axes, variable), _) in variables.filter(|(_, brief)| !brief) {
         let of = |axis: usize| if axes[axis] { points[axis] } else { 1.0 };
         found.registers += of(0) * of(1) * registers_of(&variable.ty);
     }
@@ -112,6 +117,30 @@ pub fn cost(kernel: &Kernel, schedule: &Schedule) -> Option<Cost> {
         }
     }
     Some(found)
+}
+
+/// Marks variables that loops without loops declare: they live for one point of one turn.
+fn innermost(body: &[Statement], found: &mut [bool]) {
+    for statement in body {
+        let Statement::Loop(_, inside) = statement else {
+            continue;
+        };
+        let mut loops = false;
+        inside
+            .iter()
+            .for_each(|s| s.walk(&mut |s| loops |= matches!(s, Statement::Loop(..))));
+        if loops {
+            innermost(inside, found);
+            continue;
+        }
+        for statement in inside {
+            statement.walk(&mut |s| {
+                if let Statement::Declare(variable, _) = s {
+                    found[*variable] = true;
+                }
+            });
+        }
+    }
 }
 
 struct Counter<'a> {
@@ -334,6 +363,11 @@ impl Counter<'_> {
         self.found.parts += parts;
         self.found.staged_turns = trips;
         self.found.ahead = f64::from(plan.stage.buffers);
+        self.found.groups += parts * f64::from(plan.stage.turns) / f64::from(plan.stage.unroll);
+        // Which of three buffers is next is counted, of two it is one bit.
+        if plan.stage.buffers > 2 {
+            self.found.registers += 4.0;
+        }
         self.found.instructions += parts * 20.0;
         for tile in &plan.tiles {
             let elements = (tile.row_count() * tile.column_count()) as f64;
@@ -348,14 +382,19 @@ impl Counter<'_> {
                 1.0
             };
             let copies = (elements / lanes / f64::from(self.schedule.block())).ceil();
-            // Places in a box of several strides are divided out, one element after the other.
-            let each = match (wide, plan.inner.is_empty()) {
-                (true, _) => 4.0,
-                (false, true) => 20.0,
-                (false, false) => 40.0,
+            // Places in a box of several strides are divided out, one element after the other; those of a turned tile that
+            // the block's threads divide evenly lie at one distance from each other.
+            let block = i64::from(self.schedule.block());
+            let (rows, all) = (tile.row_count(), tile.row_count() * tile.column_count());
+            let steps = tile.turned && all % block == 0 && block % rows.max(1) == 0;
+            let each = match (wide, steps, plan.inner.is_empty()) {
+                (true, ..) => 4.0,
+                (false, true, _) => 3.0,
+                (false, false, true) => 20.0,
+                (false, false, false) => 40.0,
             };
             self.found.instructions += parts * copies * each;
-            self.found.pipe += parts * copies * if tile.turned { 4.0 } else { lanes.max(1.0) };
+            self.found.pipe += parts * copies * if tile.turned { 8.0 } else { lanes.max(1.0) };
         }
     }
 
@@ -391,20 +430,38 @@ impl Counter<'_> {
         let points = self.schedule.points.map(i64::from);
         let symbol = |axis: usize| self.kernel.dims.get(axis).map(|d| d.symbol);
         let in_rows = |s: Symbol| tile.rows().iter().any(|f| f.times(s) > 0);
-        let mut reads = 1.0;
+        let (mut reads, mut held) = (1.0, 1.0);
         for (axis, points) in points.iter().enumerate() {
             if symbol(axis).is_some_and(in_rows) {
                 reads *= *points as f64;
+                // Rows that nothing else is combined with one by one are read when their turn comes.
+                let moves = |tile: &Tile, axis: usize| {
+                    symbol(axis).is_some_and(|s| tile.forms.iter().any(|f| f.times(s) > 0))
+                };
+                let crossed = plan
+                    .tiles
+                    .iter()
+                    .any(|t| moves(t, 1 - axis) && !moves(t, axis));
+                held *= if crossed { *points } else { 2.min(*points) } as f64;
             }
         }
         let mut run = 1 + tile.range;
         let column = (0..2).find(|a| symbol(*a).is_some_and(|s| tile.columns().times(s) > 0));
         if let Some(axis) = column {
-            reads *= (points[axis] / i64::from(self.schedule.run[axis])) as f64;
+            let runs = (points[axis] / i64::from(self.schedule.run[axis])) as f64;
+            (reads, held) = (reads * runs, held * runs);
             run += i64::from(self.schedule.run[axis]) - 1;
         }
         let unroll = i64::from(plan.stage.unroll);
-        let last = plan.inner.last().map_or(plan.number, |(n, _)| *n);
+        let (last, turns_there) = match plan.inner.last() {
+            Some((number, turns)) => (*number, *turns),
+            None => (plan.number, i64::from(plan.stage.turns)),
+        };
+        // As many as leave nothing over.
+        let unroll = (1..=unroll)
+            .rev()
+            .find(|n| turns_there % n == 0)
+            .unwrap_or(1);
         let turned = tile.columns().times(Symbol::Loop(last)) > 0;
         let mut share = 1.0;
         if turned {
@@ -421,7 +478,9 @@ impl Counter<'_> {
         let ways = self.ways(tile, width);
         self.found.pipe += turns * count * ways * if wide { 2.0 } else { 1.0 };
         let element = &self.kernel.arrays[tile.array].element;
-        self.found.registers += reads * run as f64 * registers_of(element);
+        let held = held * run as f64 * registers_of(element);
+        self.found.registers += held;
+        self.found.fragments += held;
     }
 }
 
