@@ -9,7 +9,7 @@ use crate::prove::{Prover, is_negated};
 use crate::semantics::Semantics;
 use crate::slots::Misplaced;
 use crate::state::{CONVERGENCE, MEMORIES, State};
-use crate::term::{Head, Term, Terms};
+use crate::term::{Head, Sym, Term, Terms};
 
 /// Something that the last round found wrong.
 #[derive(Clone, Debug)]
@@ -210,11 +210,21 @@ impl<S: Semantics> Prover<'_, S> {
             };
             !is_elsewhere(observable, from) && count(from) < count(1 - from)
         };
+        // An operand that differs here is not a different one if such an operation elsewhere has it: then the two
+        // may have changed places, whatever else they are compared by.
+        let has = |side: usize, op: Sym, index: usize, value: Term| {
+            all(side).any(|other| other.op == op && other.content.get(index) == Some(&value))
+        };
         match observables {
             [Some(a), Some(b)] => {
-                let mut pairs = a.content.iter().zip(&b.content);
+                let mut pairs = a.content.iter().zip(&b.content).enumerate();
                 let is_moved = is_elsewhere(a, 1) || is_elsewhere(b, 0);
-                a.op == b.op && !is_moved && pairs.any(|(&a, &b)| constants_differ(terms, [a, b]))
+                let differs = |(index, (&first, &second)): (usize, (&Term, &Term))| {
+                    constants_differ(terms, [first, second])
+                        && !has(1, a.op, index, first)
+                        && !has(0, b.op, index, second)
+                };
+                a.op == b.op && !is_moved && pairs.any(differs)
             }
             [Some(observable), None] => is_missing(observable, 1),
             [None, Some(observable)] => is_missing(observable, 0),

@@ -77,6 +77,8 @@ macro_rules! operations {
 
 operations! {
     0x002 MOV "MOV";
+    0x003 P2R "P2R";
+    0x004 R2P "R2P";
     0x020 FMUL "FMUL";
     0x021 FADD "FADD";
     0x023 FFMA "FFMA";

@@ -17,6 +17,9 @@ impl Field {
 }
 
 pub(super) const OPCODE: Field = Field(0, 12);
+/// How the sources are given, and what stands there where an immediate is the second one.
+pub(super) const FORM: Field = Field(9, 3);
+pub(super) const FORM_IMMEDIATE: u32 = 4;
 pub(super) const GUARD: Field = Field(12, 4);
 pub(super) const GUARD_NEGATED: Field = Field(15, 1);
 pub(super) const RESULT: Field = Field(16, 8);

@@ -132,7 +132,7 @@ impl<'c> SassFunction<'c> {
     }
 
     /// Predicates that an instruction reads (or, the flag, writes) all together, by a mask. The tables of roles do not
-    /// have them, as nvdisasm does not. All count, whatever the mask says.
+    /// have them, as nvdisasm does not. Where the mask is no immediate, all count.
     pub(super) fn masked(&self, inst: Inst) -> Option<(impl Iterator<Item = Value> + use<>, bool)> {
         let (file, writes) = match self.name(inst) {
             "P2R" => (File::Pred, false),
@@ -141,7 +141,13 @@ impl<'c> SassFunction<'c> {
             "UR2UP" => (File::UniformPred, true),
             _ => return None,
         };
-        let all = (0..7).filter_map(move |number| value_of(file, number));
+        let word = self.instruction(inst);
+        let mask = match bits::FORM.get(word) {
+            bits::FORM_IMMEDIATE => bits::IMMEDIATE.get(word),
+            _ => u32::MAX,
+        };
+        let numbers = (0..7).filter(move |number| mask >> number & 1 != 0);
+        let all = numbers.filter_map(move |number| value_of(file, number));
         Some((all, writes))
     }
 

@@ -152,9 +152,9 @@ const OUTSIDE: &[&str] = &[
 ];
 
 /// Special registers that do not change while the thread runs and are the same for both versions:
-/// lane, block index, warp masks, rank in the cluster, window of shared memory.
+/// lane, block index, warp masks, rank in the cluster, window of shared memory, zero.
 const FIXED_SPECIAL: &[u32] = &[
-    0x00, 0x20, 0x25, 0x26, 0x27, 0x2f, 0x38, 0x39, 0x3a, 0x3b, 0x3c, 0x88,
+    0x00, 0x20, 0x25, 0x26, 0x27, 0x2f, 0x38, 0x39, 0x3a, 0x3b, 0x3c, 0x88, 0xff,
 ];
 /// `SR_TID.X`, and the next two.
 const THREAD_INDEX: u32 = 0x21;

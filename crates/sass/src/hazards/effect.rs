@@ -5,13 +5,19 @@ use warpwright_flow::{Function, Inst, Transfer, Value};
 
 use super::timing::Timing;
 use super::waits::{GROUPS, Wait, bit, commits, is_block_barrier, waits};
+use super::walk::Operand;
 use crate::control::Control;
 use crate::function::{Code, value_of};
 use crate::inst::Instruction;
+use crate::operation::{OperandForm, Operation};
 use crate::roles::{File, Role, Span};
 
 /// The lowest bit of the guard's field.
 pub(crate) const GUARD_BIT: u8 = 12;
+
+/// The lowest bit of the field of P2R and R2P that says which predicates they read and write. The tables of roles have
+/// none of these, as nvdisasm has none.
+const MASK_BIT: u8 = 32;
 
 /// A predicate that decides whether an instruction is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,9 +64,10 @@ pub(crate) struct Effect {
 
 impl Effect {
     pub fn new(code: &Code, inst: Inst, timing: Timing) -> Effect {
-        let spans = code.roles(inst).spans().iter();
-        let spans = spans.filter(|span| counts_as_access(**span));
-        let operands = spans.flat_map(|&span| {
+        let bits = code.instructions()[inst.0 as usize];
+        let spans = code.roles(inst).spans().iter().copied();
+        let spans = spans.filter(|span| counts_as_access(*span));
+        let operands = spans.chain(packed(bits)).flat_map(|span| {
             let values = span.registers().filter_map(move |n| value_of(span.file, n));
             values.map(move |value| (value, span))
         });
@@ -68,7 +75,6 @@ impl Effect {
         let written = operands
             .iter()
             .filter(|operand| operand.1.role == Role::Def);
-        let bits = code.instructions()[inst.0 as usize];
         let group = match timing.unit.has_groups && commits(bits) {
             true => GROUPS,
             false => 0,
@@ -146,6 +152,36 @@ impl Effect {
             false => self.read,
         }
     }
+}
+
+/// The predicates that an instruction reads or writes by a mask.
+fn packed(bits: Instruction) -> impl Iterator<Item = Span> {
+    let role = match bits.operation() {
+        Operation::P2R => Some(Role::Use),
+        Operation::R2P => Some(Role::Def),
+        _ => None,
+    };
+    let mask = match bits.opcode().form() {
+        OperandForm::IMMEDIATE => bits.bits() >> MASK_BIT,
+        _ => u128::MAX,
+    };
+    let numbers = (0..7).filter(move |number| mask >> number & 1 != 0);
+    let span = move |role| {
+        numbers.map(move |first| Span {
+            role,
+            file: File::Pred,
+            first,
+            count: 1,
+            bit: MASK_BIT,
+        })
+    };
+    role.into_iter().flat_map(move |role| span.clone()(role))
+}
+
+/// Is the predicate one of many that a mask names? How soon they can be read and written is not in any table.
+pub(crate) fn is_packed(operand: &Operand) -> bool {
+    let operation = Operation::new(operand.timing.operation);
+    matches!(operation, Operation::P2R | Operation::R2P) && operand.span.bit == MASK_BIT
 }
 
 /// Is it the operand that decides whether the instruction is executed?
