@@ -78,6 +78,8 @@ pub struct Schedule {
     pub keep: ScheduleKeep,
     /// What it must promise, in percent of the time.
     pub margin: u32,
+    /// Not nought: another order near the one by height ([`Priority::Varied`]), which promises nothing.
+    pub seed: u32,
 }
 
 crate::words!(ScheduleBy: ScheduleBy::Height = "height", ScheduleBy::Place = "place", ScheduleBy::None = "none");
@@ -88,7 +90,21 @@ crate::options!(Schedule: []; [
     by: ScheduleBy = ScheduleBy::Height, "what goes first: the longest way to the end of the block, the old place, or the old order alone";
     waits: Waits = Waits::Resident, "which waits count: those that the resident warps leave, or all of a warp alone";
     keep: ScheduleKeep = ScheduleKeep::Blocks, "what stays of control fields: nothing, scoreboards, or all in blocks that stay";
-    margin: u32 = 2, "percent of the time that it must promise"]);
+    margin: u32 = 2, "percent of the time that it must promise";
+    seed: u32 = 0, "not 0: another order near the one by height, which promises nothing, to be measured"]);
+
+impl Schedule {
+    /// By what a warp alone takes, whatever it promises: to be measured.
+    pub fn tried(by: ScheduleBy, seed: u32) -> Schedule {
+        Schedule {
+            by,
+            waits: Waits::Alone,
+            keep: ScheduleKeep::Blocks,
+            margin: 0,
+            seed,
+        }
+    }
+}
 
 impl Pass for Schedule {
     const NAME: &'static str = "schedule";
@@ -113,6 +129,13 @@ fn schedule(pass: &Schedule, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u
     let note = match pass.by {
         ScheduleBy::None if fuel.burn() => "the order is as it was".to_owned(),
         ScheduleBy::None => return Ok(Rewritten::new(site.cubin.to_vec())),
+        ScheduleBy::Height if pass.seed != 0 => permute(
+            &elf,
+            &mut ir,
+            Priority::Varied(pass.seed),
+            (pass, site),
+            fuel,
+        )?,
         ScheduleBy::Height => permute(&elf, &mut ir, Priority::Height, (pass, site), fuel)?,
         ScheduleBy::Place => permute(&elf, &mut ir, Priority::Place, (pass, site), fuel)?,
     };
@@ -148,7 +171,7 @@ fn permute(
         let (estimate, order) = scheduler.block(&code, block, priority);
         let [old, new] = times(estimate, warps);
         before += weight * old;
-        match order.filter(|_| new < old) {
+        match order.filter(|_| priority.takes(old, new)) {
             Some(order) => {
                 after += weight * new;
                 moved += estimate.moved;
@@ -158,7 +181,8 @@ fn permute(
         }
     }
     let promise = 100.0 * (1.0 - after / f64::max(before, 1.0));
-    if orders.is_empty() || promise < f64::from(pass.margin) {
+    let is_enough = pass.seed != 0 || promise >= f64::from(pass.margin);
+    if orders.is_empty() || !is_enough {
         return Err(Refusal::NothingToDo("order that promises enough"));
     }
     let burnt = fuel.burn_up_to(orders.len() as u64) as usize;

@@ -157,15 +157,17 @@ impl Ir {
         let moves = self.arrangement().apply(&mut new, &self.name)?;
         let kernel = new.kernel(&self.name)?;
         let mut code = Code::new(&new, &kernel, Calls::Followed)?;
-        issue::assign(&mut code, &self.old(keep))?;
+        let before = Code::new(elf, &elf.kernel(&self.name)?, Calls::Followed)?;
+        issue::assign(&mut code, &self.old(keep, &before))?;
         new.set_code(&kernel, code.instructions())?;
         *elf = new;
         Ok(moves)
     }
 
     /// What may stay of the old fields.
-    fn old(&self, keep: Keep) -> Old {
+    fn old<'a>(&self, keep: Keep, before: &'a Code) -> Old<'a> {
         let mut old = Old {
+            code: Some(before),
             keeps_scoreboards: keep != Keep::Nothing,
             ..Old::default()
         };

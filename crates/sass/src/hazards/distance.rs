@@ -12,7 +12,7 @@ use warpwright_target::{
     IssueDistance, IssueUnit, IssueUnits, TIMED_ARCHITECTURES, issue_distances, operation_distances,
 };
 
-use super::effect::is_guard;
+use super::effect::{is_guard, is_packed};
 use super::timing::Class;
 use super::walk::{Dependence, Kind, Operand};
 use crate::function::register_of;
@@ -148,6 +148,9 @@ impl Pair {
 
     /// The pair that a dependence belongs to where nothing waits.
     pub(crate) fn of(dependence: &Dependence) -> Option<Pair> {
+        if is_packed(&dependence.earlier) || is_packed(&dependence.later) {
+            return None;
+        }
         let (file, number) = register_of(dependence.value)?;
         let kind = dependence.kind;
         let is_predicate = matches!(file, File::Pred | File::UniformPred);
@@ -458,28 +461,24 @@ impl OperationPair {
     }
 }
 
-/// Distances that were asked for: dependences of a function are alike, and an answer takes several tables.
+/// What was asked of dependences: those of a function are alike, and an answer takes several tables.
 #[derive(Default)]
-pub(crate) struct Asked {
-    answers: RefCell<FxHashMap<u64, Option<u16>>>,
+pub(crate) struct Asked<T> {
+    answers: RefCell<FxHashMap<u64, T>>,
 }
 
-impl Asked {
+impl<T: Copy> Asked<T> {
     /// What `answer` says, asked once for all dependences that are alike to [`Pair`] and [`OperationPair`].
-    pub fn cycles(
-        &self,
-        dependence: &Dependence,
-        answer: impl FnOnce() -> Option<u16>,
-    ) -> Option<u16> {
-        let Some(key) = Asked::key(dependence) else {
+    pub fn answer(&self, dependence: &Dependence, answer: impl FnOnce() -> T) -> T {
+        let Some(key) = Asked::<T>::key(dependence) else {
             return answer();
         };
         if let Some(&known) = self.answers.borrow().get(&key) {
             return known;
         }
-        let cycles = answer();
-        self.answers.borrow_mut().insert(key, cycles);
-        cycles
+        let said = answer();
+        self.answers.borrow_mut().insert(key, said);
+        said
     }
 
     /// All that tells dependences apart: units are known by operations, roles by the kind, and code that is not seen
@@ -643,7 +642,8 @@ impl Kept {
 pub(crate) struct Close {
     kept: &'static Kept,
     distances: &'static Distances,
-    asked: Asked,
+    cycles: Asked<Option<u16>>,
+    is_known: Asked<bool>,
 }
 
 impl Close {
@@ -657,7 +657,8 @@ impl Close {
             Rc::new(Close {
                 kept,
                 distances,
-                asked: Asked::default(),
+                cycles: Asked::default(),
+                is_known: Asked::default(),
             })
         };
         Some(KNOWN.with_borrow_mut(|known| known.entry(sm).or_insert_with(close).clone()))
@@ -667,13 +668,16 @@ impl Close {
     /// than the checker demands: MOVM was often seen to follow one shape of HMMA closer than others may. `None` where
     /// nothing alike was seen.
     pub fn cycles(&self, dependence: &Dependence) -> Option<u16> {
-        self.asked.cycles(dependence, || self.find(dependence))
+        self.cycles.answer(dependence, || self.find(dependence))
     }
 
     /// Does what was seen often say how many cycles are enough?
     pub fn is_known(&self, dependence: &Dependence) -> bool {
-        let often = self.kept.often(dependence);
-        often.or_else(|| self.alike(dependence)).is_some()
+        let answer = || {
+            let often = self.kept.often(dependence);
+            often.or_else(|| self.alike(dependence)).is_some()
+        };
+        self.is_known.answer(dependence, answer)
     }
 
     /// What is enough between instructions of the same classes.

@@ -188,11 +188,34 @@ fn violations(code: &Code, habits: Option<&Habits>) -> Result<Vec<Violation>, Un
 /// the register, and which register of each operand it is.
 type Alike = (Kind, [(u16, u8, u16); 2]);
 
+/// The fewest cycles that some code leaves between instructions that are alike.
+#[derive(Debug, Default)]
+pub(crate) struct Left(FxHashMap<Alike, u16>);
+
+impl Left {
+    /// In this code.
+    pub fn by(code: &Code) -> Result<Left, Unchecked> {
+        let mut left = Left::default();
+        dependences(code, |dependence| {
+            if let Some(alike) = alike(&dependence) {
+                let fewest = left.0.entry(alike).or_insert(u16::MAX);
+                *fewest = dependence.cycles.min(*fewest);
+            }
+        })?;
+        Ok(left)
+    }
+
+    /// Between two like these.
+    pub fn cycles(&self, dependence: &Dependence) -> Option<u16> {
+        self.0.get(&alike(dependence)?).copied()
+    }
+}
+
 /// How close ptxas lets instructions come, everywhere and in the code before.
 struct Habits {
     close: Option<Rc<Close>>,
-    /// Fewest cycles in the code before.
-    seen: FxHashMap<Alike, u16>,
+    /// In the code before.
+    left: Left,
     units: &'static IssueUnits,
     /// By operation of a barrier or fence, the fewest cycles to what takes an unknown time behind it.
     behind: FxHashMap<u16, u16>,
@@ -203,13 +226,6 @@ impl Habits {
     fn new(before: &Code) -> Result<Habits, Unchecked> {
         let sm = before.instructions().first().map_or(0, |inst| inst.sm());
         let units = IssueUnits::for_sm(sm).ok_or(Unchecked::Architecture(sm))?;
-        let mut seen = FxHashMap::default();
-        dependences(before, |dependence| {
-            if let Some(alike) = alike(&dependence) {
-                let fewest = seen.entry(alike).or_insert(u16::MAX);
-                *fewest = dependence.cycles.min(*fewest);
-            }
-        })?;
         let mut behind = FxHashMap::default();
         for (barrier, _, cycles) in behind_barriers(before, units) {
             let operation = before.instructions()[barrier.index()].operation();
@@ -218,7 +234,7 @@ impl Habits {
         }
         Ok(Habits {
             close: Close::for_sm(sm),
-            seen,
+            left: Left::by(before)?,
             units,
             behind,
             sm,
@@ -226,7 +242,8 @@ impl Habits {
     }
 
     fn too_close(&self, dependence: &Dependence) -> Option<Cause> {
-        let seen = self.seen.get(&alike(dependence)?).copied();
+        alike(dependence)?;
+        let seen = self.left.cycles(dependence);
         let close = self.close.as_ref()?;
         let usual = match close.is_known(dependence) {
             true => close.cycles(dependence),

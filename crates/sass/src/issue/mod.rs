@@ -71,7 +71,10 @@ pub enum Unassigned {
 
 /// The old fields, and where they stay.
 #[derive(Debug, Clone, Default)]
-pub struct Old {
+pub struct Old<'a> {
+    /// The code before: instructions of which ptxas is not often seen to leave any distance keep the one that they
+    /// have there.
+    pub code: Option<&'a Code>,
     /// Instructions whose neighbours are as they were, with everything else in their block: the field stays, and
     /// gets stricter where it must. None of them if this is empty.
     pub kept: Vec<bool>,
@@ -86,7 +89,7 @@ pub struct Old {
 ///
 /// # Errors
 /// See [`Unassigned`]; `code` is unchanged then.
-pub fn assign(code: &mut Code, old: &Old) -> Result<(), Unassigned> {
+pub fn assign(code: &mut Code, old: &Old<'_>) -> Result<(), Unassigned> {
     let controls = walk::controls(code, old)?;
     for (at, control) in controls.into_iter().enumerate() {
         code.set_control(Inst(at as u32), control)?;

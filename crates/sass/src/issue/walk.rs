@@ -3,6 +3,7 @@
 //! Twice through all blocks in reverse postorder to choose, if there are loops: the second time with what goes on
 //! around the back edges known. Then to a fixpoint, in which waits and stalls only grow, until a whole round changes nothing.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -19,7 +20,8 @@ use crate::edit::Arrangement;
 use crate::function::Code;
 use crate::hazards::distance::Close;
 use crate::hazards::effect::Effect;
-use crate::hazards::pending::Pending;
+use crate::hazards::pending::{Pending, SETTLED};
+use crate::hazards::settle::Left;
 use crate::hazards::timing::{Timing, away, timings};
 use crate::hazards::waits::{MASK_SEES_AFTER, is_block_barrier};
 use crate::hazards::walk::{Dependence, visit_leaving, visit_pairs};
@@ -51,6 +53,8 @@ struct Walk<'a> {
     cfg: Cfg,
     units: &'static IssueUnits,
     close: Rc<Close>,
+    before: Option<&'a Code>,
+    left: OnceCell<Left>,
     orders: &'static Orders,
     timings: Vec<Timing>,
     hidden: Vec<Hidden>,
@@ -112,7 +116,7 @@ enum Mode {
 }
 
 /// The control fields for `code`.
-pub(super) fn controls(code: &Code, old: &Old) -> Result<Vec<Control>, Unassigned> {
+pub(super) fn controls(code: &Code, old: &Old<'_>) -> Result<Vec<Control>, Unassigned> {
     let Some(sm) = code.instructions().first().map(|inst| inst.sm()) else {
         return Ok(Vec::new());
     };
@@ -130,7 +134,7 @@ pub(super) fn controls(code: &Code, old: &Old) -> Result<Vec<Control>, Unassigne
 
 impl<'a> Walk<'a> {
     fn new(
-        (code, old): (&'a Code, &'a Old),
+        (code, old): (&'a Code, &'a Old<'_>),
         units: &'static IssueUnits,
         close: Rc<Close>,
         orders: &'static Orders,
@@ -155,6 +159,8 @@ impl<'a> Walk<'a> {
             cfg,
             units,
             close,
+            before: old.code,
+            left: OnceCell::new(),
             orders,
             away: away(code),
             hidden: hazards::hidden(code)?,
@@ -501,7 +507,7 @@ impl<'a> Walk<'a> {
         let mut keep = |dependence: &Dependence| {
             let earlier = dependence.earlier;
             if dependence.unsettled().is_none() {
-                match self.close.cycles(dependence) {
+                match self.cycles(dependence) {
                     Some(needed) => short = short.max(needed.saturating_sub(dependence.cycles)),
                     None => too_close = Some(earlier.inst),
                 }
@@ -541,6 +547,22 @@ impl<'a> Walk<'a> {
             self.give_scoreboard(earlier, span)?;
         }
         Ok(short)
+    }
+
+    /// How far apart two instructions must be that cycles keep apart.
+    fn cycles(&self, dependence: &Dependence) -> Option<u16> {
+        let usual = self.close.cycles(dependence);
+        if self.close.is_known(dependence) {
+            return usual;
+        }
+        let left = self.left.get_or_init(|| {
+            let left = self.before.map(Left::by);
+            left.and_then(Result::ok).unwrap_or_default()
+        });
+        usual.max(Some(
+            left.cycles(dependence)
+                .map_or(SETTLED, |left| left.min(SETTLED)),
+        ))
     }
 
     /// Which of several scoreboards to wait for: the instruction's own.

@@ -18,7 +18,7 @@
 //!
 //! The prover has rules of its own (docs/checker.md); what it cannot prove is not written.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use warpwright_flow::{Function, Inst, Transfer, Value};
 
@@ -44,12 +44,34 @@ pub struct Edge {
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     edges: Vec<SmallVec<[Edge; 4]>>,
+    far: Vec<Far>,
+    behind: Vec<u16>,
+}
+
+/// What an instruction has to do with memory that may be far away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Far {
+    /// It loads from it.
+    pub loads: bool,
+    /// It reads what was loaded, and so waits for it.
+    pub waits: bool,
 }
 
 impl Graph {
     /// What must come after the instruction at this place.
     pub fn successors(&self, node: usize) -> &[Edge] {
         &self.edges[node]
+    }
+
+    /// What the instruction at this place has to do with memory that may be far away.
+    pub fn far(&self, node: usize) -> Far {
+        self.far[node]
+    }
+
+    /// Cycles from the issue of the instruction at this place until whoever is behind the block has what it loads from
+    /// far away; none where somebody in the block reads it.
+    pub fn behind(&self, node: usize) -> u16 {
+        self.behind[node]
     }
 
     fn edge(&mut self, from: usize, to: usize, cycles: u16) {
@@ -77,6 +99,13 @@ pub enum Nature {
     Together,
     /// All else.
     Fence,
+}
+
+impl Nature {
+    /// Does it load from memory that may be far away?
+    fn is_far_load(self) -> bool {
+        matches!(self, Nature::Load(bytes) if bytes.space != Space::Shared)
+    }
 }
 
 /// Which bytes an access touches.
@@ -140,8 +169,10 @@ pub struct Analysis {
     timings: Vec<Timing>,
     natures: Vec<Nature>,
     distances: &'static Kept,
-    asked: Asked,
+    asked: Asked<Option<u16>>,
     orders: &'static Orders,
+    /// Registers that a load from far away fills, somewhere in the function.
+    loaded: FxHashSet<Value>,
 }
 
 impl Analysis {
@@ -153,11 +184,21 @@ impl Analysis {
         let sm = code.instructions().first().map_or(0, |inst| inst.sm());
         let hidden = hazards::hidden(code)?;
         let natures = hidden.iter().enumerate();
+        let natures: Vec<Nature> = natures
+            .map(|(at, hidden)| nature(code, Inst(at as u32), *hidden))
+            .collect();
+        let loads = natures
+            .iter()
+            .zip(0..)
+            .filter(|(nature, _)| nature.is_far_load());
         Ok(Analysis {
             timings: timings(code)?,
-            natures: natures
-                .map(|(at, hidden)| nature(code, Inst(at as u32), *hidden))
+            loaded: loads
+                .flat_map(|(_, at)| code.roles(Inst(at)).spans())
+                .filter(|span| span.role == Role::Def)
+                .flat_map(|span| span.registers().filter_map(|n| value_of(span.file, n)))
                 .collect(),
+            natures,
             asked: Asked::default(),
             distances: Kept::for_sm(sm).ok_or(Unchecked::Architecture(sm))?,
             orders: Orders::for_sm(sm).ok_or(Unchecked::Architecture(sm))?,
@@ -178,6 +219,8 @@ impl Analysis {
     pub fn graph(&self, code: &Code, block: &[Inst]) -> Graph {
         let mut graph = Graph {
             edges: vec![SmallVec::new(); block.len()],
+            far: Vec::with_capacity(block.len()),
+            behind: Vec::with_capacity(block.len()),
         };
         let mut registers = Registers::default();
         let mut order = Order::default();
@@ -192,6 +235,10 @@ impl Analysis {
             } else if behind > 0 {
                 graph.edge(behind - 1, node, 1);
             }
+            let far = self.far(code, &registers, inst);
+            let result = self.timings[inst.0 as usize].unit.result_cycles;
+            graph.behind.push(if far.loads { result } else { 0 });
+            graph.far.push(far);
             // What it reads is from before what it writes.
             self.order(code, &mut graph, &mut order, &registers, node, inst);
             self.registers(code, &mut graph, &mut registers, node, inst);
@@ -205,6 +252,21 @@ impl Analysis {
             }
         }
         graph
+    }
+
+    fn far(&self, code: &Code, registers: &Registers, inst: Inst) -> Far {
+        let is_loaded = |value: &Value| match registers.defs.get(value) {
+            Some(defs) => defs.iter().any(|def| self.nature(def.1).is_far_load()),
+            None => self.loaded.contains(value),
+        };
+        let mut uses = code.roles(inst).uses();
+        Far {
+            loads: self.nature(inst).is_far_load(),
+            waits: uses.any(|span| {
+                let mut registers = span.registers().filter_map(|n| value_of(span.file, n));
+                registers.any(|value| is_loaded(&value))
+            }),
+        }
     }
 
     fn registers(
@@ -244,6 +306,9 @@ impl Analysis {
                         scoreboards: 0,
                         order: None,
                     };
+                    if kind == Kind::Raw {
+                        graph.behind[earlier] = 0;
+                    }
                     graph.edge(earlier, node, self.cycles(&dependence));
                 }
             }
@@ -288,7 +353,7 @@ impl Analysis {
             };
         }
         let kept = || self.distances.cycles(dependence);
-        self.asked.cycles(dependence, kept).unwrap_or(1)
+        self.asked.answer(dependence, kept).unwrap_or(1)
     }
 
     /// Does one unit keep the two in order, so that nobody waits?

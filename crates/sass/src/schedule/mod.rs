@@ -5,8 +5,13 @@
 //! may move, by list scheduling (Gibbons and Muchnick, Efficient Instruction Scheduling for a Pipelined Architecture,
 //! 1986: forward), over the graph of [`graph`].
 //!
-//! Of those that are ready the next one is chosen by [`Priority`]. Registers keep their names, so a schedule never
-//! needs more of them: what an earlier instruction still reads or writes keeps a later one away.
+//! Of those that are ready the next one is chosen by [`Priority`]. What waits for a load from global or local memory never
+//! goes before such a load that stood in front of it ([`graph::Far`]): as many stay in flight as ptxas had. Registers
+//! keep their names, so a schedule never needs more of them: what an earlier instruction still reads or writes keeps a
+//! later one away.
+//!
+//! A block that is a loop by itself is looked at for two turns, so that a load for the next turn begins early; what other
+//! blocks load and do not read is waited for behind them.
 //!
 //! Time is estimated as the hardware issues: one instruction in a cycle, in order, each when the distances to what it
 //! depends on have passed and its port is free. The same estimate rates the order as it was, and the old one is kept
@@ -16,8 +21,10 @@ pub mod graph;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hash::{Hash, Hasher};
 
-use warpwright_flow::Inst;
+use rustc_hash::FxHasher;
+use warpwright_flow::{Cfg, Inst};
 use warpwright_target::IssueUnits;
 
 use crate::function::Code;
@@ -32,12 +39,38 @@ pub enum Priority {
     Height,
     /// The one that came first: the order changes only where an instruction would wait.
     Place,
+    /// As by height, with heights of up to an eighth more or less, by this seed. The order is taken unless it is longer
+    /// by more than a sixteenth: what the estimate does not know, measuring may find.
+    Varied(u32),
+}
+
+impl Priority {
+    /// May an order that takes `after` cycles stand for one that took `before`?
+    pub fn takes(self, before: f64, after: f64) -> bool {
+        match self {
+            Priority::Height | Priority::Place => after < before,
+            Priority::Varied(_) => after <= before * 17.0 / 16.0,
+        }
+    }
+
+    fn rank(self, node: usize, height: u32) -> u32 {
+        match self {
+            Priority::Height => height,
+            Priority::Place => 0,
+            Priority::Varied(seed) => {
+                let mut hash = FxHasher::default();
+                (seed, node).hash(&mut hash);
+                let eighths = (hash.finish() >> 32) as u32 % (height / 4 + 2);
+                height + eighths - (height / 8).min(height)
+            }
+        }
+    }
 }
 
 /// What a new order brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Estimate {
-    /// Cycles from the first issue of the block until the last instruction issues, alone on the machine.
+    /// Cycles of the block, alone on the machine; of a loop those of a turn.
     pub before: u32,
     /// The same in the new order.
     pub after: u32,
@@ -47,9 +80,16 @@ pub struct Estimate {
     pub moved: u32,
 }
 
+/// The graph of a block, and that of two turns where it is a loop.
+struct Trip {
+    once: Graph,
+    twice: Option<Graph>,
+}
+
 /// What is known of a function's instructions, for all its blocks.
 pub struct Scheduler {
     analysis: Analysis,
+    cfg: Cfg,
     units: &'static IssueUnits,
     ports: Vec<Option<u8>>,
 }
@@ -65,6 +105,7 @@ impl Scheduler {
         let ports = code.instructions().iter();
         Ok(Scheduler {
             analysis: Analysis::new(code)?,
+            cfg: Cfg::new(code),
             units,
             ports: ports
                 .map(|inst| units.port(inst.operation().number()))
@@ -84,19 +125,24 @@ impl Scheduler {
             return (Estimate::default(), None);
         };
         let insts: Vec<Inst> = places.iter().map(|&at| Inst(at as u32)).collect();
-        let graph = self.analysis.graph(code, &insts);
+        let trip = Trip {
+            once: self.analysis.graph(code, &insts),
+            twice: (self.is_loop(&insts))
+                .then(|| self.analysis.graph(code, &[&insts[..], &insts].concat())),
+        };
         let own: Vec<usize> = (0..insts.len()).collect();
-        let before = self.time(&graph, &places, &own);
-        let order = self.list(&graph, &places, priority);
-        let after = self.time(&graph, &places, &order);
+        let before = self.time(&trip, &places, &own);
+        let order = self.list(&trip, &places, priority);
+        let after = self.time(&trip, &places, &order);
         let moved = order.iter().zip(&own).filter(|(a, b)| a != b).count();
+        let is_taken = moved > 0 && priority.takes(before.into(), after.into());
         let estimate = Estimate {
             before,
-            after: after.min(before),
+            after: if is_taken { after } else { before },
             issues: self.issues(&places),
             moved: moved as u32,
         };
-        (estimate, (after < before).then_some(order))
+        (estimate, is_taken.then_some(order))
     }
 
     /// Cycles in which so many instructions issue one after the other, each port kept busy as long as it is.
@@ -108,39 +154,63 @@ impl Scheduler {
         clock.now
     }
 
-    /// Cycles until the last one of `order` issues.
-    fn time(&self, graph: &Graph, places: &[usize], order: &[usize]) -> u32 {
-        let mut ready = vec![0; places.len()];
-        let mut clock = Clock::new(self.units);
-        for &node in order {
-            let at = clock.issue(self.ports[places[node]], ready[node]);
-            for edge in graph.successors(node) {
-                let next = &mut ready[edge.to as usize];
-                *next = (at + u32::from(edge.cycles)).max(*next);
-            }
-        }
-        clock.now
+    /// Does a block end where it begins?
+    fn is_loop(&self, block: &[Inst]) -> bool {
+        let whole = self.cfg.block_of(block[0]);
+        let ends = [self.cfg.first_inst(whole), self.cfg.last_inst(whole)];
+        ends == [block[0], block[block.len() - 1]] && self.cfg.succs(whole).contains(&whole)
     }
 
-    /// The ways from each instruction to the end of the block, in cycles.
-    fn heights(graph: &Graph, count: usize) -> Vec<u32> {
-        let mut height = vec![0u32; count];
-        for node in (0..count).rev() {
+    /// Cycles that the block takes in this order: of a loop one turn behind another, else until what is behind the block
+    /// has what it loads.
+    fn time(&self, trip: &Trip, places: &[usize], order: &[usize]) -> u32 {
+        let count = order.len();
+        let (graph, turns) = match &trip.twice {
+            Some(twice) => (twice, 2),
+            None => (&trip.once, 1),
+        };
+        let mut ready = vec![0; turns * count];
+        let mut clock = Clock::new(self.units);
+        let (mut begin, mut end) = (0, 0);
+        for turn in 0..turns {
+            begin = clock.now;
+            for &place in order {
+                let node = turn * count + place;
+                let at = clock.issue(self.ports[places[place]], ready[node]);
+                for edge in graph.successors(node) {
+                    let next = &mut ready[edge.to as usize];
+                    *next = (at + u32::from(edge.cycles)).max(*next);
+                }
+                if turns == 1 {
+                    end = (at + u32::from(graph.behind(node))).max(end);
+                }
+            }
+            end = clock.now.max(end);
+        }
+        end - begin
+    }
+
+    /// The ways from each instruction to the end of the block, or to the end of its next turn, in cycles.
+    fn heights(trip: &Trip, count: usize) -> Vec<u32> {
+        let graph = trip.twice.as_ref().unwrap_or(&trip.once);
+        let all = count * if trip.twice.is_some() { 2 } else { 1 };
+        let mut height = vec![0u32; all];
+        for node in (0..all).rev() {
             let heights = graph.successors(node).iter();
-            let highest = heights
-                .map(|edge| u32::from(edge.cycles) + height[edge.to as usize])
-                .max();
+            let ways = heights.map(|edge| u32::from(edge.cycles) + height[edge.to as usize]);
+            let highest = ways.chain([u32::from(graph.behind(node))]).max();
             height[node] = highest.unwrap_or(0);
         }
+        height.truncate(count);
         height
     }
 
-    fn list(&self, graph: &Graph, places: &[usize], priority: Priority) -> Vec<usize> {
-        let count = places.len();
-        let rank = match priority {
-            Priority::Height => Scheduler::heights(graph, count),
-            Priority::Place => vec![0; count],
-        };
+    fn list(&self, trip: &Trip, places: &[usize], priority: Priority) -> Vec<usize> {
+        let (graph, count) = (&trip.once, places.len());
+        let heights = Scheduler::heights(trip, count).into_iter().enumerate();
+        let rank: Vec<u32> = heights
+            .map(|(node, height)| priority.rank(node, height))
+            .collect();
         let mut open = vec![0u32; count];
         for edge in (0..count).flat_map(|node| graph.successors(node)) {
             open[edge.to as usize] += 1;
@@ -155,12 +225,16 @@ impl Scheduler {
         }
         let mut order = Vec::with_capacity(count);
         let mut busy = Vec::new();
+        let mut loads = Loads::new(graph, count);
         while order.len() < count {
             while let Some(&Reverse((_, node))) =
                 later.peek().filter(|Reverse((time, _))| *time <= clock.now)
             {
                 later.pop();
-                now.push((rank[node], Reverse(node)));
+                match loads.let_pass(node) {
+                    true => now.push((rank[node], Reverse(node))),
+                    false => loads.parked.push(Reverse(node)),
+                }
             }
             // The first one whose port is free.
             let mut chosen = None;
@@ -185,6 +259,9 @@ impl Scheduler {
             };
             let at = clock.issue(self.ports[places[node]], ready[node]);
             order.push(node);
+            for passed in loads.issued(node) {
+                later.push(Reverse((ready[passed], passed)));
+            }
             for edge in graph.successors(node) {
                 let to = edge.to as usize;
                 ready[to] = (at + u32::from(edge.cycles)).max(ready[to]);
@@ -195,6 +272,56 @@ impl Scheduler {
             }
         }
         order
+    }
+}
+
+/// Loads from memory that may be far away, and what waits for such: a reader never goes before a load that stood in
+/// front of it. Else that load would begin when another one has ended, and how long that takes nobody knows here.
+struct Loads<'g> {
+    graph: &'g Graph,
+    is_issued: Vec<bool>,
+    /// The first place of a load that was not issued.
+    first: usize,
+    parked: BinaryHeap<Reverse<usize>>,
+}
+
+impl<'g> Loads<'g> {
+    fn new(graph: &'g Graph, count: usize) -> Loads<'g> {
+        let mut loads = Loads {
+            graph,
+            is_issued: vec![false; count],
+            first: 0,
+            parked: BinaryHeap::new(),
+        };
+        loads.advance();
+        loads
+    }
+
+    fn advance(&mut self) {
+        let is_open = |at: usize| self.graph.far(at).loads && !self.is_issued[at];
+        self.first = (self.first..self.is_issued.len())
+            .find(|&at| is_open(at))
+            .unwrap_or(usize::MAX);
+    }
+
+    /// May it issue, as far as loads are concerned?
+    fn let_pass(&self, node: usize) -> bool {
+        !self.graph.far(node).waits || node <= self.first
+    }
+
+    /// An instruction was issued; those that may go now.
+    fn issued(&mut self, node: usize) -> Vec<usize> {
+        self.is_issued[node] = true;
+        let mut passed = Vec::new();
+        if node == self.first {
+            self.advance();
+            while let Some(&Reverse(node)) = self.parked.peek().filter(|node| node.0 <= self.first)
+            {
+                self.parked.pop();
+                passed.push(node);
+            }
+        }
+        passed
     }
 }
 
