@@ -2,7 +2,7 @@
 //! must promise more than the model's usual error.
 
 use crate::candidate::{Candidate, Score};
-use crate::proposal::{is_demoted, is_rewritten, is_throttle_only};
+use crate::proposal::{is_reworked, is_rewritten, is_throttle_only};
 
 /// A choice and its reason.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +33,7 @@ pub fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
         true => margin,
         false if is_throttle_only(recipe) => margin.max(THROTTLE_MARGIN),
         false if is_full(default, candidate) => margin.max(ROOM_MARGIN),
-        false if is_rewritten(recipe) || is_demoted(recipe) => margin.max(TRADE_MARGIN),
+        false if is_rewritten(recipe) => margin.max(TRADE_MARGIN),
         false if spills_more(default, candidate) => margin.max(TRADE_MARGIN),
         false if candidate.score().is_some_and(|s| s.is_trade) => margin.max(TRADE_MARGIN),
         false => margin,
@@ -65,8 +65,11 @@ fn is_full(default: &Candidate, candidate: &Candidate) -> bool {
 }
 
 /// Does its promise suffice, if it must promise more than the margin? (The others are judged together.) And does
-/// nothing that was measured speak against it?
+/// nothing that was measured speak against it? What the model cannot tell is for measurements alone.
 fn keeps(default: &Candidate, candidate: &Candidate, score: &Score, margin: f64) -> bool {
+    if is_reworked(&candidate.recipe) {
+        return false;
+    }
     let promise = promise(default, candidate, margin);
     let is_enough = promise <= margin || score.relative_time < 1.0 - promise;
     let is_safe = is_throttle_only(&candidate.recipe) || score.judgement.is_none_or(|j| j.is_safe);
@@ -183,10 +186,10 @@ fn reason(default: &Candidate, chosen: &Candidate, relative: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidate::{Because, Rejection, Residency, Resources, Score};
+    use crate::candidate::{Because, Measured, Rejection, Residency, Resources, Score};
     use warpwright_model::correction::Judgement;
     use warpwright_pass::Recipe;
-    use warpwright_pass::passes::MaxNReg;
+    use warpwright_pass::passes::{MaxNReg, Schedule, ScheduleBy};
 
     fn scored(registers: u32, relative_time: f64) -> Candidate {
         let recipe = match registers {
@@ -269,6 +272,23 @@ mod tests {
         };
         assert_eq!(choose(&[scored(0, 1.0), judged(true)], 0.05).index, 1);
         assert_eq!(choose(&[scored(0, 1.0), judged(false)], 0.05).index, 0);
+    }
+
+    #[test]
+    fn other_orders_are_for_measurements_alone() {
+        let mut reordered = scored(0, 0.5);
+        reordered.recipe = Recipe::default().with(Schedule::tried(ScheduleBy::Height, 0));
+        assert_eq!(choose(&[scored(0, 1.0), reordered.clone()], 0.05).index, 0);
+        let measured = |mut candidate: Candidate, time: f64| {
+            candidate.figures_mut().unwrap().measured = Some(Measured {
+                median_ns: time,
+                interval_ns: (0.99 * time, 1.01 * time),
+                relative_time: time / 2.0,
+            });
+            candidate
+        };
+        let all = [measured(scored(0, 1.0), 2.0), measured(reordered, 1.0)];
+        assert_eq!(choose(&all, 0.05).index, 1);
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::crat::{ResourceUsage, resource_usage};
 use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Proofs, Request};
 use crate::proposal::{
     Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals,
-    is_hopeless, is_rewritten, peers, second_round, steps, third_round, throttles,
+    is_hopeless, is_rewritten, peers, reworked, second_round, steps, third_round, throttles,
 };
 use crate::residency::occupy;
 use crate::score::score_all;
@@ -197,7 +197,8 @@ impl<'a> Exploration<'a> {
             self.notes.push(text);
             return Ok(());
         }
-        self.rounds(module, id, whole.kernels().count() == 1)
+        self.rounds(module, id, whole.kernels().count() == 1)?;
+        self.rework()
     }
 
     fn rounds(&mut self, module: &Module, id: FuncId, is_alone: bool) -> Result<(), OptError> {
@@ -357,7 +358,19 @@ impl<'a> Exploration<'a> {
         let Some(default) = candidates.first() else {
             return Ok(());
         };
-        self.build(for_machine_code(default, &throttled))
+        self.build(for_machine_code(default, &throttled))?;
+        self.rework()
+    }
+
+    /// Other machine code of what there is, where all candidates are to be measured.
+    fn rework(&mut self) -> Result<(), OptError> {
+        let request = self.request;
+        let is_measured = request.proofs == Proofs::All && request.peers != Peers::Spills;
+        if !is_measured || request.ptx_only {
+            return Ok(());
+        }
+        self.score();
+        self.build(reworked(self.bench.setting.gpu, &self.candidates()))
     }
 
     fn throttled<'n>(

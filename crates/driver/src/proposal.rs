@@ -11,12 +11,12 @@
 //! build is cheap; the paper's own choice, with pruning, is reported beside ours (docs/regs.md).
 
 use warpwright_pass::passes::{
-    Allocate, Demote, MaxNReg, MaxNTid, MinNCtaPerSm, Reduce, Remat, SmemSpilling, SpillShared,
-    SpillToShared, Throttle, ThrottleBy, UsageLevel,
+    Allocate, Compact, Demote, MaxNReg, MaxNTid, MinNCtaPerSm, Reduce, Remat, Schedule, ScheduleBy,
+    SmemSpilling, SpillShared, SpillToShared, Target, Throttle, ThrottleBy, UsageLevel,
 };
 use warpwright_pass::throttle::{array_for, by_registers, registers_for};
 use warpwright_pass::{Invocation, Level, Recipe};
-use warpwright_target::{Gpu, REGISTERS_PER_THREAD, Resources};
+use warpwright_target::{EditedCode, Gpu, REGISTERS_PER_THREAD, Resources, ran_right};
 
 use crate::candidate::Candidate;
 
@@ -38,9 +38,12 @@ pub fn is_rewritten(recipe: &Recipe) -> bool {
     recipe.at(Level::Ptx).any(rewrites)
 }
 
-/// Were values moved out of registers in the finished cubin?
-pub fn is_demoted(recipe: &Recipe) -> bool {
-    recipe.find::<Demote>().is_some()
+/// Has the finished cubin another order or other registers, which the model hardly tells from what it was made of
+/// ([`reworked`])?
+pub fn is_reworked(recipe: &Recipe) -> bool {
+    recipe.find::<Schedule>().is_some()
+        || recipe.find::<Compact>().is_some()
+        || recipe.find::<Demote>().is_some()
 }
 
 /// Do spills go elsewhere than to local memory?
@@ -223,6 +226,37 @@ pub fn for_machine_code(default: &Candidate, kernel: &Throttled) -> Vec<Recipe> 
         recipes.extend(throttles(kernel, true));
     }
     recipes
+}
+
+/// Builds whose instructions are put into other orders: the default and the best predicted.
+const MOST_REORDERED: usize = 3;
+/// Orders of each beside the two that the estimate likes ([`Schedule::seed`]).
+const SEEDS: u32 = 2;
+
+/// Machine code that is worth measuring only, because the model hardly tells it from what it is made of: other orders of
+/// the best builds, and of the default fewer registers by other names or with values in shared memory.
+pub fn reworked(gpu: &Gpu, scored: &[Candidate]) -> Vec<Recipe> {
+    let Some((default, others)) = scored.split_first() else {
+        return Vec::new();
+    };
+    if !ran_right(EditedCode::ControlFields, gpu.arch.sm) {
+        return Vec::new();
+    }
+    let mut best: Vec<&Candidate> = others.iter().filter(|c| c.is_open()).collect();
+    best.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
+    let reordered = std::iter::once(default).chain(best).take(MOST_REORDERED);
+    let orders = reordered.flat_map(|c| {
+        let by = [ScheduleBy::Height, ScheduleBy::Place].map(|by| Schedule::tried(by, 0));
+        let seeds = (1..=SEEDS).map(|seed| Schedule::tried(ScheduleBy::Height, seed));
+        by.into_iter()
+            .chain(seeds)
+            .map(|order| c.recipe.with(order))
+    });
+    let fewer = [
+        default.recipe.with(Compact { registers: None }),
+        default.recipe.with(Demote::to(Target::Auto)),
+    ];
+    orders.chain(fewer).collect()
 }
 
 /// The predicted time, for sorting; without one a candidate comes last.
@@ -522,6 +556,28 @@ mod tests {
         assert_eq!(edits.count(), 2 * 5, "our own edit at every limit");
         assert_eq!(second.len(), MOST_SHARED + 2 * 5);
         assert_eq!(all_spilling(&situation, &more).len(), 5 * 5);
+    }
+
+    #[test]
+    fn other_orders_are_tried_of_the_best_builds_where_such_code_ran() {
+        let scored = [
+            limited(0, 3, 0, 1.0),
+            limited(48, 5, 90, 0.8),
+            limited(64, 4, 40, 0.9),
+            limited(80, 3, 0, 0.95),
+        ];
+        let h200 = warpwright_target::lookup("h200").unwrap();
+        let recipes = reworked(&h200, &scored);
+        let names: Vec<String> = recipes.iter().map(Recipe::to_string).collect();
+        assert_eq!(names.len(), MOST_REORDERED * (2 + SEEDS as usize) + 2);
+        assert_eq!(names[4], "maxnreg(48); schedule(waits=alone, margin=0)");
+        assert_eq!(
+            names[9],
+            "maxnreg(64); schedule(by=place, waits=alone, margin=0)"
+        );
+        assert!(recipes.iter().all(is_reworked));
+        let a100 = warpwright_target::lookup("a100").unwrap();
+        assert!(reworked(&a100, &scored).is_empty());
     }
 
     #[test]

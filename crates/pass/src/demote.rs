@@ -48,6 +48,12 @@ pub enum Target {
     Auto,
 }
 
+impl From<u32> for Target {
+    fn from(registers: u32) -> Target {
+        Target::Registers(registers)
+    }
+}
+
 impl Argument for Target {
     fn wanted() -> String {
         "a number of registers, `x4` for the most with which four blocks reside, or `auto`".into()
@@ -117,9 +123,9 @@ crate::options!(Demote: [registers "registers per thread"];
 
 impl Demote {
     /// All refinements, our own order.
-    pub fn to(registers: u32) -> Demote {
+    pub fn to(registers: impl Into<Target>) -> Demote {
         Demote {
-            registers: Target::Registers(registers),
+            registers: registers.into(),
             by: Strategy::Relief,
             redundant: Switch::On,
             hoist: Switch::On,

@@ -1,7 +1,7 @@
 //! All passes, to be named by type.
 
 pub use crate::dead_instructions::DeadInstructions;
-pub use crate::demote::{Compact, Demote};
+pub use crate::demote::{Compact, Demote, Target};
 pub use crate::ptx::allocate::{Allocate, SlotSpace};
 pub use crate::ptx::dead_code::DeadCode;
 pub use crate::ptx::limits::{MaxNReg, MinNCtaPerSm};

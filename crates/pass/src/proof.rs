@@ -166,9 +166,7 @@ impl Obligation {
     fn is_confirmed(&self) -> bool {
         match self.pass.timing() {
             Timing::Kept => true,
-            // Demoted builds went wrong for reasons of their own (docs/demotion.md).
-            Timing::Mended => false,
-            Timing::Anew => {
+            Timing::Mended | Timing::Anew => {
                 let elf = (self.after.as_cubin()).and_then(|cubin| Elf::parse(cubin).ok());
                 elf.is_some_and(|elf| ran_right(EditedCode::ControlFields, elf.target().sm))
             }
