@@ -141,7 +141,11 @@ impl Plan {
 
 /// Front end and launch description of a program.
 pub fn prepare(program: &Program) -> Result<Case, Failure> {
-    let text = print(program);
+    of_text(print(program), &launch_toml(program))
+}
+
+/// The same of a text and its launch description.
+pub fn of_text(text: String, launch: &str) -> Result<Case, Failure> {
     let (module, diagnostics) = Module::parse("fuzz.ptx", &text);
     if let Some(first) = diagnostics.first() {
         return Err(Failure::Diagnostics(first.one_line(&module)));
@@ -161,7 +165,7 @@ pub fn prepare(program: &Program) -> Result<Case, Failure> {
             .unwrap_or_default();
         return Err(Failure::Verify(first));
     }
-    let launch = LaunchFile::parse(&launch_toml(program), "fuzz.toml")
+    let launch = LaunchFile::parse(launch, "fuzz.toml")
         .and_then(|file| file.resolve("small", &[]))
         .map_err(|e| Failure::Launch(e.to_string()))?;
     let inputs = launch

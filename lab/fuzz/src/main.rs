@@ -190,6 +190,9 @@ enum Command {
         /// Take what `ptxas-build` wrote to this folder
         #[arg(long)]
         built: Option<PathBuf>,
+        /// What this tool makes of the machine code, instead of all ways of ptxas
+        #[arg(long, conflicts_with = "built")]
+        edits: bool,
         /// The result file
         #[arg(short, long)]
         output: PathBuf,
@@ -339,6 +342,7 @@ fn main() -> ExitCode {
             jobs,
             workers,
             built,
+            edits,
             output,
         } => under_pressure(
             &ptxas::Plan {
@@ -348,6 +352,7 @@ fn main() -> ExitCode {
                 jobs,
                 workers,
                 built,
+                edits,
             },
             &output,
         ),

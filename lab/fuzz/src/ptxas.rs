@@ -5,6 +5,9 @@
 //! multiprocessor, usage levels) beside no optimization at all. The emulator is the judge: every way must leave
 //! its bits, which the generator makes possible (no approximate instructions, every rounding written out, so
 //! nothing may be fused).
+//!
+//! The same for what this tool makes of machine code ([`EDITS`]): other orders, other registers, control fields of our own, of
+//! kernels of two generators. What a pass refuses or the checker does not prove is counted and never run.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,10 +21,14 @@ use serde::Serialize;
 use warpwright_emu::Options;
 use warpwright_fuzzgen::{Program, launch_toml, print, reduce};
 use warpwright_gpu::{Process, WorkerCommand};
+use warpwright_pass::{Artifact, Recipe, Scope};
+use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{FindOptions, Ptxas, PtxasJob, Toolkit};
 
 use crate::case::{self, Case};
 use crate::hardware::on_device;
+use crate::proved::{self, Applied};
+use crate::traffic;
 
 /// A way to build a kernel.
 pub struct Way {
@@ -34,6 +41,9 @@ pub struct Way {
     /// What follows the opening brace.
     pub pragma: &'static str,
 }
+
+/// What edits are made for: any GPU of sm_90 will do.
+const EDITED_FOR: &str = "h200";
 
 /// In [`Way::directives`]: the kernel's `.reqntid` line.
 const NTID: &str = "NTID";
@@ -92,6 +102,75 @@ pub const WAYS: [Way; 16] = [
     ),
 ];
 
+/// What this tool makes of the machine code of a way.
+pub struct Edit {
+    /// The way's name.
+    pub of: &'static str,
+    /// The passes.
+    pub recipe: &'static str,
+}
+
+const fn edit(of: &'static str, recipe: &'static str) -> Edit {
+    Edit { of, recipe }
+}
+
+/// The edits.
+pub const EDITS: [Edit; 16] = [
+    edit("O3", "schedule(by=none, keep=nothing)"),
+    edit("O3", "schedule(by=height, waits=alone, margin=0)"),
+    edit(
+        "O3",
+        "schedule(by=place, waits=alone, keep=nothing, margin=0)",
+    ),
+    edit("O3", "schedule(by=height, waits=alone, margin=0, seed=1)"),
+    edit("O3", "schedule(by=height, waits=alone, margin=0, seed=2)"),
+    edit("O3", "compact"),
+    edit("O3", "demote(registers=auto)"),
+    edit("O3", "demote(registers=24)"),
+    edit("O3", "demote(registers=20, by=loops, hoist=off, waits=off)"),
+    edit(
+        "O3",
+        "demote(registers=28); schedule(by=height, waits=alone, margin=0)",
+    ),
+    edit("O3", "dead-instructions"),
+    edit(
+        "O3-maxrregcount-32",
+        "schedule(by=height, waits=alone, keep=scoreboards, margin=0)",
+    ),
+    edit(
+        "O3-maxrregcount-32",
+        "compact; schedule(by=place, waits=alone, margin=0)",
+    ),
+    edit("O3-maxrregcount-24", "spill-to-shared"),
+    edit(
+        "O3-maxrregcount-24",
+        "schedule(by=height, waits=alone, keep=nothing, margin=0)",
+    ),
+    edit("O3-maxrregcount-24", "schedule(by=none, keep=nothing)"),
+];
+
+impl Edit {
+    /// Its name in results.
+    pub fn name(&self) -> String {
+        format!("{}: {}", self.of, self.recipe)
+    }
+
+    /// The new code, where the checker proves it.
+    fn build(&self, cubin: &[u8], scope: &Scope<'_>) -> Result<Built, String> {
+        let recipe: Recipe = (self.recipe.parse()).map_err(|e| format!("{e}"))?;
+        let cubin = Artifact::cubin(cubin.to_vec()).map_err(|e| e.render())?;
+        match proved::apply(&recipe, &cubin, scope) {
+            Ok(Applied::Changed(new)) => Ok(Built {
+                cubin: new.bytes().to_vec(),
+                spills: false,
+            }),
+            Ok(Applied::Unchanged) => Err("nothing changed".to_owned()),
+            Ok(Applied::Refused(why)) => Err(why.to_string()),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+}
+
 impl Way {
     /// The kernel's text in this way.
     pub fn text(&self, text: &str) -> String {
@@ -149,7 +228,7 @@ pub struct Finding {
     /// The generator's seed.
     pub seed: u64,
     /// The ways, each with its first difference.
-    pub ways: BTreeMap<&'static str, String>,
+    pub ways: BTreeMap<String, String>,
 }
 
 /// The result file.
@@ -171,8 +250,8 @@ pub struct Report {
     pub kernels: u64,
     /// Kernels that the emulator could not run, which says nothing about ptxas: must be 0.
     pub unusable: u64,
-    /// By way.
-    pub ways: BTreeMap<&'static str, Count>,
+    /// By way, or by edit.
+    pub ways: BTreeMap<String, Count>,
     /// Kernels that differ.
     pub findings: Vec<Finding>,
 }
@@ -190,6 +269,8 @@ pub struct Plan {
     pub jobs: usize,
     /// Processes that use the GPU.
     pub workers: usize,
+    /// Only what the edits start from, and the edits; every other kernel is one of [`traffic`].
+    pub edits: bool,
     /// Take what [`build_all`] wrote to this folder.
     pub built: Option<PathBuf>,
 }
@@ -230,11 +311,14 @@ impl Builder<'_> {
         seed: u64,
         text: &str,
         arch: &str,
-    ) -> Vec<(&'static str, Result<Built, String>)> {
-        let ways = WAYS.iter();
+        edits: bool,
+    ) -> Vec<(String, Result<Built, String>)> {
+        let ways = WAYS
+            .iter()
+            .filter(|way| !edits || EDITS.iter().any(|edit| edit.of == way.name));
         match self {
             Builder::Ptxas(ptxas) => ways
-                .map(|way| (way.name, way.build(ptxas, text, arch)))
+                .map(|way| (way.name.to_owned(), way.build(ptxas, text, arch)))
                 .collect(),
             Builder::Folder(folder) => ways
                 .filter_map(|way| {
@@ -244,7 +328,7 @@ impl Builder<'_> {
                         spills: spills(&cubin),
                         cubin,
                     };
-                    Some((way.name, Ok(built)))
+                    Some((way.name.to_owned(), Ok(built)))
                 })
                 .collect(),
         }
@@ -304,7 +388,7 @@ struct Ready {
     seed: u64,
     case: Case,
     expected: Vec<Vec<u8>>,
-    built: Vec<(&'static str, Result<Built, String>)>,
+    built: Vec<(String, Result<Built, String>)>,
 }
 
 /// Builds and compares the kernels of a plan.
@@ -323,6 +407,10 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
     };
     let version = builder.version()?;
     let device = first_device()?;
+    let edits = match plan.edits {
+        true => Some(lookup(EDITED_FOR).map_err(|e| e.to_string())?),
+        false => None,
+    };
     let report = Mutex::new(Report {
         schema: "warpwright.ptxas-pressure/1",
         gpu: device.name,
@@ -347,7 +435,7 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
         }
         for _ in 0..plan.jobs {
             let (sender, next, report) = (sender.clone(), &next, &report);
-            let (builder, arch) = (&builder, &device.arch);
+            let (builder, arch, edits) = (&builder, &device.arch, edits.as_ref());
             scope.spawn(move || {
                 while Instant::now() < until {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -357,7 +445,7 @@ pub fn run(plan: &Plan) -> Result<Report, String> {
                     if !builder.has(seed) {
                         continue;
                     }
-                    match ready(seed, builder, arch) {
+                    match ready(seed, builder, arch, edits) {
                         Some(ready) => {
                             let _ = sender.send(ready);
                         }
@@ -383,12 +471,32 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn ready(seed: u64, builder: &Builder<'_>, arch: &str) -> Option<Ready> {
-    let case = case::prepare(&case::program(seed, false)).ok()?;
+fn ready(seed: u64, builder: &Builder<'_>, arch: &str, edits: Option<&Gpu>) -> Option<Ready> {
+    let case = match edits {
+        Some(_) if seed % 2 == 1 => case::of_text(traffic::kernel(seed), &traffic::launch_toml()),
+        Some(_) => case::prepare(&case::program(seed / 2, false)),
+        None => case::prepare(&case::program(seed, false)),
+    };
+    let case = case.ok()?;
     let expected = case::emulate(&case, &Options::default()).ok()?.buffers;
+    let mut built = builder.build(seed, &case.text, arch, edits.is_some());
+    if let Some(&gpu) = edits {
+        let scope = Scope {
+            gpu: Some(gpu),
+            launch: Some(&case.launch),
+            ..Scope::default()
+        };
+        for edit in &EDITS {
+            let base = built.iter().find(|(name, _)| name == edit.of);
+            if let Some((_, Ok(base))) = base {
+                let new = edit.build(&base.cubin, &scope);
+                built.push((edit.name(), new));
+            }
+        }
+    }
     Some(Ready {
         seed,
-        built: builder.build(seed, &case.text, arch),
+        built,
         case,
         expected,
     })
@@ -400,10 +508,18 @@ fn compare_all(process: &mut Process, receiver: &Mutex<Receiver<Ready>>, report:
         let Ok(ready) = lock(receiver).recv() else {
             return;
         };
-        let mut ways = BTreeMap::new();
-        let mut counts: Vec<(&'static str, Count)> = Vec::new();
+        let mut ways: BTreeMap<String, String> = BTreeMap::new();
+        let mut counts: Vec<(String, Count)> = Vec::new();
         for (name, built) in ready.built {
             let mut count = Count::default();
+            let of = EDITS
+                .iter()
+                .find(|edit| edit.name() == name)
+                .map(|edit| edit.of);
+            if of.is_some_and(|of| ways.contains_key(of)) {
+                // ptxas got it wrong before us.
+                continue;
+            }
             match built {
                 Err(why) => {
                     let first = why.lines().next().unwrap_or_default().to_owned();
@@ -416,7 +532,7 @@ fn compare_all(process: &mut Process, receiver: &Mutex<Receiver<Ready>>, report:
                         None => count.identical = 1,
                         Some(what) => {
                             count.different = 1;
-                            ways.insert(name, what);
+                            ways.insert(name.clone(), what);
                         }
                     }
                 }

@@ -2,7 +2,7 @@
 //! memory, fences, and what the threads of a warp do together. Generated kernels of the usual kind ([`crate::case`])
 //! keep to cells of their own and load before they store, so many orders cannot be spoiled in them.
 //!
-//! They are assembled and taken apart, and never run: threads race.
+//! Each of the threads of the one block has its own bytes, so no two race.
 
 use std::fmt::Write;
 
@@ -34,6 +34,9 @@ pub fn kernel(seed: u64) -> String {
     for register in 0..POOL {
         let _ = writeln!(text, "ld.global.b32 %r{register}, [%d3+{}];", 4 * register);
     }
+    for at in (0..BYTES).step_by(16) {
+        let _ = writeln!(text, "st.shared.v4.b32 [%t2+{at}], {{%r0, %r1, %r2, %r3}};");
+    }
     for _ in 0..LENGTH.0 + dice.below(LENGTH.1) {
         statement(&mut dice, &mut text);
     }
@@ -41,6 +44,21 @@ pub fn kernel(seed: u64) -> String {
         let _ = writeln!(text, "st.global.b32 [%d3+{}], %r{register};", 4 * register);
     }
     text + "ret;\n}\n"
+}
+
+/// The one launch of a kernel.
+pub fn launch_toml() -> String {
+    let words = BLOCK as usize * BYTES / 4;
+    let buffer = |(name, seed): (&str, u32)| {
+        format!(
+            "[[args]]\nname = \"{name}\"\ntype = \"u32\"\nshape = [{words}]\n\
+             init = {{ kind = \"bits\", seed = {seed} }}\noutput = true\n\n"
+        )
+    };
+    let buffers: String = [("p", 1), ("q", 2), ("o", 3)].map(buffer).concat();
+    format!(
+        "kernel = \"traffic\"\nabout = \"generated\"\n\n[sizes.small]\n\n[launch]\ngrid = [1]\nblock = [{BLOCK}]\n\n{buffers}"
+    )
 }
 
 fn statement(dice: &mut Dice, text: &mut String) {
