@@ -78,7 +78,7 @@ def make(tools, folder, way, out):
 
 
 def read(_, result):
-    _, measured = control_fields.kernels(result)
+    _, measured = control_fields.kernels([result])
     (variants_of,) = measured.values()
     marks = {"identical": ".", "wrong": "W", "failed": "F"}
     found = {name: control_fields.verdict(one) for name, one in variants_of.items()}

@@ -11,6 +11,7 @@
 # All ways of a kernel take turns in one process, and the results of each are compared with those of ptxas's build bit
 # for bit: first at small, odd sizes, then at the sizes that are timed. WAYS="nothing place" takes only some of them.
 #
+# JOBS kernels are built, or measured, at a time: one if nothing is said; more is no way to take times.
 # DIR: .control-fields, GPU: h200, OUT: bench/results/<gpu>-<date>-control-fields.json, SECONDS of timing per kernel: 3.
 # DIR/warpwright and DIR/warpwright-sassmine are the binaries; they are built if they are not there.
 set -euo pipefail
@@ -25,17 +26,27 @@ build() {
         cargo build --release --locked --package warpwright --package warpwright-sassmine
         cp target/release/warpwright target/release/warpwright-sassmine "$dir/"
     fi
+    export dir gpu
     for folder in examples/*/; do
-        local name
-        name=$(basename "$folder")
-        [ -f "$folder$name.cu" ] || continue
-        echo "building $name"
-        "$dir/warpwright" tune "$folder$name.cu" --launch "$folder$name.toml" --size full --gpu "$gpu" \
-            --peers "${PEERS:-spills}" --build-only "$dir/full/$name"
-        # shellcheck disable=SC2086
-        python3 bench/control_fields.py ways "$dir" "$dir/full/$name" ${WAYS:-}
-    done
+        basename "$folder"
+    done | xargs -P "${JOBS:-1}" -I{} bash -c 'one {}'
 }
+
+one() {
+    local name=$1 source
+    source=examples/$name/$name
+    [ -f "$source.cu" ] || return 0
+    echo "building $name"
+    "$dir/warpwright" tune "$source.cu" --launch "$source.toml" --size full --gpu "$gpu" \
+        --peers "${PEERS:-spills}" --build-only "$dir/full/$name"
+    # shellcheck disable=SC2086
+    python3 bench/control_fields.py ways "$dir" "$dir/full/$name" ${WAYS:-}
+}
+
+measured() { # SIZE BUDGET NAME
+    "$dir/warpwright" tune --measure-only "$dir/$1/$3" --exhaustive --budget "$2" --fresh --output "$dir/results/$1/$3.json"
+}
+export -f one measured
 
 measure() {
     local out=$1 seconds=$2
@@ -47,13 +58,17 @@ measure() {
         ln -f "$folder"*.cubin "$small/"
         sed 's/"size": "full"/"size": "small"/' "${folder}manifest.json" > "$small/manifest.json"
     done
+    export dir
     for size in small full; do
-        local budget=0.1
+        local budget=0.05
         [ "$size" = full ] && budget=$seconds
-        "$dir/warpwright" tune --measure-only "$dir/$size" --exhaustive --budget "$budget" --fresh \
-            --output "$dir/$size.json"
+        rm -rf "$dir/results/$size"
+        mkdir -p "$dir/results/$size"
+        # What fails leaves no result, and the others go on.
+        find "$dir/$size" -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort |
+            xargs -P "${JOBS:-1}" -I{} bash -c "measured $size $budget {}" || echo "some were not measured"
     done
-    python3 bench/control_fields.py table "$dir/small.json" "$dir/full.json" "$out"
+    python3 bench/control_fields.py table "$dir" "$out"
 }
 
 gpu_name() {

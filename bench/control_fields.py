@@ -4,7 +4,8 @@ control_fields.py ways TOOLS FOLDER [WAY...]
                                            replaces the candidates in FOLDER, which `warpwright tune --build-only`
                                            made, by the default build with control fields of ours, all ways or these;
                                            TOOLS holds warpwright and warpwright-sassmine
-control_fields.py table SMALL FULL OUT     what `warpwright tune --measure-only` measured of them, by kernel and way
+control_fields.py table DIR OUT            what `warpwright tune --measure-only` measured of them, by kernel and way:
+                                           DIR/results/SIZE/NAME.json of what is in DIR/SIZE/NAME
 """
 
 import copy
@@ -21,6 +22,7 @@ ORDERS = {
     "height": ["by=height", "waits=alone", "margin=0"],
     "place": ["by=place", "waits=alone", "margin=0"],
     "height-anew": ["by=height", "waits=alone", "margin=0", "keep=nothing"],
+    **{f"varied-{seed}": ["by=height", "waits=alone", "margin=0", f"seed={seed}"] for seed in range(1, 9)},
 }
 """Ways of the pass `schedule`."""
 
@@ -40,14 +42,14 @@ DEMOTED = {
 
 WAYS = ["nothing", "stalls", "scoreboards", "no-reuse", *ORDERS, "compact", *DEMOTED]
 """The first ones are named for what stays as ptxas wrote it, in its order. A candidate must have a recipe: way N is
-called maxntid(1000 + N), which no suite has."""
+called maxntid(900 + N), which no suite has."""
 
-LIMIT = 60
+LIMIT = int(os.environ.get("LIMIT", "60"))
 """Seconds for one way."""
 
 
 def recipe(way):
-    return f"maxntid({1001 + WAYS.index(way)})"
+    return f"maxntid({901 + WAYS.index(way)})"
 
 
 def ident(of):
@@ -141,13 +143,14 @@ def same(one, other):
         return first.read() == second.read()
 
 
-def kernels(path):
-    with open(path) as file:
-        document = json.load(file)
-    found = {}
-    for kernel in document["kernels"]:
-        measurements = kernel["measurements"]
-        found[measurements["kernel"]] = {one["id"]: one for one in measurements["variants"]}
+def kernels(paths):
+    document, found = {}, {}
+    for path in paths:
+        with open(path) as file:
+            document = json.load(file)
+        for kernel in document["kernels"]:
+            measurements = kernel["measurements"]
+            found[measurements["kernel"]] = {one["id"]: one for one in measurements["variants"]}
     return document, found
 
 
@@ -157,9 +160,11 @@ def verdict(variant):
     return variant["verdict"] if isinstance(variant["verdict"], str) else next(iter(variant["verdict"]))
 
 
-def table(small, full, out):
-    _, at_small = kernels(small)
-    document, at_full = kernels(full)
+def table(folder, out):
+    results = os.path.join(folder, "results")
+    (_, at_small), (document, at_full) = (
+        kernels(sorted(glob.glob(os.path.join(results, size, "*.json")))) for size in ("small", "full")
+    )
     result = {
         "schema": "warpwright.control-fields/4",
         "about": "ptxas's own code with control fields of ours; a way is named for what stays, or by what the order is",
@@ -168,7 +173,7 @@ def table(small, full, out):
     }
     made = {ident(recipe(way)) for way in WAYS}
     said = {}
-    for path in glob.glob(os.path.join(os.path.dirname(full), "full", "*", "manifest.json")):
+    for path in glob.glob(os.path.join(folder, "full", "*", "manifest.json")):
         ways_file = os.path.join(os.path.dirname(path), "ways.json")
         if os.path.exists(ways_file):
             with open(path) as file:
@@ -209,7 +214,7 @@ def table(small, full, out):
 if __name__ == "__main__":
     if len(sys.argv) >= 4 and sys.argv[1] == "ways":
         ways(sys.argv[2], sys.argv[3], sys.argv[4:])
-    elif len(sys.argv) == 5 and sys.argv[1] == "table":
+    elif len(sys.argv) == 4 and sys.argv[1] == "table":
         table(*sys.argv[2:])
     else:
         sys.exit(__doc__)
