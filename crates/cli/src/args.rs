@@ -413,8 +413,9 @@ pub struct TuneArgs {
     /// Seconds of measuring per kernel
     #[arg(long, value_name = "SECONDS", default_value_t = 20.0, value_parser = parse_seconds)]
     pub budget: f64,
-    /// Build the candidates into DIR and stop (for a GPU machine without a toolkit)
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["measure_only", "output"])]
+    /// Build the candidates into DIR and stop (for a GPU machine without a toolkit); from source to source with -o OUT.cu,
+    /// which --measure-only writes into DIR
+    #[arg(long, value_name = "DIR", conflicts_with = "measure_only")]
     pub build_only: Option<PathBuf>,
     /// Measure what `--build-only DIR` built, and write DIR/result.json (or --output)
     #[arg(long, value_name = "DIR", conflicts_with = "file")]

@@ -227,6 +227,94 @@ fn several_kernels_are_measured_on_two_devices() {
     }
 }
 
+const STENCIL: &str = "function blur (out, in) {\n  out[j][i] = 0.5 * in[j-1][i] + in[j][i+2];\n}\nparameter M, \
+                       N;\niterator j, i;\ndouble in[M][N], out[M][N];\nblur (out, in);\nreturn out;\n";
+
+/// In the place of the program: version 1 fails, version 2 is far from the host, version 0 takes 3 ms and the others 2.
+const PROGRAM: &str = r#"#!/bin/sh
+for version in $(echo $2 | tr , ' '); do
+    if [ $1 = check ]; then
+        [ -s $3 ] || exit 2
+        [ $version = 1 ] && { echo 'sweep: an illegal instruction' >&2; exit 1; }
+        far=0; [ $version = 2 ] && far=0.5
+        echo "{\"version\":$version,\"distance\":$far}"
+    else
+        ms=2; [ $version = 0 ] && ms=3
+        echo "{\"version\":$version,\"distance\":0,\"ms\":[$ms,$ms,$ms]}"
+    fi
+done
+"#;
+
+#[test]
+fn stencils_are_built_here_and_measured_there() {
+    if require_toolkit("stencils_are_built_here_and_measured_there").is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    std::fs::write(bench.path("blur.stencil"), STENCIL).expect("written");
+    let words = [
+        "tune",
+        "blur.stencil",
+        "--grid",
+        "M=500",
+        "--grid",
+        "N=600",
+        "--gpu",
+        "h200",
+    ];
+    let more = ["-o", "best.cu", "--build-only", "built/blur"];
+    let built = Command::new(env!("CARGO_BIN_EXE_warpwright"))
+        .args(words.iter().chain(&more))
+        .current_dir(bench.folder.path())
+        .output()
+        .expect("starts");
+    assert!(built.status.success(), "{}", said(&built));
+    assert!(!bench.path("best.cu").exists());
+    let program = bench.path("built/blur/program");
+    let machine_code = std::fs::metadata(&program).expect("a program").len();
+    assert!(machine_code > 100_000, "{machine_code}");
+    std::fs::write(&program, PROGRAM).expect("written");
+    // A second one, which is not whole.
+    std::fs::create_dir(bench.path("built/cut")).expect("a folder");
+    let whole = std::fs::read_to_string(bench.path("built/blur/stencil.json")).expect("read");
+    let half = &whole[..whole.len() / 2];
+    std::fs::write(bench.path("built/cut/stencil.json"), half).expect("written");
+    let measured = bench.warpwright(&["tune", "--measure-only", "built", "-o", "result.json"]);
+    assert!(said(&measured).contains("built/cut"), "{}", said(&measured));
+    assert!(!measured.status.success());
+    let result = json(&bench.path("result.json"));
+    assert_eq!(result["schema"], "warpwright.stencils/1");
+    let stencils = result["stencils"].as_array().expect("stencils");
+    assert_eq!(stencils.len(), 1);
+    let versions = stencils[0]["versions"].as_array().expect("versions");
+    assert!(versions.len() > 4, "{versions:?}");
+    let why = |at: usize| versions[at]["rejected"].as_str().unwrap_or_default();
+    assert!(
+        why(1).contains("sweep: an illegal instruction"),
+        "{}",
+        why(1)
+    );
+    assert!(why(2).contains("5.0e-1 from the host"), "{}", why(2));
+    for (at, version) in versions.iter().enumerate() {
+        let ms = version["ms"].as_f64();
+        let expected = match at {
+            0 => Some(3.0),
+            1 | 2 => None,
+            _ => Some(2.0),
+        };
+        assert_eq!(ms, expected, "{at}");
+    }
+    assert_eq!(stencils[0]["chosen"], 3);
+    // No toolkit is in reach there, so nothing was compared in the emulator.
+    assert!(
+        stencils[0]["unchecked"].is_string(),
+        "{}",
+        stencils[0]["unchecked"]
+    );
+    let best = std::fs::read_to_string(bench.path("built/blur/best.cu")).expect("written");
+    assert!(best.contains("blur_launch"), "{best}");
+}
+
 #[test]
 fn a_job_that_cannot_be_used_is_refused() {
     let bench = Bench::new();

@@ -43,6 +43,9 @@ pub enum Unfit {
     /// The numbers contradict each other.
     #[error("the numbers are not those of a square")]
     Shape,
+    /// The squares are more than a block has without asking; 0: the size of an element is not known.
+    #[error("squares of {0} bytes are too many")]
+    Shared(u32),
 }
 
 /// How an access goes along a dimension.
@@ -171,6 +174,14 @@ pub fn generate(kernel: &Kernel, across: &Across) -> Result<Generated, Unfit> {
             side + 1
         ));
         tiles.push((*access, tile));
+    }
+    let bytes = |(access, _): &(usize, String)| {
+        kernel.arrays[kernel.accesses[*access].array].bytes * side * (side + 1)
+    };
+    let bytes: Vec<u32> = tiles.iter().map(bytes).collect();
+    let total = bytes.iter().sum();
+    if bytes.contains(&0) || total > 48 << 10 {
+        return Err(Unfit::Shared(total));
     }
     // A point of the square: its place along the lanes, and along the rows.
     let point = |text: &mut Text<'_>, lane_at: &str, row_at: &str| {

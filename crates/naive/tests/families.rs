@@ -180,6 +180,14 @@ fn what_has_an_order_is_refused_by_name() {
     assert_eq!(plain, Err(team::Unfit::Apart(Apart::NoLoop)));
     let along = across::generate(&problem("vv").kernel, &Across { side: 32, rows: 8 });
     assert_eq!(along, Err(across::Unfit::Along));
+    // ptxas refuses more than 48 KiB in one entry.
+    let three = of_text(
+        "__global__ void sums(const float *a, const float *b, const float *c, float *out, int n, int m)\n{\n    int x = \
+         blockIdx.x * blockDim.x + threadIdx.x;\n    int y = blockIdx.y * blockDim.y + threadIdx.y;\n    if (x >= n || y >= \
+         m) return;\n    out[y * n + x] = a[x * m + y] + b[x * m + y] + c[x * m + y];\n}\n",
+    );
+    let large = across::generate(&three.kernel, &Across { side: 64, rows: 8 });
+    assert_eq!(large, Err(across::Unfit::Shared(3 * 64 * 65 * 4)));
     let fours = Fours {
         threads: 128,
         rows: 1,

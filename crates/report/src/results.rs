@@ -151,6 +151,9 @@ pub struct StencilResult {
     pub versions: Vec<StencilVersion>,
     /// Index of the fastest.
     pub chosen: Option<usize>,
+    /// Why that was not compared in the emulator.
+    #[serde(default)]
+    pub unchecked: Option<String>,
 }
 
 /// Tag of [`StencilResult`].

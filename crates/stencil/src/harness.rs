@@ -3,21 +3,30 @@
 //!
 //! The program is one translation unit; every version is another, with a launcher of plain C
 //! signature (arrays, scalars, sizes, stream, in the order of the stencil). Data is what
-//! [`evaluate`](super::evaluate) defines as its sample, so a reference on the host needs no file.
+//! [`evaluate`](super::evaluate) defines as its sample. What the host computes of it comes in a file of `double`, one
+//! written array behind the other ([`expected`]).
 //!
 //! ```text
-//! PROGRAM check VERSION FILE SIZE…          run once, write the arrays that are written to FILE
-//! PROGRAM time ROUNDS VERSION,… SIZE…       a JSON line per version: milliseconds of every round,
+//! PROGRAM check VERSION,… FILE SIZE…        a JSON line per version: how far its results are from those in FILE
+//! PROGRAM time VERSION,… ROUNDS SIZE…       a JSON line per version: milliseconds of every round,
 //!                                           and how far its results are from the first one's
 //! ```
 //!
-//! In `time` the versions take turns, so that clocks and neighbours disturb all alike. A version that
-//! fails ends the program with a message and status 1: its process is lost, not its neighbours'.
+//! In `time` the versions take turns, so that clocks and neighbours disturb all alike. A version that fails ends the
+//! program with a message and status 1; those before it have had their lines.
 
 use std::fmt::Write as _;
 
+use super::evaluate::Data;
 use super::ir::{Extent, Stencil};
 use super::sweep::c_type;
+
+/// What the program reads: the written arrays of a reference.
+pub fn expected(stencil: &Stencil, reference: &Data) -> Vec<u8> {
+    let written = stencil.arrays.iter().filter(|(_, array)| array.written);
+    let values = written.flat_map(|(id, _)| &reference.arrays[id]);
+    values.flat_map(|value| value.to_le_bytes()).collect()
+}
 
 /// The text of the program for launchers of these names.
 pub fn program(stencil: &Stencil, launchers: &[String]) -> String {
@@ -114,7 +123,9 @@ struct Array {
   size_t count, bytes;
   bool is_written;
   void (*fill)(const Array&, uint32_t argument);
+  // With a copy of itself, or with numbers of the host.
   void (*compare)(const Array&, const void* kept, unsigned long long* found);
+  void (*compare_host)(const Array&, const void* kept, unsigned long long* found);
 };
 
 static std::vector<Array> arrays;
@@ -158,9 +169,9 @@ __global__ void fill(T* data, size_t count, uint32_t argument)
     data[n] = sample_of<T>(argument, static_cast<uint32_t>(n));
 }
 
-// Largest difference and largest magnitude, as bits: they order like the numbers.
-template <class T>
-__global__ void compare(const T* a, const T* b, size_t count, unsigned long long* found)
+// Largest difference and largest magnitude of the first, as bits: they order like the numbers.
+template <class A, class B>
+__global__ void compare(const A* a, const B* b, size_t count, unsigned long long* found)
 {
   double difference = 0, magnitude = 0;
   for (size_t n = blockIdx.x * size_t(blockDim.x) + threadIdx.x; n < count;
@@ -180,16 +191,17 @@ static void fill_array(const Array& array, uint32_t argument)
   fill<<<2048, 256>>>(static_cast<T*>(array.data), array.count, argument);
 }
 
-template <class T>
+template <class A, class T>
 static void compare_array(const Array& array, const void* kept, unsigned long long* found)
 {
-  compare<<<2048, 256>>>(static_cast<const T*>(kept), static_cast<const T*>(array.data), array.count, found);
+  compare<<<2048, 256>>>(static_cast<const A*>(kept), static_cast<const T*>(array.data), array.count, found);
 }
 
 template <class T>
 static void add(size_t count, bool is_written)
 {
-  Array array = {nullptr, count, count * sizeof(T), is_written, fill_array<T>, compare_array<T>};
+  Array array = {nullptr, count, count * sizeof(T), is_written, fill_array<T>, compare_array<T, T>,
+                 compare_array<double, T>};
   check(cudaMalloc(&array.data, array.bytes), "cudaMalloc");
   arrays.push_back(array);
 }
@@ -211,24 +223,8 @@ static void run(int version)
   check(cudaDeviceSynchronize(), "sweep");
 }
 
-static int check_one(int version, const char* file)
-{
-  fill_all();
-  run(version);
-  std::FILE* out = std::fopen(file, "wb");
-  if (!out) return 1;
-  for (const Array& array : arrays) {
-    if (!array.is_written) continue;
-    const size_t bytes = array.bytes;
-    std::vector<char> host(bytes);
-    check(cudaMemcpy(host.data(), array.data, bytes, cudaMemcpyDeviceToHost), "copy");
-    if (std::fwrite(host.data(), 1, bytes, out) != bytes) return 1;
-  }
-  return std::fclose(out) == 0 ? 0 : 1;
-}
-
 // Largest difference from `kept` over the largest magnitude there, over all written arrays.
-static double distance(const std::vector<void*>& kept)
+static double distance(const std::vector<void*>& kept, bool of_host)
 {
   double worst = 0;
   unsigned long long* found;
@@ -237,13 +233,37 @@ static double distance(const std::vector<void*>& kept)
     const Array& array = arrays[a];
     if (!array.is_written) continue;
     check(cudaMemset(found, 0, 16), "cudaMemset");
-    array.compare(array, kept[a], found);
+    (of_host ? array.compare_host : array.compare)(array, kept[a], found);
     double host[2];
     check(cudaMemcpy(host, found, 16, cudaMemcpyDeviceToHost), "compare");
     worst = std::max(worst, host[1] > 0 ? host[0] / host[1] : host[0]);
   }
   check(cudaFree(found), "cudaFree");
   return worst;
+}
+
+static int check_all(const char* file, const std::vector<int>& versions)
+{
+  std::vector<void*> expected(arrays.size(), nullptr);
+  std::FILE* in = std::fopen(file, "rb");
+  for (size_t a = 0; a < arrays.size(); ++a) {
+    if (!arrays[a].is_written) continue;
+    std::vector<double> host(arrays[a].count);
+    if (!in || std::fread(host.data(), sizeof(double), host.size(), in) != host.size()) {
+      std::fprintf(stderr, "%s is too short\n", file);
+      return 2;
+    }
+    check(cudaMalloc(&expected[a], host.size() * sizeof(double)), "cudaMalloc");
+    check(cudaMemcpy(expected[a], host.data(), host.size() * sizeof(double), cudaMemcpyHostToDevice), "copy");
+  }
+  if (in) std::fclose(in);
+  for (int version : versions) {
+    fill_all();
+    run(version);
+    std::printf("{\"version\":%d,\"distance\":%.3e}\n", version, distance(expected, true));
+    std::fflush(stdout);
+  }
+  return 0;
 }
 
 static int time_all(int rounds, const std::vector<int>& versions)
@@ -254,7 +274,7 @@ static int time_all(int rounds, const std::vector<int>& versions)
     fill_all();
     run(versions[v]);
     if (v > 0) {
-      apart.push_back(distance(kept));
+      apart.push_back(distance(kept, false));
       continue;
     }
     apart.push_back(0);
@@ -295,19 +315,18 @@ int main(int argc, char** argv)
 {
   const std::string mode = argc > 3 ? argv[1] : "";
   if ((mode != "check" && mode != "time") || argc != 4 + size_count) {
-    std::fprintf(stderr, "usage: check VERSION FILE SIZE... | time ROUNDS VERSION,... SIZE...\n");
+    std::fprintf(stderr, "usage: check VERSION,... FILE SIZE... | time VERSION,... ROUNDS SIZE...\n");
     return 2;
   }
   for (int at = 4; at < argc; ++at) sizes.push_back(std::atoi(argv[at]));
   set_up();
-  if (mode == "check") return check_one(std::atoi(argv[2]), argv[3]);
   std::vector<int> versions;
-  for (const char* at = argv[3]; *at;) {
+  for (const char* at = argv[2]; *at;) {
     char* end;
     versions.push_back(int(std::strtol(at, &end, 10)));
     if (end == at) return 2;
     at = *end == ',' ? end + 1 : end;
   }
-  return time_all(std::atoi(argv[2]), versions);
+  return mode == "check" ? check_all(argv[3], versions) : time_all(std::atoi(argv[3]), versions);
 }
 "#;

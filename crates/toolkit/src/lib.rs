@@ -39,7 +39,7 @@ pub use install::{InstallError, InstallOptions, Installed, Progress, install, in
 pub use nvcc::{Nvcc, NvccJob, NvccOutput};
 pub use nvdisasm::Nvdisasm;
 pub use process::{Invocation, Output, cancel_all, shut_down};
-pub use program::Program;
+pub use program::{Program, run_program};
 pub use ptxas::{Build, Ptxas, PtxasJob};
 pub use resources::{FunctionKind, KernelResources, ModuleResources};
 pub use tool::{Origin, PATIENCE_VARIABLE, Tool, ToolKind, Version, patience};

@@ -52,24 +52,13 @@ impl Program<'_> {
         Ok(object)
     }
 
-    /// Links the objects to the program that [`Program::run`] runs.
+    /// Links the objects to a program ([`run_program`]).
     ///
     /// # Errors
     /// As [`Program::compile`].
-    pub fn link(&self, objects: &[PathBuf]) -> Result<(), ToolError> {
+    pub fn link(&self, objects: &[PathBuf], program: &Path) -> Result<(), ToolError> {
         let call = self.nvcc().args(objects).arg("-o");
-        accepted(call.arg(self.scratch.path("program")).run()?).map(drop)
-    }
-
-    /// Runs the program. Its status is the caller's to look at.
-    ///
-    /// # Errors
-    /// It cannot be started, or does not end in time.
-    pub fn run(&self, arguments: &[String]) -> Result<Output, ToolError> {
-        let program = self.scratch.path("program");
-        Invocation::new("the measuring program", &program, self.timeout)
-            .args(arguments)
-            .run()
+        accepted(call.arg(program).run()?).map(drop)
     }
 
     /// Compiles and links a program of its own, with more arguments for nvcc; where it is.
@@ -89,27 +78,26 @@ impl Program<'_> {
         Ok(path)
     }
 
-    /// Runs a program that [`Program::executable`] made.
-    ///
-    /// # Errors
-    /// As [`Program::run`].
-    pub fn run_at(&self, program: &Path, arguments: &[String]) -> Result<Output, ToolError> {
-        Invocation::new("the measuring program", program, self.timeout)
-            .args(arguments)
-            .run()
-    }
-
-    /// A file of the folder, for what the program writes.
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.scratch.path(name)
-    }
-
     fn nvcc(&self) -> Invocation {
         let tool = &self.nvcc.tool().path;
         Invocation::new(ToolKind::Nvcc.name(), tool, self.timeout)
             .args(["-arch", &self.gpu])
             .env("TMPDIR", self.scratch.dir())
     }
+}
+
+/// Runs a program that was made here. Its status is the caller's to look at.
+///
+/// # Errors
+/// It cannot be started, or does not end in time.
+pub fn run_program(
+    program: &Path,
+    arguments: &[String],
+    timeout: Duration,
+) -> Result<Output, ToolError> {
+    Invocation::new("the measuring program", program, timeout)
+        .args(arguments)
+        .run()
 }
 
 fn accepted(out: Output) -> Result<Output, ToolError> {

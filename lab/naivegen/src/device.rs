@@ -6,6 +6,7 @@ use std::path::Path;
 
 use warpwright_launch::{Arg, ElemType, Launch, LaunchFile, Tolerance, no_files};
 use warpwright_naive::emit;
+use warpwright_naive::ir::Template;
 use warpwright_sourcegen::{Counters, Subject as _};
 
 use crate::check::{Subject, names};
@@ -23,9 +24,10 @@ pub struct Program {
 }
 
 impl Program {
-    /// One launch: the kernel as written, and statements that are to do the same.
+    /// One launch, by name: the kernel as written, and statements that are to do the same.
     fn test(
         &mut self,
+        name: &str,
         launch: &Launch,
         original: &str,
         versions: &[(String, String)],
@@ -33,6 +35,7 @@ impl Program {
     ) -> Result<(), String> {
         let mut arguments = Vec::new();
         let mut buffers = String::new();
+        let before = self.data.len();
         for arg in &launch.args {
             match arg {
                 Arg::Buffer(buffer) => {
@@ -82,7 +85,8 @@ impl Program {
         };
         let _ = write!(
             self.tests,
-            "{{\n    Memory_ memory;\n{buffers}    {};\n    memory.keep();\n",
+            "if (begin(\"{name}\", {})) {{\n    Memory_ memory;\n{buffers}    {};\n    memory.keep();\n",
+            self.data.len() - before,
             call(original)
         );
         for (name, text) in versions {
@@ -101,8 +105,8 @@ impl Program {
     pub fn text(&self) -> String {
         format!(
             "#include <cuda_pipeline.h>\n#include <cmath>\n#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n\
-             #include <vector>\n\n{}\n{PRELUDE}\nint main(int, char **arguments)\n{{\ndata_ = fopen(arguments[1], \
-             \"rb\");\n{}printf(\"{{\\\"comparisons\\\": %d, \\\"differences\\\": %d, \\\"errors\\\": 0}}\\n\", compared_, wrong_);\nreturn wrong_ != 0;\n}}\n",
+             #include <vector>\n\n{}\n{PRELUDE}\nint main(int count, char **arguments)\n{{\ndata_ = fopen(arguments[1], \
+             \"rb\");\nif (count > 2) first_ = atol(arguments[2]);\n{}finish(0);\nreturn wrong_ != 0;\n}}\n",
             self.kernels, self.tests
         )
     }
@@ -130,8 +134,8 @@ impl Program {
             return Ok(());
         };
         self.kernels += &subject.kernel.text;
-        let is_template = subject.kernel.text.contains("template <typename T>");
-        let instance = if is_template { "<float>" } else { "" };
+        let instance = subject.ir.template.as_ref().map(Template::given);
+        let instance = instance.unwrap_or_default();
         let mut versions = Vec::new();
         for (at, (_, choices, generated)) in subject.ways.iter().enumerate() {
             let names = names(&subject, at);
@@ -157,7 +161,9 @@ impl Program {
             let launch = launch.map_err(|e| e.to_string())?;
             let bytes: usize = launch.buffers().map(|b| b.len * b.ty.size()).sum();
             if bytes <= MOST_BYTES {
-                self.test(&launch, &original, &versions, subject.kernel.reassociate)?;
+                let name = format!("{} at s{size}", subject.kernel.name);
+                let is_loose = subject.kernel.reassociate;
+                self.test(&name, &launch, &original, &versions, is_loose)?;
             }
         }
         Ok(())
@@ -177,9 +183,10 @@ impl Program {
             let version = format!("run_{kernel}({{args}}, (cudaStream_t)0)");
             let name = format!("{kernel} at {size}");
             self.test(
+                &name,
                 &launch,
                 &original,
-                &[(name, version)],
+                &[(name.clone(), version)],
                 text.contains("reassociate"),
             )?;
         }
@@ -230,6 +237,23 @@ fn literal(ty: ElemType, bytes: &[u8]) -> Result<String, String> {
 const PRELUDE: &str = r#"
 static FILE *data_;
 static int compared_, wrong_;
+static long cases_, first_;
+// A case with so many bytes of data, unless the program was asked to begin behind it: a fault ends the program.
+static bool begin(const char *name, long bytes) {
+    if (cases_++ < first_) { fseek(data_, bytes, SEEK_CUR); return false; }
+    printf("CASE %ld %s\n", cases_ - 1, name);
+    fflush(stdout);
+    return true;
+}
+static void finish(int errors) {
+    printf("{\"comparisons\": %d, \"differences\": %d, \"errors\": %d}\n", compared_, wrong_, errors);
+    fflush(stdout);
+}
+static void stop(const char *what, const char *why) {
+    printf("ERROR %s: %s\n", what, why);
+    finish(1);
+    exit(3);
+}
 struct Any_ {
     void *at;
     template <class T> operator T *() const { return (T *)at; }
@@ -243,12 +267,13 @@ struct Memory_ {
     };
     std::vector<Array> all;
     void check(const char *what) {
-        const cudaError_t status = cudaDeviceSynchronize();
-        if (status != cudaSuccess) { printf("%s: %s\n", what, cudaGetErrorString(status)); exit(2); }
+        cudaError_t status = cudaGetLastError();
+        if (status == cudaSuccess) status = cudaDeviceSynchronize();
+        if (status != cudaSuccess) stop(what, cudaGetErrorString(status));
     }
     void add(size_t bytes, int kind, double abs, double rel) {
         Array array{nullptr, std::vector<char>(bytes), std::vector<char>(bytes), kind, abs, rel};
-        if (fread(array.first.data(), 1, bytes, data_) != bytes) { printf("short data\n"); exit(2); }
+        if (fread(array.first.data(), 1, bytes, data_) != bytes) stop("the program", "short data");
         cudaMalloc(&array.at, bytes);
         cudaMemcpy(array.at, array.first.data(), bytes, cudaMemcpyHostToDevice);
         all.push_back(array);

@@ -16,8 +16,8 @@ pub struct Kernel {
     pub name: String,
     /// Its text, macros included; all names at file scope end in the kernel's.
     pub text: String,
-    /// It is a template, which the text instantiates once.
-    pub is_template: bool,
+    /// Of a template with the parameter `T`: its only instance.
+    pub instance: Option<&'static str>,
 }
 
 /// How elements are addressed.
@@ -316,7 +316,7 @@ impl Writer<'_> {
         Kernel {
             name: name.to_owned(),
             text,
-            is_template: self.is_template,
+            instance: self.is_template.then(|| self.plain()),
         }
     }
 

@@ -142,7 +142,7 @@ pub(crate) fn kernel(rng: &mut Rng, name: &str) -> Kernel {
     Kernel {
         name: name.to_owned(),
         text,
-        is_template: false,
+        instance: None,
     }
 }
 

@@ -9,14 +9,30 @@
 #include <vector>
 #include <cuda_runtime.h>
 
-static long comparisons = 0, differences = 0, errors = 0;
+static long comparisons = 0, differences = 0, errors = 0, cases = 0, first_case = 0;
+
+// A case, unless the program was asked to begin behind it: a fault ends the program.
+static bool begin(const char* name)
+{
+    if (cases++ < first_case) return false;
+    std::printf("CASE %ld %s\n", cases - 1, name);
+    std::fflush(stdout);
+    return true;
+}
+
+static void finish()
+{
+    std::printf("{\"comparisons\":%ld,\"differences\":%ld,\"errors\":%ld}\n", comparisons, differences, errors);
+    std::fflush(stdout);
+}
 
 static void must(cudaError_t status, const char* what)
 {
     if (status == cudaSuccess) return;
     std::printf("ERROR %s: %s\n", what, cudaGetErrorString(status));
-    std::fflush(stdout);
-    std::exit(1);
+    ++errors;
+    finish();
+    std::exit(3);
 }
 
 static uint32_t hash(uint32_t argument, uint32_t index)
@@ -39,7 +55,7 @@ template <class T> static T element(uint32_t argument, uint32_t index)
 struct Array {
     void* device;
     size_t bytes;
-    bool is_double, is_real, written;
+    bool owned, is_double, is_real, written;
     std::vector<char> first, kept;
 };
 
@@ -47,14 +63,30 @@ struct Case {
     std::vector<Array> arrays;
 
     template <class T>
-    T* array(uint32_t number, size_t count, bool written)
+    Array made(uint32_t number, size_t count, bool owned, bool written)
     {
-        Array a = {nullptr, count * sizeof(T), sizeof(T) == 8, std::is_floating_point<T>::value, written, {}, {}};
+        Array a = {nullptr, count * sizeof(T), owned, sizeof(T) == 8, std::is_floating_point<T>::value, written, {}, {}};
         a.first.resize(a.bytes);
         for (size_t n = 0; n < count; ++n) reinterpret_cast<T*>(a.first.data())[n] = element<T>(number, (uint32_t)n);
+        return a;
+    }
+
+    template <class T>
+    T* array(uint32_t number, size_t count, bool written)
+    {
+        Array a = made<T>(number, count, true, written);
         must(cudaMalloc(&a.device, a.bytes), "cudaMalloc");
         arrays.push_back(a);
         return static_cast<T*>(a.device);
+    }
+
+    // Memory of the file.
+    template <class T, class Symbol>
+    void variable(uint32_t number, size_t count, bool written, const Symbol& symbol)
+    {
+        Array a = made<T>(number, count, false, written);
+        must(cudaGetSymbolAddress(&a.device, symbol), "cudaGetSymbolAddress");
+        arrays.push_back(a);
     }
 
     void fill()
@@ -72,9 +104,11 @@ struct Case {
         }
     }
 
-    void status(cudaError_t status)
+    void status(cudaError_t status, const char* what)
     {
-        if (status != cudaSuccess) ++errors;
+        if (status == cudaSuccess) return;
+        std::printf("ERROR %s: %s\n", what, cudaGetErrorString(status));
+        ++errors;
     }
 
     void compare(const char* name, const char* kind, double tolerance)
@@ -113,13 +147,8 @@ struct Case {
 
     ~Case()
     {
-        for (Array& a : arrays) cudaFree(a.device);
+        for (Array& a : arrays)
+            if (a.owned) cudaFree(a.device);
     }
 };
-
-static int finish()
-{
-    std::printf("{\"comparisons\":%ld,\"differences\":%ld,\"errors\":%ld}\n", comparisons, differences, errors);
-    return differences || errors ? 1 : 0;
-}
 

@@ -19,31 +19,42 @@ pub fn program(subjects: &[Subject]) -> String {
     for subject in subjects {
         test(subject, &mut text);
     }
-    text += "int main()\n{\n";
+    text += "int main(int count, char** arguments)\n{\n    if (count > 2) first_case = std::atol(arguments[2]);\n";
     for subject in subjects {
-        let _ = writeln!(text, "    test_{}();", subject.kernel.name);
+        let name = &subject.kernel.name;
+        let _ = writeln!(text, "    if (begin(\"{name}\")) test_{name}();");
     }
-    text + "    return finish();\n}\n"
+    text + "    finish();\n    return differences || errors;\n}\n"
 }
 
 fn test(subject: &Subject, text: &mut String) {
     let stencil = &subject.problem.stencil;
     let name = &subject.kernel.name;
+    let instance = subject.kernel.instance.map_or("", |_| "<T>");
     let _ = writeln!(text, "static void test_{name}()\n{{");
     for sizes in &subject.sizes {
         let Some(launch) = subject.problem.launch(sizes) else {
             continue;
         };
         text.push_str("    {\n        Case test;\n");
+        if let Some(ty) = subject.kernel.instance {
+            let _ = writeln!(text, "        using T = {ty};");
+        }
         for (id, array) in &stencil.arrays {
             let cells: i64 = array.extents.iter().map(|&e| extent(e, sizes)).product();
             let ty = c_type(array.element);
-            let _ = writeln!(
-                text,
-                "        {ty}* a{0} = test.array<{ty}>({0}, {cells}, {1});",
-                id.as_u32(),
-                array.written
-            );
+            let (id, written) = (id.as_u32(), array.written);
+            let _ = match &array.variable {
+                None => writeln!(
+                    text,
+                    "        {ty}* a{id} = test.array<{ty}>({id}, {cells}, {written});"
+                ),
+                Some(variable) => writeln!(
+                    text,
+                    "        test.variable<{ty}>({id}, {cells}, {written}, {});",
+                    variable.name
+                ),
+            };
         }
         let value = |at: usize, element| {
             format!(
@@ -53,9 +64,8 @@ fn test(subject: &Subject, text: &mut String) {
             )
         };
         let mut canonical: Vec<String> = stencil
-            .arrays
-            .keys()
-            .map(|id| format!("a{}", id.as_u32()))
+            .passed()
+            .map(|(id, _)| format!("a{}", id.as_u32()))
             .collect();
         canonical.extend(
             stencil
@@ -84,14 +94,14 @@ fn test(subject: &Subject, text: &mut String) {
         let own = own.join(", ");
         let _ = writeln!(
             text,
-            "        test.fill();\n        {name}<<<{grid}, {block}>>>({own});\n        test.keep(\"{name}\");"
+            "        test.fill();\n        {name}{instance}<<<{grid}, {block}>>>({own});\n        test.keep(\"{name}\");"
         );
         for (number, (kind, version)) in subject.versions.iter().enumerate() {
             let tolerance = tolerance(stencil, version.reassociates());
             let call = match number {
-                0 => format!("{name}_launch({grid}, {block}, 0, 0, {own});"),
+                0 => format!("{name}_launch{instance}({grid}, {block}, 0, 0, {own});"),
                 _ => format!(
-                    "test.status({name}v{number}_launch({}, 0));",
+                    "test.status({name}v{number}_launch({}, 0), \"{name} {kind}\");",
                     canonical.join(", ")
                 ),
             };

@@ -17,7 +17,7 @@ use warpwright_naive::versions::Problem;
 use warpwright_pass::{Executor, Invocation};
 use warpwright_report::screen::dropped;
 use warpwright_report::table::Table;
-use warpwright_toolkit::{Program, ToolError};
+use warpwright_toolkit::{Program, ToolError, run_program};
 
 use super::naive_opt::{Found, again, state_all, target_of};
 use super::pass::source;
@@ -227,7 +227,7 @@ fn tune(
     let each = seconds / (versions.len().max(1) as f64);
     for ((of, built), generated) in measured.iter_mut().zip(programs).zip(&versions) {
         let line = match built {
-            Ok(path) => timed(&made, &path, each)?,
+            Ok(path) => timed(&path, each)?,
             Err(why) => Err(why),
         };
         of.take(line, generated.reordered);
@@ -310,8 +310,8 @@ fn build(
 }
 
 /// Runs a program; a version that fails takes its process with it, and nothing else.
-fn timed(made: &Program<'_>, path: &Path, seconds: f64) -> Result<Result<Line, String>, Failure> {
-    let out = made.run_at(path, &[seconds.to_string()])?;
+fn timed(path: &Path, seconds: f64) -> Result<Result<Line, String>, Failure> {
+    let out = run_program(path, &[seconds.to_string()], PATIENCE)?;
     if !out.status.success() {
         return Ok(Err(format!("it does not run: {}", out.text().trim())));
     }

@@ -1,35 +1,40 @@
-//! `warpwright tune` for a stencil: its versions are built into one program, each is compared with the
-//! host's reference at odd sizes, those that agree take turns at the full sizes, and the fastest is
-//! written.
+//! `warpwright tune` for a stencil: its versions are built into one program, each is compared with the host's reference
+//! at odd sizes, those that agree take turns at the full sizes, and the fastest is written. Building needs no GPU and
+//! measuring no nvcc: `--build-only` and `--measure-only` do one on one machine and the other on another.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rayon::prelude::*;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use warpwright_driver::opt::failure;
 use warpwright_driver::source::{Attempt, attempt};
 use warpwright_driver::stencil::pass;
 use warpwright_gpu::{DeviceInfo, devices, utc_now};
 use warpwright_pass::{Artifact, Executor, Target};
 use warpwright_report::results::{STENCIL_SCHEMA, StencilResult, StencilVersion};
-use warpwright_stencil::evaluate::{Data, Sizes};
+use warpwright_report::stencils::{Results, SCHEMA};
+use warpwright_stencil::evaluate::Sizes;
 use warpwright_stencil::harness;
 use warpwright_stencil::ir::Stencil;
-use warpwright_stencil::versions::{Version, distance, odd_sizes, reference, tolerance, versions};
-use warpwright_toolkit::{Program, ToolError};
+use warpwright_stencil::versions::{Problem, Version, odd_sizes, reference, tolerance, versions};
+use warpwright_target::Gpu;
+use warpwright_toolkit::{Output, ToolError, run_program};
 
 use super::pass::source;
 use super::stencil_opt::{
     named_sizes, print_versions, read_problem, refuse_other_levels, sizes, target, target_of,
 };
-use crate::args::{Cli, TuneArgs};
+use super::tune::last_part;
+use crate::args::{Cli, Floating, StencilArgs, TuneArgs};
 use crate::build::with_builders;
 use crate::failure::Failure;
-use crate::input::{Input, write_atomically};
+use crate::input::{Input, file_name, make_folder, read, text, write_atomically, write_into};
 use crate::progress;
 use crate::session;
+use warpwright::front::DEFAULT_GPU;
 
 /// Compiling one version, or a whole measurement.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -38,50 +43,108 @@ const FAVOURITES: [usize; 2] = [16, 8];
 /// Rounds in which each version runs once.
 const MOST_ROUNDS: u32 = 101;
 
+/// A folder that `--build-only` filled: [`BUILT_FILE`] with this, the input, and the program.
+#[derive(Serialize, Deserialize)]
+struct Built {
+    schema: String,
+    /// The input as the user named it, and its file in the folder.
+    input: String,
+    file: String,
+    kernel: Option<String>,
+    /// Arguments for nvcc, and which nvcc it was.
+    arguments: Vec<String>,
+    nvcc: String,
+    gpu: String,
+    sizes: Vec<(String, i64)>,
+    reassociate: bool,
+    exhaustive: bool,
+    /// Where the fastest is to be written.
+    output: String,
+    /// All versions; those that do not compile say so.
+    versions: Vec<StencilVersion>,
+    /// By number of the program: which version it is.
+    linked: Vec<usize>,
+}
+
+/// Tag of [`Built`].
+const BUILT_SCHEMA: &str = "warpwright.stencil-built/1";
+/// The file in which it lies.
+const BUILT_FILE: &str = "stencil.json";
+/// The program beside it.
+const PROGRAM_FILE: &str = "program";
+/// What the host computes, for the program.
+const EXPECTED_FILE: &str = "expected";
+
+/// A stencil that is measured.
+struct Subject {
+    input: Input,
+    problem: Problem,
+    sizes: Sizes,
+    gpu: Gpu,
+    gpu_name: String,
+    versions: Vec<Version>,
+}
+
+impl Subject {
+    fn new(
+        cli: &Cli,
+        input: Input,
+        kernel: Option<&str>,
+        (stencil, nvcc): (&StencilArgs, &[String]),
+        gpu_name: &str,
+        exhaustive: bool,
+    ) -> Result<Subject, Failure> {
+        let gpu = target(Some(gpu_name))?;
+        let problem = read_problem(cli, &input, kernel, (stencil, nvcc))?;
+        let own = &problem.stencil;
+        if let Some((_, variable)) = own.variables().next() {
+            let variable = &variable.name;
+            return Err(Failure::input(format!(
+                "`{}` reads `{variable}`, a variable of the file: `tune` does not set it; `opt` chooses without a GPU",
+                own.name
+            )));
+        }
+        let sizes = sizes(own, &stencil.sizes)?;
+        let favourites = FAVOURITES[usize::from(!exhaustive)];
+        let versions = versions(own, &gpu, &sizes, favourites, exhaustive);
+        Ok(Subject {
+            input,
+            problem,
+            sizes,
+            gpu,
+            gpu_name: gpu_name.to_owned(),
+            versions,
+        })
+    }
+}
+
 /// Runs the command.
-pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
+pub fn run(cli: &Cli, args: &TuneArgs, input: Input) -> Result<(), Failure> {
     let output = args.output.as_deref();
     let output = output.ok_or_else(|| Failure::Usage("-o OUT.cu is wanted".into()))?;
     refuse_other_levels(Some(output))?;
-    let problem = read_problem(cli, input, args.kernel.one()?, (&args.stencil, &args.nvcc))?;
-    let stencil = problem.stencil.clone();
-    if let Some((_, variable)) = stencil.variables().next() {
-        let variable = &variable.name;
-        return Err(Failure::input(format!(
-            "`{}` reads `{variable}`, a variable of the file: `tune` does not set it; `opt` chooses without a GPU",
-            stencil.name
-        )));
-    }
-    let device = devices()?.into_iter().next();
-    let device = device.ok_or_else(|| Failure::Missing {
-        what: "there is no GPU to measure on".into(),
-        mend: Some("`warpwright opt` chooses without one".into()),
-    })?;
-    let sizes = sizes(&stencil, &args.stencil.sizes)?;
-    let gpu = target(args.kernel.gpu.as_deref().or(Some(&device.arch)))?;
-    let favourites = FAVOURITES[usize::from(!args.exhaustive)];
-    let versions = versions(&stencil, &gpu, &sizes, favourites, args.exhaustive);
-    let toolkit = session::toolkit(cli)?;
-    let program = toolkit.nvcc()?.program(&gpu.target(), PATIENCE)?;
-    let mut measured: Vec<StencilVersion> = versions.iter().map(StencilVersion::new).collect();
-    let built = build(&program, &stencil, &versions, &mut measured)?;
-    compare(&program, &stencil, &built, &mut measured)?;
-    time(&program, &sizes, args.budget, &built, &mut measured)?;
-    let file = source(input, input.text()?.to_owned());
-    let text = with_builders(cli, &gpu, &args.nvcc, |builders| {
-        let mut executor = Executor::new(builders);
-        let target = target_of(&stencil, &gpu);
-        fastest((&file, &target), &versions, &mut measured, &mut executor)
-    })?;
-    let result = result(
-        &stencil,
-        input,
-        &device,
-        &sizes,
-        measured,
-        toolkit.nvcc()?.tool(),
-    );
-    let (Some(chosen), Some(text)) = (result.chosen, text) else {
+    let device = match args.build_only {
+        Some(_) => None,
+        None => Some(one_device()?),
+    };
+    let arch = device.as_ref().map(|device| device.arch.as_str());
+    let gpu = args.kernel.gpu.as_deref().or(arch).unwrap_or(DEFAULT_GPU);
+    let kernel = args.kernel.one()?;
+    let options = (&args.stencil, &*args.nvcc);
+    let subject = Subject::new(cli, input, kernel, options, gpu, args.exhaustive)?;
+    let scratch = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
+    let folder = args.build_only.as_deref().unwrap_or(scratch.path());
+    let built = build(cli, args, &subject, folder, output)?;
+    let Some(device) = device else {
+        eprintln!(
+            "the versions of `{}` are in {}",
+            subject.problem.stencil.name,
+            folder.display()
+        );
+        return Ok(());
+    };
+    let (result, text) = measure(cli, args.budget, &subject, &built, folder, &device)?;
+    let Some(chosen) = result.chosen else {
         return Err(Failure::input(why_none(&result)));
     };
     write_atomically(output, text.as_bytes())?;
@@ -94,7 +157,151 @@ pub fn run(cli: &Cli, args: &TuneArgs, input: &Input) -> Result<(), Failure> {
         output.display(),
         result.versions[chosen].plan
     );
+    if let Some(why) = &result.unchecked {
+        println!("not compared in the emulator: {why}");
+    }
     Ok(())
+}
+
+fn one_device() -> Result<DeviceInfo, Failure> {
+    devices()?
+        .into_iter()
+        .next()
+        .ok_or_else(|| Failure::Missing {
+            what: "there is no GPU to measure on".into(),
+            mend: Some("`warpwright opt` chooses without one".into()),
+        })
+}
+
+/// Does `--build-only` of a stencil lie here?
+pub fn is_built(folder: &Path) -> bool {
+    folder.join(BUILT_FILE).is_file()
+}
+
+/// Measures what `--build-only` left in folders, one after the other, and writes one result file: what is measured is
+/// kept, also where the rest never is.
+pub fn measure_only(
+    cli: &Cli,
+    args: &TuneArgs,
+    folders: &[PathBuf],
+    output: &Path,
+) -> Result<(), Failure> {
+    let mut results = Results {
+        schema: SCHEMA.into(),
+        stencils: Vec::new(),
+    };
+    let mut failed = Vec::new();
+    for folder in folders {
+        eprintln!("measuring {}", folder.display());
+        match measure_folder(cli, args.budget, folder) {
+            Ok(result) => {
+                if result.chosen.is_none() {
+                    failed.push(format!("{}: {}", folder.display(), why_none(&result)));
+                }
+                if !args.show.json {
+                    print_versions(&result);
+                }
+                results.stencils.push(result);
+            }
+            Err(failure) => failed.push(format!("{}: {failure:?}", folder.display())),
+        }
+        let text = serde_json::to_string(&results).map_err(|e| Failure::Internal(e.to_string()))?;
+        write_atomically(output, text.as_bytes())?;
+    }
+    if args.show.json {
+        super::print_json(&results)?;
+    }
+    eprintln!("wrote {}", output.display());
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::input(failed.join("\n"))),
+    }
+}
+
+/// Measures what `--build-only` left in a folder, and writes the fastest version beside it.
+fn measure_folder(cli: &Cli, budget: f64, folder: &Path) -> Result<StencilResult, Failure> {
+    let path = folder.join(BUILT_FILE);
+    let bad = |why: String| Failure::input(format!("`{}`: {why}", path.display()));
+    let built: Built = serde_json::from_str(&text(&path)?).map_err(|e| bad(e.to_string()))?;
+    if built.schema != BUILT_SCHEMA {
+        return Err(bad(format!(
+            "schema `{}`, wanted `{BUILT_SCHEMA}`",
+            built.schema
+        )));
+    }
+    let device = one_device()?;
+    let options = StencilArgs {
+        sizes: built.sizes.clone(),
+        fp: built.reassociate.then_some(Floating::Reassociate),
+        unchecked: false,
+    };
+    let mut input = read(&folder.join(file_name(&built.file)))?;
+    input.name.clone_from(&built.input);
+    let kernel = built.kernel.as_deref();
+    let options = (&options, &*built.arguments);
+    let subject = Subject::new(cli, input, kernel, options, &built.gpu, built.exhaustive)?;
+    let plans = subject.versions.iter().map(|version| &version.plan);
+    if !plans.eq(built.versions.iter().map(|version| &version.plan)) {
+        return Err(bad("another release made these versions".to_owned()));
+    }
+    let (result, text) = measure(cli, budget, &subject, &built, folder, &device)?;
+    if result.chosen.is_some() {
+        write_atomically(&folder.join(file_name(&built.output)), text.as_bytes())?;
+    }
+    Ok(result)
+}
+
+/// Compares all versions of the program with the host, times those that agree, and gives the text of the fastest.
+fn measure(
+    cli: &Cli,
+    budget: f64,
+    subject: &Subject,
+    built: &Built,
+    folder: &Path,
+    device: &DeviceInfo,
+) -> Result<(StencilResult, String), Failure> {
+    let stencil = &subject.problem.stencil;
+    let program = folder.join(PROGRAM_FILE);
+    let mut versions = built.versions.clone();
+    compare(&program, stencil, &built.linked, &mut versions)?;
+    time(
+        &program,
+        &subject.sizes,
+        budget,
+        &built.linked,
+        &mut versions,
+    )?;
+    let file = source(&subject.input, subject.input.text()?.to_owned());
+    let kept = with_builders(cli, &subject.gpu, &built.arguments, |builders| {
+        let mut executor = Executor::new(builders);
+        let target = target_of(stencil, &subject.gpu);
+        fastest(
+            (&file, &target),
+            &subject.versions,
+            &mut versions,
+            &mut executor,
+        )
+    })?;
+    let (chosen, text, unchecked) = match kept {
+        Some((at, text, unchecked)) => (Some(at), text, unchecked),
+        None => (None, String::new(), None),
+    };
+    let result = StencilResult {
+        schema: STENCIL_SCHEMA.into(),
+        input: built.input.clone(),
+        stencil: stencil.name.clone(),
+        gpu: device.name.clone(),
+        driver: device.driver.clone().unwrap_or_default(),
+        nvcc: built.nvcc.clone(),
+        date: utc_now(),
+        sizes: built.sizes.clone(),
+        checked_sizes: named_sizes(stencil, &odd_sizes(stencil)),
+        reassociate: stencil.reassociate,
+        versions,
+        chosen,
+        unchecked,
+    };
+    Ok((result, text))
 }
 
 /// What was found wrong with the versions, each reason once with the first plan that it is said of.
@@ -112,13 +319,14 @@ fn why_none(result: &StencilResult) -> String {
     text
 }
 
-/// The text of the fastest version that agrees with the input in the emulator too; the others lose their times.
+/// The fastest version that agrees with the input in the emulator too, its text, and why it was not compared there; the
+/// others lose their times.
 fn fastest(
     (file, target): (&Artifact, &Target<'_>),
     versions: &[Version],
     measured: &mut [StencilVersion],
     executor: &mut Executor<'_>,
-) -> Result<Option<String>, Failure> {
+) -> Result<Option<(usize, String, Option<String>)>, Failure> {
     let Some(input) = file.as_source() else {
         return Ok(None);
     };
@@ -131,11 +339,11 @@ fn fastest(
             return Ok(None);
         };
         let Some(pass) = pass(&versions[at], input.language) else {
-            return Ok(Some(input.text.clone()));
+            return Ok(Some((at, input.text.clone(), None)));
         };
         let attempt = attempt(&pass, (file, target), executor);
         let why = match attempt.map_err(|e| Failure::from(failure(e)))? {
-            Attempt::Kept(kept) => return Ok(Some(kept.text)),
+            Attempt::Kept(kept) => return Ok(Some((at, kept.text, kept.unchecked))),
             Attempt::Falls(fall) => fall.to_string(),
             Attempt::NotOne => "it cannot be written".to_owned(),
         };
@@ -144,16 +352,24 @@ fn fastest(
     }
 }
 
-/// Compiles all versions and links those that compile with the program around them. Returns which
-/// version each number of the program is.
+/// Compiles all versions and links those that compile with the program around them, into a folder.
 fn build(
-    program: &Program,
-    stencil: &Stencil,
-    versions: &[Version],
-    measured: &mut [StencilVersion],
-) -> Result<Vec<usize>, Failure> {
+    cli: &Cli,
+    args: &TuneArgs,
+    subject: &Subject,
+    folder: &Path,
+    output: &Path,
+) -> Result<Built, Failure> {
+    let stencil = &subject.problem.stencil;
+    let toolkit = session::toolkit(cli)?;
+    let nvcc = toolkit.nvcc()?;
+    let version = nvcc.tool().version().map(ToString::to_string);
+    let program = nvcc.program(&subject.gpu.target(), PATIENCE)?;
+    let mut versions: Vec<StencilVersion> =
+        subject.versions.iter().map(StencilVersion::new).collect();
     let bar = progress::bar(Some(versions.len() as u64), "compiling");
-    let objects: Vec<Result<PathBuf, ToolError>> = versions
+    let objects: Vec<Result<PathBuf, ToolError>> = subject
+        .versions
         .par_iter()
         .enumerate()
         .map(|(at, version)| {
@@ -164,77 +380,101 @@ fn build(
         })
         .collect();
     bar.finish_and_clear();
-    let (mut built, mut linked) = (Vec::new(), Vec::new());
+    let (mut linked, mut parts) = (Vec::new(), Vec::new());
     for (at, object) in objects.into_iter().enumerate() {
         match object {
             Ok(object) => {
-                built.push(at);
-                linked.push(object);
+                linked.push(at);
+                parts.push(object);
             }
             Err(error @ ToolError::Rejected { .. }) => {
-                measured[at].rejected = Some(format!("it does not compile: {error}"));
+                versions[at].rejected = Some(format!("it does not compile: {error}"));
             }
             Err(error) => return Err(error.into()),
         }
     }
-    let launchers: Vec<String> = built
+    let launchers: Vec<String> = linked
         .iter()
         .map(|&at| format!("version{at}_launch"))
         .collect();
-    linked.push(program.compile("harness", &harness::program(stencil, &launchers))?);
-    program.link(&linked)?;
+    parts.push(program.compile("harness", &harness::program(stencil, &launchers))?);
+    make_folder(folder)?;
+    program.link(&parts, &folder.join(PROGRAM_FILE))?;
+    let built = Built {
+        schema: BUILT_SCHEMA.into(),
+        input: subject.input.name.clone(),
+        kernel: args.kernel.one()?.map(str::to_owned),
+        arguments: args.nvcc.clone(),
+        nvcc: version.unwrap_or_default(),
+        gpu: subject.gpu_name.clone(),
+        sizes: named_sizes(stencil, &subject.sizes),
+        reassociate: args.stencil.fp == Some(Floating::Reassociate),
+        exhaustive: args.exhaustive,
+        output: last_part(output),
+        file: last_part(&subject.input.path),
+        versions,
+        linked,
+    };
+    if args.build_only.is_some() {
+        write_into(folder, &built.file, subject.input.text()?.as_bytes())?;
+        let text = serde_json::to_string_pretty(&built);
+        let text = text.map_err(|e| Failure::Internal(e.to_string()))?;
+        write_into(folder, BUILT_FILE, text.as_bytes())?;
+    }
     Ok(built)
 }
 
-/// Compares every version with the host at odd sizes, each in a process of its own.
+/// Compares every version with the host at odd sizes, in one process as long as none fails.
 fn compare(
-    program: &Program,
+    program: &Path,
     stencil: &Stencil,
-    built: &[usize],
+    linked: &[usize],
     measured: &mut [StencilVersion],
 ) -> Result<(), Failure> {
     let sizes = odd_sizes(stencil);
     let expected = reference(stencil, &sizes).map_err(|e| Failure::input(e.to_string()))?;
-    for (number, &at) in built.iter().enumerate() {
-        match compare_one(program, stencil, &sizes, &expected, number)? {
-            Ok(apart) => {
-                measured[at].reference_distance = Some(apart);
-                if apart > tolerance(stencil) {
-                    measured[at].rejected =
-                        Some(format!("it is {apart:.1e} from the host's result"));
-                }
+    let scratch = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
+    let bytes = harness::expected(stencil, &expected);
+    write_into(scratch.path(), EXPECTED_FILE, &bytes)?;
+    let file = scratch.path().join(EXPECTED_FILE).display().to_string();
+    let mut first = 0;
+    while first < linked.len() {
+        let numbers: Vec<String> = (first..linked.len()).map(|n| n.to_string()).collect();
+        let mut arguments = vec!["check".into(), numbers.join(","), file.clone()];
+        arguments.extend(sizes.values().map(ToString::to_string));
+        let out = run_program(program, &arguments, PATIENCE)?;
+        for found in lines::<Compared>(&out)? {
+            let Some(of) = linked.get(found.version).map(|&at| &mut measured[at]) else {
+                continue;
+            };
+            first = found.version + 1;
+            of.reference_distance = Some(found.distance);
+            // A result that is no number is far away.
+            if found.distance > tolerance(stencil) {
+                let apart = found.distance;
+                of.rejected = Some(format!("it is {apart:.1e} from the host's result"));
             }
-            Err(why) => measured[at].rejected = Some(why),
         }
+        if out.status.success() {
+            break;
+        }
+        if let Some(&at) = linked.get(first) {
+            let why = String::from_utf8_lossy(&out.stderr);
+            measured[at].rejected = Some(format!("it does not run: {}", why.trim()));
+        }
+        first += 1;
     }
     Ok(())
 }
 
-fn compare_one(
-    program: &Program,
-    stencil: &Stencil,
-    sizes: &Sizes,
-    expected: &Data,
-    number: usize,
-) -> Result<Result<f64, String>, Failure> {
-    let file = program.path(&format!("output{number}.bin"));
-    let mut arguments = vec![
-        "check".into(),
-        number.to_string(),
-        file.display().to_string(),
-    ];
-    arguments.extend(sizes.values().map(ToString::to_string));
-    let out = program.run(&arguments)?;
-    if !out.status.success() {
-        return Ok(Err(format!("it does not run: {}", out.text().trim())));
-    }
-    let bytes =
-        std::fs::read(&file).map_err(|e| Failure::Internal(format!("{}: {e}", file.display())))?;
-    let apart = distance(stencil, expected, &bytes);
-    Ok(apart.ok_or_else(|| "its output has another size".to_owned()))
+/// A line of `check`.
+#[derive(Deserialize)]
+struct Compared {
+    version: usize,
+    distance: f64,
 }
 
-/// A line of the program.
+/// A line of `time`.
 #[derive(Deserialize)]
 struct Timed {
     version: usize,
@@ -244,7 +484,7 @@ struct Timed {
 
 /// Lets the versions that are left take turns; more rounds the faster they are.
 fn time(
-    program: &Program,
+    program: &Path,
     sizes: &Sizes,
     budget: f64,
     built: &[usize],
@@ -275,51 +515,25 @@ fn time(
 }
 
 fn timed(
-    program: &Program,
+    program: &Path,
     sizes: &Sizes,
     rounds: u32,
     numbers: &[String],
 ) -> Result<Vec<Timed>, Failure> {
-    let mut arguments = vec!["time".into(), rounds.to_string(), numbers.join(",")];
+    let mut arguments = vec!["time".into(), numbers.join(","), rounds.to_string()];
     arguments.extend(sizes.values().map(ToString::to_string));
-    let out = program.run(&arguments)?;
+    let out = run_program(program, &arguments, PATIENCE)?;
     if !out.status.success() {
         let text = format!("measuring at the full sizes fails: {}", out.text().trim());
         return Err(Failure::input(text));
     }
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    lines(&out)
+}
+
+fn lines<T: DeserializeOwned>(out: &Output) -> Result<Vec<T>, Failure> {
+    let text = String::from_utf8_lossy(&out.stdout);
     let lines = text.lines().map(serde_json::from_str);
     lines
         .collect::<Result<_, _>>()
         .map_err(|e| Failure::Internal(format!("the measuring program: {e}")))
-}
-
-fn result(
-    stencil: &Stencil,
-    input: &Input,
-    device: &DeviceInfo,
-    sizes: &Sizes,
-    versions: Vec<StencilVersion>,
-    nvcc: &warpwright_toolkit::Tool,
-) -> StencilResult {
-    let times = versions
-        .iter()
-        .enumerate()
-        .filter_map(|(at, v)| Some((at, v.ms?)));
-    let chosen = times.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at);
-    let version = nvcc.version().map(ToString::to_string);
-    StencilResult {
-        schema: STENCIL_SCHEMA.into(),
-        input: input.name.clone(),
-        stencil: stencil.name.clone(),
-        gpu: device.name.clone(),
-        driver: device.driver.clone().unwrap_or_default(),
-        nvcc: version.unwrap_or_default(),
-        date: utc_now(),
-        sizes: named_sizes(stencil, sizes),
-        checked_sizes: named_sizes(stencil, &odd_sizes(stencil)),
-        reassociate: stencil.reassociate,
-        versions,
-        chosen,
-    }
 }

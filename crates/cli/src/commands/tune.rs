@@ -57,7 +57,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
         return import(&args.import);
     }
     if let Some(root) = &args.measure_only {
-        return measure_only(args, root);
+        return measure_only(cli, args, root);
     }
     if args.is_for_program() {
         return super::inplace::tune::run(cli, args);
@@ -72,11 +72,19 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
         let kernel = args.kernel.one()?;
         let (found, _) = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input)?;
         if !found.is_empty() {
+            if args.build_only.is_some() {
+                let what = "--build-only is for builds and for stencils, not yet for naive kernels";
+                return Err(Failure::Usage(what.into()));
+            }
             return super::naive_tune::run(cli, args, &input, found);
         }
-        return super::stencil_tune::run(cli, args, &input);
+        return super::stencil_tune::run(cli, args, input);
     }
     if let Some(folder) = &args.build_only {
+        if args.output.is_some() {
+            let what = "of --build-only, only a stencil's OUT.cu has an effect";
+            return Err(Failure::Usage(what.into()));
+        }
         build(cli, args, &input, folder)?;
         eprintln!("candidates are in {}", folder.display());
         return Ok(());
@@ -300,7 +308,7 @@ fn wanted_peers(args: &TuneArgs) -> Peers {
 }
 
 /// The name without its folder: result files travel.
-fn last_part(file: &Path) -> String {
+pub fn last_part(file: &Path) -> String {
     file.file_name()
         .map(|n| n.to_string_lossy().into_owned())
         .unwrap_or_default()
@@ -314,7 +322,13 @@ fn local_gpu() -> Option<warpwright_target::Gpu> {
 }
 
 /// Measures every folder of candidates below `root` and writes one result file.
-fn measure_only(args: &TuneArgs, root: &Path) -> Result<(), Failure> {
+fn measure_only(cli: &Cli, args: &TuneArgs, root: &Path) -> Result<(), Failure> {
+    let output = args.output.clone();
+    let output = output.unwrap_or_else(|| root.join("result.json"));
+    let stencils = folders_with(root, super::stencil_tune::is_built)?;
+    if !stencils.is_empty() {
+        return super::stencil_tune::measure_only(cli, args, &stencils, &output);
+    }
     let mut results = Vec::new();
     let mut failures = Vec::new();
     let mut ptxas = String::new();
@@ -339,10 +353,6 @@ fn measure_only(args: &TuneArgs, root: &Path) -> Result<(), Failure> {
         kernels: results,
         failures,
     };
-    let output = args
-        .output
-        .clone()
-        .unwrap_or_else(|| root.join("result.json"));
     let text = serde_json::to_string(&suite).map_err(|e| Failure::Internal(e.to_string()))?;
     write_atomically(&output, text.as_bytes())?;
     show(args, &suite.kernels)?;
@@ -350,18 +360,24 @@ fn measure_only(args: &TuneArgs, root: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `root` itself if it holds a manifest, else its sub-folders that do, by name.
-fn candidate_folders(root: &Path) -> Result<Vec<PathBuf>, Failure> {
-    if root.join(MANIFEST_FILE).is_file() {
+/// `root` itself if it is one, else its sub-folders that are, by name.
+fn folders_with(root: &Path, is_one: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, Failure> {
+    if is_one(root) {
         return Ok(vec![root.to_path_buf()]);
     }
     let listing = std::fs::read_dir(root)
         .map_err(|e| Failure::input(format!("cannot read `{}`: {e}", root.display())))?;
     let mut folders: Vec<PathBuf> = listing
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.join(MANIFEST_FILE).is_file())
+        .filter(|path| is_one(path))
         .collect();
     folders.sort();
+    Ok(folders)
+}
+
+/// The folders of candidates below `root`.
+fn candidate_folders(root: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let folders = folders_with(root, |path| path.join(MANIFEST_FILE).is_file())?;
     if folders.is_empty() {
         return Err(Failure::input(format!(
             "`{}` holds no candidates (no {MANIFEST_FILE}); `tune --build-only` makes them",

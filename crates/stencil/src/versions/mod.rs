@@ -6,7 +6,7 @@
 //!
 //! * [`Problem`]: the input, and the text that a version of it becomes.
 //! * [`climb`]: a version against the input, in the PTX emulator at odd and tiny sizes; `trial` has the sizes.
-//! * [`reference`](reference()), [`distance`]: results against the host's.
+//! * [`reference`](reference()): results for the host's.
 //!
 //! Input and output are the caller's: what compiles is a closure.
 
@@ -17,7 +17,7 @@ mod trial;
 
 pub use ladder::{Comparison, climb, variables};
 pub use problem::{Launch, Output, Problem};
-pub use result::{distance, odd_sizes, reference, tolerance};
+pub use result::{odd_sizes, reference, tolerance};
 pub use trial::small_sizes;
 
 use std::collections::BTreeSet;

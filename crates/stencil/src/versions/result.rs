@@ -29,34 +29,6 @@ pub fn reference(stencil: &Stencil, sizes: &Sizes) -> Result<Data, SizeError> {
     Ok(data)
 }
 
-/// Largest difference between the written arrays, as a version left them in memory one behind the
-/// other, and the reference, over the reference's largest magnitude. `None` where the length is wrong.
-pub fn distance(stencil: &Stencil, reference: &Data, bytes: &[u8]) -> Option<f64> {
-    let mut rest = bytes;
-    let mut worst = 0.0f64;
-    for (id, array) in stencil.arrays.iter().filter(|(_, array)| array.written) {
-        let (mut apart, mut magnitude) = (0.0f64, 0.0f64);
-        let expected = &reference.arrays[id];
-        let (own, others) = rest.split_at_checked(expected.len() * array.element.size())?;
-        rest = others;
-        for (expected, found) in expected.iter().zip(array.element.values(own)) {
-            let difference = (found - expected).abs();
-            apart = if difference.is_nan() {
-                f64::INFINITY
-            } else {
-                apart.max(difference)
-            };
-            magnitude = magnitude.max(expected.abs());
-        }
-        worst = worst.max(if magnitude > 0.0 {
-            apart / magnitude
-        } else {
-            apart
-        });
-    }
-    rest.is_empty().then_some(worst)
-}
-
 /// How far a correct version may be from the reference: sums of some hundred terms in another order,
 /// with fused operations.
 pub fn tolerance(stencil: &Stencil) -> f64 {
@@ -83,29 +55,5 @@ mod tests {
         let found: Vec<i64> = sizes.values().copied().collect();
         assert_eq!(found, [1 + 37, 2 + 43]);
         assert!(reference(&stencil, &sizes).is_ok());
-    }
-
-    #[test]
-    fn results_are_compared_element_by_element() {
-        let stencil = dsl::parse(TEXT).unwrap();
-        let sizes = odd_sizes(&stencil);
-        let reference = reference(&stencil, &sizes).unwrap();
-        let (id, _) = stencil.arrays.iter().find(|(_, a)| a.written).unwrap();
-        let mut values = reference.arrays[id].clone();
-        let bytes = |values: &[f64]| {
-            values
-                .iter()
-                .flat_map(|v| v.to_le_bytes())
-                .collect::<Vec<u8>>()
-        };
-        assert_eq!(distance(&stencil, &reference, &bytes(&values)), Some(0.0));
-        values[100] += 0.5;
-        assert!(distance(&stencil, &reference, &bytes(&values)).unwrap() > 0.1);
-        values[100] = f64::NAN;
-        assert_eq!(
-            distance(&stencil, &reference, &bytes(&values)),
-            Some(f64::INFINITY)
-        );
-        assert_eq!(distance(&stencil, &reference, &bytes(&values[1..])), None);
     }
 }
