@@ -1,6 +1,7 @@
 //! Fields of instruction words that the checker reads by itself. It shares no code with the passes.
 
 use warpwright_sass::Instruction;
+use warpwright_sass::isa::{self, operand::Shape};
 
 /// A run of bits.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +30,6 @@ pub(super) const C: Field = Field(64, 8);
 pub(super) const IMMEDIATE: Field = Field(32, 32);
 /// Offset of an access, in bytes, with its sign.
 pub(super) const OFFSET: Field = Field(40, 24);
-pub(super) const CONSTANT_WORD: Field = Field(40, 14);
-pub(super) const CONSTANT_BANK: Field = Field(54, 5);
 pub(super) const SPECIAL: Field = Field(72, 8);
 pub(super) const SIZE: Field = Field(73, 3);
 pub(super) const SCALE: Field = Field(78, 2);
@@ -73,6 +72,38 @@ pub(super) const STACK: u32 = 1;
 /// The value of [`OFFSET`].
 pub(super) fn offset(inst: Instruction) -> i32 {
     (OFFSET.get(inst) << 8) as i32 >> 8
+}
+
+/// What an instruction reads from constant memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Constant {
+    pub(super) bank: u32,
+    /// In bytes, an index left out.
+    pub(super) offset: i64,
+    /// So many bytes at most: only loads say how many.
+    pub(super) bytes: i64,
+    pub(super) is_load: bool,
+    pub(super) is_indexed: bool,
+}
+
+/// Where the offset stands differs between loads of different architectures, so the tables are asked: `None` also for
+/// an instruction of no known form.
+pub(super) fn constant(inst: Instruction) -> Option<Constant> {
+    let decoded = isa::decode(inst);
+    let is_load = matches!(decoded.mnemonic(), "LDC" | "ULDC" | "LDCU");
+    let operands = decoded.operands(0);
+    let constant = operands.iter().find(|o| o.shape == Shape::Constant)?;
+    let mut numbers = constant.immediates.iter().map(|number| number.value);
+    Some(Constant {
+        bank: numbers.next()? as u32,
+        offset: numbers.next().unwrap_or(0),
+        bytes: match is_load {
+            true => i64::from(inst.access_bytes()),
+            false => 8,
+        },
+        is_load,
+        is_indexed: constant.registers.iter().any(|r| !r.constant),
+    })
 }
 
 /// What the register in the address of a shared access is multiplied by.

@@ -350,20 +350,20 @@ impl<'m> Side<'m> {
     }
 }
 
-/// The word of constant bank 0 with the initial stack pointer, as ptxas reads it.
+/// The offset in constant bank 0 of the initial stack pointer, as ptxas reads it.
 fn stack_constant(sm: u32) -> u32 {
-    machine_code(sm).stack_pointer / 4
+    machine_code(sm).stack_pointer
 }
 
-/// The word of constant bank 0 with the block's first dimension, as ptxas reads it.
+/// The offset in constant bank 0 of the block's first dimension, as ptxas reads it.
 fn block_constant(sm: u32) -> u32 {
-    machine_code(sm).block_size / 4
+    machine_code(sm).block_size
 }
 
 /// The register into which `inst` loads the stack pointer from its constant, whatever else happens:
 /// `LDC R1`, `MOV R1`, `IMAD.MOV.U32 R1`, or `ULDC` of any uniform register.
 fn stack_load(inst: Instruction) -> Option<(File, u16)> {
-    let word = u128::from(stack_constant(inst.sm())) << 40;
+    let word = u128::from(stack_constant(inst.sm()) / 4) << 40;
     let forms: [u128; 3] = [
         0x0800 << 64 | 0xff01_7b82,
         0x0f00 << 64 | 0x0001_7a02,

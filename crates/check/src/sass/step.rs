@@ -457,19 +457,12 @@ impl Reader<'_, '_> {
 
     /// Does it read the constant that holds the stack pointer?
     fn reads_stack_constant(&self) -> bool {
-        let form = bits::OPCODE.get(self.word) >> 9;
-        let is_load = matches!(self.name, "LDC" | "ULDC" | "LDCU");
-        let is_constant = is_load || matches!(form, 3 | 5);
-        let first = bits::CONSTANT_WORD.get(self.word);
-        let words = match is_load {
-            true => (self.word.access_bytes() / 4).max(1),
-            false => 2,
+        let Some(constant) = bits::constant(self.word) else {
+            return false;
         };
-        let stack = super::stack_constant(self.word.sm());
-        is_constant
-            && bits::CONSTANT_BANK.get(self.word) == 0
-            && (first..first + words).contains(&stack)
-            && !(is_load && bits::A.get(self.word) != bits::RZ)
+        let stack = i64::from(super::stack_constant(self.word.sm()));
+        let read = constant.offset..constant.offset + constant.bytes;
+        constant.bank == 0 && read.start < stack + 4 && stack < read.end && !constant.is_indexed
     }
 
     /// a + constant: `IADD3 R, R, n, RZ`, `VIADD R, R, n`, `IADD R, R, n` without any modifier.
@@ -506,15 +499,16 @@ impl Reader<'_, '_> {
     }
 
     fn block_size(&self) -> Option<Step> {
-        let first = super::block_constant(self.word.sm());
-        let dimension = bits::CONSTANT_WORD.get(self.word).checked_sub(first)?;
+        let constant = bits::constant(self.word)?;
+        let first = i64::from(super::block_constant(self.word.sm()));
+        let dimension = (constant.offset - first) / 4;
         let is_plain = bits::MODIFIERS.get(self.word) == 0x8 && bits::C.get(self.word) == 0;
         let known = bits::OPCODE.get(self.word) == 0xb82
             && is_plain
-            && bits::CONSTANT_BANK.get(self.word) == 0
-            && bits::A.get(self.word) == bits::RZ
+            && constant.bank == 0
+            && !constant.is_indexed
             && bits::B.get(self.word) == 0
-            && dimension < 3;
+            && (0..3).contains(&dimension);
         let size = Arg::Coordinate(Coordinate::Block(dimension as u8));
         known.then(|| self.interpreted(Meaning::Copy, &[size]))
     }

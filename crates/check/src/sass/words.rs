@@ -45,9 +45,10 @@ pub(super) fn check(
     parameters: u64,
     table: &'static Table,
 ) -> Result<(), Unknown> {
-    let constants: BTreeSet<[u32; 2]> = all(original)
-        .filter_map(|at| constant(original, at, table))
+    let constants: BTreeSet<Read> = all(original)
+        .filter_map(|at| Read::of(original.instructions()[at.0 as usize]))
         .collect();
+    let words: BTreeSet<[i64; 2]> = constants.iter().map(Read::word).collect();
     let shapes = |code: &Code| -> BTreeSet<u128> {
         let insts = code.instructions().iter();
         insts.map(|&inst| shape(inst, table)).collect()
@@ -64,9 +65,8 @@ pub(super) fn check(
         if !is_known && !known.contains(&shape(inst, table)) {
             return Err(Unknown::Form(at.0 * 16));
         }
-        if let Some([bank, offset]) = constant(new, at, table)
-            && !constants.contains(&[bank, offset])
-            && (bank != 0 || u64::from(offset) + 8 > parameters)
+        if let Some(read) = Read::of(inst).filter(|read| !constants.contains(read))
+            && (!words.contains(&read.word()) && !read.is_inside(parameters) || !read.is_aligned())
         {
             return Err(Unknown::Constant(at.0 * 16));
         }
@@ -77,19 +77,35 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The bank and the offset in bytes of the constant that an instruction reads, an index left out.
-fn constant(code: &Code, at: Inst, table: &Table) -> Option<[u32; 2]> {
-    let inst = code.instructions()[at.0 as usize];
-    let opcode = bits::OPCODE.get(inst);
-    let entry = table.entries().get(&(opcode as u16));
-    let is_load = entry.is_some_and(|e| matches!(e.name.as_str(), "LDC" | "ULDC" | "LDCU"));
-    let reads = is_load || matches!(opcode >> 9, 3 | 5);
-    reads.then(|| {
-        [
-            bits::CONSTANT_BANK.get(inst),
-            4 * bits::CONSTANT_WORD.get(inst),
-        ]
-    })
+/// A constant that an instruction reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Read {
+    constant: bits::Constant,
+    /// Where an operand is a constant: one opcode always reads as many bytes.
+    opcode: Option<u32>,
+}
+
+impl Read {
+    fn of(inst: Instruction) -> Option<Self> {
+        let constant = bits::constant(inst)?;
+        let opcode = (!constant.is_load).then(|| bits::OPCODE.get(inst));
+        Some(Read { constant, opcode })
+    }
+
+    fn word(&self) -> [i64; 2] {
+        [i64::from(self.constant.bank), self.constant.offset & !3]
+    }
+
+    fn is_aligned(&self) -> bool {
+        self.constant.offset & (self.constant.bytes - 1) == 0
+    }
+
+    /// Does it stay inside the parameters, which end so many bytes behind the beginning of bank 0?
+    fn is_inside(&self, parameters: u64) -> bool {
+        let offset = u64::try_from(self.constant.offset);
+        let end = offset.map(|offset| offset + self.constant.bytes as u64);
+        self.constant.bank == 0 && end.is_ok_and(|end| end <= parameters)
+    }
 }
 
 /// `LDL R, [UR+n]` or `STL [UR+n], R`, which ptxas does not write (tried on sm_90).

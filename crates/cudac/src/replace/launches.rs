@@ -1,8 +1,9 @@
 //! Where a file launches a kernel.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::words::{Token, closed, tokens};
+use super::words::{Token, closed, macros, tokens};
 use super::{Note, Use};
 
 /// A launch that can be written anew.
@@ -54,6 +55,7 @@ pub(super) struct Found {
 /// Those in front of the definition can be written anew behind a declaration, if `may_declare`.
 pub(super) fn find(text: &str, kernel: &str, own: &Range<usize>, may_declare: bool) -> Found {
     let tokens = tokens(text);
+    let macros = macros(text, &tokens);
     let mut all = Found::default();
     for (number, token) in tokens.iter().enumerate() {
         let is_other = !token.word || &text[token.at.clone()] != kernel;
@@ -73,12 +75,29 @@ pub(super) fn find(text: &str, kernel: &str, own: &Range<usize>, may_declare: bo
         let mut note = |what| all.notes.push(Note { line, what });
         match found {
             None => note(Use::Other),
-            Some(_) if token.directive => note(Use::InMacro),
+            Some(_) if token.directive || is_counted(text, &tokens, number, &macros) => {
+                note(Use::InMacro);
+            }
             Some(_) if token.at.start < from => note(Use::BeforeDefinition),
             Some(launch) => all.launches.push(launch),
         }
     }
     all
+}
+
+/// Does a token stand in the arguments of a macro that may print or count them? The chevrons of a launch are no
+/// brackets to the preprocessor: `M(k<<<g, b>>>(p))` has two arguments.
+fn is_counted(text: &str, tokens: &[Token], at: usize, macros: &BTreeMap<String, bool>) -> bool {
+    let mut depth = 0_u32;
+    for number in (1..at).rev().filter(|&number| !tokens[number].directive) {
+        match word(text, tokens, number) {
+            ")" => depth += 1,
+            "(" if depth > 0 => depth -= 1,
+            "(" if macros.get(word(text, tokens, number - 1)) == Some(&false) => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Is a token in no braces but those of namespaces and of `extern "C"`?

@@ -231,6 +231,44 @@ mod tests {
     }
 
     #[test]
+    fn launches_in_macros_that_look_at_their_arguments_stay() {
+        let macros = "#define SAY(...) __VA_ARGS__; puts( \\\r\n #__VA_ARGS__)\n#define COUNT(a, b, n, ...) n\n\
+                      #define MANY(...) \\\n    for (int i = COUNT(__VA_ARGS__, 2, 1, 0); i; i--) __VA_ARGS__\n\
+                      #define TWO(a, b) a, b\n#define ONCE(...) __VA_ARGS__\n";
+        for (around, launches) in [
+            ("@", 1),
+            ("SAY(@)", 0),
+            ("MANY(@)", 0),
+            ("TWO(@)", 0),
+            ("SAY(if (p) { f(); @; })", 0),
+            ("ONCE(@)", 1),
+            ("if (p) @", 1),
+            ("SAY(f()); (@)", 1),
+            ("each(1, [=](int i) { @; })", 1),
+        ] {
+            let launch = around.replace('@', "k<<<1, 32>>>(p)");
+            let text = format!(
+                "{macros}__global__ void k(float *p) {{ p[0] = 1; }}\nvoid g(float *p) {{ {launch}; }}\n"
+            );
+            let found = replaced(&text, None);
+            assert_eq!(found.launches, launches, "{text}");
+            let line = text.lines().count();
+            let what = Use::InMacro;
+            let notes = vec![Note { line, what }; 1 - launches];
+            assert_eq!(found.notes, notes, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_backslash_joins_lines_of_a_comment() {
+        let kernel = "__global__ void k(float *p) { p[0] = 1; }\n";
+        let text = format!("{kernel}void g(float *p) {{ f(p); // no \\\n k<<<1, 32>>>(p);\n}}\n");
+        let found = replaced(&text, None);
+        assert_eq!(found.launches, 0);
+        assert!(found.text.contains("k<<<1, 32>>>(p)"), "{}", found.text);
+    }
+
+    #[test]
     fn a_header_is_included_in_front_of_the_first_word() {
         let kernel = "__global__ void k(float *p) { p[0] = 1; }\n";
         for (before, expected) in [

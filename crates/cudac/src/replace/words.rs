@@ -1,6 +1,6 @@
 //! C++ as words and signs: enough to find a name where it is used, and the bracket that closes another.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// A word or a sign, with its place. Comments, literals and white space are left out.
@@ -24,14 +24,15 @@ pub fn tokens(text: &str) -> Vec<Token> {
         let rest = &text.as_bytes()[at..];
         match byte {
             b'\n' => {
-                let continued = at > 0 && bytes[at - 1] == b'\\';
+                let before = bytes[..at].strip_suffix(b"\r").unwrap_or(&bytes[..at]);
+                let continued = before.ends_with(b"\\");
                 directive &= continued;
-                fresh = true;
+                fresh = !continued;
                 at += 1;
             }
             b if b.is_ascii_whitespace() => at += 1,
             b'/' if rest.starts_with(b"//") => {
-                at += rest.iter().position(|b| *b == b'\n').unwrap_or(rest.len());
+                at += line(rest);
             }
             b'/' if rest.starts_with(b"/*") => {
                 let end = rest.windows(2).skip(2).position(|w| w == b"*/");
@@ -79,6 +80,16 @@ pub fn tokens(text: &str) -> Vec<Token> {
     out
 }
 
+/// The bytes up to the end of the line, with those that a backslash joins to it.
+fn line(rest: &[u8]) -> usize {
+    let is_joined = |at: usize| {
+        let mut before = rest[..at].iter().rev();
+        before.find(|b| !matches!(b, b' ' | b'\t' | b'\r')) == Some(&b'\\')
+    };
+    let ends = |at: &usize| rest[*at] == b'\n' && !is_joined(*at);
+    (0..rest.len()).find(ends).unwrap_or(rest.len())
+}
+
 fn literal(rest: &[u8]) -> usize {
     let quote = rest[0];
     let mut at = 1;
@@ -101,6 +112,30 @@ fn raw_literal(rest: &[u8]) -> usize {
     end.push(b'"');
     let found = rest.windows(end.len()).position(|w| w == end);
     found.map_or(rest.len(), |at| at + end.len())
+}
+
+/// The macros with parameters that a text defines: the name, and whether the arguments are only handed on, so that it
+/// does not matter what stands in them: `#define ONCE(...) f(); __VA_ARGS__`, but no `#__VA_ARGS__`, and no other macro
+/// around them, which may count them.
+pub(super) fn macros(text: &str, tokens: &[Token]) -> BTreeMap<String, bool> {
+    let word = |at: usize| tokens.get(at).map_or("", |t: &Token| &text[t.at.clone()]);
+    let mut bodies = BTreeMap::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let is_definition = token.directive && word(at) == "define" && word(at + 2) == "(";
+        if !is_definition || tokens[at + 1].at.end != tokens[at + 2].at.start {
+            continue;
+        }
+        let end = token.at.start + line(&text.as_bytes()[token.at.start..]);
+        let body = (at + 2..tokens.len()).take_while(move |&at| tokens[at].at.start < end);
+        bodies.insert(word(at + 1).to_owned(), body);
+    }
+    let names: BTreeSet<String> = bodies.keys().cloned().collect();
+    let looks = |word: &&str| *word == "#" || names.contains(*word);
+    let hands_on =
+        |body: Vec<&str>| body.starts_with(&["(", ".", ".", ".", ")"]) && !body.iter().any(looks);
+    let all = bodies.into_iter();
+    all.map(|(name, body)| (name, hands_on(body.map(word).collect())))
+        .collect()
 }
 
 /// The words of a text.

@@ -23,7 +23,7 @@ pub mod distance;
 pub(crate) mod effect;
 pub mod orders;
 pub(crate) mod pending;
-mod reuse;
+pub(crate) mod reuse;
 pub mod settle;
 pub mod timing;
 mod violation;

@@ -10,6 +10,7 @@ use warpwright_flow::{Function, Inst};
 
 use super::timing::Timing;
 use crate::function::{Code, value_of};
+use crate::isa::table::Table;
 use crate::roles::{File, Span};
 
 /// What is wrong with a reuse flag.
@@ -28,10 +29,6 @@ pub enum ReuseFault {
     #[error("what takes an unknown time writes the register before it is read there again")]
     Stale,
 }
-
-/// The lowest bits of the fields that a slot may stand for: the second and third source change places
-/// where one of them is no register.
-const FIELDS: [&[u8]; 4] = [&[24], &[32, 64], &[64, 32], &[]];
 
 /// The first slot of an instruction that must not have its flag; its block ends before `end`.
 pub(super) fn fault(
@@ -77,17 +74,16 @@ fn is_stale(
     false
 }
 
-fn operand(code: &Code, inst: Inst, slot: u8) -> Option<Span> {
-    let general = |bit: u8| {
-        let mut uses = code.roles(inst).uses();
-        uses.find(|span| span.file == File::Gpr && span.bit == bit)
-    };
-    FIELDS[usize::from(slot)]
-        .iter()
-        .find_map(|&bit| general(bit))
+/// The general register that a flag keeps. Which source a slot stands for is the form's: `FADD R0, R1, R2` has R2 in
+/// the third, `FSETP` in the second.
+pub(crate) fn operand(code: &Code, inst: Inst, slot: u8) -> Option<Span> {
+    let word = code.instructions()[inst.0 as usize];
+    let bit = Table::of(word.sm())?.find(word.bits())?.kept(slot)?;
+    let mut uses = code.roles(inst).uses();
+    uses.find(|span| span.file == File::Gpr && span.bit == bit)
 }
 
-fn writes(code: &Code, inst: Inst, span: Span) -> bool {
+pub(crate) fn writes(code: &Code, inst: Inst, span: Span) -> bool {
     let mut writes = false;
     code.for_each_def(inst, |value| {
         let mut kept = span.registers().filter_map(|n| value_of(span.file, n));

@@ -8,6 +8,8 @@ use super::float::Float;
 
 /// Bits 0 to 104 belong to the operation, the rest to the control field.
 pub const OPERATION: u128 = (1 << 105) - 1;
+/// The flag of the first source in the control field.
+const REUSE: u8 = 122;
 /// The guard: predicate in bits 12 to 14, its negation in bit 15.
 pub const GUARD: u128 = 0xf << 12;
 
@@ -233,6 +235,27 @@ impl Form {
             }
             _ => true,
         })
+    }
+
+    /// The lowest bit of the field of the general register that reuse flag `slot` (0 to 3) keeps, by the text.
+    pub fn kept(&self, slot: u8) -> Option<u8> {
+        let lowest = |field: usize| self.fields[field].0.first().map(|segment| segment.lo);
+        let mut register = None;
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(_) => register = None,
+                Piece::Number(n) => {
+                    let is_general = n.kind == Kind::Register(File::General);
+                    register = is_general.then_some(n.field).and_then(lowest);
+                }
+                Piece::Choice(c) => {
+                    if lowest(c.field) == Some(REUSE + slot) {
+                        return register;
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// Do two values of a field have the same text in every choice?

@@ -5,16 +5,16 @@
 //! that, and not where the unit is busy; all others have it set up to eleven cycles and clear from twelve on.
 
 use crate::function::Code;
+use crate::hazards::reuse::{operand, writes};
 use crate::hazards::timing::Timing;
-use crate::roles::{File, Span};
-use warpwright_flow::{Function, Inst};
+use warpwright_flow::Inst;
 
 /// From here on the yield bit is clear in every instruction of the corpus.
 const LONG: u8 = 12;
 /// The same for instructions with a fixed latency.
 const DEPENDS: u8 = 3;
-/// The lowest bit of the field of each source with a reuse flag.
-const SLOTS: [u8; 3] = [24, 32, 64];
+/// Sources with a reuse flag.
+const SLOTS: u8 = 3;
 
 /// The yield bit of an instruction that stalls for so long, for a dependence or not.
 pub(super) fn yield_bit(timing: Timing, stall: u8, is_for_dependence: bool) -> bool {
@@ -26,8 +26,9 @@ pub(super) fn yield_bit(timing: Timing, stall: u8, is_for_dependence: bool) -> b
 /// Which sources the operand cache should keep: those that the next instruction reads in the same place.
 pub(super) fn reuse(code: &Code, inst: Inst, next: Inst) -> u8 {
     let mut flags = 0;
-    for (slot, bit) in SLOTS.into_iter().enumerate() {
-        let (Some(own), Some(other)) = (source(code, inst, bit), source(code, next, bit)) else {
+    for slot in 0..SLOTS {
+        let (Some(own), Some(other)) = (operand(code, inst, slot), operand(code, next, slot))
+        else {
             continue;
         };
         if own.first == other.first && !writes(code, inst, own) {
@@ -43,19 +44,4 @@ pub(super) fn keeps_operands(timing: Timing) -> bool {
         timing.unit.name,
         "alu" | "fma" | "wide" | "double" | "half" | "tensor"
     )
-}
-
-fn source(code: &Code, inst: Inst, bit: u8) -> Option<Span> {
-    let mut uses = code.roles(inst).uses();
-    uses.find(|span| span.file == File::Gpr && span.bit == bit)
-}
-
-fn writes(code: &Code, inst: Inst, span: Span) -> bool {
-    let mut writes = false;
-    let wanted = span.registers();
-    for def in code.roles(inst).defs().filter(|def| def.file == File::Gpr) {
-        writes |= def.registers().any(|number| wanted.contains(&number));
-    }
-    let _ = code.inst_count();
-    writes
 }
