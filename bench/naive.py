@@ -12,9 +12,9 @@ compared with those of the naive kernel before: `equal` to the bit, else the lar
 examples/naive/NAME.toml (abs + rel * |expected|), which is meant for small sizes, and over the largest |expected|. What
 a library computes is compared in the same way: it is the reference that shares nothing with this repository.
 
-    bench/naive.py --table RESULT.json
+    bench/naive.py --table RESULT.json [--version opt]
 
-prints a table of a result: for each kernel the fastest of its candidates and of the libraries.
+prints a table of a result: for each kernel the fastest of its candidates, or that one, and of the libraries.
 """
 import argparse, ctypes, glob, json, os, re, shutil, statistics, subprocess, sys, tempfile, threading, time, tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -389,7 +389,7 @@ def one(name, work, candidates, seconds):
     return {"kernel": name, "sizes": sizes, "versions": results}
 
 
-def table(path):
+def table(path, version):
     with open(path) as f:
         result = json.load(f)
     print(f"{result['gpu']}, {result['date']}. Milliseconds, medians of turns in one process.\n")
@@ -399,7 +399,7 @@ def table(path):
         timed = [v for v in entry.get("versions", []) if "ms" in v]
         if not timed:
             continue
-        made = [v for v in timed if "registers" in v and v["version"] != "naive"]
+        made = [v for v in timed if "registers" in v and v["version"] != "naive" and version in ("", v["version"])]
         naive = next((v for v in timed if v["version"] == "naive"), None)
         # Copies and fills are floors, and what does less than the kernel is no rival.
         others = [v for v in timed if "registers" not in v and "check" in v]
@@ -415,6 +415,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", default="")
     parser.add_argument("--table", default="")
+    parser.add_argument("--version", default="", help="of a table: this one, not the fastest")
     parser.add_argument("--candidates", default="")
     parser.add_argument("--kernels", default="")
     parser.add_argument("--seconds", type=float, default=0.4)
@@ -435,7 +436,7 @@ def main():
                 sys.exit(1)  # the next one gets a new process
         return
     if args.table:
-        table(args.table)
+        table(args.table, args.version)
         return
     if not args.out:
         parser.error("--out is wanted")
