@@ -90,6 +90,9 @@ fn round(elf: &Elf, kernel: &str, fuel: &mut Fuel) -> Result<(Edit, usize), Refu
         if at <= free || is_inside != [true, true] || !is_dead(&code, &cfg, &liveness, inst) {
             continue;
         }
+        if is_kept_for(&code, &cfg, inst) {
+            continue;
+        }
         let [mut before, own, mut behind] = [at - 1, at, at + 1].map(|n| insts[n].control());
         if own.write_barrier.is_some() || own.read_barrier.is_some() {
             continue;
@@ -111,6 +114,25 @@ fn round(elf: &Elf, kernel: &str, fuel: &mut Fuel) -> Result<(Edit, usize), Refu
         count += 1;
     }
     Ok((edit, count))
+}
+
+/// Does an instruction that is not the one before it keep an operand for this one? Without it the next load may write what
+/// is kept (`filetests/sass/pass/dead-instructions-operand-kept.sass`).
+fn is_kept_for(code: &Code, cfg: &Cfg, inst: Inst) -> bool {
+    let first = cfg.first_inst(cfg.block_of(inst)).0;
+    let reads = |at: u32, value| {
+        let mut reads = false;
+        code.for_each_use(Inst(at), |used| reads |= used == value);
+        reads
+    };
+    let mut is_kept = false;
+    code.for_each_use(inst, |value| {
+        let reader = (first..inst.0).rev().find(|&at| reads(at, value));
+        is_kept |= reader.is_some_and(|at| {
+            at + 1 < inst.0 && code.instructions()[at as usize].control().reuse != 0
+        });
+    });
+    is_kept
 }
 
 /// Does it compute something, do nothing else, and nobody reads it?
