@@ -12,16 +12,24 @@ __global__ void above(const float *a, float *sum, float least, int n) {
 // above_totals_wide: 64 threads for 2048 x 1 x 1 points where a lies at a multiple of 16, x_end is a multiple of 4
 //     float sum_own = 0;
 //     const int first = blockIdx.x * 2048 + threadIdx.x * 4;
-//     for (int turn = 0; turn < 8; turn++) {
-//         const int begin = first + turn * 256;
-//         if (begin >= x_end) break;
-//         alignas(16) float a_four[4];
-//         *reinterpret_cast<float4 *>(&a_four[0]) = *reinterpret_cast<const float4 *>(&a[begin]);
+//     for (int turn = 0; turn < 8; turn += 4) {
+//         alignas(16) float a_four[4][4];
 //         #pragma unroll
-//         for (int near = 0; near < 4; near++) {
-//             const int x = begin + near;
-//             if (a_four[near] > least) {
-//                 sum_own = sum_own + (float)a[x];
+//         for (int ahead = 0; ahead < 4; ahead++) {
+//             const int begin = first + (turn + ahead) * 256;
+//             if (begin >= x_end) break;
+//             *reinterpret_cast<float4 *>(&a_four[ahead][0]) = *reinterpret_cast<const float4 *>(&a[begin]);
+//         }
+//         #pragma unroll
+//         for (int ahead = 0; ahead < 4; ahead++) {
+//             const int begin_2 = first + (turn + ahead) * 256;
+//             if (begin_2 >= x_end) break;
+//             #pragma unroll
+//             for (int near = 0; near < 4; near++) {
+//                 const int x = begin_2 + near;
+//                 if (a_four[ahead][near] > least) {
+//                     sum_own = sum_own + (float)a[x];
+//                 }
 //             }
 //         }
 //     }

@@ -16,16 +16,24 @@ __global__ void histogram(const int *data, unsigned *bins, int n, int count) {
 //     for (int cell = threadIdx.x; cell < count; cell += 128) bins_own[cell] = 0;
 //     __syncthreads();
 //     const int first = blockIdx.x * 2048 + threadIdx.x * 4;
-//     for (int turn = 0; turn < 4; turn++) {
-//         const int begin = first + turn * 512;
-//         if (begin >= x_end) break;
-//         alignas(16) int data_four[4];
-//         *reinterpret_cast<int4 *>(&data_four[0]) = *reinterpret_cast<const int4 *>(&data[begin]);
+//     for (int turn = 0; turn < 4; turn += 4) {
+//         alignas(16) int data_four[4][4];
 //         #pragma unroll
-//         for (int near = 0; near < 4; near++) {
-//             int b = data_four[near];
-//             if (b >= 0 && b < count) {
-//                 atomicAdd(&bins_own[b], (unsigned)1);
+//         for (int ahead = 0; ahead < 4; ahead++) {
+//             const int begin = first + (turn + ahead) * 512;
+//             if (begin >= x_end) break;
+//             *reinterpret_cast<int4 *>(&data_four[ahead][0]) = *reinterpret_cast<const int4 *>(&data[begin]);
+//         }
+//         #pragma unroll
+//         for (int ahead = 0; ahead < 4; ahead++) {
+//             const int begin_2 = first + (turn + ahead) * 512;
+//             if (begin_2 >= x_end) break;
+//             #pragma unroll
+//             for (int near = 0; near < 4; near++) {
+//                 int b = data_four[ahead][near];
+//                 if (b >= 0 && b < count) {
+//                     atomicAdd(&bins_own[b], (unsigned)1);
+//                 }
 //             }
 //         }
 //     }

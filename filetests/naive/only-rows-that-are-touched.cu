@@ -1,6 +1,6 @@
 // Rows of `w` are five times `ins` apart: those between them are not copied (316 x 40 elements before).
 // test: naive tiles(16x16, points=8x4, run=4x1, stage=8x5)
-// test: pass tiles(8x8, points=2x2, stage=4x5)
+// test: pass tiles(8x8,points=2x2,stage=4x5)
 // contains: `w`: 64 x 40 elements a part in shared memory
 // contains: tiles(8x8, points=2x2, stage=4x5): the same in the emulator
 // lacks: 316

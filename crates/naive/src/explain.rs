@@ -116,6 +116,9 @@ pub fn steps(kernel: &Kernel, schedule: &Schedule) -> Vec<String> {
             schedule.order
         ));
     }
+    if schedule.planes {
+        all.push("tiles lie along x and z, whose planes share operands".to_owned());
+    }
     if schedule.specialise {
         all.push("the expected small sizes are constants in kernels of their own".to_owned());
     }

@@ -364,8 +364,8 @@ pub(crate) fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Predictio
                 let second = count / 256.0 * PART;
                 launches += LAUNCH[1] + second / mhz;
             }
-            if team.resident > 0 {
-                let room = gpu.arch.registers.per_sm / team.threads / team.resident;
+            let room = gpu.arch.registers.per_sm / team.threads;
+            if let Some(room) = room.checked_div(team.resident) {
                 registers = room.min(wanted(kernel, team, wide)).max(COMPILER);
             }
             let left = f64::from(registers - BASE) / f64::from(loaded(kernel, team, wide));
@@ -401,7 +401,12 @@ pub(crate) fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Predictio
                 .map(|c| c.table)
                 .sum();
             let tables = cells / threads * 2.0 * SHARED_ATOMIC;
-            (turns * ARRIVAL + COMBINE + tables, each)
+            // What is read is loaded for four turns together.
+            let batch = if wide && turns >= 4.0 { 4.0 } else { 1.0 };
+            let elements = if wide { 4.0 } else { 1.0 };
+            let read = kernel.arrays.iter().filter(|a| !a.stored);
+            let read: f64 = read.map(|a| f64::from(a.bytes) * elements).sum();
+            (turns / batch * ARRIVAL + COMBINE + tables, read * batch)
         }
         Way::Tiles(_) => return None,
     };

@@ -37,6 +37,9 @@ pub struct Rows {
     pub forms: Vec<Form>,
 }
 
+/// Elements that are a row, where a size is a constant.
+const ROW: i64 = 64;
+
 /// The rows of a subscript; none where it is no sum of strides, or where something runs backwards.
 pub fn rows(index: &Poly) -> Option<Rows> {
     let varies = |s: &Symbol| s.is_point();
@@ -66,7 +69,11 @@ pub fn rows(index: &Poly) -> Option<Rows> {
         if coefficient.is_zero() {
             continue;
         }
-        let (stride, times) = primitive(&coefficient)?;
+        let (stride, times) = match coefficient.as_constant() {
+            // Rows of a constant length, not neighbours that lie apart.
+            Some(length) if length >= ROW => (coefficient, 1),
+            _ => primitive(&coefficient)?,
+        };
         match forms.iter_mut().find(|f| f.stride == stride) {
             Some(form) => form.terms.push((symbol, times)),
             None => forms.push(Form {
@@ -85,6 +92,7 @@ pub fn rows(index: &Poly) -> Option<Rows> {
         (
             std::cmp::Reverse(f.stride.degree()),
             f.stride.as_constant().is_some(),
+            std::cmp::Reverse(f.stride.as_constant()),
         )
     });
     Some(Rows { base, forms })
@@ -124,6 +132,11 @@ mod tests {
         assert_eq!(found.forms[0].terms, [(y, 1)]);
         assert!(found.forms[1].is_unit());
         assert_eq!(found.forms[1].terms, [(x, 3)]);
+        let fixed = s(y).times(&Poly::constant(512)).unwrap();
+        let found = rows(&fixed.plus(&s(x), 1).unwrap()).unwrap();
+        assert_eq!(found.forms[0].stride, Poly::constant(512));
+        assert_eq!(found.forms[0].terms, [(y, 1)]);
+        assert!(found.forms[1].is_unit());
     }
 
     #[test]

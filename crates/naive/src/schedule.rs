@@ -17,6 +17,8 @@ pub struct Schedule {
     pub order: u32,
     /// Blocks that an SM must have room for, whatever registers that leaves; 0: the compiler's own choice.
     pub resident: u32,
+    /// Tiles lie along x and z, where operands are the same for all planes; y is what z was.
+    pub planes: bool,
     /// The sizes that the pragma expects are constants in a kernel of their own.
     pub specialise: bool,
 }
@@ -45,6 +47,7 @@ impl Schedule {
             stage: None,
             order: 0,
             resident: 0,
+            planes: false,
             specialise: false,
         }
     }

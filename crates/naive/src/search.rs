@@ -7,6 +7,7 @@
 //! looking at 280 schedules of 23 of the kernels in examples/naive on an H200; they stand for the behaviour of one GPU
 //! (`bench/naive_model.py` compares).
 
+use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_target::{Gpu, Resources, occupancy};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -306,7 +307,46 @@ pub fn candidates(kernel: &Kernel) -> Vec<Schedule> {
             add(&mut all, of);
         }
     }
+    if !inner || !shares_planes(kernel) {
+        return all;
+    }
+    for (threads, points) in [
+        ([8, 16], [4, 4]),
+        ([16, 16], [4, 4]),
+        ([8, 16], [4, 8]),
+        ([16, 8], [4, 8]),
+        ([16, 16], [8, 4]),
+        ([8, 8], [4, 8]),
+    ] {
+        for stage in stages(&[2, 4, 8], &[3, 5, 8], &[1, 2], &[false, true]) {
+            let of = Schedule {
+                threads,
+                points,
+                run: [4, if stage.turn { 4 } else { 1 }],
+                stage: Some(stage),
+                planes: true,
+                specialise: true,
+                ..plain.clone()
+            };
+            add(&mut all, of);
+        }
+    }
     all
+}
+
+/// Is an operand of a loop the same for all planes, and another for all of a row?
+fn shares_planes(kernel: &Kernel) -> bool {
+    let [x, _, z] = &kernel.dims[..] else {
+        return false;
+    };
+    let without = |symbol: Symbol| {
+        kernel.accesses.iter().any(|access| {
+            let symbols = access.affine().map(Poly::symbols).unwrap_or_default();
+            let in_loop = symbols.iter().any(|s| matches!(s, Symbol::Loop(_)));
+            in_loop && !symbols.contains(&symbol)
+        })
+    };
+    kernel.flat.is_none() && without(x.symbol) && without(z.symbol)
 }
 
 /// What is predicted to be fast, and what differs from it: so many ways of each kind, but one of a shape, the fastest first.

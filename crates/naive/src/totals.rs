@@ -3,7 +3,7 @@
 //! `atomicAdd(total, x[i])` has every thread of the GPU wait for one element of memory, and `atomicAdd(&bins[x[i]], 1)`
 //! for a few. Here a thread takes several points. What goes to one cell waits in a register, and a block's values are
 //! combined by shuffles; what goes to a cell that the data choose waits in a table in shared memory, where the table
-//! is small. Then a block changes each cell once.
+//! is small. Then a block changes each cell once. What is read is loaded for several turns together.
 //!
 //! Paper: Yang et al., PLDI 2010, section 3.5.2 (thread merge) and the reduction of section 6.2. Departure: the paper's
 //! kernels have no atomics; a table per block is what histograms by hand have.
@@ -19,7 +19,7 @@ use warpwright_cudac::affine::{Poly, Symbol};
 use crate::emit::{Condition, Entry, Generated, plane};
 use crate::ir::{Access, Array, AtomicOp, Index, Kernel, Statement, Value, Variable};
 use crate::text::Text;
-use crate::wide;
+use crate::wide::{self, Group};
 
 /// How a block takes its points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -484,12 +484,54 @@ fn write(plan: &Plan, wide: Option<&wide::Plan>, totals: &Totals, axis: usize) -
         }
         tests.extend(dim.low.iter().map(|low| (dim, low)));
     }
-    text.open(&format!(
-        "for (int {turn} = 0; {turn} < {}; {turn}++)",
-        totals.points
-    ));
+    // Loads of several turns are under way together, where nothing is stored that they could be.
+    let groups = wide.map_or(&[][..], |wide| &wide.groups);
+    let are_read = !groups.is_empty() && groups.iter().all(Group::is_read_only) && axis == 0;
+    let batch = match are_read {
+        true => [4, 2]
+            .into_iter()
+            .find(|n| totals.points.is_multiple_of(*n))
+            .unwrap_or(1),
+        false => 1,
+    };
+    let mut held = Vec::new();
+    let mut now = turn.clone();
+    if batch > 1 {
+        let ahead = text.fresh("ahead");
+        text.open(&format!(
+            "for (int {turn} = 0; {turn} < {}; {turn} += {batch})",
+            totals.points
+        ));
+        now = format!("({turn} + {ahead})");
+        for group in groups {
+            held.push(format!(
+                "{}[{ahead}]",
+                group.declare(kernel, &mut text, &format!("[{batch}]"))
+            ));
+        }
+        let all = format!("for (int {ahead} = 0; {ahead} < {batch}; {ahead}++)");
+        text.line("#pragma unroll");
+        text.open(&all);
+        let begin = text.fresh("begin");
+        text.line(&format!(
+            "const int {begin} = {first} + {now} * {};",
+            threads * each
+        ));
+        text.line(&format!("if ({begin} >= {}) break;", text.end(0)));
+        for (group, own) in groups.iter().zip(&held) {
+            group.load(kernel, &mut text, x.symbol, &begin, &near, own);
+        }
+        text.close();
+        text.line("#pragma unroll");
+        text.open(&all);
+    } else {
+        text.open(&format!(
+            "for (int {turn} = 0; {turn} < {}; {turn}++)",
+            totals.points
+        ));
+    }
     let place = match axis {
-        0 => format!("{first} + {turn} * {}", threads * each),
+        0 => format!("{first} + {now} * {}", threads * each),
         _ => first.clone(),
     };
     let begin = match wide {
@@ -526,8 +568,10 @@ fn write(plan: &Plan, wide: Option<&wide::Plan>, totals: &Totals, axis: usize) -
         text.open(&format!("if ({})", tests.join(" && ")));
     }
     if let Some(wide) = wide {
-        for group in &wide.groups {
-            group.write(kernel, &mut text, x.symbol, &begin, &near);
+        if batch == 1 {
+            for group in &wide.groups {
+                group.write(kernel, &mut text, x.symbol, &begin, &near);
+            }
         }
         text.line("#pragma unroll");
         text.open(&format!("for (int {near} = 0; {near} < 4; {near}++)"));
@@ -544,6 +588,9 @@ fn write(plan: &Plan, wide: Option<&wide::Plan>, totals: &Totals, axis: usize) -
         text.close();
     }
     text.close();
+    if batch > 1 {
+        text.close();
+    }
     flush(plan, &mut text, threads, [&first, &cell, &far, &warp]);
     text.out
 }

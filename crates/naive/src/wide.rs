@@ -235,6 +235,11 @@ impl Group {
         has(0) && has(self.times - 1)
     }
 
+    /// Is it loaded and nothing else?
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.is_loaded && !self.is_stored
+    }
+
     /// Declares what the group holds, and loads it; `first` is the first neighbour, `turn` counts them. The lines that
     /// store it come back.
     pub(crate) fn write(
@@ -245,13 +250,37 @@ impl Group {
         first: &str,
         turn: &str,
     ) -> Vec<String> {
+        let own = self.declare(kernel, text, "");
+        self.load(kernel, text, counter, first, turn, &own)
+    }
+
+    /// Declares what the group holds, `rows` times (`[4]`, or nothing). Its name comes back.
+    pub(crate) fn declare(&self, kernel: &Kernel, text: &mut Text<'_>, rows: &str) -> String {
+        let array = &kernel.arrays[self.array];
+        let own = text.fresh(&format!("{}_four", array.name));
+        let count = 4 * self.times;
+        text.line(&format!(
+            "alignas(16) {} {own}{rows}[{count}];",
+            array.element
+        ));
+        own
+    }
+
+    /// Loads the group into `own`; see [`Group::write`].
+    pub(crate) fn load(
+        &self,
+        kernel: &Kernel,
+        text: &mut Text<'_>,
+        counter: Symbol,
+        first: &str,
+        turn: &str,
+        own: &str,
+    ) -> Vec<String> {
         let array = &kernel.arrays[self.array];
         let Some(bytes) = width(array, self.times) else {
             return Vec::new();
         };
-        let own = text.fresh(&format!("{}_four", array.name));
         let count = 4 * self.times;
-        text.line(&format!("alignas(16) {} {own}[{count}];", array.element));
         let per = bytes / i64::from(array.bytes);
         let at = Poly::symbol(counter)
             .times(&Poly::constant(self.times))

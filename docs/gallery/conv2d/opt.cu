@@ -18,47 +18,171 @@ extern "C" __global__ void conv2d(const float *in, const float *w, const float *
 
 extern "C++" {
 
-// block merge (section 3.5.1): a block of 256 threads computes 32 x 32 points
-// thread merge (section 3.5.2): a thread computes 1 x 4 points, and what they share is loaded once
-__global__ void __launch_bounds__(256)
-conv2d_tuned(const float *in, const float *w, const float *bias, float *out, int outs, int ins, int m, int n, int idx_end, int idy_end, int idz_end)
+// block merge (section 3.5.1): a block of 128 threads computes 64 x 64 points
+// thread merge (section 3.5.2): a thread computes 4 x 8 points, and what they share is loaded once; 4 x 4 of them are neighbours
+// coalescing (section 3.3): 8 turns of the loop at a time, operands in shared memory, 8 turns written out
+// rows along the loop are turned while they are copied
+// tiles lie along x and z, whose planes share operands
+// the expected small sizes are constants in kernels of their own
+// `in`: 24 x 68 elements a part in shared memory
+// `w`: 72 x 64 elements a part in shared memory
+__global__ void __launch_bounds__(128)
+conv2d_tuned_fixed_wide(const float *in, const float *w, const float *bias, float *out, int outs, int ins, int m, int n, int idx_end, int idy_end, int idz_end)
 {
     const int thread = threadIdx.x;
-    const int thread_x = thread % 32;
-    const int thread_y = thread / 32;
-    const int block_x = blockIdx.x * 32;
-    const int block_y = blockIdx.y * 32;
-    const int idz = blockIdx.z;
-    const float bias_own = bias[idz];
-    float sum[4];
+    const int thread_x = thread % 16;
+    const int thread_y = thread / 16;
+    const int block_x = blockIdx.x * 64;
+    const int block_y = blockIdx.z * 64;
+    const int idy = blockIdx.y;
+    float bias_own[8];
 #pragma unroll
-    for (int py = 0; py < 4; ++py) {
-        sum[py] = bias_own;
+    for (int py = 0; py < 8; ++py) {
+        const int idz = min(block_y + py / 4 * 32 + thread_y * 4 + py % 4, idz_end - 1);
+        bias_own[py] = bias[idz];
     }
-    for (int c = 0; c < ins; ++c) {
+    float sum[8][4];
 #pragma unroll
-        for (int i = 0; i < 3; ++i) {
+    for (int py = 0; py < 8; ++py) {
 #pragma unroll
-            for (int j = 0; j < 3; ++j) {
-                const float w_own = w[9 * ins * idz + 9 * c + 3 * i + j];
+        for (int px = 0; px < 4; ++px) {
+            sum[py][px] = bias_own[py];
+        }
+    }
+    __shared__ __align__(16) float in_tile[24][68];
+    __shared__ __align__(16) float w_tile[72][68];
+    const int parts = (64 + 7) / 8;
+    for (int part = 0; part < parts; ++part) {
 #pragma unroll
-                for (int py = 0; py < 4; ++py) {
-                    const int idy = min(block_y + py * 8 + thread_y, idy_end - 1);
-                    {
-                        const int idx = min(block_x + thread_x, idx_end - 1);
-                        sum[py] += in[m * n * c + 2 * m * c + n * idy + 2 * n * c + n * i + idx + 2 * idy + 4 * c + 2 * i + j] * w_own;
+        for (int item = thread; item < 1632; item += 128) {
+            const int row = item / 68, column = item % 68;
+            in_tile[row][column] = in[min(part * 8 + row / 3, 63) * (m * n + 2 * m + 2 * n + 4) + (idy + row % 3) * (n + 2) + min(block_x + column, idx_end + 1)];
+        }
+#pragma unroll
+        for (int item_ = thread; item_ < 4608; item_ += 128) {
+            const int row_ = item_ / 32 % 9 * 8 + item_ % 8, column_ = item_ / 288 * 4 + item_ / 8 % 4;
+            w_tile[row_][column_] = w[min((part * 8) * 9 + row_, 575) + min(block_y + column_, idz_end - 1) * 576];
+        }
+        __syncthreads();
+        const int left = min(8, 64 - part * 8);
+        for (int c_in = 0; c_in < left; ++c_in) {
+            for (int i_in = 0; i_in < 3; ++i_in) {
+#pragma unroll
+                for (int j_in = 0; j_in < 3; j_in += 3) {
+                    float in_part[6];
+#pragma unroll
+                    for (int c_ = 0; c_ < 6; ++c_) {
+                        in_part[c_] = in_tile[c_in * 3 + i_in][thread_x * 4 + j_in + c_];
+                    }
+#pragma unroll
+                    for (int turn = 0; turn < 3; ++turn) {
+                        __align__(16) float w_part[2][4];
+#pragma unroll
+                        for (int py = 0; py < 8; py += 4) {
+                            *reinterpret_cast<float4*>(&w_part[py / 4][0]) = *reinterpret_cast<const float4*>(&w_tile[c_in * 9 + i_in * 3 + (j_in + turn)][py * 8 + thread_y * 4]);
+                        }
+#pragma unroll
+                        for (int py = 0; py < 8; ++py) {
+#pragma unroll
+                            for (int px = 0; px < 4; ++px) {
+                                sum[py][px] += in_part[px + turn] * w_part[py / 4][py % 4];
+                            }
+                        }
                     }
                 }
             }
         }
+        __syncthreads();
     }
 #pragma unroll
-    for (int py = 0; py < 4; ++py) {
-        const int idy = block_y + py * 8 + thread_y;
-        {
-            const int idx = block_x + thread_x;
-            if (idx < idx_end && idy < idy_end) {
-                out[m * n * idz + n * idy + idx] = sum[py];
+    for (int py = 0; py < 8; ++py) {
+        const int idz = block_y + py / 4 * 32 + thread_y * 4 + py % 4;
+#pragma unroll
+        for (int px = 0; px < 4; ++px) {
+            const int idx = block_x + thread_x * 4 + px;
+            if (idx < idx_end && idz < idz_end) {
+                out[m * n * idz + n * idy + idx] = sum[py][px];
+            }
+        }
+    }
+}
+
+__global__ void __launch_bounds__(128)
+conv2d_tuned_wide(const float *in, const float *w, const float *bias, float *out, int outs, int ins, int m, int n, int idx_end, int idy_end, int idz_end)
+{
+    const int thread = threadIdx.x;
+    const int thread_x = thread % 16;
+    const int thread_y = thread / 16;
+    const int block_x = blockIdx.x * 64;
+    const int block_y = blockIdx.z * 64;
+    const int idy = blockIdx.y;
+    float bias_own[8];
+#pragma unroll
+    for (int py = 0; py < 8; ++py) {
+        const int idz = min(block_y + py / 4 * 32 + thread_y * 4 + py % 4, idz_end - 1);
+        bias_own[py] = bias[idz];
+    }
+    float sum[8][4];
+#pragma unroll
+    for (int py = 0; py < 8; ++py) {
+#pragma unroll
+        for (int px = 0; px < 4; ++px) {
+            sum[py][px] = bias_own[py];
+        }
+    }
+    __shared__ __align__(16) float in_tile[24][68];
+    __shared__ __align__(16) float w_tile[72][68];
+    const int parts = (ins + 7) / 8;
+    for (int part = 0; part < parts; ++part) {
+#pragma unroll
+        for (int item = thread; item < 1632; item += 128) {
+            const int row = item / 68, column = item % 68;
+            in_tile[row][column] = in[min(part * 8 + row / 3, ins - 1) * (m * n + 2 * m + 2 * n + 4) + (idy + row % 3) * (n + 2) + min(block_x + column, idx_end + 1)];
+        }
+#pragma unroll
+        for (int item_ = thread; item_ < 4608; item_ += 128) {
+            const int row_ = item_ / 32 % 9 * 8 + item_ % 8, column_ = item_ / 288 * 4 + item_ / 8 % 4;
+            w_tile[row_][column_] = w[min((part * 8) * 9 + row_, 9 * ins - 1) + min(block_y + column_, idz_end - 1) * (9 * ins)];
+        }
+        __syncthreads();
+        const int left = min(8, ins - part * 8);
+        for (int c_in = 0; c_in < left; ++c_in) {
+            for (int i_in = 0; i_in < 3; ++i_in) {
+#pragma unroll
+                for (int j_in = 0; j_in < 3; j_in += 3) {
+                    float in_part[6];
+#pragma unroll
+                    for (int c_ = 0; c_ < 6; ++c_) {
+                        in_part[c_] = in_tile[c_in * 3 + i_in][thread_x * 4 + j_in + c_];
+                    }
+#pragma unroll
+                    for (int turn = 0; turn < 3; ++turn) {
+                        __align__(16) float w_part[2][4];
+#pragma unroll
+                        for (int py = 0; py < 8; py += 4) {
+                            *reinterpret_cast<float4*>(&w_part[py / 4][0]) = *reinterpret_cast<const float4*>(&w_tile[c_in * 9 + i_in * 3 + (j_in + turn)][py * 8 + thread_y * 4]);
+                        }
+#pragma unroll
+                        for (int py = 0; py < 8; ++py) {
+#pragma unroll
+                            for (int px = 0; px < 4; ++px) {
+                                sum[py][px] += in_part[px + turn] * w_part[py / 4][py % 4];
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int py = 0; py < 8; ++py) {
+        const int idz = block_y + py / 4 * 32 + thread_y * 4 + py % 4;
+#pragma unroll
+        for (int px = 0; px < 4; ++px) {
+            const int idx = block_x + thread_x * 4 + px;
+            if (idx < idx_end && idz < idz_end) {
+                out[m * n * idz + n * idy + idx] = sum[py][px];
             }
         }
     }
@@ -108,10 +232,17 @@ static inline cudaError_t conv2d_try(dim3 grid_, dim3 block_, const float *in, c
     if (((const char*)(in + in_first) < (const char*)(out + out_last) + 4 && (const char*)(out + out_first) < (const char*)(in + in_last) + 4) ||
         ((const char*)(w + w_first) < (const char*)(out + out_last) + 4 && (const char*)(out + out_first) < (const char*)(w + w_last) + 4) ||
         ((const char*)(bias + bias_first) < (const char*)(out + out_last) + 4 && (const char*)(out + out_first) < (const char*)(bias + bias_last) + 4)) return cudaErrorNotSupported;
+    if (ins == 64) {
+        if (idy_end > 65535) return cudaErrorNotSupported;
+        if ((idz_end + 63) / 64 > 65535) return cudaErrorNotSupported;
+        conv2d_tuned_fixed_wide<<<dim3((unsigned)((idx_end + 63) / 64), (unsigned)(idy_end), (unsigned)((idz_end + 63) / 64)), 128, 0, stream_>>>(
+            in, w, bias, out, outs, ins, m, n, (int)idx_end, (int)idy_end, (int)idz_end);
+        return cudaPeekAtLastError();
+    }
     {
-        if ((idy_end + 31) / 32 > 65535) return cudaErrorNotSupported;
-        if (idz_end > 65535) return cudaErrorNotSupported;
-        conv2d_tuned<<<dim3((unsigned)((idx_end + 31) / 32), (unsigned)((idy_end + 31) / 32), (unsigned)(idz_end)), 256, 0, stream_>>>(
+        if (idy_end > 65535) return cudaErrorNotSupported;
+        if ((idz_end + 63) / 64 > 65535) return cudaErrorNotSupported;
+        conv2d_tuned_wide<<<dim3((unsigned)((idx_end + 63) / 64), (unsigned)(idy_end), (unsigned)((idz_end + 63) / 64)), 128, 0, stream_>>>(
             in, w, bias, out, outs, ins, m, n, (int)idx_end, (int)idy_end, (int)idz_end);
         return cudaPeekAtLastError();
     }

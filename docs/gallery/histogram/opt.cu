@@ -16,14 +16,22 @@ histogram_totals_wide(const unsigned char *values, unsigned int *counts, int n, 
     for (int cell = threadIdx.x; cell < 256; cell += 128) counts_own[cell] = 0;
     __syncthreads();
     const int first = blockIdx.x * 16384 + threadIdx.x * 4;
-    for (int turn = 0; turn < 32; turn++) {
-        const int begin = first + turn * 512;
-        if (begin >= idx_end) break;
-        alignas(16) unsigned char values_four[4];
-        *reinterpret_cast<int *>(&values_four[0]) = *reinterpret_cast<const int *>(&values[begin]);
+    for (int turn = 0; turn < 32; turn += 4) {
+        alignas(16) unsigned char values_four[4][4];
         #pragma unroll
-        for (int near = 0; near < 4; near++) {
-            atomicAdd(&counts_own[values_four[near]], (unsigned)1);
+        for (int ahead = 0; ahead < 4; ahead++) {
+            const int begin = first + (turn + ahead) * 512;
+            if (begin >= idx_end) break;
+            *reinterpret_cast<int *>(&values_four[ahead][0]) = *reinterpret_cast<const int *>(&values[begin]);
+        }
+        #pragma unroll
+        for (int ahead = 0; ahead < 4; ahead++) {
+            const int begin_2 = first + (turn + ahead) * 512;
+            if (begin_2 >= idx_end) break;
+            #pragma unroll
+            for (int near = 0; near < 4; near++) {
+                atomicAdd(&counts_own[values_four[ahead][near]], (unsigned)1);
+            }
         }
     }
     __syncthreads();

@@ -14,14 +14,22 @@ rd_atomic_totals_wide(const float *a, float *s, int n, int idx_end)
 {
     float s_own = 0;
     const int first = blockIdx.x * 4096 + threadIdx.x * 4;
-    for (int turn = 0; turn < 4; turn++) {
-        const int begin = first + turn * 1024;
-        if (begin >= idx_end) break;
-        alignas(16) float a_four[4];
-        *reinterpret_cast<float4 *>(&a_four[0]) = *reinterpret_cast<const float4 *>(&a[begin]);
+    for (int turn = 0; turn < 4; turn += 4) {
+        alignas(16) float a_four[4][4];
         #pragma unroll
-        for (int near = 0; near < 4; near++) {
-            s_own = s_own + (float)a_four[near];
+        for (int ahead = 0; ahead < 4; ahead++) {
+            const int begin = first + (turn + ahead) * 1024;
+            if (begin >= idx_end) break;
+            *reinterpret_cast<float4 *>(&a_four[ahead][0]) = *reinterpret_cast<const float4 *>(&a[begin]);
+        }
+        #pragma unroll
+        for (int ahead = 0; ahead < 4; ahead++) {
+            const int begin_2 = first + (turn + ahead) * 1024;
+            if (begin_2 >= idx_end) break;
+            #pragma unroll
+            for (int near = 0; near < 4; near++) {
+                s_own = s_own + (float)a_four[ahead][near];
+            }
         }
     }
     for (int far = 16; far > 0; far /= 2) s_own = s_own + __shfl_xor_sync(0xffffffff, s_own, far);

@@ -168,11 +168,14 @@ impl Maker<'_> {
         let name = format!("a{}", self.inputs.len());
         let pad = *self.rng.pick(&[0, 0, 0, 0, 1, 3, 4]);
         let shift = *self.rng.pick(&[0, 0, 0, 0, 1, 2, 4]);
+        // Rows of a length that the text fixes: above all that sizes and their multiples reach.
+        let is_fixed = parts.len() > 1 && self.rng.chance(15);
         let (mut text, mut length) = (String::new(), Vec::new());
         for (at, part) in parts.iter().enumerate() {
             // Texts of extents in the kernel and in the description are the same: sizes, + and *.
             let last = at + 1 == parts.len();
             let extent = match last {
+                true if is_fixed => "256".to_owned(),
                 true => format!("({} + {})", part.most, 1 + pad + shift),
                 false => format!("({} + 1)", part.most),
             };

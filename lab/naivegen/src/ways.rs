@@ -107,6 +107,7 @@ fn schedule(rng: &mut Rng, dims: usize, staged: bool) -> Schedule {
         }),
         order: *rng.pick(&[0, 0, 4]),
         resident: 0,
+        planes: dims == 3 && rng.chance(40),
         specialise: rng.chance(20),
     }
 }

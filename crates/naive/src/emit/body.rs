@@ -251,7 +251,12 @@ impl<'a> Emitter<'a> {
             ));
         }
         let tile = schedule.tile();
-        let mut index = ["blockIdx.x".to_owned(), "blockIdx.y".to_owned()];
+        let second = if schedule.planes {
+            "blockIdx.z"
+        } else {
+            "blockIdx.y"
+        };
+        let mut index = ["blockIdx.x".to_owned(), second.to_owned()];
         if two && schedule.order > 1 {
             let [number, group, rows] = ["number", "group", "rows"].map(|w| self.fresh(w));
             let order = schedule.order;
@@ -280,7 +285,10 @@ impl<'a> Emitter<'a> {
         }
         for number in 2..self.kernel.dims.len() {
             let name = self.kernel.dims[number].name.clone();
-            let place = plane(self.kernel, number);
+            let place = match schedule.planes {
+                true => "blockIdx.y".to_owned(),
+                false => plane(self.kernel, number),
+            };
             self.line(&format!("const int {name} = {place};"));
             for low in self.kernel.dims[number].low.clone() {
                 let low = self.poly(&low);

@@ -55,6 +55,7 @@ pub struct Cost {
 
 /// The cost of a schedule at the sizes that the pragma expects.
 pub fn cost(kernel: &Kernel, schedule: &Schedule) -> Option<Cost> {
+    let kernel = &super::seen(kernel, schedule);
     let sizes = expected(kernel);
     let ends = expected_ends(kernel, &sizes);
     let tile = schedule.tile();

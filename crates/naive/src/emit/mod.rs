@@ -139,6 +139,7 @@ const UNKNOWN_ROWS: i64 = 256;
 /// See [`Unfit`].
 pub fn generate(kernel: &Kernel, schedule: &Schedule, shared: u32) -> Result<Generated, Unfit> {
     check(kernel, schedule)?;
+    let kernel = &seen(kernel, schedule);
     let expected = expected(kernel);
     let mut fixed = Vec::new();
     if schedule.specialise {
@@ -227,7 +228,34 @@ pub fn generate(kernel: &Kernel, schedule: &Schedule, shared: u32) -> Result<Gen
             }
         }
     }
+    if schedule.planes {
+        generated.entries.iter_mut().for_each(exchange);
+    }
     Ok(generated)
+}
+
+/// The kernel as a schedule takes it: its tiles lie along the first two dimensions.
+fn seen(kernel: &Kernel, schedule: &Schedule) -> Kernel {
+    let mut kernel = kernel.clone();
+    if schedule.planes && kernel.dims.len() == 3 {
+        kernel.dims.swap(1, 2);
+    }
+    kernel
+}
+
+/// An entry in terms of the dimensions as they are, where it was made with y and z exchanged.
+fn exchange(entry: &mut Entry) {
+    entry.tile.swap(1, 2);
+    for condition in &mut entry.conditions {
+        if let Condition::Multiple(poly, _) | Condition::Most(poly, _) = condition {
+            let [y, z, other] = [1, 2, 3].map(bounds::end);
+            for (from, to) in [(y, other), (z, y), (other, z)] {
+                if let Some(new) = poly.substituted(from, &Poly::symbol(to)) {
+                    *poly = new;
+                }
+            }
+        }
+    }
 }
 
 fn check(kernel: &Kernel, schedule: &Schedule) -> Result<(), Unfit> {
@@ -248,6 +276,11 @@ fn check(kernel: &Kernel, schedule: &Schedule) -> Result<(), Unfit> {
             || !schedule.threads[1].is_multiple_of(32 / lanes))
     {
         return Err(Unfit::Shape("a warp's lanes do not fill the block"));
+    }
+    if schedule.planes && (kernel.dims.len() != 3 || kernel.flat.is_some() || schedule.order > 1) {
+        return Err(Unfit::Shape(
+            "tiles along z want three dimensions of the grid, in its order",
+        ));
     }
     if kernel.dims.len() < 2 && (schedule.threads[1] != 1 || schedule.points[1] != 1) {
         return Err(Unfit::Shape("the kernel has one dimension"));

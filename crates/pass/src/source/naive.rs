@@ -34,6 +34,7 @@ crate::options!(Schedule:
      stage: Option<Stage> = None, "a loop in parts whose operands wait in shared memory";
      order: u32 = 0, "rows of blocks that are computed together, for the L2 cache";
      resident: u32 = 0, "blocks that an SM must have room for; 0: the compiler's choice";
+     planes: bool = false, "tiles lie along x and z";
      specialise: bool = false, "the sizes that are expected are constants in a kernel of their own"]);
 crate::options!(Team:
     [threads "threads of a block", lanes "the lanes of a warp are points, or turns of so many points of a block"];
