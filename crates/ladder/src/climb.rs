@@ -42,6 +42,7 @@ fn compared<R>(
     let mut checked = Checked::default();
     let mut compiled: Vec<(Arc<str>, Module)> = Vec::new();
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    let mut fault_of_original: Option<String> = None;
     for trial in trials {
         let trial = trial.map_err(Fall::Refused)?;
         let key = |run: &Run| run.launches.last().map(|launch| launch.kernel.clone());
@@ -77,8 +78,17 @@ fn compared<R>(
             let why = format!("the compiler leaves `{}` out", gone.kernel);
             return Err(Fall::Compile(why));
         }
-        let Ok(expected) = trial.expected(module) else {
-            continue;
+        let expected = match trial.expected(module) {
+            Ok(expected) => expected,
+            Err(NotRun(fault)) => {
+                let sizes = &trial.sizes;
+                fault_of_original.get_or_insert_with(|| {
+                    format!(
+                        "the kernel as written does not run in the emulator at {sizes:?}: {fault}"
+                    )
+                });
+                continue;
+            }
         };
         for run in wanted {
             trial.compare(run, module, &expected, &mut checked)?;
@@ -89,7 +99,9 @@ fn compared<R>(
     }
     if checked.sizes.len() < bounds.least {
         let why = "no small grid could be made to try it on";
-        return Ok(Rung::Unchecked(why.to_owned()));
+        return Ok(Rung::Unchecked(
+            fault_of_original.unwrap_or_else(|| why.to_owned()),
+        ));
     }
     Ok(Rung::Agrees(checked))
 }

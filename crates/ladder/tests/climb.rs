@@ -114,7 +114,12 @@ fn faults_and_what_is_not_there_fall() {
     assert!(matches!(rung, Rung::Falls(Fall::Compile(_))), "{rung:?}");
     // A grid that the original itself does not survive says nothing.
     let rung = climbs("beyond", "same", false);
-    assert!(matches!(rung, Rung::Unchecked(_)), "{rung:?}");
+    // The reason is the original's own, not the grid.
+    let own = "the kernel as written does not run in the emulator";
+    assert!(
+        matches!(&rung, Rung::Unchecked(why) if why.starts_with(own)),
+        "{rung:?}"
+    );
 }
 
 #[test]

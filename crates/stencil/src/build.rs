@@ -124,9 +124,10 @@ impl Builder {
         self.stencil.from_grid.push((parameter, axis));
     }
 
-    /// How many threads along each axis of a block the source presumes.
-    pub(crate) fn presume(&mut self, block: [Option<i64>; 3]) {
+    /// How many threads along each axis of a block the source presumes, and which of them compute.
+    pub(crate) fn presume(&mut self, block: [Option<i64>; 3], computing: [Option<(i64, i64)>; 3]) {
         self.stencil.block = block;
+        self.stencil.computing = computing;
     }
 
     /// What the points around the domain do. Both are made of the same declarations.

@@ -63,6 +63,8 @@ pub struct Stencil {
     pub border: Option<Box<Stencil>>,
     /// Threads along x, y and z of a block, where the source presumes a number.
     pub block: [Option<i64>; 3],
+    /// Along x, y and z, where only some threads of a block compute: the first of them, and how many.
+    pub computing: [Option<(i64, i64)>; 3],
     /// Sizes that are no arguments but the number of blocks along an axis of the launch (0: x).
     pub from_grid: Vec<(ParameterId, u8)>,
 }

@@ -93,7 +93,8 @@ fn describe(
             block[n] = stencil.block[n].unwrap_or(BLOCK[n]);
         }
         if knows("blockIdx", axis) {
-            grid[n] = cells / block[n] + 1;
+            let apart = stencil.computing[n].map_or(block[n], |(_, count)| count);
+            grid[n] = cells / apart + 1;
         }
     }
     for (_, axis) in &stencil.from_grid {

@@ -100,6 +100,7 @@ fn exercise(stencil: &Stencil) {
             }
             // What the language has no words for.
             again.block = stencil.block;
+            again.computing = stencil.computing;
             again.border.clone_from(&stencil.border);
             again.from_grid.clone_from(&stencil.from_grid);
             for (new, old) in again.arrays.values_mut().zip(stencil.arrays.values()) {

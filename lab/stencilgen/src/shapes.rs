@@ -22,8 +22,10 @@ pub(crate) enum Walk {
     },
     /// The first input through shared memory.
     Tile {
-        /// Threads along x and y.
+        /// Threads along x and y that compute.
         block: [i64; 2],
+        /// A thread for each cell of the tile, those of the halo compute nothing.
+        wide: bool,
     },
 }
 
@@ -38,9 +40,11 @@ impl Walk {
             },
             (1..=3, 1) => Walk::Tile {
                 block: [*rng.pick(&[32, 64, 96]), 1],
+                wide: rng.chance(40),
             },
             (5 | 6, 2) => Walk::Tile {
                 block: *rng.pick(&[[32, 4], [16, 8], [16, 16], [8, 8]]),
+                wide: rng.chance(40),
             },
             _ => Walk::Plain,
         }
@@ -52,12 +56,13 @@ impl Walk {
             Walk::March { queue: true } if offsets[1..].iter().all(|o| *o == 0) => {
                 Some(format!("q{}", offsets[0] - writer.dims[0].offsets[0]))
             }
-            Walk::Tile { .. } => {
+            Walk::Tile { wide, .. } => {
                 let axes = ["x", "y"];
                 let places = writer.dims.iter().zip(offsets).enumerate();
                 let places = places.map(|(at, (dim, offset))| {
                     let axis = axes[writer.dims.len() - 1 - at];
-                    format!("[threadIdx.{axis} + {}]", halo(dim.offsets)[0] + offset)
+                    let own = if *wide { 0 } else { halo(dim.offsets)[0] };
+                    format!("[threadIdx.{axis} + {}]", own + offset)
                 });
                 Some("tile".to_owned() + &places.collect::<String>())
             }
@@ -83,7 +88,7 @@ impl Writer<'_> {
             Walk::GridStride => self.grid_stride(text),
             Walk::Plane => self.planes(text),
             Walk::March { queue } => self.march(text, *queue),
-            Walk::Tile { block } => self.tile(text, *block),
+            Walk::Tile { block, wide } => self.tile(text, *block, *wide),
         }
     }
 
@@ -231,7 +236,7 @@ impl Writer<'_> {
         }
     }
 
-    fn tile(&mut self, text: &mut String, block: [i64; 2]) {
+    fn tile(&mut self, text: &mut String, block: [i64; 2], wide: bool) {
         let element = self.element();
         let dims = self.dims.len();
         let axes: Vec<char> = ['y', 'x'][2 - dims..].to_vec();
@@ -258,9 +263,24 @@ impl Writer<'_> {
         }
         let mut tests = Vec::new();
         for at in 0..dims {
+            let name = self.dims[at].iterator;
+            if wide {
+                let (axis, size, before) = (axes[at], sizes[at], halos[at][0]);
+                let _ = writeln!(
+                    text,
+                    "    const int {name} = (int)blockIdx.{axis} * {size} + (int)threadIdx.{axis} - {before};"
+                );
+                if before > 0 || self.rng.chance(20) {
+                    tests.push(format!("threadIdx.{axis} >= {before}"));
+                }
+                tests.push(format!("threadIdx.{axis} < {}", before + size));
+                self.dims[at].shifted = false;
+                tests.extend(self.lower(at));
+                tests.push(self.upper(at));
+                continue;
+            }
             let number = self.rng.chance(70).then_some(sizes[at]);
             let place = self.place(axes[at], number);
-            let name = self.dims[at].iterator;
             let _ = writeln!(text, "    const int {name} = {place};");
             self.dims[at].shifted = false;
             tests.extend(self.lower(at));
@@ -274,14 +294,21 @@ impl Writer<'_> {
         for at in 0..dims {
             let (cell, axis, size) = (cells[at], axes[at], self.dims[at].size.clone());
             let own = format!("g{cell}");
-            inner.push(format!(
-                "const int {own} = (int)blockIdx.{axis} * {} + {cell} - {};",
-                sizes[at], halos[at][0]
-            ));
+            inner.push(match wide {
+                true => format!("const int {own} = {};", self.dims[at].iterator),
+                false => format!(
+                    "const int {own} = (int)blockIdx.{axis} * {} + {cell} - {};",
+                    sizes[at], halos[at][0]
+                ),
+            });
             exists.push(format!("{own} >= 0 && {own} < {size}"));
             global.push(own);
         }
-        let target: String = cells.iter().map(|c| format!("[{c}]")).collect();
+        let target = |at: usize| match wide {
+            true => format!("[threadIdx.{}]", axes[at]),
+            false => format!("[{}]", cells[at]),
+        };
+        let target: String = (0..dims).map(target).collect();
         let source = self.linear(&global, 0);
         let input = self.inputs[0].clone();
         let exists = exists.join(" && ");
@@ -295,7 +322,10 @@ impl Writer<'_> {
             ),
         });
         let mut heads = Vec::new();
-        if dims == 2 && self.rng.chance(50) {
+        if wide {
+            // Each thread has its cell.
+            inner = vec![inner.join(" ")];
+        } else if dims == 2 && self.rng.chance(50) {
             heads.push(format!(
                 "for (int t = threadIdx.y * {0} + threadIdx.x; t < {1}; t += {2})",
                 block[0],

@@ -19,6 +19,14 @@ use warpwright_cudac::diag::{Diagnostic, Span};
 /// Most iterations of a loop that fills a tile.
 const MOST_ITERATIONS: usize = 4096;
 
+/// The blocks of a launch.
+#[derive(Clone, Copy)]
+struct Blocks {
+    threads: [i64; 3],
+    /// Places from one to the next.
+    apart: [i64; 3],
+}
+
 /// Most threads of a block.
 const MOST_THREADS: i64 = 1024;
 
@@ -144,13 +152,27 @@ impl Machine<'_> {
                 .label(first.span.clone(), "read here")
                 .label(span.clone(), "the maximum"));
         }
-        let block = self.block_size(&first.span.clone())?;
-        self.trace.places.block = block.map(Some);
+        let threads = self.block_size(&first.span.clone())?;
+        let mut block = Blocks {
+            threads,
+            apart: threads,
+        };
+        for (at, first_thread) in self.trace.windows.into_iter().enumerate() {
+            let places = &mut self.trace.places.block[at];
+            match (first_thread, *places) {
+                (Some(_), Some(apart)) => {
+                    block.apart[at] = apart;
+                    self.trace.threads[at] = Some(threads[at]);
+                }
+                _ => *places = Some(threads[at]),
+            }
+        }
         let domain = self.trace.domain.clone();
         let tests = {
             let now = std::mem::replace(&mut self.domain, domain);
-            let tests = self.domain_tests();
+            let mut tests = self.domain_tests();
             self.domain = now;
+            tests.extend(self.window_tests());
             tests
         };
         let mut seen = BTreeSet::new();
@@ -189,7 +211,7 @@ impl Machine<'_> {
         let sites: Vec<_> = sites.collect();
         for (axis, size) in block.iter_mut().enumerate() {
             let thread = Symbol::ThreadIdx(u8::try_from(axis).unwrap_or(0));
-            if let Some(known) = self.trace.places.block[axis] {
+            if let (Some(known), None) = (self.trace.places.block[axis], self.trace.windows[axis]) {
                 *size = known;
                 continue;
             }
@@ -219,7 +241,14 @@ impl Machine<'_> {
             }
         }
         let threads = block.iter().product::<i64>();
-        if block.iter().any(|size| *size < 1) || threads > MOST_THREADS {
+        let idle = self.trace.windows.iter().zip(self.trace.places.block);
+        let enough = idle.zip(block).all(|((first, apart), threads)| {
+            let last = first
+                .zip(apart)
+                .map(|(first, apart)| first.saturating_add(apart));
+            last.is_none_or(|last| last <= threads)
+        });
+        if block.iter().any(|size| *size < 1) || threads > MOST_THREADS || !enough {
             let what = "how many threads fill the shared memory is not known";
             return Err(Diagnostic::error("stencil::shared", what)
                 .label(span.clone(), "read here")
@@ -234,7 +263,7 @@ impl Machine<'_> {
         sites: &[Site],
         reads: &[&TileRead],
         tests: &[Test],
-        block: [i64; 3],
+        block: Blocks,
     ) -> Done<Vec<(usize, Vec<i64>, i64)>> {
         let mut all_furthest = Vec::new();
         let tile = &self.tiles[tile];
@@ -297,9 +326,9 @@ impl Machine<'_> {
     }
 
     /// Sizes around multiples of the block.
-    fn sizes_to_try(&self, block: [i64; 3], thoroughly: bool) -> Vec<Vec<i64>> {
+    fn sizes_to_try(&self, block: Blocks, thoroughly: bool) -> Vec<Vec<i64>> {
         let count = self.trace.sizes.len();
-        let largest = block.into_iter().max().unwrap_or(1);
+        let largest = block.apart.into_iter().max().unwrap_or(1);
         let usual = 2 * largest + 3;
         let mut all = vec![vec![usual; count]];
         if count == 0 {
@@ -330,7 +359,7 @@ impl Machine<'_> {
     }
 
     /// Sets loops and the launch, and names the blocks to look at along each axis.
-    fn set_launch(&self, values: &mut Values, block: [i64; 3], sizes: &[i64]) -> [Vec<i64>; 3] {
+    fn set_launch(&self, values: &mut Values, block: Blocks, sizes: &[i64]) -> [Vec<i64>; 3] {
         let size_of = |symbol| match symbol {
             Symbol::Size(number) => sizes.get(number).copied(),
             _ => None,
@@ -348,16 +377,19 @@ impl Machine<'_> {
         let mut blocks = [vec![0], vec![0], vec![0]];
         for axis in 0..3u8 {
             let at = usize::from(axis);
-            values.set(Symbol::BlockDim(axis), block[at]);
+            values.set(Symbol::BlockDim(axis), block.threads[at]);
+            let first = self.trace.windows[at].unwrap_or(0);
             let end = |symbol| {
                 let bounds = self.trace.domain.get(&symbol)?;
                 let ends = bounds.ends.iter();
                 ends.filter_map(|(end, _)| end.evaluate(size_of)).min()
             };
             let last = match (end(Symbol::Global(axis)), end(Symbol::BlockIdx(axis))) {
-                (Some(end), _) => (end - 1).max(0) / block[at],
+                (Some(end), _) => {
+                    end.saturating_sub(1).saturating_sub(first).max(0) / block.apart[at]
+                }
                 (None, Some(end)) => (end - 1).max(0),
-                (None, None) => largest / block[at],
+                (None, None) => largest / block.apart[at],
             };
             values.set(Symbol::GridDim(axis), last + 1);
             let mut some = vec![0, 1, last - 1, last];
@@ -435,22 +467,22 @@ fn product(lists: &[Vec<i64>; 3]) -> Vec<[i64; 3]> {
 }
 
 /// Sets a thread of the block at hand.
-fn set_thread(values: &mut Values, thread: [i64; 3], block: [i64; 3]) {
+fn set_thread(values: &mut Values, thread: [i64; 3], block: Blocks) {
     for axis in 0..3u8 {
         let at = usize::from(axis);
         values.set(Symbol::ThreadIdx(axis), thread[at]);
         let first = values.slots[&Symbol::BlockIdx(axis)];
-        let place = values.now[first] * block[at] + thread[at];
+        let place = values.now[first] * block.apart[at] + thread[at];
         values.set(Symbol::Global(axis), place);
     }
 }
 
-fn threads(block: [i64; 3]) -> Vec<[i64; 3]> {
-    product(&block.map(|size| (0..size).collect()))
+fn threads(block: Blocks) -> Vec<[i64; 3]> {
+    product(&block.threads.map(|size| (0..size).collect()))
 }
 
 /// What all threads of a block store.
-fn fill(values: &mut Values, stores: &[Store], block: [i64; 3], furthest: &mut Furthest) -> Cells {
+fn fill(values: &mut Values, stores: &[Store], block: Blocks, furthest: &mut Furthest) -> Cells {
     let mut cells = Cells::new();
     for thread in threads(block) {
         set_thread(values, thread, block);
@@ -507,7 +539,7 @@ fn missing<'s>(
     domain: &[Check],
     reads: &[Read<'s>],
     filled: &Cells,
-    block: [i64; 3],
+    block: Blocks,
 ) -> Option<&'s Span> {
     for thread in threads(block) {
         set_thread(values, thread, block);

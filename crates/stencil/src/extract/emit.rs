@@ -93,7 +93,8 @@ pub(super) struct Emit<'a> {
 impl Emit<'_> {
     /// Sizes, dimensions, arrays and scalars, those that are used, in the order of the arguments.
     fn declare(&mut self, domain: &[Range], other: Option<&[Range]>) -> Built<()> {
-        self.builder.presume(self.trace.places.block);
+        let (block, computing) = self.trace.threads_of_blocks();
+        self.builder.presume(block, computing);
         let lengths = self.shape.lengths.iter().flatten().flatten();
         let ends = domain.iter().chain(other.unwrap_or(&[]));
         let ends = ends.map(|d| d.extent.0);

@@ -91,7 +91,12 @@ impl Machine<'_> {
                 let first = self.general(a)?;
                 // It is computed where the first one decides already, too.
                 self.doubtful += 1;
+                let beside = self.beside.clone();
+                if let (true, Cond::Place(test)) = (op.starts_with('&'), &first) {
+                    self.take_beside(test);
+                }
                 let second = self.general(b);
+                self.beside = beside;
                 self.doubtful -= 1;
                 self.joined(first, second?, op.starts_with('&'), span)
             }
@@ -217,6 +222,15 @@ impl Machine<'_> {
         }))
     }
 
+    /// What is compared behind `&&` only matters where the conditions in front of it hold.
+    fn take_beside(&mut self, test: &Test) {
+        let known = self.beside.take().unwrap_or_else(|| self.domain.clone());
+        let outside = std::mem::replace(&mut self.domain, known.clone());
+        let is_taken = self.restrict(test, &(0..0)).is_ok();
+        let within = std::mem::replace(&mut self.domain, outside);
+        self.beside = Some(if is_taken { within } else { known });
+    }
+
     /// The larger or smaller one of values without a sign is what it seems to be only above zero.
     pub(super) fn signed(
         &self,
@@ -236,7 +250,7 @@ impl Machine<'_> {
                 .label(span.clone(), "the number is a very large one here"));
         }
         let least = |symbol| {
-            let bounds = self.domain.get(&symbol);
+            let bounds = self.beside.as_ref().unwrap_or(&self.domain).get(&symbol);
             Some(bounds.map_or(0, |bounds| bounds.low.max(0)))
         };
         let grows = side.points().iter().all(|point| {
@@ -288,6 +302,13 @@ impl Machine<'_> {
         match self.is_wide_type(ty) {
             true => self.wide.insert(name.to_owned()),
             false => self.wide.remove(name),
+        };
+        match self
+            .data_element(ty)
+            .filter(|e| e.is_integer() && e.size() < 4)
+        {
+            Some(element) => self.narrow.insert(name.to_owned(), element),
+            None => self.narrow.remove(name),
         };
     }
 
@@ -350,10 +371,16 @@ impl Machine<'_> {
 
     /// `bound >= 0`, or `bound != 0`
     fn bound(&mut self, relation: Relation, bound: &Poly, span: &Span) -> Result<(), Diagnostic> {
+        let mut points = bound.points();
         if bound.is_raw() {
-            return Err(not_on_places(span));
+            // Which threads of a block compute ([`Machine::find_windows`]).
+            match bound.symbols()[..] {
+                [thread @ Symbol::ThreadIdx(_)] if relation == Relation::NotNegative => {
+                    points = vec![thread];
+                }
+                _ => return Err(not_on_places(span)),
+            }
         }
-        let points = bound.points();
         let &[point] = points.as_slice() else {
             return Err(if points.is_empty() {
                 divergent(span)

@@ -135,6 +135,21 @@ impl Machine<'_> {
         }
     }
 
+    /// What a variable holds of a place or number: one of 8 or 16 bits less than all of it.
+    pub(super) fn held(&self, name: &str, value: Poly, span: &Span) -> Valued<Poly> {
+        match (self.narrow.get(name), value.as_constant()) {
+            (None, _) => Ok(value),
+            (Some(element), Some(known)) => Ok(Poly::constant(element.wrapped(known) as i64)),
+            (Some(element), None) => {
+                let bits = 8 * element.size();
+                Err(not_understood(
+                    &format!("a place or size in a variable of {bits} bits"),
+                    span,
+                ))
+            }
+        }
+    }
+
     /// An operation of which whole numbers have a part; none on floating-point numbers alone.
     pub(super) fn on_integers(
         &mut self,

@@ -46,6 +46,12 @@ pub(super) struct Trace {
     pub(super) ahead: Vec<usize>,
     /// What fills shared memory: an array, sizes, and how many elements are read from its beginning.
     pub(super) furthest: Vec<(usize, Vec<i64>, i64)>,
+    /// Along each axis: the first thread of a block that computes, where not all do.
+    pub(super) windows: [Option<i64>; 3],
+    /// Threads of a block then, if they are known.
+    pub(super) threads: [Option<i64>; 3],
+    /// `blockDim` along an axis is asked for.
+    pub(super) asked: [bool; 3],
     /// Places that are clamped or wrapped.
     pub(super) edges: Edges,
 }
@@ -147,6 +153,8 @@ pub(super) struct Machine<'a> {
     pub(super) file: &'a File,
     pub(super) trace: Trace,
     pub(super) domain: Domain,
+    /// What holds where a condition is looked at, behind others.
+    pub(super) beside: Option<Domain>,
     pub(super) scopes: Scopes<Var>,
     /// The template parameters that are types.
     pub(super) types: TypeNames,
@@ -188,6 +196,8 @@ pub(super) struct Machine<'a> {
     pub(super) unsigned: BTreeSet<String>,
     /// Integer variables of 64 bits.
     pub(super) wide: BTreeSet<String>,
+    /// Those of 8 and 16 bits.
+    pub(super) narrow: BTreeMap<String, Element>,
     /// By size: its type, if it may be a value.
     pub(super) size_types: Vec<Option<Element>>,
     /// Integer variables that are values of the point.
@@ -227,6 +237,7 @@ pub(super) fn run(file: &File, function: &Function, bound: Vec<(String, Bound)>)
         file,
         trace: Trace::default(),
         domain: Domain::new(),
+        beside: None,
         scopes: Scopes::default(),
         types: TypeNames::new(),
         calls: 0,
@@ -249,6 +260,7 @@ pub(super) fn run(file: &File, function: &Function, bound: Vec<(String, Bound)>)
         globals: BTreeMap::new(),
         unsigned: BTreeSet::new(),
         wide: BTreeSet::new(),
+        narrow: BTreeMap::new(),
         size_types: Vec::new(),
         counts: BTreeSet::new(),
         lists: BTreeSet::new(),
@@ -467,6 +479,7 @@ impl Machine<'_> {
                 .label(name.clone(), "in this kernel")
                 .help("use `blockDim`, or one number"));
         }
+        self.find_windows(name)?;
         self.trace.prune();
         self.straighten()?;
         self.check_kept()?;

@@ -52,6 +52,7 @@ mod statements;
 mod template;
 mod tile;
 mod value;
+mod window;
 
 pub use mapping::{Along, mapping};
 

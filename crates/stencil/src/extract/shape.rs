@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::machine::{Action, RawAccess, Trace};
-use warpwright_cudac::affine::{Places, Poly, Symbol};
+use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_cudac::diag::{Diagnostic, Span};
 
 /// The kernel's dimensions and accesses.
@@ -154,7 +154,7 @@ fn array_strides(
     let own = trace.accesses.iter().enumerate().filter(|(n, _)| used(n));
     let own = own.map(|(_, access)| access);
     for access in own.filter(|a| a.array == number && a.lengths.is_empty()) {
-        let index = index(access)?;
+        let index = index(trace, access)?;
         for point in index.points() {
             let stride = index.coefficient(point);
             let stride = stride.filter(|s| s.points().is_empty() && !s.is_zero());
@@ -183,13 +183,15 @@ fn array_strides(
 }
 
 /// The subscript of a plain pointer, from the beginning of the array.
-fn index(access: &RawAccess) -> Found<Poly> {
+fn index(trace: &Trace, access: &RawAccess) -> Found<Poly> {
     let mut index = access.offset.clone();
     for subscript in &access.subscripts {
         index = index.plus(subscript, 1).ok_or_else(|| not_affine(access))?;
     }
-    let index = Places::default().merged(index);
-    if index.is_raw() {
+    let mut places = trace.places.clone();
+    let index = places.merged(index);
+    // What is added to a pointer may presume blocks of its own.
+    if index.is_raw() || places != trace.places {
         return Err(not_a_place(access));
     }
     Ok(index)
@@ -202,7 +204,7 @@ fn linear(
     strides: &[(Symbol, Poly)],
 ) -> Found<(Access, Vec<Length>)> {
     let array = &trace.arrays[access.array].name;
-    let index = index(access)?;
+    let index = index(trace, access)?;
     // One row of coefficients, read along several dimensions.
     if strides.len() > 1 && strides.iter().all(|(_, s)| s.as_constant() == Some(1)) {
         let subscript = index.as_subscript().ok_or_else(|| not_affine(access))?;

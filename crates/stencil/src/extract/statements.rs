@@ -138,10 +138,14 @@ impl Machine<'_> {
         let integer = self.is_integer(&ty) && !self.is_count(name, value.as_ref());
         let auto = matches!(&ty, Type::Named(name) if name == "auto");
         match (&ty, value) {
-            (_, None) if integer => Ok(Var::Other(NOT_SET)),
+            (_, None) if integer => {
+                self.note_type(name, &ty);
+                Ok(Var::Other(NOT_SET))
+            }
             (_, Some(Val::Int(value))) if integer || auto => {
                 let value = self.cut_off(&ty, value);
                 self.note_type(name, &ty);
+                let value = self.held(name, value, span)?;
                 if let (true, Some(Init::Value(init))) = (auto, &variable.init) {
                     let is_unsigned = self.is_unsigned(init);
                     self.note_sign(name, is_unsigned);
@@ -437,11 +441,13 @@ impl Machine<'_> {
                 };
                 let new = new.ok_or_else(|| not_understood(&format!("`{op}`"), span))?;
                 let new = self.placed(new);
+                let new = self.held(name, new, span)?;
                 self.name_point(name, &new);
                 self.scopes.assign(name, Var::Int(new));
                 Ok(())
             }
             (Some(Var::Other("not set")), Val::Int(right)) if op == "=" => {
+                let right = self.held(name, right, span)?;
                 self.name_point(name, &right);
                 self.scopes.assign(name, Var::Int(right));
                 Ok(())

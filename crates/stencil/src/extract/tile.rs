@@ -258,7 +258,9 @@ impl Machine<'_> {
 
     /// `__syncthreads();`
     pub(super) fn barrier(&mut self, span: &Span) -> Done<()> {
-        if !self.path.is_empty() || !self.strided.is_empty() || !self.choices.is_empty() {
+        let mut places = self.domain.keys();
+        let some = places.any(|place| matches!(place, Symbol::ThreadIdx(_)));
+        if some || !self.path.is_empty() || !self.strided.is_empty() || !self.choices.is_empty() {
             let what = "not all threads arrive at this barrier";
             return Err(Diagnostic::error("stencil::barrier", what).label(span.clone(), "here"));
         }

@@ -200,7 +200,16 @@ impl Machine<'_> {
             ExprKind::Name(name) => self.named(name, span),
             ExprKind::Member(base, field) => match self.member(expr) {
                 Some(name) => self.named(&name, span),
-                None => builtin(base, field, span),
+                None => {
+                    let found = builtin(base, field, span)?;
+                    if let Val::Int(value) = &found
+                        && let [Symbol::BlockDim(axis) | Symbol::GridDim(axis)] =
+                            value.symbols()[..]
+                    {
+                        self.trace.asked[usize::from(axis)] = true;
+                    }
+                    Ok(found)
+                }
             },
             ExprKind::Index(base, index) => {
                 if let Some(value) = self.own_array(expr)? {

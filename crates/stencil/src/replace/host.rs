@@ -99,9 +99,10 @@ impl<'a> Host<'a> {
                 ..dim.extent
             };
             let last = host_extent(stencil, last);
-            let places = match by_block {
-                true => format!("{grid}.{name}"),
-                false => format!("{grid}.{name} * {block}.{name}"),
+            let places = match (by_block, stencil.computing[axis]) {
+                (true, _) => format!("{grid}.{name}"),
+                (false, None) => format!("{grid}.{name} * {block}.{name}"),
+                (false, Some((first, count))) => format!("{grid}.{name} * {count} + {first}"),
             };
             // A loop over the grid visits all points, however few threads there are.
             if !self.strides(name) {

@@ -198,8 +198,11 @@ impl Cuda {
             }
         }
         let mut grid = [1; 3];
-        for (grid, (last, block)) in grid.iter_mut().zip(last.iter().zip(block)) {
-            *grid = u64::try_from(*last).ok()?.div_ceil(block.into()).max(1);
+        for axis in 0..3 {
+            let all = (0, i64::from(block[axis]));
+            let (first, apart) = stencil.computing[axis].unwrap_or(all);
+            let places = u64::try_from((last[axis] - first).max(0)).ok()?;
+            grid[axis] = places.div_ceil(u64::try_from(apart).ok()?).max(1);
         }
         Some((grid, block))
     }

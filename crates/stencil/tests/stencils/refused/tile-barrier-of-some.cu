@@ -9,14 +9,13 @@ __global__ void f(double *out, const double *in, int n) {
     if (i < n) out[i] = tile[threadIdx.x];
 }
 // expect:
-// stencil::guard
+// stencil::barrier
 //
-//   × the condition is not on the place of the point
-//    ╭─[tile-barrier-of-some.cu:5:9]
-//  4 │     const int i = blockIdx.x * B + threadIdx.x;
-//  5 │     if (threadIdx.x < 4) {
-//    ·         ───────┬───────
-//    ·                ╰── depends on the place of the thread in its block
+//   × not all threads arrive at this barrier
+//    ╭─[tile-barrier-of-some.cu:7:9]
 //  6 │         tile[threadIdx.x] = in[i];
+//  7 │         __syncthreads();
+//    ·         ────────┬───────
+//    ·                 ╰── here
+//  8 │     }
 //    ╰────
-//   help: compare `blockIdx.x * blockDim.x + threadIdx.x` and so on with the sizes

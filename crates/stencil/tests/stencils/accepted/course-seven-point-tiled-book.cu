@@ -24,14 +24,21 @@ __global__ void stencil_tiled(float* in, float* out, unsigned int N) {
     }
 }
 // expect:
-// stencil::unsigned
-//
-//   × a place without a sign is compared after something was taken off it
-//     ╭─[course-seven-point-tiled-book.cu:9:19]
-//   8 │     __shared__ float in_s[IN_TILE_DIM][IN_TILE_DIM][IN_TILE_DIM];
-//   9 │     if (i >= 0 && i < N && j >= 0 && j < N && k >= 0 && k < N) {
-//     ·                   ──┬──
-//     ·                     ╰── below zero it is a very large number
-//  10 │         in_s[threadIdx.z][threadIdx.y][threadIdx.x] = in[i * N * N + j * N + k];
-//     ╰────
-//   help: declare the place and the sizes as `int`
+// i: 1 and 1 cells are not computed
+// j: 1 and 1 cells are not computed
+// k: 1 and 1 cells are not computed
+// function stencil_tiled (in, out, c0_of_file, c1_of_file, c2_of_file, c3_of_file, c4_of_file, c5_of_file, c6_of_file) {
+//   out[i][j][k] = c0_of_file[0] * in[i][j][k] + c1_of_file[0] * in[i][j][k-1] + c2_of_file[0] * in[i][j][k+1] + c3_of_file[0] * in[i][j-1][k] + c4_of_file[0] * in[i][j+1][k] + c5_of_file[0] * in[i-1][j][k] + c6_of_file[0] * in[i+1][j][k];
+// }
+// // `c0_of_file` is `c0` of the file
+// // `c1_of_file` is `c1` of the file
+// // `c2_of_file` is `c2` of the file
+// // `c3_of_file` is `c3` of the file
+// // `c4_of_file` is `c4` of the file
+// // `c5_of_file` is `c5` of the file
+// // `c6_of_file` is `c6` of the file
+// parameter N;
+// iterator i, j, k;
+// float in[N][N][N], out[N][N][N], c0_of_file[1], c1_of_file[1], c2_of_file[1], c3_of_file[1], c4_of_file[1], c5_of_file[1], c6_of_file[1];
+// stencil_tiled (in, out, c0_of_file, c1_of_file, c2_of_file, c3_of_file, c4_of_file, c5_of_file, c6_of_file);
+// return out;
