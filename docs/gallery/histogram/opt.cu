@@ -9,24 +9,24 @@ extern "C" __global__ void histogram(const unsigned char *values, unsigned int *
 extern "C++" {
 
 // a block counts in shared memory what goes to `counts`, and changes each element there once
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(512)
 histogram_totals_wide(const unsigned char *values, unsigned int *counts, int n, int idx_end)
 {
     __shared__ unsigned int counts_own[256];
-    for (int cell = threadIdx.x; cell < 256; cell += 128) counts_own[cell] = 0;
+    for (int cell = threadIdx.x; cell < 256; cell += 512) counts_own[cell] = 0;
     __syncthreads();
-    const int first = blockIdx.x * 16384 + threadIdx.x * 4;
-    for (int turn = 0; turn < 32; turn += 4) {
+    const int first = blockIdx.x * 131072 + threadIdx.x * 4;
+    for (int turn = 0; turn < 64; turn += 4) {
         alignas(16) unsigned char values_four[4][4];
         #pragma unroll
         for (int ahead = 0; ahead < 4; ahead++) {
-            const int begin = first + (turn + ahead) * 512;
+            const int begin = first + (turn + ahead) * 2048;
             if (begin >= idx_end) break;
             *reinterpret_cast<int *>(&values_four[ahead][0]) = *reinterpret_cast<const int *>(&values[begin]);
         }
         #pragma unroll
         for (int ahead = 0; ahead < 4; ahead++) {
-            const int begin_2 = first + (turn + ahead) * 512;
+            const int begin_2 = first + (turn + ahead) * 2048;
             if (begin_2 >= idx_end) break;
             #pragma unroll
             for (int near = 0; near < 4; near++) {
@@ -35,25 +35,25 @@ histogram_totals_wide(const unsigned char *values, unsigned int *counts, int n, 
         }
     }
     __syncthreads();
-    for (int cell = threadIdx.x; cell < 256; cell += 128) {
+    for (int cell = threadIdx.x; cell < 256; cell += 512) {
         if (counts_own[cell] != 0) atomicAdd(&counts[cell], counts_own[cell]);
     }
 }
 
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(512)
 histogram_totals(const unsigned char *values, unsigned int *counts, int n, int idx_end)
 {
     __shared__ unsigned int counts_own[256];
-    for (int cell = threadIdx.x; cell < 256; cell += 128) counts_own[cell] = 0;
+    for (int cell = threadIdx.x; cell < 256; cell += 512) counts_own[cell] = 0;
     __syncthreads();
-    const int first = blockIdx.x * 4096 + threadIdx.x;
-    for (int turn = 0; turn < 32; turn++) {
-        const int idx = first + turn * 128;
+    const int first = blockIdx.x * 32768 + threadIdx.x;
+    for (int turn = 0; turn < 64; turn++) {
+        const int idx = first + turn * 512;
         if (idx >= idx_end) break;
         atomicAdd(&counts_own[values[idx]], (unsigned)1);
     }
     __syncthreads();
-    for (int cell = threadIdx.x; cell < 256; cell += 128) {
+    for (int cell = threadIdx.x; cell < 256; cell += 512) {
         if (counts_own[cell] != 0) atomicAdd(&counts[cell], counts_own[cell]);
     }
 }
@@ -80,12 +80,12 @@ static inline cudaError_t histogram_try(dim3 grid, dim3 block, const unsigned ch
     if (((const char*)(values + values_first) < (const char*)(counts + counts_last) + 4 && (const char*)(counts + counts_first) < (const char*)(values + values_last) + 1)) return cudaErrorNotSupported;
     if ((size_t)values % 4 == 0 &&
         ((long long)idx_end) % 4 == 0) {
-        histogram_totals_wide<<<dim3((unsigned)((idx_end + 16383) / 16384), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
+        histogram_totals_wide<<<dim3((unsigned)((idx_end + 131071) / 131072), (unsigned)(1), (unsigned)(1)), 512, 0, stream_>>>(
             values, counts, n, (int)idx_end);
         return cudaPeekAtLastError();
     }
     {
-        histogram_totals<<<dim3((unsigned)((idx_end + 4095) / 4096), (unsigned)(1), (unsigned)(1)), 128, 0, stream_>>>(
+        histogram_totals<<<dim3((unsigned)((idx_end + 32767) / 32768), (unsigned)(1), (unsigned)(1)), 512, 0, stream_>>>(
             values, counts, n, (int)idx_end);
         return cudaPeekAtLastError();
     }
