@@ -12,10 +12,12 @@ use super::machine::{Done, Machine, Trace};
 use warpwright_cudac::affine::{Poly, Relation, Symbol, Test};
 use warpwright_cudac::diag::{Diagnostic, Span};
 
+/// The first thread that computes along an axis, and how many do, where not all do.
+type Computing = Option<(i64, i64)>;
+
 impl Trace {
-    /// Along each axis: how many threads a block has, where the text presumes it, and the first of those that compute and
-    /// their number, where not all do.
-    pub(super) fn threads_of_blocks(&self) -> ([Option<i64>; 3], [Option<(i64, i64)>; 3]) {
+    /// Along each axis: how many threads a block has, where the text presumes it, and which of them compute.
+    pub(super) fn threads_of_blocks(&self) -> ([Option<i64>; 3], [Computing; 3]) {
         let mut block = self.places.block;
         let mut computing = [None; 3];
         for (at, first) in self.windows.into_iter().enumerate() {
