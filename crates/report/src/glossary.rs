@@ -291,9 +291,10 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "schedule",
-        &["plan", "family", "version"],
+        &["plan", "family", "version", "seed"],
         "How a stencil or a naive kernel is written anew: its tile, how much a thread computes, in which direction it \
-         streams. A family is one way of doing that.",
+         streams. A family is one way of doing that. Of machine code: a pass that puts instructions into another order; \
+         `seed` numbers orders that promise nothing and are only measured.",
     ),
     term(
         "scoreboard",
