@@ -241,6 +241,16 @@ impl<'a> Nvcc<'a> {
             return Ok(out);
         }
         let log = out.text();
+        // ptxas speaks of a line of PTX that nobody has; with line numbers it says where that comes from.
+        if !job.lineinfo && log.lines().any(|line| of_ptxas(line).is_some()) {
+            let job = NvccJob {
+                lineinfo: true,
+                ..job.clone()
+            };
+            return self.run(&job, scratch, mode, output, more);
+        }
+        let ptx = scratch.read_if_there(&scratch.path("out.ptx"))?;
+        let log = in_source(&log, &String::from_utf8_lossy(&ptx));
         let diagnostics = diagnostic::parse_nvcc(&log);
         let code = out.status.code().unwrap_or(-1);
         Err(ToolError::Rejected {
@@ -250,6 +260,43 @@ impl<'a> Nvcc<'a> {
             log,
         })
     }
+}
+
+/// A line of PTX, and what ptxas says of it, if nvcc passes that on.
+fn of_ptxas(line: &str) -> Option<(usize, &str)> {
+    let (_, place) = line.strip_prefix("ptxas ")?.split_once(", line ")?;
+    let (number, said) = place.split_once(';')?;
+    let (_, message) = said.trim_start().strip_prefix("error")?.split_once(':')?;
+    Some((number.parse().ok()?, message.trim()))
+}
+
+/// The log with places in the source where ptxas refuses inline assembly: the last `.loc` in front of the line of `ptx`.
+fn in_source(log: &str, ptx: &str) -> String {
+    let file = |number: &str| {
+        let mut files = ptx.lines().filter_map(|line| {
+            let (n, name) = line.trim().strip_prefix(".file")?.trim().split_once(' ')?;
+            Some((n, name.trim().split('"').nth(1)?))
+        });
+        files.find(|(n, _)| *n == number).map(|(_, name)| name)
+    };
+    let place = |number: usize| {
+        let before = ptx.lines().take(number).collect::<Vec<_>>();
+        let loc = before
+            .into_iter()
+            .rev()
+            .find_map(|line| line.trim().strip_prefix(".loc"))?;
+        let mut words = loc.split_whitespace();
+        Some((file(words.next()?)?, words.next()?.to_owned()))
+    };
+    let placed = |line: &str| {
+        let (number, message) = of_ptxas(line)?;
+        let (file, line) = place(number)?;
+        Some(format!("{file}({line}): error: inline assembly: {message}"))
+    };
+    let lines = log
+        .lines()
+        .map(|line| placed(line).unwrap_or_else(|| line.to_owned()));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn garbage(reason: &str) -> ToolError {
@@ -276,6 +323,18 @@ fn prerequisites(rule: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn inline_assembly_has_a_place_in_the_source() {
+        let ptx = ".loc 1 2 3\nadd\n.loc\t1 7 9\n// begin inline asm\nmul.f33 %f1;\n.file\t1 \"/a b/k.cu\"\n";
+        let log = "ptxas /tmp/x/out.ptx, line 5; error   : Unknown modifier '.f33'\nptxas fatal   : aborted";
+        assert_eq!(
+            in_source(log, ptx),
+            "/a b/k.cu(7): error: inline assembly: Unknown modifier '.f33'\nptxas fatal   : aborted"
+        );
+        assert_eq!(in_source(log, ""), log, "nothing to go by");
+        assert_eq!(of_ptxas("ptxas fatal   : aborted"), None);
+    }
 
     #[test]
     fn prerequisites_of_a_rule() {

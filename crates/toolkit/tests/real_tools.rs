@@ -132,6 +132,30 @@ fn nvcc_points_into_the_source() {
 }
 
 #[test]
+fn inline_assembly_that_ptxas_refuses_has_a_place_in_the_source() {
+    let Some(toolkit) =
+        require_toolkit("inline_assembly_that_ptxas_refuses_has_a_place_in_the_source")
+    else {
+        return;
+    };
+    let text = "__global__ void k(float *a) {\n    float x = a[0];\n    \
+                asm volatile(\"mul.f33 %0, %0, %0;\" : \"+f\"(x));\n    a[0] = x;\n}\n";
+    let nvcc = toolkit.nvcc().unwrap();
+    for lineinfo in [false, true] {
+        let job = NvccJob {
+            lineinfo,
+            ..NvccJob::new("asm.cu".as_ref(), "sm_90")
+        };
+        let error = nvcc.text_to_ptx(text, &job).unwrap_err();
+        let ToolError::Rejected { diagnostics, .. } = &error else {
+            panic!("{error:?}")
+        };
+        assert_eq!(diagnostics[0].line, Some(3), "{error}");
+        assert!(error.to_string().contains("asm.cu:3: error: inline assembly"), "{error}");
+    }
+}
+
+#[test]
 fn a_fat_object_gives_up_its_parts() {
     let Some(toolkit) = require_toolkit("a_fat_object_gives_up_its_parts") else {
         return;
