@@ -228,7 +228,7 @@ pub fn for_machine_code(default: &Candidate, kernel: &Throttled) -> Vec<Recipe> 
     recipes
 }
 
-/// Builds whose instructions are put into other orders: the default and the best predicted.
+/// Builds whose instructions are put into other orders: the default and the best of those that are predicted to be faster.
 const MOST_REORDERED: usize = 3;
 /// Orders of each beside the two that the estimate likes ([`Schedule::seed`]).
 const SEEDS: u32 = 2;
@@ -242,7 +242,8 @@ pub fn reworked(gpu: &Gpu, scored: &[Candidate]) -> Vec<Recipe> {
     if !ran_right(EditedCode::ControlFields, gpu.arch.sm) {
         return Vec::new();
     }
-    let mut best: Vec<&Candidate> = others.iter().filter(|c| c.is_open()).collect();
+    let is_promising = |c: &&Candidate| c.is_open() && predicted(c) < predicted(default);
+    let mut best: Vec<&Candidate> = others.iter().filter(is_promising).collect();
     best.sort_by(|a, b| predicted(a).total_cmp(&predicted(b)));
     let reordered = std::iter::once(default).chain(best).take(MOST_REORDERED);
     let orders = reordered.flat_map(|c| {

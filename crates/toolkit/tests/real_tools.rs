@@ -151,7 +151,12 @@ fn inline_assembly_that_ptxas_refuses_has_a_place_in_the_source() {
             panic!("{error:?}")
         };
         assert_eq!(diagnostics[0].line, Some(3), "{error}");
-        assert!(error.to_string().contains("asm.cu:3: error: inline assembly"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("asm.cu:3: error: inline assembly"),
+            "{error}"
+        );
     }
 }
 
