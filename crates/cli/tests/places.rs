@@ -340,3 +340,57 @@ fn another_include_path_is_another_program() {
         assert!(ptx(variable, "second").contains(", 22;"));
     }
 }
+
+#[test]
+fn an_original_that_faults_is_no_judge() {
+    let bench = Bench::new();
+    let store = |at: &str| {
+        format!(
+            ".version 7.8\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n.reg .b64 %a;\n\
+             ld.param.u64 %a, [p];\ncvta.to.global.u64 %a, %a;\nst.global.u32 [%a+{at}], 7;\nret;\n}}\n"
+        )
+    };
+    bench.file("inside.ptx", &store("0"));
+    bench.file("outside.ptx", &store("4096"));
+    bench.file(
+        "one.toml",
+        "kernel = \"k\"\nabout = \"\"\n[sizes.small]\n[launch]\ngrid = [1]\nblock = [1]\n[[args]]\nname = \"p\"\n\
+         type = \"u32\"\nshape = [1]\noutput = true\n",
+    );
+    let check = |a: &str, b: &str| {
+        let mut command = bench.command(&["check", "--run", a, b, "--launch", "one.toml"]);
+        let output = command.output().expect("the program starts");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), said)
+    };
+    let (code, said) = check("outside.ptx", "outside.ptx");
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("emulator: undecided"), "{said}");
+    let (code, said) = check("inside.ptx", "outside.ptx");
+    assert_eq!(code, Some(1), "{said}");
+    let (code, said) = check("inside.ptx", "inside.ptx");
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("equal here, not proved"), "{said}");
+}
+
+#[test]
+fn machine_code_is_not_written_to_a_file_for_ptx() {
+    let Some(toolkit) = require_toolkit("machine_code_is_not_written_to_a_file_for_ptx") else {
+        return;
+    };
+    let bench = Bench::new();
+    let ptxas = &toolkit.ptxas().expect("ptxas").tool().path;
+    let written = |out: &str| {
+        let recipe = "schedule(by=none, keep=nothing)";
+        let mut command = bench.command(&["pass", recipe, "k.ptx", "-o", out, "--toolkit"]);
+        command.arg(ptxas.parent().expect("a folder"));
+        command.args(["--gpu", "h200", "--block", "32", "--dynamic-smem", "0"]);
+        command.output().expect("the program starts")
+    };
+    let output = written("out.ptx");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(!bench.path("out.ptx").exists());
+    let output = written("out.cubin");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(bench.path("out.cubin").exists());
+}

@@ -18,6 +18,8 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
     let a = input::read(&args.a)?;
     let b = input::read(&args.b)?;
     let optimizer = compiler(cli, [&a, &b])?;
+    // Of an original that faults nothing can be said but that.
+    let mut has_run = args.setup.gpu.is_some();
     let document = match (args.run, args.setup.gpu) {
         (_, Some(ordinal)) => {
             let functions = on_device(args, &a, &b, ordinal)?;
@@ -25,7 +27,10 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         }
         (true, None) => {
             let modules = (optimizer.compared(&a)?, optimizer.compared(&b)?);
-            Checked::new(&a, &b, "run in the emulator", in_emulator(args, &modules)?)
+            let found = in_emulator(args, &modules)?;
+            has_run = found.is_ok();
+            let verdict = found.unwrap_or_else(|verdict| verdict);
+            Checked::new(&a, &b, "run in the emulator", vec![verdict])
         }
         (false, None) => {
             let options = CheckOptions {
@@ -41,7 +46,7 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
     if args.show.json {
         print_json(&document)?;
     } else {
-        let summary = match (worst, args.run || args.setup.gpu.is_some()) {
+        let summary = match (worst, has_run) {
             ("undecided", true) => "equal here, not proved",
             _ => worst,
         };
@@ -84,26 +89,33 @@ fn cut(line: &str) -> String {
 }
 
 /// Runs both in the emulator with the same inputs. Equal outputs on one input prove nothing about
-/// others, so the best verdict is "undecided", said as such.
+/// others, so the best verdict is "undecided", said as such. Where the original faults that is all that is said: the
+/// verdict is the error then.
 fn in_emulator(
     args: &CheckArgs,
     (a, b): &(Module, Module),
-) -> Result<Vec<FunctionVerdict>, Failure> {
+) -> Result<Result<FunctionVerdict, FunctionVerdict>, Failure> {
     let launch = described(&args.setup)?;
     let inputs = materialize(&launch, args.setup.launch.as_deref())?;
-    let mut outputs = Vec::new();
-    for module in [a, b] {
+    let run = |module: &Module| {
         let program = Emulator::new(module, &launch.kernel)?;
-        match program.run(&launch, inputs.clone(), &RunOptions::default())? {
-            Outcome::Finished(results) => outputs.push(results.buffers),
-            Outcome::Faulted(fault) => {
-                let text = format!("`{}` is at fault: {fault}", module.name);
-                let name = launch.kernel.clone();
-                return Ok(vec![FunctionVerdict::of_run(name, "refuted", text)]);
-            }
+        Ok::<_, Failure>(program.run(&launch, inputs.clone(), &RunOptions::default())?)
+    };
+    let verdict = |verdict, text| FunctionVerdict::of_run(launch.kernel.clone(), verdict, text);
+    let first = match run(a)? {
+        Outcome::Finished(results) => results.buffers,
+        Outcome::Faulted(fault) => {
+            let text = format!(
+                "undecided: the original `{}` is at fault at this launch, so it is no judge: {fault}",
+                a.name
+            );
+            return Ok(Err(verdict("undecided", text)));
         }
-    }
-    Ok(vec![compared(&launch, &outputs[0], &outputs[1])])
+    };
+    Ok(Ok(match run(b)? {
+        Outcome::Finished(results) => compared(&launch, &first, &results.buffers),
+        Outcome::Faulted(fault) => verdict("refuted", format!("`{}` is at fault: {fault}", b.name)),
+    }))
 }
 
 fn on_device(

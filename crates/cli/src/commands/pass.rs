@@ -341,9 +341,14 @@ pub fn say(cli: &Cli, all: &CarriedOut) {
 /// Text goes to stdout where no OUT is named; a cubin needs a file.
 fn write(output: Option<&Path>, all: &CarriedOut) -> Result<(), Failure> {
     let bytes = all.artifact.bytes();
+    let is_cubin = all.artifact.as_cubin().is_some();
+    let ends_in_ptx = output.is_some_and(|output| output.extension().is_some_and(|e| e == "ptx"));
     match (output, std::str::from_utf8(bytes)) {
+        (Some(_), _) if is_cubin && ends_in_ptx => Err(Failure::Usage(
+            "the result is machine code: OUT is not to end in .ptx".into(),
+        )),
         (Some(output), _) => write_atomically(output, bytes),
-        (None, Ok(text)) if all.artifact.as_cubin().is_none() => {
+        (None, Ok(text)) if !is_cubin => {
             document(text);
             Ok(())
         }
