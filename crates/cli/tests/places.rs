@@ -350,8 +350,8 @@ fn an_original_that_faults_is_no_judge() {
              ld.param.u64 %a, [p];\ncvta.to.global.u64 %a, %a;\nst.global.u32 [%a+{at}], 7;\nret;\n}}\n"
         )
     };
-    bench.file("inside.ptx", &store("0"));
-    bench.file("outside.ptx", &store("4096"));
+    bench.file("inside.ptx", store("0"));
+    bench.file("outside.ptx", store("4096"));
     bench.file(
         "one.toml",
         "kernel = \"k\"\nabout = \"\"\n[sizes.small]\n[launch]\ngrid = [1]\nblock = [1]\n[[args]]\nname = \"p\"\n\
