@@ -173,11 +173,15 @@ def table(folder, out):
     }
     made = {ident(recipe(way)) for way in WAYS}
     said = {}
-    for path in glob.glob(os.path.join(folder, "full", "*", "manifest.json")):
-        ways_file = os.path.join(os.path.dirname(path), "ways.json")
+    for path in glob.glob(os.path.join(results, "full", "*.json")):
+        ways_file = os.path.join(folder, "full", os.path.basename(path).removesuffix(".json"), "ways.json")
+        document, measured = kernels([path])
         if os.path.exists(ways_file):
-            with open(path) as file:
-                said[json.load(file)["report"]["name"]] = ways_file
+            said |= dict.fromkeys(measured, ways_file)
+        for kernel in document["kernels"]:
+            environment = kernel["measurements"]["environment"]
+            device = environment["device"]
+            result["measured"] |= {"gpu": device["name"], "driver": device["driver"], "date": environment["date"]}
     for name, variants in at_full.items():
         row = {}
         for way in WAYS:
