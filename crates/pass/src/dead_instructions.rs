@@ -87,10 +87,8 @@ fn round(elf: &Elf, kernel: &str, fuel: &mut Fuel) -> Result<(Edit, usize), Refu
         let inst = Inst(at as u32);
         let block = cfg.block_of(inst);
         let is_inside = [at - 1, at + 1].map(|n| cfg.block_of(Inst(n as u32)) == block);
-        if at <= free || is_inside != [true, true] || !is_dead(&code, &cfg, &liveness, inst) {
-            continue;
-        }
-        if is_kept_for(&code, &cfg, inst) {
+        let is_free = at > free && is_inside == [true, true];
+        if !is_free || !is_dead(&code, &cfg, &liveness, inst) || is_kept_for(&code, &cfg, inst) {
             continue;
         }
         let [mut before, own, mut behind] = [at - 1, at, at + 1].map(|n| insts[n].control());

@@ -126,18 +126,16 @@ impl Pass for Schedule {
 fn schedule(pass: &Schedule, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Vec<u8>> {
     let mut elf = Elf::parse(site.cubin)?;
     let mut ir = Ir::new(&elf, site.kernel)?;
-    let note = match pass.by {
-        ScheduleBy::None if fuel.burn() => "the order is as it was".to_owned(),
-        ScheduleBy::None => return Ok(Rewritten::new(site.cubin.to_vec())),
-        ScheduleBy::Height if pass.seed != 0 => permute(
-            &elf,
-            &mut ir,
-            Priority::Varied(pass.seed),
-            (pass, site),
-            fuel,
-        )?,
-        ScheduleBy::Height => permute(&elf, &mut ir, Priority::Height, (pass, site), fuel)?,
-        ScheduleBy::Place => permute(&elf, &mut ir, Priority::Place, (pass, site), fuel)?,
+    let priority = match (pass.by, pass.seed) {
+        (ScheduleBy::None, _) => None,
+        (ScheduleBy::Height, 0) => Some(Priority::Height),
+        (ScheduleBy::Height, seed) => Some(Priority::Varied(seed)),
+        (ScheduleBy::Place, _) => Some(Priority::Place),
+    };
+    let note = match priority {
+        None if fuel.burn() => "the order is as it was".to_owned(),
+        None => return Ok(Rewritten::new(site.cubin.to_vec())),
+        Some(priority) => permute(&elf, &mut ir, priority, (pass, site), fuel)?,
     };
     ir.emit(&mut elf, pass.keep.into())?;
     Ok(Rewritten::new(elf.write()?).note(note))

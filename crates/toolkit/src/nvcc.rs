@@ -280,11 +280,10 @@ fn in_source(log: &str, ptx: &str) -> String {
         files.find(|(n, _)| *n == number).map(|(_, name)| name)
     };
     let place = |number: usize| {
-        let before = ptx.lines().take(number).collect::<Vec<_>>();
+        let before = ptx.lines().take(number);
         let loc = before
-            .into_iter()
-            .rev()
-            .find_map(|line| line.trim().strip_prefix(".loc"))?;
+            .filter_map(|line| line.trim().strip_prefix(".loc"))
+            .last()?;
         let mut words = loc.split_whitespace();
         Some((file(words.next()?)?, words.next()?.to_owned()))
     };

@@ -52,19 +52,14 @@ impl Priority {
             Priority::Varied(_) => after <= before * 17.0 / 16.0,
         }
     }
+}
 
-    fn rank(self, node: usize, height: u32) -> u32 {
-        match self {
-            Priority::Height => height,
-            Priority::Place => 0,
-            Priority::Varied(seed) => {
-                let mut hash = FxHasher::default();
-                (seed, node).hash(&mut hash);
-                let eighths = (hash.finish() >> 32) as u32 % (height / 4 + 2);
-                height + eighths - (height / 8).min(height)
-            }
-        }
-    }
+/// A height of up to an eighth more or less.
+fn varied(seed: u32, node: usize, height: u32) -> u32 {
+    let mut hash = FxHasher::default();
+    (seed, node).hash(&mut hash);
+    let more = (hash.finish() >> 32) as u32 % (height / 4 + 2);
+    height + more - (height / 8).min(height)
 }
 
 /// What a new order brings.
@@ -207,10 +202,16 @@ impl Scheduler {
 
     fn list(&self, trip: &Trip, places: &[usize], priority: Priority) -> Vec<usize> {
         let (graph, count) = (&trip.once, places.len());
-        let heights = Scheduler::heights(trip, count).into_iter().enumerate();
-        let rank: Vec<u32> = heights
-            .map(|(node, height)| priority.rank(node, height))
-            .collect();
+        let rank: Vec<u32> = match priority {
+            Priority::Height => Scheduler::heights(trip, count),
+            Priority::Place => vec![0; count],
+            Priority::Varied(seed) => {
+                let heights = Scheduler::heights(trip, count).into_iter().enumerate();
+                heights
+                    .map(|(node, height)| varied(seed, node, height))
+                    .collect()
+            }
+        };
         let mut open = vec![0u32; count];
         for edge in (0..count).flat_map(|node| graph.successors(node)) {
             open[edge.to as usize] += 1;
