@@ -15,12 +15,19 @@ a library computes is compared in the same way: it is the reference that shares 
     bench/naive.py --table RESULT.json [--version opt]
 
 prints a table of a result: for each kernel the fastest of its candidates, or that one, and of the libraries.
+
+    bench/naive.py --variants DIR [--tool target/release/examples/naive]
+
+writes candidates into DIR (no GPU, no nvcc): what docs/gallery has, and of each kernel the ways at places 1 to 5, 9, 17 and
+33 in the order that the model gives them, so that a choice can be compared with what was not chosen
+(`cargo build --release -p warpwright-naivegen --examples` makes the tool).
 """
 import argparse, ctypes, glob, json, os, re, shutil, statistics, subprocess, sys, tempfile, threading, time, tomllib
 from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXAMPLES = os.path.join(HERE, "..", "examples", "naive")
+FOURIER = ("fft2", "fft8")  # transforms in steps, from one buffer into another and back
 WHOLE = {"s32": ctypes.c_int, "u32": ctypes.c_uint, "s64": ctypes.c_longlong, "f32": ctypes.c_float, "f64": ctypes.c_double}
 
 
@@ -167,7 +174,7 @@ def libraries(m, name, t, s):
         "demosaic": lambda: {"device copy of the outputs": lambda: [copy(o)() for o in ("red", "green", "blue")]},
         "imregionmax": lambda: {"=PyTorch max_pool2d, eq": lambda: t["out"].copy_(
             F.max_pool2d(t["in"][None, None], 3, 1)[0, 0] == t["in"][1:-1, 1:-1]), "device copy": copy("out")},
-        "fft2": lambda: {"cuFFT": lambda: torch.fft.fft(torch.view_as_complex(t["x"].view(-1, 2)), out=t["spectrum"])},
+        **dict.fromkeys(FOURIER, lambda: {"cuFFT": lambda: torch.fft.fft(torch.view_as_complex(t["x"].view(-1, 2)), out=t["spectrum"])}),
         "fir": lambda: {"=cuDNN": lambda: t["y"].copy_(F.conv1d(t["x"][None, None], t["h"][None, None])[0, 0])},
         "conv1d": lambda: {"=cuDNN": lambda: t["out"].copy_(F.conv1d(t["in"][None], t["w"])[0])},
         "conv2d": lambda: {"=cuDNN": lambda: t["out"].copy_(F.conv2d(t["in"][None], t["w"], t["bias"])[0])},
@@ -236,9 +243,9 @@ def prepare(m, name, file, sizes):
             outputs.append((arg["name"], arg.get("tolerance", {}), tensor.clone()))
             tensors[arg["name"] + "'"] = tensor.clone()
         arguments.append(ctypes.c_void_p(tensor.data_ptr()))
-    if name == "fft2":
+    if name in FOURIER:
         n = sizes["n"]
-        angle = torch.arange(n // 2, device="cuda", dtype=torch.float64) * (-2 * torch.pi / n)
+        angle = torch.arange(tensors["w"].numel() // 2, device="cuda", dtype=torch.float64) * (-2 * torch.pi / n)
         tensors["w"].copy_(torch.stack([angle.cos(), angle.sin()], 1).flatten())
         tensors["spectrum"] = torch.empty(n, dtype=torch.complex64, device="cuda")
         tensors["y"].zero_()
@@ -268,6 +275,24 @@ def compare(torch, found, expected, tolerance):
     return {"equal": False, "of_tolerance": float(f"{worst:.3g}"), "of_largest": float(f"{largest:.3g}")}
 
 
+def variants(folder, tool):
+    """Candidates from docs/gallery and from places of the model's order."""
+    for source in sorted(glob.glob(os.path.join(EXAMPLES, "*.cu"))):
+        name = os.path.splitext(os.path.basename(source))[0]
+        own, chosen = os.path.join(folder, name), os.path.join(HERE, "..", "docs", "gallery", name, "opt.cu")
+        os.makedirs(own, exist_ok=True)
+        if os.path.exists(chosen):
+            shutil.copy(chosen, own)
+        listed = subprocess.run([tool, source, "best=33"], capture_output=True, text=True).stdout.splitlines()
+        ways = [line.split(" ", 2)[2] for line in listed]
+        for place in (p for p in (0, 1, 2, 3, 4, 8, 16, 32) if p < len(ways)):
+            made = subprocess.run([tool, source, "pass=" + ways[place]], capture_output=True, text=True)
+            if made.returncode == 0:
+                title = re.sub("[^a-z0-9]+", "-", ways[place]).strip("-")
+                with open(os.path.join(own, f"{place + 1:02}-{title}.cu"), "w") as f:
+                    f.write(made.stdout)
+
+
 def in_stream(m, calls):
     """Milliseconds of a call among many: a long kernel before them keeps the stream busy until all are submitted."""
     torch = m.torch
@@ -285,27 +310,27 @@ def measure(m, name, versions, tensors, outputs, seconds):
     """versions: (name, function, fills the outputs). Checks against the first, then times in turns."""
     torch = m.torch
     results, expected = [], None
-    signal = tensors["x"].clone() if name == "fft2" else None
+    signal = tensors["x"].clone() if name in FOURIER else None
     for title, call, fills in versions:
         result = {"version": title}
         results.append(result)
         try:
             for key, _, first in outputs:
                 tensors[key].copy_(first)
-            if name == "fft2":  # overwrites its input
+            if name in FOURIER:  # overwrites its input
                 tensors["x"].copy_(signal)
             call()
             torch.cuda.synchronize()
             now = [tensors[key].clone() for key, _, _ in outputs]
-            if name == "fft2":  # 20 steps: the spectrum is where it began
+            if name in FOURIER:  # 20 or 8 steps: the spectrum is where it began
                 now = [tensors["x"].clone()]
             if expected is None:
                 expected = now
-                if name == "fft2":
+                if name in FOURIER:
                     exact = torch.view_as_real(torch.fft.fft(torch.view_as_complex(signal.double().view(-1, 2)))).flatten()
                     result["against_cufft_double"] = ((expected[0] - exact).abs().max() / exact.abs().max()).item()
             elif fills:
-                checks = [compare(torch, a, b, o[1] if name != "fft2" else {"abs": 5e-3}) for a, b, o in zip(now, expected, outputs)]
+                checks = [compare(torch, a, b, o[1] if name not in FOURIER else {"abs": 5e-3}) for a, b, o in zip(now, expected, outputs)]
                 result["check"] = {"equal": all(c["equal"] for c in checks)} | {
                     key: max(c[key] for c in checks) for key in ("of_tolerance", "of_largest")}
             once = in_stream(m, [call]) / 1e3
@@ -421,6 +446,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.4)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--limit", type=float, default=240, help="seconds after which no kernel is begun")
+    parser.add_argument("--variants", default="", help="writes candidates into this folder")
+    parser.add_argument("--tool", default=os.path.join(HERE, "..", "target", "release", "examples", "naive"))
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--work", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -434,6 +461,9 @@ def main():
             print("RESULT " + json.dumps(result), flush=True)
             if "CUDA error" in json.dumps(result):
                 sys.exit(1)  # the next one gets a new process
+        return
+    if args.variants:
+        variants(args.variants, args.tool)
         return
     if args.table:
         table(args.table, args.version)

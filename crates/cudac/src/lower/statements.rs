@@ -12,10 +12,9 @@ impl Lower<'_> {
         if node.kind() == "compound_statement" {
             return self.block(node);
         }
-        let statement = self.statement(node)?;
         Ok(Block {
-            span: statement.span.clone(),
-            statements: vec![statement],
+            span: self.span(node),
+            statements: self.statements(node)?,
             tail: Vec::new(),
         })
     }
@@ -44,10 +43,12 @@ impl Lower<'_> {
                 row = child.end_position().row;
                 continue;
             }
-            let mut statement = self.statement(child)?;
-            statement.leading = std::mem::take(&mut comments);
-            statement.spaced = std::mem::take(&mut spaced) && !block.statements.is_empty();
-            block.statements.push(statement);
+            let mut statements = self.statements(child)?;
+            if let Some(first) = statements.first_mut() {
+                first.leading = std::mem::take(&mut comments);
+                first.spaced = std::mem::take(&mut spaced) && !block.statements.is_empty();
+            }
+            block.statements.extend(statements);
             row = child.end_position().row;
             // A preprocessor line ends at the start of the next one.
             if child.end_position().column == 0 && row > start {
@@ -57,6 +58,40 @@ impl Lower<'_> {
         block.tail = comments;
         self.depth -= 1;
         Ok(block)
+    }
+
+    /// `a = 1, b = 2;` is a statement for each of its parts, anything else one.
+    fn statements(&mut self, node: Node<'_>) -> Lowered<Vec<Stmt>> {
+        if node.kind() != "expression_statement" {
+            return Ok(vec![self.statement(node)?]);
+        }
+        let mut waiting = self.children(node);
+        let mut parts = Vec::new();
+        while let Some(part) = waiting.pop() {
+            if part.kind() == "comma_expression" {
+                waiting.extend([self.field(part, "right")?, self.field(part, "left")?]);
+            } else {
+                parts.push(part);
+            }
+        }
+        if parts.len() < 2 {
+            return Ok(vec![self.statement(node)?]);
+        }
+        let part = |part| {
+            let kind = StmtKind::Expr(self.expr(part)?);
+            Ok(self.bare(kind, part))
+        };
+        parts.into_iter().map(part).collect()
+    }
+
+    fn bare(&self, kind: StmtKind, node: Node<'_>) -> Stmt {
+        Stmt {
+            kind,
+            span: self.span(node),
+            leading: Vec::new(),
+            trailing: None,
+            spaced: false,
+        }
     }
 
     pub(super) fn statement(&mut self, node: Node<'_>) -> Lowered<Stmt> {
@@ -96,13 +131,7 @@ impl Lower<'_> {
             }
             _ => return Err(self.unsupported(node)),
         };
-        Ok(Stmt {
-            kind,
-            span: self.span(node),
-            leading: Vec::new(),
-            trailing: None,
-            spaced: false,
-        })
+        Ok(self.bare(kind, node))
     }
 
     pub(crate) fn declaration(&mut self, node: Node<'_>) -> Lowered<Declaration> {

@@ -24,6 +24,7 @@ pub(crate) const REFERENCES: &[(&str, Reference)] = &[
     ("distances", products::distances),
     ("doitgen", products::doitgen),
     ("fft2", points::fft2),
+    ("fft8", points::fft8),
     ("fir", filters::fir),
     ("gelu", points::gelu),
     ("grey", points::grey),

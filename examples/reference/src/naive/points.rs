@@ -118,6 +118,30 @@ pub(super) fn fft2(data: &Data<'_>) -> Option<Vec<Output>> {
     })
 }
 
+/// One step: eight transforms of length p become one of length 8 p.
+pub(super) fn fft8(data: &Data<'_>) -> Option<Vec<Output>> {
+    let (n, p) = (data.param("n")?, data.param("p")?);
+    let (x, w) = (data.floats("x")?, data.floats("w")?);
+    list("y", 2 * n, |i| {
+        let (place, part) = (i / 2, i % 2);
+        let (group, within) = (place / (8 * p), place % (8 * p));
+        let (k, bin) = (within % p, within / p);
+        let term = |r: usize| {
+            let (a, t) = (group * p + k + r * (n / 8), n / (8 * p) * k * r);
+            let angle = -std::f64::consts::FRAC_PI_4 * (r * bin % 8) as f64;
+            let (xr, xi) = (x[2 * a], x[2 * a + 1]);
+            // Nothing turns the first point, whatever the table has there.
+            let (wr, wi) = if r == 0 { (1.0, 0.0) } else { (w[2 * t], w[2 * t + 1]) };
+            let (re, im) = (xr * wr - xi * wi, xr * wi + xi * wr);
+            match part {
+                0 => re * angle.cos() - im * angle.sin(),
+                _ => re * angle.sin() + im * angle.cos(),
+            }
+        };
+        (0..8).map(term).sum()
+    })
+}
+
 /// By sorting all distances.
 pub(super) fn nearest4(data: &Data<'_>) -> Option<Vec<Output>> {
     let (m, _) = sizes(data)?;
