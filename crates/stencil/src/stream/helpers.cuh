@@ -23,11 +23,14 @@ __device__ __forceinline__ void copy_bytes(unsigned to, const void* from)
 #endif
 }
 
-// Two neighbours of a row, of which either may not be wanted; WIDE: they begin at a multiple of their size.
-template <bool WIDE, class T>
+// Two neighbours of a row, of which either may not be wanted; WIDE: they begin at a multiple of their size; APART: one
+// may be wanted without the other.
+template <bool WIDE, bool APART, class T>
 __device__ __forceinline__ void copy_pair(unsigned to, const T* from, bool low, bool high)
 {
-    if (WIDE && low && high) {
+    if (WIDE && !APART) {
+        if (low) copy_bytes<2 * sizeof(T)>(to, from);
+    } else if (WIDE && low && high) {
         copy_bytes<2 * sizeof(T)>(to, from);
     } else {
         if (low) copy_bytes<sizeof(T)>(to, from);

@@ -1,13 +1,13 @@
 //! How planes come and go: queues in registers, copies into the ring, the loop, and the stores.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use cranelift_entity::EntityRef;
 
 use super::graph::SourceId;
 use super::layout::Layout;
-use super::names::{c_type, clamped, extent_text, name, pair_type, queue, window};
+use super::names::{c_type, clamped, ends, extent_text, name, pair_type, queue, window};
 use super::writer::{Shape, Writer};
 use crate::ir::{Dim, Element, Stencil};
 
@@ -137,7 +137,26 @@ impl Writer<'_> {
             layout.reach.rows[0]
         ));
         self.line("    const unsigned base = (unsigned)__cvta_generic_to_shared(shared);");
-        let used: BTreeSet<usize> = rings.iter().map(|r| r.1).collect();
+        // Arrays of the same lengths are copied by the same rows.
+        let rows_of = |shape: usize| {
+            let same = shapes
+                .iter()
+                .position(|s| s.extents == shapes[shape].extents);
+            same.unwrap_or(shape)
+        };
+        let used: BTreeSet<usize> = rings.iter().map(|r| rows_of(r.1)).collect();
+        let mut hulls = BTreeMap::new();
+        for (source, shape) in &rings {
+            let Some(hull) = self.hull(*source, &shapes[*shape]) else {
+                continue;
+            };
+            let number = source.index();
+            self.line(format!(
+                "    const int low{number} = {}; const unsigned span{number} = (unsigned)({} - low{number});",
+                hull.first, hull.last
+            ));
+            hulls.insert(*source, hull.apart);
+        }
         for k in 0..each {
             self.line(format!(
                 "    const int g{k} = tid + {}, row{k} = g{k} / {half}, col{k} = g{k} % {half} * 2;",
@@ -154,22 +173,18 @@ impl Writer<'_> {
             self.line(format!("    (void)mid{k}; (void)own{k};"));
             let fits = self.copied_part(k);
             for shape in &used {
-                let Shape {
-                    extents: [_, _, pitch],
-                    rows: [top, bottom],
-                    columns: [left, right],
-                } = &shapes[*shape];
+                let [_, height, pitch] = &shapes[*shape].extents;
                 self.line(format!(
-                    "    const bool in{k}_{shape} = g{k} < {pairs} && top + row{k} >= {top} && \
-                     top + row{k} <= {bottom}{fits};"
+                    "    const bool in{k}_{shape} = g{k} < {pairs} && top + row{k} >= 0 && \
+                     top + row{k} < {height}{fits};"
                 ));
                 self.line(format!(
-                    "    const bool lo{k}_{shape} = in{k}_{shape} && left + col{k} >= {left} && \
-                     left + col{k} <= {right};"
+                    "    const bool lo{k}_{shape} = in{k}_{shape} && left + col{k} >= 0 && \
+                     left + col{k} < {pitch};"
                 ));
                 self.line(format!(
-                    "    const bool hi{k}_{shape} = in{k}_{shape} && left + col{k} + 1 >= {left} && \
-                     left + col{k} + 1 <= {right};"
+                    "    const bool hi{k}_{shape} = in{k}_{shape} && left + col{k} + 1 >= 0 && \
+                     left + col{k} + 1 < {pitch};"
                 ));
                 self.line(format!(
                     "    const int from{k}_{shape} = (top + row{k}) * {pitch} + left + col{k};"
@@ -187,13 +202,26 @@ impl Writer<'_> {
             let number = source.index();
             let offset = home.ring.unwrap_or(0) as i32 * layout.plane_elements() * size;
             self.line(format!("        {{ const int from = {plane} * p{shape};"));
+            let rows = rows_of(*shape);
+            let apart = hulls.get(source).copied();
             for k in 0..each {
                 let needed = needed(home.sides, layout, k);
+                let exists = |add: &str| match apart {
+                    None => String::new(),
+                    Some(_) => {
+                        format!(
+                            " && (unsigned)(from + from{k}_{rows}{add} - low{number}) <= span{number}"
+                        )
+                    }
+                };
                 self.line(format!(
-                    "          copy_pair<WIDE, {element}>(to + {offset}u + (unsigned)g{k} * {}u, \
-                     b{number} + (from + from{k}_{shape}), lo{k}_{shape}{needed}, \
-                     hi{k}_{shape}{needed});",
-                    2 * size
+                    "          copy_pair<WIDE, {}, {element}>(to + {offset}u + (unsigned)g{k} * {}u, \
+                     b{number} + (from + from{k}_{rows}), lo{k}_{rows}{needed}{}, \
+                     hi{k}_{rows}{needed}{});",
+                    apart.unwrap_or(false),
+                    2 * size,
+                    exists(""),
+                    exists(" + 1")
                 ));
             }
             self.line("        }");
@@ -209,6 +237,55 @@ impl Writer<'_> {
             "    int slot = {};  // of the plane that is computed",
             (-from).rem_euclid(layout.slots)
         ));
+    }
+
+    /// What exists of an array for certain: everything between the first and the last element that the input reads. None
+    /// if that is all of the rows that are copied.
+    fn hull(&self, source: SourceId, shape: &Shape) -> Option<Hull> {
+        let [_, height, pitch] = &shape.extents;
+        let last = self.graph.dims - 1;
+        let [low, high] = self.graph.offsets(source)[last];
+        let along = self.contiguous();
+        let row = self.stencil.arrays[self.graph.sources[source].array]
+            .extents
+            .last()?;
+        let low = along.low + i64::from(low);
+        // The last place, counted from the end of the row, or from the end of the points where that is another size:
+        // both are even where pairs are copied at once.
+        let is_row = along.extent.parameter == row.parameter;
+        let from = if is_row {
+            along.extent.add - row.add
+        } else {
+            0
+        };
+        let behind = from - along.high - 1 + i64::from(high);
+        let has_whole_rows = is_row && low == 0 && behind == -1;
+        let has_all_rows = match last {
+            2 => {
+                let [low, high] = self.graph.offsets(source)[1];
+                let down = self.dim(1);
+                let all = self.stencil.arrays[self.graph.sources[source].array]
+                    .extents
+                    .iter();
+                let rows = all.rev().nth(1)?;
+                down.low + i64::from(low) == 0
+                    && down.extent.parameter == rows.parameter
+                    && down.extent.add - down.high + i64::from(high) == rows.add
+            }
+            _ => true,
+        };
+        if has_whole_rows && has_all_rows {
+            return None;
+        }
+        let [first, end] = ends(self.stencil, self.graph, source, 0);
+        let place = |plane: &str, row: &str, column: &str| {
+            format!("(({plane}) * {height} + {row}) * {pitch} + {column}")
+        };
+        Some(Hull {
+            first: place(&first, &shape.rows[0], &shape.columns[0]),
+            last: place(&end, &shape.rows[1], &shape.columns[1]),
+            apart: low % 2 != 0 || behind % 2 == 0,
+        })
     }
 
     /// Is a pair in the part of the plane that is copied? The rest is only looked at.
@@ -404,6 +481,14 @@ impl Writer<'_> {
         }
         self.line("        }");
     }
+}
+
+/// What is known to exist of an array, counted in elements from its beginning.
+struct Hull {
+    first: String,
+    last: String,
+    /// It begins or ends within an aligned pair, if rows are of even length.
+    apart: bool,
 }
 
 /// The part of the plane that an array of the ring needs.

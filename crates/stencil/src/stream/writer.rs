@@ -181,8 +181,14 @@ impl Writer<'_> {
         let mut conditions = Vec::new();
         for (source, _) in of {
             let array = &self.stencil.arrays[self.graph.sources[*source].array];
-            if let Some(pitch) = array.extents.last() {
-                let even = Condition::Even(*pitch);
+            let Some(pitch) = array.extents.last() else {
+                continue;
+            };
+            // Where points end within the rows is at a place of this size, too.
+            let end = self.contiguous().extent;
+            let apart = (end.parameter != pitch.parameter).then_some(end);
+            for even in [Some(*pitch), apart].into_iter().flatten() {
+                let even = Condition::Even(even);
                 if !conditions.contains(&even) {
                     conditions.push(even);
                 }

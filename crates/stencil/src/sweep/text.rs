@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use warpwright_cudac::names::free_stem;
 
 use super::{Blocks, Choice, Condition, Grid, Sweep, bytes, c_type, parameters};
-use crate::ir::{Extent, Stencil};
+use crate::ir::{Access, ArrayId, Expr, Extent, Stencil, Target};
 
 /// What the parts of a generated text are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,20 +220,26 @@ pub(crate) fn try_function(
     text + "}\n"
 }
 
-/// Elements are counted in 32 bits, threads beyond the domain included.
+/// Cells that threads, tiles and marches may reach beyond a dimension.
+const BEYOND: u32 = 512;
+
+/// Elements are counted in 32 bits, those of threads beyond the domain included.
 fn large(stencil: &Stencil, text: &mut String) {
     let mut all = BTreeSet::new();
-    for (_, array) in stencil.passed() {
-        let mut factors = Vec::new();
+    for (id, array) in stencil.passed() {
+        // The place behind the last one: `((3 * (L + 512)) * M + 512) * N + 512`; nothing reaches beyond components.
+        let mut end = String::new();
         for (at, extent) in array.extents.iter().enumerate() {
             let size = host_extent(stencil, *extent);
-            // Tiles reach beyond the rows.
-            factors.push(match at {
-                0 => format!("(double)({size} + 512)"),
-                _ => format!("(double)({size} + 256)"),
-            });
+            end = match end.as_str() {
+                "" => format!("(double){size}"),
+                _ => format!("({end}) * {size}"),
+            };
+            if is_walked(stencil, id, at) {
+                let _ = write!(end, " + {BEYOND}");
+            }
         }
-        all.insert(format!("{} > 2147483647.0", factors.join(" * ")));
+        all.insert(format!("{end} > 2147483647.0"));
     }
     let all: Vec<String> = all.into_iter().collect();
     let _ = writeln!(
@@ -241,6 +247,25 @@ fn large(stencil: &Stencil, text: &mut String) {
         "    if ({}) return cudaErrorNotSupported;",
         all.join(" ||\n        ")
     );
+}
+
+/// Does a dimension of the domain, of this stencil or of its border, run along this subscript of the array?
+fn is_walked(stencil: &Stencil, array: ArrayId, at: usize) -> bool {
+    let loads = stencil.exprs.values().filter_map(|expr| match expr {
+        Expr::Load(access) => Some(access),
+        _ => None,
+    });
+    let stores = stencil.statements.iter().filter_map(|s| match &s.target {
+        Target::Store(access) => Some(access),
+        Target::Temp(_) => None,
+    });
+    let mut own = loads.chain(stores).filter(|access| access.array == array);
+    let along = |access: &Access| access.subscripts.get(at).is_some_and(|s| s.dim.is_some());
+    own.any(along)
+        || stencil
+            .border
+            .as_deref()
+            .is_some_and(|border| is_walked(border, array, at))
 }
 
 /// Arrays are taken to be apart.

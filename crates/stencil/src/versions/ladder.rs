@@ -21,7 +21,7 @@ use crate::evaluate::{Data, Sizes, evaluate, extent};
 use crate::extract::record;
 use crate::ir::{Element, Stencil};
 use crate::replace::Refusal;
-use crate::sweep::Names;
+use crate::sweep::{Condition, Names};
 
 /// Compares a version with the input.
 pub fn climb(problem: &Problem, version: &Version, tools: Tools<'_>) -> Rung<Refusal> {
@@ -62,7 +62,34 @@ pub fn climb(problem: &Problem, version: &Version, tools: Tools<'_>) -> Rung<Ref
         least: if fixed { 1 } else { 2 },
         most: usize::MAX,
     };
-    climb_trials(first.into_iter().chain(trials), bounds, tools.compile)
+    let rung = climb_trials(first.into_iter().chain(trials), bounds, tools.compile);
+    match &rung {
+        Rung::Agrees(checked) if !fixed && version.family != Family::Original => {
+            match never_ran(version, &checked.kernels) {
+                Some(suffix) => Rung::Unchecked(format!(
+                    "`…_sweep_{suffix}` is launched at none of the sizes that were tried"
+                )),
+                None => rung,
+            }
+        }
+        _ => rung,
+    }
+}
+
+/// A kernel that some launch may have, and that is not among these.
+fn never_ran<'v>(version: &'v Version, ran: &[String]) -> Option<&'v str> {
+    // Rows of an odd length that the file fixes.
+    let is_odd = |c: &Condition| matches!(c, Condition::Even(length) if length.parameter.is_none() && length.add % 2 != 0);
+    let choices = version.sweep.choices.iter();
+    let possible = choices.filter(|choice| !choice.conditions.iter().any(is_odd));
+    let mut entries = possible
+        .flat_map(|choice| &choice.entries)
+        .filter_map(|&at| version.sweep.entries.get(at))
+        .map(|entry| entry.suffix.as_str());
+    entries.find(|suffix| {
+        let end = format!("_sweep_{suffix}");
+        !ran.iter().any(|kernel| kernel.ends_with(&end))
+    })
 }
 
 /// The arrays that are variables of the file: their names there, and the sample data.

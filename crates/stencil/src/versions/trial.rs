@@ -94,6 +94,8 @@ fn cells(stencil: &Stencil, version: &Version) -> Vec<Vec<i64>> {
             tile(x.min(30) + 2, 3, z.min(300) + 3),
             tile(4, 5, 2),
             tile(5, 4, 3),
+            // The same where one size is that of all dimensions.
+            tile(4, 4, 2),
         ],
     }
 }
@@ -144,14 +146,14 @@ pub fn small_sizes(stencil: &Stencil, cells: &[i64]) -> Option<Sizes> {
         }
         sizes.push(size.unwrap_or(1));
     }
-    // A size that is the length of rows alone: enough, and five more.
+    // A size that is the length of rows alone: enough, and six more, which are even where the points are.
     let longest = stencil
         .dims
         .values()
         .map(|d| range(d, &sizes).1 + d.high)
         .max();
     for parameter in alone {
-        sizes[parameter] = longest? + 5;
+        sizes[parameter] = longest? + 6;
     }
     let points = stencil.dims.values().map(|d| {
         let (low, end) = range(d, &sizes);
@@ -243,7 +245,7 @@ fn shrunk(problem: &Problem, cells: &[i64], read: &Read<'_>) -> Option<Problem> 
                             .values()
                             .zip(cells)
                             .map(|(d, cells)| cells + d.low + d.high);
-                        wanted = longest.max().map(|longest| *value + longest + 5 - now.add);
+                        wanted = longest.max().map(|longest| *value + longest + 6 - now.add);
                     }
                 }
             }

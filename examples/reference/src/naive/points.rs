@@ -131,7 +131,11 @@ pub(super) fn fft8(data: &Data<'_>) -> Option<Vec<Output>> {
             let angle = -std::f64::consts::FRAC_PI_4 * (r * bin % 8) as f64;
             let (xr, xi) = (x[2 * a], x[2 * a + 1]);
             // Nothing turns the first point, whatever the table has there.
-            let (wr, wi) = if r == 0 { (1.0, 0.0) } else { (w[2 * t], w[2 * t + 1]) };
+            let (wr, wi) = if r == 0 {
+                (1.0, 0.0)
+            } else {
+                (w[2 * t], w[2 * t + 1])
+            };
             let (re, im) = (xr * wr - xi * wi, xr * wi + xi * wr);
             match part {
                 0 => re * angle.cos() - im * angle.sin(),
