@@ -118,7 +118,7 @@ static inline cudaError_t sweep5_try(dim3 grid_, dim3 block_, const float* in, f
     if (!((long long)grid_.y * block_.y >= ((long long)m -1) &&
           (long long)grid_.x * block_.x >= ((long long)n -1) &&
           grid_.z * block_.z == 1)) return cudaErrorNotSupported;
-    if ((double)((long long)m + 512) * (double)((long long)n + 256) > 2147483647.0) return cudaErrorNotSupported;
+    if (((double)(long long)m + 512) * (long long)n + 512 > 2147483647.0) return cudaErrorNotSupported;
     if (((const char*)in < (const char*)out + (long long)m * (long long)n * 4 && (const char*)out < (const char*)in + (long long)m * (long long)n * 4)) return cudaErrorNotSupported;
     if ((long long)m >= 6) {
         if ((((long long)m - 2) + 15) / 16 > 65535) return cudaErrorNotSupported;
