@@ -18,6 +18,7 @@ pub mod definitions;
 mod device;
 pub mod diag;
 pub mod instance;
+pub mod launches;
 mod literal;
 mod lower;
 pub mod macros;
@@ -29,6 +30,7 @@ pub mod structures;
 #[cfg(test)]
 mod tests;
 mod types;
+mod words;
 
 use std::sync::Arc;
 
