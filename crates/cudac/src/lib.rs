@@ -248,6 +248,25 @@ impl File {
         (before.next().is_none() && !found.conditional).then_some(found)
     }
 
+    /// Another kernel of this file that is called like this one: an overload, or one of another namespace.
+    pub fn namesake(&self, header: &Header) -> Option<&Header> {
+        let mut all = self.kernels.iter();
+        all.find(|other| other.name.text == header.name.text && other.span != header.span)
+    }
+
+    /// Why the launches of a kernel cannot be rewritten, if several are called like it.
+    pub fn is_ambiguous(&self, header: &Header) -> Option<Diagnostic> {
+        let other = self.namesake(header)?;
+        let what = format!(
+            "several kernels are called `{}`: which of them is launched cannot be told",
+            header.name.text
+        );
+        let problem = Diagnostic::error("cuda::overloaded", what)
+            .label(header.name.span.clone(), "this kernel")
+            .label(other.name.span.clone(), "and this one");
+        Some(problem.help("give each a name of its own"))
+    }
+
     /// The uses of a template.
     pub fn instances_of<'a>(&'a self, header: &'a Header) -> impl Iterator<Item = &'a Instance> {
         let name = &header.name.text;

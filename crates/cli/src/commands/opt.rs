@@ -7,7 +7,6 @@ use std::time::Instant;
 use indicatif::ProgressBar;
 use warpwright::optimise::{self, Outcome, Report, Watch};
 use warpwright::{Candidate, Emit as Emitted, Error, Explanation};
-use warpwright_cudac::File;
 use warpwright_driver::build::Workshop;
 use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{KernelOutcome, Known, Request, known};
@@ -87,17 +86,22 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         let target = options.gpu.map(|gpu| gpu.target());
         let file = super::cuda::read(cli, &input, target.as_deref(), &args.nvcc).ok();
         let kernel = args.kernel.one().ok().flatten();
-        let found = |file: &File| {
-            let stencils = super::cuda::stencils(file, kernel).ok().unwrap_or_default();
-            let naive = super::cuda::naive(file, kernel, &outcome.gpu);
-            (stencils.stencils, naive)
+        // What this very command does with OUT.cu: naive kernels first, else stencils.
+        let naive = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input).ok();
+        let advice = match (naive, file) {
+            (Some((found, _)), _) if !found.is_empty() => {
+                let gpu = super::stencil_opt::target(args.kernel.gpu.as_deref())?;
+                super::cuda::what_pays(&input, &found, &gpu)
+            }
+            (Some(_), Some(file)) => {
+                let found = super::cuda::stencils(&file, kernel)
+                    .ok()
+                    .unwrap_or_default();
+                super::cuda::what_to_do(&input, &found.stencils)
+            }
+            _ => None,
         };
-        let (stencils, naive) = file.as_ref().map(found).unwrap_or_default();
-        let advice = super::cuda::what_to_do(&input, &stencils);
-        for advice in advice
-            .into_iter()
-            .chain(super::cuda::what_pays(&input, &naive))
-        {
+        if let Some(advice) = advice {
             let advice = wrap(&advice, "", "").join("\n");
             match args.output.as_deref().is_some_and(is_stdout) {
                 true => crate::terminal::aside(&format!("\n{advice}\n")),
