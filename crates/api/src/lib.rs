@@ -29,7 +29,7 @@ pub use error::{Error, Fault};
 pub use explain::Explained;
 pub use input::{Input, Level};
 pub use optimise::{Emit, Optimizer, Options, Outcome, Report, Unwatched, Watch};
-pub use refused::{Made, RefusedPtx};
+pub use refused::{Made, RefusedPtx, placed};
 pub use warpwright_driver::{Candidate, KernelReport};
 pub use warpwright_launch::{Launch, LaunchFile};
 pub use warpwright_pass::Recipe;

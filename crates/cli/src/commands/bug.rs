@@ -5,11 +5,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use warpwright::DeviceCode;
-use warpwright::optimise::{ptxas_version, workshop};
+use warpwright::optimise::{launch_among, ptxas_version, workshop};
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Request};
 use warpwright_driver::{KernelReport, Peers, Proofs};
-use warpwright_pass::Artifact;
 use warpwright_pass::ptx::slice::slice;
+use warpwright_pass::{Artifact, Scope};
 use warpwright_toolkit::{BuildCache, Toolkit};
 
 use super::opt::explore_all;
@@ -193,8 +193,18 @@ fn choices(
         }
     };
     if artifacts.is_empty() {
-        return Err(Failure::input("it has no kernel"));
+        return Err(Failure::input(format!("`{}` has no kernel", input.name)));
     }
+    let mut launch = None;
+    if let Some(described) = scope.launch {
+        let all = Scope {
+            kernels: &[],
+            ..scope
+        };
+        let kernels: Result<Vec<_>, _> = artifacts.iter().map(|of| all.kernels(of)).collect();
+        launch = Some(launch_among(described, &input.name, &kernels?.concat())?);
+    }
+    scope.launch = launch.as_ref();
     let toolkit: Option<Toolkit> = session::toolkit(cli).ok().filter(|t| t.ptxas().is_ok());
     let cache = BuildCache::standard();
     let mut reports = Vec::new();
@@ -221,7 +231,8 @@ fn choices(
             proofs: Proofs::Choice,
         };
         let known = |_: &str| Default::default();
-        let outcomes = explore_all(cli, shop.as_ref(), artifact, &request, &known)?;
+        let of = toolkit.as_ref().map(|toolkit| (input, (toolkit, &cache)));
+        let outcomes = explore_all(cli, of, shop.as_ref(), artifact, &request, &known)?;
         reports.extend(outcomes.into_iter().map(|outcome| outcome.report));
     }
     Ok(reports)

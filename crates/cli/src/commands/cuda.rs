@@ -180,7 +180,11 @@ pub fn named(file: &File, pattern: &str) -> Result<Vec<String>, Failure> {
 
 /// What `opt FILE -o OUT.cu` would do with the naive kernels that it finds, in a sentence; nothing where none is
 /// predicted to gain.
-pub fn what_pays(input: &Input, found: &[naive_opt::Found], gpu: &Gpu) -> Option<String> {
+pub fn what_pays(
+    input: &Input,
+    found: &[naive_opt::Found],
+    (named, gpu): (Option<&str>, &Gpu),
+) -> Option<String> {
     let kernels = found.iter().map(|found| &found.problem.kernel);
     let gains = kernels.filter_map(|kernel| Some((&kernel.name, promise(kernel, gpu)?)));
     let gains: Vec<_> = gains.collect();
@@ -189,9 +193,10 @@ pub fn what_pays(input: &Input, found: &[naive_opt::Found], gpu: &Gpu) -> Option
         1 => String::new(),
         count => format!(" ({} more)", count - 1),
     };
+    let option = named.map_or_else(String::new, |gpu| format!(" --gpu {gpu}"));
     Some(format!(
-        "`{first}` computes one element in a thread{also}: `warpwright opt {} -o OUT.cu` writes a tuned kernel in \
-         CUDA C, predicted to take {part:.2} of its time on {}",
+        "`{first}` computes one element in a thread{also}: `warpwright opt {} -o OUT.cu{option}` writes a tuned kernel \
+         in CUDA C, predicted to take {part:.2} of its time on {}",
         input.name,
         gpu.target(),
     ))

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use indicatif::ProgressBar;
 use warpwright::optimise::{self, Outcome, Report, Watch};
-use warpwright::{Candidate, Emit as Emitted, Error, Explanation};
+use warpwright::{Candidate, Emit as Emitted, Error, Explanation, placed};
 use warpwright_driver::build::Workshop;
 use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{KernelOutcome, Known, Request, known};
@@ -14,6 +14,7 @@ use warpwright_pass::Artifact;
 use warpwright_pass::names::source_name;
 use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
+use warpwright_toolkit::{BuildCache, Toolkit};
 
 use super::pass::say;
 use super::{print_json, quoted, write_page};
@@ -90,8 +91,9 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         let naive = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input).ok();
         let advice = match (naive, file) {
             (Some((found, _)), _) if !found.is_empty() => {
-                let gpu = super::stencil_opt::target(args.kernel.gpu.as_deref())?;
-                super::cuda::what_pays(&input, &found, &gpu)
+                let named = args.kernel.gpu.as_deref();
+                let gpu = super::stencil_opt::target(named)?;
+                super::cuda::what_pays(&input, &found, (named, &gpu))
             }
             (Some(_), Some(file)) => {
                 let found = super::cuda::stencils(&file, kernel)
@@ -201,15 +203,26 @@ impl Watch for Progress {
 
 /// Explores every kernel that the request is about, with a progress bar. `known` gives what was
 /// measured of a kernel.
+///
+/// # Errors
+/// With a place in `of`, where ptxas refuses what becomes of it: the input, and the tools that made it.
 pub fn explore_all(
     cli: &Cli,
+    of: Option<(&Input, (&Toolkit, &BuildCache))>,
     workshop: Option<&Workshop<'_>>,
     artifact: &Artifact,
     request: &Request<'_>,
     known: &dyn Fn(&str) -> Known,
 ) -> Result<Vec<KernelOutcome>, Failure> {
     let watch = Progress::new(cli, false);
-    let outcomes = optimise::explore_all(workshop, artifact, request, known, &watch)?;
+    let outcomes = optimise::explore_all(workshop, artifact, request, known, &watch);
+    let outcomes = outcomes.map_err(|error| match (of, artifact.as_module()) {
+        (Some((input, tools)), Some(module)) => {
+            let text = (input, &*module.source, &*request.gpu.target());
+            placed(error, Some(tools), text, "")
+        }
+        _ => error,
+    })?;
     watch.bar.finish_and_clear();
     Ok(outcomes)
 }

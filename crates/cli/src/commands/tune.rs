@@ -274,7 +274,14 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
         budget: DEFAULT_BUDGET * BUDGET_OF_TUNE,
         proofs: Proofs::All,
     };
-    let outcomes = explore_all(cli, Some(&workshop), &artifact, &request, &|_| Known::new())?;
+    let outcomes = explore_all(
+        cli,
+        Some((input, (&toolkit, &cache))),
+        Some(&workshop),
+        &artifact,
+        &request,
+        &|_| Known::new(),
+    )?;
     let ptxas = ptxas_version(&toolkit).unwrap_or_default();
     make_folder(folder)?;
     for outcome in &outcomes {

@@ -338,10 +338,11 @@ impl<'t> HostCode<'t> {
         if NO_DECLARATION.contains(&self.word(start)) {
             return None;
         }
-        let (mut first, mut is_fixed, mut kind) = (start, false, None);
+        let (mut first, mut is_fixed, mut is_static, mut kind) = (start, false, false, None);
         while first < at && self.around[first] == level {
             let word = self.word(first);
             is_fixed |= matches!(word, "const" | "constexpr");
+            is_static |= matches!(word, "static" | "constexpr");
             match word {
                 "dim3" => kind = Some(Kind::Extents),
                 "cudaLaunchConfig_t" => kind = Some(Kind::Config),
@@ -364,6 +365,14 @@ impl<'t> HostCode<'t> {
             // A type that is not known here, in front of the name.
             None if self.is_type(start..at) => Kind::Unknown,
             _ => return None,
+        };
+        // Each object has its own members; what is static remembers what the last call made of it.
+        let is_member = level.is_some_and(|open| self.is_structure(open));
+        let is_local = !self.is_shared(level);
+        let kind = match (is_member, is_static) {
+            (true, false) => Kind::Unknown,
+            (false, true) if is_local && !is_fixed => Kind::Unknown,
+            _ => kind,
         };
         Some(Declaration {
             at,
@@ -411,12 +420,17 @@ impl<'t> HostCode<'t> {
         Some(last)
     }
 
-    /// The only constant of that name in the file, for `Type::NAME`.
+    /// The only declaration of that name in the file, if it is a constant outside of functions.
     pub(super) fn only_constant(&self, name: &str) -> Option<Declaration> {
         let all = self.places(name).iter();
         let mut all = all.filter_map(|&place| self.declared(place));
         let only = all.next()?;
-        (only.is_fixed && only.kind == Kind::Integer && all.next().is_none()).then_some(only)
+        let is_fixed = only.is_fixed && only.kind == Kind::Integer;
+        let home = match self.is_enumerator(only.at) {
+            true => self.around[only.at].and_then(|open| self.around[open]),
+            false => self.around[only.at],
+        };
+        (is_fixed && self.is_shared(home) && all.next().is_none()).then_some(only)
     }
 
     /// Is it a name for what the caller or the user of a template decides?
@@ -468,11 +482,27 @@ impl<'t> HostCode<'t> {
     }
 
     /// Is a brace one of a structure?
-    pub(super) fn is_structure(&self, brace: usize) -> bool {
-        let start = self.statement(brace);
-        let words = (start..brace).map(|at| self.word(at));
-        words
-            .take_while(|word| *word != "(")
-            .any(|word| matches!(word, "struct" | "class"))
+    fn is_structure(&self, brace: usize) -> bool {
+        self.opens_with(brace, &["struct", "class", "union"])
+    }
+
+    /// Is a bracket, or the file, around functions, and not in one?
+    pub(super) fn is_shared(&self, bracket: Option<usize>) -> bool {
+        bracket.is_none_or(|open| {
+            self.is_structure(open) || self.opens_with(open, &["namespace", "extern"])
+        })
+    }
+
+    /// Does a brace belong to one of these words? A parenthesis in front of it is that of a function.
+    fn opens_with(&self, brace: usize, words: &[&str]) -> bool {
+        let level = self.around[brace];
+        let mut before = (self.statement(brace)..brace).filter(|&at| self.around[at] == level);
+        let has_word = before.clone().any(|at| words.contains(&self.word(at)));
+        let is_head = |at: usize| {
+            let is_alignment =
+                ["alignas", "__align__", "__attribute__"].contains(&self.word_before(at));
+            self.word(at) == "(" && !is_alignment
+        };
+        has_word && self.word(brace) == "{" && !before.any(is_head)
     }
 }

@@ -111,8 +111,36 @@ fn names_mean_what_is_declared_around_them() {
             "2/96/0",
         ),
         (
+            "namespace a { enum : int { b = 8 * 4 }; } void f() { using namespace a; k<<<2, b>>>(p); }",
+            "2/32/0",
+        ),
+        (
+            "void g() { const int b = 8; } void f() { k<<<2, b>>>(p); }",
+            "2//0",
+        ),
+        (
             "struct A { dim3 b{8, 8}; void f() { k<<<2, b>>>(p); } };",
-            "2/8,8/0",
+            "2//0",
+        ),
+        (
+            "class A { dim3 b; A(int n) : b(n) {} void f() { k<<<2, b>>>(p); } };",
+            "2//0",
+        ),
+        (
+            "class A { static const int b = 8; void f() { k<<<2, b>>>(p); } };",
+            "2/8/0",
+        ),
+        (
+            "namespace a { int b = 8; void f() { k<<<2, b>>>(p); } void g() { b = 4; } }",
+            "2//0",
+        ),
+        (
+            "extern \"C\" { int b = 8; void f() { k<<<2, b>>>(p); } }",
+            "2/8/0",
+        ),
+        (
+            "void f() { static int b = 8; k<<<2, b>>>(p); b = 4; }",
+            "2//0",
         ),
         (
             "struct A { dim3 b{8, 8}; A(int n) { b = n; } void f() { k<<<2, b>>>(p); } };",

@@ -228,10 +228,9 @@ impl HostCode<'_> {
     /// What a name is at a token.
     fn named(&self, name: &str, at: usize, known: &Known) -> Option<Value> {
         let last = name.rsplit("::").next().unwrap_or(name);
-        let found = match last == name {
-            true => self.declaration(name, at)?,
-            false => self.only_constant(last)?,
-        };
+        let found = self.declaration(name, at).filter(|_| last == name);
+        // `Type::NAME`, or a name that `using` brings in.
+        let found = found.or_else(|| self.only_constant(last))?;
         match found.kind {
             Kind::Parameter => {
                 let value = known.iter().find(|(own, _)| own == name);
@@ -328,7 +327,7 @@ impl HostCode<'_> {
     ) -> Option<Value> {
         let home = self.around[of.at];
         let name = self.word(of.at);
-        let is_shared = home.is_none_or(|brace| self.is_structure(brace));
+        let is_shared = self.is_shared(home);
         let mut value = self.initial(of, field, known);
         for &place in self.places(name) {
             let is_it = || {
