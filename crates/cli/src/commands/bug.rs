@@ -373,8 +373,11 @@ fn without_places(text: &str, file: &Path) -> String {
     folders.sort_by_key(|folder| std::cmp::Reverse(folder.len()));
     let mut text = text.to_owned();
     for folder in folders {
-        text = text.replace(&format!("{folder}/"), "");
-        text = text.replace(&folder, "…");
+        text = without_folder(&text, &folder);
+        // A relative one may be any word.
+        if folder.starts_with('/') {
+            text = text.replace(&folder, "…");
+        }
     }
     let lines = text
         .lines()
@@ -390,9 +393,33 @@ fn without_places(text: &str, file: &Path) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
+/// The text without a folder in front of names in it.
+fn without_folder(text: &str, folder: &str) -> String {
+    let is_longer = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    let (mut out, mut from) = (String::new(), 0);
+    for (at, found) in text.match_indices(&format!("{folder}/")) {
+        if !text[..at].ends_with(is_longer) {
+            out.push_str(&text[from..at]);
+            from = at + found.len();
+        }
+    }
+    out + &text[from..]
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{without_places, without_text};
+    use super::{without_folder, without_places, without_text};
+
+    #[test]
+    fn a_folder_is_no_part_of_another_word() {
+        let text = "in/k.cu(1): main/in/k.cu, in, `in/h.cuh`";
+        let without = "k.cu(1): main/in/k.cu, in, `h.cuh`";
+        assert_eq!(without_folder(text, "in"), without);
+        assert_eq!(
+            without_places("linux\nin/k.cu\n", "in/k.cu".as_ref()),
+            "linux\nk.cu\n"
+        );
+    }
 
     #[test]
     fn text_in_data_is_blanked_and_nothing_else() {

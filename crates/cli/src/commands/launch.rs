@@ -111,7 +111,12 @@ fn chosen<'f>(
         _ => headers.iter().find(is_it).copied(),
     };
     let header = header.ok_or_else(|| {
-        Failure::input(format!("the definition of `{symbol}` is not in this file"))
+        Failure::input(format!(
+            "the definition of `{}` is not found in `{}`: it stands in a header, or is not understood; write the \
+             description by hand (docs/launch.md)",
+            source_name(symbol),
+            file.source.name
+        ))
     })?;
     Ok((header, symbol.to_owned()))
 }

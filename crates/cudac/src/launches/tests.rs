@@ -295,6 +295,7 @@ fn instances_are_told_apart() {
 fn no_text_is_too_wild() {
     for text in [
         "k<<<b, b>>>(p)",
+        "k<<<é(), b>>>(p); int é = (1); é(); int b; void f() { b = 1; } b",
         "} ) ] dim3 b(1; k<<<b, b>>>(p);",
         "int b = b; k<<<b, b>>>(p);",
         "int a = b, b = a; k<<<a, b>>>(p);",
@@ -305,7 +306,8 @@ fn no_text_is_too_wild() {
         "cudaLaunchKernelEx(&k, k, k)",
         "k<<<{}, {,}>>>(p); k<<<sizeof, sizeof()>>>(p);",
     ] {
-        for end in 0..=text.len() {
+        let ends = (0..=text.len()).filter(|&end| text.is_char_boundary(end));
+        for end in ends {
             let code = HostCode::new(&text[..end], &[]);
             let _ = code.launches("k", &["1".to_owned()]);
             let _ = code.number("b", end);

@@ -76,7 +76,7 @@ pub(super) fn parts(text: &str) -> Vec<&str> {
 
 /// What stands between a bracket at the start of a text and the one at its end that closes it.
 fn inside(text: &str) -> Option<&str> {
-    let all = tokens(text);
+    let all = Some(tokens(text)).filter(|_| text.starts_with(['(', '{']))?;
     let close = crate::words::closed(text, &all, 0)?;
     let is_whole = all.first()?.at.start == 0 && all[close].at.end == text.len();
     is_whole.then(|| &text[1..text.len() - 1])
@@ -396,7 +396,7 @@ impl HostCode<'_> {
     }
 
     fn braces_around(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
-        let first = self.around[at];
+        let first = self.around.get(at).copied().flatten();
         let all = std::iter::successors(first, |open| self.around[*open]);
         all.filter(|open| self.word(*open) == "{")
     }
