@@ -305,12 +305,15 @@ fn failures_have_their_place_as_it_was_given() {
         assert!(!said.contains(&*bench.0.path().to_string_lossy()), "{said}");
         // A report about it says the same, of files only their names.
         let report = bench.said(0, &["bug", file]);
-        let error = said[said.find("error").unwrap()..]
-            .trim_end()
-            .replace("in/", "");
-        for line in error.lines().map(str::trim_end) {
-            assert!(report.contains(line), "{line}: {report}");
-        }
+        // Lines break elsewhere where a name is shorter.
+        let words = |text: &str| {
+            let is_word = |word: &&str| !word.contains(['│', '─', '·']);
+            let words = text.split_whitespace().filter(is_word);
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let error = said[said.find("error").unwrap()..].replace("in/", "");
+        let error = words(&error);
+        assert!(words(&report).contains(&error), "{error}: {report}");
     }
     let failure = bench.run(&["opt", "in/calls.cu", "--json"]);
     let failure: Value = serde_json::from_slice(&failure.stdout).unwrap();

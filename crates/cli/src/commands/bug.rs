@@ -54,7 +54,7 @@ pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
                 text,
                 "\n## The failure\n\nexit code {}\n\n```\n{}\n```",
                 failure.code(),
-                failure.to_string().trim_end()
+                failure.shown().trim_end()
             );
         }
     }

@@ -87,22 +87,16 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         let target = options.gpu.map(|gpu| gpu.target());
         let file = super::cuda::read(cli, &input, target.as_deref(), &args.nvcc).ok();
         let kernel = args.kernel.one().ok().flatten();
-        // What this very command does with OUT.cu: naive kernels first, else stencils.
+        // A promise is what this very command would do with OUT.cu; where there is none, stencils are still looked at.
         let naive = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input).ok();
-        let advice = match (naive, file) {
-            (Some((found, _)), _) if !found.is_empty() => {
-                let named = args.kernel.gpu.as_deref();
-                let gpu = super::stencil_opt::target(named)?;
-                super::cuda::what_pays(&input, &found, (named, &gpu))
-            }
-            (Some(_), Some(file)) => {
-                let found = super::cuda::stencils(&file, kernel)
-                    .ok()
-                    .unwrap_or_default();
-                super::cuda::what_to_do(&input, &found.stencils)
-            }
-            _ => None,
-        };
+        let named = args.kernel.gpu.as_deref();
+        let gpu = super::stencil_opt::target(named)?;
+        let pays =
+            naive.and_then(|(found, _)| super::cuda::what_pays(&input, &found, (named, &gpu)));
+        let advice = pays.or_else(|| {
+            let found = super::cuda::stencils(file.as_ref()?, kernel).ok()?;
+            super::cuda::what_to_do(&input, &found.stencils)
+        });
         if let Some(advice) = advice {
             let advice = wrap(&advice, "", "").join("\n");
             match args.output.as_deref().is_some_and(is_stdout) {
