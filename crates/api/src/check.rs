@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use warpwright_check::{CubinOptions, Verdict, check_files, check_modules};
-use warpwright_pass::names::{is_named, source_name};
+use warpwright_pass::names::is_named;
 use warpwright_pass::witness::{Witness, refute};
 use warpwright_ptx::{FunctionKind, Module};
 
@@ -334,7 +334,7 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
                 name: a.name.clone(),
                 kernel: kernel.clone(),
                 has: {
-                    let names = a.kernels().map(|(_, f)| source_name(&f.name));
+                    let names = a.kernels().map(|(_, f)| f.name.to_string());
                     some_names(&names.collect::<Vec<String>>())
                 },
             });

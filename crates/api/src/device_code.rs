@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warpwright_pass::names::{is_named, selected};
+use warpwright_pass::names::{is_named, selected, source_name};
 use warpwright_sass::Cubin;
 use warpwright_sass::elf::Elf;
 use warpwright_sass::fatbin::{Fatbin, FatbinError, Kind};
@@ -194,12 +194,14 @@ impl DeviceCode {
     }
 }
 
-/// The first few names of a list, for a message.
+/// The first few names of a list as their sources have them, for a message.
 pub fn some_names(names: &[String]) -> String {
     const SHOWN: usize = 8;
+    let shown = names.iter().take(SHOWN).map(|name| source_name(name));
+    let shown = shown.collect::<Vec<_>>().join(", ");
     match names.len() {
         0 => "none".to_owned(),
-        1..=SHOWN => names.join(", "),
-        all => format!("{}, … ({all} in all)", names[..SHOWN].join(", ")),
+        1..=SHOWN => shown,
+        all => format!("{shown}, … ({all} in all)"),
     }
 }

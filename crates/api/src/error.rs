@@ -214,6 +214,14 @@ pub enum Error {
         /// The first few that there are.
         has: String,
     },
+    /// A launch description of a kernel that is not the only one of its name.
+    #[error("the launch description is for `{kernel}`, {which}")]
+    LaunchOf {
+        /// What it names.
+        kernel: String,
+        /// What is wrong with that.
+        which: String,
+    },
     /// Two inputs of different kinds.
     #[error(
         "`{a}` and `{b}` are of different kinds: two cubins are compared, or two of CUDA C and PTX (a cubin with its source: \

@@ -18,6 +18,7 @@ use warpwright_toolkit::PtxasJob;
 
 use crate::device_code::some_names;
 use crate::front::{Compile, module, target, verified};
+use crate::optimise::{blocks_are_known, launch_among};
 use crate::own_launch::seen;
 use crate::refused::placed;
 use crate::{DeviceCode, Error, Input, Level, Optimizer, Options};
@@ -100,8 +101,14 @@ impl Optimizer {
             }
             None => None,
         };
-        let seen = seen(input, &module);
+        let seen = seen(input, &module, &options.nvcc);
+        let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
+        blocks_are_known(input, options, &kernels)?;
+        let launch = options.launch.as_ref();
+        let launch = launch.map(|launch| launch_among(launch, &input.name, &kernels));
+        let launch = launch.transpose()?;
         let mut scope = options.scope();
+        scope.launch = launch.as_ref();
         scope.gpu = Some(gpu);
         scope.seen = &seen;
         let artifact = verified(module)?;

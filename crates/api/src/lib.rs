@@ -8,7 +8,7 @@
 //! * [`input`], [`error`]: what goes in and what goes wrong. [`device_code`]: the cubins of a file.
 //! * [`front`]: CUDA C and PTX to a verified module.
 //! * [`optimise`], [`explain`], [`check`]: the three things it does. [`trace`]: what a program was seen to launch.
-//!   [`own_launch`]: what a file launches.
+//!   [`own_launch`]: the blocks that a file launches.
 
 pub mod check;
 pub mod device_code;
@@ -29,7 +29,7 @@ pub use error::{Error, Fault};
 pub use explain::Explained;
 pub use input::{Input, Level};
 pub use optimise::{Emit, Optimizer, Options, Outcome, Report, Unwatched, Watch};
-pub use refused::{Made, RefusedPtx};
+pub use refused::{Made, RefusedPtx, placed};
 pub use warpwright_driver::{Candidate, KernelReport};
 pub use warpwright_launch::{Launch, LaunchFile};
 pub use warpwright_pass::Recipe;

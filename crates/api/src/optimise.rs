@@ -11,7 +11,7 @@ use warpwright_driver::opt::{
 };
 use warpwright_driver::{Peers, Proofs};
 use warpwright_launch::Launch;
-use warpwright_pass::names::is_named;
+use warpwright_pass::names::{is_named, selected};
 use warpwright_pass::passes::UsageLevel;
 use warpwright_pass::ptx::slice::Slices;
 use warpwright_pass::{
@@ -253,14 +253,45 @@ fn cycles(explored: &KernelOutcome, index: usize, gpu: &Gpu) -> Option<CyclesRep
     cycles_of(&elf, &report.name, &setting, resources, residency)
 }
 
+/// A launch description with the symbol of the kernel that it names, of those of a file.
+///
+/// # Errors
+/// [`Error::LaunchOf`]: it names none of them, or several.
+pub fn launch_among(launch: &Launch, file: &str, kernels: &[String]) -> Result<Launch, Error> {
+    let which = match selected(&launch.kernel, kernels)[..] {
+        [symbol] => {
+            let kernel = symbol.to_owned();
+            return Ok(Launch {
+                kernel,
+                ..launch.clone()
+            });
+        }
+        [] => format!(
+            "which `{file}` does not have; it has {}",
+            some_names(kernels)
+        ),
+        ref several => {
+            let several: Vec<String> = several.iter().map(|&name| name.to_owned()).collect();
+            let (count, names) = (several.len(), some_names(&several));
+            format!("which are {count} kernels of `{file}`: {names}")
+        }
+    };
+    let kernel = launch.kernel.clone();
+    Err(Error::LaunchOf { kernel, which })
+}
+
 /// Every kernel that `--block NAME=…` names must be there.
-fn blocks_are_known(input: &Input, options: &Options, kernels: &[String]) -> Result<(), Error> {
+pub(crate) fn blocks_are_known(
+    input: &Input,
+    options: &Options,
+    kernels: &[String],
+) -> Result<(), Error> {
     let is_nowhere = |(name, _): &&(String, [u32; 3])| !kernels.iter().any(|of| is_named(name, of));
     match options.blocks.iter().find(is_nowhere) {
         None => Ok(()),
-        Some((name, _)) => Err(Error::NoFunction {
+        Some((name, _)) => Err(Error::NoSuchKernel {
             name: input.name.clone(),
-            function: name.clone(),
+            kernel: name.clone(),
             has: some_names(kernels),
         }),
     }
@@ -369,9 +400,13 @@ impl Optimizer {
         let gpu = target(&module, options.gpu)?;
         let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
         blocks_are_known(input, options, &kernels)?;
-        let seen = seen(input, &module);
+        let seen = seen(input, &module, &options.nvcc);
         let artifact = verified(module)?;
         let mut scope = options.scope();
+        let launch = options.launch.as_ref();
+        let launch = launch.map(|launch| launch_among(launch, &input.name, &kernels));
+        let launch = launch.transpose()?;
+        scope.launch = launch.as_ref();
         scope.gpu = Some(gpu);
         scope.seen = &seen;
         let request = options.request(&gpu, scope);
@@ -423,9 +458,13 @@ fn machine_code(input: &Input, options: &Options, watch: &dyn Watch) -> Result<O
     if options.emit == Emit::Ptx || !options.nvcc.is_empty() {
         return Err(Error::MachineCode);
     }
-    let scope = options.scope();
+    let mut scope = options.scope();
     let code = DeviceCode::of(input, scope.gpu.as_ref())?;
     blocks_are_known(input, options, &code.functions())?;
+    let launch = options.launch.as_ref();
+    let launch = launch.map(|launch| launch_among(launch, &input.name, &code.functions()));
+    let launch = launch.transpose()?;
+    scope.launch = launch.as_ref();
     let code = code.with_kernels(scope.kernels)?;
     let cubin = |error| Error::Cubin {
         name: input.name.clone(),

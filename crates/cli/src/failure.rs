@@ -298,6 +298,33 @@ impl Failure {
         }
     }
 
+    /// The message as a terminal has it.
+    pub fn shown(&self) -> String {
+        match self {
+            Failure::Input(report) if report.source_code().is_none() => format!("error: {report}"),
+            Failure::Input(report) => {
+                let text = format!("{report:?}").replacen(CROSS, "error:", 1);
+                text.trim_start().to_owned()
+            }
+            Failure::Rendered(text) => cut(labelled(text).trim_end(), LONGEST_TEXT),
+            Failure::Usage(message) => {
+                let message = cut(message, LONGEST_MESSAGE);
+                format!("error: {message}\n\nsee `warpwright --help`")
+            }
+            Failure::Missing {
+                what,
+                mend: Some(mend),
+            } => format!("error: {what}\n\nmend it with: {mend}"),
+            Failure::Missing { what, mend: None } => format!("error: {what}"),
+            Failure::Internal(message) => format!(
+                "internal error: {message}\n\nThis is a bug in Warpwright; please report it with the input and the \
+                 command line."
+            ),
+            Failure::Undecided(message) => format!("error: {}", cut(message, LONGEST_TEXT)),
+            Failure::Quiet(code) => format!("exit code {code}"),
+        }
+    }
+
     /// Prints the message on stderr, and the document on stdout if one was asked for; gives the exit code.
     pub fn report(self, wants_json: bool) -> ExitCode {
         let code = self.code();
@@ -308,34 +335,10 @@ impl Failure {
             crate::terminal::json(&text);
         }
         match self {
-            // Its text was made printable when it was made; the colours are miette's.
-            Failure::Input(report) if report.source_code().is_none() => {
-                std::eprintln!("error: {report}")
-            }
-            Failure::Input(report) => {
-                let text = format!("{report:?}").replacen(CROSS, "error:", 1);
-                std::eprintln!("{}", text.trim_start());
-            }
-            Failure::Rendered(text) => {
-                eprintln!("{}", cut(labelled(&text).trim_end(), LONGEST_TEXT))
-            }
-            Failure::Usage(message) => {
-                let message = cut(&message, LONGEST_MESSAGE);
-                eprintln!("error: {message}\n\nsee `warpwright --help`");
-            }
-            Failure::Missing {
-                what,
-                mend: Some(mend),
-            } => {
-                eprintln!("error: {what}\n\nmend it with: {mend}");
-            }
-            Failure::Missing { what, mend: None } => eprintln!("error: {what}"),
-            Failure::Internal(message) => eprintln!(
-                "internal error: {message}\n\nThis is a bug in Warpwright; please report it with \
-                 the input and the command line."
-            ),
-            Failure::Undecided(message) => eprintln!("error: {}", cut(&message, LONGEST_TEXT)),
             Failure::Quiet(_) => {}
+            // Its text was made printable when it was made; the colours are miette's.
+            Failure::Input(_) => std::eprintln!("{}", self.shown()),
+            _ => eprintln!("{}", self.shown()),
         }
         ExitCode::from(code)
     }

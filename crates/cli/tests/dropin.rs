@@ -563,7 +563,13 @@ fn the_log_says_why_of_each_kernel() {
     );
     let shared = shared.replace("mov.u32 %r1, %tid.x;", "ld.shared.u32 %r1, [room];");
     let older = SMALL.replace(".target sm_90", ".target sm_75");
-    for (name, text) in [("plain", plain), ("dynamic", shared), ("older", older)] {
+    let mangled = plain.replace(".entry k", ".entry _Z1kPf");
+    for (name, text) in [
+        ("plain", plain),
+        ("mangled", mangled),
+        ("dynamic", shared),
+        ("older", older),
+    ] {
         std::fs::write(bench.path(&format!("{name}.ptx")), text).unwrap();
     }
     let last = |policy: &str, call: &[&str]| {
@@ -576,6 +582,11 @@ fn the_log_says_why_of_each_kernel() {
             ["-arch=sm_90", "plain.ptx"],
             "safe",
             "k: its block size is not known",
+        ),
+        (
+            ["-arch=sm_90", "mangled.ptx"],
+            "safe",
+            "unchanged: k(float*): its block size is not known",
         ),
         (
             ["-arch=sm_90", "dynamic.ptx"],

@@ -18,6 +18,7 @@ pub mod definitions;
 mod device;
 pub mod diag;
 pub mod instance;
+pub mod launches;
 mod literal;
 mod lower;
 pub mod macros;
@@ -29,6 +30,7 @@ pub mod structures;
 #[cfg(test)]
 mod tests;
 mod types;
+mod words;
 
 use std::sync::Arc;
 
@@ -244,6 +246,25 @@ impl File {
         let found = before.next()?;
         // A declaration and its definition, or two choices of the preprocessor.
         (before.next().is_none() && !found.conditional).then_some(found)
+    }
+
+    /// Another kernel of this file that is called like this one: an overload, or one of another namespace.
+    pub fn namesake(&self, header: &Header) -> Option<&Header> {
+        let mut all = self.kernels.iter();
+        all.find(|other| other.name.text == header.name.text && other.span != header.span)
+    }
+
+    /// Why the launches of a kernel cannot be rewritten, if several are called like it.
+    pub fn is_ambiguous(&self, header: &Header) -> Option<Diagnostic> {
+        let other = self.namesake(header)?;
+        let what = format!(
+            "several kernels are called `{}`: which of them is launched cannot be told",
+            header.name.text
+        );
+        let problem = Diagnostic::error("cuda::overloaded", what)
+            .label(header.name.span.clone(), "this kernel")
+            .label(other.name.span.clone(), "and this one");
+        Some(problem.help("give each a name of its own"))
     }
 
     /// The uses of a template.

@@ -17,6 +17,7 @@ use warpwright_driver::opt::{
 use warpwright_driver::proposal::Peers;
 use warpwright_driver::residency::occupy;
 use warpwright_driver::score::score_all;
+use warpwright_pass::names::source_name;
 use warpwright_pass::passes::{MaxNReg, SpillToShared, UsageLevel};
 use warpwright_pass::{Artifact, Fuel, Invalid, Level, Plan, Recipe, Scope, ScopeError};
 use warpwright_sass::{Cubin, Elf, ElfError};
@@ -225,7 +226,8 @@ pub fn better(
             shared: facts.shared_bytes,
         });
         what.push(format!(
-            "{kernel}: {} (predicted {predicted:.2} of the time)",
+            "{}: {} (predicted {predicted:.2} of the time)",
+            source_name(kernel),
             plan.recipe
         ));
     }

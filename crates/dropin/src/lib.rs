@@ -26,6 +26,7 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use warpwright_pass::names::source_name;
 use warpwright_toolkit::Toolkit;
 
 use crate::messages::Facts;
@@ -185,7 +186,8 @@ fn predicted(
     cubin: &[u8],
 ) -> Result<Better, Unchanged> {
     let found = engine::better(toolkit, settings, request, ptx, cubin)?;
-    let kept = |(kernel, why): &(String, engine::Unchanged)| format!("{kernel}: {why}");
+    let kept =
+        |(kernel, why): &(String, engine::Unchanged)| format!("{}: {why}", source_name(kernel));
     let kept: Vec<String> = found.unchanged.iter().map(kept).collect();
     match found.better {
         None if kept.is_empty() => Err(Unchanged::Kernels("it has no kernel".into())),

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use warpwright_pass::names::source_name;
 use warpwright_sass::{Cubin, Elf, ElfError, Kernel};
 use warpwright_target::{UnknownGpu, lookup};
 use warpwright_winners::{StoreError, Winner, identities, store};
@@ -116,7 +117,7 @@ pub fn better(settings: &Settings, cubin: &[u8]) -> Result<Better, RecordedError
         }],
         what: format!(
             "{}: {} (recorded, {:.2} times as fast)",
-            kernel.name,
+            source_name(&kernel.name),
             winner.recipe,
             winner.speedup()
         ),

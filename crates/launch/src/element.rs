@@ -50,6 +50,39 @@ impl ElemType {
         own.or_else(|| Self::from_c(name))
     }
 
+    /// What one of CUDA's vector types is made of: its element, their number, and its alignment in bytes (CUDA C++
+    /// Programming Guide, built-in vector types; `cuda_fp16.h`, `cuda_bf16.h`).
+    pub fn vector_from_name(name: &str) -> Option<(ElemType, usize, usize)> {
+        match name {
+            "dim3" => return Some((U32, 3, 4)),
+            "half2" | "__half2" => return Some((F16, 2, 4)),
+            "__nv_bfloat162" | "nv_bfloat162" => return Some((Bf16, 2, 4)),
+            _ => {}
+        }
+        let count = ["1", "2", "3", "4"]
+            .iter()
+            .position(|count| name.ends_with(count))?
+            + 1;
+        let element = match &name[..name.len() - 1] {
+            "char" => S8,
+            "uchar" => U8,
+            "short" => S16,
+            "ushort" => U16,
+            "int" => S32,
+            "uint" => U32,
+            "long" | "longlong" => S64,
+            "ulong" | "ulonglong" => U64,
+            "float" => F32,
+            "double" => F64,
+            _ => return None,
+        };
+        let align = match count {
+            2 | 4 => (count * element.size()).min(16),
+            _ => element.size(),
+        };
+        Some((element, count, align))
+    }
+
     /// The type that CUDA C calls so on 64-bit Linux; of several words in any order.
     fn from_c(name: &str) -> Option<ElemType> {
         let name = name.strip_prefix("std::").unwrap_or(name);

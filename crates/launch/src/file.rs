@@ -49,7 +49,7 @@ impl LaunchFile {
         &self.document.nvcc
     }
 
-    /// The entry symbol.
+    /// The kernel: its symbol, or its name in the source.
     pub fn kernel(&self) -> &str {
         self.document.kernel.get_ref()
     }

@@ -12,7 +12,7 @@ use crate::init::{ContentsError, Init};
 /// One launch of one kernel.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The entry symbol in the module.
+    /// The kernel: its symbol in the module, or what the description calls it.
     pub kernel: String,
     /// Name of the parameter set that this was resolved from.
     pub size: String,

@@ -43,8 +43,7 @@ pub fn near<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> String 
 
 /// What [`source_name`] gives without the result and the parameters (`ns::k<int, 4>`), and without the arguments of
 /// templates as well (`ns::k`).
-fn short_names(symbol: &str) -> (String, String) {
-    let text = source_name(symbol);
+fn short_names(text: &str) -> (String, String) {
     let mut depth = 0_u32;
     let (mut full, mut plain) = (String::new(), String::new());
     for c in text.chars() {
@@ -65,39 +64,97 @@ fn short_names(symbol: &str) -> (String, String) {
         full.push(c);
     }
     match plain.is_empty() {
-        true => (text.clone(), text),
+        true => (text.to_owned(), text.to_owned()),
         false => (full, plain),
     }
+}
+
+/// The last part of a name.
+fn last(plain: &str) -> &str {
+    plain.rsplit("::").next().unwrap_or(plain)
+}
+
+/// The arguments of the template that a symbol is an instance of, as its source name has them.
+pub fn template_arguments(symbol: &str) -> Vec<String> {
+    let (full, _) = short_names(&source_name(symbol));
+    let (mut depth, mut open) = (0_i32, full.len());
+    for (at, c) in full.char_indices().rev() {
+        depth += match c {
+            '>' => 1,
+            '<' => -1,
+            _ => 0,
+        };
+        if depth == 0 {
+            open = at;
+            break;
+        }
+    }
+    let Some(inside) = full.get(open + 1..full.len().saturating_sub(1)) else {
+        return Vec::new();
+    };
+    parameters(inside)
+}
+
+/// The parts of a list of types between commas in no brackets.
+pub fn parameters(list: &str) -> Vec<String> {
+    let mut depth = 0_i32;
+    let parts = list.split(|c| {
+        depth += match c {
+            '<' | '(' => 1,
+            '>' | ')' => -1,
+            _ => 0,
+        };
+        c == ',' && depth == 0
+    });
+    let parts = parts.map(|part| part.trim().to_owned());
+    parts.filter(|part| !part.is_empty()).collect()
 }
 
 /// The last part of the name that the source has for a symbol: without namespaces, the arguments of templates and
 /// parameters.
 pub fn base_name(symbol: &str) -> String {
-    let (_, plain) = short_names(symbol);
-    plain
-        .rsplit("::")
-        .next()
-        .map(str::to_owned)
-        .unwrap_or(plain)
+    last(&short_names(&source_name(symbol)).1).to_owned()
+}
+
+/// A name without the blanks that change nothing: `k<4, 4>` and `k<4,4>` are one.
+fn squeezed(name: &str) -> String {
+    let mut out = String::new();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words = name.split_whitespace();
+    out.push_str(words.next().unwrap_or_default());
+    for word in words {
+        if out.ends_with(is_word) && word.starts_with(is_word) {
+            out.push(' ');
+        }
+        out.push_str(word);
+    }
+    out
 }
 
 /// Does a pattern name a kernel: its symbol, its name in the source (with or without parameters, template arguments
-/// and namespaces), or a glob (`*` and `?`) over one of these?
+/// and namespaces), or a glob (`*` and `?`) over one of these? Blanks count between words alone.
 pub fn is_named(pattern: &str, symbol: &str) -> bool {
-    let (full, plain) = short_names(symbol);
-    let last = base_name(symbol);
-    let last_full = full.strip_prefix(plain.strip_suffix(&last).unwrap_or_default());
     let whole = source_name(symbol);
+    let (full, plain) = short_names(&whole);
+    let last = last(&plain);
+    let last_full = full.strip_prefix(plain.strip_suffix(last).unwrap_or_default());
     let all = [
         Some(symbol),
         Some(&*whole),
         Some(&*full),
         Some(&*plain),
-        Some(&*last),
+        Some(last),
         last_full,
     ];
+    let pattern = squeezed(pattern);
     let mut all = all.into_iter().flatten();
-    all.any(|name| name == pattern || glob(pattern, name))
+    all.any(|name| glob(&pattern, &squeezed(name)))
+}
+
+/// Can a pattern name an instance of the definition of this name in a source file? Namespaces, parameters and template
+/// arguments are left to the caller.
+pub fn is_definition_named(pattern: &str, name: &str) -> bool {
+    glob(last(&short_names(&source_name(pattern)).1), name)
 }
 
 /// The kernels that a pattern names: the one of this very symbol, else all that it [names](is_named).
@@ -158,14 +215,20 @@ mod tests {
         // `a` and `i` are codes of types, too.
         for name in ["saxpy", "a", "i", "_Zzz"] {
             assert_eq!(source_name(name), name);
-            assert_eq!(short_names(name), (name.to_owned(), name.to_owned()));
+            let short = short_names(&source_name(name));
+            assert_eq!(short, (name.to_owned(), name.to_owned()));
         }
         assert_eq!(
-            short_names(TEMPLATE),
+            short_names(&source_name(TEMPLATE)),
             ("ns::k<int, 4>".to_owned(), "ns::k".to_owned())
         );
-        assert_eq!(short_names("_Z5saxpyifPf").1, "saxpy");
-        assert_eq!(short_names("_ZN12_GLOBAL__N_11kEv").1, "::k");
+        assert_eq!(template_arguments(TEMPLATE), ["int", "4"]);
+        assert!(
+            template_arguments("_Z5saxpyifPf").is_empty() && template_arguments("k").is_empty()
+        );
+        let plain = |symbol: &str| short_names(&source_name(symbol)).1;
+        assert_eq!(plain("_Z5saxpyifPf"), "saxpy");
+        assert_eq!(plain("_ZN12_GLOBAL__N_11kEv"), "::k");
         for symbol in [TEMPLATE, "_ZN12_GLOBAL__N_11kEv", "_Z1kv", "k"] {
             assert_eq!(base_name(symbol), "k", "{symbol}");
         }
@@ -177,10 +240,20 @@ mod tests {
             "*::?",
             "*k*",
             "ns::k<int, 4>",
+            "k<int,4>",
+            "k< int , 4 >",
+            "void ns::k<int,4>(float *)",
             "k<int, *>",
         ] {
             assert!(is_named(name, TEMPLATE), "{name}");
+            assert!(is_definition_named(name, "k"), "{name}");
         }
+        for name in ["k", "k(float*, unsigned int)", "ns::k<4>", "_Z1kPf", "k*"] {
+            assert!(is_definition_named(name, "k"), "{name}");
+            assert!(!is_definition_named(name, "j"), "{name}");
+        }
+        assert!(is_named("k(unsigned int,float)", "_Z1kjf"));
+        assert!(!is_named("k(unsignedint,float)", "_Z1kjf"));
         for name in ["n", "ns", "k?", "", "K"] {
             assert!(!is_named(name, TEMPLATE), "{name}");
         }

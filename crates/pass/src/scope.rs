@@ -13,7 +13,7 @@ use warpwright_target::{Gpu, lookup};
 
 use crate::artifact::{Artifact, Language};
 use crate::launch::{Block, BlockError, BlockSource};
-use crate::names::{is_named, selected, source_name};
+use crate::names::{is_definition_named, is_named, selected, source_name};
 use crate::ptx::facts::uses_dynamic_shared;
 use crate::refusal::Refusal;
 use crate::site::Setting;
@@ -150,7 +150,16 @@ impl<'a> Scope<'a> {
         }
         let mut found = BTreeSet::new();
         for wanted in self.kernels {
-            let these = selected(wanted, &names);
+            let these: Vec<&str> = match place {
+                // Of a source the symbols are not known.
+                "file" => {
+                    let names = names.iter().map(String::as_str);
+                    names
+                        .filter(|name| is_definition_named(wanted, name))
+                        .collect()
+                }
+                _ => selected(wanted, &names),
+            };
             if these.is_empty() {
                 return Err(ScopeError::NoSuchKernel {
                     wanted: wanted.clone(),

@@ -253,12 +253,27 @@ impl<'a> Nvcc<'a> {
         let log = in_source(&log, &String::from_utf8_lossy(&ptx));
         let diagnostics = diagnostic::parse_nvcc(&log);
         let code = out.status.code().unwrap_or(-1);
-        Err(ToolError::Rejected {
+        let refused = ToolError::Rejected {
             tool: ToolKind::Nvcc.to_string(),
             code,
             diagnostics,
             log,
-        })
+        };
+        Err(as_given(refused, job.source))
+    }
+}
+
+/// The error with paths as they were given: of the source, and of what stands beside it.
+fn as_given(error: ToolError, source: &Path) -> ToolError {
+    let (Ok(whole), true) = (std::path::absolute(source), source.is_relative()) else {
+        return error;
+    };
+    let error = error.with_path(&whole, source);
+    let folders = whole.parent().zip(source.parent());
+    match folders.filter(|(whole, _)| whole.parent().is_some()) {
+        // With the separator, so that no folder is taken for another.
+        Some((whole, given)) => error.with_path(&whole.join(""), &given.join("")),
+        None => error,
     }
 }
 
@@ -322,6 +337,30 @@ fn prerequisites(rule: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_are_as_they_were_given() {
+        let here = std::env::current_dir().unwrap();
+        let here = here.display();
+        let log =
+            format!("{here}/a/k.cu(3): error: x\n{here}/a/h.cuh(1): error: y\n{here}/ab/z.h\n");
+        let said = |source: &str| {
+            let refused = ToolError::Rejected {
+                tool: "nvcc".into(),
+                code: 1,
+                diagnostics: Vec::new(),
+                log: log.clone(),
+            };
+            match as_given(refused, Path::new(source)) {
+                ToolError::Rejected { log, .. } => log,
+                other => panic!("{other}"),
+            }
+        };
+        let given = format!("a/k.cu(3): error: x\na/h.cuh(1): error: y\n{here}/ab/z.h\n");
+        assert_eq!(said("a/k.cu"), given);
+        assert_eq!(said("k.cu"), log.replace(&format!("{here}/"), ""));
+        assert_eq!(said(&format!("{here}/a/k.cu")), log);
+    }
 
     #[test]
     fn inline_assembly_has_a_place_in_the_source() {

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use warpwright::DeviceCode;
-use warpwright::optimise::{ptxas_version, workshop};
+use warpwright::optimise::{launch_among, ptxas_version, workshop};
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Request};
 use warpwright_driver::{KernelReport, Peers, Proofs};
-use warpwright_pass::Artifact;
 use warpwright_pass::ptx::slice::slice;
+use warpwright_pass::{Artifact, Scope};
 use warpwright_toolkit::{BuildCache, Toolkit};
 
 use super::opt::explore_all;
@@ -54,7 +54,7 @@ pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
                 text,
                 "\n## The failure\n\nexit code {}\n\n```\n{}\n```",
                 failure.code(),
-                failure.to_string().trim_end()
+                failure.shown().trim_end()
             );
         }
     }
@@ -193,8 +193,18 @@ fn choices(
         }
     };
     if artifacts.is_empty() {
-        return Err(Failure::input("it has no kernel"));
+        return Err(Failure::input(format!("`{}` has no kernel", input.name)));
     }
+    let mut launch = None;
+    if let Some(described) = scope.launch {
+        let all = Scope {
+            kernels: &[],
+            ..scope
+        };
+        let kernels: Result<Vec<_>, _> = artifacts.iter().map(|of| all.kernels(of)).collect();
+        launch = Some(launch_among(described, &input.name, &kernels?.concat())?);
+    }
+    scope.launch = launch.as_ref();
     let toolkit: Option<Toolkit> = session::toolkit(cli).ok().filter(|t| t.ptxas().is_ok());
     let cache = BuildCache::standard();
     let mut reports = Vec::new();
@@ -221,7 +231,8 @@ fn choices(
             proofs: Proofs::Choice,
         };
         let known = |_: &str| Default::default();
-        let outcomes = explore_all(cli, shop.as_ref(), artifact, &request, &known)?;
+        let of = toolkit.as_ref().map(|toolkit| (input, (toolkit, &cache)));
+        let outcomes = explore_all(cli, of, shop.as_ref(), artifact, &request, &known)?;
         reports.extend(outcomes.into_iter().map(|outcome| outcome.report));
     }
     Ok(reports)
@@ -362,8 +373,11 @@ fn without_places(text: &str, file: &Path) -> String {
     folders.sort_by_key(|folder| std::cmp::Reverse(folder.len()));
     let mut text = text.to_owned();
     for folder in folders {
-        text = text.replace(&format!("{folder}/"), "");
-        text = text.replace(&folder, "…");
+        text = without_folder(&text, &folder);
+        // A relative one may be any word.
+        if folder.starts_with('/') {
+            text = text.replace(&folder, "…");
+        }
     }
     let lines = text
         .lines()
@@ -379,9 +393,33 @@ fn without_places(text: &str, file: &Path) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
+/// The text without a folder in front of names in it.
+fn without_folder(text: &str, folder: &str) -> String {
+    let is_longer = |c: char| c.is_alphanumeric() || "_-./".contains(c);
+    let (mut out, mut from) = (String::new(), 0);
+    for (at, found) in text.match_indices(&format!("{folder}/")) {
+        if !text[..at].ends_with(is_longer) {
+            out.push_str(&text[from..at]);
+            from = at + found.len();
+        }
+    }
+    out + &text[from..]
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{without_places, without_text};
+    use super::{without_folder, without_places, without_text};
+
+    #[test]
+    fn a_folder_is_no_part_of_another_word() {
+        let text = "in/k.cu(1): main/in/k.cu, in, `in/h.cuh`";
+        let without = "k.cu(1): main/in/k.cu, in, `h.cuh`";
+        assert_eq!(without_folder(text, "in"), without);
+        assert_eq!(
+            without_places("linux\nin/k.cu\n", "in/k.cu".as_ref()),
+            "linux\nk.cu\n"
+        );
+    }
 
     #[test]
     fn text_in_data_is_blanked_and_nothing_else() {

@@ -6,7 +6,7 @@ use warpwright_launch::{Launch, compare};
 use warpwright_pass::names::source_name;
 use warpwright_ptx::Module;
 
-use super::run::{described, materialize, run_on_device};
+use super::run::{among, described, kernels, kernels_of, materialize, run_on_device};
 use super::{print_json, write_page};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
@@ -96,6 +96,7 @@ fn in_emulator(
     (a, b): &(Module, Module),
 ) -> Result<Result<FunctionVerdict, FunctionVerdict>, Failure> {
     let launch = described(&args.setup)?;
+    let launch = among(&launch, &args.setup, (&a.name, &kernels(a)))?;
     let inputs = materialize(&launch, args.setup.launch.as_deref())?;
     let run = |module: &Module| {
         let program = Emulator::new(module, &launch.kernel)?;
@@ -125,6 +126,7 @@ fn on_device(
     ordinal: u32,
 ) -> Result<Vec<FunctionVerdict>, Failure> {
     let launch = described(&args.setup)?;
+    let launch = among(&launch, &args.setup, (&a.name, &kernels_of(a)?))?;
     let inputs = materialize(&launch, args.setup.launch.as_deref())?;
     let (_, first) = run_on_device(a.bytes.clone(), &launch, &inputs, ordinal)?;
     let (_, second) = run_on_device(b.bytes.clone(), &launch, &inputs, ordinal)?;

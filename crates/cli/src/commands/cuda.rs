@@ -3,15 +3,18 @@
 use std::path::Path;
 
 use serde::Serialize;
+use warpwright::device_code::some_names;
 use warpwright_cudac::diag::{Diagnostic, Source};
 use warpwright_cudac::{File, marked};
-use warpwright_driver::naive::{Kind, kind, promise};
+use warpwright_driver::naive::promise;
+use warpwright_pass::names::is_definition_named;
 use warpwright_stencil::extract;
 use warpwright_stencil::ir::Stencil;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{NvccJob, ToolError, Toolkit};
 
-use super::stencil::{failure, names};
+use super::naive_opt;
+use super::stencil::failure;
 use crate::args::Cli;
 use crate::failure::Failure;
 use crate::input::Input;
@@ -120,7 +123,7 @@ pub struct Other {
 pub fn stencils(file: &File, kernel: Option<&str>) -> Result<Found, Failure> {
     let mut found = Found::default();
     for header in &file.kernels {
-        if kernel.is_some_and(|name| !names(name, &header.name.text)) {
+        if kernel.is_some_and(|name| !is_definition_named(name, &header.name.text)) {
             continue;
         }
         let is_marked = extract::is_marked(file, header);
@@ -155,28 +158,47 @@ fn other(file: &File, kernel: &str, problem: &Diagnostic) -> Other {
     }
 }
 
-/// The naive kernels of a file that are predicted to gain, and the part of their time that they would take.
-pub fn naive(file: &File, kernel: Option<&str>, gpu: &Gpu) -> Vec<(String, f64)> {
-    let wanted = file.kernels.iter();
-    let wanted = wanted.filter(|h| kernel.is_none_or(|name| names(name, &h.name.text)));
-    let found = wanted.filter_map(|header| match kind(file, header).ok()? {
-        Kind::Naive(problem, _) => Some((header.name.text.clone(), promise(&problem.kernel, gpu)?)),
-        _ => None,
-    });
-    found.collect()
+/// The names of the kernels of a file that a pattern means.
+///
+/// # Errors
+/// There are none.
+pub fn named(file: &File, pattern: &str) -> Result<Vec<String>, Failure> {
+    let all = file.kernels.iter().map(|header| header.name.text.clone());
+    let mut all: Vec<String> = all.collect();
+    all.dedup();
+    let is_meant = |name: &&String| is_definition_named(pattern, name);
+    let found: Vec<String> = all.iter().filter(is_meant).cloned().collect();
+    match found.is_empty() {
+        false => Ok(found),
+        true => Err(Failure::input(format!(
+            "`{}` has no kernel `{pattern}`; it has {}",
+            file.source.name,
+            some_names(&all)
+        ))),
+    }
 }
 
-/// What can be done with them, in a sentence; nothing where there are none.
-pub fn what_pays(input: &Input, naive: &[(String, f64)]) -> Option<String> {
-    let (first, part) = naive.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let also = match naive.len() {
+/// What `opt FILE -o OUT.cu` would do with the naive kernels that it finds, in a sentence; nothing where none is
+/// predicted to gain.
+pub fn what_pays(
+    input: &Input,
+    found: &[naive_opt::Found],
+    (named, gpu): (Option<&str>, &Gpu),
+) -> Option<String> {
+    let kernels = found.iter().map(|found| &found.problem.kernel);
+    let gains = kernels.filter_map(|kernel| Some((&kernel.name, promise(kernel, gpu)?)));
+    let gains: Vec<_> = gains.collect();
+    let (first, part) = gains.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let also = match gains.len() {
         1 => String::new(),
         count => format!(" ({} more)", count - 1),
     };
+    let option = named.map_or_else(String::new, |gpu| format!(" --gpu {gpu}"));
     Some(format!(
-        "`{first}` computes one element in a thread{also}: `warpwright opt {} -o OUT.cu` writes a tuned kernel in \
-         CUDA C, predicted to take {part:.2} of its time",
+        "`{first}` computes one element in a thread{also}: `warpwright opt {} -o OUT.cu{option}` writes a tuned kernel \
+         in CUDA C, predicted to take {part:.2} of its time on {}",
         input.name,
+        gpu.target(),
     ))
 }
 

@@ -3,15 +3,17 @@
 
 use std::fmt::Write;
 
-use warpwright::own_launch::{arguments, numbers, own_launches};
 use warpwright_cudac::ast::{Function, Parameter, Type};
 use warpwright_cudac::diag::{Source, render_all};
+use warpwright_cudac::launches::{Extents, HostCode, numbers};
 use warpwright_cudac::{File, Header};
 use warpwright_launch::{ElemType, LaunchFile};
-use warpwright_pass::names::{is_named, selected, source_name};
+use warpwright_pass::names::{base_name, parameters, selected, source_name, template_arguments};
+use warpwright_ptx::Module;
 use warpwright_target::{Gpu, Resources, occupancy};
 
 use super::inplace::document;
+use super::parameters::{Known, table};
 use crate::args::{Cli, LaunchArgs};
 use crate::failure::Failure;
 use crate::input::{self, Level, write_atomically};
@@ -25,9 +27,10 @@ const FULL: u32 = 10 << 20;
 /// What is known of the launch.
 #[derive(Debug, Default)]
 struct Shape {
-    grid: Option<Vec<u32>>,
+    /// As far as it is known; empty where it is not.
+    grid: Extents,
     block: Option<Vec<u32>>,
-    dynamic_smem: u32,
+    dynamic_smem: Option<u32>,
     /// Where it comes from.
     source: &'static str,
     /// The block was stated.
@@ -52,7 +55,8 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     let gpu = session::target(&module, None)?;
     can_be_launched(&shape, &gpu)?;
     let name = input.path.file_name().map(|name| name.to_string_lossy());
-    let text = description(&name.unwrap_or_default(), &symbol, &function, &shape, &file)?;
+    let about = (&file, &module);
+    let text = description(&name.unwrap_or_default(), &symbol, &function, &shape, about)?;
     // What is written has to be what is read.
     LaunchFile::parse(&text, "the description")
         .and_then(|file| file.resolve("small", &[]))
@@ -81,8 +85,7 @@ fn chosen<'f>(
         None => symbols.iter().map(String::as_str).collect(),
     };
     let [symbol] = found[..] else {
-        let names: Vec<String> = symbols.iter().map(|symbol| source_name(symbol)).collect();
-        let names = warpwright::device_code::some_names(&names);
+        let names = warpwright::device_code::some_names(symbols);
         let file = &file.source.name;
         return Err(Failure::input(match (wanted, found.len()) {
             _ if symbols.is_empty() => format!("`{file}` has no kernel"),
@@ -91,10 +94,29 @@ fn chosen<'f>(
             (None, _) => format!("name one kernel with --kernel: {names}"),
         }));
     };
-    let mut headers = file.kernels.iter();
-    let header = headers.find(|header| is_named(&header.name.text, symbol));
+    let base = base_name(symbol);
+    let headers = file
+        .kernels
+        .iter()
+        .filter(|header| header.name.text == base);
+    let headers: Vec<&Header> = headers.collect();
+    // Of overloads the one with the types of the symbol.
+    let types = parameter_types(symbol);
+    let is_it = |header: &&&Header| {
+        let function = head(file, header);
+        function.is_ok_and(|function| is_overload(file, &function, &types))
+    };
+    let header = match headers[..] {
+        [only] => Some(only),
+        _ => headers.iter().find(is_it).copied(),
+    };
     let header = header.ok_or_else(|| {
-        Failure::input(format!("the definition of `{symbol}` is not in this file"))
+        Failure::input(format!(
+            "the definition of `{}` is not found in `{}`: it stands in a header, or is not understood; write the \
+             description by hand (docs/launch.md)",
+            source_name(symbol),
+            file.source.name
+        ))
     })?;
     Ok((header, symbol.to_owned()))
 }
@@ -117,7 +139,10 @@ fn head(file: &File, header: &Header) -> Result<Function, Failure> {
 
 /// The launch: what is stated, else the trace's, else the code's own.
 fn shape(args: &LaunchArgs, text: &str, kernel: &str, symbol: &str) -> Result<Shape, Failure> {
-    let mut shape = Shape::default();
+    let mut shape = Shape {
+        dynamic_smem: Some(0),
+        ..Shape::default()
+    };
     if let Some(path) = &args.trace {
         let trace = document::read(path)?;
         let launched = trace.launches.iter().find(|l| l.kernel == symbol);
@@ -125,26 +150,30 @@ fn shape(args: &LaunchArgs, text: &str, kernel: &str, symbol: &str) -> Result<Sh
             Failure::input(format!("`{}` has no launch of `{symbol}`", path.display()))
         })?;
         shape = Shape {
-            grid: Some(launched.grid.to_vec()),
+            grid: launched.grid.map(Some).to_vec(),
             block: Some(launched.block.to_vec()),
-            dynamic_smem: launched.dynamic_smem,
+            dynamic_smem: Some(launched.dynamic_smem),
             source: "the trace",
             is_stated: false,
         };
-    } else if let Some(own) = own_launches(text, kernel).into_iter().next() {
-        shape = Shape {
-            grid: own.grid,
-            block: own.block,
-            dynamic_smem: own.dynamic_smem,
-            source: "the code's launch",
-            is_stated: false,
-        };
+    } else {
+        let code = HostCode::new(text, &args.nvcc);
+        let launches = code.launches(kernel, &template_arguments(symbol));
+        if let Some(own) = launches.into_iter().next() {
+            shape = Shape {
+                block: numbers(&own.block),
+                grid: own.grid,
+                dynamic_smem: own.dynamic_smem,
+                source: "the code's launch",
+                is_stated: false,
+            };
+        }
     }
     if let Some(block) = args.block {
         shape.block = Some(block.to_vec());
         shape.is_stated = true;
     }
-    shape.dynamic_smem = args.dynamic_smem.unwrap_or(shape.dynamic_smem);
+    shape.dynamic_smem = args.dynamic_smem.or(shape.dynamic_smem);
     Ok(shape)
 }
 
@@ -153,7 +182,7 @@ fn can_be_launched(shape: &Shape, gpu: &Gpu) -> Result<(), Failure> {
     let block = shape.block.iter().flatten();
     let need = Resources {
         block_threads: block.fold(1, |threads: u32, extent| threads.saturating_mul(*extent)),
-        dynamic_smem: shape.dynamic_smem,
+        dynamic_smem: shape.dynamic_smem.unwrap_or(0),
         regs: 1,
         ..Resources::default()
     };
@@ -169,8 +198,18 @@ fn own_bound(file: &File, kernel: &str) -> Option<Vec<u32>> {
     let header = file.kernels.iter().find(|h| h.name.text == kernel)?;
     let head = text.get(header.span.clone())?.split('{').next()?;
     let (_, inside) = head.split_once("__launch_bounds__")?;
-    let inside = inside.trim_start().strip_prefix('(')?.split_once(')')?.0;
-    numbers(arguments(inside).first()?, text, 1)
+    let inside = inside.trim_start().strip_prefix('(')?;
+    let first = inside.split([',', ')']).next()?;
+    let threads = HostCode::new(text, &[]).number(first, header.span.start)?;
+    Some(vec![threads])
+}
+
+/// The extent of a domain of so many dimensions that has about this many elements, in whole blocks.
+fn side(elements: u32, dimensions: usize, block: &[u32]) -> u32 {
+    let root = f64::from(elements).powf(1.0 / dimensions as f64).round() as u32;
+    let extents = block.iter().take(dimensions).copied();
+    let whole = extents.fold(1, |all: u32, extent| all.max(extent.next_power_of_two()));
+    root.next_multiple_of(whole)
 }
 
 fn description(
@@ -178,51 +217,75 @@ fn description(
     symbol: &str,
     function: &Function,
     shape: &Shape,
-    names: &File,
+    (names, module): (&File, &Module),
 ) -> Result<String, Failure> {
     // A bound of its own is what the kernel was written for.
     let bound = own_bound(names, &function.name.text);
     let block = shape.block.clone().or(bound.clone());
     let block = block.unwrap_or_else(|| vec![256]);
+    let used = ["Idx.y", "Idx.z"].map(|axis| uses(names, &function.name.text, axis));
+    let own = 1 + usize::from(used[0]).max(2 * usize::from(used[1]));
+    let dimensions = match shape.grid.len() {
+        0 => own.max(block.len()),
+        said => said.max(block.len()).min(own.max(block.len())),
+    };
+    let [small, full] = [SMALL, FULL].map(|all| side(all, dimensions, &block));
     let mut text = format!(
         "# A start, by `warpwright launch`: lines with `guess` want a look.\n\
          source = {file:?}\nkernel = {symbol:?}\n\n\
-         [sizes.small]\nn = {SMALL}  # guess\n\n[sizes.full]\nn = {FULL}  # guess\n\n[launch]\n"
+         [sizes.small]\nn = {small}  # guess\n\n[sizes.full]\nn = {full}  # guess\n\n[launch]\n"
     );
-    let list = |all: &[u32]| {
-        all.iter()
-            .map(u32::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
+    let list = |all: &[String]| all.join(", ");
+    let extent = |at: usize| match shape.grid.get(at).copied().flatten() {
+        Some(number) => number.to_string(),
+        None => format!("\"ceil_div(n, {})\"", block.get(at).unwrap_or(&1)),
     };
-    match &shape.grid {
-        Some(grid) => {
-            let _ = writeln!(text, "grid = [{}]  # {}", list(grid), shape.source);
-        }
-        None => {
-            let _ = writeln!(text, "grid = [\"ceil_div(n, {})\"]  # guess", block[0]);
-        }
-    }
+    let said = shape.grid.iter().flatten().count();
+    let grid: Vec<String> = (0..shape.grid.len().max(dimensions)).map(extent).collect();
+    let _ = match said > 0 && said == shape.grid.len() {
+        true => writeln!(text, "grid = [{}]  # {}", list(&grid[..said]), shape.source),
+        false => writeln!(text, "grid = [{}]  # guess", list(&grid)),
+    };
     let from = match (&shape.block, shape.is_stated) {
         (None, _) if bound.is_some() => "guess: the kernel's own bound",
         (None, _) => "guess",
         (Some(_), true) => "--block",
         (Some(_), false) => shape.source,
     };
-    let _ = writeln!(text, "block = [{}]  # {from}", list(&block));
-    if shape.dynamic_smem > 0 {
-        let _ = writeln!(text, "dynamic_smem = {}", shape.dynamic_smem);
+    let numbers: Vec<String> = block.iter().map(u32::to_string).collect();
+    let _ = writeln!(text, "block = [{}]  # {from}", list(&numbers));
+    match shape.dynamic_smem {
+        Some(0) => {}
+        Some(bytes) => {
+            let _ = writeln!(text, "dynamic_smem = {bytes}");
+        }
+        None => text += "dynamic_smem = 0  # guess: the code's launch computes it\n",
     }
-    let demangled = source_name(symbol);
-    let instances = instance_types(&demangled);
+    let types = parameter_types(symbol);
+    let compiled = module.function(symbol).map(|id| &module.functions[id]);
     for (at, parameter) in function.parameters.iter().enumerate() {
-        text += &argument(parameter, names, instances.get(at).copied())?;
+        let compiled = compiled.and_then(|f| f.params.get(at));
+        let variable = compiled.map(|param| &module.variables[param.var]);
+        let known = Known {
+            instance: types.get(at).map(|ty| element(ty)),
+            bytes: variable.map(|v| (v.bytes() as usize, v.alignment() as usize)),
+            dimensions,
+        };
+        text += &table(parameter, names, &known)?;
     }
     Ok(text)
 }
 
-/// The types of a kernel's parameters as its symbol has them: without templates, pointers and `const`.
-fn instance_types(demangled: &str) -> Vec<&str> {
+/// Does the kernel of a name read a place of its threads or blocks along this axis?
+fn uses(file: &File, kernel: &str, axis: &str) -> bool {
+    let header = file.kernels.iter().find(|h| h.name.text == kernel);
+    let definition = header.and_then(|header| file.source.text.get(header.span.clone()));
+    definition.is_some_and(|text| text.contains(axis))
+}
+
+/// The types of a kernel's parameters as its symbol has them.
+fn parameter_types(symbol: &str) -> Vec<String> {
+    let demangled = source_name(symbol);
     let Some(inside) = demangled.strip_suffix(')') else {
         return Vec::new();
     };
@@ -235,19 +298,7 @@ fn instance_types(demangled: &str) -> Vec<&str> {
         };
         depth == 0
     });
-    let Some((at, _)) = open else {
-        return Vec::new();
-    };
-    let mut depth = 0;
-    let types = inside[at + 1..].split(|c| {
-        depth += match c {
-            '<' | '(' => 1,
-            '>' | ')' => -1,
-            _ => 0,
-        };
-        c == ',' && depth == 0
-    });
-    types.map(element).filter(|ty| !ty.is_empty()).collect()
+    open.map_or_else(Vec::new, |(at, _)| parameters(&inside[at + 1..]))
 }
 
 /// `double` of `double const*`.
@@ -256,65 +307,24 @@ fn element(ty: &str) -> &str {
     ty.strip_suffix(" const").unwrap_or(ty)
 }
 
-/// The table of a parameter.
-fn argument(
-    parameter: &Parameter,
-    names: &File,
-    instance: Option<&str>,
-) -> Result<String, Failure> {
-    let name = &parameter.name.text;
-    let unknown = |what: &str| {
-        Failure::input(format!(
-            "parameter `{name}` is {what}: write its table by hand (docs/launch.md, `fields` for structures)"
-        ))
-    };
-    let (mut ty, mut is_pointer, mut is_const) = (&parameter.ty, false, false);
-    loop {
-        match ty {
-            Type::Const(inner) => {
-                is_const = true;
-                ty = inner;
-            }
-            Type::Pointer(inner, _) if !is_pointer => {
-                is_pointer = true;
-                // What is const is the pointer so far.
-                is_const = false;
-                ty = inner;
-            }
-            Type::Named(_) => break,
-            _ => return Err(unknown("of a type that is not understood")),
+/// Can a kernel of these parameters have a symbol with these types? Templates are not looked into.
+fn is_overload(file: &File, function: &Function, types: &[String]) -> bool {
+    let one = |(parameter, ty): (&Parameter, &String)| {
+        let (mut own, mut pointers) = (parameter.ty.bare(), 0);
+        while let Type::Pointer(inner, _) | Type::Array(inner, _) = own {
+            own = inner.bare();
+            pointers += 1;
         }
-    }
-    let Type::Named(written) = ty else {
-        return Err(unknown("of a type that is not understood"));
+        let Type::Named(own) = own else {
+            return false;
+        };
+        let own = file.type_named(own);
+        let same = |a: &str, b: &str| {
+            a == b || ElemType::from_name(a).is_some_and(|t| Some(t) == ElemType::from_name(b))
+        };
+        pointers == ty.matches('*').count() && same(&own, element(ty))
     };
-    let known = ElemType::from_name(written);
-    let known = known.or_else(|| ElemType::from_name(&names.type_named(written)));
-    let known = known.or_else(|| ElemType::from_name(instance?));
-    let element = known.ok_or_else(|| unknown(&format!("of type `{written}`")))?;
-    let mut text = format!(
-        "\n[[args]]\nname = {name:?}\ntype = \"{}\"\n",
-        element.name()
-    );
-    // Sizes do not fit the narrowest numbers.
-    let is_narrow = element.size() < 4;
-    match (is_pointer, element.is_float()) {
-        (false, false) if is_narrow => text += "value = 1  # guess\n",
-        (false, true) => text += "value = 1.0  # guess\n",
-        (false, false) => text += "value = \"n\"  # guess\n",
-        (true, is_float) => {
-            text += "shape = [\"n\"]  # guess\n";
-            text += match is_float {
-                true => "init = { kind = \"uniform\", low = -1.0, high = 1.0 }  # guess\n",
-                false if is_narrow => "init = { kind = \"indices\", bound = 100 }  # guess\n",
-                false => "init = { kind = \"indices\", bound = \"n\" }  # guess\n",
-            };
-            if !is_const {
-                text += "output = true\n";
-            }
-        }
-    }
-    Ok(text)
+    function.parameters.len() == types.len() && function.parameters.iter().zip(types).all(one)
 }
 
 #[cfg(test)]
@@ -323,14 +333,13 @@ mod tests {
 
     #[test]
     fn a_symbol_has_the_types_of_its_instance() {
-        let name = "void rk4<double, 10>(double const*, double*, unsigned int, Pair<int, float>)";
-        let types = instance_types(name);
-        assert_eq!(
-            types,
-            ["double", "double", "unsigned int", "Pair<int, float>"]
-        );
-        assert!(instance_types("k").is_empty());
-        assert_eq!(instance_types("k()"), [""; 0]);
+        // `void rk4<double, 10>(double const*, double*, unsigned int, Pair<int, float>)`
+        let types = parameter_types("_Z3rk4IdLi10EEvPKT_PS0_j4PairIifE");
+        assert_eq!(types.len(), 4, "{types:?}");
+        let elements: Vec<&str> = types.iter().map(|ty| element(ty)).collect();
+        assert_eq!(elements[..3], ["double", "double", "unsigned int"]);
+        assert_eq!(elements[3], "Pair<int, float>");
+        assert!(parameter_types("k").is_empty() && parameter_types("_Z1kv").len() < 2);
     }
 
     #[test]
@@ -340,5 +349,13 @@ mod tests {
         let bounded = File::parse(Source::new("k.cu", bounded)).unwrap();
         assert_eq!(own_bound(&bounded, "k"), Some(vec![96]));
         assert_eq!(own_bound(&bounded, "free"), None);
+    }
+
+    #[test]
+    fn domains_are_whole_blocks() {
+        assert_eq!(side(SMALL, 1, &[256]), SMALL);
+        assert_eq!(side(SMALL, 2, &[16, 16]), 32);
+        assert_eq!(side(SMALL, 2, &[48, 4]), 64);
+        assert_eq!(side(SMALL, 3, &[32, 4, 1]), 32);
     }
 }

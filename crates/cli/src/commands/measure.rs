@@ -151,9 +151,11 @@ fn measure_folder(
     let manifest = load_manifest(folder)?;
     let file = LaunchFile::parse(&manifest.launch, &manifest.input)
         .map_err(|e| Failure::input(e.to_string()))?;
-    let launch = file
+    let mut launch = file
         .resolve(&manifest.size, &[])
         .map_err(|e| Failure::input(e.to_string()))?;
+    // The description may have its name in the source.
+    launch.kernel.clone_from(&manifest.report.name);
     let scratch = tempfile::tempdir().map_err(|e| Failure::input(e.to_string()))?;
     let files = |name: &str| Err(ContentsError::NotCarried(name.to_owned()));
     let job = prepare(&launch, scratch.path(), &files)?;

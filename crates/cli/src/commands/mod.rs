@@ -12,6 +12,7 @@ mod naive_tune;
 pub mod nvcc;
 pub mod occupancy;
 pub mod opt;
+mod parameters;
 pub mod pass;
 pub mod report;
 pub mod run;

@@ -13,11 +13,11 @@ use warpwright_naive::explain;
 use warpwright_naive::ir::Kernel;
 use warpwright_naive::recognise::is_marked;
 use warpwright_naive::versions::Problem;
+use warpwright_pass::names::is_definition_named;
 use warpwright_pass::{Caution, Executor, Fuel, Setting, Target};
 use warpwright_target::Gpu;
 
 use super::pass::source;
-use super::stencil::names;
 use super::stencil_opt::{left as uses_left, target};
 use crate::args::{Cli, OptArgs};
 use crate::build;
@@ -97,7 +97,7 @@ pub fn wanted(
     // Kernels of one point each, that the stencil compiler takes as well.
     let mut both = 0;
     for header in &file.kernels {
-        if kernel.is_some_and(|name| !names(name, &header.name.text)) {
+        if kernel.is_some_and(|name| !is_definition_named(name, &header.name.text)) {
             continue;
         }
         let marked = is_marked(&file, header).map_err(|p| fail(&[p]))?;
@@ -294,7 +294,8 @@ pub fn run(
                 print(document);
             }
             if let Some(output) = super::opt::written_to(args) {
-                println!("wrote {output} (CUDA C++)");
+                let is_changed = text != input.text()?;
+                println!("{}", super::stencil_opt::written(&output, is_changed));
             }
         }
     }

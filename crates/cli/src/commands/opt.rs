@@ -6,8 +6,7 @@ use std::time::Instant;
 
 use indicatif::ProgressBar;
 use warpwright::optimise::{self, Outcome, Report, Watch};
-use warpwright::{Candidate, Emit as Emitted, Error, Explanation};
-use warpwright_cudac::File;
+use warpwright::{Candidate, Emit as Emitted, Error, Explanation, placed};
 use warpwright_driver::build::Workshop;
 use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{KernelOutcome, Known, Request, known};
@@ -15,6 +14,7 @@ use warpwright_pass::Artifact;
 use warpwright_pass::names::source_name;
 use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
+use warpwright_toolkit::{BuildCache, Toolkit};
 
 use super::pass::say;
 use super::{print_json, quoted, write_page};
@@ -87,17 +87,17 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         let target = options.gpu.map(|gpu| gpu.target());
         let file = super::cuda::read(cli, &input, target.as_deref(), &args.nvcc).ok();
         let kernel = args.kernel.one().ok().flatten();
-        let found = |file: &File| {
-            let stencils = super::cuda::stencils(file, kernel).ok().unwrap_or_default();
-            let naive = super::cuda::naive(file, kernel, &outcome.gpu);
-            (stencils.stencils, naive)
-        };
-        let (stencils, naive) = file.as_ref().map(found).unwrap_or_default();
-        let advice = super::cuda::what_to_do(&input, &stencils);
-        for advice in advice
-            .into_iter()
-            .chain(super::cuda::what_pays(&input, &naive))
-        {
+        // A promise is what this very command would do with OUT.cu; where there is none, stencils are still looked at.
+        let naive = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input).ok();
+        let named = args.kernel.gpu.as_deref();
+        let gpu = super::stencil_opt::target(named)?;
+        let pays =
+            naive.and_then(|(found, _)| super::cuda::what_pays(&input, &found, (named, &gpu)));
+        let advice = pays.or_else(|| {
+            let found = super::cuda::stencils(file.as_ref()?, kernel).ok()?;
+            super::cuda::what_to_do(&input, &found.stencils)
+        });
+        if let Some(advice) = advice {
             let advice = wrap(&advice, "", "").join("\n");
             match args.output.as_deref().is_some_and(is_stdout) {
                 true => crate::terminal::aside(&format!("\n{advice}\n")),
@@ -197,15 +197,26 @@ impl Watch for Progress {
 
 /// Explores every kernel that the request is about, with a progress bar. `known` gives what was
 /// measured of a kernel.
+///
+/// # Errors
+/// With a place in `of`, where ptxas refuses what becomes of it: the input, and the tools that made it.
 pub fn explore_all(
     cli: &Cli,
+    of: Option<(&Input, (&Toolkit, &BuildCache))>,
     workshop: Option<&Workshop<'_>>,
     artifact: &Artifact,
     request: &Request<'_>,
     known: &dyn Fn(&str) -> Known,
 ) -> Result<Vec<KernelOutcome>, Failure> {
     let watch = Progress::new(cli, false);
-    let outcomes = optimise::explore_all(workshop, artifact, request, known, &watch)?;
+    let outcomes = optimise::explore_all(workshop, artifact, request, known, &watch);
+    let outcomes = outcomes.map_err(|error| match (of, artifact.as_module()) {
+        (Some((input, tools)), Some(module)) => {
+            let text = (input, &*module.source, &*request.gpu.target());
+            placed(error, Some(tools), text, "")
+        }
+        _ => error,
+    })?;
     watch.bar.finish_and_clear();
     Ok(outcomes)
 }

@@ -2,10 +2,13 @@
 
 use serde::Serialize;
 use std::path::Path;
+use warpwright::DeviceCode;
+use warpwright::optimise::launch_among;
 use warpwright_emu::{DecodeError, EmuError, Emulator, Options, Outcome, Results};
 use warpwright_gpu::{Image, Process, Variant, WorkerCommand, prepare};
 use warpwright_launch::{ContentsError, Launch, write_npy};
-use warpwright_pass::names::is_named;
+use warpwright_pass::names::{is_named, source_name};
+use warpwright_ptx::Module;
 
 use super::print_json;
 use crate::args::{Cli, RunArgs, RunSetup};
@@ -77,13 +80,35 @@ pub fn described(setup: &RunSetup) -> Result<Launch, Failure> {
             "--launch L.toml is wanted: it says how to run the kernel (`warpwright launch X.cu` writes the start of one)".into(),
         ));
     };
-    let launch = session::launch(path, setup.size.as_deref(), "small", &setup.set)?;
+    session::launch(path, setup.size.as_deref(), "small", &setup.set)
+}
+
+/// The same with the symbol of the kernel that it names, of those of a file; `--kernel` has to name it, too.
+pub fn among(
+    launch: &Launch,
+    setup: &RunSetup,
+    (file, kernels): (&str, &[String]),
+) -> Result<Launch, Failure> {
+    let launch = launch_among(launch, file, kernels)?;
     match &setup.kernel {
         Some(kernel) if !is_named(kernel, &launch.kernel) => Err(Failure::input(format!(
             "--kernel {kernel}, but the launch description is for `{}`",
-            launch.kernel
+            source_name(&launch.kernel)
         ))),
         _ => Ok(launch),
+    }
+}
+
+/// The symbols of a module's kernels.
+pub fn kernels(module: &Module) -> Vec<String> {
+    module.kernels().map(|(_, f)| f.name.to_string()).collect()
+}
+
+/// The same of what a device is given as it is.
+pub fn kernels_of(input: &Input) -> Result<Vec<String>, Failure> {
+    match input.level {
+        Level::Cubin | Level::Fat => Ok(DeviceCode::of(input, None)?.functions()),
+        _ => Ok(kernels(&session::parse(&input.name, input.text()?)?)),
     }
 }
 
@@ -124,6 +149,7 @@ fn in_emulator(
     inputs: Vec<Vec<u8>>,
 ) -> Result<Document, Failure> {
     let module = session::module(cli, input, None, &args.nvcc, true)?;
+    let launch = &among(launch, &args.setup, (&input.name, &kernels(&module)))?;
     let program = Emulator::new(&module, &launch.kernel)?;
     let mut options = Options {
         uninitialised: args.uninit,
@@ -168,14 +194,14 @@ fn on_device(
     inputs: Vec<Vec<u8>>,
     ordinal: u32,
 ) -> Result<Document, Failure> {
-    let image = match input.level {
-        Level::Cubin | Level::Fat => input.bytes.clone(),
-        Level::Ptx => input.text()?.as_bytes().to_vec(),
-        Level::Cuda | Level::Stencil => session::module(cli, input, None, &args.nvcc, true)?
-            .source
-            .as_bytes()
-            .to_vec(),
+    let (image, kernels) = match input.level {
+        Level::Cubin | Level::Fat | Level::Ptx => (input.bytes.clone(), kernels_of(input)?),
+        Level::Cuda | Level::Stencil => {
+            let module = session::module(cli, input, None, &args.nvcc, true)?;
+            (module.source.as_bytes().to_vec(), kernels(&module))
+        }
     };
+    let launch = &among(launch, &args.setup, (&input.name, &kernels))?;
     let (ran_on, outputs) = run_on_device(image, launch, &inputs, ordinal)?;
     Ok(Document {
         schema: "warpwright.run/1",

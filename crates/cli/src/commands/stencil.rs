@@ -36,15 +36,6 @@ pub fn of_language(input: &Input) -> Result<Stencil, Failure> {
     dsl::parse(&source.text).map_err(|problems| failure(&problems, &source))
 }
 
-/// Does a name, perhaps one of PTX such as `_Z3addPfS_`, mean a kernel of the source?
-pub fn names(name: &str, kernel: &str) -> bool {
-    let mangled = name.strip_prefix("_Z").and_then(|rest| {
-        let rest = rest.strip_prefix(&*kernel.len().to_string())?;
-        Some(rest.starts_with(kernel))
-    });
-    name == kernel || mangled.unwrap_or(false)
-}
-
 /// Diagnostics as a failure.
 pub fn failure(problems: &[Diagnostic], source: &Source) -> Failure {
     Failure::Rendered(render_all(problems, source))

@@ -117,7 +117,8 @@ pub fn run(cli: &Cli, args: &OptArgs, input: &Input) -> Result<(), Failure> {
             super::print_json(&document)?;
         } else {
             print(&document, &chosen, args.all);
-            print_written(document.output.as_deref());
+            let is_changed = input.level == Level::Stencil || text != input.text()?;
+            print_written(document.output.as_deref(), is_changed);
         }
         return decided(args, document.unchecked.is_none());
     }
@@ -135,10 +136,14 @@ fn decided(args: &OptArgs, is_checked: bool) -> Result<(), Failure> {
 /// The names of the kernels to transform; nothing in place of a name where there is only one.
 fn stencils(cli: &Cli, args: &OptArgs, input: &Input) -> Result<Vec<Option<String>>, Failure> {
     let given = args.kernel.one()?;
-    if given.is_some() || input.level == Level::Stencil {
+    if input.level == Level::Stencil {
         return Ok(vec![given.map(str::to_owned)]);
     }
     let file = super::cuda::read(cli, input, None, &args.nvcc)?;
+    if let Some(given) = given {
+        let names = super::cuda::named(&file, given)?;
+        return Ok(names.into_iter().map(Some).collect());
+    }
     let chosen = extract::choose_all(&file)
         .map_err(|problem| Failure::Rendered(render_all(&[problem], &file.source)))?;
     let names = chosen.iter().map(|header| Some(header.name.text.clone()));
@@ -192,7 +197,7 @@ fn several(
             output,
         })?;
     } else {
-        print_written(output.as_deref());
+        print_written(output.as_deref(), text != input.text()?);
     }
     decided(args, is_checked)
 }
@@ -279,10 +284,17 @@ fn write(args: &OptArgs, text: &str, is_unchecked: bool) -> Result<(), Failure> 
     write_atomically(output, text.as_bytes())
 }
 
-/// Says where the text is.
-fn print_written(output: Option<&str>) {
+/// Says where the text is, and whether it is another than the input.
+pub fn written(output: &str, is_changed: bool) -> String {
+    match is_changed {
+        true => format!("wrote {output} (CUDA C++)"),
+        false => format!("wrote {output} (CUDA C++): the input as it is, nothing was changed"),
+    }
+}
+
+fn print_written(output: Option<&str>, is_changed: bool) {
     match output {
-        Some(output) => println!("wrote {output} (CUDA C++)"),
+        Some(output) => println!("{}", written(output, is_changed)),
         None => println!("nothing is written: -o OUT.cu writes it"),
     }
 }
@@ -474,7 +486,17 @@ pub fn read_problem(
         return Ok(Problem::of_language(stencil));
     }
     let file = super::cuda::read(cli, input, None, nvcc)?;
-    let chosen = extract::choose(&file, kernel).map_err(|problem| problems(vec![problem]))?;
+    let names = kernel.map(|kernel| super::cuda::named(&file, kernel));
+    let names = names.transpose()?;
+    let kernel = match names.as_deref() {
+        Some([first, _, ..]) => {
+            let kernel = kernel.unwrap_or(first);
+            return Err(Failure::input(format!("`{kernel}` names several kernels")));
+        }
+        names => names.and_then(|names| names.first()),
+    };
+    let chosen = extract::choose(&file, kernel.map(String::as_str));
+    let chosen = chosen.map_err(|problem| problems(vec![problem]))?;
     match chosen.as_slice() {
         [one] => {
             let header = (*one).clone();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use warpwright::optimise::{ptxas_version, workshop};
+use warpwright::optimise::{launch_among, ptxas_version, workshop};
 use warpwright_driver::database::{Database, Key, hash, kernel_hash};
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request, known};
 use warpwright_driver::tune::{merge, recall};
@@ -245,6 +245,7 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
     nvcc.extend(session::described_nvcc(input, Some(launch_path))?);
     let module = session::module(cli, input, named.as_ref(), &nvcc, false)?;
     let gpu = session::target(&module, named)?;
+    let launch = launch_among(&launch, &input.name, &super::run::kernels(&module))?;
     let toolkit = session::toolkit(cli)?;
     let cache = BuildCache::standard();
     let arch = gpu.target();
@@ -273,7 +274,14 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
         budget: DEFAULT_BUDGET * BUDGET_OF_TUNE,
         proofs: Proofs::All,
     };
-    let outcomes = explore_all(cli, Some(&workshop), &artifact, &request, &|_| Known::new())?;
+    let outcomes = explore_all(
+        cli,
+        Some((input, (&toolkit, &cache))),
+        Some(&workshop),
+        &artifact,
+        &request,
+        &|_| Known::new(),
+    )?;
     let ptxas = ptxas_version(&toolkit).unwrap_or_default();
     make_folder(folder)?;
     for outcome in &outcomes {

@@ -5,14 +5,11 @@
 //! `NAME<<<g, b, s, st>>>(…)` becomes `NAME_launch(g, b, s, st, …)`. A launch that is not found here, or that stands in
 //! another file, launches the kernel as written: no call can mean something else than before.
 
-mod launches;
-mod words;
-
 use std::collections::BTreeSet;
 
+use crate::launches::find::{Form, Found, Launch, find};
+pub use crate::words::{Token, tokens, words};
 use crate::{File, Header};
-use launches::{Found, Launch};
-pub use words::{Token, tokens, words};
 
 /// A file written anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,9 +65,9 @@ impl File {
             launches,
             notes,
             declaration,
-        } = launches::find(text, kernel, &header.span, header.template.is_none());
+        } = find(text, kernel, &header.span, header.template.is_none());
         let mut inserted = format!("\n\nextern \"C++\" {{\n\n{}", insertion.text);
-        let by_pointers = launches.iter().any(|l| matches!(l, Launch::Function(_)));
+        let by_pointers = launches.iter().any(|l| matches!(l.form, Form::Function(_)));
         if by_pointers {
             inserted += insertion.by_pointers;
         }
@@ -98,8 +95,8 @@ impl File {
         let suffix = launch.strip_prefix(&**kernel).unwrap_or("_launch");
         let count = launches.len();
         for found in launches {
-            match found {
-                Launch::Chevrons {
+            match found.form {
+                Form::Chevrons {
                     name,
                     open,
                     close,
@@ -112,7 +109,7 @@ impl File {
                     let comma = if arguments { ", " } else { "" };
                     edits.push((close, ", 0".repeat(missing) + comma));
                 }
-                Launch::Function(range) => edits.push((range, format!("{launch}_pointers("))),
+                Form::Function(range) => edits.push((range, format!("{launch}_pointers("))),
             }
         }
         Replaced {
@@ -163,7 +160,7 @@ fn beginning(text: &str) -> (usize, bool) {
 
 /// A generated text in which no word is one of these: an underscore is added.
 pub fn avoid(text: &str, taken: &BTreeSet<String>) -> String {
-    words::avoid(text, taken)
+    crate::words::avoid(text, taken)
 }
 
 #[cfg(test)]

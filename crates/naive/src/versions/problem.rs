@@ -36,6 +36,9 @@ impl Problem {
     /// # Errors
     /// It is no naive kernel: the construct that is in the way.
     pub fn new(file: File, header: &Header) -> Result<Problem, Diagnostic> {
+        if let Some(problem) = file.is_ambiguous(header) {
+            return Err(problem);
+        }
         let kernel = recognise(&file, header)?;
         let header = header.clone();
         Ok(Problem {

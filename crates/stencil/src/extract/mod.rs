@@ -161,6 +161,9 @@ pub fn extract(file: &File, kernel: &Header) -> Result<Stencil, Vec<Diagnostic>>
         let problem = Diagnostic::error("stencil::template", what);
         return Err(one(problem.label(kernel.name.span.clone(), "this kernel")));
     }
+    if let Some(problem) = file.is_ambiguous(kernel) {
+        return Err(one(problem));
+    }
     let bound = template::bind(file, kernel).map_err(one)?;
     let function = file.kernel(kernel).map_err(one)?;
     let trace = machine::run(file, &function, bound).map_err(one)?;

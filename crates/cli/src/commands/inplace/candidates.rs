@@ -117,7 +117,9 @@ fn from_ptx(
     let (arch, cache) = (gpu.target(), BuildCache::standard());
     let workshop = workshop(toolkit, &cache, &arch, &artifact);
     let request = request(wanted, &gpu);
-    let outcomes = explore_all(cli, Some(&workshop), &artifact, &request, &|_| Known::new())?;
+    let outcomes = explore_all(cli, None, Some(&workshop), &artifact, &request, &|_| {
+        Known::new()
+    })?;
     Ok(outcomes
         .into_iter()
         .flat_map(|outcome| outcome.built)
@@ -128,7 +130,7 @@ fn from_machine_code(cli: &Cli, wanted: &Wanted<'_>) -> Result<Vec<Built>, Failu
     let artifact = Artifact::cubin(wanted.cubin.to_vec());
     let artifact = artifact.map_err(|error| Failure::input(error.to_string()))?;
     let request = request(wanted, wanted.gpu);
-    let outcomes = explore_all(cli, None, &artifact, &request, &|_| Known::new())?;
+    let outcomes = explore_all(cli, None, None, &artifact, &request, &|_| Known::new())?;
     Ok(outcomes
         .into_iter()
         .flat_map(|outcome| outcome.built)

@@ -81,7 +81,7 @@ pub fn tokens(text: &str) -> Vec<Token> {
 }
 
 /// The bytes up to the end of the line, with those that a backslash joins to it.
-fn line(rest: &[u8]) -> usize {
+pub(crate) fn line(rest: &[u8]) -> usize {
     let is_joined = |at: usize| {
         let mut before = rest[..at].iter().rev();
         before.find(|b| !matches!(b, b' ' | b'\t' | b'\r')) == Some(&b'\\')
@@ -117,7 +117,7 @@ fn raw_literal(rest: &[u8]) -> usize {
 /// The macros with parameters that a text defines: the name, and whether the arguments are only handed on, so that it
 /// does not matter what stands in them: `#define ONCE(...) f(); __VA_ARGS__`, but no `#__VA_ARGS__`, and no other macro
 /// around them, which may count them.
-pub(super) fn macros(text: &str, tokens: &[Token]) -> BTreeMap<String, bool> {
+pub(crate) fn macros(text: &str, tokens: &[Token]) -> BTreeMap<String, bool> {
     let word = |at: usize| tokens.get(at).map_or("", |t: &Token| &text[t.at.clone()]);
     let mut bodies = BTreeMap::new();
     for (at, token) in tokens.iter().enumerate() {
@@ -149,7 +149,7 @@ const CALLED: [&str; 2] = ["min", "max"];
 
 /// A generated text in which no word is one of these: an underscore is added. A function of the device keeps its name,
 /// in parentheses: a macro with parameters is only one in front of `(`.
-pub(super) fn avoid(text: &str, taken: &BTreeSet<String>) -> String {
+pub(crate) fn avoid(text: &str, taken: &BTreeSet<String>) -> String {
     let (mut out, mut from) = (String::new(), 0);
     for token in tokens(text) {
         let word = &text[token.at.clone()];
@@ -166,7 +166,7 @@ pub(super) fn avoid(text: &str, taken: &BTreeSet<String>) -> String {
 }
 
 /// The place after the bracket that closes the one at `open`, among these tokens.
-pub(super) fn closed(text: &str, tokens: &[Token], open: usize) -> Option<usize> {
+pub(crate) fn closed(text: &str, tokens: &[Token], open: usize) -> Option<usize> {
     let mut depth = 0;
     for (number, token) in tokens.iter().enumerate().skip(open) {
         match &text[token.at.clone()] {

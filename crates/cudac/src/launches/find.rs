@@ -3,12 +3,23 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::words::{Token, closed, macros, tokens};
-use super::{Note, Use};
+use crate::replace::{Note, Use};
+use crate::words::{Token, closed, macros, tokens};
 
 /// A launch that can be written anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Launch {
+pub(crate) struct Launch {
+    /// How it is written.
+    pub(crate) form: Form,
+    /// Its grid and its block, and its dynamic shared memory if that is stated.
+    pub(super) config: Vec<Range<usize>>,
+    /// The template's arguments behind the name.
+    pub(super) arguments: Option<Range<usize>>,
+}
+
+/// How a launch is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
     /// `k<<<g, b[, s[, stream]]>>>(…)`, perhaps with `<T>` behind the name: the place behind the name, those of `<<<`
     /// and of `>>>(`, what is missing, and whether there are arguments.
     Chevrons {
@@ -24,36 +35,36 @@ pub(super) enum Launch {
 
 impl Launch {
     /// Where it begins.
-    pub(super) fn start(&self) -> usize {
-        match self {
-            Launch::Chevrons { name, .. } => *name,
-            Launch::Function(range) => range.start,
+    pub(crate) fn start(&self) -> usize {
+        match &self.form {
+            Form::Chevrons { name, .. } => *name,
+            Form::Function(range) => range.start,
         }
     }
 }
 
 /// `__global__ void k(…);` in front of the definition, outside of functions: the place behind it, and its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Declaration {
-    pub(super) end: usize,
-    pub(super) parameters: Range<usize>,
+pub(crate) struct Declaration {
+    pub(crate) end: usize,
+    pub(crate) parameters: Range<usize>,
 }
 
 /// What a file does with a kernel.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Launches behind the first declaration or the definition.
-    pub(super) launches: Vec<Launch>,
+    pub(crate) launches: Vec<Launch>,
     /// Other uses.
-    pub(super) notes: Vec<Note>,
+    pub(crate) notes: Vec<Note>,
     /// The first declaration.
-    pub(super) declaration: Option<Declaration>,
+    pub(crate) declaration: Option<Declaration>,
 }
 
 /// All uses of a kernel that is defined at `own`.
 ///
 /// Those in front of the definition can be written anew behind a declaration, if `may_declare`.
-pub(super) fn find(text: &str, kernel: &str, own: &Range<usize>, may_declare: bool) -> Found {
+pub(crate) fn find(text: &str, kernel: &str, own: &Range<usize>, may_declare: bool) -> Found {
     let tokens = tokens(text);
     let macros = macros(text, &tokens);
     let mut all = Found::default();
@@ -70,7 +81,7 @@ pub(super) fn find(text: &str, kernel: &str, own: &Range<usize>, may_declare: bo
             continue;
         }
         let from = all.declaration.as_ref().map_or(own.start, |d| d.end);
-        let found = chevrons(text, &tokens, number).or_else(|| function(text, &tokens, number));
+        let found = launch(text, &tokens, number);
         let line = text[..token.at.start].matches('\n').count() + 1;
         let mut note = |what| all.notes.push(Note { line, what });
         match found {
@@ -83,6 +94,11 @@ pub(super) fn find(text: &str, kernel: &str, own: &Range<usize>, may_declare: bo
         }
     }
     all
+}
+
+/// The launch of the kernel that is named at a token.
+pub(super) fn launch(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
+    chevrons(text, tokens, at).or_else(|| function(text, tokens, at))
 }
 
 /// Does a token stand in the arguments of a macro that may print or count them? The chevrons of a launch are no
@@ -166,17 +182,21 @@ fn behind_template(text: &str, tokens: &[Token], at: usize) -> Option<usize> {
 }
 
 fn chevrons(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
-    let next = behind_template(text, tokens, at).unwrap_or(at + 1);
+    let behind = behind_template(text, tokens, at);
+    let next = behind.unwrap_or(at + 1);
     let open = tokens.get(next)?.at.start;
     if !text[open..].starts_with("<<<") {
         return None;
     }
-    let (mut number, mut commas) = (next + 3, 0);
+    let (mut number, mut from, mut config) = (next + 3, open + 3, Vec::new());
     loop {
         let token = tokens.get(number)?;
         match &text[token.at.clone()] {
             "(" | "[" | "{" => number = closed(text, tokens, number)?,
-            "," => commas += 1,
+            "," => {
+                config.push(from..token.at.start);
+                from = token.at.end;
+            }
             ">" if text[token.at.start..].starts_with(">>>") => break,
             ";" | ")" | "]" | "}" => return None,
             _ => {}
@@ -184,16 +204,24 @@ fn chevrons(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
         number += 1;
     }
     let close = tokens.get(number)?.at.start;
+    let commas = config.len();
     if word(text, tokens, number + 3) != "(" || !(1..=3).contains(&commas) {
         return None;
     }
+    config.push(from..close);
     let end = closed(text, tokens, number + 3)?;
-    Some(Launch::Chevrons {
+    let form = Form::Chevrons {
         name: tokens[at].at.end,
         open: open..open + 3,
         close: close..tokens.get(number + 3)?.at.end,
         missing: 3 - commas,
         arguments: end > number + 4,
+    };
+    config.truncate(3);
+    Some(Launch {
+        form,
+        config,
+        arguments: behind.map(|behind| tokens[at + 1].at.end..tokens[behind - 1].at.start),
     })
 }
 
@@ -227,14 +255,22 @@ fn function(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
     }
     // Five more arguments.
     let end = closed(text, tokens, before + 1)?;
-    let (mut number, mut commas) = (comma + 1, 0);
+    let (mut number, mut from, mut parts) = (comma + 1, tokens[comma].at.end, Vec::new());
     while number < end {
         match word(text, tokens, number) {
             "(" | "[" | "{" => number = closed(text, tokens, number)?,
-            "," => commas += 1,
+            "," => {
+                parts.push(from..tokens[number].at.start);
+                from = tokens[number].at.end;
+            }
             _ => {}
         }
         number += 1;
     }
-    (commas == 4).then(|| Launch::Function(tokens[before].at.start..tokens[comma].at.end))
+    let [grid, block, _, shared] = <[_; 4]>::try_from(parts).ok()?;
+    Some(Launch {
+        form: Form::Function(tokens[before].at.start..tokens[comma].at.end),
+        config: vec![grid, block, shared],
+        arguments: None,
+    })
 }

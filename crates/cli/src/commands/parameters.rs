@@ -1,0 +1,343 @@
+//! A kernel's parameters as tables of a launch description, as far as their types say. What is guessed says so.
+
+use std::fmt::Write;
+
+use warpwright_cudac::ast::{Parameter, Type};
+use warpwright_cudac::{File, TypeNames};
+use warpwright_launch::ElemType;
+
+use crate::failure::Failure;
+
+/// What a parameter is laid out like.
+#[derive(Clone, Debug, PartialEq)]
+enum Layout {
+    /// An element, or a vector of CUDA's: how many, and its alignment in bytes.
+    Elements(ElemType, usize, usize),
+    /// A structure: its members by name.
+    Structure(Vec<(String, Layout)>),
+}
+
+/// Why something has no layout here.
+enum NoLayout {
+    /// A structure with pointers.
+    Pointers,
+    /// A type that is not understood.
+    Unknown,
+}
+
+impl Layout {
+    fn align(&self) -> usize {
+        match self {
+            Layout::Elements(_, _, align) => *align,
+            Layout::Structure(all) => all.iter().map(|(_, m)| m.align()).max().unwrap_or(1),
+        }
+    }
+
+    /// In bytes, as C lays it out.
+    fn size(&self) -> usize {
+        match self {
+            Layout::Elements(element, count, align) => {
+                (element.size() * count).next_multiple_of(*align)
+            }
+            Layout::Structure(all) => {
+                let end = all.iter().fold(0_usize, |end, (_, member)| {
+                    end.next_multiple_of(member.align()) + member.size()
+                });
+                end.next_multiple_of(self.align())
+            }
+        }
+    }
+
+    /// The element and the number of them that it is made of, if it is of one kind and has no gaps.
+    fn uniform(&self) -> Option<(ElemType, usize)> {
+        let (element, count) = match self {
+            Layout::Elements(element, count, _) => (*element, *count),
+            Layout::Structure(all) => {
+                let mut all = all.iter().map(|(_, member)| member.uniform());
+                let (first, mut count) = all.next()??;
+                for member in all {
+                    let (element, more) = member?;
+                    if element != first {
+                        return None;
+                    }
+                    count += more;
+                }
+                (first, count)
+            }
+        };
+        (element.size() * count == self.size()).then_some((element, count))
+    }
+
+    /// `type = …, value = …` or `fields = […]`, with this between two keys.
+    fn value(&self, between: &str) -> String {
+        match self {
+            Layout::Elements(element, count, align) => {
+                // Sizes do not fit the narrowest numbers.
+                let one = match (element.is_float(), element.size() < 4) {
+                    (true, _) => "1.0",
+                    (false, true) => "1",
+                    (false, false) => "\"n\"",
+                };
+                let value = match count {
+                    1 => one.to_owned(),
+                    count => format!("[{}]", vec![one; *count].join(", ")),
+                };
+                let mut text = format!("type = \"{}\"{between}value = {value}", element.name());
+                if *align > element.size() {
+                    let _ = write!(text, "{between}align = {align}");
+                }
+                text
+            }
+            Layout::Structure(all) => {
+                let field = |(name, member): &(String, Layout)| {
+                    format!("{{ name = {name:?}, {} }}", member.value(", "))
+                };
+                let all: Vec<String> = all.iter().map(field).collect();
+                match between {
+                    "\n" => format!("fields = [\n    {},\n]", all.join(",\n    ")),
+                    _ => format!("fields = [{}]", all.join(", ")),
+                }
+            }
+        }
+    }
+}
+
+/// Structures may hold structures; that deep they do not.
+const DEEPEST: u32 = 8;
+
+/// The layout of a type by one of its names, the nearest first.
+fn layout(names: &[&str], file: &File, depth: u32) -> Result<Layout, NoLayout> {
+    for name in names {
+        if let Some(element) = ElemType::from_name(name) {
+            return Ok(Layout::Elements(element, 1, element.size()));
+        }
+        if let Some((element, count, align)) = ElemType::vector_from_name(name) {
+            return Ok(Layout::Elements(element, count, align));
+        }
+    }
+    let known = |name: &&str| file.members(&Type::Named((*name).to_owned()), &TypeNames::new());
+    let members = names.iter().find_map(known).filter(|_| depth > 0);
+    let members = members.ok_or(NoLayout::Unknown)?;
+    let member = |member: &warpwright_cudac::structures::Member| match member.ty.bare() {
+        Type::Named(name) => {
+            let own = file.type_named(name);
+            let inner = layout(&[name, &own], file, depth - 1)?;
+            Ok((member.name.clone(), inner))
+        }
+        Type::Pointer(..) => Err(NoLayout::Pointers),
+        _ => Err(NoLayout::Unknown),
+    };
+    let all: Result<Vec<_>, NoLayout> = members.iter().map(member).collect();
+    match all? {
+        all if all.is_empty() => Err(NoLayout::Unknown),
+        all => Ok(Layout::Structure(all)),
+    }
+}
+
+/// Words that change how a structure is laid out.
+const LAID_OUT: [&str; 5] = [
+    "alignas",
+    "__align__",
+    "__attribute__",
+    "pragma pack",
+    "__builtin_align__",
+];
+
+/// What else is known of a parameter.
+pub struct Known<'a> {
+    /// Its type in the instance of the kernel, without pointers and `const`.
+    pub instance: Option<&'a str>,
+    /// Its size and its alignment in bytes, as the compiler has them.
+    pub bytes: Option<(usize, usize)>,
+    /// Dimensions of the launch.
+    pub dimensions: usize,
+}
+
+/// The table of a parameter.
+///
+/// # Errors
+/// A launch description cannot say what it is, or nobody knows.
+pub fn table(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<String, Failure> {
+    let name = &parameter.name.text;
+    let unknown =
+        |what: &str, mend: &str| Failure::input(format!("parameter `{name}` {what}: {mend}"));
+    let by_hand = "write its table by hand (docs/launch.md)";
+    let strange = || unknown("is of a type that is not understood", by_hand);
+    let (mut ty, mut is_pointer, mut is_const) = (&parameter.ty, false, false);
+    loop {
+        match ty {
+            Type::Const(inner) => {
+                is_const = true;
+                ty = inner;
+            }
+            Type::Pointer(inner, _) if !is_pointer => {
+                is_pointer = true;
+                // What is const is the pointer so far.
+                is_const = false;
+                ty = inner;
+            }
+            Type::Named(_) => break,
+            _ => return Err(strange()),
+        }
+    }
+    let Type::Named(written) = ty else {
+        return Err(strange());
+    };
+    if ["cudaTextureObject_t", "cudaSurfaceObject_t"].contains(&&**written) {
+        let mend = "no launch description has one; `opt` and `explain` need none, `trace` sees it in your program";
+        return Err(unknown(&format!("is a `{written}`"), mend));
+    }
+    let meaning = file.type_named(written);
+    let names: Vec<&str> = [Some(&**written), Some(&*meaning), known.instance]
+        .into_iter()
+        .flatten()
+        .collect();
+    let found = layout(&names, file, DEEPEST);
+    let mut text = format!("\n[[args]]\nname = {name:?}\n");
+    match (is_pointer, found) {
+        (_, Err(NoLayout::Pointers)) => {
+            let what = format!("is of type `{written}`, which holds pointers");
+            let mend =
+                "a launch description cannot give these; hand them over as parameters of their own";
+            return Err(unknown(&what, mend));
+        }
+        (false, Ok(found))
+            if known
+                .bytes
+                .is_none_or(|b| b == (found.size(), found.align())) =>
+        {
+            text += &guessed(&found.value("\n"));
+        }
+        (false, _) => {
+            // The compiler knows its size all the same.
+            let (size, align) = known.bytes.ok_or_else(strange)?;
+            let element = match align {
+                1 => ElemType::U8,
+                2 => ElemType::U16,
+                4 => ElemType::U32,
+                _ => ElemType::U64,
+            };
+            let zeros = vec!["0"; size / element.size()].join(", ");
+            let _ = writeln!(
+                text,
+                "# The {size} bytes of a `{written}`, which is not understood.\ntype = \"{}\"\n\
+                 value = [{zeros}]  # guess",
+                element.name()
+            );
+            if align > element.size() {
+                let _ = writeln!(text, "align = {align}");
+            }
+        }
+        (true, Ok(found)) => {
+            let is_own = matches!(found, Layout::Structure(_));
+            if is_own && LAID_OUT.iter().any(|word| file.source.text.contains(word)) {
+                let what = format!(
+                    "points to `{written}`, in a file that states how structures are aligned"
+                );
+                return Err(unknown(&what, &bytes_by_hand(written)));
+            }
+            text += &buffer(&found, written, known.dimensions);
+            if !is_const {
+                text += "output = true\n";
+            }
+        }
+        (true, Err(NoLayout::Unknown)) => {
+            let what = format!("points to `{written}`, which is not understood");
+            return Err(unknown(&what, &bytes_by_hand(written)));
+        }
+    }
+    Ok(text)
+}
+
+fn bytes_by_hand(ty: &str) -> String {
+    format!(
+        "write its table by hand, as bytes: type = \"u8\", shape = [\"n\", N] for N = sizeof({ty}) (docs/launch.md)"
+    )
+}
+
+/// A value that is marked as a guess where it stands.
+fn guessed(value: &str) -> String {
+    let mut text = String::new();
+    for line in value.lines() {
+        let is_guess = line.contains("value = ");
+        let mark = if is_guess { "  # guess" } else { "" };
+        let _ = writeln!(text, "{line}{mark}");
+    }
+    text
+}
+
+/// Memory for as many elements as there are places in the launch.
+fn buffer(found: &Layout, written: &str, dimensions: usize) -> String {
+    let mut shape = vec!["\"n\"".to_owned(); dimensions];
+    let Some((element, count)) = found.uniform() else {
+        shape.push(found.size().to_string());
+        return format!(
+            "# The bytes of elements that are `{written}`.\ntype = \"u8\"\nshape = [{}]  # guess\n\
+             init = \"zeros\"  # guess\n",
+            shape.join(", ")
+        );
+    };
+    if count > 1 {
+        shape.push(count.to_string());
+    }
+    let init = match (element.is_float(), element.size() < 4) {
+        (true, _) => "{ kind = \"uniform\", low = -1.0, high = 1.0 }",
+        (false, true) => "{ kind = \"indices\", bound = 100 }",
+        (false, false) => "{ kind = \"indices\", bound = \"n\" }",
+    };
+    format!(
+        "type = \"{}\"\nshape = [{}]  # guess\ninit = {init}  # guess\n",
+        element.name(),
+        shape.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_are_those_of_c() {
+        let element = |ty: ElemType| Layout::Elements(ty, 1, ty.size());
+        let named = |all: Vec<Layout>| {
+            Layout::Structure(all.into_iter().map(|m| ("m".to_owned(), m)).collect())
+        };
+        let vector = |name: &str| {
+            let (ty, count, align) = ElemType::vector_from_name(name).expect("a vector");
+            Layout::Elements(ty, count, align)
+        };
+        for (layout, size, align, uniform) in [
+            (element(ElemType::F64), 8, 8, Some((ElemType::F64, 1))),
+            (vector("float4"), 16, 16, Some((ElemType::F32, 4))),
+            (vector("float3"), 12, 4, Some((ElemType::F32, 3))),
+            (vector("uchar2"), 2, 2, Some((ElemType::U8, 2))),
+            (
+                named(vec![element(ElemType::U8), element(ElemType::F32)]),
+                8,
+                4,
+                None,
+            ),
+            (
+                named(vec![vector("int2"), element(ElemType::S32)]),
+                16,
+                8,
+                None,
+            ),
+            (
+                named(vec![vector("int2"), vector("int2")]),
+                16,
+                8,
+                Some((ElemType::S32, 4)),
+            ),
+            (
+                named(vec![element(ElemType::F64), element(ElemType::S16)]),
+                16,
+                8,
+                None,
+            ),
+        ] {
+            assert_eq!((layout.size(), layout.align()), (size, align), "{layout:?}");
+            assert_eq!(layout.uniform(), uniform, "{layout:?}");
+        }
+    }
+}

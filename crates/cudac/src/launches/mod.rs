@@ -1,0 +1,179 @@
+//! The launches of kernels in a file's own host code, and their extents as far as these are numbers.
+//!
+//! Host code is no part of the subset that is lowered, so it is read as words and signs: what a name is at a launch
+//! follows from its declaration and from what the code assigns to it on the way. What may be something else at run time
+//! is unknown: a parameter, what a condition or a loop assigns, what a call may write. What is found is a fact about
+//! that launch, and no promise of others.
+
+pub(crate) mod find;
+mod names;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::macros::Macros;
+use crate::words::{Token, tokens};
+use values::Known;
+
+/// Extents of a launch in as many dimensions as it says; none where one is no number that is known.
+pub type Extents = Vec<Option<u32>>;
+
+/// A launch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OwnLaunch {
+    /// Blocks; empty where not even the number of dimensions is known.
+    pub grid: Extents,
+    /// Threads per block, likewise.
+    pub block: Extents,
+    /// Dynamic shared memory in bytes per block, if it is known.
+    pub dynamic_smem: Option<u32>,
+}
+
+/// Are all of them numbers? These, then.
+pub fn numbers(extents: &Extents) -> Option<Vec<u32>> {
+    let all: Option<Vec<u32>> = extents.iter().copied().collect();
+    all.filter(|all| !all.is_empty())
+}
+
+/// A text as words, signs and brackets.
+#[derive(Debug)]
+pub struct HostCode<'t> {
+    text: &'t str,
+    tokens: Vec<Token>,
+    /// By token: the bracket around it.
+    around: Vec<Option<usize>>,
+    /// By opening bracket: the one that closes it.
+    closes: BTreeMap<usize, usize>,
+    /// By closing bracket: the one that opens it.
+    opens: BTreeMap<usize, usize>,
+    /// Where each word stands.
+    places: BTreeMap<&'t str, Vec<usize>>,
+    macros: Macros,
+    /// Names that may still be looked up.
+    fuel: Cell<u32>,
+}
+
+impl<'t> HostCode<'t> {
+    /// Reads a text; `options` are nvcc's, of which `-DNAME=VALUE` counts.
+    pub fn new(text: &'t str, options: &[String]) -> Self {
+        let tokens = tokens(text);
+        let macros = names::macros(text, &tokens, options);
+        let mut code = HostCode {
+            text,
+            tokens,
+            around: Vec::new(),
+            closes: BTreeMap::new(),
+            opens: BTreeMap::new(),
+            places: BTreeMap::new(),
+            macros,
+            fuel: Cell::new(values::MOST),
+        };
+        code.read_brackets();
+        code
+    }
+
+    /// All launches of a kernel, by its name without namespaces, in their order. Those of another instance than that
+    /// with these template arguments are left out, as far as they are known to be.
+    pub fn launches(&self, kernel: &str, instance: &[String]) -> Vec<OwnLaunch> {
+        let is_it = |at: &usize| self.word(*at) == kernel && self.tokens[*at].word;
+        let all = (0..self.tokens.len()).filter(is_it);
+        all.filter_map(|at| self.launch(at, instance)).collect()
+    }
+
+    /// What a text that stands at a byte of this code is, if it is a number above zero.
+    pub fn number(&self, text: &str, at: usize) -> Option<u32> {
+        self.fuel.set(values::MOST);
+        let at = self.tokens.partition_point(|t| t.at.start < at);
+        let value = self.value(text, at, &Known::default())?.number()?;
+        u32::try_from(value).ok().filter(|&n| n > 0)
+    }
+
+    /// The launch of the kernel that is named at a token.
+    fn launch(&self, at: usize, instance: &[String]) -> Option<OwnLaunch> {
+        self.fuel.set(values::MOST);
+        if let Some(config) = self.extended(at) {
+            let known = Known::default();
+            let field = |field| self.field(config, field, at, &known);
+            return Some(OwnLaunch {
+                grid: extents(field("gridDim")),
+                block: extents(field("blockDim")),
+                dynamic_smem: bytes(field("dynamicSmemBytes")),
+            });
+        }
+        let found = find::launch(self.text, &self.tokens, at)?;
+        if self.tokens[at].directive {
+            // Its names are the parameters of a macro.
+            return Some(OwnLaunch::default());
+        }
+        let mut known = Known::default();
+        if let Some(arguments) = &found.arguments {
+            let arguments = values::parts(&self.text[arguments.clone()]);
+            for (argument, own) in arguments.into_iter().zip(instance) {
+                if !self.may_be(argument, own, at, &mut known) {
+                    return None;
+                }
+            }
+        }
+        let part = |range: &Range<usize>| self.value(&self.text[range.clone()], at, &known);
+        let [grid, block] = [0, 1].map(|n| extents(found.config.get(n).and_then(part)));
+        let dynamic_smem = match found.config.get(2) {
+            None => Some(0),
+            Some(range) => bytes(part(range)),
+        };
+        Some(OwnLaunch {
+            grid,
+            block,
+            dynamic_smem,
+        })
+    }
+
+    /// `cudaLaunchKernelEx(&config, k, …)`: the token of `config`, for that of `k`.
+    fn extended(&self, at: usize) -> Option<usize> {
+        let open = self.around[at]?;
+        let is_it = open > 0
+            && self.word(open) == "("
+            && is_extended(self.word(open - 1))
+            && self.word(open + 1) == "&"
+            && self.word(open + 3) == ","
+            && open + 3 < at
+            && !self.tokens[at].directive;
+        is_it.then_some(open + 2)
+    }
+
+    /// Can a template's argument of a launch be this one? A parameter of the template that launches then is.
+    fn may_be(&self, argument: &str, own: &str, at: usize, known: &mut Known) -> bool {
+        let digits = own.rsplit(')').next().unwrap_or(own);
+        if let Ok(number) = digits.trim_end_matches(['u', 'l']).parse::<i64>() {
+            if self.is_free(argument, at) {
+                known.push((argument.to_owned(), number));
+                return true;
+            }
+            let value = self.value(argument, at, known);
+            return value
+                .and_then(values::Value::number)
+                .is_none_or(|n| n == number);
+        }
+        let is_scalar = |name: &str| ["float", "double", "int", "__half"].contains(&name);
+        !is_scalar(argument) || !is_scalar(own) || argument == own
+    }
+}
+
+/// `cudaLaunchKernelEx` and its kin, which get a `cudaLaunchConfig_t`.
+fn is_extended(function: &str) -> bool {
+    function.starts_with("cudaLaunchKernelEx")
+}
+
+/// Extents, each above zero.
+fn extents(value: Option<values::Value>) -> Extents {
+    let extent = |n: Option<i64>| n.and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0);
+    let all = value.map_or_else(Vec::new, values::Value::extents);
+    all.into_iter().map(extent).collect()
+}
+
+fn bytes(value: Option<values::Value>) -> Option<u32> {
+    u32::try_from(value?.number()?).ok()
+}

@@ -1,0 +1,316 @@
+use super::*;
+
+/// Grid, block and shared memory of the launches of `k`, for messages: `16,?/256/0`.
+fn found(text: &str) -> Vec<String> {
+    instance(text, &[])
+}
+
+fn instance(text: &str, arguments: &[&str]) -> Vec<String> {
+    let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
+    let all = HostCode::new(text, &[]).launches("k", &arguments);
+    let number = |n: &Option<u32>| n.map_or("?".to_owned(), |n| n.to_string());
+    let list = |all: &Extents| all.iter().map(number).collect::<Vec<_>>().join(",");
+    let text = |l: &OwnLaunch| {
+        let smem = number(&l.dynamic_smem);
+        format!("{}/{}/{smem}", list(&l.grid), list(&l.block))
+    };
+    all.iter().map(text).collect()
+}
+
+/// The same of the only launch in a function `void f(int n)`, behind this code.
+fn after(code: &str) -> String {
+    let text = format!("void f(int n) {{\n{code}\n k<<<g, b>>>(p);\n}}\n");
+    let mut all = found(&text);
+    assert_eq!(all.len(), 1, "{text}");
+    all.remove(0)
+}
+
+#[test]
+fn extents_of_everyday_code() {
+    for (code, expected) in [
+        // Several in one declaration, constants of both kinds, expressions.
+        ("dim3 b(16, 16), g(n / 16, n / 16);", "?,?/16,16/0"),
+        (
+            "int m = 2048; dim3 b(16, 16), g(m / 16, (m + 15) / 16);",
+            "128,128/16,16/0",
+        ),
+        (
+            "constexpr int B = 8, T = B * 4; dim3 b(T, B), g(n);",
+            "?/32,8/0",
+        ),
+        (
+            "enum { T = 64, U = T / 2 }; dim3 b(T, U); int g = 1;",
+            "1/64,32/0",
+        ),
+        ("const unsigned b = 1u << 8, g = 10'000;", "10000/256/0"),
+        (
+            "size_t m = 1e6; auto b = 128; auto g = (int)((m + b - 1) / b);",
+            "7813/128/0",
+        ),
+        // Braces and copies.
+        ("dim3 b{32, 8, 2}; dim3 g = {7, 5};", "7,5/32,8,2/0"),
+        ("dim3 b = dim3(32, 4); dim3 g = b;", "32,4/32,4/0"),
+        ("auto b = dim3{64}; dim3 g(b.x, b.y), h;", "64,1/64/0"),
+        ("dim3 g, b;", "1/1/0"),
+        // Member by member, and new values on the way.
+        (
+            "dim3 b; b.x = 16; b.y = 8; dim3 g(1); g.z = n;",
+            "1,1,?/16,8/0",
+        ),
+        (
+            "dim3 b(512); b = dim3(64); b.y = 2; int g = 5; g = g + 1;",
+            "6/64,2/0",
+        ),
+        // Choices that are made, functions and templates of the file.
+        (
+            "const bool wide = n; constexpr int w = 1; dim3 b = w ? dim3(32, 8) : dim3(8); int g = wide ? 1 : 2;",
+            "/32,8/0",
+        ),
+        ("int b = std::min(1024, 256), g = max(b, 300);", "300/256/0"),
+        // What may be something else.
+        ("int b = 32; if (n > 9) b = 64; int g = 1;", "1//0"),
+        ("int b = 32; if (n > 9) { b = 64; } int g = 1;", "1//0"),
+        ("int b = atoi(s), g = b;", "//0"),
+        ("int b = 32, g; scanf(\"%d\", &b);", "//0"),
+        ("int b = 32, g = 1; b *= 2; g++;", "//0"),
+        ("int b = 32, g = 1; std::cin >> b;", "1//0"),
+        ("int b[2] = {1, 2}; double g = 3;", "//0"),
+        ("dim3 *b = q; T g = 3;", "//0"),
+        ("for (int b = 1; b < 9; b++) {} int g = 0 + 1;", "1//0"),
+    ] {
+        assert_eq!(after(code), expected, "{code}");
+    }
+}
+
+#[test]
+fn names_mean_what_is_declared_around_them() {
+    for (text, expected) in [
+        (
+            "int b = 1; void f() { int b = 64; k<<<2, b>>>(p); }",
+            "2/64/0",
+        ),
+        ("int b = 1; void f(int b) { k<<<2, b>>>(p); }", "2//0"),
+        (
+            "void g() { int b = 8; } void f() { k<<<2, b>>>(p); }",
+            "2//0",
+        ),
+        (
+            "void g() { int b = 8; } int b = 4; void f() { k<<<2, b>>>(p); }",
+            "2/4/0",
+        ),
+        (
+            "int b = 4; void f() { k<<<2, b>>>(p); } void g() { b = 8; }",
+            "2//0",
+        ),
+        (
+            "const int b = 4; namespace a { void f() { k<<<2, b>>>(p); } }",
+            "2/4/0",
+        ),
+        (
+            "struct C { static constexpr int B = 96; }; void f() { k<<<2, C::B>>>(p); }",
+            "2/96/0",
+        ),
+        (
+            "namespace a { enum : int { b = 8 * 4 }; } void f() { using namespace a; k<<<2, b>>>(p); }",
+            "2/32/0",
+        ),
+        (
+            "void g() { const int b = 8; } void f() { k<<<2, b>>>(p); }",
+            "2//0",
+        ),
+        (
+            "struct A { dim3 b{8, 8}; void f() { k<<<2, b>>>(p); } };",
+            "2//0",
+        ),
+        (
+            "class A { dim3 b; A(int n) : b(n) {} void f() { k<<<2, b>>>(p); } };",
+            "2//0",
+        ),
+        (
+            "class A { static const int b = 8; void f() { k<<<2, b>>>(p); } };",
+            "2/8/0",
+        ),
+        (
+            "namespace a { int b = 8; void f() { k<<<2, b>>>(p); } void g() { b = 4; } }",
+            "2//0",
+        ),
+        (
+            "extern \"C\" { int b = 8; void f() { k<<<2, b>>>(p); } }",
+            "2/8/0",
+        ),
+        (
+            "void f() { static int b = 8; k<<<2, b>>>(p); b = 4; }",
+            "2//0",
+        ),
+        (
+            "struct A { dim3 b{8, 8}; A(int n) { b = n; } void f() { k<<<2, b>>>(p); } };",
+            "2//0",
+        ),
+        (
+            "void f() { int b = 4; { int b = 5; } k<<<2, b>>>(p); }",
+            "2/4/0",
+        ),
+        (
+            "void f() { auto g = [&](int b) { k<<<2, b>>>(p); }; g(4); }",
+            "2//0",
+        ),
+        (
+            "void f(int n) { for (int b = 32; b < n; b *= 2) k<<<2, b>>>(p); }",
+            "2//0",
+        ),
+        (
+            "void f(int n) { int b = 32; while (n--) { k<<<2, b>>>(p); b = 64; } }",
+            "2//0",
+        ),
+        (
+            "void f(int n) { int b = 32; { k<<<2, b>>>(p); b = 64; } }",
+            "2/32/0",
+        ),
+        (
+            "void f(int n) { if (n < b) {} int b = 32; if (n < b) { k<<<2, b>>>(p); } }",
+            "2/32/0",
+        ),
+        (
+            "#if X\nconst int b = 1;\n#else\nconst int b = 2;\n#endif\nvoid f() { k<<<2, b>>>(p); }",
+            "2//0",
+        ),
+        (
+            "void c(int n, int &b) { b = n; }\nvoid f() { int b = 1; c(2, b); k<<<2, b>>>(p); }",
+            "2//0",
+        ),
+        (
+            "int c(int n, int b) { return (n + b - 1) / b; }\nvoid f() { int b = 9; k<<<c(99, b), b>>>(p); }",
+            "11/9/0",
+        ),
+        (
+            "template <class T> T c(T a) { return a * 2; }\nvoid f() { k<<<c(4), 1>>>(p); }",
+            "8/1/0",
+        ),
+    ] {
+        assert_eq!(found(text), [expected], "{text}");
+    }
+}
+
+#[test]
+fn macros_stand_for_their_bodies() {
+    for (text, expected) in [
+        (
+            "#define T 128\nvoid f() { k<<<T / 2, T>>>(p); }",
+            "64/128/0",
+        ),
+        (
+            "#ifndef T\n#define T (64 * 2) // wide\n#endif\nvoid f() { k<<<1, T>>>(p); }",
+            "1/128/0",
+        ),
+        (
+            "#define T 64 + 64\nvoid f() { k<<<T * 2, T>>>(p); }",
+            "/128/0",
+        ),
+        (
+            "#define T 1\n#undef T\n#define T 2\nvoid f() { k<<<1, T>>>(p); }",
+            "1//0",
+        ),
+        ("#define T T\nvoid f() { k<<<1, T>>>(p); }", "1//0"),
+        (
+            "#define UP(a, b) (((a) + (b) - 1) / (b))\nvoid f() { k<<<UP(100, 32), 32>>>(p); }",
+            "4/32/0",
+        ),
+        ("#define GO(b) k<<<1, b>>>(p)\nvoid f() { GO(3); }", "//?"),
+    ] {
+        assert_eq!(found(text), [expected], "{text}");
+    }
+    let text = "#ifndef T\n#define T 64\n#endif\nvoid f() { k<<<1, T>>>(p); }";
+    let block = |options: &[&str]| {
+        let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();
+        numbers(&HostCode::new(text, &options).launches("k", &[])[0].block)
+    };
+    assert_eq!(block(&["-O3"]), Some(vec![64]));
+    assert_eq!(block(&["-DT=32"]), Some(vec![32]));
+    assert_eq!(block(&["-D", "T=16"]), Some(vec![16]));
+}
+
+#[test]
+fn launches_of_all_forms() {
+    for (text, expected) in [
+        (
+            "k<<<dim3(2, 3), 64, 16 * sizeof(float), s>>>(p);",
+            "2,3/64/64",
+        ),
+        ("ns::k<float, (4 > 2)><<<2, 64, bytes>>>(p);", "2/64/?"),
+        (
+            "dim3 b(9); cudaLaunchKernel((void *)k, dim3(4), b, args, 0, s);",
+            "4/9/0",
+        ),
+        (
+            "cudaLaunchConfig_t c = {}; c.gridDim = dim3(4); c.blockDim.x = 64; c.dynamicSmemBytes = 1 << 10;\n\
+             cudaLaunchKernelEx(&c, k, p, n);",
+            "4/64/1024",
+        ),
+        (
+            "cudaLaunchConfig_t c{dim3(4, 4), 32, 0, s}; cudaLaunchKernelEx(&c, k<float>, p);",
+            "4,4/32/0",
+        ),
+        (
+            "cudaLaunchConfig_t c{.gridDim = 4, .blockDim = {8, 8}}; cudaLaunchKernelEx(&c, k, p);",
+            "4/8,8/0",
+        ),
+        (
+            "cudaLaunchConfig_t c; set(&c); cudaLaunchKernelEx(&c, k, p);",
+            "//?",
+        ),
+    ] {
+        let text = format!("void f(float *p) {{ {text} }}");
+        assert_eq!(found(&text), [expected], "{text}");
+    }
+    // No launches.
+    for text in [
+        "k(x);",
+        "akk<<<1, 2>>>(x);",
+        "// k<<<1, 2>>>(x);",
+        "s = \"k<<<1, 2>>>(x)\";",
+        "k<<<",
+        "",
+    ] {
+        assert!(found(text).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn instances_are_told_apart() {
+    let text = "template <int B, class T> void run(T *p) { k<T, B><<<1, B>>>(p); }\n\
+                void f() { run<64>(p); k<float, 256><<<2, 256>>>(p); k<double, 512><<<3, 512>>>(q); k<<<4, n>>>(p); }";
+    assert_eq!(
+        instance(text, &["float", "256"]),
+        ["1/256/0", "2/256/0", "4//0"]
+    );
+    assert_eq!(
+        instance(text, &["double", "512"]),
+        ["1/512/0", "3/512/0", "4//0"]
+    );
+    assert_eq!(instance(text, &["float", "64"]), ["1/64/0", "4//0"]);
+    assert_eq!(found(text).len(), 4);
+}
+
+#[test]
+fn no_text_is_too_wild() {
+    for text in [
+        "k<<<b, b>>>(p)",
+        "k<<<é(), b>>>(p); int é = (1); é(); int b; void f() { b = 1; } b",
+        "} ) ] dim3 b(1; k<<<b, b>>>(p);",
+        "int b = b; k<<<b, b>>>(p);",
+        "int a = b, b = a; k<<<a, b>>>(p);",
+        "template template <k<<<1, template>>>(p)",
+        "b = 1; void f() { int b(",
+        "enum { b, k = b }; k<<<k, enum>>>(enum)",
+        "#define\n#define b(\nk<<<b(1), b>>>(p)",
+        "cudaLaunchKernelEx(&k, k, k)",
+        "k<<<{}, {,}>>>(p); k<<<sizeof, sizeof()>>>(p);",
+    ] {
+        let ends = (0..=text.len()).filter(|&end| text.is_char_boundary(end));
+        for end in ends {
+            let code = HostCode::new(&text[..end], &[]);
+            let _ = code.launches("k", &["1".to_owned()]);
+            let _ = code.number("b", end);
+        }
+    }
+}
