@@ -1,11 +1,11 @@
 //! Self-contained HTML pages: no outside reference; light and dark, on paper, at any width. A script links the panes of
 //! listings; without it they are there to be read.
 
-use crate::why_not::why_not;
 use minijinja::{Environment, context};
 use serde::Serialize;
 use serde_json::Value;
 use warpwright_driver::opt::DEFAULT_MARGIN;
+use warpwright_driver::why_not::why_not;
 use warpwright_driver::{Candidate, KernelReport};
 use warpwright_model::attribution::Cause;
 use warpwright_pass::names::source_name;

@@ -6,6 +6,7 @@ use serde::Serialize;
 use warpwright_cudac::diag::{Diagnostic, Source};
 use warpwright_cudac::{File, marked};
 use warpwright_driver::naive::{Kind, kind, promise};
+use warpwright_report::screen::part as in_words;
 use warpwright_stencil::extract;
 use warpwright_stencil::ir::Stencil;
 use warpwright_target::Gpu;
@@ -175,8 +176,9 @@ pub fn what_pays(input: &Input, naive: &[(String, f64)]) -> Option<String> {
     };
     Some(format!(
         "`{first}` computes one element in a thread{also}: `warpwright opt {} -o OUT.cu` writes a tuned kernel in \
-         CUDA C, predicted to take {part:.2} of its time",
+         CUDA C, predicted to take {} of its time",
         input.name,
+        in_words(*part),
     ))
 }
 

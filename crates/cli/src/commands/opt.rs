@@ -8,6 +8,7 @@ use indicatif::ProgressBar;
 use warpwright::optimise::{self, Outcome, Report, Watch};
 use warpwright::{Candidate, Emit as Emitted, Error, Explanation};
 use warpwright_cudac::File;
+use warpwright_diag::count;
 use warpwright_driver::build::Workshop;
 use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{KernelOutcome, Known, Request, known};
@@ -56,7 +57,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.keep {
         keep(folder, &outcome.explored)?;
     }
-    if args.recipe.is_some() || cli.verbose > 0 {
+    if cli.verbose > 0 {
         for all in &outcome.carried {
             say(cli, all);
         }
@@ -100,7 +101,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         {
             let advice = wrap(&advice, "", "").join("\n");
             match args.output.as_deref().is_some_and(is_stdout) {
-                true => crate::terminal::aside(&format!("\n{advice}\n")),
+                true => eprintln!("\n{advice}"),
                 false => println!("\n{advice}"),
             }
         }
@@ -170,7 +171,7 @@ impl Watch for Progress {
         let built = self.built.fetch_add(1, Ordering::Relaxed) + 1;
         let name = self.kernel().0.clone();
         self.bar
-            .set_message(format!("{name}: {built} candidates built"));
+            .set_message(format!("{name}: {} built", count(built, "candidate")));
         self.bar.tick();
     }
 
@@ -178,7 +179,9 @@ impl Watch for Progress {
         if self.verbose {
             let seconds = self.kernel().1.elapsed().as_secs_f64();
             self.bar.suspend(|| {
-                eprintln!("{kernel}: {candidates} candidates built and scored in {seconds:.2} s");
+                let name = printable(&source_name(kernel));
+                let candidates = count(candidates, "candidate");
+                eprintln!("{name}: {candidates} built and scored in {seconds:.2} s");
             });
         }
     }
@@ -250,7 +253,7 @@ fn finish(args: &OptArgs, outcome: &Outcome, explained: &[Explanation]) -> Resul
     }
     let text = report.screen(args.all);
     match output.is_some_and(is_stdout) {
-        true => crate::terminal::aside(&text),
+        true => eprint!("{text}"),
         false => print!("{text}"),
     }
     Ok(())

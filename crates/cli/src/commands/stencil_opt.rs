@@ -153,7 +153,7 @@ fn several(
     names: &[Option<String>],
 ) -> Result<(), Failure> {
     if args.show.report.is_some() {
-        let what = "--report shows one stencil: name it with --kernel";
+        let what = "--report shows one stencil: --kernel NAME names it";
         return Err(Failure::Usage(what.to_owned()));
     }
     let mut text = input.text()?.to_owned();
@@ -225,11 +225,7 @@ fn one(
         schema: "warpwright.stencil-opt/2",
         input: input.name.clone(),
         stencil: stencil.name.clone(),
-        gpu: args
-            .kernel
-            .gpu
-            .clone()
-            .unwrap_or_else(|| DEFAULT_GPU.into()),
+        gpu: gpu.to_string(),
         sizes: named_sizes(stencil, &sizes),
         reassociate: stencil.reassociate,
         versions: found.iter().zip(&chosen.verdicts).map(measured).collect(),
@@ -404,7 +400,8 @@ fn print(document: &Document, chosen: &Chosen, all: bool) {
         println!("{}", wrap(&text, "", "").join("\n"));
     }
     if let Some(why) = &document.unchecked {
-        println!("NOT CHECKED against the input: {why}");
+        let text = format!("NOT CHECKED against the input: {why}");
+        println!("{}", wrap(&text, "", "  ").join("\n"));
     }
     for left in &document.left {
         println!("{}", wrap(left, "", "").join("\n"));
