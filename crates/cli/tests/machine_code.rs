@@ -67,7 +67,7 @@ fn stubs_without_kernels_are_passed_over() {
     }
     let explained = warpwright(folder.path(), &["explain", "new.so"]);
     let text = String::from_utf8_lossy(&explained.stdout).into_owned();
-    assert_eq!(text.matches(" 0 bytes stack").count(), 2, "{text}");
+    assert_eq!(text.matches(" 0 B stack").count(), 2, "{text}");
 }
 
 #[test]

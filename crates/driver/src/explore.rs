@@ -301,9 +301,11 @@ impl<'a> Exploration<'a> {
             let candidates = self.candidates();
             let hopeless = candidates.iter().find(|c| at > 0 && is_hopeless(c));
             if let Some(hopeless) = hopeless {
-                let rest = count(steps[at..].concat().len(), "lower register limit");
+                let rest = steps[at..].concat().len();
                 self.notes.push(format!(
-                    "not built: {rest}; {} is predicted to be much slower already",
+                    "{} {} not built: {} is predicted to be much slower already",
+                    count(rest, "lower register limit"),
+                    if rest == 1 { "is" } else { "are" },
                     hopeless.recipe
                 ));
                 break;
@@ -606,8 +608,9 @@ impl<'a> Exploration<'a> {
                 false => "this kernel's share of the file's budget of reference seconds".to_owned(),
             };
             self.notes.push(format!(
-                "not tried: {}; {budget} was spent (--budget{})",
+                "{} {} not tried: {budget} was spent (--budget{})",
                 count(self.untried, "candidate"),
+                if self.untried == 1 { "was" } else { "were" },
                 if whole { "" } else { ", --kernel" }
             ));
         }

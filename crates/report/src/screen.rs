@@ -88,28 +88,13 @@ pub fn screen(kernels: &[KernelReport], about: &About<'_>) -> String {
 /// One kernel in at most `room` lines; notes that do not fit are counted.
 fn one(report: &KernelReport, room: usize) -> Vec<String> {
     let mut lines = title(report);
-    let default = &report.candidates[0];
-    let chosen = &report.candidates[report.chosen];
     if !is_replayed(report) {
+        let default = &report.candidates[0];
         let now = figures(default, report.dynamic_smem);
         lines.extend(wrap(&now, "  now     ", INDENT));
         lines.extend(wrap(&limits(default), INDENT, INDENT));
     }
-    if report.chosen == 0 {
-        let what = match is_replayed(report) {
-            true => default.recipe.to_string(),
-            false => "kept".to_owned(),
-        };
-        let text = format!("{what}: {}", report.reason);
-        lines.extend(wrap(&text, "  choice  ", INDENT));
-    } else {
-        lines.extend(wrap(&gain(chosen, &report.reason), "  choice  ", INDENT));
-        lines.extend(wrap(&figures(chosen, report.dynamic_smem), INDENT, INDENT));
-        if let Some(gained) = &report.gained {
-            lines.extend(wrap(gained, INDENT, INDENT));
-        }
-        lines.extend(proof(chosen).map(|proof| format!("{INDENT}{proof}")));
-    }
+    lines.extend(choice(report));
     // What the choice relies on goes before the alternatives.
     let notes: Vec<Vec<String>> = report
         .notes
@@ -155,6 +140,28 @@ fn one(report: &KernelReport, room: usize) -> Vec<String> {
             "  {hidden} more {} with --all",
             plural("note", hidden)
         ));
+    }
+    lines
+}
+
+/// The choice.
+fn choice(report: &KernelReport) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (default, chosen) = (&report.candidates[0], &report.candidates[report.chosen]);
+    if report.chosen == 0 {
+        let what = match is_replayed(report) {
+            true => default.recipe.to_string(),
+            false => "kept".to_owned(),
+        };
+        let text = format!("{what}: {}", report.reason);
+        lines.extend(wrap(&text, "  choice  ", INDENT));
+    } else {
+        lines.extend(wrap(&gain(chosen, &report.reason), "  choice  ", INDENT));
+        lines.extend(wrap(&figures(chosen, report.dynamic_smem), INDENT, INDENT));
+        if let Some(gained) = &report.gained {
+            lines.extend(wrap(gained, INDENT, INDENT));
+        }
+        lines.extend(proof(chosen).map(|proof| format!("{INDENT}{proof}")));
     }
     lines
 }
@@ -352,7 +359,7 @@ fn summary(kernels: &[KernelReport]) -> String {
     };
     order.sort_by(|a, b| time_of(a).total_cmp(&time_of(b)).then(a.name.cmp(&b.name)));
     let mut table = Table::new(&["time", "registers", "warps", "kernel", "choice"]);
-    let choice = |report: &KernelReport| match report.chosen {
+    let in_short = |report: &KernelReport| match report.chosen {
         0 => "kept".to_owned(),
         chosen => shortened(&report.candidates[chosen].recipe.to_string(), CHOICE),
     };
@@ -360,7 +367,7 @@ fn summary(kernels: &[KernelReport]) -> String {
     let choices = order
         .iter()
         .take(KERNELS)
-        .map(|report| choice(report).chars().count());
+        .map(|report| in_short(report).chars().count());
     let name = WIDTH - BESIDE - choices.max().unwrap_or(0).max("choice".len());
     for report in order.iter().take(KERNELS) {
         let before = &report.candidates[0];
@@ -378,7 +385,7 @@ fn summary(kernels: &[KernelReport]) -> String {
             change(&|f| Some(f.resources.registers)),
             change(&|f| f.residency.as_ref().map(|r| r.warps)),
             shortened(&source_name(&report.name), name),
-            choice(report),
+            in_short(report),
         ]);
     }
     let changed = kernels.iter().filter(|k| k.chosen != 0).count();
@@ -472,10 +479,8 @@ fn candidates(report: &KernelReport) -> String {
         table.remove("in smem");
     }
     let mut text = title(report).join("\n") + "\n" + &table.render_within(1);
-    let reason = wrap(&report.reason, "  choice  ", INDENT);
-    text += &(reason.join("\n") + "\n");
-    let gained = report.gained.iter();
-    for note in gained.chain(&report.notes).chain(&report.promises) {
+    text += &(choice(report).join("\n") + "\n");
+    for note in report.notes.iter().chain(&report.promises) {
         text += &(wrap(note, "  note    ", INDENT).join("\n") + "\n");
     }
     text

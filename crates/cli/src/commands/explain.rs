@@ -226,7 +226,7 @@ fn print_usage(u: &ResourceUsage) {
         return;
     };
     println!(
-        "  OptTLP {} (estimated; {} have begun when the first one ends)",
+        "  OptTLP {} (estimated; begun when the first one ends: {})",
         count(opt.blocks, "block"),
         opt.involved
     );

@@ -25,6 +25,7 @@ use crate::input::{self, Input, Level, is_stdout, make_folder, stage, write_into
 use crate::progress;
 use crate::session;
 use crate::terminal::printable;
+use warpwright_report::cycles::CyclesReport;
 use warpwright_report::screen::wrap;
 
 /// Kernels that a page explains at length; of more, it has the command that explains one.
@@ -64,12 +65,15 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     }
     if cli.verbose > 0 {
         for (kernel, [default, chosen]) in outcome.cycles() {
-            let name = printable(&source_name(kernel));
+            let of = |what: &str, cycles: &CyclesReport| {
+                let title = format!("{}, {what}", source_name(kernel));
+                eprint!("{}\n{}", wrap(&title, "", "  ").join("\n"), cycles.screen());
+            };
             if let Some(default) = &default {
-                eprint!("{name}, default\n{}", default.screen());
+                of("default", default);
             }
             if let Some(chosen) = chosen.filter(|chosen| default.as_ref() != Some(chosen)) {
-                eprint!("{name}, choice\n{}", chosen.screen());
+                of("choice", &chosen);
             }
         }
     }
@@ -181,7 +185,8 @@ impl Watch for Progress {
             self.bar.suspend(|| {
                 let name = printable(&source_name(kernel));
                 let candidates = count(candidates, "candidate");
-                eprintln!("{name}: {candidates} built and scored in {seconds:.2} s");
+                let text = format!("{name}: {candidates} built and scored in {seconds:.2} s");
+                eprintln!("{}", wrap(&text, "", "  ").join("\n"));
             });
         }
     }

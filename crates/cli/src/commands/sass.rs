@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use warpwright_diag::count;
 use warpwright_driver::life_ranges::{Compared, LifeRangeError, Outcome, compare_cubin};
-use warpwright_pass::names::is_named;
+use warpwright_pass::names::{is_named, source_name};
+use warpwright_report::screen::wrap;
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::hazards;
 use warpwright_sass::isa::decode;
@@ -313,15 +314,18 @@ impl Checked {
                 instructions,
             } = function;
             let instructions = count(*instructions, "instruction");
-            println!("{name}: {state} ({instructions}{note})");
+            let text = format!("{}: {state} ({instructions}{note})", source_name(name));
+            println!("{}", wrap(&text, "", "  ").join("\n"));
         }
         for error in self.errors.iter().take(SHOWN) {
             let function = error.function.as_deref();
-            let function = function.map_or_else(String::new, |name| format!(" {name}"));
+            let function =
+                function.map_or_else(String::new, |name| format!(" {}", source_name(name)));
             let offset = error
                 .offset
                 .map_or_else(String::new, |at| format!(" at {at:#x}"));
-            complain!("error: {}:{function}{offset}: {}", self.input, error.reason);
+            let text = format!("error: {}:{function}{offset}: {}", self.input, error.reason);
+            complain!("{}", wrap(&text, "", "  ").join("\n"));
         }
         if self.errors.len() > SHOWN {
             let more = count(self.errors.len() - SHOWN, "more error");
