@@ -17,6 +17,7 @@ use warpwright_pass::{
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{BuildCache, ToolError};
 
+use super::stencil_opt::print_written;
 use crate::args::{Cli, Floating, OptArgs, PassArgs};
 use crate::build;
 use crate::failure::Failure;
@@ -158,6 +159,7 @@ pub fn replay(cli: &Cli, args: &OptArgs, input: &Input, recipe: &str) -> Result<
         write_atomically(output, all.artifact.bytes())?;
     }
     if !args.show.json {
+        print_written(super::opt::written_to(args).as_deref());
         return Ok(());
     }
     let step = |stepped: &Stepped| Passed {

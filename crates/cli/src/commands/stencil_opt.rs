@@ -276,7 +276,7 @@ fn write(args: &OptArgs, text: &str, is_unchecked: bool) -> Result<(), Failure> 
 }
 
 /// Says where the text is.
-fn print_written(output: Option<&str>) {
+pub fn print_written(output: Option<&str>) {
     match output {
         Some(output) => println!("wrote {output} (CUDA C++)"),
         None => println!("nothing is written: -o OUT.cu writes it"),
