@@ -339,7 +339,7 @@ fn relative_time(candidate: &Candidate) -> Option<f64> {
 }
 
 fn time(candidate: &Candidate) -> String {
-    relative_time(candidate).map_or_else(|| "–".into(), |time| in_cell(time))
+    relative_time(candidate).map_or_else(|| "–".into(), in_cell)
 }
 
 /// The same where there is no room for words.
