@@ -1,5 +1,6 @@
 //! From an input to a module: nvcc for CUDA C, then the parser and the verifier.
 
+use warpwright_diag::count;
 use warpwright_pass::Artifact;
 use warpwright_ptx::Module;
 use warpwright_target::{Gpu, lookup};
@@ -30,7 +31,8 @@ pub fn parse(name: &str, text: &str) -> Result<Module, Error> {
         .map(|d| d.render(&module))
         .collect();
     if errors.len() > SHOWN {
-        text.push_str(&format!("… and {} more errors\n", errors.len() - SHOWN));
+        let more = count(errors.len() - SHOWN, "more error");
+        text.push_str(&format!("… and {more}\n"));
     }
     Err(Error::Ptx(text))
 }

@@ -4,10 +4,10 @@ use serde::Serialize;
 use warpwright_driver::build::{Bench, Made, Workshop};
 use warpwright_driver::candidate::Candidate;
 use warpwright_driver::estimate::estimate;
-use warpwright_driver::explore::{Input as Explored, Shares, explore};
+use warpwright_driver::explore::{Input as Explored, Shares, explore, replay};
 use warpwright_driver::opt::{
-    Chosen, DEFAULT_BUDGET, DEFAULT_MARGIN, KernelOutcome, KernelReport, Known, Request, failure,
-    finish,
+    Chosen, DEFAULT_BUDGET, DEFAULT_MARGIN, KernelOutcome, KernelReport, Known, NAMED, Request,
+    failure, finish,
 };
 use warpwright_driver::{Peers, Proofs};
 use warpwright_launch::Launch;
@@ -15,7 +15,7 @@ use warpwright_pass::names::{is_named, selected};
 use warpwright_pass::passes::UsageLevel;
 use warpwright_pass::ptx::slice::Slices;
 use warpwright_pass::{
-    Artifact, Block, CarriedOut, Fuel, Level as PassLevel, Recipe, Scope, Setting,
+    Artifact, Block, CarriedOut, Fuel, Level as PassLevel, Plan, Recipe, Scope, Setting, Stepped,
 };
 use warpwright_report::cycles::{CyclesReport, cycles_of};
 use warpwright_report::screen::{About, screen};
@@ -537,25 +537,20 @@ fn one(
     request: &Request<'_>,
     watch: &dyn Watch,
 ) -> Result<One, Error> {
-    let (explored, mut reports) = match &options.recipe {
-        Some(recipe) => (Vec::new(), replayed(request, artifact, recipe)?),
-        None => {
-            let ptxas = workshop.and_then(|workshop| ptxas_version(workshop.toolkit));
-            let known = |kernel: &str| match (artifact.as_module(), &ptxas) {
-                (Some(module), Some(ptxas)) => {
-                    watch.measured(&module.source, kernel, request.gpu, ptxas)
-                }
-                _ => Known::new(),
-            };
-            let explored = explore_all(workshop, artifact, request, &known, watch)?;
-            let reports = explored.iter().map(|o| o.report.clone()).collect();
-            (explored, reports)
-        }
-    };
     let until = match request.ptx_only {
         true => PassLevel::Ptx,
         false => PassLevel::MachineCode,
     };
+    if let Some(recipe) = &options.recipe {
+        return replayed(workshop, artifact, recipe, options, (request, until));
+    }
+    let ptxas = workshop.and_then(|workshop| ptxas_version(workshop.toolkit));
+    let known = |kernel: &str| match (artifact.as_module(), &ptxas) {
+        (Some(module), Some(ptxas)) => watch.measured(&module.source, kernel, request.gpu, ptxas),
+        _ => Known::new(),
+    };
+    let explored = explore_all(workshop, artifact, request, &known, watch)?;
+    let reports: Vec<KernelReport> = explored.iter().map(|o| o.report.clone()).collect();
     if let Some(code) = already(&explored, artifact, until) {
         return Ok(One {
             code,
@@ -565,13 +560,13 @@ fn one(
         });
     }
     let chosen: Vec<Chosen> = reports.iter().map(Chosen::of).collect();
-    let fuel = options.fuel.map_or_else(Fuel::default, Fuel::limited);
-    let all = finish(workshop, artifact, &chosen, request, (until, fuel))?;
-    if options.recipe.is_some() {
-        for report in &mut reports {
-            report.promises = rests_on(&all, &report.name);
-        }
-    }
+    let all = finish(
+        workshop,
+        artifact,
+        &chosen,
+        request,
+        (until, Fuel::default()),
+    )?;
     Ok(One {
         code: all.artifact.bytes().to_vec(),
         reports,
@@ -580,14 +575,24 @@ fn one(
     })
 }
 
-/// What a kernel's result holds for: what its passes promise about launches, and what its proof takes for granted.
-fn rests_on(all: &CarriedOut, kernel: &str) -> Vec<String> {
+/// What was done to a kernel, pass by pass.
+fn steps<'a>(all: &'a CarriedOut, kernel: &'a str) -> impl Iterator<Item = &'a Stepped> {
     let of_kernel = all
         .kernels
         .iter()
-        .filter(|done| done.kernel.as_deref().is_none_or(|name| name == kernel));
-    let steps = of_kernel.flat_map(|done| &done.steps);
-    let notes = steps.flat_map(|stepped| {
+        .filter(move |done| done.kernel.as_deref().is_none_or(|name| name == kernel));
+    of_kernel.flat_map(|done| &done.steps)
+}
+
+/// What the passes have to say of a kernel.
+fn said(all: &CarriedOut, kernel: &str) -> Vec<String> {
+    let notes = steps(all, kernel).flat_map(|stepped| &stepped.step.notes);
+    notes.cloned().collect()
+}
+
+/// What a kernel's result holds for: what its passes promise about launches, and what its proof takes for granted.
+fn rests_on(all: &CarriedOut, kernel: &str) -> Vec<String> {
+    let notes = steps(all, kernel).flat_map(|stepped| {
         let cautions = stepped.step.cautions.iter().map(ToString::to_string);
         let promises =
             (!stepped.promises.is_empty()).then(|| warpwright_pass::rests_on(&stepped.promises));
@@ -646,30 +651,40 @@ pub fn explore_all(
     watch: &dyn Watch,
 ) -> Result<Vec<KernelOutcome>, Error> {
     let kernels = request.scope.kernels(artifact)?;
+    with_default(workshop, artifact, request, |explored| {
+        let mut outcomes = Vec::new();
+        let mut shares = Shares::new(request.budget, kernels.len());
+        for (number, kernel) in kernels.iter().enumerate() {
+            watch.begins(kernel, number, kernels.len());
+            let built = |candidate: &Candidate| watch.built(candidate);
+            let outcome = explore(explored, kernel, (&known(kernel), shares.next()), &built)?;
+            shares.taken(outcome.work);
+            watch.ends(kernel, outcome.built.len());
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
+    })
+}
+
+/// Works with the untouched build of an input, which is made once and not for every kernel.
+fn with_default<T>(
+    workshop: Option<&Workshop<'_>>,
+    artifact: &Artifact,
+    request: &Request<'_>,
+    work: impl FnOnce(&Explored<'_>) -> Result<T, Error>,
+) -> Result<T, Error> {
     let default = untouched(workshop, artifact, request)?;
-    // Once, and not for every kernel.
     let slices = artifact.as_module().and_then(Slices::new);
     let code = default.0.unproved().as_cubin();
     let code = code.and_then(|bytes| Cubin::parse(bytes).ok());
-    let explored = Explored {
+    work(&Explored {
         workshop,
         artifact,
         slices: slices.as_ref(),
         default: &default,
         code: code.as_ref(),
         request,
-    };
-    let mut outcomes = Vec::new();
-    let mut shares = Shares::new(request.budget, kernels.len());
-    for (number, kernel) in kernels.iter().enumerate() {
-        watch.begins(kernel, number, kernels.len());
-        let built = |candidate: &Candidate| watch.built(candidate);
-        let outcome = explore(&explored, kernel, (&known(kernel), shares.next()), &built)?;
-        shares.taken(outcome.work);
-        watch.ends(kernel, outcome.built.len());
-        outcomes.push(outcome);
-    }
-    Ok(outcomes)
+    })
 }
 
 /// The untouched build of an input.
@@ -703,30 +718,71 @@ fn already(outcomes: &[KernelOutcome], input: &Artifact, until: PassLevel) -> Op
     Some(artifact.bytes().to_vec())
 }
 
-/// A report for each kernel that a named recipe is for.
+/// The recipe that was named, for each kernel: carried out, then reported.
 fn replayed(
+    workshop: Option<&Workshop<'_>>,
+    artifact: &Artifact,
+    recipe: &Recipe,
+    options: &Options,
+    (request, until): (&Request<'_>, PassLevel),
+) -> Result<One, Error> {
+    let kernels = request.scope.kernels(artifact)?;
+    let chosen = kernels.iter().map(|kernel| Chosen {
+        plan: Plan {
+            kernel: Some(kernel.clone()),
+            recipe: recipe.clone(),
+        },
+        registers: None,
+    });
+    let chosen: Vec<Chosen> = chosen.collect();
+    let fuel = options.fuel.map_or_else(Fuel::default, Fuel::limited);
+    let all = finish(workshop, artifact, &chosen, request, (until, fuel))?;
+    let reports = with_default(workshop, artifact, request, |input| {
+        let report = |kernel: &String| {
+            let mut report = match options.fuel {
+                None => replay(input, kernel, recipe)?,
+                // What a part of the recipe makes is not rated.
+                Some(_) => unrated(request, artifact, kernel, recipe)?,
+            };
+            report.notes = said(&all, kernel);
+            report.promises = rests_on(&all, kernel);
+            Ok(report)
+        };
+        kernels
+            .iter()
+            .map(report)
+            .collect::<Result<Vec<KernelReport>, Error>>()
+    })?;
+    Ok(One {
+        code: all.artifact.bytes().to_vec(),
+        reports,
+        explored: Vec::new(),
+        carried: Some(all),
+    })
+}
+
+/// A report of a recipe alone.
+fn unrated(
     request: &Request<'_>,
     input: &Artifact,
+    kernel: &str,
     recipe: &Recipe,
-) -> Result<Vec<KernelReport>, Error> {
-    let report = |kernel: &String| {
-        let setting = request.scope.setting(input, kernel, request.gpu)?;
-        Ok(KernelReport {
-            name: kernel.clone(),
-            block: setting.block.dims,
-            block_source: setting.block.source,
-            dynamic_smem: setting.dynamic(),
-            recipe_text: recipe.to_string(),
-            candidates: vec![Candidate::named(recipe.clone())],
-            chosen: 0,
-            reason: "named by --recipe".into(),
-            notes: Vec::new(),
-            promises: Vec::new(),
-            gained: None,
-            crat: None,
-        })
-    };
-    request.scope.kernels(input)?.iter().map(report).collect()
+) -> Result<KernelReport, Error> {
+    let setting = request.scope.setting(input, kernel, request.gpu)?;
+    Ok(KernelReport {
+        name: kernel.to_owned(),
+        block: setting.block.dims,
+        block_source: setting.block.source,
+        dynamic_smem: setting.dynamic(),
+        recipe_text: recipe.to_string(),
+        candidates: vec![Candidate::named(recipe.clone())],
+        chosen: 0,
+        reason: NAMED.into(),
+        notes: Vec::new(),
+        promises: Vec::new(),
+        gained: None,
+        crat: None,
+    })
 }
 
 /// PTX with a comment that says what was decided, and what ptxas must be told beside it.
@@ -736,9 +792,7 @@ fn annotated(text: &str, reports: &[KernelReport]) -> String {
         let chosen = &report.candidates[report.chosen];
         head.push_str(&format!(
             "// warpwright: {}: {} ({})\n",
-            report.name,
-            chosen.name(),
-            report.reason
+            report.name, chosen.recipe, report.reason
         ));
         if let Some(UsageLevel { level }) = chosen.recipe.find() {
             head.push_str(&format!(

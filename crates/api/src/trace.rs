@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use warpwright_diag::count;
 use warpwright_pass::names::source_name;
 use warpwright_sass::{Cubin, Kernel};
 use warpwright_target::{Gpu, Resources, lookup, occupancy};
@@ -355,7 +356,7 @@ fn hint(launched: &Launched, kernel: &Kernel, gpu: &Gpu) -> String {
     let sms = gpu.typical_board().and_then(|board| board.sms.as_ref());
     let sms = sms.map_or(0, |fact| u64::from(fact.value));
     if blocks < sms {
-        return format!("{blocks} blocks for {sms} SMs");
+        return format!("{} for {sms} SMs", count(blocks, "block"));
     }
     let need = Resources::new(kernel.registers, launched.block.iter().product())
         .static_smem(launched.static_smem.unwrap_or(0))

@@ -924,6 +924,19 @@ fn parse_stated_block(text: &str) -> Result<StatedBlock, String> {
     Ok(StatedBlock { kernel, dims })
 }
 
+/// The command that these words name, as it is written before `--help`.
+pub fn command_of(words: &[String]) -> String {
+    let mut found = vec!["warpwright"];
+    let mut command = &<Cli as clap::CommandFactory>::command();
+    for word in words.iter().take_while(|word| *word != "--") {
+        if let Some(sub) = command.find_subcommand(word) {
+            found.push(word);
+            command = sub;
+        }
+    }
+    found.join(" ")
+}
+
 /// Does the command line ask for a JSON document? Known before it is parsed, for errors in it.
 pub fn wants_json(words: &[String]) -> bool {
     let own = words.iter().take_while(|word| *word != "--");

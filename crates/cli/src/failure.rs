@@ -4,14 +4,19 @@ use miette::{LabeledSpan, NamedSource, miette};
 use serde::Serialize;
 use std::fmt;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use warpwright::{Error, Fault};
 use warpwright_driver::OptError;
 use warpwright_pass::RunError;
 use warpwright_ptx::{Diagnostic, SourceText};
 
+use warpwright_report::screen::wrap;
+
 use crate::input::STDIN;
 use crate::terminal::printable;
+
+/// The command with the one before it, for `see … --help`.
+pub static COMMAND: OnceLock<String> = OnceLock::new();
 
 /// Why a command stopped.
 #[derive(Debug)]
@@ -207,6 +212,12 @@ fn cut(text: &str, longest: usize) -> String {
     }
 }
 
+/// A message for the terminal: its first line in several, where it is long. What it quotes stays as it is.
+fn folded(text: &str) -> String {
+    let (first, rest) = text.split_at(text.find('\n').unwrap_or(text.len()));
+    wrap(first, "", "  ").join("\n") + rest
+}
+
 /// What miette puts before a message.
 const CROSS: &str = "×";
 
@@ -301,7 +312,9 @@ impl Failure {
     /// The message as a terminal has it.
     pub fn shown(&self) -> String {
         match self {
-            Failure::Input(report) if report.source_code().is_none() => format!("error: {report}"),
+            Failure::Input(report) if report.source_code().is_none() => {
+                folded(&format!("error: {report}"))
+            }
             Failure::Input(report) => {
                 let text = format!("{report:?}").replacen(CROSS, "error:", 1);
                 text.trim_start().to_owned()
@@ -309,18 +322,25 @@ impl Failure {
             Failure::Rendered(text) => cut(labelled(text).trim_end(), LONGEST_TEXT),
             Failure::Usage(message) => {
                 let message = cut(message, LONGEST_MESSAGE);
-                format!("error: {message}\n\nsee `warpwright --help`")
+                let message = folded(&format!("error: {message}"));
+                let command = COMMAND.get().map_or("warpwright", |c| c);
+                format!("{message}\n\nsee `{command} --help`")
             }
             Failure::Missing {
                 what,
                 mend: Some(mend),
-            } => format!("error: {what}\n\nmend it with: {mend}"),
-            Failure::Missing { what, mend: None } => format!("error: {what}"),
+            } => format!(
+                "{}\n\nmend it with: {mend}",
+                folded(&format!("error: {what}"))
+            ),
+            Failure::Missing { what, mend: None } => folded(&format!("error: {what}")),
             Failure::Internal(message) => format!(
                 "internal error: {message}\n\nThis is a bug in Warpwright; please report it with the input and the \
                  command line."
             ),
-            Failure::Undecided(message) => format!("error: {}", cut(message, LONGEST_TEXT)),
+            Failure::Undecided(message) => {
+                folded(&format!("error: {}", cut(message, LONGEST_TEXT)))
+            }
             Failure::Quiet(code) => format!("exit code {code}"),
         }
     }
@@ -338,7 +358,7 @@ impl Failure {
             Failure::Quiet(_) => {}
             // Its text was made printable when it was made; the colours are miette's.
             Failure::Input(_) => std::eprintln!("{}", self.shown()),
-            _ => eprintln!("{}", self.shown()),
+            _ => complain!("{}", self.shown()),
         }
         ExitCode::from(code)
     }
@@ -346,7 +366,25 @@ impl Failure {
 
 #[cfg(test)]
 mod tests {
-    use super::labelled;
+    use super::{folded, labelled};
+
+    #[test]
+    fn a_long_sentence_is_folded_and_what_it_quotes_is_not() {
+        let names = "kernel_of_a_name(float*), ".repeat(9);
+        let text = format!(
+            "error: it has {names}\n    a line that {}\n",
+            "goes on ".repeat(20)
+        );
+        let shown = folded(&text);
+        let (sentence, quoted) = shown.split_once("\n    a line").unwrap();
+        assert!(
+            sentence.lines().all(|line| line.chars().count() <= 80),
+            "{shown}"
+        );
+        assert_eq!(sentence.matches("kernel_of_a_name").count(), 9);
+        assert_eq!(quoted.trim_end().lines().count(), 1);
+        assert_eq!(folded("error: short"), "error: short");
+    }
 
     #[test]
     fn every_error_has_the_same_label() {

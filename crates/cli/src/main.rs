@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         return ExitCode::from(warpwright_gpu::worker_main(&words[1..]));
     }
     let wants_json = args::wants_json(&words);
+    let _ = failure::COMMAND.set(args::command_of(&words));
     let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -17,8 +17,18 @@ macro_rules! print {
     ($($text:tt)*) => { $crate::terminal::out(format_args!($($text)*)) };
 }
 
-/// `eprintln!`, control characters escaped.
+/// `eprintln!`, control characters escaped: what goes on beside the result, which `-q` leaves out.
 macro_rules! eprintln {
+    ($($text:tt)*) => { $crate::terminal::aside(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// `eprint!`, likewise.
+macro_rules! eprint {
+    ($($text:tt)*) => { $crate::terminal::aside(format_args!($($text)*)) };
+}
+
+/// A line of an error or a warning on stderr, control characters escaped.
+macro_rules! complain {
     ($($text:tt)*) => { $crate::terminal::err(format_args!("{}\n", format_args!($($text)*))) };
 }
 
@@ -48,10 +58,10 @@ pub fn be_quiet() {
     IS_QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Text for people beside a result on stdout.
-pub fn aside(text: &str) {
+/// Behind `eprintln!` and `eprint!`.
+pub fn aside(text: fmt::Arguments<'_>) {
     if !IS_QUIET.load(Ordering::Relaxed) {
-        err(format_args!("{text}"));
+        err(text);
     }
 }
 
@@ -67,7 +77,7 @@ pub fn bytes(bytes: &[u8]) {
     write(bytes);
 }
 
-/// Behind `eprintln!`.
+/// Behind `complain!`.
 pub fn err(text: fmt::Arguments<'_>) {
     let _ = std::io::stderr().write_all(printable(&text.to_string()).as_bytes());
 }

@@ -157,7 +157,7 @@ fn a_source_pass_is_proved_as_ptx() {
         text,
         KERNEL.replace("scale", "__launch_bounds__(128) scale")
     );
-    assert!(said.contains("launch-bounds(128): 1 rewrites"), "{said}");
+    assert!(said.contains("launch-bounds(128): 1 rewrite in "), "{said}");
     let again = ["pass", "launch-bounds(128)", "new.cu", "--block", "128"];
     assert!(success(folder.path(), &again).contains("unchanged by launch-bounds"));
 }

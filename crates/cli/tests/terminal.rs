@@ -62,6 +62,151 @@ fn the_first_screen_fits_a_terminal() {
     }
 }
 
+/// A kernel with mangled and long names, spills to move, and one of the examples each with what makes lines long.
+#[test]
+fn whatever_is_asked_fits_a_terminal() {
+    if require_toolkit("all screens").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let long = "struct a_structure_of_a_long_name { float x, y; };\n\
+        template <typename T> __global__ void a_kernel_of_a_long_name(const T *from, T *to, int count) {\n\
+        int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < count) { to[i].x = from[i].y; to[i].y = from[i].x; } }\n\
+        template __global__ void a_kernel_of_a_long_name<a_structure_of_a_long_name>(\n\
+        const a_structure_of_a_long_name *, a_structure_of_a_long_name *, int);\n";
+    std::fs::write(folder.path().join("long.cu"), long).unwrap();
+    let long = folder.path().join("long.cu");
+    let sources = [
+        long.to_str().unwrap(),
+        "examples/sgemm_tile/sgemm_tile.cu",
+        "examples/euler_march/euler_march.cu",
+    ];
+    let name = folder.path().to_str().unwrap();
+    for source in sources {
+        for command in [
+            &["opt", source, "-v"][..],
+            &["opt", source, "--all"],
+            &["explain", source, "-v"],
+            &["check", source, source],
+            &["sass", "roundtrip", source],
+            &["opt", source, "--recipe", "maxnreg(64)"],
+        ] {
+            let shown = run_in(&root(), command);
+            assert!(shown.status.success(), "{}", text(&shown.stderr));
+            let shown = text(&shown.stdout) + &text(&shown.stderr);
+            assert!(!shown.is_empty(), "{command:?}");
+            // A path is one word.
+            let mut lines = shown.lines().filter(|line| !line.contains(name));
+            let long = lines.find(|line| line.chars().count() > 80);
+            assert_eq!(long, None, "{command:?}:\n{shown}");
+            assert!(
+                !shown.contains("_Z23a_kernel") || command[0] == "explain",
+                "{shown}"
+            );
+        }
+    }
+    let none = run_in(folder.path(), &["explain-term", "nonsense-without-end"]);
+    assert!(
+        text(&none.stderr)
+            .lines()
+            .all(|line| line.chars().count() <= 80)
+    );
+}
+
+#[test]
+fn quiet_commands_are_quiet() {
+    if require_toolkit("quiet commands").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("two.cu"), TWO).unwrap();
+    let run = |args: &[&str]| run_in(folder.path(), args);
+    for command in [
+        &["opt", "two.cu", "-o", "a.cubin"][..],
+        &["opt", "two.cu", "-o", "b.cubin", "--recipe", "maxnreg(32)"],
+        &["pass", "maxnreg(32)", "two.cu", "-o", "a.ptx"],
+        &["pass", "dead-instructions", "a.cubin", "-o", "c.cubin"],
+        &["pass", "--list"],
+        &["explain", "two.cu"],
+        &["check", "two.cu", "two.cu"],
+        &["sass", "hazards", "a.cubin"],
+        &[
+            "occupancy",
+            "--gpu",
+            "h200",
+            "--regs",
+            "64",
+            "--block",
+            "256",
+        ],
+        &["launch", "two.cu", "--kernel", "scale", "-o", "l.toml"],
+        &["toolkit"],
+    ] {
+        let loud = run(command);
+        assert!(loud.status.success(), "{command:?}: {}", text(&loud.stderr));
+        let quiet = run(&[command, &["-q"]].concat());
+        let said = text(&quiet.stdout) + &text(&quiet.stderr);
+        assert_eq!((quiet.status.code(), &*said), (Some(0), ""), "{command:?}");
+    }
+    // What was asked for on stdout comes, and so do errors, with the help of their own command.
+    let listing = ["sass", "a.cubin"];
+    for more in [&[][..], &["--whole"]] {
+        let listing = [&listing[..], more].concat();
+        assert_eq!(
+            run(&listing).stdout,
+            run(&[&listing[..], &["-q"]].concat()).stdout
+        );
+    }
+    let wrong = run(&["pass", "maxnreg", "two.cu", "-q"]);
+    let said = text(&wrong.stderr);
+    assert!(said.contains("as in `maxnreg(N)`"), "{said}");
+    assert!(said.contains("see `warpwright pass --help`"), "{said}");
+    let wrong = run(&["sass", "assemble", "two.cu", "-o", "t.cubin", "-q"]);
+    assert!(text(&wrong.stderr).contains("see `warpwright sass assemble --help`"));
+}
+
+/// What a recipe makes stands beside what is there, and each note once.
+#[test]
+fn a_recipe_is_told_with_its_numbers() {
+    if require_toolkit("a recipe's screen").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = root().join("examples/euler_march/euler_march.cu");
+    std::fs::copy(source, folder.path().join("k.cu")).unwrap();
+    let recipe = "maxntid(1024); spill-to-shared";
+    let ran = run_in(
+        folder.path(),
+        &["opt", "k.cu", "--recipe", recipe, "-o", "a.cubin"],
+    );
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    let shown = text(&ran.stdout);
+    let flat: Vec<&str> = shown.split_whitespace().collect();
+    let flat = flat.join(" ");
+    for part in [
+        "now 64 registers",
+        &format!("choice {recipe}: named by --recipe; predicted 0."),
+        "B spills (shared)",
+        "wrote a.cubin",
+    ] {
+        assert!(flat.contains(part), "{part}:\n{shown}");
+    }
+    assert_eq!(shown.matches("spill slots moved").count(), 1, "{shown}");
+    assert_eq!(text(&ran.stderr), "");
+    // The table of all candidates has the same spills, in their own column.
+    let all = text(&run_in(folder.path(), &["opt", "k.cu", "--all"]).stdout);
+    assert!(all.contains("in smem"), "{all}");
+    // Machine code and its kernel say the same of shared memory.
+    let sass = text(&run_in(folder.path(), &["sass", "a.cubin"]).stdout);
+    let explained = text(&run_in(folder.path(), &["explain", "a.cubin"]).stdout);
+    let shared = sass.split(" bytes shared and 1024 of the system").next();
+    let shared = shared.and_then(|text| text.rsplit(' ').next()).unwrap();
+    assert!(
+        explained.contains(&format!(" {shared} B shared")),
+        "{shared}:\n{explained}"
+    );
+}
+
 #[test]
 fn screens_of_source_to_source_fit_a_terminal() {
     if require_toolkit("screens of stencils").is_none() {

@@ -3,6 +3,7 @@
 
 use crate::candidate::{Candidate, Score};
 use crate::proposal::{is_reworked, is_rewritten, is_throttle_only};
+use crate::why_not::{NOTHING, NotChosen, why_not};
 
 /// A choice and its reason.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,29 +93,35 @@ pub fn choose(candidates: &[Candidate], margin: f64) -> Choice {
         // `min_by` keeps the first of equals: earlier proposals are the smaller changes.
         .min_by(|(_, a), (_, b)| a.relative_time.total_cmp(&b.relative_time));
     match best {
-        Some((0, score)) => Choice {
-            index: 0,
-            reason: format!(
-                "no candidate is predicted to be faster ({} bound)",
-                score.bound
-            ),
-        },
-        Some((index, score)) if score.relative_time < 1.0 - margin => Choice {
+        Some((index, score)) if index != 0 && score.relative_time < 1.0 - margin => Choice {
             index,
             reason: reason(&candidates[0], &candidates[index], score.relative_time),
         },
-        Some((_, score)) => Choice {
+        best => Choice {
             index: 0,
-            reason: format!(
-                "the best prediction saves {:.1}%, less than the {:.0}% that a change must promise",
-                (1.0 - score.relative_time) * 100.0,
-                margin * 100.0
-            ),
+            reason: match best {
+                Some(_) => kept(candidates, margin),
+                None => "no other candidate could be built".into(),
+            },
         },
-        None => Choice {
-            index: 0,
-            reason: "no other candidate could be built".into(),
-        },
+    }
+}
+
+/// Why the default is kept: what is in the way of the best prediction, as of any other candidate ([`why_not`]).
+fn kept(candidates: &[Candidate], margin: f64) -> String {
+    let others = candidates.iter().enumerate().skip(1);
+    let others = others.filter(|(_, c)| c.rejected().is_none() && c.same_code_as().is_none());
+    let others = others.filter_map(|(i, c)| Some((i, c.score()?.relative_time)));
+    let faster = others.filter(|&(_, time)| time <= 1.0 - NOTHING);
+    let Some((index, time)) = faster.min_by(|a, b| a.1.total_cmp(&b.1)) else {
+        let bound = candidates.first().and_then(Candidate::score);
+        let bound = bound.map_or(String::new(), |score| format!(" ({} bound)", score.bound));
+        return format!("no candidate is predicted to be faster{bound}");
+    };
+    let saves = 100.0 * (1.0 - time);
+    match why_not(candidates, 0, index, margin) {
+        why @ NotChosen::Promise { .. } => format!("the best prediction {why}"),
+        why => format!("the best prediction saves {saves:.1}%, but: {why}"),
     }
 }
 
@@ -221,6 +228,37 @@ mod tests {
             choose(&[scored(0, 1.0), scored(64, 0.90), scored(32, 0.8)], 0.05).index,
             2
         );
+    }
+
+    #[test]
+    fn one_best_is_told_whatever_is_in_its_way() {
+        let spilling = |relative_time: f64| {
+            let mut candidate = scored(48, relative_time);
+            let figures = candidate.figures_mut().unwrap();
+            figures.resources.spill_store_bytes = 64;
+            candidate
+        };
+        let told = |others: &[Candidate]| {
+            let all = [&[scored(0, 1.0)], others].concat();
+            let choice = choose(&all, 0.05);
+            assert_eq!(choice.index, 0);
+            choice.reason
+        };
+        // The second one falls short by less, but the first one promises more.
+        assert_eq!(
+            told(&[spilling(0.9), scored(64, 0.96)]),
+            "the best prediction saves 10.0%; such a change must promise 15%"
+        );
+        assert_eq!(
+            told(&[scored(64, 0.96)]),
+            "the best prediction saves 4.0%; such a change must promise 5%"
+        );
+        let waits: Recipe = "schedule".parse().unwrap();
+        let mut waiting = scored(0, 0.8);
+        waiting.recipe = waits;
+        assert!(told(&[waiting]).contains("saves 20.0%, but: waits for `tune`"));
+        let none = "no candidate is predicted to be faster (latency bound)";
+        assert_eq!(told(&[scored(64, 1.0), scored(56, 0.9999)]), none);
     }
 
     #[test]

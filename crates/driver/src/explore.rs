@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
+use warpwright_diag::count;
 use warpwright_pass::passes::{Reduce, SmemSpilling};
 use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
 use warpwright_pass::ptx::{fusion, slice::Slices};
@@ -21,7 +22,9 @@ use crate::candidate::{Because, Candidate, Rejection, Resources, Standing};
 use crate::choose::{Choice, choose};
 use crate::control::{Assembly, control};
 use crate::crat::{ResourceUsage, resource_usage};
-use crate::opt::{Crat, KernelOutcome, KernelReport, Known, OptError, Proofs, Request};
+use crate::opt::{
+    Crat, DEFAULT_BUDGET, KernelOutcome, KernelReport, Known, NAMED, OptError, Proofs, Request,
+};
 use crate::proposal::{
     Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals,
     is_hopeless, is_rewritten, peers, reworked, second_round, steps, third_round, throttles,
@@ -92,11 +95,66 @@ pub fn explore(
     (known, budget): (&Known, Budget),
     done: &(dyn Fn(&Candidate) + Sync),
 ) -> Result<KernelOutcome, OptError> {
+    let alone = alone(input, kernel);
+    let start = alone.as_ref().unwrap_or(input.artifact);
+    let mut exploration = begin(input, (kernel, start), (known, budget), done)?;
+    match input.artifact.as_module() {
+        Some(whole) => exploration.of_ptx(whole)?,
+        None => exploration.of_machine_code()?,
+    }
+    exploration.score();
+    let choice = exploration.settle();
+    Ok(exploration.outcome(choice))
+}
+
+/// One kernel with a named recipe: the default build and what the recipe makes of it, rated. None is proved.
+///
+/// # Errors
+/// [`OptError`].
+pub fn replay(input: &Input<'_>, kernel: &str, recipe: &Recipe) -> Result<KernelReport, OptError> {
+    let alone = alone(input, kernel);
+    let start = alone.as_ref().unwrap_or(input.artifact);
+    let (known, budget) = (Known::new(), Budget::seconds(DEFAULT_BUDGET));
+    let mut exploration = begin(input, (kernel, start), (&known, budget), &|_| {})?;
+    let setting = exploration.bench.setting;
+    if let Some((module, id)) = start
+        .as_module()
+        .and_then(|m| Some((m, m.function(kernel)?)))
+    {
+        let max_reg = kernel_pressure(module, id);
+        let resources = exploration.default_resources();
+        exploration.usage = Some(resource_usage(module, id, &setting, max_reg, &resources));
+    }
+    if !recipe.is_default() {
+        let named =
+            exploration
+                .bench
+                .build_all(vec![recipe.clone()], &|_| None, exploration.done)?;
+        exploration.take(named);
+    }
+    exploration.score();
+    let choice = Choice {
+        index: exploration.built.len() - 1,
+        reason: NAMED.to_owned(),
+    };
+    Ok(exploration.outcome(choice).report)
+}
+
+/// The kernel without the others of its module, where that can be.
+fn alone(input: &Input<'_>, kernel: &str) -> Option<Artifact> {
+    let module = input.slices.and_then(|slices| slices.get(kernel))?;
+    Artifact::ptx(module).ok()
+}
+
+/// The default build of one kernel.
+fn begin<'a>(
+    input: &Input<'a>,
+    (kernel, start): (&'a str, &'a Artifact),
+    (known, budget): (&'a Known, Budget),
+    done: &'a (dyn Fn(&Candidate) + Sync),
+) -> Result<Exploration<'a>, OptError> {
     let request = input.request;
     let setting = request.scope.setting(input.artifact, kernel, request.gpu)?;
-    let alone = input.slices.and_then(|slices| slices.get(kernel));
-    let alone = alone.and_then(|module| Artifact::ptx(module).ok());
-    let start = alone.as_ref().unwrap_or(input.artifact);
     let mut exploration = Exploration {
         bench: Bench {
             workshop: input.workshop,
@@ -123,13 +181,7 @@ pub fn explore(
     let code = input.code.and_then(|code| code.kernel(kernel)).cloned();
     let default = bench.found(Recipe::default(), run.clone(), code, said);
     exploration.take(vec![default]);
-    match input.artifact.as_module() {
-        Some(whole) => exploration.of_ptx(whole)?,
-        None => exploration.of_machine_code()?,
-    }
-    exploration.score();
-    let choice = exploration.settle();
-    Ok(exploration.outcome(choice))
+    Ok(exploration)
 }
 
 struct Exploration<'a> {
@@ -251,7 +303,9 @@ impl<'a> Exploration<'a> {
             if let Some(hopeless) = hopeless {
                 let rest = steps[at..].concat().len();
                 self.notes.push(format!(
-                    "{rest} lower register limits are not built: {} is predicted to be much slower already",
+                    "{} {} not built: {} is predicted to be much slower already",
+                    count(rest, "lower register limit"),
+                    if rest == 1 { "is" } else { "are" },
                     hopeless.recipe
                 ));
                 break;
@@ -351,7 +405,7 @@ impl<'a> Exploration<'a> {
                 .reject(Rejection::new(Because::Launch, why));
             return Ok(());
         }
-        self.assumed_block();
+        self.notes.extend(not_promised(&self.bench.setting.block));
         let need = self.default_resources().into_need(&setting);
         let throttled = self.throttled(&need, None);
         let candidates = self.candidates();
@@ -550,15 +604,13 @@ impl<'a> Exploration<'a> {
         if self.untried > 0 {
             let whole = self.given == Budget::seconds(self.request.budget).left();
             let budget = match whole {
-                true => format!("the budget of {} s", self.request.budget),
-                false => "this kernel's share of the file's budget".to_owned(),
-            };
-            let candidates = match self.untried {
-                1 => "1 candidate was".to_owned(),
-                count => format!("{count} candidates were"),
+                true => format!("the budget of {} reference seconds", self.request.budget),
+                false => "this kernel's share of the file's budget of reference seconds".to_owned(),
             };
             self.notes.push(format!(
-                "{candidates} not tried: {budget} was spent (--budget{})",
+                "{} {} not tried: {budget} was spent (--budget{})",
+                count(self.untried, "candidate"),
+                if self.untried == 1 { "was" } else { "were" },
                 if whole { "" } else { ", --kernel" }
             ));
         }
@@ -610,40 +662,35 @@ impl<'a> Exploration<'a> {
     /// What the user should know before anything is built.
     fn remarks(&mut self, module: &Module, function: &Function) {
         let setting = self.bench.setting;
-        self.assumed_block();
-        if let Some(why) = SmemSpilling::obstacle(module, function, setting.dynamic()) {
-            self.notes
-                .push(format!("spilling to shared memory is not offered: {why}"));
-        }
-        let why = match setting.dynamic_smem {
-            _ if self.request.ptx_only => "PTX cannot hold an edit of the machine code",
-            None if uses_dynamic_shared(module, function) => {
-                "the size of dynamic shared memory is not known (--dynamic-smem states it)"
-            }
-            _ => return,
-        };
-        self.notes
-            .push(format!("spill-to-shared is not offered: {why}"));
-    }
-
-    fn assumed_block(&mut self) {
         self.notes.extend(not_promised(&self.bench.setting.block));
+        let by_ptxas = SmemSpilling::obstacle(module, function, setting.dynamic());
+        let by_us = match setting.dynamic_smem {
+            _ if self.request.ptx_only => Some("PTX cannot hold an edit of the machine code"),
+            None if uses_dynamic_shared(module, function) => {
+                Some("the size of dynamic shared memory is not known (--dynamic-smem states it)")
+            }
+            _ => None,
+        };
+        let ways = [("smem-spilling", by_ptxas), ("spill-to-shared", by_us)];
+        let mut refused = ways
+            .into_iter()
+            .filter_map(|(pass, why)| Some((pass, why?)));
+        if let Some((pass, why)) = refused.next() {
+            let also = refused.next();
+            let also =
+                also.map_or_else(String::new, |(pass, why)| format!(", nor is {pass}: {why}"));
+            self.notes
+                .push(format!("{pass} is not offered: {why}{also}"));
+        }
     }
 }
 
-/// What a block that nobody stated means.
+/// What a block that the code's own launch shows does not promise. (That one is assumed stands beside the kernel's name.)
 pub(crate) fn not_promised(block: &Block) -> Option<String> {
-    let threads = block.threads();
-    match block.source {
-        BlockSource::Assumed => Some(format!(
-            "the block size is not known; {threads} threads are assumed (--block states it)"
-        )),
-        BlockSource::Seen => Some(
-            "the code's own launch promises nothing of others: what relies on the block is offered with --block"
-                .to_owned(),
-        ),
-        _ => None,
-    }
+    (block.source == BlockSource::Seen).then(|| {
+        "the code's own launch promises nothing of others: what relies on the block is offered with --block"
+            .to_owned()
+    })
 }
 
 /// Enters what was measured of a candidate before.

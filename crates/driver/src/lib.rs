@@ -3,7 +3,7 @@
 //!
 //! * [`candidate`]: a recipe and how far it has come.
 //! * [`proposal`] -> [`build`] -> [`residency`], [`score`] -> [`choose`] -> proof: the steps, put together by
-//!   [`explore`]; [`opt`] carries the choice out and replays recipes.
+//!   [`explore`]; [`opt`] carries the choice out and replays recipes. [`why_not`](mod@why_not): why a candidate was not chosen.
 //! * [`control`]: `reduce` with ptxas in the loop.
 //! * [`crat`]: resource usage, design space and choice as CRAT has them.
 //! * [`estimate`]: without ptxas.
@@ -28,6 +28,7 @@ pub mod score;
 pub mod source;
 pub mod stencil;
 pub mod tune;
+pub mod why_not;
 
 pub use candidate::{Candidate, Measured, Residency, Resources, Score};
 pub use opt::{Chosen, Crat, KernelOutcome, KernelReport, OptError, Proofs, Request};

@@ -57,6 +57,9 @@ pub const DEFAULT_MARGIN: f64 = 0.05;
 /// The budget of a kernel unless the caller says otherwise, in nominal seconds.
 pub const DEFAULT_BUDGET: f64 = 20.0;
 
+/// Why a recipe was carried out that nobody chose.
+pub const NAMED: &str = "named by --recipe";
+
 /// Why `opt` could not be done at all.
 #[derive(Debug, thiserror::Error)]
 pub enum OptError {

@@ -75,7 +75,10 @@ pub enum Unchanged {
     #[error("its block size is not known: give it __launch_bounds__")]
     Block,
     /// Neither is it here.
-    #[error("how much dynamic shared memory a launch gives it is not known here")]
+    #[error(
+        "how much dynamic shared memory a launch gives it is not known here: `warpwright tune -- PROGRAM` sees it, and \
+         so does the decorator `warpwright.optimised` (Triton, CuPy)"
+    )]
     DynamicSmem,
     /// PTX that we do not read.
     #[error("it has instructions that are not understood")]
@@ -298,7 +301,7 @@ fn choose(
             Ok((Chosen { plan, registers }, predicted))
         }
         Some((candidate, predicted)) => Err(Unchanged::NotSure {
-            recipe: candidate.name(),
+            recipe: candidate.recipe.to_string(),
             predicted,
         }),
         None => Err(why_none(&candidates)),
@@ -309,7 +312,7 @@ fn choose(
 fn why_none(candidates: &[&Candidate]) -> Unchanged {
     let rejected = |c: &&Candidate| {
         Some(Unchanged::Rejected {
-            recipe: c.name(),
+            recipe: c.recipe.to_string(),
             why: c.rejected()?.to_string(),
         })
     };

@@ -1,6 +1,7 @@
 //! What was done to a kernel and why, a sentence a step, in the words of the paper.
 
 use warpwright_cudac::affine::Symbol;
+use warpwright_diag::count;
 
 use crate::forms::rows;
 use crate::ir::{Index, Kernel};
@@ -97,16 +98,17 @@ pub fn steps(kernel: &Kernel, schedule: &Schedule) -> Vec<String> {
     }
     if let Some(stage) = &schedule.stage {
         all.push(format!(
-            "coalescing (section 3.3): {} turns of the loop at a time, operands in shared memory, {} turns written out",
-            stage.turns, stage.unroll
+            "coalescing (section 3.3): {} of the loop at a time, operands in shared memory, {} written out",
+            count(stage.turns, "turn"),
+            count(stage.unroll, "turn")
         ));
         if stage.turn {
             all.push("rows along the loop are turned while they are copied".to_owned());
         }
         if stage.buffers > 1 {
             all.push(format!(
-                "prefetching (section 3.6): {} parts in flight by cp.async, no registers for it",
-                stage.buffers - 1
+                "prefetching (section 3.6): {} in flight by cp.async, no registers for it",
+                count(stage.buffers - 1, "part")
             ));
         }
     }

@@ -11,6 +11,7 @@
 //! Requires that the control flow and all registers are known. Preserves every instruction with an effect,
 //! all memory accesses, and the register count.
 
+use warpwright_diag::count;
 use warpwright_flow::{Cfg, Function as _, Inst, Liveness};
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::isa::decode;
@@ -60,7 +61,10 @@ fn remove(_: &DeadInstructions, site: &CubinSite, fuel: &mut Fuel) -> Outcome<Ve
         0 if fuel.left() > 0 => Err(Refusal::NothingToDo(
             "instruction whose result nobody reads and that can go",
         )),
-        _ => Ok(Rewritten::new(elf.write()?).note(format!("{removed} instructions removed"))),
+        _ => {
+            Ok(Rewritten::new(elf.write()?)
+                .note(format!("{} removed", count(removed, "instruction"))))
+        }
     }
 }
 

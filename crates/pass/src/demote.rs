@@ -17,6 +17,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use warpwright_diag::count;
 use warpwright_flow::{Class, EntityRef, Function as _, Inst, Value};
 pub use warpwright_regs::demote::Strategy;
 use warpwright_regs::demote::{
@@ -318,12 +319,17 @@ impl Kernel {
         }
         let stated = self.state_registers(&mut elf, site.kernel)?;
         let note = format!(
-            "{stated} instead of {} registers: {} values demoted, {} loads, {} stores, {} computed again, {} bytes \
-             of shared memory per thread",
+            "{stated} instead of {} registers: {} demoted, {}, {}, {} computed again, {} bytes of shared memory per thread",
             self.registers,
-            done.values,
-            writer.count(|origin, again| matches!(origin, Origin::Load { .. }) && !again),
-            writer.count(|origin, _| matches!(origin, Origin::Store { .. })),
+            count(done.values, "value"),
+            count(
+                writer.count(|origin, again| matches!(origin, Origin::Load { .. }) && !again),
+                "load"
+            ),
+            count(
+                writer.count(|origin, _| matches!(origin, Origin::Store { .. })),
+                "store"
+            ),
             writer.count(|origin, again| matches!(origin, Origin::Load { .. }) && again),
             done.bytes(),
         );

@@ -32,7 +32,7 @@ pub enum RecipeError {
     #[error("`{0}` is no pass with options: NAME or NAME(VALUE, NAME=VALUE) is wanted")]
     Syntax(String),
     /// Options that the pass does not take.
-    #[error("{pass}: {error}")]
+    #[error("{pass}: {error}{how}", how = how(pass, error))]
     Argument {
         /// The pass.
         pass: &'static str,
@@ -49,6 +49,25 @@ pub enum RecipeError {
         /// The one before it.
         earlier: String,
     },
+}
+
+/// How it is written.
+fn how(pass: &str, error: &ArgumentError) -> String {
+    match error {
+        ArgumentError::Missing(name) => {
+            let parameters = find(pass)
+                .map(|entry| (entry.parameters)())
+                .unwrap_or_default();
+            let about = parameters.iter().find(|parameter| parameter.name == *name);
+            let about =
+                about.map_or_else(String::new, |parameter| format!(": {}", parameter.about));
+            format!(", as in `{pass}(N)`{about}")
+        }
+        ArgumentError::Unknown(_) | ArgumentError::TooMany(_) => {
+            "; `pass --list` has its options".to_owned()
+        }
+        ArgumentError::Value { .. } => String::new(),
+    }
 }
 
 impl Invocation {
@@ -399,6 +418,12 @@ mod tests {
             other => panic!("{other}"),
         };
         assert_eq!(argument("maxnreg"), ArgumentError::Missing("registers"));
+        let said = |text: &str| text.parse::<Recipe>().unwrap_err().to_string();
+        assert_eq!(
+            said("maxnreg"),
+            "maxnreg: `registers` is wanted, as in `maxnreg(N)`: registers per thread"
+        );
+        assert!(said("maxnreg(64, 32)").contains("; `pass --list`"));
         assert_eq!(
             argument("maxnreg(1, 2)"),
             ArgumentError::TooMany("2".into())

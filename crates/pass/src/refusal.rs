@@ -1,5 +1,6 @@
 //! Why a pass leaves a kernel alone, by name.
 
+use warpwright_diag::count;
 use warpwright_naive::emit::NoLauncher;
 use warpwright_naive::way::Unfit;
 use warpwright_ptx::EditError;
@@ -116,7 +117,7 @@ pub enum Refusal {
         free: u32,
     },
     /// So many blocks cannot be had.
-    #[error("no {what} leaves exactly {blocks} blocks")]
+    #[error("no {what} leaves exactly {}", count(*.blocks, "block"))]
     NoThrottle {
         /// `register count`, `array that ptxas takes`.
         what: &'static str,

@@ -15,6 +15,7 @@
 //! Requires that control flow, registers and timing of all instructions are known. Preserves what every
 //! instruction does, and the order of all that is not surely independent ([`warpwright_sass::schedule::graph`]).
 
+use warpwright_diag::count;
 use warpwright_flow::{Cfg, Inst, Loops};
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::ir::{Ir, Keep};
@@ -188,8 +189,9 @@ fn permute(
         reorder(ir, *block, order);
     }
     Ok(format!(
-        "{burnt} blocks in another order, {moved} instructions moved; it promises {promise:.1}% at {warps:.2} warps \
-         per scheduler"
+        "{} in another order, {} moved; it promises {promise:.1}% at {warps:.2} warps per scheduler",
+        count(burnt, "block"),
+        count(moved, "instruction")
     ))
 }
 

@@ -13,6 +13,7 @@ use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::lines::source_lines;
 use warpwright_sass::{Cubin, Elf};
 
+use crate::screen::wrap;
 use crate::table::Table;
 
 /// How many places are listed.
@@ -170,11 +171,11 @@ impl CyclesReport {
 
     /// The lines of the screen, indented as `explain` has them.
     pub fn screen(&self) -> String {
-        let mut table = Table::new(&["cycles", "line", "of it", "instruction that takes most"]);
+        let mut table = Table::new(&["cycles", "place", "of it", "instruction that takes most"]);
         for place in &self.places {
             let at = match &place.line {
                 Some(line) => line.clone(),
-                None => format!("at {}", place.at),
+                None => format!("instruction {}", place.at),
             };
             table.row(vec![
                 format!("{:.1}%", 100.0 * place.share),
@@ -183,11 +184,11 @@ impl CyclesReport {
                 place.text.clone(),
             ]);
         }
-        format!(
-            "  where a warp's cycles go (predicted; alone, loops 10 times a level): {}\n{}",
-            self.causes_in_words(),
-            table.render(4)
-        )
+        let causes = format!(
+            "where a warp's cycles go (predicted; alone, loops 10 times a level): {}",
+            self.causes_in_words()
+        );
+        wrap(&causes, "  ", "    ").join("\n") + "\n" + &table.render_within(4)
     }
 }
 
@@ -238,7 +239,7 @@ mod tests {
         );
         let screen = found.screen();
         assert!(
-            screen.contains("k.cu:7") && screen.contains("at 3"),
+            screen.contains("k.cu:7") && screen.contains("  instruction 3  "),
             "{screen}"
         );
     }

@@ -60,9 +60,9 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "budget",
-        &[],
-        "How much work `opt` spends on one kernel, counted in steps and not in clock time, so that the result is the \
-         same on every machine (--budget).",
+        &["reference seconds"],
+        "How much work `opt` spends on one kernel, in reference seconds: steps are counted, each with the time that a \
+         reference machine takes for it, and not the clock's, so that the result is the same on every machine (--budget).",
     ),
     term(
         "candidate",
@@ -320,8 +320,9 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "spill traffic",
-        &["spill bytes"],
-        "Bytes per thread stored to and loaded from spill slots, counted once for each instruction, not by loops.",
+        &["spill bytes", "in smem"],
+        "Bytes per thread stored to and loaded from spill slots, counted once for each instruction, not by loops. \
+         Those whose slots a pass moved to shared memory stand by themselves.",
     ),
     term(
         "staircase",
@@ -420,6 +421,8 @@ pub fn near(word: &str) -> Vec<&'static str> {
 /// Words of the glossary and passes, for a message.
 pub fn words() -> Vec<&'static str> {
     let passes = PASSES.iter().map(|pass| pass.name);
+    let is_term = |name: &&str| TERMS.iter().any(|term| term.word == *name);
+    let passes = passes.filter(|name| !is_term(name));
     TERMS.iter().map(|term| term.word).chain(passes).collect()
 }
 

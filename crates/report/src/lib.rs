@@ -1,7 +1,7 @@
 //! What is said of kernels and results: documents, and tables, plots and HTML pages of them.
 //!
 //! * [`screen`]: what `opt` and `tune` print. [`glossary`]: words explained. [`table`]: plain-text tables.
-//! * [`explain`](mod@explain): what there is to say before any choice. [`why_not`](mod@why_not): why a candidate was not chosen.
+//! * [`explain`](mod@explain): what there is to say before any choice.
 //! * [`job`]: what travels between building and measuring; [`results`]: what comes back.
 //! * [`cycles`]: where the cycles of a warp go, beside the source line.
 //! * [`page`]: the HTML page of a document that `opt`, `explain` or `tune` printed with `--json`.
@@ -29,7 +29,6 @@ pub mod suite;
 pub mod svg;
 pub mod table;
 pub mod tables;
-pub mod why_not;
 
 pub use page::page;
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::svg::escape;
+use warpwright_diag::count;
 
 /// With more rows than that a listing is folded at first.
 const OPEN: usize = 1500;
@@ -77,7 +78,7 @@ pub(crate) fn listing(kernel: &Value, id: &str, lines: &Lines) -> Option<String>
     let rows: usize = panes.iter().map(|pane| pane.rows.len()).sum();
     let sizes: Vec<String> = panes
         .iter()
-        .map(|pane| format!("{}: {} rows", pane.title, pane.rows.len()))
+        .map(|pane| format!("{}: {}", pane.title, count(pane.rows.len(), "row")))
         .collect();
     let names: Vec<String> = lines.names.iter().map(|name| escape(name)).collect();
     let mut out = format!(

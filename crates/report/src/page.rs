@@ -1,11 +1,12 @@
 //! Self-contained HTML pages: no outside reference; light and dark, on paper, at any width. A script links the panes of
 //! listings; without it they are there to be read.
 
-use crate::why_not::why_not;
 use minijinja::{Environment, context};
 use serde::Serialize;
 use serde_json::Value;
+use warpwright_diag::count;
 use warpwright_driver::opt::DEFAULT_MARGIN;
+use warpwright_driver::why_not::why_not;
 use warpwright_driver::{Candidate, KernelReport};
 use warpwright_model::attribution::Cause;
 use warpwright_pass::names::source_name;
@@ -286,7 +287,7 @@ fn label(candidate: &Candidate) -> String {
             .resources()
             .map(|r| format!("{} registers", r.registers)),
     );
-    parts.extend(candidate.residency().map(|r| format!("{} warps", r.warps)));
+    parts.extend(candidate.residency().map(|r| count(r.warps, "warp")));
     let times = [
         ("predicted", candidate.score().map(|s| s.relative_time)),
         ("measured", candidate.measured().map(|m| m.relative_time)),

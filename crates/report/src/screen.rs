@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::why_not::{NotChosen, why_not};
-use warpwright_driver::candidate::Figures;
-use warpwright_driver::candidate::Standing;
-use warpwright_driver::opt::DEFAULT_MARGIN;
-use warpwright_driver::{Candidate, KernelReport};
+use warpwright_diag::{count, plural};
+use warpwright_driver::candidate::{Figures, Standing};
+use warpwright_driver::opt::{self, DEFAULT_MARGIN};
+use warpwright_driver::why_not::{NotChosen, why_not};
+use warpwright_driver::{Candidate, KernelReport, Resources};
 use warpwright_pass::names::source_name;
 use warpwright_pass::passes::{MaxNReg, UsageLevel};
 use warpwright_pass::{BlockSource, Invocation, Rung};
@@ -88,28 +88,13 @@ pub fn screen(kernels: &[KernelReport], about: &About<'_>) -> String {
 /// One kernel in at most `room` lines; notes that do not fit are counted.
 fn one(report: &KernelReport, room: usize) -> Vec<String> {
     let mut lines = title(report);
-    let default = &report.candidates[0];
-    let chosen = &report.candidates[report.chosen];
     if !is_replayed(report) {
+        let default = &report.candidates[0];
         let now = figures(default, report.dynamic_smem);
         lines.extend(wrap(&now, "  now     ", INDENT));
         lines.extend(wrap(&limits(default), INDENT, INDENT));
     }
-    if report.chosen == 0 {
-        let what = match is_replayed(report) {
-            true => default.recipe.to_string(),
-            false => "kept".to_owned(),
-        };
-        let text = format!("{what}: {}", report.reason);
-        lines.extend(wrap(&text, "  choice  ", INDENT));
-    } else {
-        lines.extend(wrap(&gain(chosen, &report.reason), "  choice  ", INDENT));
-        lines.extend(wrap(&figures(chosen, report.dynamic_smem), INDENT, INDENT));
-        if let Some(gained) = &report.gained {
-            lines.extend(wrap(gained, INDENT, INDENT));
-        }
-        lines.extend(proof(chosen).map(|proof| format!("{INDENT}{proof}")));
-    }
+    lines.extend(choice(report));
     // What the choice relies on goes before the alternatives.
     let notes: Vec<Vec<String>> = report
         .notes
@@ -159,6 +144,28 @@ fn one(report: &KernelReport, room: usize) -> Vec<String> {
     lines
 }
 
+/// The choice.
+fn choice(report: &KernelReport) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (default, chosen) = (&report.candidates[0], &report.candidates[report.chosen]);
+    if report.chosen == 0 {
+        let what = match is_replayed(report) {
+            true => default.recipe.to_string(),
+            false => "kept".to_owned(),
+        };
+        let text = format!("{what}: {}", report.reason);
+        lines.extend(wrap(&text, "  choice  ", INDENT));
+    } else {
+        lines.extend(wrap(&gain(chosen, &report.reason), "  choice  ", INDENT));
+        lines.extend(wrap(&figures(chosen, report.dynamic_smem), INDENT, INDENT));
+        if let Some(gained) = &report.gained {
+            lines.extend(wrap(gained, INDENT, INDENT));
+        }
+        lines.extend(proof(chosen).map(|proof| format!("{INDENT}{proof}")));
+    }
+    lines
+}
+
 /// A candidate and why it was not chosen, in two lines at most.
 fn alternative(report: &KernelReport, index: usize) -> Vec<String> {
     let why = why_not(&report.candidates, report.chosen, index, DEFAULT_MARGIN);
@@ -183,13 +190,14 @@ fn is_replayed(report: &KernelReport) -> bool {
 const INDENT: &str = "          ";
 
 fn title(report: &KernelReport) -> Vec<String> {
-    let block = format!(
-        "{} threads per block ({})",
-        extents(report.block),
-        report.block_source
-    );
+    kernel_title(&report.name, report.block, report.block_source)
+}
+
+/// The first lines about a kernel.
+pub fn kernel_title(kernel: &str, block: [u32; 3], source: BlockSource) -> Vec<String> {
+    let block = format!("{} threads per block ({})", extents(block), source);
     wrap(
-        &format!("kernel {}, {block}", source_name(&report.name)),
+        &format!("kernel {}, {block}", source_name(kernel)),
         "",
         "  ",
     )
@@ -207,13 +215,7 @@ fn figures(candidate: &Candidate, dynamic_smem: u32) -> String {
     let Some(r) = candidate.resources() else {
         return "its resources are not known".into();
     };
-    let mut parts = vec![format!("{} registers", r.registers)];
-    parts.push(match (r.local_spill_bytes(), r.spill_moved_bytes) {
-        (0, 0) => "no spills".to_owned(),
-        (bytes, 0) => format!("{bytes} B spills"),
-        (0, moved) => format!("{moved} B spills (shared)"),
-        (bytes, moved) => format!("{bytes} B spills and {moved} (shared)"),
-    });
+    let mut parts = vec![count(r.registers, "register"), spills(r)];
     let shared = r.shared_bytes + dynamic_smem;
     if shared > 0 {
         parts.push(format!("{shared} B shared"));
@@ -228,6 +230,16 @@ fn figures(candidate: &Candidate, dynamic_smem: u32) -> String {
         None => "it cannot be launched".into(),
     });
     parts.join(", ")
+}
+
+/// Bytes of spill traffic, and where.
+pub fn spills(r: &Resources) -> String {
+    match (r.local_spill_bytes(), r.spill_moved_bytes) {
+        (0, 0) => "no spills".to_owned(),
+        (bytes, 0) => format!("{bytes} B spills"),
+        (0, moved) => format!("{moved} B spills (shared)"),
+        (bytes, moved) => format!("{bytes} B spills and {moved} (shared)"),
+    }
 }
 
 /// What limits a kernel: occupancy, and time.
@@ -265,11 +277,24 @@ fn gain(chosen: &Candidate, reason: &str) -> String {
         (None, Some(s)) => ("predicted", s.relative_time),
         (None, None) => return format!("{}: {reason}", chosen.recipe),
     };
-    format!(
-        "{}: {how} {time:.2} of the time, {:.2} times as fast",
-        chosen.recipe,
-        1.0 / time
-    )
+    let by = match reason == opt::NAMED {
+        true => format!("{reason}; "),
+        false => String::new(),
+    };
+    let faster = match time {
+        1.0.. => String::new(),
+        _ => format!(", {:.2} times as fast", 1.0 / time),
+    };
+    let part = part(time);
+    format!("{}: {by}{how} {part} of the time{faster}", chosen.recipe)
+}
+
+/// A time over that of now, in words.
+pub fn part(time: f64) -> String {
+    match time {
+        ..0.005 => "less than 0.01".to_owned(),
+        _ => format!("{time:.2}"),
+    }
 }
 
 /// What stands behind the choice.
@@ -314,7 +339,15 @@ fn relative_time(candidate: &Candidate) -> Option<f64> {
 }
 
 fn time(candidate: &Candidate) -> String {
-    relative_time(candidate).map_or_else(|| "–".into(), |time| format!("{time:.2}"))
+    relative_time(candidate).map_or_else(|| "–".into(), in_cell)
+}
+
+/// The same where there is no room for words.
+fn in_cell(time: f64) -> String {
+    match time {
+        ..0.005 => "<0.01".to_owned(),
+        _ => format!("{time:.2}"),
+    }
 }
 
 /// Several kernels, those that gain most first.
@@ -326,7 +359,7 @@ fn summary(kernels: &[KernelReport]) -> String {
     };
     order.sort_by(|a, b| time_of(a).total_cmp(&time_of(b)).then(a.name.cmp(&b.name)));
     let mut table = Table::new(&["time", "registers", "warps", "kernel", "choice"]);
-    let choice = |report: &KernelReport| match report.chosen {
+    let in_short = |report: &KernelReport| match report.chosen {
         0 => "kept".to_owned(),
         chosen => shortened(&report.candidates[chosen].recipe.to_string(), CHOICE),
     };
@@ -334,7 +367,7 @@ fn summary(kernels: &[KernelReport]) -> String {
     let choices = order
         .iter()
         .take(KERNELS)
-        .map(|report| choice(report).chars().count());
+        .map(|report| in_short(report).chars().count());
     let name = WIDTH - BESIDE - choices.max().unwrap_or(0).max("choice".len());
     for report in order.iter().take(KERNELS) {
         let before = &report.candidates[0];
@@ -348,17 +381,16 @@ fn summary(kernels: &[KernelReport]) -> String {
             }
         };
         table.row(vec![
-            format!("{:.2}", time_of(report)),
+            in_cell(time_of(report)),
             change(&|f| Some(f.resources.registers)),
             change(&|f| f.residency.as_ref().map(|r| r.warps)),
             shortened(&source_name(&report.name), name),
-            choice(report),
+            in_short(report),
         ]);
     }
     let changed = kernels.iter().filter(|k| k.chosen != 0).count();
     let mut text = format!(
-        "{} of {} kernels are changed; times are relative to now\n\n",
-        changed,
+        "{changed} of {} kernels are changed; times are relative to now\n\n",
         kernels.len()
     );
     text += &table.render(2);
@@ -385,7 +417,7 @@ fn summary(kernels: &[KernelReport]) -> String {
         .collect();
     if let Some(first) = assumed.first() {
         let threads: u32 = first.block.iter().product();
-        let of = format!("{} {}", assumed.len(), plural("kernel", assumed.len()));
+        let of = count(assumed.len(), "kernel");
         let note = format!(
             "{threads} threads per block are assumed of {of}: --block [NAME=]X states them"
         );
@@ -401,10 +433,10 @@ fn candidates(report: &KernelReport) -> String {
         "time",
         "regs",
         "spill",
+        "in smem",
         "smem",
         "blocks",
         "warps",
-        "occ.",
         "candidate",
     ]);
     for (i, c) in report.candidates.iter().enumerate() {
@@ -435,18 +467,20 @@ fn candidates(report: &KernelReport) -> String {
             time(c),
             of(&|f| Some(f.resources.registers.to_string())),
             of(&|f| Some(f.resources.local_spill_bytes().to_string())),
+            of(&|f| Some(f.resources.spill_moved_bytes.to_string())),
             of(&|f| Some((f.resources.shared_bytes + report.dynamic_smem).to_string())),
             of(&|f| f.residency.as_ref().map(|r| r.blocks.to_string())),
             of(&|f| f.residency.as_ref().map(|r| r.warps.to_string())),
-            of(&|f| f.residency.as_ref().map(|r| format!("{:.0}%", r.percent))),
             note,
         ]);
     }
-    let mut text = title(report).join("\n") + "\n" + &table.render(1);
-    let reason = wrap(&report.reason, "  choice  ", INDENT);
-    text += &(reason.join("\n") + "\n");
-    let gained = report.gained.iter();
-    for note in gained.chain(&report.notes).chain(&report.promises) {
+    let moved = |c: &Candidate| c.resources().map_or(0, |r| r.spill_moved_bytes);
+    if report.candidates.iter().all(|c| moved(c) == 0) {
+        table.remove("in smem");
+    }
+    let mut text = title(report).join("\n") + "\n" + &table.render_within(1);
+    text += &(choice(report).join("\n") + "\n");
+    for note in report.notes.iter().chain(&report.promises) {
         text += &(wrap(note, "  note    ", INDENT).join("\n") + "\n");
     }
     text
@@ -511,8 +545,13 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             "{INDENT}--kernel NAME: one kernel and its best candidates"
         ));
     }
+    let all = if about.all {
+        ""
+    } else {
+        "--all: every candidate; "
+    };
     lines.push(format!(
-        "{INDENT}--all: every candidate; --report R.html: a page; explain-term WORD"
+        "{INDENT}{all}--report R.html: a page; explain-term WORD"
     ));
     lines
 }
@@ -534,17 +573,6 @@ fn in_source(report: &KernelReport) -> Option<String> {
         .map(|ways| ways.join("; "))
 }
 
-fn count(number: u32, what: &str) -> String {
-    format!("{number} {}", plural(what, number as usize))
-}
-
-fn plural(what: &str, number: usize) -> String {
-    match number {
-        1 => what.to_owned(),
-        _ => format!("{what}s"),
-    }
-}
-
 /// At most `width` characters, the rest left out at the end.
 fn shortened(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
@@ -556,6 +584,20 @@ fn shortened(text: &str, width: usize) -> String {
                 + "…"
         }
     }
+}
+
+/// At most `width` characters, what is left out in the middle: a place ends in its line, a name in what tells it from
+/// others.
+pub fn squeezed(text: &str, width: usize) -> String {
+    let length = text.chars().count();
+    if length <= width {
+        return text.to_owned();
+    }
+    let head = width / 3;
+    let tail = width.saturating_sub(head + 1);
+    let first = text.chars().take(head);
+    let last = text.chars().skip(length - tail);
+    first.chain(['…']).chain(last).collect()
 }
 
 /// Lines of at most [`WIDTH`] characters, broken at blanks; a longer word stands alone.
@@ -821,9 +863,23 @@ mod tests {
     fn every_candidate_is_shown_where_that_is_asked_for() {
         let all = About { all: true, ..ABOUT };
         let shown = screen(&[report("k", 0.8, &["a note"])], &all);
-        for part in ["maxnreg(32) = usage-level(0)", "default", "a note", "smem"] {
-            assert!(shown.contains(part), "{part}:\n{shown}");
+        let flat: Vec<&str> = shown.split_whitespace().collect();
+        let flat = flat.join(" ");
+        for part in [
+            "maxnreg(32) = usage-level(0)",
+            "default",
+            "a note",
+            "spill in smem smem",
+        ] {
+            assert!(flat.contains(part), "{part}:\n{shown}");
         }
+        assert!(
+            shown.lines().all(|line| line.chars().count() <= WIDTH),
+            "{shown}"
+        );
+        // Without spills in shared memory there is no column for them.
+        let shown = screen(&[report("k", 1.0, &[])], &all);
+        assert!(!shown.contains("in smem"), "{shown}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Plain-text tables: columns padded to their widest cell, numbers to the right.
 
-use crate::screen::{WIDTH, broken};
+use crate::screen::{WIDTH, broken, squeezed};
 
 /// Characters that a column of words keeps, however narrow the screen.
 const NARROWEST: usize = 16;
@@ -24,43 +24,64 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The text within [`WIDTH`] columns as far as words can be broken: cells of the widest column of words go on in
-    /// further lines.
+    /// Leaves out the column of this head.
+    pub fn remove(&mut self, head: &str) {
+        let at = self
+            .rows
+            .first()
+            .and_then(|heads| heads.iter().position(|of| of == head));
+        for row in &mut self.rows {
+            if let Some(at) = at.filter(|&at| at < row.len()) {
+                row.remove(at);
+            }
+        }
+    }
+
+    /// The text within [`WIDTH`] columns: the cells of the widest columns go on in further lines, and words that are
+    /// wider than their column are shortened in the middle.
     pub fn render_within(&self, indent: usize) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let mut widths = self.widths();
+        let room = WIDTH.saturating_sub(indent + 2 * columns.saturating_sub(1));
+        while widths.iter().sum::<usize>() > room {
+            match widths.iter_mut().max() {
+                Some(widest) if *widest > NARROWEST => *widest -= 1,
+                _ => break,
+            }
+        }
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            let cell = |(cell, &width): (&String, &usize)| match cell.chars().count() <= width {
+                true => vec![cell.clone()],
+                false => {
+                    let lines = broken(cell, width).into_iter();
+                    lines.map(|line| squeezed(&line, width)).collect()
+                }
+            };
+            let cells: Vec<Vec<String>> = row.iter().zip(&widths).map(cell).collect();
+            for number in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+                let line = |cell: &Vec<String>| cell.get(number).cloned().unwrap_or_default();
+                rows.push(cells.iter().map(line).collect());
+            }
+        }
+        Table { rows }.render(indent)
+    }
+
+    /// Characters of the widest cell of each column.
+    fn widths(&self) -> Vec<usize> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
-        let all: usize = (0..columns).map(width).sum();
-        let all = indent + all + 2 * columns.saturating_sub(1);
-        let Some(widest) = (0..columns).max_by_key(|&c| width(c)) else {
-            return String::new();
-        };
-        let room = (width(widest) + WIDTH).saturating_sub(all).max(NARROWEST);
-        let mut rows = Vec::new();
-        for row in &self.rows {
-            let cell = row.get(widest).map_or("", String::as_str);
-            for (number, line) in broken(cell, room).into_iter().enumerate() {
-                let mut part = match number {
-                    0 => row.clone(),
-                    _ => vec![String::new(); row.len()],
-                };
-                if let Some(cell) = part.get_mut(widest) {
-                    *cell = line;
-                }
-                rows.push(part);
-            }
-        }
-        Table { rows }.render(indent)
+        (0..columns).map(width).collect()
     }
 
     /// The text, each line indented by `indent` blanks.
     pub fn render(&self, indent: usize) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cell = |row: &Vec<String>, c: usize| row.get(c).cloned().unwrap_or_default();
-        let width = |c: usize| self.rows.iter().map(|r| cell(r, c).chars().count()).max();
-        let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();
+        let widths = self.widths();
         let numeric: Vec<bool> = (0..columns)
             .map(|c| self.rows[1..].iter().all(|r| is_number(&cell(r, c))))
             .collect();
@@ -87,7 +108,7 @@ impl Table {
 
 fn is_number(text: &str) -> bool {
     text.chars()
-        .all(|c| c.is_ascii_digit() || " .,%+-–×".contains(c))
+        .all(|c| c.is_ascii_digit() || " .,%+-–×<".contains(c))
 }
 
 #[cfg(test)]
@@ -122,6 +143,23 @@ mod tests {
                 .is_some_and(|line| line.starts_with("      word")),
             "{text}"
         );
+        // Two wide columns, and a word that is wider than what is left of it.
+        let mut wide = Table::new(&["line", "of it", "instruction"]);
+        let place = format!("{}.h:107", "x".repeat(60));
+        wide.row(vec![place, "word ".repeat(9), "op ".repeat(20)]);
+        let text = wide.render_within(4);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= WIDTH),
+            "{text}"
+        );
+        assert!(text.contains("…") && text.contains("x.h:107"), "{text}");
+        assert_eq!(
+            (text.matches("word").count(), text.matches("op").count()),
+            (9, 20)
+        );
+        wide.remove("of it");
+        wide.remove("nothing");
+        assert!(!wide.render(0).contains("word") && wide.render(0).contains("op op"));
         let mut narrow = Table::new(&["a"]);
         narrow.row(vec!["b".into()]);
         assert_eq!(narrow.render_within(1), narrow.render(1));

@@ -54,6 +54,13 @@ const hold = (is, what) => is || wrong.push(what);
       }
       // A row of the source marks what was made of it; so does the next one, by a key; an instruction the one it was made of.
       for (const box of await page.locator(".listing").all()) {
+        // Its first line stands in the column of the text, open or not.
+        const column = await page.locator("h1").evaluate((e) => e.getBoundingClientRect().left);
+        for (const _ of [0, 1]) {
+          const left = (await box.locator("summary").first().boundingBox()).x;
+          hold(left === column, `${name}: the listing's first line stands at ${left}, the text at ${column}`);
+          await box.locator("summary").first().click();
+        }
         if (!(await box.evaluate((e) => e.open))) await box.locator("summary").first().click();
         // The rows of each pane that belong to the chosen one exactly, else those of its line.
         const marked = () => box.evaluate((e) => [...e.querySelectorAll("ol")].map((pane) => {

@@ -5,6 +5,7 @@ use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
 use warpwright_launch::{Launch, compare};
 use warpwright_pass::names::source_name;
 use warpwright_ptx::Module;
+use warpwright_report::screen::{WIDTH, wrap};
 
 use super::run::{among, described, kernels, kernels_of, materialize, run_on_device};
 use super::{print_json, write_page};
@@ -53,15 +54,14 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         println!("checked {how}: {summary}");
         for f in &document.functions {
             for line in format!("{}: {}", source_name(&f.name), f.text).lines() {
-                println!("{}", cut(line));
+                println!("{}", fitted(line));
             }
         }
         let are_cubins = a.level == Level::Cubin && b.level == Level::Cubin;
         if worst == "undecided" && are_cubins && !args.run {
-            println!(
-                "note: two cubins can be proved equal where one is a rewrite of the other; for two builds of ptxas \
-                 compare their PTX, or run them (--gpu)"
-            );
+            let note = "note: two cubins can be proved equal where one is a rewrite of the other; for two builds of \
+                        ptxas compare their PTX, or run them (--gpu)";
+            println!("{}", wrap(note, "", "  ").join("\n"));
         }
     }
     match worst {
@@ -78,7 +78,17 @@ fn compiler(cli: &Cli, inputs: [&Input; 2]) -> Result<Optimizer, Failure> {
     Ok(Optimizer::with(toolkit))
 }
 
-/// What fits on a line; `--json` has all of it.
+/// A line in several of the terminal's width, where it is long.
+fn fitted(line: &str) -> String {
+    let line = cut(line);
+    if line.chars().count() <= WIDTH {
+        return line;
+    }
+    let indent = &line[..line.len() - line.trim_start().len()];
+    wrap(&line, indent, &format!("{indent}  ")).join("\n")
+}
+
+/// What is shown of a line; `--json` has all of it.
 fn cut(line: &str) -> String {
     const COLUMNS: usize = 160;
     match line.char_indices().nth(COLUMNS) {

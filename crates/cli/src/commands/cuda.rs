@@ -8,6 +8,7 @@ use warpwright_cudac::diag::{Diagnostic, Source};
 use warpwright_cudac::{File, marked};
 use warpwright_driver::naive::promise;
 use warpwright_pass::names::is_definition_named;
+use warpwright_report::screen::part as in_words;
 use warpwright_stencil::extract;
 use warpwright_stencil::ir::Stencil;
 use warpwright_target::Gpu;
@@ -196,8 +197,9 @@ pub fn what_pays(
     let option = named.map_or_else(String::new, |gpu| format!(" --gpu {gpu}"));
     Some(format!(
         "`{first}` computes one element in a thread{also}: `warpwright opt {} -o OUT.cu{option}` writes a tuned kernel \
-         in CUDA C, predicted to take {part:.2} of its time on {}",
+         in CUDA C, predicted to take {} of its time on {}",
         input.name,
+        in_words(*part),
         gpu.target(),
     ))
 }

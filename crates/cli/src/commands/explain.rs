@@ -1,8 +1,8 @@
 //! `warpwright explain`: resources, staircase, register pressure; the numbers of stencils.
 
 use serde::Serialize;
+use warpwright_diag::count;
 use warpwright_driver::crat::ResourceUsage;
-use warpwright_pass::names::source_name;
 use warpwright_report::explain::Explanation;
 use warpwright_target::Gpu;
 
@@ -11,7 +11,7 @@ use crate::args::{Cli, ExplainArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level};
 use crate::session;
-use warpwright_report::screen::{extents, wrap};
+use warpwright_report::screen::{kernel_title, spills, wrap};
 use warpwright_report::table::Table;
 
 #[derive(Serialize)]
@@ -81,10 +81,11 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     // Most kernels are no stencils; only who asks hears why.
     let is_asked = cli.verbose > 0 || !document.stencils.is_empty();
     for other in document.not_stencils.iter().filter(|_| is_asked) {
-        println!(
-            "  `{}` is no stencil that is understood: {} ({}:{}:{})",
+        let text = format!(
+            "`{}` is no stencil that is understood: {} ({}:{}:{})",
             other.kernel, other.reason, document.input, other.line, other.column
         );
+        println!("{}", wrap(&text, "  ", "    ").join("\n"));
     }
     Ok(())
 }
@@ -122,33 +123,28 @@ fn stencils(
 }
 
 fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
-    let title = format!(
-        "kernel {}, {} threads per block ({})",
-        source_name(&e.kernel),
-        extents(e.block),
-        e.block_source
+    println!(
+        "{}",
+        kernel_title(&e.kernel, e.block, e.block_source).join("\n")
     );
-    println!("{}", wrap(&title, "", "  ").join("\n"));
     let r = &e.resources;
     let about = if e.estimated {
         " (estimated: no ptxas)"
     } else {
         ""
     };
-    let spills = match r.spill_store_bytes + r.spill_load_bytes {
-        0 => "no spills".to_owned(),
-        bytes => format!("{bytes} bytes of spill traffic"),
-    };
-    println!(
-        "  {} registers, {spills}, {} bytes stack, {} bytes shared{about}",
-        r.registers,
+    let figures = format!(
+        "{}, {}, {} B stack, {} B shared{about}",
+        count(r.registers, "register"),
+        spills(r),
         r.stack_bytes,
         r.shared_bytes + e.dynamic_smem
     );
+    println!("{}", wrap(&figures, "  ", "  ").join("\n"));
     match (&e.residency, &e.cannot_launch) {
         (Some(found), _) => println!(
             "  {}, {} of {} warps ({:.1}%), limited by {}",
-            counted(found.blocks, "block"),
+            count(found.blocks, "block"),
             found.warps,
             gpu.arch.threads.warps,
             found.percent,
@@ -175,7 +171,8 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
     }
     match (e.registers_for_one_more_block, e.registers_to_save) {
         (Some(limit), Some(save)) => {
-            println!("  one block more: at most {limit} registers, {save} less than now");
+            let limit = count(limit, "register");
+            println!("  one block more: at most {limit}, {save} less than now");
         }
         _ => println!("  one block more: not by saving registers"),
     }
@@ -213,25 +210,25 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
     println!();
 }
 
-/// `1 block`, `2 blocks`.
-fn counted(count: u32, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
-}
-
 /// CRAT's Table 1, and the estimate of OptTLP point by point.
 fn print_usage(u: &ResourceUsage) {
-    println!(
-        "  CRAT: MaxReg {}, MinReg {}, BlockSize {}, ShmSize {} bytes, MaxTLP {} blocks",
-        u.max_reg, u.min_reg, u.block_size, u.shm_size, u.max_tlp
+    let line = format!(
+        "CRAT: MaxReg {}, MinReg {}, BlockSize {}, ShmSize {}, MaxTLP {}",
+        u.max_reg,
+        u.min_reg,
+        u.block_size,
+        count(u.shm_size, "byte"),
+        count(u.max_tlp, "block")
     );
+    println!("{}", wrap(&line, "  ", "    ").join("\n"));
     let Some(opt) = &u.opt_tlp else {
         println!("  OptTLP: no estimate");
         return;
     };
     println!(
-        "  OptTLP {} blocks (estimated; {} are involved when the first one ends)",
-        opt.blocks, opt.involved
+        "  OptTLP {} (estimated; begun when the first one ends: {})",
+        count(opt.blocks, "block"),
+        opt.involved
     );
     let mut table = Table::new(&["blocks", "time", "contention"]);
     for point in &opt.points {
@@ -246,8 +243,10 @@ fn print_usage(u: &ResourceUsage) {
 
 fn print_pressure(p: &warpwright_report::explain::PressureReport, level: warpwright_pass::Level) {
     println!(
-        "  register pressure of the {level}: {} at its peak, {} instructions, loops {} deep",
-        p.peak_units, p.instructions, p.loop_depth
+        "  register pressure of the {level}: {} at its peak, {}, loops {} deep",
+        p.peak_units,
+        count(p.instructions, "instruction"),
+        p.loop_depth
     );
     print!("{}", plot(&p.curve));
     let mut table = Table::new(&["units", "at", "line", "instruction"]);
@@ -257,7 +256,7 @@ fn print_pressure(p: &warpwright_report::explain::PressureReport, level: warpwri
         table.row(vec![peak.units.to_string(), at, line, peak.text.clone()]);
     }
     println!("  highest peaks");
-    print!("{}", table.render(4));
+    print!("{}", table.render_within(4));
     if p.crossing.is_empty() {
         return;
     }
@@ -280,12 +279,12 @@ fn print_pressure(p: &warpwright_report::explain::PressureReport, level: warpwri
         ]);
     }
     println!("  longest live ranges across the highest peak, unused there");
-    print!("{}", table.render(4));
+    print!("{}", table.render_within(4));
 }
 
-/// The curve as rows of block characters, at most 72 columns of equal width.
+/// The curve as rows of block characters, at most 70 columns of equal width.
 fn plot(curve: &[u32]) -> String {
-    const COLUMNS: usize = 72;
+    const COLUMNS: usize = 70;
     const HEIGHT: u32 = 8;
     let Some(&top) = curve.iter().max() else {
         return String::new();

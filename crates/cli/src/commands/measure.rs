@@ -137,7 +137,7 @@ fn measure_and_store(
         put.map_err(|e| Failure::input(e.to_string()))
     });
     if let Err(failure) = stored {
-        eprintln!("warning: the measurements were not stored: {failure:?}");
+        complain!("warning: the measurements were not stored: {failure:?}");
     }
     Ok(result)
 }

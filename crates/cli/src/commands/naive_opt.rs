@@ -233,7 +233,7 @@ pub fn run(
     (mut found, left): (Vec<Found>, Vec<Left>),
 ) -> Result<(), Failure> {
     if found.len() > 1 && args.show.report.is_some() {
-        let what = "--report shows one kernel: name it with --kernel";
+        let what = "--report shows one kernel: --kernel NAME names it";
         return Err(Failure::Usage(what.to_owned()));
     }
     state_all(&mut found, &args.stencil.sizes, input)?;
@@ -255,7 +255,7 @@ pub fn run(
             let target = target_of(&kernel.name, &gpu, &args.stencil.sizes);
             let chosen = choose(kernel, (&file, &target), &mut executor);
             let chosen = chosen.map_err(|e| Failure::from(failure(e)))?;
-            let mut document = document(args, input, kernel, &chosen, gpu.target());
+            let mut document = document(args, input, kernel, &chosen, gpu.to_string());
             document.no_stencil = of.no_stencil;
             document.uses = uses_left(chosen.kept.as_ref(), &kernel.name, [input.text()?, &text]);
             if let Some(kept) = chosen.kept {
@@ -356,7 +356,7 @@ fn print(document: &Document) {
     );
     println!("{}\n", wrap(&title, "", "  ").join("\n"));
     for access in &document.accesses {
-        println!("  {access}");
+        println!("{}", wrap(access, "  ", "    ").join("\n"));
     }
     println!();
     let mut table = Table::new(&["", "schedule", "predicted ms", "bound by", "note"]);
@@ -417,7 +417,8 @@ fn print(document: &Document) {
         println!("\n{}", wrap(&text, "", "").join("\n"));
     }
     if let Some(why) = &document.unchecked {
-        println!("NOT CHECKED against the input: {why}");
+        let text = format!("NOT CHECKED against the input: {why}");
+        println!("{}", wrap(&text, "", "  ").join("\n"));
     }
     for left in &document.uses {
         println!("{}", wrap(left, "", "").join("\n"));

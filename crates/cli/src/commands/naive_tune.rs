@@ -342,7 +342,7 @@ fn print(document: &Document) {
                 of.rejected.as_ref().map_or("", |_| "dropped").to_owned(),
             ]);
         }
-        print!("{}", table.render(1));
+        print!("{}", table.render_within(1));
         let all = tuned.versions.iter();
         let why = all.filter_map(|of| Some((&*of.schedule, of.rejected.as_deref()?)));
         print!("{}", dropped(why));

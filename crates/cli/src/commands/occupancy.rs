@@ -1,6 +1,7 @@
 //! `warpwright occupancy`: the calculator.
 
 use serde::Serialize;
+use warpwright_diag::count;
 use warpwright_target::{Resources, architectures, boards, lookup, occupancy, staircase};
 
 use super::print_json;
@@ -50,8 +51,8 @@ pub fn run(args: &OccupancyArgs) -> Result<(), Failure> {
     }
     let limiters: Vec<&str> = found.limiters.iter().map(|l| l.name()).collect();
     println!(
-        "{gpu}: {} blocks, {} of {} warps ({:.1}%), limited by {}\n",
-        found.blocks,
+        "{gpu}: {}, {} of {} warps ({:.1}%), limited by {}\n",
+        count(found.blocks, "block"),
         found.warps,
         gpu.arch.threads.warps,
         found.percent,

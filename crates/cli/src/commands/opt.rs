@@ -7,6 +7,7 @@ use std::time::Instant;
 use indicatif::ProgressBar;
 use warpwright::optimise::{self, Outcome, Report, Watch};
 use warpwright::{Candidate, Emit as Emitted, Error, Explanation, placed};
+use warpwright_diag::count;
 use warpwright_driver::build::Workshop;
 use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{KernelOutcome, Known, Request, known};
@@ -24,6 +25,7 @@ use crate::input::{self, Input, Level, is_stdout, make_folder, stage, write_into
 use crate::progress;
 use crate::session;
 use crate::terminal::printable;
+use warpwright_report::cycles::CyclesReport;
 use warpwright_report::screen::wrap;
 
 /// Kernels that a page explains at length; of more, it has the command that explains one.
@@ -56,19 +58,22 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.keep {
         keep(folder, &outcome.explored)?;
     }
-    if args.recipe.is_some() || cli.verbose > 0 {
+    if cli.verbose > 0 {
         for all in &outcome.carried {
             say(cli, all);
         }
     }
     if cli.verbose > 0 {
         for (kernel, [default, chosen]) in outcome.cycles() {
-            let name = printable(&source_name(kernel));
+            let of = |what: &str, cycles: &CyclesReport| {
+                let title = format!("{}, {what}", source_name(kernel));
+                eprint!("{}\n{}", wrap(&title, "", "  ").join("\n"), cycles.screen());
+            };
             if let Some(default) = &default {
-                eprint!("{name}, default\n{}", default.screen());
+                of("default", default);
             }
             if let Some(chosen) = chosen.filter(|chosen| default.as_ref() != Some(chosen)) {
-                eprint!("{name}, choice\n{}", chosen.screen());
+                of("choice", &chosen);
             }
         }
     }
@@ -100,7 +105,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         if let Some(advice) = advice {
             let advice = wrap(&advice, "", "").join("\n");
             match args.output.as_deref().is_some_and(is_stdout) {
-                true => crate::terminal::aside(&format!("\n{advice}\n")),
+                true => eprintln!("\n{advice}"),
                 false => println!("\n{advice}"),
             }
         }
@@ -170,7 +175,7 @@ impl Watch for Progress {
         let built = self.built.fetch_add(1, Ordering::Relaxed) + 1;
         let name = self.kernel().0.clone();
         self.bar
-            .set_message(format!("{name}: {built} candidates built"));
+            .set_message(format!("{name}: {} built", count(built, "candidate")));
         self.bar.tick();
     }
 
@@ -178,7 +183,10 @@ impl Watch for Progress {
         if self.verbose {
             let seconds = self.kernel().1.elapsed().as_secs_f64();
             self.bar.suspend(|| {
-                eprintln!("{kernel}: {candidates} candidates built and scored in {seconds:.2} s");
+                let name = printable(&source_name(kernel));
+                let candidates = count(candidates, "candidate");
+                let text = format!("{name}: {candidates} built and scored in {seconds:.2} s");
+                eprintln!("{}", wrap(&text, "", "  ").join("\n"));
             });
         }
     }
@@ -261,7 +269,7 @@ fn finish(args: &OptArgs, outcome: &Outcome, explained: &[Explanation]) -> Resul
     }
     let text = report.screen(args.all);
     match output.is_some_and(is_stdout) {
-        true => crate::terminal::aside(&text),
+        true => eprint!("{text}"),
         false => print!("{text}"),
     }
     Ok(())

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpwright::{DeviceCode, Error, RefusedPtx};
+use warpwright_diag::count;
 use warpwright_driver::opt::failure;
+use warpwright_pass::names::source_name;
 use warpwright_pass::options::Arguments;
 use warpwright_pass::registry::{PASSES, find};
 use warpwright_pass::{
@@ -15,6 +17,7 @@ use warpwright_pass::{
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{BuildCache, ToolError};
 
+use super::stencil_opt::print_written;
 use crate::args::{Cli, Floating, OptArgs, PassArgs};
 use crate::build;
 use crate::failure::Failure;
@@ -147,12 +150,17 @@ pub fn replay(cli: &Cli, args: &OptArgs, input: &Input, recipe: &str) -> Result<
     let all = carry(cli, &how, &file, &recipe, &scope)?;
     let refused = |done: &Done| Some((done.kernel.clone()?, done.refused.clone()?.1));
     if let Some((kernel, refusal)) = all.kernels.iter().find_map(refused) {
-        return Err(Failure::input(format!("{kernel}: {refusal}")));
+        return Err(Failure::input(format!(
+            "{}: {refusal}",
+            source_name(&kernel)
+        )));
     }
     if let Some(output) = &args.output {
         write_atomically(output, all.artifact.bytes())?;
     }
     if !args.show.json {
+        let is_changed = all.artifact.bytes() != input.text()?.as_bytes();
+        print_written(super::opt::written_to(args).as_deref(), is_changed);
         return Ok(());
     }
     let step = |stepped: &Stepped| Passed {
@@ -308,7 +316,7 @@ pub fn say(cli: &Cli, all: &CarriedOut) {
         let of = done
             .kernel
             .as_ref()
-            .map_or_else(String::new, |name| format!("{name}: "));
+            .map_or_else(String::new, |name| format!("{}: ", source_name(name)));
         for stepped in &done.steps {
             let step = &stepped.step;
             for note in &step.notes {
@@ -323,9 +331,9 @@ pub fn say(cli: &Cli, all: &CarriedOut) {
             match &stepped.rung {
                 Err(error) => eprintln!("{of}{error}"),
                 Ok(rung) if cli.verbose > 0 => eprintln!(
-                    "{of}{}: {} rewrites in {:.1} ms; {rung} in {:.1} ms",
+                    "{of}{}: {} in {:.1} ms; {rung} in {:.1} ms",
                     step.pass,
-                    step.rewrites,
+                    count(step.rewrites, "rewrite"),
                     step.elapsed.as_secs_f64() * 1e3,
                     stepped.proof.as_secs_f64() * 1e3,
                 ),
@@ -397,7 +405,10 @@ fn on_cubins(
         // With a name, a refusal is an error; without one it has been said.
         let refused = all.kernels.iter().find_map(|done| done.refused.as_ref());
         if let (Some(kernel), Some((_, refusal))) = (scope.kernels.first(), refused) {
-            return Err(Failure::input(format!("{kernel}: {refusal}")));
+            return Err(Failure::input(format!(
+                "{}: {refusal}",
+                source_name(kernel)
+            )));
         }
         edited.push(all.artifact.bytes().to_vec());
     }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use warpwright_diag::count;
 use warpwright_driver::life_ranges::{Compared, LifeRangeError, Outcome, compare_cubin};
-use warpwright_pass::names::is_named;
+use warpwright_pass::names::{is_named, source_name};
+use warpwright_report::screen::wrap;
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::hazards;
 use warpwright_sass::isa::decode;
@@ -42,16 +44,13 @@ fn whole(cli: &Cli, args: &SassInput) -> Result<(), Failure> {
     let (name, cubins) = cubins(cli, args)?;
     let [cubin] = &cubins[..] else {
         let text = format!(
-            "`{name}` holds {} cubins, and --whole prints one: choose with --gpu",
-            cubins.len()
+            "`{name}` holds {}, and --whole prints one: choose with --gpu",
+            count(cubins.len(), "cubin")
         );
         return Err(Failure::input(text));
     };
     let text = Elf::parse(cubin).and_then(|elf| text::whole(&elf));
-    print!(
-        "{}",
-        text.map_err(|e| Failure::input(format!("`{name}`: {e}")))?
-    );
+    document(&text.map_err(|e| Failure::input(format!("`{name}`: {e}")))?);
     Ok(())
 }
 
@@ -131,7 +130,9 @@ struct Listing {
 struct ListedFunction {
     name: String,
     registers: Option<u32>,
+    /// Its own, without what the system keeps.
     shared_bytes: u64,
+    system_shared_bytes: u64,
     opaque: usize,
     instructions: Vec<ListedInstruction>,
 }
@@ -194,9 +195,11 @@ fn listed(elf: &Elf, args: &SassInput) -> Result<Vec<ListedFunction>, ElfError> 
         let code = elf.instructions(&kernel)?;
         let instructions = (0..).step_by(16).zip(code);
         let instructions: Vec<_> = instructions.map(|(at, inst)| list(at, inst)).collect();
+        let (shared_bytes, system_shared_bytes) = elf.own_shared_bytes(&kernel);
         Ok(ListedFunction {
             registers: elf.registers(&kernel)?,
-            shared_bytes: elf.shared_bytes(&kernel),
+            shared_bytes,
+            system_shared_bytes,
             opaque: instructions
                 .iter()
                 .filter(|i| i.mnemonic.is_empty())
@@ -310,18 +313,23 @@ impl Checked {
                 note,
                 instructions,
             } = function;
-            println!("{name}: {state} ({instructions} instructions{note})");
+            let instructions = count(*instructions, "instruction");
+            let text = format!("{}: {state} ({instructions}{note})", source_name(name));
+            println!("{}", wrap(&text, "", "  ").join("\n"));
         }
         for error in self.errors.iter().take(SHOWN) {
             let function = error.function.as_deref();
-            let function = function.map_or_else(String::new, |name| format!(" {name}"));
+            let function =
+                function.map_or_else(String::new, |name| format!(" {}", source_name(name)));
             let offset = error
                 .offset
                 .map_or_else(String::new, |at| format!(" at {at:#x}"));
-            eprintln!("error: {}:{function}{offset}: {}", self.input, error.reason);
+            let text = format!("error: {}:{function}{offset}: {}", self.input, error.reason);
+            complain!("{}", wrap(&text, "", "  ").join("\n"));
         }
         if self.errors.len() > SHOWN {
-            eprintln!("… and {} more errors", self.errors.len() - SHOWN);
+            let more = count(self.errors.len() - SHOWN, "more error");
+            complain!("… and {more}");
         }
     }
 }
@@ -376,7 +384,8 @@ fn liveness(cli: &Cli, name: &str, bytes: &[u8]) -> Result<Findings, Failure> {
         let (state, note) = match function.outcome {
             Outcome::Agrees { by_rule: 0 } => ("holds", String::new()),
             Outcome::Agrees { by_rule } => {
-                let note = format!(", at {by_rule} places by nvdisasm's rule for guarded writes");
+                let places = count(by_rule, "place");
+                let note = format!(", at {places} by nvdisasm's rule for guarded writes");
                 ("holds", note)
             }
             Outcome::Differs(_) => ("broken", String::new()),

@@ -158,7 +158,7 @@ fn several(
     names: &[Option<String>],
 ) -> Result<(), Failure> {
     if args.show.report.is_some() {
-        let what = "--report shows one stencil: name it with --kernel";
+        let what = "--report shows one stencil: --kernel NAME names it";
         return Err(Failure::Usage(what.to_owned()));
     }
     let mut text = input.text()?.to_owned();
@@ -230,11 +230,7 @@ fn one(
         schema: "warpwright.stencil-opt/2",
         input: input.name.clone(),
         stencil: stencil.name.clone(),
-        gpu: args
-            .kernel
-            .gpu
-            .clone()
-            .unwrap_or_else(|| DEFAULT_GPU.into()),
+        gpu: gpu.to_string(),
         sizes: named_sizes(stencil, &sizes),
         reassociate: stencil.reassociate,
         versions: found.iter().zip(&chosen.verdicts).map(measured).collect(),
@@ -292,7 +288,8 @@ pub fn written(output: &str, is_changed: bool) -> String {
     }
 }
 
-fn print_written(output: Option<&str>, is_changed: bool) {
+/// The same on stdout.
+pub fn print_written(output: Option<&str>, is_changed: bool) {
     match output {
         Some(output) => println!("{}", written(output, is_changed)),
         None => println!("nothing is written: -o OUT.cu writes it"),
@@ -416,7 +413,8 @@ fn print(document: &Document, chosen: &Chosen, all: bool) {
         println!("{}", wrap(&text, "", "").join("\n"));
     }
     if let Some(why) = &document.unchecked {
-        println!("NOT CHECKED against the input: {why}");
+        let text = format!("NOT CHECKED against the input: {why}");
+        println!("{}", wrap(&text, "", "  ").join("\n"));
     }
     for left in &document.left {
         println!("{}", wrap(left, "", "").join("\n"));

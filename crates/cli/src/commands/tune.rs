@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use warpwright::optimise::{launch_among, ptxas_version, workshop};
+use warpwright_diag::count as counted;
 use warpwright_driver::database::{Database, Key, hash, kernel_hash};
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Known, Request, known};
 use warpwright_driver::tune::{merge, recall};
@@ -150,7 +151,7 @@ fn import(files: &[PathBuf]) -> Result<(), Failure> {
             .import(&read(path)?)
             .map_err(|e| Failure::input(format!("{}: {e}", path.display())))?;
     }
-    eprintln!("{count} measurements imported");
+    eprintln!("{} imported", counted(count, "measurement"));
     Ok(())
 }
 
@@ -349,7 +350,7 @@ fn measure_only(cli: &Cli, args: &TuneArgs, root: &Path) -> Result<(), Failure> 
             }
             Err(failure) => {
                 let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
-                eprintln!("{}: {failure:?}", folder.display());
+                complain!("{}: {failure:?}", folder.display());
                 failures.push((name.unwrap_or_default(), format!("{failure:?}")));
             }
         }
@@ -441,9 +442,11 @@ fn show(args: &TuneArgs, results: &[KernelResult]) -> Result<(), Failure> {
         table.row(vec![
             report.name.clone(),
             format!("{:.1}", default / 1000.0),
-            report.candidates[report.chosen].name(),
+            report.candidates[report.chosen].recipe.to_string(),
             number(Some(result.measurements.chosen_ratio())),
-            result.report.candidates[result.report.chosen].name(),
+            result.report.candidates[result.report.chosen]
+                .recipe
+                .to_string(),
             number(result.ratio_of(result.report.chosen)),
             number(result.regret()),
         ]);

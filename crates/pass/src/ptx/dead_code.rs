@@ -6,6 +6,7 @@
 //! Requires a kernel whose opcodes are all known. Preserves what each thread computes; every instruction
 //! with an effect, and every load of memory that may change, stays.
 
+use warpwright_diag::count;
 use warpwright_flow::{Cfg, Function as _, Inst, Liveness};
 use warpwright_ptx::{Edits, Inst as PtxInst, Module};
 
@@ -54,7 +55,7 @@ fn remove(_: &DeadCode, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
         0 if fuel.left() > 0 => Err(Refusal::NothingToDo(
             "instruction whose result nobody reads",
         )),
-        _ => Ok(Rewritten::new(text).note(format!("{removed} instructions removed"))),
+        _ => Ok(Rewritten::new(text).note(format!("{} removed", count(removed, "instruction")))),
     }
 }
 

@@ -10,6 +10,7 @@
 
 use std::collections::BTreeMap;
 
+use warpwright_diag::count;
 use warpwright_flow::{Class, Value};
 use warpwright_ptx::spill as text;
 use warpwright_ptx::view::CLASSES;
@@ -102,8 +103,8 @@ pub(crate) fn spill_shared(
         false => "",
     };
     let note = format!(
-        "{} values in {bytes} bytes of shared memory, pressure {before} -> {} registers (goal {}){missed}",
-        spilled_registers(&spilled.draft).len(),
+        "{} in {bytes} bytes of shared memory, pressure {before} -> {} registers (goal {}){missed}",
+        count(spilled_registers(&spilled.draft).len(), "value"),
         spilled.pressure,
         goal.registers
     );

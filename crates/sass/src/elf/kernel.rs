@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use object::elf::{SHF_ALLOC, SHF_INFO_LINK, SHF_WRITE, SHT_NOBITS};
-use warpwright_target::machine_code;
+use warpwright_target::{architectures, machine_code};
 
 use super::info::{Attribute, Info, Value, branch_entries};
 use super::{Elf, ElfError, Section, damaged, refused};
@@ -138,6 +138,15 @@ impl Elf {
     /// later with the 1,024 reserved ones (docs/facts.md).
     pub fn shared_bytes(&self, kernel: &KernelSections) -> u64 {
         kernel.shared.map_or(0, |i| self.sections[i].size())
+    }
+
+    /// Of [`Elf::shared_bytes`], the kernel's own, and what the system keeps before them.
+    pub fn own_shared_bytes(&self, kernel: &KernelSections) -> (u64, u64) {
+        let (all, sm) = (self.shared_bytes(kernel), self.target().sm);
+        let arch = architectures().find(|arch| arch.sm == sm);
+        let system = arch.map_or(0, |arch| u64::from(arch.first_shared_address()));
+        let own = all.saturating_sub(system);
+        (own, all - own)
     }
 
     /// Sets the static shared memory, in the section header and in the program header. A kernel

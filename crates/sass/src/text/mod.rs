@@ -58,9 +58,12 @@ pub fn functions(elf: &Elf) -> Result<Vec<Function>, ElfError> {
     let mut functions = Vec::new();
     for kernel in kernels {
         let registers = elf.registers(&kernel)?.unwrap_or(0);
-        let shared = elf.shared_bytes(&kernel);
+        let shared = match elf.own_shared_bytes(&kernel) {
+            (own, 0) => format!("{own} bytes shared"),
+            (own, system) => format!("{own} bytes shared and {system} of the system"),
+        };
         functions.push(Function {
-            note: format!("{registers} registers, {shared} bytes shared"),
+            note: format!("{registers} registers, {shared}"),
             code: elf.instructions(&kernel)?,
             name: kernel.name,
         });

@@ -71,7 +71,7 @@ pub fn propose(
         match built {
             Some(Ok(built)) => take(&built, wanted, what, &mut found),
             Some(Err(failure)) if cli.verbose > 0 => {
-                eprintln!("{}: no candidates from {what}", wanted.kernel);
+                complain!("{}: no candidates from {what}", wanted.kernel);
                 let _ = failure.report(false);
             }
             _ => {}

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use warpwright_diag::count;
 use warpwright_winners::store::{Entry, default_folder};
 use warpwright_winners::{Store, StoreError, Winner};
 
@@ -48,7 +49,7 @@ pub fn run(args: &DbArgs) -> Result<(), Failure> {
         DbAction::Export { output } => write_atomically(output, &store.export()?),
         DbAction::Import { file } => {
             let bytes = crate::input::contents(file)?;
-            eprintln!("{} winners imported", store.import(&bytes)?);
+            eprintln!("{} imported", count(store.import(&bytes)?, "winner"));
             Ok(())
         }
     }
@@ -143,7 +144,7 @@ fn list(store: &Store, json: bool) -> Result<(), Failure> {
         false => print!("{}", table.render(0)),
     }
     for (file, why) in &document.unreadable {
-        eprintln!("`{file}`: {why}");
+        complain!("`{file}`: {why}");
     }
     Ok(())
 }

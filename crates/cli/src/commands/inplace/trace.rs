@@ -1,8 +1,10 @@
 //! `warpwright trace -- PROGRAM ARGS`
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use warpwright::trace::{Trace, read};
+use warpwright_diag::count;
 use warpwright_gpu::{FaultKind, devices};
 
 use super::program::{command, exit_code, inject, run as run_program};
@@ -43,11 +45,11 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
 pub fn nothing_was_seen() {
     let has_no_driver = devices().is_err_and(|fault| fault.kind == FaultKind::Missing);
     match has_no_driver {
-        true => eprintln!(
+        true => complain!(
             "no launch was seen: this machine has no NVIDIA driver (libcuda.so.1); `warpwright opt PROGRAM -o OUT` \
              needs none"
         ),
-        false => eprintln!(
+        false => complain!(
             "no launch was seen: the program does not use the driver, is linked statically, or must not be preloaded \
              (set-user-ID)"
         ),
@@ -87,22 +89,15 @@ fn print(trace: &Trace, rows: usize) {
         return;
     };
     let total: u64 = trace.launches.iter().map(|l| l.gpu_ns).sum();
+    let kernels: BTreeSet<&String> = trace.launches.iter().map(|l| &l.kernel).collect();
+    let launches = trace.launches.iter().map(|l| l.launches + l.in_graphs);
     println!(
-        "{}: {} kernels, {:.3} ms of GPU time in {} launches, {} modules",
+        "{}: {}, {:.3} ms of GPU time in {}, {}",
         gpu.name,
-        trace
-            .launches
-            .iter()
-            .map(|l| &l.kernel)
-            .collect::<std::collections::BTreeSet<_>>()
-            .len(),
+        count(kernels.len(), "kernel"),
         total as f64 * 1e-6,
-        trace
-            .launches
-            .iter()
-            .map(|l| l.launches + l.in_graphs)
-            .sum::<u64>(),
-        trace.modules.len(),
+        count(launches.sum::<u64>(), "launch"),
+        count(trace.modules.len(), "module"),
     );
     let mut table = Table::new(&[
         "ms", "share", "launches", "grid", "block", "smem", "regs", "spills", "occ.", "hint",

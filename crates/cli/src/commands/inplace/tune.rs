@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use warpwright_diag::count as counted;
 use warpwright_gpu::stats::{median, order_statistic};
 use warpwright_pass::names::is_named;
 use warpwright_target::{Gpu, lookup};
@@ -77,8 +78,12 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     let mut last = seen;
     if count > 0 {
         eprintln!(
-            "trying {count} candidates for {} kernels",
-            targets.iter().filter(|t| !t.proposed.is_empty()).count()
+            "trying {} for {}",
+            counted(count, "candidate"),
+            counted(
+                targets.iter().filter(|t| !t.proposed.is_empty()).count(),
+                "kernel"
+            )
         );
         last = try_all(args, folder.path(), &mut targets, last)?;
     } else if last.stdout.is_none() {
@@ -158,7 +163,7 @@ fn confirm(
     let status = run_program(words, Some(File::create(&stdout).map_err(failed)?))?;
     let code = exit_code(status);
     if code != seen.code {
-        eprintln!(
+        complain!(
             "the program ended with {code} beside its winners, with {} before: nothing is kept",
             seen.code
         );
@@ -416,7 +421,7 @@ fn try_all(
         }
         if code != seen.code {
             // Nothing that such a run found counts.
-            eprintln!(
+            complain!(
                 "the program ended with {code} in the trial, with {} before: nothing is kept",
                 seen.code
             );
@@ -430,7 +435,7 @@ fn try_all(
             ..seen
         });
     }
-    eprintln!("too many candidates took the program down: nothing is kept");
+    complain!("too many candidates took the program down: nothing is kept");
     Ok(seen)
 }
 

@@ -1,14 +1,20 @@
-//! Why a candidate was not chosen, for people: the rules of [`warpwright_driver::choose`], told of one candidate.
+//! Why a candidate was not chosen, for people: the rules of [`crate::choose`], told of one candidate.
 
 use std::fmt;
 
-use warpwright_driver::Candidate;
-use warpwright_driver::candidate::Rejection;
-use warpwright_driver::choose::{promise, spill_traffic};
+use warpwright_diag::count;
 use warpwright_pass::Caution;
+
+use crate::Candidate;
+use crate::candidate::{Rejection, Resources};
+use crate::choose::promise;
+use crate::proposal::is_reworked;
 
 /// Predictions that differ by less are called equal.
 const SAME: f64 = 0.005;
+
+/// Who saves less of the time saves nothing: it would read as 0.0%.
+pub(crate) const NOTHING: f64 = 0.0005;
 
 /// Why a candidate was not chosen.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,8 +25,10 @@ pub enum NotChosen {
     Waits(Caution),
     /// Slower than the choice; it spills so many bytes of traffic more, or has so many warps fewer.
     Slower {
-        /// Bytes of spill traffic above the choice's.
+        /// Bytes of spill traffic in local memory above the choice's.
         spills: u32,
+        /// The same in shared memory.
+        moved: u32,
         /// Resident warps below the choice's.
         warps: u32,
     },
@@ -38,6 +46,8 @@ pub enum NotChosen {
         /// Probability of being slower by 2%; none where it is of no known kind.
         slower: Option<f64>,
     },
+    /// The model cannot tell such builds from what they were made of: measurements choose among them.
+    Measured,
     /// Measured, and not faster beyond the noise.
     Noise,
     /// Nothing is known of its time.
@@ -58,20 +68,28 @@ impl fmt::Display for NotChosen {
                 write!(f, "waits for `tune`: such code has not run on sm_{sm}")
             }
             NotChosen::Waits(caution) => write!(f, "waits for `tune`: {caution}"),
-            NotChosen::Slower { spills, .. } if *spills > 0 => {
-                write!(
-                    f,
-                    "slower than the choice: {spills} bytes more spill traffic"
-                )
-            }
-            NotChosen::Slower { warps, .. } if *warps > 0 => {
-                write!(f, "slower than the choice: {warps} resident warps fewer")
+            NotChosen::Slower {
+                spills,
+                moved,
+                warps,
+            } if spills + moved + warps > 0 => {
+                let parts = [(spills, ""), (moved, " in shared memory")];
+                let parts = parts.into_iter().filter(|(bytes, _)| **bytes > 0);
+                let parts = parts.map(|(bytes, place)| {
+                    format!("{} more spill traffic{place}", count(*bytes, "byte"))
+                });
+                let parts: Vec<String> = parts.collect();
+                f.write_str("slower than the choice: ")?;
+                match parts.is_empty() {
+                    true => write!(f, "{} fewer", count(*warps, "resident warp")),
+                    false => f.write_str(&parts.join(", ")),
+                }
             }
             NotChosen::Slower { .. } => f.write_str("slower than the choice"),
             NotChosen::AsFast => f.write_str("no faster than the choice"),
             NotChosen::Promise { saves, needed } => write!(
                 f,
-                "saves {:.0}%; such a change must promise {:.0}%",
+                "saves {:.1}%; such a change must promise {:.0}%",
                 saves * 100.0,
                 needed * 100.0
             ),
@@ -81,6 +99,7 @@ impl fmt::Display for NotChosen {
                 write!(f, "may be slower: {:.0}% likely", slower * 100.0)
             }
             NotChosen::Risk { slower: None } => f.write_str("unlike anything measured"),
+            NotChosen::Measured => f.write_str("waits for `tune`: only a measurement can tell"),
             NotChosen::Noise => f.write_str("not faster beyond the noise"),
             NotChosen::Unrated => f.write_str("its time is not known"),
         }
@@ -94,15 +113,22 @@ pub fn why_not(candidates: &[Candidate], chosen: usize, index: usize, margin: f6
     if let Some(why) = candidate.rejected() {
         // It stands beside the recipe, which a pass's refusal names as well.
         let mut why = why.clone();
-        if let Some(rest) = why.text.strip_prefix(&format!("{}: ", candidate.recipe)) {
-            why.text = rest.to_owned();
+        for pass in candidate.recipe.passes() {
+            if let Some(rest) = why.text.strip_prefix(&format!("{pass}: ")) {
+                why.text = rest.to_owned();
+            }
         }
         return NotChosen::Rejected(why);
     }
     let slower = || {
         let warps = |c: &Candidate| c.residency().map_or(0, |residency| residency.warps);
+        let more = |of: fn(&Resources) -> u32| {
+            let bytes = |c: &Candidate| c.resources().map_or(0, of);
+            bytes(candidate).saturating_sub(bytes(choice))
+        };
         NotChosen::Slower {
-            spills: spill_traffic(candidate).saturating_sub(spill_traffic(choice)),
+            spills: more(Resources::local_spill_bytes),
+            moved: more(|r| r.spill_moved_bytes),
             warps: warps(choice).saturating_sub(warps(candidate)),
         }
     };
@@ -123,21 +149,23 @@ pub fn why_not(candidates: &[Candidate], chosen: usize, index: usize, margin: f6
     }
     let needed = promise(&candidates[0], candidate, margin);
     let saves = 1.0 - its.relative_time;
-    if index != 0 && saves > 0.0 && saves <= needed {
-        return NotChosen::Promise { saves, needed };
+    if index == 0 || saves < NOTHING {
+        return NotChosen::AsFast;
     }
     match its.judgement.filter(|judgement| !judgement.is_safe) {
-        Some(found) if index != 0 && saves > 0.0 => NotChosen::Risk {
+        _ if saves <= needed => NotChosen::Promise { saves, needed },
+        _ if is_reworked(&candidate.recipe) => NotChosen::Measured,
+        Some(found) => NotChosen::Risk {
             slower: found.is_known.then_some(f64::from(found.risk)),
         },
-        _ => NotChosen::AsFast,
+        None => NotChosen::AsFast,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warpwright_driver::candidate::{Because, Resources, Score};
+    use crate::candidate::{Because, Score};
     use warpwright_pass::Recipe;
     use warpwright_pass::passes::MaxNReg;
 
@@ -173,6 +201,34 @@ mod tests {
     }
 
     #[test]
+    fn traffic_is_told_where_it_is() {
+        let mut moved = candidate(48, 0.95, 484);
+        moved.figures_mut().unwrap().resources.spill_moved_bytes = 484;
+        let all = [candidate(0, 1.0, 0), candidate(64, 0.8, 0), moved];
+        assert_eq!(
+            why_not(&all, 1, 2, 0.05).to_string(),
+            "slower than the choice: 484 bytes more spill traffic in shared memory"
+        );
+    }
+
+    #[test]
+    fn what_reads_as_nothing_is_no_promise() {
+        let all = [
+            candidate(0, 1.0, 0),
+            candidate(64, 0.9997, 0),
+            candidate(56, 0.999, 0),
+        ];
+        let told = [1, 2].map(|index| why_not(&all, 0, index, 0.05).to_string());
+        assert_eq!(
+            told,
+            [
+                "no faster than the choice",
+                "saves 0.1%; such a change must promise 5%"
+            ]
+        );
+    }
+
+    #[test]
     fn the_rules_of_the_choice_are_named() {
         let mut broken = candidate(40, 0.1, 0);
         broken.reject(Rejection::new(Because::Build, "ptxas failed"));
@@ -187,6 +243,7 @@ mod tests {
             why_not(&all, 1, 2, 0.05),
             NotChosen::Slower {
                 spills: 100,
+                moved: 0,
                 warps: 0
             }
         );
