@@ -11,7 +11,10 @@ pub enum ImageError {
     #[error("it is PTX, which the driver compiles itself")]
     Ptx,
     /// No cubin for the device.
-    #[error("it has no cubin for sm_{0}")]
+    #[error(
+        "there is no machine code for sm_{0} in it, so the driver compiles its PTX: build it with -arch=sm_{0} \
+         (CMAKE_CUDA_ARCHITECTURES={0})"
+    )]
     NoCubin(u32),
     /// Several cubins for the device.
     #[error("it has several cubins for sm_{0}")]

@@ -134,8 +134,20 @@ fn print(trace: &Trace, rows: usize) {
             trace.launches.len() - rows
         );
     }
-    for why in &trace.not_seen {
-        println!("modules were not looked at: {why}");
+    for why in not_seen(trace) {
+        println!("{why}");
+    }
+}
+
+fn not_seen(trace: &Trace) -> impl Iterator<Item = String> {
+    let all = trace.not_seen.iter();
+    all.map(|why| format!("modules were not looked at: {why}"))
+}
+
+/// Says on standard error which code of a program was not looked at, and why.
+pub fn print_not_seen(trace: &Trace) {
+    for why in not_seen(trace) {
+        eprintln!("{why}");
     }
 }
 

@@ -105,7 +105,10 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             crate::input::write_atomically(path, text.as_bytes())?;
         }
         None if args.show.json => print_json(&document)?,
-        None => print(&document),
+        None => {
+            print(&document);
+            super::trace::print_not_seen(&last.trace);
+        }
     }
     forward(&last)
 }
@@ -314,12 +317,15 @@ fn targets(cli: &Cli, args: &TuneArgs, seen: &Seen, gpu: &Gpu) -> Result<Vec<Tar
         .filter(|l| l.share >= LEAST_SHARE)
         .filter(wanted);
     for launched in hot.take(MOST_TARGETS) {
-        let (Some(digest), Some(class)) = (launched.digest.clone(), launched.class()) else {
+        let Some(class) = launched.class() else {
             continue;
         };
+        // Without one the module was not seen, and the kernel is tied.
+        let digest = launched.digest.clone().unwrap_or_default();
         let each = launched.gpu_ns / (launched.launches + launched.in_graphs).max(1);
         let refused = match &launched.tied {
             Some(why) => Some(why.clone()),
+            None if digest.is_empty() => Some("its code is not known".into()),
             None if launched.launches == 0 => Some("it is launched in graphs alone".into()),
             None if each < SHORTEST_NS => Some(format!("its launches take {each} ns")),
             None => None,
