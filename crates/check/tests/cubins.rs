@@ -97,6 +97,21 @@ fn other_kernels_and_the_order_of_symbols_make_no_difference() {
     assert_ne!(symbol(&elf), symbol(&alone), "they test nothing");
 }
 
+/// An H200's driver loads no file whose first symbol has another binding.
+#[test]
+fn the_empty_symbol_stays_empty() {
+    let Some(elf) = build("the_empty_symbol_stays_empty", &[PLAIN]) else {
+        return;
+    };
+    let table = elf.section_index(".symtab").expect("symbols");
+    for binding in [1u8, 2] {
+        let mut bound = elf.clone();
+        bound.sections[table].data[4] = binding << 4;
+        let verdict = check_kernels(&elf, &bound, "plain", &CubinOptions::default());
+        assert!(!verdict.is_proved(), "{binding}");
+    }
+}
+
 #[test]
 fn a_kernel_outside_the_model_is_a_version_of_itself_and_of_no_other() {
     let test = "a_kernel_outside_the_model_is_a_version_of_itself_and_of_no_other";

@@ -109,10 +109,12 @@ pub(super) fn same_module(original: &Module, new: &Module) -> Result<()> {
     )?;
     same_symbol_table(original, new)?;
     let symbols = |module: &Module| {
-        let symbols = 1..module.symbols.len();
-        // Without a name and a place there is nothing that it could say.
-        let is_nothing =
-            |at: usize| module.symbols[at].name.is_empty() && module.symbols[at].section == 0;
+        let symbols = 0..module.symbols.len();
+        // Without a name and a place there is nothing that it could say. A driver refuses one that is not local.
+        let is_nothing = |at: usize| {
+            let symbol = &module.symbols[at];
+            symbol.name.is_empty() && symbol.section == 0 && symbol.info >> 4 == 0
+        };
         let symbols = symbols.filter(|&at| !is_nothing(at)).filter(|&at| {
             let section = usize::from(module.symbols[at].section);
             matches!(module.owners.get(section), None | Some(Owner::Module))
