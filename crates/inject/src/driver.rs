@@ -92,6 +92,15 @@ driver! {
     library_load = c"cuLibraryLoadData" (library: Out, image: *const c_void, options: *mut c_void,
         values: *mut c_void, count: u32, library_options: *mut c_void, library_values: *mut c_void,
         library_count: u32);
+    /// Code that the driver puts together.
+    link_create = c"cuLinkCreate_v2" (count: u32, options: *mut c_void, values: *mut c_void, state: Out);
+    /// Adds a part.
+    link_add = c"cuLinkAddData_v2" (state: Handle, kind: u32, data: *mut c_void, size: usize, name: Text,
+        count: u32, options: *mut c_void, values: *mut c_void);
+    /// The cubin; it lives as long as the state.
+    link_complete = c"cuLinkComplete" (state: Handle, cubin: Out, size: *mut usize);
+    /// Ends it.
+    link_destroy = c"cuLinkDestroy" (state: Handle);
     /// A kernel of it.
     library_kernel = c"cuLibraryGetKernel" (kernel: Out, library: Handle, name: Text);
     /// Name of a function.
@@ -223,4 +232,39 @@ pub fn handle(call: impl FnOnce(Out) -> Code) -> Option<Handle> {
 pub fn number(call: impl FnOnce(*mut c_int) -> Code) -> Option<c_int> {
     let mut number = 0;
     (call(&raw mut number) == SUCCESS).then_some(number)
+}
+
+/// The machine code that the driver makes of PTX, without options; none if it refuses, or no context is current.
+pub fn compiled(ptx: &str) -> Option<Vec<u8>> {
+    /// CU_JIT_INPUT_PTX of cuda.h.
+    const PTX: u32 = 1;
+    let null = std::ptr::null_mut;
+    let mut text = [ptx.as_bytes(), b"\0"].concat();
+    let (mut state, mut cubin, mut size) = (null(), null(), 0usize);
+    // SAFETY: no options, and an output of the right type.
+    if unsafe { link_create(0, null(), null(), &raw mut state) } != SUCCESS {
+        return None;
+    }
+    let data = text.as_mut_ptr().cast();
+    // SAFETY: text of this length that ends in a zero, a name, no options; outputs of the right types.
+    let made = unsafe {
+        link_add(
+            state,
+            PTX,
+            data,
+            text.len(),
+            c"ptx".as_ptr(),
+            0,
+            null(),
+            null(),
+        ) == SUCCESS
+            && link_complete(state, &raw mut cubin, &raw mut size) == SUCCESS
+    };
+    let code = (made && !cubin.is_null()).then(|| {
+        // SAFETY: the driver says where the cubin is and how long; it stays until the state ends.
+        unsafe { std::slice::from_raw_parts(cubin.cast::<u8>(), size) }.to_vec()
+    });
+    // SAFETY: a state of ours, which nobody uses any more.
+    unsafe { link_destroy(state) };
+    code
 }

@@ -201,7 +201,12 @@ fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, library: bool, 
         }
         let code = match image::code(image, gpu.sm) {
             Ok(code) => code,
-            Err(ImageError::Fatbin(e)) => return unknown(&e.to_string()),
+            Err(e @ (ImageError::Ptx | ImageError::NoCubin(_))) => {
+                match compiled(image, gpu.sm, again) {
+                    Ok(code) => code,
+                    Err(why) => return unknown(&format!("{e}: {why}")),
+                }
+            }
             Err(e) => return unknown(&e.to_string()),
         };
         let identities = match digest::identities(&code.cubin) {
@@ -240,6 +245,22 @@ fn look(handle: &mut Handle, image: Result<&[u8], &'static str>, library: bool, 
         };
         state().modules.loaded.insert(*handle as usize, loaded);
     });
+}
+
+/// What the driver makes of an image's PTX, made once more to look at it.
+fn compiled(image: &[u8], sm: u32, again: Again<'_>) -> Result<image::Code, &'static str> {
+    /// Bytes: what takes the driver a second or so.
+    const LONGEST: usize = 1 << 20;
+    again?;
+    let ptx = image::ptx(image, sm).ok_or("which PTX the driver compiles is not known")?;
+    if ptx.len() > LONGEST {
+        return Err("its PTX is too long to be compiled once more");
+    }
+    let cubin = driver::compiled(&ptx).ok_or("the driver does not compile its PTX once more")?;
+    Ok(image::Code {
+        cubin,
+        ptx: Some(ptx),
+    })
 }
 
 fn unknown(why: &str) {

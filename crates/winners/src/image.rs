@@ -12,8 +12,7 @@ pub enum ImageError {
     Ptx,
     /// No cubin for the device.
     #[error(
-        "there is no machine code for sm_{0} in it, so the driver compiles its PTX: build it with -arch=sm_{0} \
-         (CMAKE_CUDA_ARCHITECTURES={0})"
+        "there is no machine code for sm_{0} in it (nvcc -arch=sm_{0} makes it, CMAKE_CUDA_ARCHITECTURES={0})"
     )]
     NoCubin(u32),
     /// Several cubins for the device.
@@ -76,6 +75,25 @@ pub fn code(image: &[u8], sm: u32) -> Result<Code, ImageError> {
         cubin: fat.contents(cubin)?,
         ptx,
     })
+}
+
+/// The PTX that the driver compiles for a device of architecture `sm` where [`code`] finds none: that of the latest
+/// architecture. None if there is none, or several.
+pub fn ptx(image: &[u8], sm: u32) -> Option<String> {
+    if is_ptx(image) {
+        return text(image.to_vec());
+    }
+    let fat = Fatbin::parse(image).ok()?;
+    let entries = fat.entries().iter().enumerate();
+    let known: Vec<_> = entries
+        .filter(|(_, e)| e.kind == Kind::Ptx && e.sm <= sm)
+        .collect();
+    let best = known.iter().map(|(_, e)| e.sm).max()?;
+    let mut of_best = known.iter().filter(|(_, e)| e.sm == best);
+    match (of_best.next(), of_best.next()) {
+        (Some((at, _)), None) => fat.contents(*at).ok().and_then(text),
+        _ => None,
+    }
 }
 
 /// How the container of a fat binary begins.
