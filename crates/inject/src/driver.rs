@@ -234,15 +234,20 @@ pub fn number(call: impl FnOnce(*mut c_int) -> Code) -> Option<c_int> {
     (call(&raw mut number) == SUCCESS).then_some(number)
 }
 
-/// The machine code that the driver makes of PTX, without options; none if it refuses, or no context is current.
-pub fn compiled(ptx: &str) -> Option<Vec<u8>> {
+/// The machine code that the driver makes of PTX, for at most so many registers a thread; none if it refuses, or no
+/// context is current.
+pub fn compiled(ptx: &str, registers: Option<u32>) -> Option<Vec<u8>> {
     /// CU_JIT_INPUT_PTX of cuda.h.
     const PTX: u32 = 1;
     let null = std::ptr::null_mut;
     let mut text = [ptx.as_bytes(), b"\0"].concat();
     let (mut state, mut cubin, mut size) = (null(), null(), 0usize);
-    // SAFETY: no options, and an output of the right type.
-    if unsafe { link_create(0, null(), null(), &raw mut state) } != SUCCESS {
+    // CU_JIT_MAX_REGISTERS; its value stands in the pointer's place.
+    let (mut names, mut values) = ([0u32], [registers.unwrap_or(0) as usize as *mut c_void]);
+    let (names, values) = (names.as_mut_ptr().cast(), values.as_mut_ptr().cast());
+    let count = u32::from(registers.is_some());
+    // SAFETY: so many options, which live through this function, and an output of the right type.
+    if unsafe { link_create(count, names, values, &raw mut state) } != SUCCESS {
         return None;
     }
     let data = text.as_mut_ptr().cast();

@@ -253,13 +253,14 @@ fn compiled(image: &[u8], sm: u32, again: Again<'_>) -> Result<image::Code, &'st
     const LONGEST: usize = 1 << 20;
     again?;
     let ptx = image::ptx(image, sm).ok_or("which PTX the driver compiles is not known")?;
-    if ptx.len() > LONGEST {
+    if ptx.text.len() > LONGEST {
         return Err("its PTX is too long to be compiled once more");
     }
-    let cubin = driver::compiled(&ptx).ok_or("the driver does not compile its PTX once more")?;
+    let cubin = driver::compiled(&ptx.text, ptx.registers)
+        .ok_or("the driver does not compile its PTX once more")?;
     Ok(image::Code {
         cubin,
-        ptx: Some(ptx),
+        ptx: Some(ptx.text),
     })
 }
 

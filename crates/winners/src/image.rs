@@ -68,7 +68,15 @@ pub fn code(image: &[u8], sm: u32) -> Result<Code, ImageError> {
         return Err(ImageError::Several(best));
     };
     let ptx = match of_best(Kind::Ptx)[..] {
-        [ptx] => fat.contents(ptx).ok().and_then(text),
+        // Other options, such as `--fmad false`, may round differently.
+        [ptx]
+            if fat
+                .options(ptx)
+                .as_deref()
+                .is_some_and(|o| registers(o).is_some()) =>
+        {
+            fat.contents(ptx).ok().and_then(text)
+        }
         _ => None,
     };
     Ok(Code {
@@ -77,11 +85,23 @@ pub fn code(image: &[u8], sm: u32) -> Result<Code, ImageError> {
     })
 }
 
+/// PTX that the driver compiles, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ptx {
+    /// The text.
+    pub text: String,
+    /// Most registers of a thread (`-maxrregcount`).
+    pub registers: Option<u32>,
+}
+
 /// The PTX that the driver compiles for a device of architecture `sm` where [`code`] finds none: that of the latest
-/// architecture. None if there is none, or several.
-pub fn ptx(image: &[u8], sm: u32) -> Option<String> {
+/// architecture. None if there is none, or several, or it has options that are not understood.
+pub fn ptx(image: &[u8], sm: u32) -> Option<Ptx> {
     if is_ptx(image) {
-        return text(image.to_vec());
+        return Some(Ptx {
+            text: text(image.to_vec())?,
+            registers: None,
+        });
     }
     let fat = Fatbin::parse(image).ok()?;
     let entries = fat.entries().iter().enumerate();
@@ -90,10 +110,26 @@ pub fn ptx(image: &[u8], sm: u32) -> Option<String> {
         .collect();
     let best = known.iter().map(|(_, e)| e.sm).max()?;
     let mut of_best = known.iter().filter(|(_, e)| e.sm == best);
-    match (of_best.next(), of_best.next()) {
-        (Some((at, _)), None) => fat.contents(*at).ok().and_then(text),
-        _ => None,
+    let (Some(&(at, _)), None) = (of_best.next(), of_best.next()) else {
+        return None;
+    };
+    Some(Ptx {
+        registers: registers(&fat.options(at)?)?,
+        text: fat.contents(at).ok().and_then(text)?,
+    })
+}
+
+/// The register limit among options of ptxas that change nothing else; none if one of them may.
+fn registers(options: &str) -> Option<Option<u32>> {
+    let mut most = None;
+    for option in options.split_whitespace() {
+        match option.strip_prefix("-maxrregcount=") {
+            Some(number) => most = Some(number.parse().ok()?),
+            None if ["--generate-line-info", "-lineinfo", "-v"].contains(&option) => {}
+            None => return None,
+        }
     }
+    Some(most)
 }
 
 /// How the container of a fat binary begins.
@@ -178,6 +214,18 @@ mod tests {
         assert_eq!(code(b"", 90), Err(ImageError::Unknown));
         assert!(code(&CONTAINER, 90).is_err());
         assert_eq!(code(b"\x7fELF", 90).unwrap().cubin, b"\x7fELF");
+    }
+
+    #[test]
+    fn options_that_change_results_are_not_taken() {
+        assert_eq!(registers(""), Some(None));
+        assert_eq!(
+            registers("--generate-line-info -maxrregcount=32"),
+            Some(Some(32))
+        );
+        for other in ["-O1  --fmad false", "--fmad=false", "-maxrregcount=x", "-G"] {
+            assert_eq!(registers(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -153,6 +153,22 @@ impl Fatbin {
         (self.bytes.len() as u64).saturating_mul(64) + (64 << 20)
     }
 
+    /// The options of ptxas that an entry's PTX is to be compiled with, as nvcc wrote them (` -maxrregcount=32 `); `None`
+    /// where there is no such entry, or its header cannot be read. Seen in what nvcc 13.5 writes: 20 bytes behind the
+    /// beginning of the header stands where the place and the length of the text are, counted from there.
+    pub fn options(&self, index: usize) -> Option<String> {
+        let header = self.bytes.get(self.entries.get(index)?.header.clone())?;
+        let number = |at: usize| {
+            let bytes = header.get(at..at.checked_add(4)?)?;
+            Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize)
+        };
+        let pair = number(20)?;
+        let (place, length) = (number(pair)?, number(pair.checked_add(4)?)?);
+        let text = header.get(place..place.checked_add(length)?)?;
+        let text = std::str::from_utf8(text).ok()?;
+        Some(text.trim_matches(['\0', ' ']).to_owned())
+    }
+
     /// The contents of an entry, decompressed.
     ///
     /// # Errors
