@@ -465,7 +465,7 @@ def source(seed, oldest, kernels=10):
     return heads + '\n'.join(Kernel(seed, number, oldest).text() for number in range(kernels))
 
 
-def make_one(folder, seed):
+def make_one(folder, seed, source):
     """PTX and cubins of one seed; the errors of the tools."""
     oldest = [75, 75, 80, 75, 90, 75, 80, 100][seed % 8]
     stem = os.path.join(folder, f's{seed:04}')
@@ -485,11 +485,11 @@ def make_one(folder, seed):
     return errors
 
 
-def make(options):
+def make(options, source=source):
     os.makedirs(options.folder, exist_ok=True)
     first, last = map(int, options.seeds.split('..'))
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for errors in pool.map(lambda seed: make_one(options.folder, seed), range(first, last)):
+        for errors in pool.map(lambda seed: make_one(options.folder, seed, source), range(first, last)):
             for error in errors:
                 print(*error, file=sys.stderr)
 

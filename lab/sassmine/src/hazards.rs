@@ -70,6 +70,9 @@ pub struct Outputs {
     /// Where the orders of units go.
     #[arg(long)]
     orders: Option<PathBuf>,
+    /// Only rows that have the words of one of these in this order; the functions are not counted.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
     /// Add to what the files have. Sightings add up, so the corpus must be one that they have not seen.
     #[arg(long)]
     extend: bool,
@@ -129,6 +132,7 @@ pub fn run(corpus: &[PathBuf], outputs: &Outputs) -> Result<String, Error> {
     ];
     for (output, mut rows, heading, numbers) in files {
         let Some(output) = output else { continue };
+        rows.keep(&outputs.only);
         let failed = |error| Error::File(output.to_owned(), error);
         if outputs.extend {
             let text = std::fs::read_to_string(output).map_err(failed)?;
@@ -394,6 +398,22 @@ impl Rows {
         }
     }
 
+    /// Keeps the rows that have the words of one of these in this order, as a part of what the functions show; all if
+    /// there are none.
+    fn keep(&mut self, only: &[String]) {
+        if only.is_empty() {
+            return;
+        }
+        let has = |key: &str, words: &str| {
+            let mut own = key.split(' ');
+            let mut words = words.split_whitespace();
+            words.all(|word| own.any(|own| own == word))
+        };
+        let is_asked = |key: &str| only.iter().any(|words| has(key, words));
+        self.rows.retain(|key, _| is_asked(key));
+        self.functions = 0;
+    }
+
     /// Takes in another table, of other kernels.
     fn join(&mut self, other: Rows) {
         self.functions += other.functions;
@@ -592,5 +612,7 @@ mod tests {
                 .contains("raw R alu -> fma 4 108 34 2\n")
         );
         assert!(Rows::read("raw R alu -> fma 5 100 30 10\n", 4).is_none());
+        old.keep(&["raw fma alu".to_owned(), "war".to_owned()]);
+        assert_eq!(old.print(|_| String::new()), "raw R fma -> alu 6 1 1 1\n");
     }
 }
