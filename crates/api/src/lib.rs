@@ -8,7 +8,7 @@
 //! * [`input`], [`error`]: what goes in and what goes wrong. [`device_code`]: the cubins of a file.
 //! * [`front`]: CUDA C and PTX to a verified module.
 //! * [`optimise`], [`explain`], [`check`]: the three things it does. [`trace`]: what a program was seen to launch.
-//!   [`own_launch`]: the blocks that a file launches.
+//!   [`own_launch`]: what a file's own launches say.
 
 pub mod check;
 pub mod device_code;

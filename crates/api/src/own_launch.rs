@@ -1,35 +1,41 @@
-//! The blocks that a file launches its own kernels with. What is found is a fact about these launches, and no promise of
-//! others.
+//! What a file's own launches of its kernels say. It is a fact about these launches, and no promise of others.
 
 use warpwright_cudac::launches::{HostCode, numbers};
+use warpwright_pass::Seen;
 use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_ptx::Module;
 
 use crate::{Input, Level};
 
-/// The block of each kernel of a module, by its symbol, where the text launches it and all launches agree on numbers.
-/// `nvcc`: its options.
-pub fn own_blocks(text: &str, module: &Module, nvcc: &[String]) -> Vec<(String, [u32; 3])> {
+/// Block and dynamic shared memory of each kernel of a module, where the text launches it and all launches agree on
+/// numbers. `nvcc`: its options.
+pub fn own_launches(text: &str, module: &Module, nvcc: &[String]) -> Vec<Seen> {
     let code = HostCode::new(text, nvcc);
-    let kernels = module
-        .kernels()
-        .map(|(_, function)| function.name.to_string());
-    let block = |symbol: String| {
+    let of = |symbol: String| {
         let launches = code.launches(&base_name(&symbol), &template_arguments(&symbol));
         let extent = |all: &[u32], at: usize| all.get(at).copied().unwrap_or(1);
         let dims = |all: Vec<u32>| [0, 1, 2].map(|at| extent(&all, at));
-        let mut blocks = launches.iter().map(|l| numbers(&l.block).map(dims));
-        let first = blocks.next()??;
-        let agree = blocks.all(|block| block == Some(first));
-        agree.then_some((symbol, first))
+        Seen {
+            symbol,
+            block: agreed(launches.iter().map(|l| numbers(&l.block).map(dims))),
+            dynamic_smem: agreed(launches.iter().map(|l| l.dynamic_smem)),
+        }
     };
-    kernels.filter_map(block).collect()
+    let kernels = module.kernels().map(|(_, f)| f.name.to_string());
+    let says = |seen: &Seen| seen.block.is_some() || seen.dynamic_smem.is_some();
+    kernels.map(of).filter(says).collect()
 }
 
-/// [`own_blocks`] of an input that is CUDA C.
-pub(crate) fn seen(input: &Input, module: &Module, nvcc: &[String]) -> Vec<(String, [u32; 3])> {
+/// What all of them are.
+fn agreed<T: PartialEq + Copy>(mut all: impl Iterator<Item = Option<T>>) -> Option<T> {
+    let first = all.next()??;
+    all.all(|one| one == Some(first)).then_some(first)
+}
+
+/// [`own_launches`] of an input that is CUDA C.
+pub fn seen(input: &Input, module: &Module, nvcc: &[String]) -> Vec<Seen> {
     let text = input.text().ok().filter(|_| input.level == Level::Cuda);
-    text.map_or_else(Vec::new, |text| own_blocks(text, module, nvcc))
+    text.map_or_else(Vec::new, |text| own_launches(text, module, nvcc))
 }
 
 #[cfg(test)]
@@ -37,29 +43,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_known_where_all_launches_agree() {
+    fn what_all_launches_agree_on_is_known() {
         let ptx = ".version 8.0\n.target sm_90\n.address_size 64\n\
                    .visible .entry _ZN2ns4fillIiEEvPT_(.param .u64 p) { ret; }\n.visible .entry k() { ret; }\n";
         let module = Module::parse("k.ptx", ptx).0;
-        let blocks = |text: &str| own_blocks(&format!("void f() {{ {text} }}"), &module, &[]);
-        let of = |kernel: &str, dims: [u32; 3]| vec![(kernel.to_owned(), dims)];
+        let found = |text: &str| own_launches(&format!("void f() {{ {text} }}"), &module, &[]);
+        let of = |kernel: &str, block: Option<[u32; 3]>, dynamic_smem| {
+            vec![Seen {
+                symbol: kernel.to_owned(),
+                block,
+                dynamic_smem,
+            }]
+        };
         let fill = "_ZN2ns4fillIiEEvPT_";
         assert_eq!(
-            blocks("dim3 b(16, 8); ns::fill<int><<<n, b>>>(p);"),
-            of(fill, [16, 8, 1])
+            found("dim3 b(16, 8); ns::fill<int><<<n, b>>>(p);"),
+            of(fill, Some([16, 8, 1]), Some(0))
         );
         assert_eq!(
-            blocks("k<<<1, 64>>>(); k<<<n, 64, 8>>>();"),
-            of("k", [64, 1, 1])
+            found("k<<<1, 64>>>(); k<<<n, 64, 8>>>();"),
+            of("k", Some([64, 1, 1]), None)
         );
+        for other in ["k<<<1, 32, 4 * 2>>>();", "k<<<1, n, 8>>>();"] {
+            assert_eq!(
+                found(&format!("k<<<1, 64, 8>>>(); {other}")),
+                of("k", None, Some(8))
+            );
+        }
         for unknown in [
-            "k<<<1, 64>>>(); k<<<1, 32>>>();",
+            "k<<<1, 64>>>(); k<<<1, 32, 8>>>();",
             "ns::fill<float><<<1, 64>>>(p);",
-            "k<<<1, n>>>();",
+            "k<<<1, n, n>>>();",
             "kk<<<1, 2>>>();",
             "",
         ] {
-            assert_eq!(blocks(unknown), [], "{unknown}");
+            assert_eq!(found(unknown), [], "{unknown}");
         }
     }
 }

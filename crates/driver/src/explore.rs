@@ -666,9 +666,12 @@ impl<'a> Exploration<'a> {
         let by_ptxas = SmemSpilling::obstacle(module, function, setting.dynamic());
         let by_us = match setting.dynamic_smem {
             _ if self.request.ptx_only => Some("PTX cannot hold an edit of the machine code"),
-            None if uses_dynamic_shared(module, function) => {
-                Some("the size of dynamic shared memory is not known (--dynamic-smem states it)")
-            }
+            None if uses_dynamic_shared(module, function) => Some(match setting.seen_dynamic {
+                Some(_) => {
+                    "the code's own launch promises no size of dynamic shared memory (--dynamic-smem states it)"
+                }
+                None => "the size of dynamic shared memory is not known (--dynamic-smem states it)",
+            }),
             _ => None,
         };
         let ways = [("smem-spilling", by_ptxas), ("spill-to-shared", by_us)];

@@ -51,5 +51,5 @@ pub use pass::{AssemblerOptions, Caution, Emulated, Fuel, Level, Need, Pass, Rew
 pub use proof::{NotProved, Rung, rests_on};
 pub use recipe::{Invocation, Recipe, RecipeError};
 pub use refusal::Refusal;
-pub use scope::{Bounded, Scope, ScopeError};
+pub use scope::{Bounded, Scope, ScopeError, Seen};
 pub use site::{CubinSite, Setting, Site, Source, SourceSite};

@@ -19,7 +19,7 @@ pub(crate) fn cautions(site: &CubinSite, launch: &Launch) -> Vec<Caution> {
     });
     let cubin = Cubin::parse(site.cubin).ok();
     let kernel = cubin.as_ref().and_then(|cubin| cubin.kernel(site.kernel));
-    let bytes = setting.dynamic();
+    let bytes = setting.promised_dynamic();
     let dynamic = kernel
         .is_none_or(|kernel| kernel.touches_shared())
         .then_some(Caution::DynamicSharedBound { bytes });
@@ -73,7 +73,7 @@ pub(crate) fn used_bytes(
 ) -> Result<u32, Refusal> {
     let first = setting.gpu.arch.first_shared_address();
     let own = u32::try_from(elf.shared_bytes(sections)).ok();
-    let end = own.and_then(|own| own.max(first).checked_add(setting.dynamic()));
+    let end = own.and_then(|own| own.max(first).checked_add(setting.promised_dynamic()));
     end.ok_or(Refusal::InTheWay(
         "it takes more shared memory than there is",
     ))

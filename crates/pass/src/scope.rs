@@ -14,7 +14,7 @@ use warpwright_target::{Gpu, lookup};
 use crate::artifact::{Artifact, Language};
 use crate::launch::{Block, BlockError, BlockSource};
 use crate::names::{is_definition_named, is_named, selected, source_name};
-use crate::ptx::facts::uses_dynamic_shared;
+use crate::ptx::facts::{static_shared_bytes, uses_dynamic_shared};
 use crate::refusal::Refusal;
 use crate::site::Setting;
 
@@ -29,6 +29,18 @@ pub enum Bounded {
     AmongOthers([u32; 3]),
 }
 
+/// What launches that the source has itself say of a kernel, where all agree. Facts about these launches, which occupancy
+/// and prediction may use, and no promises of others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The kernel's symbol.
+    pub symbol: String,
+    /// Threads in x, y, z.
+    pub block: Option<[u32; 3]>,
+    /// Dynamic shared memory, bytes per block.
+    pub dynamic_smem: Option<u32>,
+}
+
 /// What the caller states. `Default` states nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scope<'a> {
@@ -40,8 +52,8 @@ pub struct Scope<'a> {
     pub block: Option<[u32; 3]>,
     /// `--block NAME=X,Y,Z`: the same of the kernels that a name is for ([`is_named`]).
     pub blocks: &'a [(String, [u32; 3])],
-    /// Blocks of launches that the source has itself, by symbol; they promise nothing ([`BlockSource::Seen`]).
-    pub seen: &'a [(String, [u32; 3])],
+    /// What launches that the source has itself say ([`BlockSource::Seen`]).
+    pub seen: &'a [Seen],
     /// `--dynamic-smem`, bytes per block.
     pub dynamic_smem: Option<u32>,
     /// Blocks of the launch that counts, where it was seen (`--trace`).
@@ -200,8 +212,12 @@ impl<'a> Scope<'a> {
     ) -> Result<Setting<'g>, ScopeError> {
         let launch = self.launch.filter(|launch| launch.kernel == kernel);
         let stated = self.dynamic_smem.or(launch.map(|l| l.dynamic_smem));
+        let mut seen_dynamic = None;
         let (block, dynamic_smem) = match (artifact.as_module(), artifact.as_cubin()) {
-            (Some(module), _) => self.in_module(module, kernel, launch, stated)?,
+            (Some(module), _) => {
+                seen_dynamic = self.seen_dynamic(module, kernel, gpu);
+                self.in_module(module, kernel, launch, stated)?
+            }
             (_, Some(bytes)) => {
                 let cubin = Cubin::parse(bytes).ok();
                 let found = cubin.as_ref().and_then(|cubin| cubin.kernel(kernel));
@@ -223,10 +239,23 @@ impl<'a> Scope<'a> {
             gpu,
             block,
             dynamic_smem,
+            seen_dynamic: seen_dynamic.filter(|_| stated.is_none()),
             grid: self.grid.or(launch.map(blocks)),
             sizes: self.sizes,
             reassociate: self.reassociate,
         })
+    }
+
+    fn seen(&self, kernel: &str) -> Option<&Seen> {
+        self.seen.iter().find(|seen| seen.symbol == kernel)
+    }
+
+    /// Dynamic shared memory of launches that were seen, if a block of the GPU has as much beside the kernel's own.
+    fn seen_dynamic(&self, module: &Module, kernel: &str, gpu: &Gpu) -> Option<u32> {
+        let bytes = self.seen(kernel)?.dynamic_smem?;
+        let function = &module.functions[module.function(kernel)?];
+        let all = static_shared_bytes(module, function).checked_add(bytes)?;
+        (all <= gpu.arch.shared.per_block_opt_in).then_some(bytes)
     }
 
     fn in_module(
@@ -246,8 +275,7 @@ impl<'a> Scope<'a> {
             (Some(own), _) => Bounded::AmongOthers(own),
         };
         let block = Block::of(function, self.stated_block(kernel, bounded), launch)?;
-        let seen = self.seen.iter().find(|(symbol, _)| symbol == kernel);
-        let block = block.or_seen(seen.map(|(_, dims)| *dims));
+        let block = block.or_seen(self.seen(kernel).and_then(|seen| seen.block));
         let has_none = !uses_dynamic_shared(module, function);
         Ok((block, stated.or(has_none.then_some(0))))
     }
@@ -342,7 +370,12 @@ mod tests {
         let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n{ONE}{TWO}");
         let module = Artifact::parse("k.ptx", &text).expect("valid");
         let gpu = lookup("h200").expect("a known GPU");
-        let seen = ["a", "b"].map(|name| (name.to_owned(), [16, 16, 1]));
+        let of = |name: &str, block| Seen {
+            symbol: name.to_owned(),
+            block: Some(block),
+            dynamic_smem: Some(40_000),
+        };
+        let seen = ["a", "b"].map(|name| of(name, [16, 16, 1]));
         let mut scope = Scope {
             seen: &seen,
             ..Scope::default()
@@ -357,9 +390,36 @@ mod tests {
         scope.block = Some([64, 1, 1]);
         assert_eq!(block(&scope, "b").source, BlockSource::Option);
         scope.block = None;
-        let seen = [("b".to_owned(), [1024, 2, 1])];
+        let seen = [of("b", [1024, 2, 1])];
         scope.seen = &seen;
         assert_eq!(block(&scope, "b").source, BlockSource::Assumed);
+    }
+
+    #[test]
+    fn dynamic_shared_memory_that_was_seen_counts_for_occupancy_alone() {
+        let dynamic = ".extern .shared .align 4 .b8 s[];\n\
+                       .visible .entry d() { .reg .b32 %r; ld.shared.u32 %r, [s]; ret; }\n";
+        let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n{dynamic}");
+        let module = Artifact::parse("k.ptx", &text).expect("valid");
+        let gpu = lookup("h200").expect("a known GPU");
+        let found = |bytes: u32, stated: Option<u32>| {
+            let seen = [Seen {
+                symbol: "d".to_owned(),
+                dynamic_smem: Some(bytes),
+                ..Seen::default()
+            }];
+            let scope = Scope {
+                seen: &seen,
+                dynamic_smem: stated,
+                ..Scope::default()
+            };
+            let setting = scope.setting(&module, "d", &gpu).expect("it fits");
+            (setting.dynamic(), setting.dynamic_smem)
+        };
+        assert_eq!(found(65_536, None), (65_536, None));
+        assert_eq!(found(65_536, Some(1024)), (1024, Some(1024)));
+        // More than a block of this GPU can have: that launch is not for it.
+        assert_eq!(found(300_000, None), (0, None));
     }
 
     #[test]

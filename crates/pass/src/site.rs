@@ -15,8 +15,10 @@ pub struct Setting<'a> {
     pub gpu: &'a Gpu,
     /// Threads per block, and how we know.
     pub block: Block,
-    /// Dynamic shared memory in bytes per block, if it is known.
+    /// Dynamic shared memory in bytes per block, if it is stated or the kernel has none.
     pub dynamic_smem: Option<u32>,
+    /// That of launches that were seen: for occupancy and prediction, and no promise.
+    pub seen_dynamic: Option<u32>,
     /// Blocks of the grid, if a launch is known.
     pub grid: Option<u64>,
     /// Sizes of the kernels in CUDA C that are to be optimized for, by the names of their parameters.
@@ -32,14 +34,20 @@ impl<'a> Setting<'a> {
             gpu,
             block: Block::ASSUMED,
             dynamic_smem: None,
+            seen_dynamic: None,
             grid: None,
             sizes: &[],
             reassociate: false,
         }
     }
 
-    /// Dynamic shared memory in bytes per block; none where nobody said.
+    /// Dynamic shared memory in bytes per block, for occupancy and prediction; none where nobody said.
     pub fn dynamic(&self) -> u32 {
+        self.seen_dynamic.unwrap_or(self.promised_dynamic())
+    }
+
+    /// The same as far as every launch keeps to it; none where nobody said.
+    pub fn promised_dynamic(&self) -> u32 {
         self.dynamic_smem.unwrap_or(0)
     }
 

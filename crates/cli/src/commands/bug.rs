@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use warpwright::DeviceCode;
 use warpwright::optimise::{launch_among, ptxas_version, workshop};
+use warpwright::own_launch::seen;
 use warpwright_driver::opt::{DEFAULT_BUDGET, DEFAULT_MARGIN, Request};
 use warpwright_driver::{KernelReport, Peers, Proofs};
 use warpwright_pass::ptx::slice::slice;
@@ -172,6 +173,7 @@ fn choices(
     ptx: &mut Option<String>,
 ) -> Result<Vec<KernelReport>, Failure> {
     let options = session::options(input, &args.kernel, &args.nvcc)?;
+    let own;
     let mut scope = options.scope();
     let is_code = matches!(input.level, Level::Cubin | Level::Fat);
     let artifacts = match is_code {
@@ -187,6 +189,8 @@ fn choices(
                 *ptx = Some(input.text()?.to_owned());
             }
             let module = session::module(cli, input, scope.gpu.as_ref(), &options.nvcc, false)?;
+            own = seen(input, &module, &options.nvcc);
+            scope.seen = &own;
             *ptx = Some(module.source.to_string());
             scope.gpu = Some(session::target(&module, scope.gpu)?);
             vec![session::verified(module)?]

@@ -64,7 +64,7 @@ pub fn spare_shared(site: &Site, blocks: u32) -> Result<u64, Refusal> {
         module, setting, ..
     } = *site;
     let function = &module.functions[site.kernel];
-    let dynamic = setting.dynamic();
+    let dynamic = setting.promised_dynamic();
     obstacle(module, function)?;
     let has_dynamic = uses_dynamic_shared(module, function);
     if has_dynamic && dynamic == 0 {
