@@ -95,13 +95,14 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         _ => Vec::new(),
     };
     finish(args, &outcome, &explained)?;
-    if input.level == Level::Cuda && !args.show.json {
-        if let Some(advice) = super::cuda::advice(cli, &input, &args.kernel, &args.nvcc) {
-            let advice = wrap(&advice, "", "").join("\n");
-            match args.output.as_deref().is_some_and(is_stdout) {
-                true => eprintln!("\n{advice}"),
-                false => println!("\n{advice}"),
-            }
+    if input.level == Level::Cuda
+        && !args.show.json
+        && let Some(advice) = super::cuda::advice(cli, &input, &args.kernel, &args.nvcc)
+    {
+        let advice = wrap(&advice, "", "").join("\n");
+        match args.output.as_deref().is_some_and(is_stdout) {
+            true => eprintln!("\n{advice}"),
+            false => println!("\n{advice}"),
         }
     }
     Ok(())
