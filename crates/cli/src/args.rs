@@ -1011,7 +1011,7 @@ pub mod version {
 
 fn parse_block(text: &str) -> Result<[u32; 3], String> {
     let mut block = [1u32; 3];
-    let parts: Vec<&str> = text.split(',').collect();
+    let parts: Vec<&str> = text.split([',', 'x']).collect();
     if parts.len() > 3 {
         return Err("at most three dimensions: X[,Y[,Z]]".into());
     }
@@ -1019,7 +1019,7 @@ fn parse_block(text: &str) -> Result<[u32; 3], String> {
         *slot = part
             .trim()
             .parse()
-            .map_err(|_| format!("`{part}` is no whole number"))?;
+            .map_err(|_| format!("`{part}` is no whole number: X[,Y[,Z]] is wanted, as in 32,8"))?;
         if *slot == 0 {
             return Err("a block dimension is at least 1".into());
         }

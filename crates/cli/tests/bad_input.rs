@@ -442,3 +442,50 @@ fn attempt(line: &str, code: &str, part: &str, words: &str, toolkit: Option<&Pat
     assert!(errors >= 1 && said.len() < 20_000, "{line}: {said}");
     bench.holds_only(&names);
 }
+
+/// What is said to a command that fails with an exit code.
+#[track_caller]
+fn refusal(bench: &Bench, arguments: &[&str], code: i32) -> String {
+    let output = bench.command(arguments).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+#[test]
+fn a_refusal_says_what_is_wanted() {
+    let bench = Bench::new();
+    bench.file("k.ptx", KERNEL);
+    bench.file("k.cu", "__global__ void k(int *x) { x[0] = 1; }\n");
+    for (arguments, wanted) in [
+        (
+            &["opt", "k.cu", "--recipe", "boxes(4x1)"][..],
+            "-o OUT.cu is wanted",
+        ),
+        (
+            &["opt", "k.ptx", "--emit", "ptx", "-o", "k.cubin"],
+            "OUT is not to end in .cubin",
+        ),
+        (&["pass", "compact", "k.ptx"], "-o OUT is wanted"),
+        (
+            &["explain", "k.ptx", "--block", "32by8"],
+            "X[,Y[,Z]] is wanted, as in 32,8",
+        ),
+    ] {
+        let said = refusal(&bench, arguments, 2);
+        assert!(said.contains(wanted), "{arguments:?}: {said}");
+    }
+    assert!(!bench.path("k.cubin").exists());
+}
+
+#[test]
+fn the_list_of_gpus_is_one_document() {
+    let bench = Bench::new();
+    let listed = bench.command(&["occupancy", "--list", "--json"]).output();
+    let listed = listed.expect("it runs").stdout;
+    let document: serde_json::Value = serde_json::from_slice(&listed).expect("one document");
+    assert_eq!(document["schema"], "warpwright.gpus/1");
+    let gpus = document["gpus"].as_array().expect("a list");
+    let h200 = gpus.iter().find(|gpu| gpu["name"] == "h200");
+    assert_eq!(h200.expect("the H200")["architecture"], "sm_90");
+}

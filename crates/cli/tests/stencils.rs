@@ -217,6 +217,44 @@ fn stencils_among_kernels_are_found() {
     assert!(written.contains("three"), "{written}");
 }
 
+/// What is no stencil for `opt -o OUT.cu` is none for `opt` and `explain`.
+#[test]
+fn advice_is_what_the_command_would_do() {
+    let Some(_) = require_toolkit("advice_is_what_the_command_would_do") else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("k.cu");
+    for (text, refusal) in [
+        (
+            "__global__ void k(int *x) { x[0] = 1; }\n",
+            "no kernel can be written",
+        ),
+        (
+            "__global__ void k(float *x, const float *y, int n) {\n\
+             \x20 int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] += y[i];\n}\n",
+            "",
+        ),
+    ] {
+        std::fs::write(&path, text).expect("a file");
+        let file = path.display().to_string();
+        let said = |arguments: &[&str]| {
+            let output = warpwright(arguments);
+            String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output)
+        };
+        for command in ["opt", "explain"] {
+            let advice = said(&[command, &file]);
+            assert!(
+                !advice.contains("is a stencil: `warpwright opt"),
+                "{advice}"
+            );
+        }
+        let out = folder.path().join("out.cu").display().to_string();
+        let written = said(&["opt", &file, "-o", &out]);
+        assert!(written.contains(refusal), "{written}");
+    }
+}
+
 const TWO: &str = "#include <cuda_runtime.h>\n\
     __global__ void ex(double *e, const double *h, int n, int m) {\n\
     \x20 int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;\n\

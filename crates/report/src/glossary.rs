@@ -202,7 +202,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "occupancy",
-        &["occ"],
+        &["occ", "warps/SM"],
         "Resident warps over the most that an SM can hold. More warps hide latency; what they cost is registers and \
          cache.",
     ),
@@ -255,7 +255,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "register pressure",
-        &["pressure", "units", "peak", "peak at"],
+        &["pressure", "units", "peak", "peak at", "MAXLIVE"],
         "How many 32-bit registers are needed at an instruction, for all values live there.",
     ),
     term(
@@ -334,7 +334,7 @@ pub const TERMS: &[Term] = &[
         "stencil",
         &["points", "UF"],
         "A computation in which each output point is made of its neighbours (its points) in the input. UF is how many \
-         outputs a thread computes at once (docs/stencil.md).",
+         outputs a thread computes at once (docs/stencils.md).",
     ),
     term(
         "TPSC",

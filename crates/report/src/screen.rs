@@ -497,7 +497,11 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
     let is_replayed = kernels.iter().any(is_replayed);
     match (about.output, about.emitted) {
         (Some(output), _) if !is_changed && !is_replayed => {
-            let text = format!("wrote {output}: what was given, since nothing is to be gained");
+            let what = match about.is_machine_code {
+                true => "what was given",
+                false => "the default build",
+            };
+            let text = format!("wrote {output}: {what}, since nothing is to be gained");
             lines.extend(wrap(&text, "  next    ", INDENT));
         }
         (None, _) if is_changed || is_replayed => {

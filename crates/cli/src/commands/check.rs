@@ -63,6 +63,12 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
                         ptxas compare their PTX, or run them (--gpu)";
             println!("{}", wrap(note, "", "  ").join("\n"));
         }
+        let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
+        if worst == "undecided" && are_sources && !args.run {
+            let note = "note: a file with more kernels than the other is not decided; `opt` compares each kernel that \
+                        it writes to OUT.cu with the one it was made of, at a launch";
+            println!("{}", wrap(note, "", "  ").join("\n"));
+        }
     }
     match worst {
         "proved" => Ok(()),

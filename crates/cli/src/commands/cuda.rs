@@ -14,9 +14,9 @@ use warpwright_stencil::ir::Stencil;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{NvccJob, ToolError, Toolkit};
 
-use super::naive_opt;
 use super::stencil::failure;
-use crate::args::Cli;
+use super::{naive_opt, stencil_opt};
+use crate::args::{Cli, KernelArgs};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::session;
@@ -179,9 +179,34 @@ pub fn named(file: &File, pattern: &str) -> Result<Vec<String>, Failure> {
     }
 }
 
+/// What `opt FILE -o OUT.cu` would do, in a sentence, by the decisions that it makes itself; nothing where it would
+/// write no other kernel.
+pub fn advice(cli: &Cli, input: &Input, args: &KernelArgs, nvcc: &[String]) -> Option<String> {
+    let (kernel, gpu) = (args.one().ok()?, args.gpu.as_deref());
+    let (named, gpu) = (gpu, stencil_opt::target(gpu).ok()?);
+    let (naive, _) = naive_opt::wanted(cli, kernel, nvcc, input).ok()?;
+    if !naive.is_empty() {
+        return what_pays(input, &naive, (named, &gpu));
+    }
+    let file = read(cli, input, None, nvcc).ok()?;
+    let headers = match kernel {
+        None => extract::choose_all(&file).ok()?,
+        Some(name) => {
+            let all = file.kernels.iter();
+            all.filter(|header| is_definition_named(name, &header.name.text))
+                .collect()
+        }
+    };
+    let stencils = headers
+        .into_iter()
+        .filter_map(|header| extract::extract(&file, header).ok());
+    let stencils = stencils.filter(|stencil| stencil_opt::can_be_written(stencil, &gpu));
+    what_to_do(input, &stencils.collect::<Vec<_>>())
+}
+
 /// What `opt FILE -o OUT.cu` would do with the naive kernels that it finds, in a sentence; nothing where none is
 /// predicted to gain.
-pub fn what_pays(
+fn what_pays(
     input: &Input,
     found: &[naive_opt::Found],
     (named, gpu): (Option<&str>, &Gpu),
@@ -205,7 +230,7 @@ pub fn what_pays(
 }
 
 /// What can be done with the stencils of a file, in a sentence; nothing where there are none.
-pub fn what_to_do(input: &Input, stencils: &[Stencil]) -> Option<String> {
+fn what_to_do(input: &Input, stencils: &[Stencil]) -> Option<String> {
     let names: Vec<String> = stencils.iter().map(|s| format!("`{}`", s.name)).collect();
     let (is, one) = match stencils {
         [] => return None,

@@ -64,7 +64,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         println!("{}\n", document.input);
         stencil::print(&document.stencils);
         if input.level == Level::Cuda
-            && let Some(advice) = cuda::what_to_do(&input, &found.stencils)
+            && let Some(advice) = cuda::advice(cli, &input, &args.kernel, &args.nvcc)
         {
             println!("\n{}", wrap(&advice, "  ", "  ").join("\n"));
         }

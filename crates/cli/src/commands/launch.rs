@@ -90,7 +90,11 @@ fn chosen<'f>(
         return Err(Failure::input(match (wanted, found.len()) {
             _ if symbols.is_empty() => format!("`{file}` has no kernel"),
             (Some(wanted), 0) => format!("`{file}` has no kernel `{wanted}`; it has {names}"),
-            (Some(wanted), found) => format!("`{wanted}` names {found} kernels of {names}"),
+            (Some(wanted), count) => {
+                let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+                let names = warpwright::device_code::some_names(&found);
+                format!("`{wanted}` names {count} kernels: {names}")
+            }
             (None, _) => format!("name one kernel with --kernel: {names}"),
         }));
     };

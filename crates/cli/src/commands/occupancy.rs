@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 use warpwright_diag::count;
-use warpwright_target::{Resources, architectures, boards, lookup, occupancy, staircase};
+use warpwright_target::{
+    Architecture, Resources, architectures, boards, lookup, occupancy, staircase,
+};
 
 use super::print_json;
 use crate::args::OccupancyArgs;
@@ -21,8 +23,7 @@ struct Document {
 /// Runs the command.
 pub fn run(args: &OccupancyArgs) -> Result<(), Failure> {
     if args.list {
-        list();
-        return Ok(());
+        return list(args.json);
     }
     let (Some(name), Some(regs), Some(block)) = (&args.gpu, args.regs, args.block) else {
         return Err(Failure::Usage(
@@ -72,22 +73,38 @@ pub fn run(args: &OccupancyArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn list() {
-    let mut table = Table::new(&["name", "architecture", "family"]);
-    for arch in architectures() {
-        table.row(vec![
-            format!("sm_{}", arch.sm),
-            format!("sm_{}", arch.sm),
-            arch.family.into(),
-        ]);
+/// The JSON document of the list.
+#[derive(Serialize)]
+struct List {
+    schema: &'static str,
+    gpus: Vec<Listed>,
+}
+
+/// A name that `--gpu` takes.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    architecture: String,
+    family: &'static str,
+}
+
+fn list(as_json: bool) -> Result<(), Failure> {
+    let listed = |name: String, arch: &Architecture| Listed {
+        name,
+        architecture: format!("sm_{}", arch.sm),
+        family: arch.family,
+    };
+    let all = architectures().map(|arch| listed(format!("sm_{}", arch.sm), arch));
+    let boards = boards().map(|board| listed(board.name.into(), board.arch));
+    let gpus: Vec<Listed> = all.chain(boards).collect();
+    if as_json {
+        let schema = "warpwright.gpus/1";
+        return print_json(&List { schema, gpus });
     }
-    for board in boards() {
-        let arch = board.arch;
-        table.row(vec![
-            board.name.into(),
-            format!("sm_{}", arch.sm),
-            arch.family.into(),
-        ]);
+    let mut table = Table::new(&["name", "architecture", "family"]);
+    for gpu in gpus {
+        table.row(vec![gpu.name, gpu.architecture, gpu.family.into()]);
     }
     print!("{}", table.render(0));
+    Ok(())
 }

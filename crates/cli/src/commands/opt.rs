@@ -11,8 +11,8 @@ use warpwright_diag::count;
 use warpwright_driver::build::Workshop;
 use warpwright_driver::database::kernel_hash;
 use warpwright_driver::opt::{KernelOutcome, Known, Request, known};
-use warpwright_pass::Artifact;
 use warpwright_pass::names::source_name;
+use warpwright_pass::{Artifact, Level as PassLevel};
 use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
@@ -49,6 +49,14 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     let mut options = session::options(&input, &args.kernel, &args.nvcc)?;
     options.emit = emitted(args, &input)?;
     options.recipe = args.recipe.as_ref().map(|text| text.parse()).transpose()?;
+    if let (Level::Cuda, Some(recipe)) = (input.level, &options.recipe) {
+        let mut passes = recipe.passes().iter();
+        if let Some(source) = passes.find(|pass| pass.level() == PassLevel::Source) {
+            return Err(Failure::Usage(format!(
+                "`{source}` makes CUDA C of CUDA C: -o OUT.cu is wanted"
+            )));
+        }
+    }
     options.fuel = args.fuel;
     options.budget = args.budget;
     let optimizer = session::optimizer(cli, &input)?;
@@ -87,27 +95,14 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         _ => Vec::new(),
     };
     finish(args, &outcome, &explained)?;
-    if input.level == Level::Cuda && !args.show.json {
-        // A file that is not understood as a stencil is none: nothing to say.
-        let target = options.gpu.map(|gpu| gpu.target());
-        let file = super::cuda::read(cli, &input, target.as_deref(), &args.nvcc).ok();
-        let kernel = args.kernel.one().ok().flatten();
-        // A promise is what this very command would do with OUT.cu; where there is none, stencils are still looked at.
-        let naive = super::naive_opt::wanted(cli, kernel, &args.nvcc, &input).ok();
-        let named = args.kernel.gpu.as_deref();
-        let gpu = super::stencil_opt::target(named)?;
-        let pays =
-            naive.and_then(|(found, _)| super::cuda::what_pays(&input, &found, (named, &gpu)));
-        let advice = pays.or_else(|| {
-            let found = super::cuda::stencils(file.as_ref()?, kernel).ok()?;
-            super::cuda::what_to_do(&input, &found.stencils)
-        });
-        if let Some(advice) = advice {
-            let advice = wrap(&advice, "", "").join("\n");
-            match args.output.as_deref().is_some_and(is_stdout) {
-                true => eprintln!("\n{advice}"),
-                false => println!("\n{advice}"),
-            }
+    if input.level == Level::Cuda
+        && !args.show.json
+        && let Some(advice) = super::cuda::advice(cli, &input, &args.kernel, &args.nvcc)
+    {
+        let advice = wrap(&advice, "", "").join("\n");
+        match args.output.as_deref().is_some_and(is_stdout) {
+            true => eprintln!("\n{advice}"),
+            false => println!("\n{advice}"),
         }
     }
     Ok(())
@@ -127,6 +122,9 @@ fn emitted(args: &OptArgs, input: &Input) -> Result<Emitted, Failure> {
         (None | Some(Emit::Cubin), true) if is_code => Err(Failure::Usage(
             "FILE is machine code, and so is the result: OUT is not to end in .ptx".into(),
         )),
+        (Some(Emit::Ptx), _) if ending.is_some_and(|ending| ending == "cubin") => Err(
+            Failure::Usage("--emit ptx writes text: OUT is not to end in .cubin".into()),
+        ),
         (Some(Emit::Ptx), _) | (None, true) => Ok(Emitted::Ptx),
         (Some(Emit::Cubin), _) | (None, false) => Ok(Emitted::Cubin),
     }

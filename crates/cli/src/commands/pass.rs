@@ -88,6 +88,10 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
         }
         _ => {}
     }
+    let last = recipe.passes().last().map(Invocation::level);
+    if args.output.is_none() && last == Some(PassLevel::MachineCode) {
+        return Err(no_output());
+    }
     let module = session::module(cli, &input, scope.gpu.as_ref(), &options.nvcc, false)?;
     if let Some(gpu) = scope.gpu {
         scope.gpu = Some(session::target(&module, Some(gpu))?);
@@ -360,10 +364,12 @@ fn write(output: Option<&Path>, all: &CarriedOut) -> Result<(), Failure> {
             document(text);
             Ok(())
         }
-        _ => Err(Failure::Usage(
-            "-o OUT is wanted: the result is a cubin".into(),
-        )),
+        _ => Err(no_output()),
     }
+}
+
+fn no_output() -> Failure {
+    Failure::Usage("-o OUT is wanted: the result is a cubin".into())
 }
 
 /// Passes over a finished cubin, or over those in a host file.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use std::path::Path;
 use warpwright::DeviceCode;
 use warpwright::optimise::launch_among;
-use warpwright_emu::{DecodeError, EmuError, Emulator, Options, Outcome, Results};
+use warpwright_emu::{DecodeError, EmuError, Emulator, FaultKind, Options, Outcome, Results};
 use warpwright_gpu::{Image, Process, Variant, WorkerCommand, prepare};
 use warpwright_launch::{ContentsError, Launch, write_npy};
 use warpwright_pass::names::{is_named, source_name};
@@ -161,6 +161,11 @@ fn in_emulator(
     }
     match program.run(launch, inputs, &options)? {
         Outcome::Finished(results) => finished(args, launch, results),
+        Outcome::Faulted(fault) if fault.kind == FaultKind::Budget && args.fuel.is_some() => {
+            Err(Failure::Rendered(format!(
+                "error: the launch is not at its end after as much as --fuel permits\n\n{fault}"
+            )))
+        }
         Outcome::Faulted(fault) => Err(Failure::Rendered(format!(
             "error: the program is at fault\n\n{fault}"
         ))),

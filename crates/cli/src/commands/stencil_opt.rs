@@ -202,6 +202,11 @@ fn several(
     decided(args, is_checked)
 }
 
+/// Is there a version of a stencil, at the usual sizes?
+pub fn can_be_written(stencil: &Stencil, gpu: &Gpu) -> bool {
+    sizes(stencil, &[]).is_ok_and(|sizes| !versions(stencil, gpu, &sizes, SHOWN, false).is_empty())
+}
+
 /// Chooses a version of one kernel of a text; the choice, and the text that has it.
 fn one(
     cli: &Cli,
