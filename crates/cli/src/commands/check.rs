@@ -65,8 +65,8 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
         if worst == "undecided" && are_sources && !args.run {
-            let note = "note: a file with more kernels than the other is not decided; `opt` compares each kernel that \
-                        it writes to OUT.cu with the one it was made of, at a launch";
+            let note = "note: --run (with --launch) runs both and compares what they write, as `opt` does with each \
+                        kernel that it writes to OUT.cu";
             println!("{}", wrap(note, "", "  ").join("\n"));
         }
     }
