@@ -159,7 +159,7 @@ fn quiet_commands_are_quiet() {
     }
     let wrong = run(&["pass", "maxnreg", "two.cu", "-q"]);
     let said = text(&wrong.stderr);
-    assert!(said.contains("as in `maxnreg(N)`"), "{said}");
+    assert!(said.contains("as in `maxnreg(REGISTERS)`"), "{said}");
     assert!(said.contains("see `warpwright pass --help`"), "{said}");
     let wrong = run(&["sass", "assemble", "two.cu", "-o", "t.cubin", "-q"]);
     assert!(text(&wrong.stderr).contains("see `warpwright sass assemble --help`"));

@@ -61,7 +61,11 @@ fn how(pass: &str, error: &ArgumentError) -> String {
             let about = parameters.iter().find(|parameter| parameter.name == *name);
             let about =
                 about.map_or_else(String::new, |parameter| format!(": {}", parameter.about));
-            format!(", as in `{pass}(N)`{about}")
+            let all = parameters
+                .iter()
+                .filter(|parameter| parameter.is_positional);
+            let all: Vec<String> = all.map(|p| p.name.to_uppercase()).collect();
+            format!(", as in `{pass}({})`{about}", all.join(", "))
         }
         ArgumentError::Unknown(_) | ArgumentError::TooMany(_) => {
             "; `pass --list` has its options".to_owned()
@@ -421,7 +425,7 @@ mod tests {
         let said = |text: &str| text.parse::<Recipe>().unwrap_err().to_string();
         assert_eq!(
             said("maxnreg"),
-            "maxnreg: `registers` is wanted, as in `maxnreg(N)`: registers per thread"
+            "maxnreg: `registers` is wanted, as in `maxnreg(REGISTERS)`: registers per thread"
         );
         assert!(said("maxnreg(64, 32)").contains("; `pass --list`"));
         assert_eq!(

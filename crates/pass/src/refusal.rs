@@ -179,7 +179,7 @@ impl From<CodeError> for Refusal {
 fn unstated(need: Need) -> &'static str {
     match need {
         Need::BlockSize => {
-            "its block size is not known, and each thread needs room of its own: name it with --block, or bound it \
+            "its block size is not known, and what the pass does depends on it: name it with --block, or bound it \
              by .maxntid"
         }
         Need::DynamicShared => {

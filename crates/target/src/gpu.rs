@@ -97,9 +97,14 @@ impl fmt::Display for UnknownGpu {
                     self.name
                 );
             }
+            let number = format!("sm_{sm}");
+            let number = match self.name == number {
+                true => String::new(),
+                false => format!(" ({number})"),
+            };
             return write!(
                 f,
-                "`{}` (sm_{sm}) is not supported: there is no table for it (`warpwright occupancy --list` has all)",
+                "`{}`{number} is not supported: there is no table for it (`warpwright occupancy --list` has all)",
                 self.name
             );
         }
