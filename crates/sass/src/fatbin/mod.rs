@@ -155,7 +155,7 @@ impl Fatbin {
 
     /// The options of ptxas that an entry's PTX is to be compiled with, as nvcc wrote them (` -maxrregcount=32 `); `None`
     /// where there is no such entry, or its header cannot be read. Seen in what nvcc 13.5 writes: 20 bytes behind the
-    /// beginning of the header stands where the place and the length of the text are, counted from there.
+    /// beginning of the header stands where the place and the length of the text are, counted from there; 0 says that there is none.
     pub fn options(&self, index: usize) -> Option<String> {
         let header = self.bytes.get(self.entries.get(index)?.header.clone())?;
         let number = |at: usize| {
@@ -163,6 +163,9 @@ impl Fatbin {
             Some(u32::from_le_bytes(bytes.try_into().ok()?) as usize)
         };
         let pair = number(20)?;
+        if pair == 0 {
+            return Some(String::new());
+        }
         let (place, length) = (number(pair)?, number(pair.checked_add(4)?)?);
         let text = header.get(place..place.checked_add(length)?)?;
         let text = std::str::from_utf8(text).ok()?;
