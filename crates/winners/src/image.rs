@@ -52,33 +52,14 @@ pub fn code(image: &[u8], sm: u32) -> Result<Code, ImageError> {
         return Err(ImageError::Unknown);
     }
     let fat = Fatbin::parse(image)?;
-    let entries = fat.entries().iter().enumerate();
-    let cubins = entries.filter(|(_, e)| e.kind == Kind::Cubin && runs_on(e.sm, sm));
-    let cubins: Vec<_> = cubins.collect();
-    let best = cubins.iter().map(|(_, e)| e.sm).max();
+    let entries = fat.entries().iter();
+    let cubins = entries.filter(|e| e.kind == Kind::Cubin && runs_on(e.sm, sm));
+    let best = cubins.map(|e| e.sm).max();
     let best = best.ok_or(ImageError::NoCubin(sm))?;
-    let of_best = |kind: Kind| {
-        let entries = fat.entries().iter().enumerate();
-        entries
-            .filter(move |(_, e)| e.kind == kind && e.sm == best)
-            .map(|(i, _)| i)
-            .collect::<Vec<usize>>()
-    };
-    let [cubin] = of_best(Kind::Cubin)[..] else {
+    let [cubin] = of(&fat, Kind::Cubin, best)[..] else {
         return Err(ImageError::Several(best));
     };
-    let ptx = match of_best(Kind::Ptx)[..] {
-        // Other options, such as `--fmad false`, may round differently.
-        [ptx]
-            if fat
-                .options(ptx)
-                .as_deref()
-                .is_some_and(|o| registers(o).is_some()) =>
-        {
-            fat.contents(ptx).ok().and_then(text)
-        }
-        _ => None,
-    };
+    let ptx = ptx_of(&fat, best).map(|ptx| ptx.text);
     Ok(Code {
         cubin: fat.contents(cubin)?,
         ptx,
@@ -104,13 +85,22 @@ pub fn ptx(image: &[u8], sm: u32) -> Option<Ptx> {
         });
     }
     let fat = Fatbin::parse(image).ok()?;
+    let entries = fat.entries().iter();
+    let known = entries.filter(|e| e.kind == Kind::Ptx && e.sm <= sm);
+    ptx_of(&fat, known.map(|e| e.sm).max()?)
+}
+
+/// The entries of a kind for an architecture.
+fn of(fat: &Fatbin, kind: Kind, sm: u32) -> Vec<usize> {
     let entries = fat.entries().iter().enumerate();
-    let known: Vec<_> = entries
-        .filter(|(_, e)| e.kind == Kind::Ptx && e.sm <= sm)
-        .collect();
-    let best = known.iter().map(|(_, e)| e.sm).max()?;
-    let mut of_best = known.iter().filter(|(_, e)| e.sm == best);
-    let (Some(&(at, _)), None) = (of_best.next(), of_best.next()) else {
+    let own = entries.filter(|(_, e)| e.kind == kind && e.sm == sm);
+    own.map(|(at, _)| at).collect()
+}
+
+/// The one PTX for an architecture. Options other than those that [`registers`] knows, such as `--fmad false`, may round
+/// differently.
+fn ptx_of(fat: &Fatbin, sm: u32) -> Option<Ptx> {
+    let [at] = of(fat, Kind::Ptx, sm)[..] else {
         return None;
     };
     Some(Ptx {

@@ -11,6 +11,7 @@
 //! | 4 | bytes of this header, 32 bits |
 //! | 8 | bytes of the payload with its padding, 64 bits |
 //! | 16 | bytes of the compressed payload, 32 bits, 0 if it is not compressed |
+//! | 20 | where place and length of PTX's options stand, 32 bits each, places from the beginning of this header; 0: nowhere |
 //! | 28 | architecture, 32 bits |
 //! | 40 | flags, 64 bits: bit 13 LZ4, bit 15 Zstandard |
 //! | 56 | bytes when not compressed, 64 bits, 0 if it is not compressed |
@@ -153,9 +154,8 @@ impl Fatbin {
         (self.bytes.len() as u64).saturating_mul(64) + (64 << 20)
     }
 
-    /// The options of ptxas that an entry's PTX is to be compiled with, as nvcc wrote them (` -maxrregcount=32 `); `None`
-    /// where there is no such entry, or its header cannot be read. Seen in what nvcc 13.5 writes: 20 bytes behind the
-    /// beginning of the header stands where the place and the length of the text are, counted from there; 0 says that there is none.
+    /// The options of ptxas that an entry's PTX is to be compiled with, as nvcc wrote them (`-maxrregcount=32`); `None`
+    /// where there is no such entry, or its header cannot be read.
     pub fn options(&self, index: usize) -> Option<String> {
         let header = self.bytes.get(self.entries.get(index)?.header.clone())?;
         let number = |at: usize| {

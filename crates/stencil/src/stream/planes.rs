@@ -243,40 +243,30 @@ impl Writer<'_> {
     /// if that is all of the rows that are copied.
     fn hull(&self, source: SourceId, shape: &Shape) -> Option<Hull> {
         let [_, height, pitch] = &shape.extents;
-        let last = self.graph.dims - 1;
+        let extents = &self.stencil.arrays[self.graph.sources[source].array].extents;
+        let extents = &extents[extents.len() - self.graph.dims..];
+        // Do the points read a dimension from its beginning to its end?
+        let is_whole = |at: usize| {
+            let ([low, high], of) = (self.graph.offsets(source)[at], self.dim(at));
+            of.low + i64::from(low) == 0
+                && of.extent.parameter == extents[at].parameter
+                && of.extent.add - of.high + i64::from(high) == extents[at].add
+        };
+        let last = extents.len() - 1;
+        // Planes are clamped, but not the places of a single row.
+        if (last.min(1)..=last).all(is_whole) {
+            return None;
+        }
         let [low, high] = self.graph.offsets(source)[last];
         let along = self.contiguous();
-        let row = self.stencil.arrays[self.graph.sources[source].array]
-            .extents
-            .last()?;
         let low = along.low + i64::from(low);
         // The last place, counted from the end of the row, or from the end of the points where that is another size:
         // both are even where pairs are copied at once.
-        let is_row = along.extent.parameter == row.parameter;
-        let from = if is_row {
-            along.extent.add - row.add
-        } else {
-            0
+        let from = match along.extent.parameter == extents[last].parameter {
+            true => along.extent.add - extents[last].add,
+            false => 0,
         };
         let behind = from - along.high - 1 + i64::from(high);
-        let has_whole_rows = is_row && low == 0 && behind == -1;
-        let has_all_rows = match last {
-            2 => {
-                let [low, high] = self.graph.offsets(source)[1];
-                let down = self.dim(1);
-                let all = self.stencil.arrays[self.graph.sources[source].array]
-                    .extents
-                    .iter();
-                let rows = all.rev().nth(1)?;
-                down.low + i64::from(low) == 0
-                    && down.extent.parameter == rows.parameter
-                    && down.extent.add - down.high + i64::from(high) == rows.add
-            }
-            _ => true,
-        };
-        if has_whole_rows && has_all_rows {
-            return None;
-        }
         let [first, end] = ends(self.stencil, self.graph, source, 0);
         let place = |plane: &str, row: &str, column: &str| {
             format!("(({plane}) * {height} + {row}) * {pitch} + {column}")

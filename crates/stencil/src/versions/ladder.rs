@@ -63,17 +63,16 @@ pub fn climb(problem: &Problem, version: &Version, tools: Tools<'_>) -> Rung<Ref
         most: usize::MAX,
     };
     let rung = climb_trials(first.into_iter().chain(trials), bounds, tools.compile);
-    match &rung {
-        Rung::Agrees(checked) if !fixed && version.family != Family::Original => {
-            match never_ran(version, &checked.kernels) {
-                Some(suffix) => Rung::Unchecked(format!(
-                    "`…_sweep_{suffix}` is launched at none of the sizes that were tried"
-                )),
-                None => rung,
-            }
-        }
-        _ => rung,
+    if let Rung::Agrees(checked) = &rung
+        && !fixed
+        && version.family != Family::Original
+        && let Some(suffix) = never_ran(version, &checked.kernels)
+    {
+        return Rung::Unchecked(format!(
+            "`…_sweep_{suffix}` is launched at none of the sizes that were tried"
+        ));
     }
+    rung
 }
 
 /// A kernel that some launch may have, and that is not among these.
