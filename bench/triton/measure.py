@@ -1,15 +1,18 @@
 """Triton kernels: what `opt` chooses with the facts of a trace, timed beside every other candidate.
 
-    python3 bench/triton/measure.py OUT [--tool WARPWRIGHT] [--seconds S]
+    python3 bench/triton/measure.py OUT [--tool WARPWRIGHT] [--orders]
 
 Tries each kernel's configurations and keeps the fastest, as an autotuner does; traces a program that launches those; lets
 `opt` choose from PTX and trace; then times Triton's own build, the choice and all other candidates in turns on the same
-arguments, and compares what they write. OUT gets `triton.json` (records as in bench/foreign), and `cubins.tar.xz`.
+arguments, and compares what they write. With `--orders` the same machine code as the default's in other orders, which
+the pass `schedule` made and proved, is among the candidates (bench/control_fields.py names the ways); what it said is in
+`orders`. OUT gets `triton.json` (records as in bench/foreign), and `cubins.tar.xz`.
 """
 import argparse
 import ctypes
 import hashlib
 import json
+import math
 import os
 import re
 import subprocess
@@ -18,7 +21,7 @@ import tarfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, '..', 'foreign')]
+sys.path[:0] = [HERE, os.path.join(HERE, '..', 'foreign'), os.path.join(HERE, '..')]
 TURNS = 9
 BATCH_MS = 1.0
 
@@ -214,6 +217,9 @@ def written(torch, out, chosen, records, failures):
     import triton
     head = dict(gpu=name.splitlines()[0], triton=triton.__version__, torch=torch.__version__, date=time.strftime('%Y-%m-%d'), configs=chosen,
                 failures=failures)
+    if os.path.exists(f'{out}/orders.json'):
+        with open(f'{out}/orders.json') as file:
+            head['orders'] = json.load(file)
     with open(f'{out}/triton.json', 'w') as file:
         rows = ',\n'.join(json.dumps(r, separators=(',', ':')) for r in records)
         file.write(f'{json.dumps(head, indent=1)[:-2]},\n "records": [\n{rows}\n]}}\n')
@@ -234,7 +240,22 @@ def summary(records, failures):
         product, worst = product * ratio ** (1 / len(kernels)), max(worst, ratio)
         print(f'{program:<28} {default / 1000:8.1f} us  triton {own / default:.3f}  choice {choice and choice["build"]} {ratio:.3f}  best {best["build"]} '
               f'{best["total_ns"][0] / default:.3f}  same output {sum(r["same_output"] for r in rows)} of {len(rows)}')
+    summary_of_orders(kernels)
     print(f'{len(kernels)} kernels, choice over default {product:.3f}, slowest {worst:.3f}; failures: {failures[:6]}')
+
+
+def summary_of_orders(kernels):
+    """What orders alone do: one way for all, and the best of each kernel."""
+    ways = {}
+    for rows in kernels.values():
+        default = next(r for r in rows if r['build'] == 'default')['total_ns'][0]
+        # The same code as the default's is not measured twice.
+        own = {r['build']: r['total_ns'][0] / default for r in rows if r['build'].startswith('order-')}
+        for way, ratio in {**own, 'best': min([1.0, *own.values()])}.items():
+            ways.setdefault(way, []).append(ratio)
+    for way, ratios in sorted(ways.items()):
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f'{way:<20} {len(ratios)} kernels, {mean:.3f} of the default, {min(ratios):.3f} to {max(ratios):.3f}')
 
 
 def built(out, tool, trace):
@@ -252,13 +273,33 @@ def built(out, tool, trace):
             with open(f'{out}/{name}/log') as file:
                 print(f'{name}: opt fails: {file.read()[-300:]}')
             os.remove(f'{out}/{name}/choice.json')
-            continue
+
+
+def reordered(out, tool):
+    """The default build of each kernel in other orders, as far as these are proved."""
+    from control_fields import ORDERS
+    with open(f'{out}/configs.json') as file:
+        chosen = json.load(file)
+    running, said = [], {}
+    for name, facts in chosen.items():
+        default = f'{out}/{name}/{facts["symbol"]}.default.cubin'
+        for way, settings in ORDERS.items():
+            if os.path.exists(default):
+                output = f'{out}/{name}/order-{way}.cubin'
+                command = [tool, 'pass', 'schedule', default, '--gpu', 'h200', '--block', str(facts['threads']),
+                           '--dynamic-smem', str(facts['shared']), *(w for s in settings for w in ('--set', s)), '-o', output]
+                running.append((name, way, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)))
+    for name, way, process in running:
+        said.setdefault(name, {})[way] = process.communicate()[0].strip().split('\n')[-3:]
+    with open(f'{out}/orders.json', 'w') as file:
+        json.dump(said, file)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('out')
     parser.add_argument('--tool', default='warpwright')
+    parser.add_argument('--orders', action='store_true')
     parser.add_argument('--step', choices=['tune', 'once', 'time'])
     options = parser.parse_args()
     os.makedirs(options.out, exist_ok=True)
@@ -271,6 +312,8 @@ def main():
     trace = f'{options.out}/trace.json'
     subprocess.run([options.tool, 'trace', '-o', trace, '--', *me, 'once'], check=True, stdout=subprocess.DEVNULL)
     built(options.out, options.tool, trace)
+    if options.orders:
+        reordered(options.out, options.tool)
     subprocess.run([*me, 'time'], check=True)
     with tarfile.open(f'{options.out}/cubins.tar.xz', 'w:xz') as tar:
         for root, _, files in os.walk(options.out):
