@@ -23,6 +23,8 @@ ORDERS = {
     "place": ["by=place", "waits=alone", "margin=0"],
     "height-anew": ["by=height", "waits=alone", "margin=0", "keep=nothing"],
     **{f"varied-{seed}": ["by=height", "waits=alone", "margin=0", f"seed={seed}"] for seed in range(1, 9)},
+    "search": ["search=16", "waits=alone", "margin=0"],
+    "chosen": ["search=16"],
 }
 """Ways of the pass `schedule`."""
 

@@ -201,18 +201,14 @@ fn spill_home(case: &Case) -> SpillHome {
 /// Latencies in cycles; where the table has none, the next faster level's figure stands in.
 fn latencies(gpu: &Gpu, spills: SpillHome, parameters: &Parameters) -> Latencies {
     let table = &gpu.arch.latency;
-    let alu = figure(table.alu, 4);
-    let l1 = figure(table.l1, 32);
-    let l2 = figure(table.l2.or(table.l1), 200);
+    let typical = Latencies::typical(table);
+    let (l1, l2) = (typical.local, typical.global);
     let dram = figure(table.dram.or(table.l2), 500);
     Latencies {
         global: l2 + parameters.dram_share * (dram - l2),
         local: spills.in_l1 * l1
             + (1.0 - spills.in_l1) * (spills.in_l2 * l2 + (1.0 - spills.in_l2) * dram),
-        shared: figure(table.shared, 30),
-        sfu: figure(table.special, 20),
-        fp64: figure(table.fp64, 2 * alu as u32),
-        other: figure(table.special, 20),
+        ..typical
     }
 }
 

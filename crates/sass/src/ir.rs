@@ -73,7 +73,7 @@ pub struct Ir {
 pub enum Keep {
     /// Nothing but what says something of the instruction itself.
     Nothing,
-    /// The scoreboards of instructions that need one.
+    /// The scoreboards of instructions that need one, in blocks that are in their old order: more may stand among it.
     Scoreboards,
     /// All fields of blocks whose order is as it was, which get stricter where they must; elsewhere scoreboards.
     Blocks,
@@ -168,7 +168,6 @@ impl Ir {
     fn old<'a>(&self, keep: Keep, before: &'a Code) -> Old<'a> {
         let mut old = Old {
             code: Some(before),
-            keeps_scoreboards: keep != Keep::Nothing,
             ..Old::default()
         };
         for (block, range) in self.blocks.iter().zip(self.starts.windows(2)) {
@@ -176,6 +175,9 @@ impl Ir {
             let is_same = places.eq((range[0]..range[1]).map(Some));
             let keeps = keep == Keep::Blocks && is_same;
             old.kept.extend(block.iter().map(|_| keeps));
+            // In another order they would make one wait for all.
+            let stays = keep != Keep::Nothing && is_in_order(block);
+            old.scoreboards.extend(block.iter().map(|_| stays));
             let next = block.iter().skip(1).map(|op| op.origin()).chain([None]);
             let is_next = |(op, next): (&Op, Option<usize>)| {
                 let origin = op.origin();
@@ -217,6 +219,11 @@ impl Ir {
             .collect();
         arrangement
     }
+}
+
+/// Do the instructions that were there come in the order that they had?
+fn is_in_order(block: &[Op]) -> bool {
+    block.iter().filter_map(|op| op.origin()).is_sorted()
 }
 
 /// Instructions that symbols and relocations name.

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_flow::{Cfg, EntityRef, Inst, Loop, Loops};
-use warpwright_target::Unit;
+use warpwright_target::{Fact, Latency, Unit};
 
 use crate::elf::kernel::BranchTargets;
 use crate::function::paths;
@@ -38,6 +38,24 @@ pub struct Latencies {
     pub fp64: f64,
     /// Anything else that signals a scoreboard.
     pub other: f64,
+}
+
+impl Latencies {
+    /// Those of an architecture, with global memory found in the L2 cache and local memory in L1; what is not known about it
+    /// is as on others.
+    pub fn typical(table: &Latency) -> Latencies {
+        let figure = |known: Option<Fact<u32>>, usual: u32| {
+            f64::from(known.map_or(usual, |fact| fact.value).max(1))
+        };
+        Latencies {
+            global: figure(table.l2.or(table.l1), 200),
+            local: figure(table.l1, 32),
+            shared: figure(table.shared, 30),
+            sfu: figure(table.special, 20),
+            fp64: figure(table.fp64, 2 * table.alu.map_or(4, |fact| fact.value)),
+            other: figure(table.special, 20),
+        }
+    }
 }
 
 /// Loop-weighted facts about one kernel.

@@ -80,8 +80,8 @@ pub struct Old<'a> {
     pub kept: Vec<bool>,
     /// Instructions behind which the same one comes as before: they may keep their operands for it. None if empty.
     pub followed: Vec<bool>,
-    /// Do instructions keep their scoreboards where they need one?
-    pub keeps_scoreboards: bool,
+    /// Instructions that keep their scoreboards where they need one. None of them if this is empty.
+    pub scoreboards: Vec<bool>,
 }
 
 /// Gives every instruction of `code` a control field, on every architecture whose distances are known by operation.

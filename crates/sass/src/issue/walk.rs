@@ -66,7 +66,8 @@ struct Walk<'a> {
     /// It only gets stricter.
     grows: Vec<bool>,
     followed: &'a [bool],
-    keeps_scoreboards: bool,
+    /// These keep their scoreboards where they need one.
+    scoreboards: &'a [bool],
     /// Stalls at least so long.
     least: Vec<u8>,
     /// Stalls for a dependence, not for its unit alone.
@@ -170,7 +171,7 @@ impl<'a> Walk<'a> {
                 .map(|at| old.kept.get(at) == Some(&true))
                 .collect(),
             followed: &old.followed,
-            keeps_scoreboards: old.keeps_scoreboards,
+            scoreboards: &old.scoreboards,
             least: vec![1; count],
             is_for_dependence: vec![false; count],
             pinned: 0,
@@ -683,7 +684,7 @@ impl<'a> Walk<'a> {
         let needs = self.needs[at];
         let unit = self.timings[at].unit;
         let place = at as u32;
-        let old = match self.keeps_scoreboards {
+        let old = match self.scoreboards.get(at) == Some(&true) {
             true => self.code.instructions()[at].control(),
             false => Control::default(),
         };
