@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use warpwright_winners::store::{Store, default_folder};
@@ -17,6 +18,9 @@ pub const BUDGET: &str = "WARPWRIGHT_PTXAS_BUDGET";
 pub const LOG: &str = "WARPWRIGHT_PTXAS_LOG";
 /// The GPU that code is for, by name, where the architecture does not say enough.
 pub const GPU: &str = "WARPWRIGHT_GPU";
+
+/// Was it said that the log cannot be written?
+static UNWRITABLE: AtomicBool = AtomicBool::new(false);
 
 /// What may take the place of ptxas's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,8 +109,8 @@ impl Settings {
         if let Some(value) = text(BUDGET) {
             let seconds = value.trim().parse::<f64>().ok();
             match seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
-                Some(given) => budget = given,
-                None => mistaken(BUDGET, value, "seconds"),
+                Some(given) if !given.is_zero() => budget = given,
+                _ => mistaken(BUDGET, value, "seconds, more than none"),
             }
         }
         if !mistakes.is_empty() {
@@ -174,8 +178,15 @@ impl Settings {
             .create(true)
             .append(true)
             .open(path);
-        if let Ok(mut file) = file {
-            let _ = file.write_all(line.as_bytes());
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        // A log that stays empty looks as if nothing had been called: that is said, once.
+        if let Err(error) = written
+            && !UNWRITABLE.swap(true, Ordering::Relaxed)
+        {
+            eprintln!(
+                "warpwright-ptxas: the log `{}` ({LOG}) cannot be written: {error}",
+                path.display()
+            );
         }
     }
 }
@@ -202,6 +213,7 @@ mod tests {
             (POLICY, "Safe"),
             (BUDGET, "10s"),
             (BUDGET, "-1"),
+            (BUDGET, "0"),
             (BUDGET, "nan"),
         ] {
             let expected = (Policy::Off, vec![(name, value.to_owned())]);
