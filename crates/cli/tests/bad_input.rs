@@ -457,6 +457,11 @@ fn a_refusal_says_what_is_wanted() {
     let bench = Bench::new();
     bench.file("k.ptx", KERNEL);
     bench.file("k.cu", "__global__ void k(int *x) { x[0] = 1; }\n");
+    // A host's file, by its head.
+    bench.file(
+        "host",
+        [&b"\x7fELF\x02\x01"[..], &[0; 12], &[62, 0]].concat(),
+    );
     for (arguments, wanted) in [
         (
             &["opt", "k.cu", "--recipe", "boxes(4x1)"][..],
@@ -466,6 +471,54 @@ fn a_refusal_says_what_is_wanted() {
             &["opt", "k.ptx", "--emit", "ptx", "-o", "k.cubin"],
             "OUT is not to end in .cubin",
         ),
+        (
+            &["pass", "print", "k.ptx", "-o", "k.cubin"],
+            "the result is PTX: OUT is not to end in .cubin",
+        ),
+        (
+            &["pass", "maxnreg(32)", "k.ptx", "-o", "k.cubin"],
+            "the result is PTX: OUT is not to end in .cubin",
+        ),
+        (
+            &["opt", "k.ptx", "-o", "k.o"],
+            "the result is machine code (a bare cubin): OUT is not to end in .o",
+        ),
+        (&["opt", "k.ptx", "-o", "K.EXE"], "not to end in .exe"),
+        (&["opt", "k.ptx", "-o", "k.txt"], "not to end in .txt"),
+        (
+            &["opt", "host", "-o", "k.cubin"],
+            "the result is FILE with its machine code replaced: OUT is not to end in .cubin",
+        ),
+        (
+            &["pass", "maxnreg(1000)", "k.ptx"],
+            "registers=1000: a number from 1 to 255 is wanted",
+        ),
+        (&["pass", "maxnreg(0)", "k.ptx"], "a number from 1 to 255"),
+        (
+            &[
+                "opt",
+                "k.ptx",
+                "--recipe",
+                "usage-level(20)",
+                "-o",
+                "x.cubin",
+            ],
+            "a number from 0 to 10 is wanted",
+        ),
+        (&["pass", "maxntid(2000)", "k.ptx"], "from 1 to 1024"),
+        (&["pass", "minnctapersm(40)", "k.ptx"], "from 1 to 32"),
+        (
+            &["explain", "k.ptx", "--dynamic-smem", "32G"],
+            "is no number of bytes, as in 32768 or 32K",
+        ),
+        (
+            &["explain", "k.cu", "-arch=sm_80"],
+            "options of nvcc go behind `--`, at the end: -- -arch=sm_80",
+        ),
+        (
+            &["explain", "k.cu", "--", "-o", "k.cubin"],
+            "`-o` after `--` says what nvcc writes",
+        ),
         (&["pass", "compact", "k.ptx"], "-o OUT is wanted"),
         (
             &["explain", "k.ptx", "--block", "32by8"],
@@ -473,9 +526,60 @@ fn a_refusal_says_what_is_wanted() {
         ),
     ] {
         let said = refusal(&bench, arguments, 2);
-        assert!(said.contains(wanted), "{arguments:?}: {said}");
+        let flat: Vec<&str> = said.split_whitespace().collect();
+        assert!(flat.join(" ").contains(wanted), "{arguments:?}: {said}");
     }
-    assert!(!bench.path("k.cubin").exists());
+    for name in ["k.cubin", "k.o", "K.EXE", "k.txt", "x.cubin"] {
+        assert!(!bench.path(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_block_that_no_device_launches_is_refused() {
+    let bench = Bench::new();
+    bench.file("k.ptx", KERNEL);
+    let bounded = KERNEL.replace(".param .u64 p)\n", ".param .u64 p)\n.maxntid 64\n");
+    bench.file("bounded.ptx", bounded.replace(" k(", " _Z1kPf("));
+    for (arguments, wanted) in [
+        (
+            &["explain", "k.ptx", "--gpu", "h200", "--block", "1,1,128"][..],
+            "its z is at most 64",
+        ),
+        (
+            &[
+                "occupancy",
+                "--gpu",
+                "h200",
+                "--regs",
+                "32",
+                "--block",
+                "1,1,128",
+            ],
+            "its z is at most 64",
+        ),
+        (
+            &["explain", "k.ptx", "--gpu", "h200", "--block", "0x800"],
+            "a block has 1 to 1024",
+        ),
+        (
+            &["explain", "bounded.ptx", "--gpu", "h200", "--block", "128"],
+            "larger than the bound 64,1,1 of kernel `k(float*)`",
+        ),
+    ] {
+        let said = refusal(&bench, arguments, 1);
+        let flat: Vec<&str> = said.split_whitespace().collect();
+        assert!(flat.join(" ").contains(wanted), "{arguments:?}: {said}");
+    }
+    let fits = [
+        "explain",
+        "k.ptx",
+        "--gpu",
+        "h200",
+        "--block",
+        "0x10,1,0x40",
+    ];
+    let fits = bench.command(&fits).output().expect("it runs");
+    assert!(fits.status.success(), "{fits:?}");
 }
 
 #[test]

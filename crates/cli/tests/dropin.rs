@@ -729,3 +729,49 @@ fn a_program_is_built_with_it() {
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
 }
+
+/// A log that cannot be written is said, and the build goes on; a debug build is called so, by its source.
+#[test]
+fn what_the_log_cannot_take_is_said_once() {
+    let Some(bench) = Bench::new("what_the_log_cannot_take_is_said_once") else {
+        return;
+    };
+    let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
+    let call = ["-arch=sm_90", "small.ptx", "-o", "out"];
+    let mut command = bench.command(program, "safe", &call);
+    command.env("WARPWRIGHT_PTXAS_LOG", bench.path("nowhere/log"));
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.matches("WARPWRIGHT_PTXAS_LOG").count(), 1, "{said}");
+    let debug = [
+        &call[..],
+        &["-g", "--dont-merge-basicblocks", "--return-at-end"],
+    ];
+    let output = bench.dropin("safe", &debug.concat());
+    assert!(output.status.success(), "{output:?}");
+    let log = bench.log();
+    let last = log.lines().last().unwrap_or_default();
+    assert!(
+        last.contains("small.ptx (k) for sm_90: unchanged: a debug build (-G)"),
+        "{log}"
+    );
+}
+
+/// `warpwright nvcc` runs the ptxas that the environment names, and fails by its name.
+#[test]
+fn nvcc_keeps_to_the_ptxas_that_is_named() {
+    let Some(bench) = Bench::new("nvcc_keeps_to_the_ptxas_that_is_named") else {
+        return;
+    };
+    let program = Path::new(env!("CARGO_BIN_EXE_warpwright"));
+    let nowhere = bench.path("nowhere");
+    let mut command = bench.command(program, "safe", &["nvcc", "--", "-cubin", "k.cu"]);
+    command
+        .env("WARPWRIGHT_REAL_PTXAS", &nowhere)
+        .env("WARPWRIGHT_TOOLKIT", bench.real().parent().unwrap());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("WARPWRIGHT_REAL_PTXAS names"), "{said}");
+}

@@ -77,7 +77,7 @@ fn requests_that_cannot_be_met_are_refused_by_name() {
         return;
     };
     std::fs::write(folder.path().join("k.a"), b"!<arch>\n").unwrap();
-    let cases: [(&[&str], i32, &str); 8] = [
+    let cases: [(&[&str], i32, &str); 10] = [
         (
             &["opt", "k.cu", "-o", "x.cubin", "--", "-maxrregcount=32"],
             2,
@@ -85,6 +85,12 @@ fn requests_that_cannot_be_met_are_refused_by_name() {
         ),
         (&["explain", "k.cu", "--", "-Xptxas", "-O1"], 2, "`-Xptxas`"),
         (&["opt", "k.cubin", "-o", "x.ptx"], 2, "not to end in .ptx"),
+        (&["pass", "compact", "k.cubin", "-o", "x.o"], 2, "end in .o"),
+        (
+            &["explain", "k.cu", "--gpu", "sm_20"],
+            1,
+            "`sm_20` is not supported",
+        ),
         (&["check", "k.cu", "k.cubin"], 1, "of different kinds"),
         (
             &["pass", "spill-to-share", "k.cubin"],

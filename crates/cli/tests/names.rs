@@ -106,6 +106,9 @@ fn kernels_are_named_as_in_the_source() {
         ("scale(float *,float,int)", 1),
         ("mean", 1),
         ("stats::*", 1),
+        ("sum<float, 256>(float const*, float*, int)", 1),
+        ("void sum<float,256>(float const *, float *, int)", 1),
+        ("mean(float4 const*, float3*, Params, Cell*, int2, int)", 1),
     ] {
         let found = bench.kernels(&["explain", "many.cu", "--kernel", pattern]);
         assert_eq!(found.len(), kernels, "{pattern}");
@@ -373,4 +376,20 @@ fn blocks_and_shared_memory_of_the_code_count() {
         }
     );
     assert!(report.contains(&expected), "{expected}: {report}");
+}
+
+/// CUDA C++ under the ending of a header or of C++: nvcc is told the language.
+#[test]
+fn cuda_under_other_endings_is_cuda() {
+    let Some(bench) = Bench::new(&[("many.cuh", MANY), ("many.cpp", MANY)]) else {
+        return;
+    };
+    for args in [
+        &["explain", "many.cuh"][..],
+        &["explain", "many.cpp"],
+        &["explain", "many.cpp", "--kernel", "*"],
+    ] {
+        assert_eq!(bench.kernels(args).len(), 6, "{args:?}");
+    }
+    bench.said(0, &["explain", "many.cpp", "--", "-x", "cu"]);
 }

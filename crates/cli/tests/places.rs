@@ -394,3 +394,53 @@ fn machine_code_is_not_written_to_a_file_for_ptx() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(bench.path("out.cubin").exists());
 }
+
+/// What a source includes is an input as well, whatever writes and wherever the headers are known from.
+#[test]
+fn a_header_is_never_written() {
+    let Some(toolkit) = require_toolkit("a_header_is_never_written") else {
+        return;
+    };
+    let bench = Bench::new();
+    let ptxas = &toolkit.ptxas().expect("ptxas").tool().path;
+    std::fs::create_dir(bench.path("include")).expect("a folder");
+    bench.file("include/own", "#define STEPS 3\n");
+    symlink("own", bench.path("include/link.html")).expect("a link");
+    let kernel = "#include \"own\"\n__global__ void k(float *p) { p[STEPS] = 1; }\n";
+    bench.file("k.cu", kernel);
+    bench.file("broken.cu", kernel.replace("1;", "nothing;"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    // The second time, the build comes out of the cache.
+    for _ in 0..2 {
+        for args in [
+            &["explain", "k.cu", "--report", "include/link.html"][..],
+            &[
+                "opt",
+                "k.cu",
+                "--gpu",
+                "sm_90",
+                "--report",
+                "include/link.html",
+            ],
+            &["opt", "k.cu", "--gpu", "sm_90", "-o", "include/own"],
+            &["pass", "print", "k.cu", "-o", "include/own"],
+            &["bug", "k.cu", "-o", "include/own"],
+            &["bug", "broken.cu", "-o", "include/own"],
+        ] {
+            let mut command = bench.command(args);
+            command
+                .arg("--toolkit")
+                .arg(ptxas.parent().expect("a folder"));
+            // A pass takes no options of nvcc: the environment says where the header is.
+            command
+                .env("PATH", &path)
+                .env("CPATH", bench.path("include"));
+            let output = command.output().expect("the program starts");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+            assert!(said.contains("is an input"), "{args:?}: {said}");
+            let header = std::fs::read_to_string(bench.path("include/own")).expect("a header");
+            assert_eq!(header, "#define STEPS 3\n", "{args:?}");
+        }
+    }
+}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use warpwright_pass::executor::BuildFailure;
+use warpwright_pass::names::source_name;
 use warpwright_pass::{
     Artifact, AssemblerOptions, BlockSource, Builders, CarriedOut, CarryError, Demand, Executor,
     Fuel, Level, NotProved, Plan, Proved, Recipe, Refusal, RunError, Scope, ScopeError, carry_out,
@@ -67,7 +68,7 @@ pub enum OptError {
     #[error(transparent)]
     Scope(#[from] ScopeError),
     /// A kernel cannot be launched as was stated.
-    #[error("kernel `{kernel}`: {error}")]
+    #[error("kernel `{}`: {error}", source_name(.kernel))]
     Launch {
         /// The kernel.
         kernel: String,
@@ -78,7 +79,7 @@ pub enum OptError {
     #[error(transparent)]
     Tool(#[from] ToolError),
     /// A pass of a recipe refuses a kernel.
-    #[error("kernel `{kernel}`: {pass}: {refusal}")]
+    #[error("kernel `{}`: {pass}: {refusal}", source_name(.kernel))]
     Refused {
         /// The kernel.
         kernel: String,
@@ -88,13 +89,13 @@ pub enum OptError {
         refusal: Refusal,
     },
     /// PTX was asked for, and the recipe edits machine code.
-    #[error("kernel `{0}`: PTX cannot hold an edit of the machine code")]
+    #[error("kernel `{}`: PTX cannot hold an edit of the machine code", source_name(.0))]
     NotInPtx(String),
     /// Another mistake of a run.
     #[error(transparent)]
     Run(RunError),
     /// What was rewritten is not proved, so nothing is written.
-    #[error("kernel `{kernel}`: {error}")]
+    #[error("kernel `{}`: {error}", source_name(.kernel))]
     NotProved {
         /// The kernel.
         kernel: String,
@@ -103,7 +104,8 @@ pub enum OptError {
     },
     /// A kernel takes other registers in the final module than in its own build.
     #[error(
-        "kernel `{kernel}` takes {got} registers in the final module, not {promised} as built alone"
+        "kernel `{}` takes {got} registers in the final module, not {promised} as built alone",
+        source_name(.kernel)
     )]
     Registers {
         /// The kernel.

@@ -9,6 +9,7 @@ use warpwright_target::Gpu;
 
 use crate::artifact::Artifact;
 use crate::executor::{Executor, RunError, Step, Target};
+use crate::names::source_name;
 use crate::pass::Level;
 use crate::proof::{NotProved, Rung};
 use crate::ptx::facts::uses_dynamic_shared;
@@ -97,7 +98,7 @@ pub enum CarryError {
 fn of(kernel: &Option<String>) -> String {
     kernel
         .as_ref()
-        .map_or_else(String::new, |kernel| format!("{kernel}: "))
+        .map_or_else(String::new, |kernel| format!("{}: ", source_name(kernel)))
 }
 
 /// The same recipe for every kernel that the scope names.

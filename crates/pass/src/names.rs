@@ -205,13 +205,38 @@ fn unqualified(list: &str) -> String {
     out
 }
 
+/// Stands for the star of a pointer type, which is no star of a pattern.
+const POINTER: char = '\u{e000}';
+
+/// A pattern in which a star behind a type of a list of parameters stands for a pointer.
+fn with_pointers(pattern: &str) -> String {
+    let (mut depth, mut before) = (0_u32, ' ');
+    let star = |c: char| {
+        depth = match c {
+            '(' => depth + 1,
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        let is_pointer = c == '*'
+            && depth > 0
+            && (before.is_alphanumeric() || ['_', '>', POINTER].contains(&before));
+        before = if is_pointer { POINTER } else { c };
+        before
+    };
+    pattern.chars().map(star).collect()
+}
+
 /// Does a pattern name a kernel: its symbol, its name in the source (with or without its result, parameters, template
 /// arguments and namespaces, outer ones first, and those of types in it), or a glob (`*` and `?`) over one of these?
 /// Blanks count between words alone.
 pub fn is_named(pattern: &str, symbol: &str) -> bool {
     let whole = source_name(symbol);
-    let pattern = squeezed(pattern);
-    if glob(&pattern, symbol) || glob(&pattern, &squeezed(&whole)) {
+    let pattern = with_pointers(&squeezed(pattern));
+    let matches = |pattern: &str, name: &str| {
+        let pointers = name.replace('*', &POINTER.to_string());
+        glob(pattern, &squeezed(&pointers))
+    };
+    if glob(&pattern, symbol) || matches(&pattern, &whole) {
         return true;
     }
     // Every kernel's result.
@@ -228,7 +253,7 @@ pub fn is_named(pattern: &str, symbol: &str) -> bool {
             let mut ends = arguments
                 .iter()
                 .flat_map(|a| parameters.iter().map(move |p| (a, p)));
-            ends.any(|(a, p)| glob(pattern, &squeezed(&format!("{name}{a}{p}"))))
+            ends.any(|(a, p)| matches(pattern, &format!("{name}{a}{p}")))
         })
     })
 }
@@ -361,6 +386,19 @@ mod tests {
         }
         for name in ["zip<>", "img", "zip<Bxpy>", "Axpy", "g::zip", "zip(Axpy)"] {
             assert!(!is_named(name, zip), "{name}");
+        }
+        // `k(float*, float, int)`: a pointer's star is none of a pattern.
+        let three = "_Z1kPffi";
+        for (name, is_meant) in [
+            ("k(float*, float, int)", true),
+            ("k(float *,float,int)", true),
+            ("k(float*,int)", false),
+            ("k(float*, *)", true),
+            ("k(*)", true),
+            ("k(float*", false),
+            ("k(*int)", true),
+        ] {
+            assert_eq!(is_named(name, three), is_meant, "{name}");
         }
         assert!(is_named("k(unsigned int,float)", "_Z1kjf"));
         assert!(!is_named("k(unsignedint,float)", "_Z1kjf"));
