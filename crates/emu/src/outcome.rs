@@ -22,6 +22,21 @@ pub struct Options {
     pub sequential: bool,
     /// Bytes of the heap behind `malloc`.
     pub heap: usize,
+    /// Only so many blocks, evenly spread over the grid: enough to count, and no result.
+    pub sample: Option<u64>,
+}
+
+impl Options {
+    /// How many of so many blocks run.
+    pub(crate) fn sampled(&self, blocks: u64) -> u64 {
+        self.sample.map_or(blocks, |most| most.max(1).min(blocks))
+    }
+
+    /// Which of so many blocks is the n-th that runs.
+    pub(crate) fn place(&self, number: u64, blocks: u64) -> u64 {
+        let taken = u128::from(self.sampled(blocks).max(1));
+        ((2 * u128::from(number) + 1) * u128::from(blocks) / (2 * taken)) as u64
+    }
 }
 
 impl Default for Options {
@@ -33,6 +48,7 @@ impl Default for Options {
             total: 1 << 34,
             sequential: false,
             heap: 8 << 20,
+            sample: None,
         }
     }
 }
