@@ -168,3 +168,26 @@ impl Counts {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_spread_over_the_grid() {
+        let places = |sample, blocks: u64| -> Vec<u64> {
+            let options = Options {
+                sample,
+                ..Options::default()
+            };
+            let numbers = 0..options.sampled(blocks);
+            numbers.map(|n| options.place(n, blocks)).collect()
+        };
+        assert_eq!(places(None, 5), [0, 1, 2, 3, 4]);
+        assert_eq!(places(Some(9), 5), [0, 1, 2, 3, 4]);
+        assert_eq!(places(Some(4), 100), [12, 37, 62, 87]);
+        assert_eq!(places(Some(0), 3), [1]);
+        let huge = places(Some(2), u64::MAX);
+        assert_eq!(huge, [u64::MAX / 4, 3 * (u64::MAX / 4) + 2]);
+    }
+}
