@@ -67,11 +67,6 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     if !document.stencils.is_empty() {
         println!("{}\n", document.input);
         stencil::print(&document.stencils);
-        if input.level == Level::Cuda
-            && let Some(advice) = cuda::advice(cli, &input, &args.kernel, &args.nvcc)
-        {
-            println!("\n{}", wrap(&advice, "  ", "  ").join("\n"));
-        }
     }
     if let Some(gpu) = gpu {
         if !document.stencils.is_empty() {
@@ -81,6 +76,11 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         for kernel in &document.kernels {
             print_kernel(kernel, &gpu, cli.verbose > 0);
         }
+    }
+    if input.level == Level::Cuda
+        && let Some(advice) = cuda::advice(cli, &input, &args.kernel, &args.nvcc)
+    {
+        println!("{}\n", wrap(&advice, "  ", "  ").join("\n"));
     }
     // Most kernels are no stencils; only who asks hears why.
     let is_asked = cli.verbose > 0 || !document.stencils.is_empty();
