@@ -245,7 +245,7 @@ impl<'t> HostCode<'t> {
     }
 
     /// The brace of a function or of a loop behind the parentheses of its head.
-    fn body(&self, parentheses: usize) -> Option<usize> {
+    pub(super) fn body(&self, parentheses: usize) -> Option<usize> {
         let level = self.around[parentheses];
         let behind = (self.close(parentheses) + 1..self.tokens.len())
             .filter(|&at| self.around[at] == level && !self.tokens[at].directive);
@@ -271,7 +271,7 @@ impl<'t> HostCode<'t> {
     }
 
     /// The declaration that a name has at a token, if it is one.
-    fn declared(&self, at: usize) -> Option<Declaration> {
+    pub(super) fn declared(&self, at: usize) -> Option<Declaration> {
         let (next, level) = (self.word(at + 1), self.around[at]);
         let is_compared = next == "=" && self.word(at + 2) == "=";
         let is_qualified = next == ":" && self.word(at + 2) == ":";
