@@ -58,6 +58,20 @@ pub enum Amount {
     Binary(Op, Box<Amount>, Box<Amount>),
 }
 
+impl Root {
+    /// A name that nobody has used, for what is guessed.
+    pub fn guess(name: &str, value: Option<i64>) -> Amount {
+        Amount::Root(Rc::new(Root {
+            name: name.to_owned(),
+            at: usize::MAX,
+            value,
+            is_sure: false,
+            varies: false,
+            is_shared: false,
+        }))
+    }
+}
+
 impl Op {
     /// Of numbers, as C has it.
     pub(super) fn of(self, a: i64, b: i64) -> Option<i64> {
@@ -70,7 +84,8 @@ impl Op {
             Op::Min => Some(a.min(b)),
             Op::Max => Some(a.max(b)),
             Op::CeilDiv | Op::RoundUp => {
-                let all = (a >= 0 && b > 0).then(|| (a / b).checked_add(i64::from(a % b != 0)))??;
+                let all =
+                    (a >= 0 && b > 0).then(|| (a / b).checked_add(i64::from(a % b != 0)))??;
                 match self {
                     Op::CeilDiv => Some(all),
                     _ => all.checked_mul(b),
@@ -89,7 +104,8 @@ impl Op {
 }
 
 impl Amount {
-    pub(super) fn binary(op: Op, a: Amount, b: Amount) -> Amount {
+    /// Of two others.
+    pub fn binary(op: Op, a: Amount, b: Amount) -> Amount {
         Amount::Binary(op, Box::new(a), Box::new(b))
     }
 
@@ -158,7 +174,8 @@ impl Amount {
         }
     }
 
-    pub(super) fn has_element(&self) -> bool {
+    /// Is the size of an element in it, which is not known?
+    pub fn has_element(&self) -> bool {
         match self {
             Amount::Number(_) | Amount::Root(_) => false,
             Amount::Element => true,
@@ -236,7 +253,13 @@ fn simple(op: Op, a: Amount, b: Amount) -> Amount {
             if matches!(*c, Number(_)) =>
         {
             let Number(c) = *c else { return Number(b) };
-            let sign = |op, n: i64| if op == Op::Add { Some(n) } else { n.checked_neg() };
+            let sign = |op, n: i64| {
+                if op == Op::Add {
+                    Some(n)
+                } else {
+                    n.checked_neg()
+                }
+            };
             let sum = sign(inner, c).and_then(|c| c.checked_add(sign(op, b)?));
             match sum {
                 Some(0) => *a,
@@ -276,14 +299,10 @@ fn simple(op: Op, a: Amount, b: Amount) -> Amount {
 /// A product without a factor, if that divides one of its numbers.
 fn without_factor(amount: &Amount, factor: i64) -> Option<Amount> {
     match amount {
-        Amount::Number(number) => {
-            (number % factor == 0).then_some(Amount::Number(number / factor))
-        }
+        Amount::Number(number) => (number % factor == 0).then_some(Amount::Number(number / factor)),
         Amount::Binary(Op::Mul, a, b) => {
             let left = without_factor(a, factor).map(|a| simple(Op::Mul, a, (**b).clone()));
-            left.or_else(|| {
-                without_factor(b, factor).map(|b| simple(Op::Mul, (**a).clone(), b))
-            })
+            left.or_else(|| without_factor(b, factor).map(|b| simple(Op::Mul, (**a).clone(), b)))
         }
         Amount::Binary(op @ (Op::Add | Op::Sub), a, b) => {
             let (a, b) = (without_factor(a, factor)?, without_factor(b, factor)?);

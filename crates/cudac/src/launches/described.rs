@@ -52,10 +52,16 @@ impl<'t> HostCode<'t> {
 
     /// All launches of a kernel as [`launches`](Self::launches) finds them, with names; of a structure that is handed
     /// over these `members` are looked for. Of a text that was read [`with_names`](Self::with_names).
-    pub fn described(&self, kernel: &str, instance: &[String], members: &[String]) -> Vec<Described> {
+    pub fn described(
+        &self,
+        kernel: &str,
+        instance: &[String],
+        members: &[String],
+    ) -> Vec<Described> {
         let is_it = |at: &usize| self.word(*at) == kernel && self.tokens[*at].word;
         let all = (0..self.tokens.len()).filter(is_it);
-        all.filter_map(|at| self.description(at, instance, members)).collect()
+        all.filter_map(|at| self.description(at, instance, members))
+            .collect()
     }
 
     fn description(&self, at: usize, instance: &[String], members: &[String]) -> Option<Described> {
@@ -67,7 +73,9 @@ impl<'t> HostCode<'t> {
             let field = |field| self.field(config, field, at, &known);
             let open = self.around[at]?;
             let inside = self.tokens[at].at.end..self.tokens.get(self.close(open))?.at.start;
-            let behind = self.text[inside].split_once(',').map_or("", |(_, behind)| behind);
+            let behind = self.text[inside]
+                .split_once(',')
+                .map_or("", |(_, behind)| behind);
             return Some(Described {
                 grid: amounts(field("gridDim")),
                 block: amounts(field("blockDim")),
@@ -81,7 +89,12 @@ impl<'t> HostCode<'t> {
             return Some(Described::default());
         }
         let (mut known, mut fixed) = (Known::default(), BTreeSet::new());
-        for (argument, own) in found.arguments.iter().flat_map(|range| parts(&self.text[range.clone()])).zip(instance) {
+        for (argument, own) in found
+            .arguments
+            .iter()
+            .flat_map(|range| parts(&self.text[range.clone()]))
+            .zip(instance)
+        {
             if let Some(amount) = self.value(argument, at, &known).and_then(amount) {
                 amount.roots(&mut BTreeSet::new(), &mut fixed);
                 amount.roots(&mut fixed, &mut BTreeSet::new());
@@ -97,7 +110,9 @@ impl<'t> HostCode<'t> {
             None => Some(Amount::Number(0)),
             Some(range) => part(range).and_then(amount),
         };
-        let arguments = found.parameters.map(|range| self.arguments(&self.text[range], at, members));
+        let arguments = found
+            .parameters
+            .map(|range| self.arguments(&self.text[range], at, members));
         Some(Described {
             grid,
             block,
@@ -189,19 +204,26 @@ impl<'t> HostCode<'t> {
             varies: false,
             is_shared,
         };
-        let ty = Ty { wide: true, unsigned: false };
+        let ty = Ty {
+            wide: true,
+            unsigned: false,
+        };
         Number::new(Amount::Root(Rc::new(root)), ty).map(Value::Number)
     }
 
     /// What a value becomes in the type of a declaration.
     pub(super) fn declared_as(&self, value: Value, of: &Declaration) -> Option<Value> {
         let Value::Number(number) = value else {
-            return (of.kind != Kind::Integer).then_some(value);
+            return Some(value);
         };
         let start = self.tokens[self.statement(of.at)].at.start;
         let words = &self.text[start..self.tokens[of.at].at.start];
         // `auto` and what is not understood keep the type.
-        let has = |word: &str| words.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == word);
+        let has = |word: &str| {
+            words
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .any(|w| w == word)
+        };
         let is_plain = !has("auto") && of.kind == Kind::Integer && !has("enum");
         match is_plain {
             true => {
@@ -213,7 +235,13 @@ impl<'t> HostCode<'t> {
     }
 
     /// A variable that changes in a way that is not followed: what it is first.
-    pub(super) fn first(&self, of: &Declaration, name: &str, at: usize, known: &Known) -> Option<Value> {
+    pub(super) fn first(
+        &self,
+        of: &Declaration,
+        name: &str,
+        at: usize,
+        known: &Known,
+    ) -> Option<Value> {
         if let Some(pitch) = self.pitch(of) {
             return Some(Value::Number(pitch));
         }
@@ -222,18 +250,27 @@ impl<'t> HostCode<'t> {
         for &place in self.places(name) {
             self.fuel.set(self.fuel.get().checked_sub(1)?);
             let is_own = self.declaration(name, place).is_some_and(|d| d.at == of.at);
-            let Some(change) = self.change(place, None).filter(|_| is_own && place != of.at) else {
+            let Some(change) = self
+                .change(place, None)
+                .filter(|_| is_own && place != of.at)
+            else {
                 continue;
             };
             let is_loop = |brace: usize| self.runs_again(brace) && self.is_inside(at, Some(brace));
-            let is_head = self.around[place].is_some_and(|open| open > 0 && self.word(open - 1) == "for");
+            let is_head =
+                self.around[place].is_some_and(|open| open > 0 && self.word(open - 1) == "for");
             varies |= is_head || self.braces_around(place).any(is_loop);
             if let (None, Change::Whole(text)) = (&value, change) {
-                value = self.value(&self.text[text], place, known).and_then(Value::number);
+                value = self
+                    .value(&self.text[text], place, known)
+                    .and_then(Value::number);
             }
         }
         let number = value.as_ref().and_then(Number::number);
-        let is_wide = Ty { wide: true, unsigned: false };
+        let is_wide = Ty {
+            wide: true,
+            unsigned: false,
+        };
         let root = Root {
             name: name.to_owned(),
             at: of.at,
@@ -271,7 +308,10 @@ impl<'t> HostCode<'t> {
         if self.word(open) == "<" {
             open = (open..self.tokens.len().min(open + 40)).find(|&at| self.word(at) == "(")?;
         }
-        let close = self.tokens.get(self.close(open)).filter(|_| self.word(open) == "(")?;
+        let close = self
+            .tokens
+            .get(self.close(open))
+            .filter(|_| self.word(open) == "(")?;
         Some(parts(&self.text[self.tokens[open].at.end..close.at.start]))
     }
 
@@ -280,7 +320,8 @@ impl<'t> HostCode<'t> {
         let open = self.around[of.at].filter(|&open| self.word(open) == "(" && open > 0)?;
         let body = self.body(open)?;
         let function = self.word(open - 1);
-        let commas = (open + 1..of.at).filter(|&at| self.around[at] == Some(open) && self.word(at) == ",");
+        let commas =
+            (open + 1..of.at).filter(|&at| self.around[at] == Some(open) && self.word(at) == ",");
         let index = commas.count();
         for &place in self.places(function) {
             self.fuel.set(self.fuel.get().checked_sub(1)?);
@@ -295,7 +336,10 @@ impl<'t> HostCode<'t> {
             if !is_call {
                 continue;
             }
-            if let Some(argument) = self.call_arguments(place).and_then(|all| all.get(index).copied()) {
+            if let Some(argument) = self
+                .call_arguments(place)
+                .and_then(|all| all.get(index).copied())
+            {
                 return Some((argument, place));
             }
         }
@@ -318,7 +362,11 @@ impl<'t> HostCode<'t> {
         };
         let number = self.declared_as(Value::Number(number?), of)?.number()?;
         let is_changed = self.places(name).iter().any(|place| is_changed(&place));
-        let number = if is_changed { self.rooted_unsure(number) } else { number };
+        let number = if is_changed {
+            self.rooted_unsure(number)
+        } else {
+            number
+        };
         Some(Value::Number(self.rooted(number, name, of.at, false)))
     }
 
@@ -340,7 +388,8 @@ impl<'t> HostCode<'t> {
         let value = match assigned[..] {
             [only] if only < at => {
                 let text = &self.text[self.assigned(only + 1)];
-                self.value(text, only, &Known::default()).and_then(Value::number)
+                self.value(text, only, &Known::default())
+                    .and_then(Value::number)
             }
             _ => None,
         };
@@ -373,7 +422,8 @@ impl<'t> HostCode<'t> {
             ExprKind::Unary(sign, own) if sign == "-" => -inner(own)?,
             ExprKind::Binary(sign, a, b) => {
                 let is_integer = |part: &Expr| {
-                    self.evaluated(part, at, &Known::default()).is_some_and(|v| v.number().is_some())
+                    self.evaluated(part, at, &Known::default())
+                        .is_some_and(|v| v.number().is_some())
                 };
                 if is_integer(a) && is_integer(b) {
                     return None;
@@ -413,10 +463,13 @@ impl<'t> HostCode<'t> {
                 self.real(text, call)
             }
             Kind::Integer => {
-                let number = self.evaluated(&parse_expr(name, 0..0, |_| false)?, at, &Known::default())?;
+                let number =
+                    self.evaluated(&parse_expr(name, 0..0, |_| false)?, at, &Known::default())?;
                 Some(number.number()?.number()? as f64)
             }
-            _ if self.word(of.at + 1) == "=" => self.real(&self.text[self.assigned(of.at + 1)], of.at),
+            _ if self.word(of.at + 1) == "=" => {
+                self.real(&self.text[self.assigned(of.at + 1)], of.at)
+            }
             _ => None,
         }
     }

@@ -1,10 +1,12 @@
 //! The memory that a launch hands over: what the code asks for by the name of the pointer.
 
+use std::collections::BTreeSet;
+
+use super::HostCode;
 use super::amount::Amount;
 use super::described::is_name;
 use super::names::{Declaration, Kind};
 use super::values::{Known, Number, Value, inside, parts};
-use super::HostCode;
 use crate::words::tokens;
 
 /// Memory of a pointer.
@@ -28,6 +30,15 @@ const ASKS: [(&str, usize); 5] = [
     ("cudaMallocFromPoolAsync", 1),
     ("cudaMallocPitch", 1),
 ];
+
+/// A variable of the module, outside of functions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModuleVariable {
+    /// The type of its elements, as it is written; empty where it is not understood.
+    pub ty: String,
+    /// The integer that the host copies to it.
+    pub value: Option<Amount>,
+}
 
 /// A pointer as it is written: its name, what stands behind that, and whether something is added to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +66,8 @@ fn pointer(text: &str) -> Option<Pointer> {
         if word(0) == "(" {
             // A cast.
             let close = crate::words::closed(text, &all, 0)?;
-            let is_type = (1..close).all(|at| all[at].word || matches!(word(at), "*" | ":" | "<" | ">"));
+            let is_type =
+                (1..close).all(|at| all[at].word || matches!(word(at), "*" | ":" | "<" | ">"));
             if is_type && close > 1 && close + 1 < all.len() {
                 text = text[all[close].at.end..].trim();
             }
@@ -65,7 +77,10 @@ fn pointer(text: &str) -> Option<Pointer> {
         let open = (0..all.len()).find(|&at| word(at) == "(");
         if let Some(open) = open {
             let is_cast = (0..open).any(|at| {
-                matches!(word(at), "static_cast" | "reinterpret_cast" | "const_cast" | "raw_pointer_cast")
+                matches!(
+                    word(at),
+                    "static_cast" | "reinterpret_cast" | "const_cast" | "raw_pointer_cast"
+                )
             });
             if is_cast && crate::words::closed(text, &all, open)? + 1 == all.len() {
                 text = inside(&text[all[open].at.start..])?.trim();
@@ -167,7 +182,9 @@ impl HostCode<'_> {
         let is_element = found.path.starts_with('[') && own.path.starts_with('[');
         found.name == own.name
             && (found.path == own.path || is_element)
-            && self.declaration(&found.name, at).is_some_and(|d| d.at == of.at)
+            && self
+                .declaration(&found.name, at)
+                .is_some_and(|d| d.at == of.at)
     }
 
     /// How much memory the code asks for, if it only does so once or the same each time.
@@ -187,7 +204,8 @@ impl HostCode<'_> {
                     continue;
                 }
                 let number = |at: usize| {
-                    self.value(arguments.get(at)?, call, &Known::default())?.number()
+                    self.value(arguments.get(at)?, call, &Known::default())?
+                        .number()
                 };
                 let bytes = match function {
                     "cudaMallocPitch" => {
@@ -213,19 +231,32 @@ impl HostCode<'_> {
     fn is_of_its_type(&self, size: &str, own: &Pointer, of: &Declaration) -> bool {
         let start = self.tokens[self.statement(of.at)].at.start;
         let declaration = &self.text[start..self.tokens[of.at].at.start];
-        let plain = |text: &str| text.replace("struct ", "").split_whitespace().collect::<Vec<_>>().join(" ");
+        let plain = |text: &str| {
+            text.replace("struct ", "")
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         let declaration = plain(declaration);
         size.split("sizeof").skip(1).all(|behind| {
-            let Some(ty) = behind.trim_start().strip_prefix('(').and_then(|b| b.split_once(')')) else {
+            let Some(ty) = behind
+                .trim_start()
+                .strip_prefix('(')
+                .and_then(|b| b.split_once(')'))
+            else {
                 return false;
             };
             let ty = plain(ty.0);
             let named = ty.trim_start_matches('*').trim();
-            let first = declaration.trim_start_matches("const ").trim_start_matches("static ");
+            let first = declaration
+                .trim_start_matches("const ")
+                .trim_start_matches("static ");
             super::values::size(&ty).is_some()
                 || ty.starts_with('*') && named == own.name
                 || ty.strip_suffix("[0]") == Some(&*own.name)
-                || first.strip_prefix(&*ty).is_some_and(|rest| rest.trim_start().starts_with('*'))
+                || first
+                    .strip_prefix(&*ty)
+                    .is_some_and(|rest| rest.trim_start().starts_with('*'))
         })
     }
 
@@ -245,7 +276,16 @@ impl HostCode<'_> {
         let words = self.statement(of.at)..of.at;
         let vectors = ["device_vector", "host_vector", "universal_vector", "vector"];
         let is_vector = words.clone().any(|at| vectors.contains(&self.word(at)));
-        let is_changed = ["resize", "push_back", "assign", "clear", "emplace_back", "insert"].iter().any(|change| {
+        let is_changed = [
+            "resize",
+            "push_back",
+            "assign",
+            "clear",
+            "emplace_back",
+            "insert",
+        ]
+        .iter()
+        .any(|change| {
             self.places(change).iter().any(|&at| {
                 self.word_before(at) == "." && at > 1 && self.word(at - 2) == self.word(of.at)
             })
@@ -297,6 +337,94 @@ impl HostCode<'_> {
         let of = self.declared(at)?;
         let length = self.vector_length(&of, 0)?;
         Some(Value::Number(length))
+    }
+
+    /// A `__constant__` or `__device__` variable.
+    pub fn module_variable(&self, name: &str) -> ModuleVariable {
+        self.refuel();
+        let mut found = ModuleVariable::default();
+        let spaces = ["__constant__", "__device__", "__managed__"];
+        let others = [
+            "static", "const", "extern", "volatile", "struct", "unsigned",
+        ];
+        for &at in self.places(name) {
+            let words: Vec<&str> = (self.statement(at)..at).map(|at| self.word(at)).collect();
+            if !words.iter().any(|word| spaces.contains(word)) || self.tokens[at].directive {
+                continue;
+            }
+            let is_type = |word: &&&str| {
+                !spaces.contains(word) && (!others.contains(word) || **word == "unsigned")
+            };
+            let ty: Vec<&str> = words.iter().filter(is_type).copied().collect();
+            if ty.iter().all(|word| is_name(word)) {
+                found.ty = ty.join(" ");
+            }
+            break;
+        }
+        for function in ["cudaMemcpyToSymbol", "cudaMemcpyToSymbolAsync"] {
+            for &call in self.places(function) {
+                let arguments = self.call_arguments(call).unwrap_or_default();
+                let [target, from, ..] = arguments[..] else {
+                    continue;
+                };
+                let from = from
+                    .strip_prefix('&')
+                    .map(str::trim)
+                    .filter(|from| is_name(from));
+                if let (true, Some(from)) = (target.trim_start_matches('&') == name, from) {
+                    let value = self
+                        .value(from, call, &Known::default())
+                        .and_then(Value::number);
+                    found.value = value.map(|n| n.amount);
+                }
+            }
+        }
+        found
+    }
+
+    /// Names that a kernel, and what it calls and uses of this text, is written with: macros among them mean the same
+    /// to host code.
+    pub fn words_of(&self, kernel: &str) -> BTreeSet<String> {
+        let (mut all, mut work) = (BTreeSet::new(), vec![kernel.to_owned()]);
+        while let Some(name) = work.pop() {
+            let mut words = Vec::new();
+            if let Some(found) = self.macros.named(&name).next_back() {
+                let body = found.body.as_deref().unwrap_or("");
+                words.extend(
+                    tokens(body)
+                        .into_iter()
+                        .filter(|t| t.word)
+                        .map(|t| body[t.at].to_owned()),
+                );
+            }
+            for &at in self.places(&name) {
+                if self.is_shared(self.around[at]) {
+                    // A function, or a constant.
+                    let open =
+                        (at + 1..self.tokens.len().min(at + 2)).find(|&at| self.word(at) == "(");
+                    let end = match open.and_then(|open| self.body(open)) {
+                        Some(body) => self.close(body),
+                        None if self.word(at + 1) == "=" => {
+                            let end = self.assigned(at + 1).end;
+                            self.tokens.partition_point(|t| t.at.start < end)
+                        }
+                        None => continue,
+                    };
+                    let inside =
+                        (at + 1..end.min(self.tokens.len())).filter(|&at| self.tokens[at].word);
+                    words.extend(inside.map(|at| self.word(at).to_owned()));
+                    // Its head has types and bounds.
+                    let head = (self.statement(at)..at).filter(|&at| self.tokens[at].word);
+                    words.extend(head.map(|at| self.word(at).to_owned()));
+                }
+            }
+            for word in words {
+                if all.insert(word.clone()) {
+                    work.push(word);
+                }
+            }
+        }
+        all
     }
 
     /// Does the code set it to zero?

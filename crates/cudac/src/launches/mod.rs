@@ -22,7 +22,7 @@ use crate::macros::Macros;
 use crate::words::{Token, tokens};
 pub use amount::{Amount, Op, Root};
 pub use described::{Argument, Described};
-pub use memory::Memory;
+pub use memory::{Memory, ModuleVariable};
 use values::{Known, Number};
 
 /// Extents of a launch in as many dimensions as it says; none where one is no number that is known.
@@ -97,7 +97,10 @@ impl<'t> HostCode<'t> {
     pub fn number(&self, text: &str, at: usize) -> Option<u32> {
         self.fuel.set(values::MOST);
         let at = self.tokens.partition_point(|t| t.at.start < at);
-        let value = self.value(text, at, &Known::default())?.number()?.number()?;
+        let value = self
+            .value(text, at, &Known::default())?
+            .number()?
+            .number()?;
         u32::try_from(value).ok().filter(|&n| n > 0)
     }
 

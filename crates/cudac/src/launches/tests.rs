@@ -204,7 +204,7 @@ fn macros_stand_for_their_bodies() {
         ),
         (
             "#define T 64 + 64\nvoid f() { k<<<T * 2, T>>>(p); }",
-            "/128/0",
+            "192/128/0",
         ),
         (
             "#define T 1\n#undef T\n#define T 2\nvoid f() { k<<<1, T>>>(p); }",

@@ -51,7 +51,11 @@ impl Ty {
 
     /// That of what is computed of both.
     fn with(self, other: Ty) -> Ty {
-        let (wide, narrow) = if other.wide && !self.wide { (other, self) } else { (self, other) };
+        let (wide, narrow) = if other.wide && !self.wide {
+            (other, self)
+        } else {
+            (self, other)
+        };
         Ty {
             wide: wide.wide,
             unsigned: wide.unsigned || narrow.unsigned && narrow.wide == wide.wide,
@@ -74,7 +78,9 @@ impl Ty {
 
     /// That of a declaration or a cast, by its words.
     pub(super) fn of(words: &str) -> Ty {
-        let is_wide = ["long", "64", "size_t", "ptrdiff"].iter().any(|w| words.contains(w));
+        let is_wide = ["long", "64", "size_t", "ptrdiff"]
+            .iter()
+            .any(|w| words.contains(w));
         let is_unsigned = |word: &str| word.starts_with('u') || word == "size_t";
         Ty {
             wide: is_wide,
@@ -99,7 +105,10 @@ impl Number {
     pub(super) fn constant(number: i64) -> Number {
         let wide = i32::try_from(number).is_err();
         let ty = Ty { wide, ..Ty::INT };
-        Number { amount: Amount::Number(number), ty }
+        Number {
+            amount: Amount::Number(number),
+            ty,
+        }
     }
 
     pub(super) fn number(&self) -> Option<i64> {
@@ -178,8 +187,8 @@ pub(super) fn inside(text: &str) -> Option<&str> {
 pub(super) fn size(ty: &str) -> Option<u32> {
     Some(match ty {
         "char" | "unsigned char" | "signed char" | "bool" | "uint8_t" | "int8_t" | "uchar" => 1,
-        "half" | "__half" | "__nv_bfloat16" | "short" | "uchar2" | "unsigned short" | "uint16_t"
-        | "int16_t" | "nv_bfloat16" => 2,
+        "half" | "__half" | "__nv_bfloat16" | "short" | "uchar2" | "unsigned short"
+        | "uint16_t" | "int16_t" | "nv_bfloat16" => 2,
         "uchar3" => 3,
         "float" | "int" | "unsigned" | "unsigned int" | "uint32_t" | "int32_t" | "__half2"
         | "half2" | "uchar4" | "uint" | "short2" => 4,
@@ -212,7 +221,11 @@ impl HostCode<'_> {
             }
             let close = crate::words::closed(behind, &tokens(behind), 0)?;
             let end = tokens(behind).get(close)?.at.end;
-            let ty = behind[..end].trim().strip_prefix('(')?.strip_suffix(')')?.trim();
+            let ty = behind[..end]
+                .trim()
+                .strip_prefix('(')?
+                .strip_suffix(')')?
+                .trim();
             let name = match size(ty) {
                 Some(bytes) => format!("{SIZE}{bytes}"),
                 None if self.symbolic => ELEMENT.to_owned(),
@@ -228,12 +241,14 @@ impl HostCode<'_> {
     fn with_loose_macros(&self, text: &str) -> Option<String> {
         let mut out = text.to_owned();
         for _ in 0..8 {
-            let is_loose = |body: &str| {
-                parse_expr(body, 0..0, |_| false).is_some_and(|expr| is_loose(&expr))
-            };
+            let is_loose =
+                |body: &str| parse_expr(body, 0..0, |_| false).is_some_and(|expr| is_loose(&expr));
             let words = tokens(&out);
             let found = words.iter().find_map(|token| {
-                let body = self.macros.object(&out[token.at.clone()]).filter(|_| token.word)?;
+                let body = self
+                    .macros
+                    .object(&out[token.at.clone()])
+                    .filter(|_| token.word)?;
                 is_loose(body).then(|| (token.at.clone(), body.to_owned()))
             });
             let Some((at, body)) = found else {
@@ -290,7 +305,11 @@ impl HostCode<'_> {
         let apart = read(&expanded);
         let numbers = |value: &Option<Value>| -> Option<Vec<Option<i64>>> {
             let all = value.clone()?.extents();
-            Some(all.iter().map(|n| n.as_ref().and_then(Number::number)).collect())
+            Some(
+                all.iter()
+                    .map(|n| n.as_ref().and_then(Number::number))
+                    .collect(),
+            )
         };
         match numbers(&own) == numbers(&apart) {
             true => own,
@@ -361,7 +380,8 @@ impl HostCode<'_> {
             }
             ExprKind::Call(name, arguments) => {
                 let last = name.text.rsplit("::").next().unwrap_or(&name.text);
-                if let (true, "ceil" | "ceilf", [argument]) = (self.symbolic, last, &arguments[..]) {
+                if let (true, "ceil" | "ceilf", [argument]) = (self.symbolic, last, &arguments[..])
+                {
                     return Some(Value::Number(self.rounded_up(argument, at, known)?));
                 }
                 let values: Vec<Option<Number>> = arguments.iter().map(number).collect();
@@ -389,7 +409,14 @@ impl HostCode<'_> {
             ExprKind::Unary(sign, inner) => {
                 let inner = number(inner)?;
                 match &**sign {
-                    "-" => combined(Op::Sub, Number { amount: Amount::Number(0), ..inner }, inner)?,
+                    "-" => combined(
+                        Op::Sub,
+                        Number {
+                            amount: Amount::Number(0),
+                            ..inner
+                        },
+                        inner,
+                    )?,
                     "+" => inner,
                     "!" => given(i64::from(inner.number()? == 0), Ty::INT, [inner])?,
                     "~" => given(!inner.number()?, inner.ty, [inner])?,
@@ -412,7 +439,13 @@ impl HostCode<'_> {
     }
 
     /// `c ? a : b`
-    fn chosen(&self, condition: &Expr, (a, b): (&Expr, &Expr), at: usize, known: &Known) -> Option<Value> {
+    fn chosen(
+        &self,
+        condition: &Expr,
+        (a, b): (&Expr, &Expr),
+        at: usize,
+        known: &Known,
+    ) -> Option<Value> {
         let value = |expr: &Expr| self.evaluated(expr, at, known);
         let number = |expr: &Expr| value(expr).and_then(Value::number);
         if self.symbolic {
@@ -440,12 +473,22 @@ impl HostCode<'_> {
                 extents => extents,
             });
         }
-        let chosen = if number(condition)?.number()? != 0 { a } else { b };
+        let chosen = if number(condition)?.number()? != 0 {
+            a
+        } else {
+            b
+        };
         value(chosen)
     }
 
     /// A choice that is a smaller or a larger one, or a quotient that is rounded up.
-    fn idiom(&self, condition: &Expr, a: &Number, b: &Number, number: &dyn Fn(&Expr) -> Option<Number>) -> Option<Number> {
+    fn idiom(
+        &self,
+        condition: &Expr,
+        a: &Number,
+        b: &Number,
+        number: &dyn Fn(&Expr) -> Option<Number>,
+    ) -> Option<Number> {
         let ExprKind::Binary(sign, left, right) = &condition.bare().kind else {
             return self.rounding(number(condition)?, a, b);
         };
@@ -531,14 +574,18 @@ impl HostCode<'_> {
         // `Type::NAME`, or a name that `using` brings in.
         let found = found.or_else(|| self.only_constant(last));
         let Some(found) = found else {
-            return self.length(name).or_else(|| self.unknown(name, usize::MAX - 1, true));
+            return self
+                .length(name)
+                .or_else(|| self.unknown(name, usize::MAX - 1, true));
         };
         let is_shared = self.is_shared(self.around[found.at]);
         let value = match found.kind {
             Kind::Parameter => {
                 let value = known.iter().find(|(own, _)| own == name);
                 let value = value.map(|(_, value)| Value::Number(value.clone()));
-                return value.or_else(|| self.handed(&found)).or_else(|| self.unknown(name, found.at, false));
+                return value
+                    .or_else(|| self.handed(&found))
+                    .or_else(|| self.unknown(name, found.at, false));
             }
             Kind::Integer | Kind::Extents if found.is_fixed => self.initial(&found, None, known),
             Kind::Integer | Kind::Extents => self.variable(&found, None, at, known),
@@ -573,7 +620,12 @@ impl HostCode<'_> {
     }
 
     /// What a variable is declared with.
-    pub(super) fn initial(&self, of: &Declaration, field: Option<&str>, known: &Known) -> Option<Value> {
+    pub(super) fn initial(
+        &self,
+        of: &Declaration,
+        field: Option<&str>,
+        known: &Known,
+    ) -> Option<Value> {
         self.fuel.set(self.fuel.get().checked_sub(1)?);
         let open = of.at + 1;
         let text = match self.word(open) {
