@@ -73,7 +73,13 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     // What is written has to be what is read.
     LaunchFile::parse(&text, "the description")
         .and_then(|file| file.resolve("small", &[]))
-        .map_err(|e| Failure::Internal(format!("a launch description that is none: {e}")))?;
+        .map_err(|e| {
+            Failure::input(format!(
+                "the launch of `{}` in the code has no description that can be run; write one by hand \
+                 (docs/launch.md): {e}",
+                source_name(&symbol)
+            ))
+        })?;
     match &args.output {
         Some(output) => {
             write_atomically(output, text.as_bytes())?;

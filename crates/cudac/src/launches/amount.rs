@@ -280,6 +280,27 @@ fn simple(op: Op, a: Amount, b: Amount) -> Amount {
         (Op::Mul, a, Number(0)) | (Op::Mul, Number(0), a) if !matches!(a, Amount::Element) => {
             Number(0)
         }
+        // Numbers of a product in front of it.
+        (Op::Mul, Amount::Binary(Op::Mul, c, a), Number(b)) if matches!(*c, Number(_)) => {
+            let Number(c) = *c else { return *a };
+            match c.checked_mul(b) {
+                Some(product) => simple(Op::Mul, Number(product), *a),
+                None => {
+                    let inner = Amount::Binary(Op::Mul, Box::new(Number(c)), a);
+                    Amount::binary(Op::Mul, inner, Number(b))
+                }
+            }
+        }
+        (Op::Mul, Amount::Binary(Op::Mul, c, a), b) if matches!(*c, Number(_)) => {
+            Amount::Binary(Op::Mul, c, Box::new(simple(Op::Mul, *a, b)))
+        }
+        (Op::Mul, a @ (Amount::Root(_) | Amount::Binary(..)), Number(b)) => {
+            Amount::binary(Op::Mul, Number(b), a)
+        }
+        (Op::Mul, a, Amount::Binary(Op::Mul, c, b)) if matches!(*c, Number(_)) => {
+            let Number(c) = *c else { return a };
+            simple(Op::Mul, simple(Op::Mul, a, *b), Number(c))
+        }
         // `n * 4 / 4`
         (Op::Div, a, Number(b)) if b > 1 => match without_factor(&a, b) {
             Some(a) => a,

@@ -338,6 +338,12 @@ impl<'t> HostCode<'t> {
         if NO_DECLARATION.contains(&self.word(start)) {
             return None;
         }
+        // `int a = b * c;` declares no `c`.
+        let mut before = (start..at).rev().filter(|&at| self.around[at] == level);
+        let separator = before.find(|&at| matches!(self.word(at), "=" | ","));
+        if separator.is_some_and(|at| self.word(at) == "=") {
+            return None;
+        }
         let (mut first, mut is_fixed, mut is_static, mut kind) = (start, false, false, None);
         while first < at && self.around[first] == level {
             let word = self.word(first);

@@ -314,3 +314,85 @@ fn no_text_is_too_wild() {
         }
     }
 }
+
+/// Grid, block and arguments of the first launch of `k`, by names: `ceil_div(n, 256)/256 n=1024 | n*4 | n | 2`. What is
+/// no number is `?`, what may be something else has a `?` behind it.
+fn described(text: &str) -> String {
+    let code = HostCode::new(text, &[]).with_names();
+    let Some(found) = code.described("k", &[], &[]).into_iter().next() else {
+        return "none".to_owned();
+    };
+    let mut roots = std::collections::BTreeSet::new();
+    let mut fixed = std::collections::BTreeSet::new();
+    let mut show = |amount: &Amount| {
+        amount.roots(&mut roots, &mut fixed);
+        let mark = if amount.is_sure() { "" } else { "?" };
+        let text = amount.with(&|_| None, 4).text(&|root| root.name.clone());
+        format!("{text}{mark}")
+    };
+    let mut list = |all: &[Option<Amount>]| {
+        let all = all
+            .iter()
+            .map(|a| a.as_ref().map_or("?".to_owned(), &mut show));
+        all.collect::<Vec<_>>().join(", ")
+    };
+    let mut text = format!("{} / {}", list(&found.grid), list(&found.block));
+    for argument in found.arguments.iter().flatten() {
+        let real = argument.real.map_or("?".to_owned(), |r| format!("{r:?}"));
+        let memory = argument.memory.as_ref().map(|m| match &m.bytes {
+            Some(bytes) => format!("[{}]", list(&[Some(bytes.clone())])),
+            None => "[?]".to_owned(),
+        });
+        let other = || match &argument.integer {
+            Some(integer) => list(&[Some(integer.clone())]),
+            None => real,
+        };
+        text += &format!(" | {}", memory.filter(|m| m != "[?]").unwrap_or_else(other));
+    }
+    let value = |r: &std::rc::Rc<Root>| {
+        format!(
+            "{}={}",
+            r.name,
+            r.value.map_or("?".to_owned(), |n| n.to_string())
+        )
+    };
+    let roots: Vec<String> = roots
+        .iter()
+        .filter(|r| !r.name.is_empty())
+        .map(value)
+        .collect();
+    format!("{text} : {}", roots.join(" "))
+}
+
+#[test]
+fn dbg() {
+    for f in ["c24_streams", "c05_stencil3d", "c21_pingpong"] {
+        let t = std::fs::read_to_string(format!("/tmp/launch-cases/{f}.cu")).unwrap();
+        let t = t
+            .replace("stencil3d<<<", "k<<<")
+            .replace("life<<<", "k<<<")
+            .replace("kernel<<<", "k<<<");
+        println!("{f} {}", described(&t));
+    }
+}
+
+#[test]
+fn launches_by_names() {
+    for (text, expected) in [
+        (
+            "int h = argc > 2 ? atoi(argv[2]) : 1024; int* cur; for (int g = 0; g < 5; ++g) { k<<<(h + 15) / 16, 16>>>(h); }",
+            "x",
+        ),
+        (
+            "int nx = 9, nz = 8; dim3 b(8, 8); dim3 g((nx + b.x - 1) / b.x, (nz + b.y - 1) / b.y); k<<<g, b>>>(nz);",
+            "x",
+        ),
+        (
+            "const int B = 256, S = 4; const int n = 4 * 1024 * B * S; const int s = n / S; k<<<s / B, B>>>(n);",
+            "x",
+        ),
+    ] {
+        let text = format!("int main(int argc, char **argv) {{ {text} }}");
+        println!("{} {expected}", described(&text));
+    }
+}

@@ -12,7 +12,7 @@ use crate::words::tokens;
 use crate::{parse_expr, print};
 
 /// Names that are looked up for one launch, at most.
-pub(super) const MOST: u32 = 500;
+pub(super) const MOST: u32 = 1000;
 
 /// What parameters are known to be.
 pub(super) type Known = Vec<(String, Number)>;

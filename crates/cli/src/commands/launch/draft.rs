@@ -248,6 +248,9 @@ impl Draft {
                 .map(|(_, v)| v)?;
             let text = match (value, element.is_float()) {
                 (Value::Integer(Amount::Number(n), _), true) => format!("{n}.0"),
+                (Value::Real(number), true) if element == ElemType::F32 => {
+                    format!("{:?}", *number as f32)
+                }
                 (Value::Real(number), true) => format!("{number:?}"),
                 (Value::Integer(amount, _), _) => self.quoted(amount),
                 (Value::Real(_), false) => return None,

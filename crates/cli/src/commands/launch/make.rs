@@ -6,7 +6,7 @@ use std::rc::Rc;
 use warpwright_cudac::File;
 use warpwright_cudac::ast::Function;
 use warpwright_cudac::launches::{Amount, Argument, Described, HostCode, Op, Root};
-use warpwright_pass::names::template_arguments;
+use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_pass::ptx::facts::used_variables;
 use warpwright_ptx::{Module, Space};
 
@@ -277,6 +277,9 @@ impl Ground<'_> {
         for amount in rest {
             amount.roots(&mut all, &mut fixed);
         }
+        // What is one or none is no size.
+        let is_small = |root: &&Rc<Root>| root.is_sure && root.value.is_some_and(|n| n <= 1);
+        fixed.extend(all.iter().filter(is_small).cloned());
         let words = code.words_of(self.kernel());
         fixed.extend(
             all.into_iter()
@@ -361,7 +364,7 @@ impl Ground<'_> {
             if !is_wanted || name.starts_with('$') {
                 continue;
             }
-            let found = code.module_variable(&name);
+            let found = code.module_variable(&base_name(&name));
             let bytes = variable.bytes() as usize;
             let meaning = self.file.type_named(&found.ty);
             let layout = parameters::layout(&[&found.ty, &meaning], self.file, parameters::DEEPEST);
@@ -369,6 +372,9 @@ impl Ground<'_> {
             let layout = layout.unwrap_or(Layout::Elements(warpwright_launch::ElemType::U8, 1, 1));
             let integer = matches!(layout.uniform(), Some((e, _)) if !e.is_float());
             let contents = match found.value {
+                Some(Amount::Root(root)) if integer && root.value == Some(0) && root.is_sure => {
+                    Contents::Zeros { is_code: true }
+                }
                 Some(value) if integer => {
                     let sure = is_sure(&value);
                     Contents::Fill(fold(&value, 1), sure)

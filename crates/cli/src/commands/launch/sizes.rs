@@ -16,6 +16,9 @@ const ELEMENTS: i64 = 1 << 21;
 const FULL_THREADS: i64 = 1 << 24;
 const FULL_BYTES: i64 = 2 << 30;
 
+/// Multiprocessors of a GPU that nobody named.
+const PROCESSORS: i64 = 132;
+
 /// Gives each root of a draft a name, in the order of their importance.
 pub fn name(draft: &mut Draft) {
     let (mut shaping, mut fixed) = (BTreeSet::new(), BTreeSet::new());
@@ -139,7 +142,11 @@ pub fn choose(draft: &mut Draft, shift: u32, scalar: Option<i64>) {
     let at_full = |draft: &mut Draft, cap: i64| {
         let cap = whole(cap, &draft.block);
         for named in &mut draft.names {
-            named.full = named.root.value.unwrap_or(cap);
+            named.full = match named.root.value {
+                Some(value) => value,
+                None if named.root.name.ends_with("multiProcessorCount") => PROCESSORS,
+                None => cap,
+            };
         }
     };
     let is_open = draft.names.iter().any(|named| named.root.value.is_none());
@@ -192,6 +199,7 @@ pub fn choose(draft: &mut Draft, shift: u32, scalar: Option<i64>) {
     }
     if found.is_none() {
         fewer_blocks(draft);
+        shorter_buffers(draft);
     }
     let cap = found.unwrap_or(1024);
     cap_small(draft, (cap >> shift).max(1));
@@ -202,7 +210,15 @@ pub fn choose(draft: &mut Draft, shift: u32, scalar: Option<i64>) {
         if let (true, None, Some(scalar)) = (named.is_scalar, named.root.value, scalar) {
             (named.small, named.full) = (scalar, scalar);
         }
-        if named.root.name.starts_with("blocks") && named.root.value.is_some() && found.is_none() {
+        let is_blocks = draft
+            .grid
+            .iter()
+            .any(|extent| *extent == Amount::Root(named.root.clone()));
+        let is_length = named.root.name.ends_with("_length") && named.root.value.is_some();
+        if is_length && found.is_none() {
+            named.small = named.full.min(1 << 16);
+        }
+        if is_blocks && found.is_none() && !named.is_scalar {
             named.small = named.small.min(4);
         }
     }
@@ -238,6 +254,33 @@ fn fewer_blocks(draft: &mut Draft) {
         // The number is the grid's own.
         if own.is_none() {
             named.note = if draft.grid_note == GUESS { GUESS } else { "" };
+        }
+    }
+}
+
+/// A long buffer that no name makes shorter gets one.
+fn shorter_buffers(draft: &mut Draft) {
+    let mut added = Vec::new();
+    for memory in draft.buffers_mut() {
+        if let Some(Amount::Number(count)) = memory.count
+            && count > ELEMENTS
+        {
+            let root = Root::guess(&format!("{}_length", memory.name), Some(count));
+            added.push((root.clone(), memory.note));
+            memory.count = Some(root);
+        }
+    }
+    let before = draft.names.clone();
+    name(draft);
+    for named in &mut draft.names {
+        if let Some(old) = before.iter().find(|old| old.root == named.root) {
+            (named.small, named.full, named.note) = (old.small, old.full, old.note);
+        }
+        let new = added
+            .iter()
+            .find(|(root, _)| *root == Amount::Root(named.root.clone()));
+        if let (Some((_, note)), Some(full)) = (new, named.root.value) {
+            (named.small, named.full, named.note) = (full.min(1 << 16), full, *note);
         }
     }
 }
