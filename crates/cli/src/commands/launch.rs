@@ -24,6 +24,9 @@ use crate::failure::Failure;
 use crate::input::{self, Level, write_atomically};
 use crate::session;
 
+/// Blocks that are tried where nobody knows one and the usual one faults.
+const OTHER_BLOCKS: [&[u32]; 6] = [&[32, 8], &[128], &[64], &[32], &[32, 32], &[16, 16]];
+
 /// Runs the command.
 pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     let input = input::read(&args.file)?;
@@ -51,15 +54,22 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
         args,
         traced: traced(args, &symbol)?,
     };
-    let base = ground.draft(source(&input.path, args.output.as_deref()))?;
-    can_be_launched(&base, &gpu)?;
-    let (mut draft, trial) = trial::best(&ground, &base, &module)?;
+    let source = source(&input.path, args.output.as_deref());
+    let mut bases = vec![ground.draft(source.clone(), None)?];
+    can_be_launched(&bases[0], &gpu)?;
+    if bases[0].block_note == draft::GUESS {
+        for block in OTHER_BLOCKS {
+            bases.push(ground.draft(source.clone(), Some(block))?);
+        }
+    }
+    let (mut draft, trial) = trial::best(&ground, &bases, &module)
+        .ok_or_else(|| Failure::Internal("no description to try".into()))?;
     let (about, said) = match &trial {
         Trial::Runs => (
             "; the emulator runs it at `small`. Lines with `guess` want a look.".to_owned(),
             "look at what it marks as a guess".to_owned(),
         ),
-        Trial::Faults(why, _) => (
+        Trial::Faults { why, .. } => (
             format!("; it FAULTS at `small` and wants a look: {why}"),
             format!("it FAULTS at its small size and wants a look: {why}"),
         ),
@@ -68,7 +78,7 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
             format!("look at what it marks as a guess; the emulator could not try it: {why}"),
         ),
     };
-    draft.about = format!("{about}");
+    draft.about = about;
     let text = draft.render();
     // What is written has to be what is read.
     LaunchFile::parse(&text, "the description")
@@ -86,7 +96,7 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
             println!("wrote {}: {said}", output.display());
         }
         None => {
-            if let Trial::Faults(..) = trial {
+            if let Trial::Faults { .. } = trial {
                 eprintln!("warning: {said}");
             }
             crate::terminal::document(&text);

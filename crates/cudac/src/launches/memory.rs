@@ -46,12 +46,14 @@ struct Pointer {
     name: String,
     path: String,
     is_moved: bool,
+    /// Its elements may be of another type than the pointer's own.
+    is_cast: bool,
 }
 
 /// Reads casts, `.data()` and the like off a pointer.
 fn pointer(text: &str) -> Option<Pointer> {
     let mut text = text.trim();
-    let mut is_moved = false;
+    let (mut is_moved, mut sees_cast) = (false, false);
     for _ in 0..16 {
         let before = text;
         for suffix in [".data()", ".get()", ".data().get()", ".begin()"] {
@@ -70,6 +72,7 @@ fn pointer(text: &str) -> Option<Pointer> {
                 (1..close).all(|at| all[at].word || matches!(word(at), "*" | ":" | "<" | ">"));
             if is_type && close > 1 && close + 1 < all.len() {
                 text = text[all[close].at.end..].trim();
+                sees_cast = true;
             }
         }
         let all = tokens(text);
@@ -83,6 +86,8 @@ fn pointer(text: &str) -> Option<Pointer> {
                 )
             });
             if is_cast && crate::words::closed(text, &all, open)? + 1 == all.len() {
+                sees_cast |=
+                    (0..open).any(|at| matches!(word(at), "static_cast" | "reinterpret_cast"));
                 text = inside(&text[all[open].at.start..])?.trim();
             }
         }
@@ -122,6 +127,7 @@ fn pointer(text: &str) -> Option<Pointer> {
         name: word(0).to_owned(),
         path,
         is_moved,
+        is_cast: sees_cast,
     })
 }
 
@@ -133,7 +139,8 @@ impl HostCode<'_> {
         let of = self.declaration(&own.name, at)?;
         let id = format!("{} {}", of.at, own.path);
         let is_zero = self.is_zeroed(&own, &of);
-        if let Some(bytes) = self.asked(&own, &of) {
+        let is_sized = |bytes: &Amount| !own.is_cast || !bytes.has_element();
+        if let Some(bytes) = self.asked(&own, &of).filter(is_sized) {
             return Some(Memory {
                 id,
                 bytes: Some(bytes),
@@ -142,7 +149,7 @@ impl HostCode<'_> {
             });
         }
         if own.path.is_empty() {
-            if let Some(bytes) = self.vector(&of) {
+            if let Some(bytes) = self.vector(&of).filter(is_sized) {
                 return Some(Memory {
                     id,
                     bytes: Some(bytes),
@@ -161,6 +168,7 @@ impl HostCode<'_> {
             };
             let other = other.and_then(|(text, at)| self.memory(text, at));
             if let Some(mut other) = other {
+                other.bytes = other.bytes.filter(is_sized);
                 other.is_moved |= own.is_moved;
                 other.is_zero |= is_zero;
                 return Some(other);

@@ -7,7 +7,7 @@ use warpwright_cudac::File;
 use warpwright_cudac::ast::Function;
 use warpwright_cudac::launches::{Amount, Argument, Described, HostCode, Op, Root};
 use warpwright_pass::names::{base_name, template_arguments};
-use warpwright_pass::ptx::facts::used_variables;
+use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
 use warpwright_ptx::{Module, Space};
 
 use super::draft::{Contents, Draft, GUESS, MARK, Memory, Parameter, Value};
@@ -31,6 +31,12 @@ pub struct Ground<'a> {
 /// Threads of a block that nobody knows, by its dimensions.
 const BLOCKS: [&[u32]; 3] = [&[256], &[16, 16], &[8, 8, 8]];
 
+/// Dynamic shared memory that every GPU gives to a block that does not ask for more than usual.
+const MOST_SMEM: i64 = 32 << 10;
+
+/// A block, what is guessed of the names in it, and what is said of it.
+type Block = (Vec<u32>, BTreeMap<Rc<Root>, i64>, String);
+
 fn is_one(amount: &Amount) -> bool {
     *amount == Amount::Number(1)
 }
@@ -50,14 +56,18 @@ impl Ground<'_> {
 
     /// The dimensions whose places the kernel reads.
     fn dimensions(&self) -> usize {
+        self.places(&["%tid.", "%ctaid.", "%ntid.", "%nctaid."])
+    }
+
+    /// The same of some of the registers that say a place.
+    fn places(&self, registers: &[&str]) -> usize {
         let compiled = self
             .module
             .function(self.symbol)
             .map(|id| &self.module.functions[id]);
-        let text = compiled.map(|f| self.module.text(f.span));
-        let text = text.unwrap_or("");
+        let text = compiled.map_or("", |f| self.module.text(f.span));
         let reads = |axis: &str| {
-            ["%tid.", "%ctaid.", "%ntid.", "%nctaid."]
+            registers
                 .iter()
                 .any(|r| text.contains(&format!("{r}{axis}")))
         };
@@ -88,8 +98,8 @@ impl Ground<'_> {
         .collect()
     }
 
-    /// The draft, with names that have no numbers yet.
-    pub fn draft(&self, source: String) -> Result<Draft, Failure> {
+    /// The draft, with names that have no numbers yet; `usual` is the block where nobody knows one.
+    pub fn draft(&self, source: String, usual: Option<&[u32]>) -> Result<Draft, Failure> {
         let sorts = self.sorts()?;
         let layouts = sorts.iter().filter_map(|(_, sort)| match sort {
             Sort::Scalar(layout) => Some(layout),
@@ -111,7 +121,7 @@ impl Ground<'_> {
             own.dynamic_smem = Some(Amount::Number(0));
         }
         let fixed = self.fixed(&code, &own);
-        let (block, guessed, block_note) = self.block(&own, from);
+        let (block, guessed, block_note) = self.block(&own, from, usual);
         let pin = |root: &Rc<Root>| match fixed.contains(root) {
             true => root
                 .value
@@ -171,6 +181,19 @@ impl Ground<'_> {
                 draft.smem_note = if sure { "" } else { GUESS };
             }
             (None, None) => draft.smem_note = "  # guess: the code's launch computes it",
+        }
+        let compiled = self
+            .module
+            .function(self.symbol)
+            .map(|id| &self.module.functions[id]);
+        let uses_more = compiled.is_some_and(|f| uses_dynamic_shared(self.module, f));
+        let is_guess = !is_found && self.traced.is_none() || own.dynamic_smem.is_none();
+        if uses_more && is_guess && self.args.dynamic_smem.is_none() {
+            draft.dynamic_smem = Amount::Number(MOST_SMEM);
+            draft.smem_note = match own.dynamic_smem {
+                None => "  # guess: the code's launch computes it",
+                Some(_) => GUESS,
+            };
         }
         // Parameters.
         let mut seen: Vec<(String, usize)> = Vec::new();
@@ -289,7 +312,7 @@ impl Ground<'_> {
     }
 
     /// The block, what is guessed of the names in it, and what is said of it.
-    fn block(&self, own: &Described, from: &str) -> (Vec<u32>, BTreeMap<Rc<Root>, i64>, String) {
+    fn block(&self, own: &Described, from: &str, usual: Option<&[u32]>) -> Block {
         let mut guessed = BTreeMap::new();
         let small = |n: Option<i64>| n.and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0);
         let numbers = own.block.iter().map(|a| small(a.as_ref()?.number()));
@@ -319,12 +342,11 @@ impl Ground<'_> {
                 "  # guess: the kernel's own bound".to_owned(),
             );
         }
-        let dimensions = own
-            .block
-            .len()
-            .max(1)
-            .max(self.dimensions().min(own.block.len().max(1)));
-        let usual = BLOCKS[dimensions.min(3) - 1];
+        let dimensions = match own.block.len() {
+            0 => self.places(&["%tid.", "%ntid."]),
+            said => said,
+        };
+        let usual = usual.unwrap_or(BLOCKS[dimensions.min(3) - 1]);
         let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
         for amount in own.block.iter().flatten() {
             amount.roots(&mut all, &mut fixed);
@@ -336,9 +358,9 @@ impl Ground<'_> {
             let amount = own.block.get(at).and_then(Option::as_ref);
             let number = amount
                 .and_then(|a| a.at(&|root| root.value.or_else(|| guessed.get(root).copied())));
-            small(number).unwrap_or(usual[at])
+            small(number).unwrap_or(usual.get(at).copied().unwrap_or(1))
         };
-        let block: Vec<u32> = (0..usual.len()).map(extent).collect();
+        let block: Vec<u32> = (0..usual.len().max(own.block.len())).map(extent).collect();
         (trimmed(block, |n| *n == 1), guessed, GUESS.to_owned())
     }
 

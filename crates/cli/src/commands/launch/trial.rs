@@ -1,97 +1,108 @@
 //! A description is tried in the emulator before it is written: what is guessed of it is guessed anew where it faults.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use warpwright_cudac::launches::{Amount, Op};
 use warpwright_emu::{Emulator, FaultKind, Options, Outcome, Program};
 use warpwright_launch::{LaunchFile, no_files};
 use warpwright_ptx::Module;
 
-use super::draft::{Contents, Draft, Parameter};
+use super::draft::{Contents, Draft, GUESS};
 use super::make::Ground;
 use super::sizes;
-use crate::failure::Failure;
 
 /// Warp instructions of a trial.
 const FUEL: u64 = 1 << 24;
 /// Time for all trials but the first.
-const TIME: Duration = Duration::from_secs(15);
+const TIME: Duration = Duration::from_secs(10);
+/// Bytes of a buffer that is tried.
+const LARGEST: usize = 256 << 20;
+/// As much larger a buffer becomes, at most.
+const MOST_FACTOR: i64 = 1 << 12;
 
 /// What a trial came to.
 pub enum Trial {
     /// The small size runs.
     Runs,
-    /// It does not; why, in a line, and whether other guesses may help.
-    Faults(String, bool),
+    /// It does not.
+    Faults {
+        /// Why, in a line.
+        why: String,
+        /// Other guesses may help.
+        may_help: bool,
+        /// The buffer that an access goes beyond.
+        beyond: Option<String>,
+    },
     /// The emulator cannot tell.
     Unknown(String),
 }
 
 /// Runs the small size of a description.
-fn trial(program: &Program, text: &str, fuel: u64) -> Result<Trial, Failure> {
+fn trial(program: &Program, text: &str) -> Trial {
+    let impossible = |e: &dyn std::fmt::Display| Trial::Faults {
+        why: first_line(&e.to_string()),
+        may_help: true,
+        beyond: None,
+    };
     // What is written has to be what is read.
-    let launch = match LaunchFile::parse(text, "the description")
-        .and_then(|file| file.resolve("small", &[]))
-    {
+    let file = LaunchFile::parse(text, "the description");
+    let launch = match file.and_then(|file| file.resolve("small", &[])) {
         Ok(launch) => launch,
-        Err(e) => return Ok(Trial::Faults(first_line(&e.to_string()), true)),
+        Err(e) => return impossible(&e),
     };
     let mut inputs = Vec::new();
     for buffer in launch.buffers() {
-        if buffer.size() > 1 << 30 {
-            return Ok(Trial::Unknown(format!("`{}` is too large", buffer.name)));
+        if buffer.size() > LARGEST {
+            return Trial::Unknown(format!("`{}` is too large", buffer.name));
         }
         match buffer.materialize(&no_files) {
             Ok(bytes) => inputs.push(bytes),
-            Err(e) => return Ok(Trial::Faults(first_line(&e.to_string()), true)),
+            Err(e) => return impossible(&e),
         }
     }
     let options = Options {
-        budget: fuel,
-        total: fuel,
+        budget: FUEL,
+        total: FUEL,
         ..Options::default()
     };
-    Ok(match program.run(&launch, inputs, &options) {
+    match program.run(&launch, inputs, &options) {
         Ok(Outcome::Finished(_)) => Trial::Runs,
-        Ok(Outcome::Faulted(fault)) => {
-            let what = format!("{}: {}", fault.kind.name(), fault.message);
-            let may_help = matches!(
+        Ok(Outcome::Faulted(fault)) => Trial::Faults {
+            why: format!("{}: {}", fault.kind.name(), first_line(&fault.message)),
+            may_help: matches!(
                 fault.kind,
                 FaultKind::OutOfBounds
                     | FaultKind::Budget
                     | FaultKind::Misaligned
                     | FaultKind::Trap
                     | FaultKind::Assertion
-            );
-            Trial::Faults(what, may_help)
-        }
+                    | FaultKind::BarrierDivergence
+            ),
+            beyond: fault
+                .allocation
+                .filter(|_| fault.kind == FaultKind::OutOfBounds),
+        },
         Err(e) => Trial::Unknown(first_line(&e.to_string())),
-    })
+    }
 }
 
 fn first_line(text: &str) -> String {
-    text.lines()
-        .next()
-        .unwrap_or("")
-        .trim_start_matches("error: ")
-        .to_owned()
+    let line = text.lines().next().unwrap_or("");
+    line.trim_start_matches("error: ").to_owned()
 }
 
-/// Integers that the kernel only reads and that are guessed.
+/// Are there integers whose values are guessed?
 fn has_indices(draft: &Draft) -> bool {
-    draft.memory().any(|memory| {
-        matches!(
-            memory.contents,
-            Contents::Indices(_) | Contents::Sorted(_) | Contents::Narrow
-        )
-    })
+    let is_index = |c: &Contents| matches!(c, Contents::Indices(_) | Contents::Narrow);
+    draft.memory().any(|memory| is_index(&memory.contents))
 }
 
 /// Is it a name that row pointers and the like have?
 fn points_to_rows(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["ptr", "off", "row", "start", "begin", "xadj", "indptr"]
-        .iter()
-        .any(|part| name.contains(part))
+    let parts = ["ptr", "off", "row", "start", "begin", "xadj"];
+    parts.iter().any(|part| name.contains(part))
 }
 
 /// Other contents of the buffers of indices.
@@ -102,92 +113,129 @@ enum Indices {
     Zeros,
 }
 
-fn with(
-    ground: &Ground<'_>,
-    base: &Draft,
+/// What is guessed otherwise than at first.
+#[derive(Clone, Debug)]
+struct Guess {
+    /// How the sizes of buffers are guessed.
     level: usize,
     indices: Indices,
+    /// Integers that nobody knows and no size is made of.
     scalar: Option<i64>,
+    /// The small size is halved that often.
     shift: u32,
-) -> Draft {
+    /// Buffers that are larger by a factor.
+    factors: BTreeMap<String, i64>,
+}
+
+fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
     let mut draft = base.clone();
-    ground.guess_counts(&mut draft, level);
-    sizes::name(&mut draft);
-    let one = warpwright_cudac::launches::Amount::Number(1);
-    let guessed = draft.guessed_count.clone();
+    ground.guess_counts(&mut draft, guess.level);
+    let guessed = draft.guessed_count.iter().cloned().reduce(Amount::times);
+    let guessed = guessed.unwrap_or(Amount::Number(1));
     for memory in draft.buffers_mut() {
         let is_index = matches!(memory.contents, Contents::Indices(_) | Contents::Narrow);
-        match indices {
+        let is_unknown = memory.count.is_none();
+        let mut count = guessed.clone();
+        match guess.indices {
             Indices::Zeros if is_index => memory.contents = Contents::Zeros { is_code: false },
             Indices::Rows if is_index && !memory.is_output && points_to_rows(&memory.name) => {
-                memory.contents = Contents::Sorted(one.clone());
-                if memory.count.is_none() {
-                    let count = guessed
-                        .iter()
-                        .cloned()
-                        .reduce(warpwright_cudac::launches::Amount::times);
-                    let count = count.unwrap_or(one.clone());
-                    memory.count = Some(warpwright_cudac::launches::Amount::binary(
-                        warpwright_cudac::launches::Op::Add,
-                        count,
-                        one.clone(),
-                    ));
-                    memory.note = super::draft::GUESS;
-                }
+                memory.contents = Contents::Sorted(Amount::Number(1));
+                count = Amount::binary(Op::Add, count, Amount::Number(1));
             }
             _ => {}
         }
+        if let Some(factor) = guess.factors.get(&memory.name) {
+            count = Amount::Number(*factor).times(count);
+        }
+        if is_unknown && count != guessed {
+            (memory.count, memory.note) = (Some(count), GUESS);
+        }
     }
-    sizes::choose(&mut draft, shift, scalar);
+    sizes::name(&mut draft);
+    sizes::choose(&mut draft, guess.shift, guess.scalar);
     sizes::fill(&mut draft);
     draft
 }
 
-/// The first of some guesses that runs, else the first of all, and why that does not run.
-pub fn best(ground: &Ground<'_>, base: &Draft, module: &Module) -> Result<(Draft, Trial), Failure> {
-    let first = with(ground, base, 0, Indices::AsThey, None, 0);
+/// A try with buffers that grow where an access goes beyond them.
+fn grown(
+    (ground, program, start): (&Ground<'_>, &Program, Instant),
+    base: &Draft,
+    guess: &mut Guess,
+) -> (Draft, Trial) {
+    let mut draft = with(ground, base, guess);
+    let mut result = trial(program, &draft.render());
+    for _ in 0..24 {
+        let Trial::Faults {
+            beyond: Some(name), ..
+        } = &result
+        else {
+            break;
+        };
+        let is_it = |m: &super::draft::Memory| m.name == *name && m.count.is_none();
+        let is_unknown = base.memory().any(is_it);
+        let factor = guess.factors.get(name).copied().unwrap_or(1);
+        if !is_unknown || factor >= MOST_FACTOR || start.elapsed() > TIME {
+            break;
+        }
+        guess.factors.insert(name.clone(), factor * 4);
+        draft = with(ground, base, guess);
+        result = trial(program, &draft.render());
+    }
+    (draft, result)
+}
+
+/// The first of some guesses that runs, else the first of all, and why that does not run. `bases`: with other blocks,
+/// where these are guessed.
+pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Draft, Trial)> {
+    let base = bases.first()?;
+    let mut guess = Guess {
+        level: 0,
+        indices: Indices::AsThey,
+        scalar: None,
+        shift: 0,
+        factors: BTreeMap::new(),
+    };
+    let first = with(ground, base, &guess);
     let program = match Emulator::new(module, ground.symbol) {
         Ok(program) => program,
-        Err(e) => return Ok((first, Trial::Unknown(first_line(&e.to_string())))),
+        Err(e) => return Some((first, Trial::Unknown(first_line(&e.to_string())))),
     };
     let start = Instant::now();
-    let result = trial(&program, &first.render(), FUEL)?;
-    let Trial::Faults(_, true) = result else {
-        return Ok((first, result));
-    };
+    let result = trial(&program, &first.render());
+    if !matches!(result, Trial::Faults { may_help: true, .. }) {
+        return Some((first, result));
+    }
     let guesses_sizes = base.memory().any(|memory| memory.count.is_none());
-    let guesses_scalars = base
-        .parameters
-        .iter()
-        .any(|p| matches!(p, Parameter::Scalar { .. }))
-        && first
-            .names
-            .iter()
-            .any(|named| named.is_scalar && named.root.value.is_none());
+    let is_open = |named: &super::draft::Named| named.is_scalar && named.root.value.is_none();
     let levels = if guesses_sizes { 0..4 } else { 0..1 };
     let all_indices: &[Indices] = match has_indices(&first) {
         true => &[Indices::AsThey, Indices::Rows, Indices::Zeros],
         false => &[Indices::AsThey],
     };
-    let scalars: &[Option<i64>] = if guesses_scalars {
-        &[None, Some(1), Some(0)]
-    } else {
-        &[None]
+    let scalars: &[Option<i64>] = match first.names.iter().any(is_open) {
+        true => &[None, Some(1), Some(0)],
+        false => &[None],
     };
-    for shift in [0, 2, 4] {
-        for level in levels.clone() {
-            for &scalar in scalars {
-                for &indices in all_indices {
-                    if start.elapsed() > TIME {
-                        return Ok((first, result));
-                    }
-                    let draft = with(ground, base, level, indices, scalar, shift);
-                    if let Trial::Runs = trial(&program, &draft.render(), FUEL)? {
-                        return Ok((draft, Trial::Runs));
+    for shift in [0, 3] {
+        for base in bases {
+            for level in levels.clone() {
+                for &scalar in scalars {
+                    for &indices in all_indices {
+                        if start.elapsed() > TIME {
+                            return Some((first, result));
+                        }
+                        (guess.level, guess.indices) = (level, indices);
+                        (guess.scalar, guess.shift) = (scalar, shift);
+                        guess.factors.clear();
+                        let tried = grown((ground, &program, start), base, &mut guess);
+                        if let (draft, Trial::Runs) = tried {
+                            return Some((draft, Trial::Runs));
+                        }
                     }
                 }
             }
         }
     }
-    Ok((first, result))
+    Some((first, result))
 }
