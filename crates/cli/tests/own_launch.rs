@@ -159,7 +159,10 @@ fn what_cannot_run_says_so_and_what_is_not_known_is_a_guess() {
     let toml = std::fs::read_to_string(folder.path().join("wild.toml")).unwrap();
     let first = toml.lines().next().unwrap();
     for said in [first, &text(&made.stdout)] {
-        assert!(said.contains("FAULTS") && said.contains("out-of-bounds"), "{said}");
+        assert!(
+            said.contains("FAULTS") && said.contains("out-of-bounds"),
+            "{said}"
+        );
     }
     // A kernel that nobody launches: one dimension, whatever stands in comments and in other kernels.
     let flat = "__global__ void other(float *x) { x[threadIdx.y + blockIdx.z] = 0; }\n// threadIdx.y\n\
@@ -196,7 +199,11 @@ fn descriptions_stand_where_they_are_put() {
     };
     assert!(launch(&[]).status.success());
     let read = || std::fs::read_to_string(path("launches/one.toml")).unwrap();
-    assert!(read().contains("source = \"../src/one.cu\"\n"), "{}", read());
+    assert!(
+        read().contains("source = \"../src/one.cu\"\n"),
+        "{}",
+        read()
+    );
     let shown = text(&run_in(&path("src"), &["launch", "one.cu"]).stdout);
     assert!(shown.contains("source = \"one.cu\"\n"), "{shown}");
     // Its own it writes again; what somebody else wrote it does not.
@@ -204,7 +211,11 @@ fn descriptions_stand_where_they_are_put() {
     std::fs::write(path("launches/one.toml"), "mine").unwrap();
     let refused = launch(&[]);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(text(&refused.stderr).contains("--force"), "{}", text(&refused.stderr));
+    assert!(
+        text(&refused.stderr).contains("--force"),
+        "{}",
+        text(&refused.stderr)
+    );
     assert_eq!(read(), "mine");
     assert!(launch(&["--force"]).status.success());
     assert!(read().contains("kernel = "));

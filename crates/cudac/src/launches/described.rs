@@ -370,29 +370,53 @@ impl<'t> HostCode<'t> {
         Some(Value::Number(self.rooted(number, name, of.at, false)))
     }
 
+    /// Where the code assigns `p.n` on the way to another place, if nothing else may change it: the token of `n`.
+    fn assigned_member(&self, base: &str, member: &str, at: usize) -> Option<usize> {
+        let own = self.declaration(base, at)?;
+        let is_own = |place: usize| {
+            self.declaration(base, place)
+                .is_some_and(|d| d.at == own.at)
+        };
+        let mut found = None;
+        for &place in self.places(base) {
+            if place >= at || place == own.at || !is_own(place) {
+                continue;
+            }
+            let call = self.around[place].and_then(|open| open.checked_sub(1));
+            let is_handed = self.word(place + 1) != "."
+                && call.is_some_and(|call| self.takes_references(self.word(call)));
+            let is_taken = self.word_before(place) == "&" || is_handed;
+            let is_read = call.is_some_and(|call| self.word(call).starts_with("cuda"));
+            if self.word(place + 1) == "." && self.word(place + 2) != member {
+                continue;
+            }
+            match self.change(place, None) {
+                Some(_) if self.word(place + 1) == "." && self.word(place + 3) == "=" => {
+                    let is_plain = matches!(self.word_before(place), ";" | "{" | "}");
+                    let is_on_the_way = self.is_inside(at, self.around[place]);
+                    if found.is_some() || !is_plain || !is_on_the_way {
+                        return None;
+                    }
+                    found = Some(place + 2);
+                }
+                Some(_) if !is_read => return None,
+                None if is_taken && !is_read => return None,
+                _ => {}
+            }
+        }
+        found
+    }
+
     /// `p.n`, if the code assigns it.
     pub(super) fn member(&self, base: &Expr, member: &str, at: usize) -> Option<Number> {
         let ExprKind::Name(base) = &base.bare().kind else {
             return None;
         };
         let own = self.declaration(base, at);
-        let assigned = self.places(member).iter().filter(|&&place| {
-            self.word_before(place) == "."
-                && place > 1
-                && self.word(place - 2) == base
-                && self.word(place + 1) == "="
-                && self.word(place + 2) != "="
-                && self.declaration(base, place).map(|d| d.at) == own.as_ref().map(|d| d.at)
+        let value = self.assigned_member(base, member, at).and_then(|only| {
+            let text = &self.text[self.assigned(only + 1)];
+            self.value(text, only, &Known::default())?.number()
         });
-        let assigned: Vec<usize> = assigned.copied().collect();
-        let value = match assigned[..] {
-            [only] if only < at => {
-                let text = &self.text[self.assigned(only + 1)];
-                self.value(text, only, &Known::default())
-                    .and_then(Value::number)
-            }
-            _ => None,
-        };
         let name = format!("{base}_{member}");
         let at = own.map_or(usize::MAX - 1, |d| d.at);
         match value {
@@ -436,6 +460,13 @@ impl<'t> HostCode<'t> {
                     "/" => a / b,
                     _ => return None,
                 }
+            }
+            ExprKind::Member(base, member) => {
+                let ExprKind::Name(base) = &base.bare().kind else {
+                    return None;
+                };
+                let only = self.assigned_member(base, member, at)?;
+                self.real(&self.text[self.assigned(only + 1)], only)?
             }
             ExprKind::Name(name) => match self.macros.object(name) {
                 Some(body) => self.real(body, at)?,

@@ -351,8 +351,10 @@ fn described(text: &str) -> String {
             None => "[?]".to_owned(),
         });
         let other = || match &argument.integer {
-            Some(integer) => list(&[Some(integer.clone())]),
-            None => real,
+            Some(integer) if integer.number().is_some() || argument.real.is_none() => {
+                list(&[Some(integer.clone())])
+            }
+            _ => real,
         };
         text += &format!(" | {}", memory.filter(|m| m != "[?]").unwrap_or_else(other));
     }
@@ -442,7 +444,15 @@ fn launches_by_names() {
         // Floating-point numbers, and members.
         (
             "const float dt = 1.0f / 4; float e = 2; e += 1; k<<<1, 1>>>(dt, -0.5 * dt, e, 1 / 2);",
-            "1 / 1 | dt? | -0.125 | e? | 0 : dt=? e=2",
+            "1 / 1 | 0.25 | -0.125 | e? | 0 : e=2",
+        ),
+        (
+            "P p; p.n = 50; p.n *= 2; p.e = 0.5f; k<<<p.n, 8>>>(p.e);",
+            "p_n? / 8 | 0.5 : p_n=?",
+        ),
+        (
+            "P p; p.n = 50; if (argc) p.n = 60; q.m = 5; get(&q); k<<<p.n, 8>>>(q.m);",
+            "p_n? / 8 | q_m? : p_n=? q_m=?",
         ),
         (
             "P p; p.n = 50; k<<<(p.n + 7) / 8, 8>>>(p.n, p.m);",

@@ -12,7 +12,7 @@ use crate::words::tokens;
 use crate::{parse_expr, print};
 
 /// Names that are looked up for one launch, at most.
-pub(super) const MOST: u32 = 1000;
+pub(super) const MOST: u32 = 500;
 
 /// What parameters are known to be.
 pub(super) type Known = Vec<(String, Number)>;
@@ -72,7 +72,7 @@ impl Ty {
         let fits_unsigned = u32::try_from(number).is_ok();
         // What does not fit an `int` is unsigned next where it is not decimal.
         let unsigned = suffix.contains('u') || !fits && fits_unsigned && !is_decimal;
-        let wide = suffix.contains('l') || !fits && !(unsigned && fits_unsigned);
+        let wide = suffix.contains('l') || !(fits || unsigned && fits_unsigned);
         Ty { wide, unsigned }
     }
 

@@ -12,6 +12,8 @@ const FEW: i64 = 1 << 13;
 const MANY: i64 = 1 << 18;
 /// Elements of all buffers together at the small size.
 const ELEMENTS: i64 = 1 << 21;
+/// Numbers at the small size that are no part of the grid, at most.
+const OTHERS: i64 = 1 << 10;
 /// Threads and bytes of the full size where these are guessed.
 const FULL_THREADS: i64 = 1 << 24;
 const FULL_BYTES: i64 = 2 << 30;
@@ -124,10 +126,18 @@ fn whole(cap: i64, block: &[u32]) -> i64 {
     }
 }
 
-/// Numbers at the small size that are no larger than this.
-fn cap_small(draft: &mut Draft, cap: i64) {
-    let cap = whole(cap, &draft.block);
+/// Numbers at the small size: those of the grid no larger than the first cap, others no larger than the second.
+fn cap_small(draft: &mut Draft, cap: i64, others: i64) {
+    let (mut in_grid, mut fixed) = (BTreeSet::new(), BTreeSet::new());
+    for extent in &draft.grid {
+        extent.roots(&mut in_grid, &mut fixed);
+    }
+    let (cap, others) = (whole(cap, &draft.block), whole(others, &draft.block));
     for named in &mut draft.names {
+        let cap = match in_grid.contains(&named.root) {
+            true => cap,
+            false => others,
+        };
         named.small = match named.root.value {
             Some(value) if named.is_scalar && value < 1 << 16 => value,
             Some(value) => value.min(cap),
@@ -185,14 +195,20 @@ pub fn choose(draft: &mut Draft, shift: u32, scalar: Option<i64>) {
     } else {
         at_full(draft, 0);
     }
+    let caps: Vec<i64> = (0..=12).rev().map(|power| 1_i64 << power).collect();
     let mut found = None;
     for (most, elements) in [(FEW, ELEMENTS), (MANY, 4 * ELEMENTS)] {
-        let fits = |draft: &mut Draft, cap: &i64| {
-            cap_small(draft, *cap);
-            extent(draft, true).is_some_and(|(t, e, _)| t <= most && e <= elements)
-        };
-        let caps: Vec<i64> = (0..=12).rev().map(|power| 1_i64 << power).collect();
-        found = caps.into_iter().find(|cap| fits(draft, cap));
+        for &cap in &caps {
+            let mut fits = |others: &&i64| {
+                cap_small(draft, cap, **others);
+                extent(draft, true).is_some_and(|(t, e, _)| t <= most && e <= elements)
+            };
+            let others = caps.iter().filter(|others| **others <= OTHERS.max(cap));
+            found = others.clone().find(&mut fits).map(|others| (cap, *others));
+            if found.is_some() {
+                break;
+            }
+        }
         if found.is_some() {
             break;
         }
@@ -201,10 +217,10 @@ pub fn choose(draft: &mut Draft, shift: u32, scalar: Option<i64>) {
         fewer_blocks(draft);
         shorter_buffers(draft);
     }
-    let cap = found.unwrap_or(1024);
-    cap_small(draft, (cap >> shift).max(1));
+    let (cap, others) = found.unwrap_or((OTHERS, OTHERS));
+    cap_small(draft, (cap >> shift).max(1), (others >> shift).max(1));
     if extent(draft, true).is_none() {
-        cap_small(draft, cap);
+        cap_small(draft, cap, others);
     }
     for named in &mut draft.names {
         if let (true, None, Some(scalar)) = (named.is_scalar, named.root.value, scalar) {
@@ -296,7 +312,8 @@ pub fn fill(draft: &mut Draft) {
         .memory()
         .filter_map(|memory| {
             let count = count(memory)?;
-            let number = draft.at(&count, true)?;
+            // Those that are the same at the small size differ at the full one.
+            let number = draft.at(&count, false)?;
             let is_index = matches!(memory.contents, Contents::Indices(_) | Contents::Sorted(_));
             Some((memory.name.clone(), is_index, count, number))
         })

@@ -31,6 +31,8 @@ pub enum Trial {
         why: String,
         /// Other guesses may help.
         may_help: bool,
+        /// It takes too long.
+        is_long: bool,
         /// The buffer that an access goes beyond.
         beyond: Option<String>,
     },
@@ -43,6 +45,7 @@ fn trial(program: &Program, text: &str) -> Trial {
     let impossible = |e: &dyn std::fmt::Display| Trial::Faults {
         why: first_line(&e.to_string()),
         may_help: true,
+        is_long: false,
         beyond: None,
     };
     // What is written has to be what is read.
@@ -79,6 +82,7 @@ fn trial(program: &Program, text: &str) -> Trial {
                     | FaultKind::Assertion
                     | FaultKind::BarrierDivergence
             ),
+            is_long: fault.kind == FaultKind::Budget,
             beyond: fault
                 .allocation
                 .filter(|_| fault.kind == FaultKind::OutOfBounds),
@@ -217,7 +221,11 @@ pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Dr
         true => &[None, Some(1), Some(0)],
         false => &[None],
     };
-    for shift in [0, 3] {
+    let shifts = match result {
+        Trial::Faults { is_long: true, .. } => [3, 6],
+        _ => [0, 3],
+    };
+    for shift in shifts {
         for base in bases {
             for level in levels.clone() {
                 for &scalar in scalars {
