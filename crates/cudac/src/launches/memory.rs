@@ -6,7 +6,8 @@ use super::HostCode;
 use super::amount::Amount;
 use super::described::is_name;
 use super::names::{Declaration, Kind};
-use super::values::{Known, Number, Value, inside, parts};
+use super::number::Number;
+use super::values::{Known, Value, inside, parts};
 use crate::words::tokens;
 
 /// Memory of a pointer.

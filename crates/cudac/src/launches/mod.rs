@@ -6,10 +6,12 @@
 //! that launch, and no promise of others.
 
 mod amount;
+mod choices;
 mod described;
 pub(crate) mod find;
 mod memory;
 mod names;
+mod number;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -23,7 +25,8 @@ use crate::words::{Token, tokens};
 pub use amount::{Amount, Op, Root};
 pub use described::{Argument, Described};
 pub use memory::{Memory, ModuleVariable};
-use values::{Known, Number};
+use number::Number;
+use values::Known;
 
 /// Extents of a launch in as many dimensions as it says; none where one is no number that is known.
 pub type Extents = Vec<Option<u32>>;
