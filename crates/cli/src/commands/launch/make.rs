@@ -231,13 +231,13 @@ impl Ground<'_> {
                     let memory = argument.memory.as_ref();
                     let same = memory.filter(|m| !m.is_moved);
                     let before = same.and_then(|m| seen.iter().find(|(id, _)| *id == m.id));
-                    if let Some(&(_, place)) = before {
-                        if let Some(Parameter::Buffer(first)) = draft.parameters.get_mut(place) {
-                            first.is_output |= is_output;
-                            let of = first.name.clone();
-                            draft.parameters.push(Parameter::Alias { name, of });
-                            continue;
-                        }
+                    if let Some(&(_, place)) = before
+                        && let Some(Parameter::Buffer(first)) = draft.parameters.get_mut(place)
+                    {
+                        first.is_output |= is_output;
+                        let of = first.name.clone();
+                        draft.parameters.push(Parameter::Alias { name, of });
+                        continue;
                     }
                     if let Some(same) = same {
                         seen.push((same.id.clone(), draft.parameters.len()));

@@ -28,7 +28,7 @@ pub fn name(draft: &mut Draft) {
     for extent in &draft.grid {
         let mut own = BTreeSet::new();
         extent.roots(&mut own, &mut fixed);
-        order.extend(own.into_iter());
+        order.extend(own);
     }
     shaping.extend(order.iter().cloned());
     for memory in draft.memory() {
