@@ -425,7 +425,7 @@ fn launches_by_names() {
         ),
         // What does not fit its type is no number.
         (
-            "int n = 65536 * 65536; unsigned m = -1; long long w = 1LL << 40; k<<<1, 1>>>(n, m, w);",
+            "int n = 70000 * 70000; unsigned m = -1; long long w = 1LL << 40; k<<<1, 1>>>(n, m, w);",
             "1 / 1 | n? | m? | w : m=? n=? w=1099511627776",
         ),
         (
