@@ -39,7 +39,7 @@ pub enum Error {
     Archive(String),
     /// Of no kind that is known.
     #[error(
-        "`{0}` is neither CUDA C (.cu), nor PTX (no `.version` directive), nor a cubin or the text of one (.sass), \
+        "`{0}` is neither CUDA C (.cu, or C++ with __global__), nor PTX (no `.version` directive), nor a cubin or the text of one (.sass), \
          nor a file with cubins in it"
     )]
     Unknown(String),
@@ -93,6 +93,17 @@ pub enum Error {
          in the source with __maxnreg__ or __launch_bounds__, or give a cubin built with it)"
     )]
     ForPtxas(String),
+    /// An option of nvcc about what it writes.
+    #[error(
+        "`{0}` after `--` says what nvcc writes, but nvcc only makes PTX here: it would have no effect (what is \
+         written here says -o in front of `--`)"
+    )]
+    ForOutput(String),
+    /// An architecture that this nvcc does not know.
+    #[error(
+        "`{0}` is not supported: the nvcc that is used builds no code for it (`warpwright toolkit` says which)"
+    )]
+    NotBuilt(String),
     /// An option of nvcc about the architecture that names none.
     #[error("`{0}` names no architecture (say --gpu GPU)")]
     NoArchitecture(String),
@@ -329,6 +340,7 @@ impl Error {
         match self {
             Error::NvccOfPtx
             | Error::ForPtxas(_)
+            | Error::ForOutput(_)
             | Error::NoArchitecture(_)
             | Error::Architectures(_)
             | Error::OtherArchitecture { .. }

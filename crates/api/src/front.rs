@@ -98,7 +98,7 @@ pub fn module(
 
 /// CUDA C to PTX.
 fn compile(toolkit: Option<&Toolkit>, input: &Input, how: &Compile<'_>) -> Result<String, Error> {
-    refuse_ptxas_options(how.nvcc)?;
+    refuse_options(how.nvcc)?;
     let (stated, nvcc) = architecture(how.nvcc)?;
     let target = match (how.gpu, stated) {
         (Some(gpu), Some(stated)) if stated != gpu.target() => {
@@ -127,6 +127,9 @@ fn compile(toolkit: Option<&Toolkit>, input: &Input, how: &Compile<'_>) -> Resul
     });
     match built {
         Ok(output) => Ok(output.ptx),
+        Err(ToolError::Rejected { log, .. }) if log.contains("Unsupported gpu architecture") => {
+            Err(Error::NotBuilt(target))
+        }
         Err(ToolError::Rejected { log, .. }) => Err(Error::Nvcc {
             name: input.name.clone(),
             log: log.trim_end().to_owned(),
@@ -135,18 +138,59 @@ fn compile(toolkit: Option<&Toolkit>, input: &Input, how: &Compile<'_>) -> Resul
     }
 }
 
-/// nvcc makes PTX here, and candidates are assembled with limits of their own: what is meant for ptxas would
-/// be dropped without a word.
-fn refuse_ptxas_options(nvcc: &[String]) -> Result<(), Error> {
-    let is_for_ptxas = |word: &&String| {
+/// Options that ptxas is to have.
+const FOR_PTXAS: [&str; 3] = ["maxrregcount", "Xptxas", "ptxas-options"];
+/// Options that say what nvcc writes and where, without those that only name a step (`-c`).
+const FOR_OUTPUT: [&str; 19] = [
+    "o",
+    "output-file",
+    "odir",
+    "output-directory",
+    "cubin",
+    "ptx",
+    "fatbin",
+    "optix-ir",
+    "E",
+    "preprocess",
+    "M",
+    "generate-dependencies",
+    "MM",
+    "MD",
+    "MMD",
+    "MF",
+    "lib",
+    "run",
+    "link",
+];
+
+/// nvcc makes PTX here, and candidates are assembled with limits of their own: what is meant for ptxas, and what
+/// names another output, would be dropped without a word.
+///
+/// # Errors
+/// [`Error::ForPtxas`], [`Error::ForOutput`].
+pub fn refuse_options(nvcc: &[String]) -> Result<(), Error> {
+    let mut words = nvcc.iter();
+    while let Some(word) = words.next() {
         let name = word.trim_start_matches('-');
-        let name = name.split_once('=').map_or(name, |(name, _)| name);
-        word.starts_with('-') && ["maxrregcount", "Xptxas", "ptxas-options"].contains(&name)
-    };
-    match nvcc.iter().find(is_for_ptxas) {
-        None => Ok(()),
-        Some(word) => Err(Error::ForPtxas(word.clone())),
+        let (name, has_value) = match name.split_once('=') {
+            Some((name, _)) => (name, true),
+            None => (name, false),
+        };
+        if !word.starts_with('-') {
+            continue;
+        }
+        if FOR_PTXAS.contains(&name) {
+            return Err(Error::ForPtxas(word.clone()));
+        }
+        if FOR_OUTPUT.contains(&name) {
+            return Err(Error::ForOutput(word.clone()));
+        }
+        // What another tool gets is its own.
+        if name.starts_with('X') && !has_value {
+            words.next();
+        }
     }
+    Ok(())
 }
 
 /// The architecture that arguments of nvcc name (`-arch=sm_90`, `-gencode arch=compute_90,code=sm_90`), and the
@@ -223,6 +267,21 @@ mod tests {
     fn of(words: &[&str]) -> Result<(Option<String>, Vec<String>), Error> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         architecture(&words)
+    }
+
+    #[test]
+    fn what_nvcc_would_write_or_hand_on_is_refused() {
+        let of = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            refuse_options(&words)
+        };
+        for words in [&["-o", "x.o"][..], &["-I.", "-cubin"], &["--output-file=x"]] {
+            assert!(matches!(of(words), Err(Error::ForOutput(_))), "{words:?}");
+        }
+        assert!(matches!(of(&["-Xptxas", "-v"]), Err(Error::ForPtxas(_))));
+        for words in [&["-O3", "-c", "-Iptx"][..], &["-Xcompiler", "-o", "-DE"]] {
+            assert!(of(words).is_ok(), "{words:?}");
+        }
     }
 
     #[test]

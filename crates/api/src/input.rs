@@ -154,13 +154,18 @@ fn detect(path: &Path, bytes: &[u8]) -> Option<Level> {
         "cu" | "cuh" => return Some(Level::Cuda),
         "ptx" => return Some(Level::Ptx),
         "cubin" => return Some(Level::Cubin),
+        // CUDA C++ under the ending of C++: nvcc is told (-x cu).
+        "c" | "cc" | "cpp" | "cxx" | "h" | "hpp" if holds(bytes, b"__global__") => {
+            return Some(Level::Cuda);
+        }
         _ => {}
     }
-    bytes
-        .windows(8)
-        .take(1 << 16)
-        .any(|w| w == b".version")
-        .then_some(Level::Ptx)
+    let head = &bytes[..bytes.len().min(1 << 16)];
+    holds(head, b".version").then_some(Level::Ptx)
+}
+
+fn holds(bytes: &[u8], word: &[u8]) -> bool {
+    bytes.windows(word.len()).any(|at| at == word)
 }
 
 #[cfg(test)]
@@ -181,6 +186,10 @@ mod tests {
         assert_eq!(at("a.ptx", b"\x7fELF..."), Some(Level::Cubin));
         assert_eq!(at("a", &[0x50, 0xed, 0x55, 0xba, 1, 0]), Some(Level::Fat));
         assert_eq!(at("a.cu", b"__global__"), Some(Level::Cuda));
+        for name in ["a.cuh", "a.cpp", "a.hpp"] {
+            assert_eq!(at(name, b"__global__"), Some(Level::Cuda));
+        }
+        assert_eq!(at("a.cpp", b"int main() {}"), None);
         assert_eq!(at("a.stencil", b"function"), Some(Level::Stencil));
         assert_eq!(at("a", b"//\n.version 8.0\n"), Some(Level::Ptx));
         assert_eq!(at("a.txt", b"hello, world"), None);

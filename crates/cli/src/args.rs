@@ -205,7 +205,7 @@ pub struct KernelArgs {
     #[arg(long, value_name = "[NAME=]X[,Y[,Z]]", value_parser = parse_stated_block, action = clap::ArgAction::Append)]
     pub block: Vec<StatedBlock>,
     /// Dynamic shared memory per block
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub dynamic_smem: Option<u32>,
     /// The launch description (block size and dynamic shared memory are taken from it)
     #[arg(long, value_name = "TOML")]
@@ -597,7 +597,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_block)]
     pub block: Option<[u32; 3]>,
     /// The most dynamic shared memory of a launch in bytes per block, for cubins
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub dynamic_smem: Option<u32>,
     #[command(flatten)]
     pub setup: RunSetup,
@@ -733,10 +733,10 @@ pub struct OccupancyArgs {
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_block, required_unless_present = "list")]
     pub block: Option<[u32; 3]>,
     /// Static shared memory per block in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = parse_bytes)]
     pub smem: u32,
     /// Dynamic shared memory per block in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = parse_bytes)]
     pub dynamic_smem: u32,
     /// List the GPUs and architectures
     #[arg(long)]
@@ -833,7 +833,7 @@ pub struct LaunchArgs {
     #[arg(long, value_name = "X[,Y[,Z]]", value_parser = parse_block)]
     pub block: Option<[u32; 3]>,
     /// Dynamic shared memory per block
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub dynamic_smem: Option<u32>,
     /// A trace (`warpwright trace -o`) that saw the kernel: grid, block and dynamic shared memory are taken from it
     #[arg(long, value_name = "JSON")]
@@ -993,6 +993,54 @@ pub fn with_suggestion(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// Long options that people give nvcc; short ones begin with a single dash.
+const OF_NVCC: [&str; 12] = [
+    "--compiler-options",
+    "--define-macro",
+    "--expt-extended-lambda",
+    "--expt-relaxed-constexpr",
+    "--extended-lambda",
+    "--generate-code",
+    "--gpu-architecture",
+    "--include-path",
+    "--maxrregcount",
+    "--ptxas-options",
+    "--std",
+    "--use_fast_math",
+];
+
+/// Where options of nvcc go, if the word that was not understood looks like one and the command takes them.
+pub fn option_of_nvcc(error: &clap::Error, words: &[String]) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let looks_so = |word: &&String| {
+        let name = word.split_once('=').map_or(&***word, |(name, _)| name);
+        // Of `-arch`, only `-a` was looked at.
+        let is_short = word.starts_with('-') && !word.starts_with("--") && word.len() > 2;
+        word.starts_with(&**wrong)
+            && (is_short || ["-I", "-D", "-G", "-U"].contains(&name) || OF_NVCC.contains(&name))
+    };
+    let mut own = words.iter().take_while(|word| *word != "--");
+    let word = own.find(looks_so)?;
+    let command = command_of(words);
+    let mut found = &<Cli as clap::CommandFactory>::command();
+    for name in command.split(' ').skip(1) {
+        found = found.find_subcommand(name)?;
+    }
+    let mut arguments = found.get_arguments();
+    arguments.any(|argument| argument.get_id() == "nvcc").then(|| {
+        format!(
+            "`{word}` is no option of `{command}`; options of nvcc go behind `--`, at the end: -- {}",
+            quoted(word)
+        )
+    })
+}
+
 /// What `-V` and `--version` print.
 pub mod version {
     /// Number and commit.
@@ -1012,17 +1060,57 @@ pub mod version {
     );
 }
 
+/// The digits of a number that begins with 0x.
+fn hexadecimal(text: &str) -> Option<&str> {
+    let text = text.trim();
+    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
+}
+
+/// A whole number, decimal or with 0x in front.
+fn number(text: &str) -> Option<u32> {
+    match hexadecimal(text) {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => text.trim().parse().ok(),
+    }
+}
+
+/// Bytes: a whole number, with K or M behind it 1024 times as many or 1024² times.
+fn parse_bytes(text: &str) -> Result<u32, String> {
+    let units = [("K", 1 << 10), ("M", 1 << 20)];
+    let plain = text.trim();
+    let plain = plain
+        .strip_suffix("iB")
+        .or(plain.strip_suffix('B'))
+        .unwrap_or(plain);
+    let unit = |(name, unit): (&str, u32)| {
+        let less = plain.strip_suffix(name);
+        let less = less.or_else(|| plain.strip_suffix(&*name.to_lowercase()))?;
+        Some((less, unit))
+    };
+    let found = match hexadecimal(text) {
+        Some(_) => None,
+        None => units.into_iter().find_map(unit),
+    };
+    let (digits, unit) = found.unwrap_or((text, 1));
+    let bytes = number(digits).and_then(|n| n.checked_mul(unit));
+    bytes.ok_or_else(|| format!("`{text}` is no number of bytes, as in 32768 or 32K"))
+}
+
 fn parse_block(text: &str) -> Result<[u32; 3], String> {
     let mut block = [1u32; 3];
-    let parts: Vec<&str> = text.split([',', 'x']).collect();
+    // `x` stands between dimensions, unless it begins a number.
+    let commas: Vec<&str> = text.split(',').collect();
+    let parts: Vec<&str> = match commas.iter().any(|part| hexadecimal(part).is_some()) {
+        true => commas,
+        false => text.split([',', 'x']).collect(),
+    };
     if parts.len() > 3 {
         return Err("at most three dimensions: X[,Y[,Z]]".into());
     }
     for (slot, part) in block.iter_mut().zip(&parts) {
-        *slot = part
-            .trim()
-            .parse()
-            .map_err(|_| format!("`{part}` is no whole number: X[,Y[,Z]] is wanted, as in 32,8"))?;
+        *slot = number(part).ok_or_else(|| {
+            format!("`{part}` is no whole number: X[,Y[,Z]] is wanted, as in 32,8")
+        })?;
         if *slot == 0 {
             return Err("a block dimension is at least 1".into());
         }
@@ -1047,11 +1135,53 @@ mod tests {
         assert!(parse_block("0").is_err());
         assert!(parse_block("1,2,3,4").is_err());
         assert!(parse_block("x").is_err());
+        assert_eq!(parse_block("16x8"), Ok([16, 8, 1]));
+        assert_eq!(parse_block("0x100"), Ok([256, 1, 1]));
+        assert_eq!(parse_block("0x20,4"), Ok([32, 4, 1]));
+        assert!(parse_block("0xg").is_err() && parse_block("0x10x4").is_err());
         let stated = parse_stated_block("k<int, 2>=16,8").unwrap();
         assert_eq!(stated.kernel.as_deref(), Some("k<int, 2>"));
         assert_eq!(stated.dims, [16, 8, 1]);
         assert_eq!(parse_stated_block("64").unwrap().kernel, None);
         assert!(parse_stated_block("k=").is_err());
+    }
+
+    #[test]
+    fn bytes() {
+        assert_eq!(parse_bytes("32768"), Ok(32_768));
+        for text in ["32K", "32k", "32KB", "32KiB", "0x8000"] {
+            assert_eq!(parse_bytes(text), Ok(32_768), "{text}");
+        }
+        assert_eq!(parse_bytes("1M"), Ok(1 << 20));
+        for wrong in ["", "K", "-1", "32G", "5000M", "1.5K", "0xK"] {
+            assert!(parse_bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn options_of_nvcc_go_behind_two_dashes() {
+        let said = |line: &str| {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let all = std::iter::once("warpwright".to_owned()).chain(words.iter().cloned());
+            option_of_nvcc(&Cli::try_parse_from(all).unwrap_err(), &words)
+        };
+        for (line, word) in [
+            ("explain k.cu --gpu h200 -arch=sm_80", "-arch=sm_80"),
+            ("opt k.cu -O3", "-O3"),
+            ("opt k.cu -Iinclude -o k.cubin", "-Iinclude"),
+            ("explain k.cu --use_fast_math", "--use_fast_math"),
+            ("nvcc -arch=sm_90 k.cu", "-arch=sm_90"),
+        ] {
+            let said = said(line).unwrap();
+            assert!(said.contains(&format!("-- {word}")), "{line}: {said}");
+        }
+        for line in [
+            "opt k.cu --glock 4",
+            "occupancy -arch=sm_80",
+            "opt k.cu --x -- -O3",
+        ] {
+            assert_eq!(said(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ const LARGEST_STREAM: u64 = 1 << 28;
 const NO_WRITER: Duration = Duration::from_secs(1);
 const SILENT_WRITER: Duration = Duration::from_secs(60);
 
-/// Device and number of every file that was read: none of them is ever written.
+/// Device and number of every file that was read here: none of them is ever written, nor is a header of one.
 static READ: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
@@ -34,7 +34,71 @@ fn was_read(path: &Path) -> bool {
     let read = READ
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    identity(path).is_some_and(|file| read.contains(&file))
+    let Some(file) = identity(path) else {
+        return false;
+    };
+    let is_header = |header: &PathBuf| identity(header) == Some(file);
+    read.contains(&file) || warpwright_toolkit::files_read().iter().any(is_header)
+}
+
+/// What a result is, which the ending of its file must not contradict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A bare cubin.
+    Cubin,
+    /// PTX.
+    Ptx,
+    /// CUDA C.
+    Cuda,
+    /// A host file or fat binary with its cubins replaced.
+    Host,
+}
+
+/// Endings of texts that no result of a kernel is.
+const TEXTS: [&str; 10] = [
+    "html", "json", "md", "sass", "stencil", "toml", "c", "cc", "h", "hpp",
+];
+/// Endings of what a host's linker writes or takes.
+const OF_HOST: [&str; 7] = ["a", "dll", "exe", "lib", "o", "obj", "so"];
+
+impl Kind {
+    /// Endings that say something else.
+    fn contradicted_by(self, ending: &str) -> bool {
+        let is_text = TEXTS.contains(&ending) || ["cpp", "cxx"].contains(&ending);
+        let is_host = OF_HOST.contains(&ending) || ending == "fatbin";
+        match self {
+            Kind::Cubin => is_text || is_host || ["cu", "cuh", "ptx", "txt"].contains(&ending),
+            Kind::Ptx => is_text || is_host || ["cu", "cuh", "cubin"].contains(&ending),
+            Kind::Cuda => {
+                let is_source = ["c", "cc", "cpp", "cxx", "h", "hpp"].contains(&ending);
+                (is_text && !is_source) || is_host || ["cubin", "ptx"].contains(&ending)
+            }
+            Kind::Host => is_text || ["cu", "cuh", "cubin", "ptx", "txt"].contains(&ending),
+        }
+    }
+
+    /// In words.
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Cubin => "machine code (a bare cubin)",
+            Kind::Ptx => "PTX",
+            Kind::Cuda => "CUDA C",
+            Kind::Host => "FILE with its machine code replaced",
+        }
+    }
+
+    /// Does the name of OUT fit what is written there?
+    pub fn fits(self, output: &Path) -> Result<(), Failure> {
+        let ending = output.extension().and_then(|ending| ending.to_str());
+        let ending = ending.map(str::to_ascii_lowercase).unwrap_or_default();
+        match self.contradicted_by(&ending) {
+            false => Ok(()),
+            true => Err(Failure::Usage(format!(
+                "the result is {}: OUT is not to end in .{ending}",
+                self.name()
+            ))),
+        }
+    }
 }
 
 /// The bytes of a file that the user names, which becomes an input: nothing can be written over it.

@@ -47,6 +47,9 @@ fn main() -> ExitCode {
     let mut cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            if let Some(text) = args::option_of_nvcc(&error, &words) {
+                return Failure::Usage(text).report(wants_json);
+            }
             let error = args::with_suggestion(error);
             if error.use_stderr() && (wants_json || error.to_string().len() > LONGEST_USAGE) {
                 let text = error.to_string();

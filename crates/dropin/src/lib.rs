@@ -74,7 +74,10 @@ pub fn main() -> ExitCode {
     let request = match options::parse(&args) {
         Ok(request) => request,
         Err(why) => {
-            note(&format!("a call of ptxas: unchanged: {why}"));
+            note(&format!(
+                "{}: unchanged: {why}",
+                options::name_of_call(&args)
+            ));
             return real::become_it(&program, &args);
         }
     };

@@ -116,6 +116,19 @@ const OPTIONS: &[(&str, &str, bool, Meaning)] = &[
         Meaning::Special(Kept::Relocatable),
     ),
     ("device-debug", "g", false, Meaning::Special(Kept::Debug)),
+    // What nvcc's -G says beside it.
+    (
+        "dont-merge-basicblocks",
+        "no-bb-merging",
+        false,
+        Meaning::Special(Kept::Debug),
+    ),
+    (
+        "return-at-end",
+        "ret-end",
+        false,
+        Meaning::Special(Kept::Debug),
+    ),
     ("entry", "e", true, Meaning::Special(Kept::Option("entry"))),
     (
         "extensible-whole-program",
@@ -171,10 +184,27 @@ pub struct Request {
 impl Request {
     /// The input's name, for the log: its source and its kernels.
     pub fn name(&self) -> String {
-        let ptx = crate::read_regular(self.input.as_ref());
-        let ptx = ptx.and_then(|bytes| String::from_utf8(bytes).ok());
-        crate::label::of(&self.input.to_string_lossy(), ptx.as_deref())
+        let name = name_of(&self.input);
+        match &self.gpu {
+            Some(gpu) => format!("{name} for {gpu}"),
+            None => name,
+        }
     }
+}
+
+/// A PTX file's name for the log: its source and its kernels.
+fn name_of(file: &OsStr) -> String {
+    let ptx = crate::read_regular(file.as_ref());
+    let ptx = ptx.and_then(|bytes| String::from_utf8(bytes).ok());
+    crate::label::of(&file.to_string_lossy(), ptx.as_deref())
+}
+
+/// The name of a call that is not understood: of the first file in it that looks like PTX.
+pub fn name_of_call(args: &[OsString]) -> String {
+    let file = args
+        .iter()
+        .find(|word| word.as_encoded_bytes().ends_with(b".ptx"));
+    file.map_or_else(|| "a call of ptxas".to_owned(), |file| name_of(file))
 }
 
 /// Is this only a question for the version?
@@ -335,7 +365,13 @@ mod tests {
             let found = read(&format!("{line} in.ptx -o out.cubin")).expect(line);
             assert!(!found.is_plain && found.kept.is_none(), "{line}");
         }
-        for line in ["-c", "--compile-only", "-g", "-e k", "-ewp"] {
+        for line in [
+            "-c",
+            "--compile-only",
+            "-g --dont-merge-basicblocks --return-at-end",
+            "-e k",
+            "-ewp",
+        ] {
             let found = read(&format!("{line} in.ptx -o out.cubin")).expect(line);
             assert!(found.kept.is_some(), "{line}");
         }

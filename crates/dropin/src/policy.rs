@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use warpwright_pass::Recipe;
@@ -21,6 +22,9 @@ pub const LOG: &str = "WARPWRIGHT_PTXAS_LOG";
 pub const RECIPES: &str = "WARPWRIGHT_PTXAS_RECIPES";
 /// The GPU that code is for, by name, where the architecture does not say enough.
 pub const GPU: &str = "WARPWRIGHT_GPU";
+
+/// Was it said that the log cannot be written?
+static UNWRITABLE: AtomicBool = AtomicBool::new(false);
 
 /// What may take the place of ptxas's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,8 +115,8 @@ impl Settings {
         if let Some(value) = text(BUDGET) {
             let seconds = value.trim().parse::<f64>().ok();
             match seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
-                Some(given) => budget = given,
-                None => mistaken(BUDGET, value, "seconds"),
+                Some(given) if !given.is_zero() => budget = given,
+                _ => mistaken(BUDGET, value, "seconds, more than none"),
             }
         }
         let mut recipes = Vec::new();
@@ -209,8 +213,15 @@ impl Settings {
             .create(true)
             .append(true)
             .open(path);
-        if let Ok(mut file) = file {
-            let _ = file.write_all(line.as_bytes());
+        let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        // A log that stays empty looks as if nothing had been called: that is said, once.
+        if let Err(error) = written
+            && !UNWRITABLE.swap(true, Ordering::Relaxed)
+        {
+            eprintln!(
+                "warpwright-ptxas: the log `{}` ({LOG}) cannot be written: {error}",
+                path.display()
+            );
         }
     }
 }
@@ -237,6 +248,7 @@ mod tests {
             (POLICY, "Safe"),
             (BUDGET, "10s"),
             (BUDGET, "-1"),
+            (BUDGET, "0"),
             (BUDGET, "nan"),
         ] {
             let expected = (Policy::Off, vec![(name, value.to_owned())]);

@@ -58,8 +58,8 @@ pub enum Unusable {
 /// # Errors
 /// There is none.
 pub fn toolkit() -> Result<Toolkit, NoPtxas> {
-    if let Some(path) = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
-        return named(PathBuf::from(path));
+    if let Some(named) = named_by_environment() {
+        return named;
     }
     let host = of_triton().or_else(next_in_path);
     if let Some(toolkit) = host.and_then(|file| Toolkit::with_ptxas(&file, Origin::Host)) {
@@ -70,6 +70,12 @@ pub fn toolkit() -> Result<Toolkit, NoPtxas> {
         Ok(_) => Ok(toolkit),
         Err(_) => Err(NoPtxas::Missing),
     }
+}
+
+/// The toolkit of the ptxas that [`VARIABLE`] names, if it is set.
+pub fn named_by_environment() -> Option<Result<Toolkit, NoPtxas>> {
+    let path = std::env::var_os(VARIABLE).filter(|v| !v.is_empty())?;
+    Some(named(PathBuf::from(path)))
 }
 
 fn named(path: PathBuf) -> Result<Toolkit, NoPtxas> {

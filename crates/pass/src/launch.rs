@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use warpwright_launch::Launch;
 use warpwright_ptx::Function;
-use warpwright_target::THREADS_PER_BLOCK;
+use warpwright_target::{BLOCK_DIMENSIONS, THREADS_PER_BLOCK};
+
+use crate::names::source_name;
 
 /// Where the block size comes from; the later ones are guesses or promises of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +58,7 @@ const MOST_THREADS: u64 = THREADS_PER_BLOCK as u64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
     /// `--block` against `.reqntid`.
-    #[error("--block {} contradicts .reqntid {} of kernel `{kernel}`", show(*.asked), show(*.required))]
+    #[error("--block {} contradicts .reqntid {} of kernel `{}`", show(*.asked), show(*.required), source_name(.kernel))]
     Required {
         /// The kernel.
         kernel: String,
@@ -66,7 +68,7 @@ pub enum BlockError {
         required: [u32; 3],
     },
     /// A block above `.maxntid`.
-    #[error("{who} {} is larger than .maxntid {} of kernel `{kernel}`", show(*.asked), show(*.bound))]
+    #[error("{who} {} is larger than the bound {} of kernel `{}` (.maxntid, or __launch_bounds__ in CUDA C)", show(*.asked), show(*.bound), source_name(.kernel))]
     Bound {
         /// Who asks for it.
         who: &'static str,
@@ -85,6 +87,16 @@ pub enum BlockError {
         /// Their product.
         threads: u64,
     },
+    /// No device has blocks that are so long in one dimension.
+    #[error("a block of {} cannot be launched: its {axis} is at most {most}", show(*.dims))]
+    TooLong {
+        /// Threads in x, y, z.
+        dims: [u32; 3],
+        /// The dimension.
+        axis: char,
+        /// Its most.
+        most: u32,
+    },
 }
 
 fn show(dims: [u32; 3]) -> String {
@@ -94,6 +106,24 @@ fn show(dims: [u32; 3]) -> String {
 fn count(dims: [u32; 3]) -> u64 {
     dims.iter()
         .fold(1, |all, &n| u64::from(n).saturating_mul(all))
+}
+
+/// Can a device launch such blocks?
+///
+/// # Errors
+/// [`BlockError::Impossible`], [`BlockError::TooLong`].
+pub fn possible(dims: [u32; 3]) -> Result<(), BlockError> {
+    let threads = count(dims);
+    if !(1..=MOST_THREADS).contains(&threads) {
+        return Err(BlockError::Impossible { dims, threads });
+    }
+    let limits = dims.iter().zip(BLOCK_DIMENSIONS).zip(['x', 'y', 'z']);
+    for ((&n, most), axis) in limits {
+        if n > most {
+            return Err(BlockError::TooLong { dims, axis, most });
+        }
+    }
+    Ok(())
 }
 
 impl Block {
@@ -115,7 +145,7 @@ impl Block {
 
     /// The same, where nothing better is known than a launch that was seen.
     pub fn or_seen(self, seen: Option<[u32; 3]>) -> Block {
-        let fits = |dims: &[u32; 3]| (1..=MOST_THREADS).contains(&count(*dims));
+        let fits = |dims: &[u32; 3]| possible(*dims).is_ok();
         match (self.source, seen.filter(fits)) {
             (BlockSource::Assumed, Some(dims)) => Block {
                 dims,
@@ -170,9 +200,7 @@ impl Block {
                 bound,
             });
         }
-        match count(dims) {
-            1..=MOST_THREADS => Ok(Block { dims, source }),
-            threads => Err(BlockError::Impossible { dims, threads }),
-        }
+        possible(dims)?;
+        Ok(Block { dims, source })
     }
 }

@@ -131,24 +131,106 @@ fn squeezed(name: &str) -> String {
     out
 }
 
-/// Does a pattern name a kernel: its symbol, its name in the source (with or without parameters, template arguments
-/// and namespaces), or a glob (`*` and `?`) over one of these? Blanks count between words alone.
+/// How a namespace without a name is written.
+const ANONYMOUS: &str = "(anonymous namespace)";
+
+/// A name in the source, taken apart.
+#[derive(Default)]
+struct Parts<'a> {
+    /// Namespaces, the outermost first.
+    spaces: Vec<&'a str>,
+    /// The kernel's own name.
+    own: &'a str,
+    /// `<…>`, or nothing.
+    arguments: &'a str,
+    /// `(…)`, or nothing.
+    parameters: &'a str,
+}
+
+/// The parts of a name as [`source_name`] has it; the result of a template is none of them.
+fn parts(text: &str) -> Parts<'_> {
+    let mut found = Parts::default();
+    let (mut start, mut end, mut depth) = (0, None, 0_u32);
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let rest = &text[at..];
+        match c {
+            '(' if depth == 0 && at == start && rest.starts_with(ANONYMOUS) => {
+                at += ANONYMOUS.len();
+                continue;
+            }
+            '(' if depth == 0 => {
+                found.parameters = rest;
+                break;
+            }
+            ' ' if depth == 0 => {
+                found.spaces.clear();
+                (start, end) = (at + 1, None);
+            }
+            ':' if depth == 0 && rest.starts_with("::") => {
+                found.spaces.push(&text[start..at]);
+                (start, end) = (at + 2, None);
+                at += 2;
+                continue;
+            }
+            '<' | '(' | '{' => {
+                if depth == 0 {
+                    end = Some(at);
+                }
+                depth += 1;
+            }
+            '>' | ')' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += c.len_utf8();
+    }
+    let end = end.unwrap_or(at);
+    (found.own, found.arguments) = (&text[start..end], &text[end..at]);
+    found
+}
+
+/// A list of types without the namespaces of any.
+fn unqualified(list: &str) -> String {
+    let mut out = String::new();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    for part in list.split_inclusive("::") {
+        match part.strip_suffix("::") {
+            None => out.push_str(part),
+            Some(before) => {
+                let before = before.strip_suffix(ANONYMOUS).unwrap_or(before);
+                out.push_str(before.trim_end_matches(is_word));
+            }
+        }
+    }
+    out
+}
+
+/// Does a pattern name a kernel: its symbol, its name in the source (with or without its result, parameters, template
+/// arguments and namespaces, outer ones first, and those of types in it), or a glob (`*` and `?`) over one of these?
+/// Blanks count between words alone.
 pub fn is_named(pattern: &str, symbol: &str) -> bool {
     let whole = source_name(symbol);
-    let (full, plain) = short_names(&whole);
-    let last = last(&plain);
-    let last_full = full.strip_prefix(plain.strip_suffix(last).unwrap_or_default());
-    let all = [
-        Some(symbol),
-        Some(&*whole),
-        Some(&*full),
-        Some(&*plain),
-        Some(last),
-        last_full,
-    ];
     let pattern = squeezed(pattern);
-    let mut all = all.into_iter().flatten();
-    all.any(|name| glob(&pattern, &squeezed(name)))
+    if glob(&pattern, symbol) || glob(&pattern, &squeezed(&whole)) {
+        return true;
+    }
+    // Every kernel's result.
+    let pattern = pattern.strip_prefix("void ").unwrap_or(&pattern);
+    let parts = parts(&whole);
+    let named = |space: &&&str| **space != ANONYMOUS;
+    let of_names: Vec<&str> = parts.spaces.iter().filter(named).copied().collect();
+    let [arguments, parameters] = [parts.arguments, parts.parameters]
+        .map(|list| [String::new(), list.to_owned(), unqualified(list)]);
+    [&parts.spaces, &of_names].into_iter().any(|spaces| {
+        (0..=spaces.len()).any(|from| {
+            let spaces = spaces[from..].iter().map(|space| format!("{space}::"));
+            let name = spaces.collect::<String>() + parts.own;
+            let mut ends = arguments
+                .iter()
+                .flat_map(|a| parameters.iter().map(move |p| (a, p)));
+            ends.any(|(a, p)| glob(pattern, &squeezed(&format!("{name}{a}{p}"))))
+        })
+    })
 }
 
 /// Can a pattern name an instance of the definition of this name in a source file? Namespaces, parameters and template
@@ -251,6 +333,34 @@ mod tests {
         for name in ["k", "k(float*, unsigned int)", "ns::k<4>", "_Z1kPf", "k*"] {
             assert!(is_definition_named(name, "k"), "{name}");
             assert!(!is_definition_named(name, "j"), "{name}");
+        }
+        // `void img::zip<img::Axpy>(img::Axpy, float const*)`, `img::(anonymous namespace)::hidden(int*)`
+        let zip = "_ZN3img3zipINS_4AxpyEEEvT_PKf";
+        let hidden = "_ZN3img12_GLOBAL__N_16hiddenEPi";
+        for name in [
+            "zip",
+            "img::zip<img::Axpy>",
+            "zip<Axpy>",
+            "img::zip<Axpy>(img::Axpy, float const*)",
+            "zip(Axpy, const float*)",
+            "zip<Axpy>(Axpy, float const *)",
+            "void zip(Axpy, float const*)",
+        ] {
+            let is_told = !name.contains("const float");
+            assert_eq!(is_named(name, zip), is_told, "{name}: {}", source_name(zip));
+        }
+        for name in [
+            "hidden",
+            "img::hidden",
+            "img::hidden(int*)",
+            "void hidden(int *)",
+            "img::(anonymous namespace)::hidden",
+            "(anonymous namespace)::hidden",
+        ] {
+            assert!(is_named(name, hidden), "{name}: {}", source_name(hidden));
+        }
+        for name in ["zip<>", "img", "zip<Bxpy>", "Axpy", "g::zip", "zip(Axpy)"] {
+            assert!(!is_named(name, zip), "{name}");
         }
         assert!(is_named("k(unsigned int,float)", "_Z1kjf"));
         assert!(!is_named("k(unsignedint,float)", "_Z1kjf"));

@@ -2,6 +2,7 @@
 //! and parse back.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
 
 /// A value of an option.
 pub trait Argument: Sized + PartialEq {
@@ -18,6 +19,11 @@ pub trait Argument: Sized + PartialEq {
     fn absent() -> Option<Self> {
         None
     }
+
+    /// The value as a number, for what has a range.
+    fn number(&self) -> Option<u32> {
+        None
+    }
 }
 
 impl Argument for u32 {
@@ -31,6 +37,10 @@ impl Argument for u32 {
 
     fn print(&self) -> Option<String> {
         Some(self.to_string())
+    }
+
+    fn number(&self) -> Option<u32> {
+        Some(*self)
     }
 }
 
@@ -172,6 +182,26 @@ impl Arguments {
         }
     }
 
+    /// Takes the value of an option that may go without its name, and holds numbers to a range.
+    ///
+    /// # Errors
+    /// See [`ArgumentError`].
+    pub fn positional_in<T: Argument>(
+        &mut self,
+        name: &'static str,
+        range: RangeInclusive<u32>,
+    ) -> Result<T, ArgumentError> {
+        let value: T = self.positional(name)?;
+        match value.number().filter(|number| !range.contains(number)) {
+            None => Ok(value),
+            Some(number) => Err(ArgumentError::Value {
+                name,
+                text: number.to_string(),
+                wanted: number_in(&range),
+            }),
+        }
+    }
+
     /// Takes the value of a named option.
     ///
     /// # Errors
@@ -196,6 +226,11 @@ impl Arguments {
             (None, None) => Ok(()),
         }
     }
+}
+
+/// What may be written where a number has a range.
+pub fn number_in(range: &RangeInclusive<u32>) -> String {
+    format!("a number from {} to {}", range.start(), range.end())
 }
 
 fn parse<T: Argument>(name: &'static str, text: String) -> Result<T, ArgumentError> {
@@ -245,18 +280,30 @@ pub trait Options: Sized {
     fn write(&self, written: &mut Written);
 }
 
-/// Writes [`Options`] for a struct: first the fields that may go without their names, then those with
-/// names and defaults.
+/// Writes [`Options`] for a struct: first the fields that may go without their names, with the range of a number where
+/// it has one, then those with names and defaults.
 ///
 /// ```
 /// # use warpwright_pass::options;
 /// #[derive(Debug)]
 /// struct Clamp { most: u32, least: u32 }
-/// options!(Clamp: [most "the largest value"]; [least: u32 = 0, "the smallest"]);
+/// options!(Clamp: [most "the largest value" in 1..=8]; [least: u32 = 0, "the smallest"]);
 /// ```
 #[macro_export]
 macro_rules! options {
-    ($pass:ident: [$($field:ident $about:literal),*]; [$($name:ident: $ty:ty = $default:expr, $text:literal);*]) => {
+    (@wanted $pass:ident $field:ident) => {
+        wanted(|pass: &$pass| &pass.$field)
+    };
+    (@wanted $pass:ident $field:ident $range:expr) => {
+        $crate::options::number_in(&$range)
+    };
+    (@read $arguments:ident $field:ident) => {
+        $arguments.positional(stringify!($field))?
+    };
+    (@read $arguments:ident $field:ident $range:expr) => {
+        $arguments.positional_in(stringify!($field), $range)?
+    };
+    ($pass:ident: [$($field:ident $about:literal $(in $range:expr)?),*]; [$($name:ident: $ty:ty = $default:expr, $text:literal);*]) => {
         impl $crate::options::Options for $pass {
             fn parameters() -> Vec<$crate::options::Parameter> {
                 #[allow(unused_imports)]
@@ -269,7 +316,7 @@ macro_rules! options {
                     $($crate::options::Parameter {
                         name: stringify!($field),
                         about: $about,
-                        wanted: wanted(|pass: &$pass| &pass.$field),
+                        wanted: $crate::options!(@wanted $pass $field $($range)?),
                         is_positional: true,
                     },)*
                     $($crate::options::Parameter {
@@ -286,7 +333,7 @@ macro_rules! options {
                 arguments: &mut $crate::options::Arguments,
             ) -> Result<Self, $crate::options::ArgumentError> {
                 Ok($pass {
-                    $($field: arguments.positional(stringify!($field))?,)*
+                    $($field: $crate::options!(@read arguments $field $($range)?),)*
                     $($name: arguments.named::<$ty>(stringify!($name), $default)?,)*
                 })
             }

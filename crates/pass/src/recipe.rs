@@ -451,6 +451,45 @@ mod tests {
     }
 
     #[test]
+    fn what_ptxas_would_ignore_is_no_recipe() {
+        for wrong in [
+            "maxnreg(0)",
+            "maxnreg(256)",
+            "usage-level(11)",
+            "minnctapersm(0)",
+            "minnctapersm(33)",
+            "maxntid(0)",
+            "maxntid(1025)",
+            "launch-bounds(2000)",
+        ] {
+            let error = wrong.parse::<Recipe>().unwrap_err();
+            let is_value = matches!(
+                &error,
+                RecipeError::Argument {
+                    error: ArgumentError::Value { .. },
+                    ..
+                }
+            );
+            assert!(is_value, "{wrong}: {error}");
+        }
+        let said = "maxnreg(1000)".parse::<Recipe>().unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "maxnreg: registers=1000: a number from 1 to 255 is wanted"
+        );
+        for right in [
+            "maxnreg(1)",
+            "maxnreg(255)",
+            "usage-level(0)",
+            "usage-level(10)",
+            "minnctapersm(32)",
+            "maxntid(1024)",
+        ] {
+            assert_eq!(recipe(right).to_string(), right);
+        }
+    }
+
+    #[test]
     fn the_first_result_files_can_be_read() {
         let json = r#"[{"decision":"max-registers","registers":64},{"decision":"shared-spilling"},
             {"decision":"throttle","blocks":3,"by":"shared-memory"},{"decision":"spill-hottest-to-shared","blocks":4}]"#;

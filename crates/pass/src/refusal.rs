@@ -70,6 +70,16 @@ pub enum Refusal {
         /// Threads per block that were to be promised.
         wanted: u32,
     },
+    /// An SM never holds so many blocks.
+    #[error("{} cannot reside on an SM{}: {most} can", count(*.blocks, "block"), of_threads(.threads))]
+    NotResident {
+        /// Blocks per SM that were asked for.
+        blocks: u32,
+        /// Threads per block of the kernel's own bound.
+        threads: Option<u32>,
+        /// Blocks per SM.
+        most: u32,
+    },
     /// No stair of the occupancy staircase lies below the pressure.
     #[error("no step of the occupancy staircase lies below {pressure} registers")]
     NoStair {
@@ -187,6 +197,12 @@ fn unstated(need: Need) -> &'static str {
              there is none)"
         }
     }
+}
+
+fn of_threads(threads: &Option<u32>) -> String {
+    threads.map_or_else(String::new, |threads| {
+        format!(" with up to {threads} threads each")
+    })
 }
 
 fn place(at: &Option<String>) -> String {

@@ -12,7 +12,7 @@ use warpwright_stencil::dsl;
 use warpwright_target::{Gpu, lookup};
 
 use crate::artifact::{Artifact, Language};
-use crate::launch::{Block, BlockError, BlockSource};
+use crate::launch::{Block, BlockError, BlockSource, possible};
 use crate::names::{is_definition_named, is_named, selected, source_name};
 use crate::ptx::facts::{static_shared_bytes, uses_dynamic_shared};
 use crate::refusal::Refusal;
@@ -234,6 +234,12 @@ impl<'a> Scope<'a> {
                 (block, stated)
             }
         };
+        // Of machine code and sources a block that is too large is said later; one that is too long, here.
+        if block.stated().is_some()
+            && let Err(error @ BlockError::TooLong { .. }) = possible(block.dims)
+        {
+            return Err(error.into());
+        }
         let blocks = |launch: &Launch| launch.grid.iter().map(|&n| u64::from(n)).product();
         Ok(Setting {
             gpu,

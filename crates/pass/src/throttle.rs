@@ -136,7 +136,7 @@ fn state_registers(pass: &Throttle, site: &CubinSite, fuel: &mut Fuel) -> Outcom
     if !fuel.burn() {
         return Ok(Rewritten::new(site.cubin.to_vec()));
     }
-    let refused = |error| Refusal::obstacle("the register count stays", error);
+    let refused = |error| Refusal::obstacle("the register count cannot be raised", error);
     elf.raise_registers(site.kernel, registers)
         .map_err(refused)?;
     Ok(Rewritten::new(elf.write().map_err(refused)?))

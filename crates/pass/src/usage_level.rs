@@ -14,7 +14,7 @@ pub struct UsageLevel {
     pub level: u32,
 }
 
-crate::options!(UsageLevel: [level "0 to 10; 5 is what ptxas takes by itself"]; []);
+crate::options!(UsageLevel: [level "0 to 10; 5 is what ptxas takes by itself" in 0..=10]; []);
 
 impl Pass for UsageLevel {
     const NAME: &'static str = "usage-level";

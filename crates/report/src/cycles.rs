@@ -19,6 +19,9 @@ use crate::table::Table;
 const LISTED: usize = 8;
 /// Of the default build's cycles: what takes more is not told as a gain.
 const TOLD: f64 = 0.95;
+
+/// A smaller ratio is shown as less than this.
+const LEAST_SHOWN: f64 = 0.01;
 /// A cause below this share is left out.
 const SMALLEST: f64 = 0.005;
 
@@ -168,12 +171,17 @@ impl CyclesReport {
             .into_iter()
             .max_by(|a, b| lost(*a).total_cmp(&lost(*b)))?;
         let [before, after] = [default, self].map(|report| 100.0 * of(report, most));
-        (ratio < TOLD).then(|| {
-            format!(
-                "a warp alone takes {ratio:.2} of the cycles: {} {after:.0}%, not {before:.0}%",
-                most.name()
-            )
-        })
+        let shown = |share: f64| format!("{share:.0}%");
+        let took = match ratio < LEAST_SHOWN {
+            true => format!("less than {LEAST_SHOWN}"),
+            false => format!("{ratio:.2}"),
+        };
+        // A share that rounds to what it was explains nothing.
+        let why = match shown(before) == shown(after) {
+            true => String::new(),
+            false => format!(": {} {after:.0}%, not {before:.0}%", most.name()),
+        };
+        (ratio < TOLD).then(|| format!("a warp alone takes {took} of the cycles{why}"))
     }
 
     /// The causes in a line.

@@ -210,7 +210,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "OptTLP",
-        &["TLP", "thread-level parallelism"],
+        &["TLP", "thread-level parallelism", "above OptTLP"],
         "The number of resident blocks at which a kernel is fastest: above it blocks only fight for the cache. \
          Estimated from the PTX.",
     ),

@@ -10,6 +10,9 @@ pub const WARP_SIZE: u32 = 32;
 /// The most threads that a block of any device has (CUDA C++ Programming Guide, compute capabilities).
 pub const THREADS_PER_BLOCK: u32 = 1024;
 
+/// The most threads that a block of any device has along x, y and z (same place).
+pub const BLOCK_DIMENSIONS: [u32; 3] = [1024, 1024, 64];
+
 /// The limits of registers per thread that ptxas takes: it raises smaller ones by itself (the ABI's minimum on
 /// sm_90, ptxas 13.5), and no thread can have more.
 pub const REGISTERS_PER_THREAD: std::ops::RangeInclusive<u32> = 24..=255;

@@ -29,9 +29,9 @@ mod staircase;
 mod units;
 
 pub use arch::{
-    Architecture, BelowNeed, LINE_BYTES, LOCAL_MEMORY_PER_THREAD, Latency, REGISTERS_PER_THREAD,
-    RegisterAllocation, RegisterFile, SECTOR_BYTES, SharedMemory, THREADS_PER_BLOCK, ThreadLimits,
-    Throughput, WARP_SIZE,
+    Architecture, BLOCK_DIMENSIONS, BelowNeed, LINE_BYTES, LOCAL_MEMORY_PER_THREAD, Latency,
+    REGISTERS_PER_THREAD, RegisterAllocation, RegisterFile, SECTOR_BYTES, SharedMemory,
+    THREADS_PER_BLOCK, ThreadLimits, Throughput, WARP_SIZE,
 };
 pub use board::Board;
 pub use distances::{

@@ -36,7 +36,7 @@ pub use dirs::{CACHE_VARIABLE, cache_dir};
 pub use error::{NotFound, REMEDY, ToolError};
 pub use find::{FindOptions, TOOLKIT_VARIABLE, Toolkit};
 pub use install::{InstallError, InstallOptions, Installed, Progress, install, installable};
-pub use nvcc::{Nvcc, NvccJob, NvccOutput};
+pub use nvcc::{Nvcc, NvccJob, NvccOutput, files_read};
 pub use nvdisasm::Nvdisasm;
 pub use process::{Invocation, Output, cancel_all, shut_down};
 pub use program::{Program, run_program};

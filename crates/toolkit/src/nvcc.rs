@@ -1,7 +1,9 @@
 //! nvcc: CUDA C++ to PTX or cubin.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::diagnostic::{self, Diagnostic};
@@ -50,6 +52,16 @@ impl<'a> NvccJob<'a> {
         if self.lineinfo {
             args.push("-lineinfo".into());
         }
+        // nvcc takes the language from the ending, and knows no header as CUDA C++.
+        let is_language = |word: &OsString| {
+            let word = word.to_string_lossy();
+            word == "-x" || word.starts_with("-x=") || word.starts_with("--x")
+        };
+        if self.source.extension().is_none_or(|ending| ending != "cu")
+            && !self.extra.iter().any(is_language)
+        {
+            args.extend(["-x".into(), "cu".into()]);
+        }
         args.extend(self.extra.iter().cloned());
         args
     }
@@ -70,6 +82,22 @@ pub struct NvccOutput {
 #[derive(Debug, Clone, Copy)]
 pub struct Nvcc<'a> {
     tool: &'a Tool,
+}
+
+/// Sources and headers that were compiled by this process, by nvcc or out of the cache.
+static READ: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Every file that went into a compilation of CUDA C++ in this process so far: sources and headers, each once.
+pub fn files_read() -> Vec<PathBuf> {
+    READ.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Adds to [`files_read`].
+pub(crate) fn remember_read(files: impl IntoIterator<Item = PathBuf>) {
+    let mut all = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    all.extend(files);
+    all.sort_unstable();
+    all.dedup();
 }
 
 impl Toolkit {
@@ -138,9 +166,12 @@ impl<'a> Nvcc<'a> {
             job,
             &scratch,
             &["-MD".as_ref(), "-MF".as_ref(), rule.as_os_str()],
-        )?;
+        );
+        // The preprocessor writes the rule, also of what the compiler refuses then.
         let text = String::from_utf8_lossy(&scratch.read_if_there(&rule)?).into_owned();
-        Ok((output, prerequisites(&text)))
+        let files = prerequisites(&text);
+        remember_read(files.iter().cloned());
+        Ok((output?, files))
     }
 
     fn ptx(
@@ -212,7 +243,10 @@ impl<'a> Nvcc<'a> {
         let output = self.run(&job, &scratch, "-E", "out.ii", &options);
         output.map_err(|e| e.with_path(&copy, original))?;
         let bytes = scratch.read_if_there(&scratch.path("out.ii"))?;
-        String::from_utf8(bytes).map_err(|_| garbage("the preprocessed text is not UTF-8"))
+        let text =
+            String::from_utf8(bytes).map_err(|_| garbage("the preprocessed text is not UTF-8"))?;
+        remember_read(marked_files(&text));
+        Ok(text)
     }
 
     fn run(
@@ -334,9 +368,24 @@ fn prerequisites(rule: &str) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The files that line markers of preprocessed text name (`# 1 "/a/b.h" 1`), each once; `<built-in>` is none.
+fn marked_files(text: &str) -> BTreeSet<PathBuf> {
+    let markers = text.lines().filter_map(|line| line.strip_prefix("# "));
+    let names = markers.filter_map(|marker| marker.split('"').nth(1));
+    let files = names.filter(|name| !name.starts_with('<') && !name.ends_with("//"));
+    files.map(PathBuf::from).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn line_markers_name_files() {
+        let text = "# 1 \"/t/k.cu\"\n# 0 \"<built-in>\"\nint x;\n# 1 \"in/a.h\" 1 3\n# 2 \"in/a.h\" 2\n#define A \"b.h\"\n";
+        let found: Vec<_> = marked_files(text).into_iter().collect();
+        assert_eq!(found, ["/t/k.cu", "in/a.h"].map(PathBuf::from));
+    }
 
     #[test]
     fn paths_are_as_they_were_given() {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpwright::device_code::some_names;
+use warpwright::front::refuse_options;
 use warpwright_cudac::diag::{Diagnostic, Source};
 use warpwright_cudac::{File, marked};
 use warpwright_driver::naive::promise;
@@ -36,6 +37,7 @@ pub fn read(
     target: Option<&str>,
     nvcc: &[String],
 ) -> Result<File, Failure> {
+    refuse_options(nvcc)?;
     let source = Source::new(&*input.name, input.text()?);
     let toolkit = session::toolkit(cli);
     let output = toolkit.and_then(|toolkit| {

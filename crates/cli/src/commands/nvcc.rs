@@ -18,7 +18,14 @@ use crate::session;
 /// Runs the command; nvcc takes this process's place.
 pub fn run(cli: &Cli, args: &NvccArgs) -> Result<(), Failure> {
     let toolkit = session::toolkit(cli)?;
-    let ptxas = toolkit.ptxas()?.tool().path.clone();
+    // What the environment names goes before the toolkit's own.
+    let named = warpwright_dropin::real::named_by_environment().transpose();
+    let named = named.map_err(|error| Failure::Missing {
+        what: error.to_string(),
+        mend: None,
+    })?;
+    let ptxas = named.as_ref().unwrap_or(&toolkit).ptxas()?;
+    let ptxas = ptxas.tool().path.clone();
     let folder = folder(&toolkit.nvcc()?.tool().path)?;
     if args.folder {
         crate::terminal::document(&format!("{}\n", folder.display()));

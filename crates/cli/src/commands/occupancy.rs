@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use warpwright_diag::count;
+use warpwright_pass::launch::{BlockError, possible};
 use warpwright_target::{
     Architecture, Resources, architectures, boards, lookup, occupancy, staircase,
 };
@@ -35,6 +36,9 @@ pub fn run(args: &OccupancyArgs) -> Result<(), Failure> {
         .iter()
         .try_fold(1u32, |a, &b| a.checked_mul(b))
         .unwrap_or(u32::MAX);
+    if let Err(error @ BlockError::TooLong { .. }) = possible(block) {
+        return Err(Failure::input(error.to_string()));
+    }
     let resources = Resources::new(regs, threads)
         .static_smem(args.smem)
         .dynamic_smem(args.dynamic_smem);

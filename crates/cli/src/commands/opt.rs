@@ -21,7 +21,7 @@ use super::pass::say;
 use super::{print_json, quoted, write_page};
 use crate::args::{Cli, Emit, OptArgs};
 use crate::failure::Failure;
-use crate::input::{self, Input, Level, is_stdout, make_folder, stage, write_into};
+use crate::input::{self, Input, Kind, Level, is_stdout, make_folder, stage, write_into};
 use crate::progress;
 use crate::session;
 use crate::terminal::printable;
@@ -118,16 +118,20 @@ fn emitted(args: &OptArgs, input: &Input) -> Result<Emitted, Failure> {
         let parsed = Cubin::parse(&input.bytes);
         parsed.map_err(|e| Failure::input(format!("`{}`: {e}", input.name)))?;
     }
-    match (args.emit, ends_in_ptx) {
-        (None | Some(Emit::Cubin), true) if is_code => Err(Failure::Usage(
-            "FILE is machine code, and so is the result: OUT is not to end in .ptx".into(),
-        )),
-        (Some(Emit::Ptx), _) if ending.is_some_and(|ending| ending == "cubin") => Err(
-            Failure::Usage("--emit ptx writes text: OUT is not to end in .cubin".into()),
-        ),
-        (Some(Emit::Ptx), _) | (None, true) => Ok(Emitted::Ptx),
-        (Some(Emit::Cubin), _) | (None, false) => Ok(Emitted::Cubin),
-    }
+    let emitted = match (args.emit, ends_in_ptx) {
+        (Some(Emit::Ptx), _) => Emitted::Ptx,
+        (None, true) if !is_code => Emitted::Ptx,
+        (Some(Emit::Cubin) | None, _) => Emitted::Cubin,
+    };
+    let kind = match (emitted, input.level) {
+        (Emitted::Ptx, _) => Kind::Ptx,
+        (Emitted::Cubin, Level::Fat) => Kind::Host,
+        (Emitted::Cubin, _) => Kind::Cubin,
+    };
+    args.output
+        .as_deref()
+        .map_or(Ok(()), |out| kind.fits(out))?;
+    Ok(emitted)
 }
 
 /// Progress on stderr, and the database of measurements.

@@ -21,7 +21,7 @@ use super::stencil_opt::print_written;
 use crate::args::{Cli, Floating, OptArgs, PassArgs};
 use crate::build;
 use crate::failure::Failure;
-use crate::input::{self, Input, Level, stage, write_atomically};
+use crate::input::{self, Input, Kind, Level, stage, write_atomically};
 use crate::session;
 use crate::terminal::document;
 use warpwright_report::screen::wrap;
@@ -88,9 +88,12 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
         }
         _ => {}
     }
+    // The level of the last pass says what comes out, before any work.
     let last = recipe.passes().last().map(Invocation::level);
-    if args.output.is_none() && last == Some(PassLevel::MachineCode) {
-        return Err(no_output());
+    match (&args.output, last) {
+        (None, Some(PassLevel::MachineCode)) => return Err(no_output()),
+        (Some(output), Some(PassLevel::Ptx)) => Kind::Ptx.fits(output)?,
+        _ => {}
     }
     let module = session::module(cli, &input, scope.gpu.as_ref(), &options.nvcc, false)?;
     if let Some(gpu) = scope.gpu {
@@ -354,17 +357,25 @@ pub fn say(cli: &Cli, all: &CarriedOut) {
 fn write(output: Option<&Path>, all: &CarriedOut) -> Result<(), Failure> {
     let bytes = all.artifact.bytes();
     let is_cubin = all.artifact.as_cubin().is_some();
-    let ends_in_ptx = output.is_some_and(|output| output.extension().is_some_and(|e| e == "ptx"));
     match (output, std::str::from_utf8(bytes)) {
-        (Some(_), _) if is_cubin && ends_in_ptx => Err(Failure::Usage(
-            "the result is machine code: OUT is not to end in .ptx".into(),
-        )),
-        (Some(output), _) => write_atomically(output, bytes),
+        (Some(output), _) => {
+            kind(&all.artifact).fits(output)?;
+            write_atomically(output, bytes)
+        }
         (None, Ok(text)) if !is_cubin => {
             document(text);
             Ok(())
         }
         _ => Err(no_output()),
+    }
+}
+
+/// What a result is.
+fn kind(artifact: &Artifact) -> Kind {
+    match (artifact.as_cubin(), artifact.as_source()) {
+        (Some(_), _) => Kind::Cubin,
+        (None, Some(_)) => Kind::Cuda,
+        (None, None) => Kind::Ptx,
     }
 }
 
@@ -392,6 +403,11 @@ fn on_cubins(
     let (Some(output), Some(file)) = (&args.output, &args.file) else {
         return Err(Failure::Usage("-o OUT is wanted".into()));
     };
+    let kind = match input.level {
+        Level::Fat => Kind::Host,
+        _ => Kind::Cubin,
+    };
+    kind.fits(output)?;
     let code = DeviceCode::of(input, scope.gpu.as_ref())?.with_kernels(scope.kernels)?;
     let mut edited = Vec::new();
     for cubin in &code.cubins {

@@ -300,7 +300,9 @@ fn report(
 fn print(document: &Document) {
     println!(
         "{} ({}) on {}",
-        document.kernel, document.size, document.ran_on
+        source_name(&document.kernel),
+        document.size,
+        document.ran_on
     );
     if let Some(count) = document.thread_instructions {
         println!("{count} thread instructions");

@@ -19,7 +19,7 @@ use warpwright_toolkit::{BuildCache, PtxasJob};
 use super::print_json;
 use crate::args::{AssembleArgs, Cli, SassAction, SassArgs, SassInput};
 use crate::failure::Failure;
-use crate::input::{self, Level, write_atomically};
+use crate::input::{self, Kind, Level, write_atomically};
 use crate::session;
 use crate::terminal::document;
 use warpwright::DeviceCode;
@@ -60,6 +60,7 @@ fn assemble(args: &AssembleArgs) -> Result<(), Failure> {
             "FILE is wanted with the ending .sass".into(),
         ));
     }
+    Kind::Cubin.fits(&args.output)?;
     write_atomically(&args.output, &input::read(&args.file)?.bytes)
 }
 

@@ -21,7 +21,7 @@ use super::print_json;
 use crate::args::{Cli, SweptPeers, TuneArgs};
 use crate::failure::Failure;
 use crate::input::{
-    self, Input, Level, contents, file_name, make_folder, text as read, write_atomically,
+    self, Input, Kind, Level, contents, file_name, make_folder, text as read, write_atomically,
     write_into,
 };
 use crate::session;
@@ -92,6 +92,9 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
     }
     if let Some(folder) = &args.jobs {
         return pack(cli, args, &input, folder);
+    }
+    if let Some(output) = &args.output {
+        Kind::Cubin.fits(output)?;
     }
     devices()?;
     let folder = work_folder(args, file)?;

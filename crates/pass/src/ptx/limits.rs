@@ -4,12 +4,14 @@
 //! performance-tuning directives. The directive takes the place of the kernel's own one: two would
 //! contradict each other.
 //!
-//! Requires nothing; `minnctapersm` has an effect only beside a bound on the blocks. Preserves every
-//! instruction.
+//! Requires nothing; `minnctapersm` has an effect only beside a bound on the blocks, and ptxas ignores one that no
+//! SM can hold: that is refused. Preserves every instruction.
 
 use warpwright_ptx::{DirectiveKind, Edits};
+use warpwright_target::{REGISTERS_PER_THREAD, WARP_SIZE, architectures};
 
 use crate::pass::{Fuel, Outcome, Pass, Rewritten, Work};
+use crate::refusal::Refusal;
 use crate::site::Site;
 
 /// Limit the registers per thread.
@@ -19,7 +21,7 @@ pub struct MaxNReg {
     pub registers: u32,
 }
 
-crate::options!(MaxNReg: [registers "registers per thread"]; []);
+crate::options!(MaxNReg: [registers "registers per thread" in 1..=*REGISTERS_PER_THREAD.end()]; []);
 
 impl Pass for MaxNReg {
     const NAME: &'static str = "maxnreg";
@@ -37,7 +39,7 @@ pub struct MinNCtaPerSm {
     pub blocks: u32,
 }
 
-crate::options!(MinNCtaPerSm: [blocks "blocks per SM"]; []);
+crate::options!(MinNCtaPerSm: [blocks "blocks per SM" in 1..=most_blocks()]; []);
 
 impl Pass for MinNCtaPerSm {
     const NAME: &'static str = "minnctapersm";
@@ -46,7 +48,33 @@ impl Pass for MinNCtaPerSm {
         "ask for resident blocks by .minnctapersm, which needs a bound on the block size";
 
     fn work(&self) -> Work<Self> {
-        Work::Ptx(|pass, site, fuel| set(site, &DirectiveKind::MinNctaPerSm(pass.blocks), fuel))
+        Work::Ptx(|pass, site, fuel| {
+            fits(pass.blocks, site)?;
+            set(site, &DirectiveKind::MinNctaPerSm(pass.blocks), fuel)
+        })
+    }
+}
+
+/// Blocks that an SM of any architecture holds.
+fn most_blocks() -> u32 {
+    let blocks = architectures().map(|arch| arch.threads.blocks);
+    blocks.max().unwrap_or(u32::MAX)
+}
+
+/// ptxas ignores the directive where an SM cannot hold so many blocks, or so many threads in blocks of the bound.
+fn fits(blocks: u32, site: &Site) -> Result<(), Refusal> {
+    let limits = site.setting.gpu.arch.threads;
+    let own = site.function().req_ntid().or(site.function().max_ntid());
+    let threads = own.map(|d| d.iter().fold(1u32, |all, &n| all.saturating_mul(n)));
+    let of_threads = threads.map(|threads| limits.warps * WARP_SIZE / threads.max(1));
+    let most = of_threads.map_or(limits.blocks, |most| most.min(limits.blocks));
+    match blocks > most {
+        true => Err(Refusal::NotResident {
+            blocks,
+            threads,
+            most,
+        }),
+        false => Ok(()),
     }
 }
 

@@ -7,6 +7,7 @@
 //! Requires nothing; refused where the kernel allows fewer threads. Preserves every instruction.
 
 use warpwright_ptx::{Dims, DirectiveKind, Edits};
+use warpwright_target::THREADS_PER_BLOCK;
 
 use crate::pass::{Caution, Fuel, Outcome, Pass, Rewritten, Work};
 use crate::refusal::Refusal;
@@ -19,7 +20,7 @@ pub struct MaxNTid {
     pub threads: u32,
 }
 
-crate::options!(MaxNTid: [threads "threads per block"]; []);
+crate::options!(MaxNTid: [threads "threads per block" in 1..=THREADS_PER_BLOCK]; []);
 
 impl Pass for MaxNTid {
     const NAME: &'static str = "maxntid";
@@ -40,6 +41,11 @@ fn promise(pass: &MaxNTid, site: &Site, fuel: &mut Fuel) -> Outcome<String> {
             own,
             wanted: pass.threads,
         }),
+        // What is wider stays, and that is said: the promise was not written.
+        Some(own) if own > pass.threads => Ok(unchanged()?.note(format!(
+            "its own bound of {own} threads stays, not maxntid({}): a launch may rely on it",
+            pass.threads
+        ))),
         Some(_) => unchanged(),
         None if !fuel.burn() => unchanged(),
         None => {

@@ -78,8 +78,12 @@ pub(crate) fn recompute(site: &Site, goal: u32, rules: Rules, fuel: &mut Fuel) -
     let deleted = view.inst_count() + copies - result.draft.inst_count();
     let text = write(&view, site.kernel, &result)?;
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let missed = match result.pressure > goal {
+        true => ", which is above the goal",
+        false => "",
+    };
     let note = format!(
-        "goal {goal}; {} -> {} registers live at most; {}, {} deleted, cost {}",
+        "goal {goal}; {} -> {} registers live at most{missed}; {}, {} deleted, cost {}",
         result.before,
         result.pressure,
         plural(copies, "recomputation"),

@@ -6,6 +6,8 @@
 //! Requires a kernel that is no template and has no bounds yet. Preserves the rest of the file byte by byte,
 //! and the PTX that nvcc makes of it but for its directive.
 
+use warpwright_target::THREADS_PER_BLOCK;
+
 use crate::pass::{Caution, Fuel, Outcome, Pass, Rewritten, Work};
 use crate::refusal::Refusal;
 use crate::site::SourceSite;
@@ -17,7 +19,7 @@ pub struct LaunchBounds {
     pub threads: u32,
 }
 
-crate::options!(LaunchBounds: [threads "threads per block"]; []);
+crate::options!(LaunchBounds: [threads "threads per block" in 1..=THREADS_PER_BLOCK]; []);
 
 impl Pass for LaunchBounds {
     const NAME: &'static str = "launch-bounds";

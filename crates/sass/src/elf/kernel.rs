@@ -126,9 +126,11 @@ impl Elf {
             .get(Attribute::MAXREG_COUNT)
             .map(|record| &record.value);
         match (limit, u8::try_from(registers)) {
-            (Some(&Value::Half(limit)), _) if u32::from(limit) < registers => Err(refused(
-                format!("{registers} registers: {name} is limited to {limit}"),
-            )),
+            (Some(&Value::Half(limit)), _) if u32::from(limit) < registers => {
+                Err(refused(format!(
+                    "{name} was compiled for at most {limit} registers, and {registers} were to be set"
+                )))
+            }
             (_, Ok(wanted)) if registers >= own => self.set_registers(name, wanted),
             _ => Err(refused(format!("{registers} registers: {name} uses {own}"))),
         }

@@ -25,7 +25,7 @@ use crate::dirs::{cache_dir, read_regular};
 use crate::environment::{self, host_compilers};
 use crate::error::ToolError;
 use crate::install::sha256_of;
-use crate::nvcc::{Nvcc, NvccJob, NvccOutput};
+use crate::nvcc::{Nvcc, NvccJob, NvccOutput, remember_read};
 use crate::ptxas::{Build, Ptxas, PtxasJob};
 use crate::tool::digest_of;
 
@@ -99,7 +99,7 @@ impl BuildCache {
     /// As [`Nvcc::to_ptx`]; refusals are not kept.
     pub fn nvcc(&self, nvcc: &Nvcc, job: &NvccJob) -> Result<NvccOutput, ToolError> {
         let Some(store) = &self.store else {
-            return nvcc.to_ptx(job);
+            return nvcc.ptx_and_files_read(job).map(|(output, _)| output);
         };
         let mut key = with_arguments(Key::new("nvcc"), &job.arguments());
         let parts: Vec<PathBuf> = nvcc.parts().into_iter().chain(host_compilers()).collect();
@@ -124,6 +124,7 @@ impl BuildCache {
                 .all(|(path, digest)| unchanged(path, digest))
             && let Ok(ptx) = String::from_utf8(ptx)
         {
+            remember_read(report.read.into_iter().map(|(path, _)| path));
             let diagnostics = report.diagnostics;
             return Ok(NvccOutput {
                 ptx,
