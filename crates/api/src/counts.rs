@@ -20,6 +20,8 @@ pub struct Counted {
     pub launch: Launch,
     /// The contents of [`Launch::buffers`].
     pub inputs: Vec<Vec<u8>>,
+    /// What it is, in words.
+    pub at: String,
 }
 
 /// Blocks that are run: enough to count.

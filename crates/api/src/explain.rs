@@ -126,10 +126,10 @@ impl Optimizer {
                 let origins = origins(&elf, module, id);
                 let lines = lines_by_origin(&origins, module, id);
                 found.machine_code = pressure_of_machine_code(&elf, &kernel, &lines);
-                let counted = options.counted.as_ref().and_then(|counted| {
+                let counted = options.counted.iter().find_map(|counted| {
                     let counts = counted.of(module, id, &kernel, &input.name)?;
                     let counts = of_machine_code(&counts, &elf, &kernel, &origins)?;
-                    Some((counts, &*counted.launch.size))
+                    Some((counts, &*counted.at))
                 });
                 let known = Facts {
                     lines: &lines,

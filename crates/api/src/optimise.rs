@@ -55,7 +55,7 @@ pub struct Options {
     /// Dynamic shared memory in bytes per block.
     pub dynamic_smem: Option<u32>,
     /// What is run to count how often instructions are executed (`explain`).
-    pub counted: Option<Counted>,
+    pub counted: Vec<Counted>,
     /// Blocks of the launch that counts, where it was seen (a trace).
     pub grid: Option<u64>,
     /// A launch description, which states both.
@@ -81,7 +81,7 @@ impl Default for Options {
             blocks: Vec::new(),
             dynamic_smem: None,
             grid: None,
-            counted: None,
+            counted: Vec::new(),
             launch: None,
             recipe: None,
             fuel: None,

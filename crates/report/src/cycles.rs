@@ -36,7 +36,7 @@ pub struct CyclesReport {
     pub places: Vec<Place>,
     /// Those of each instruction.
     pub each: Vec<f64>,
-    /// Where executions were counted: the size of the launch description.
+    /// Where executions were counted: at which launch, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted_at: Option<String>,
 }
@@ -46,7 +46,7 @@ pub struct CyclesReport {
 pub struct Facts<'a> {
     /// The source line of each, `file:line`.
     pub lines: &'a [Option<String>],
-    /// How often a warp executes each, and the size of the launch description at which that was counted.
+    /// How often a warp executes each, and at which launch that was counted.
     pub counts: Option<(&'a [f64], &'a str)>,
 }
 
@@ -97,7 +97,7 @@ pub fn cycles_of(
     };
     let line = |at: usize| known.lines.get(at)?.clone();
     let mut report = report(&cycles, line, text);
-    report.counted_at = known.counts.map(|(_, size)| size.to_owned());
+    report.counted_at = known.counts.map(|(_, at)| at.to_owned());
     Some((report, Bound::of_case(&case)))
 }
 
@@ -205,7 +205,7 @@ impl CyclesReport {
             ]);
         }
         let loops = match &self.counted_at {
-            Some(size) => format!("instructions counted at size `{size}`"),
+            Some(at) => format!("instructions counted at {at}"),
             None => "loops 10 times a level: --launch counts".to_owned(),
         };
         let causes = format!(

@@ -8,6 +8,7 @@ use warpwright_target::Gpu;
 
 use warpwright::{Counted, Launch};
 
+use super::launch::own_launches;
 use super::run::materialize;
 use super::{cuda, print_json, stencil, write_page};
 use crate::args::{Cli, ExplainArgs, KernelArgs};
@@ -101,7 +102,13 @@ fn of_kernels(
     input: &Input,
 ) -> Result<(Gpu, Vec<Explanation>), Failure> {
     let mut options = session::options(input, &args.kernel, &args.nvcc)?;
-    options.counted = counted(&args.kernel)?;
+    options.counted = match (counted(&args.kernel)?, input.level) {
+        (Some(counted), _) => vec![counted],
+        (None, Level::Cuda) if args.kernel.launch.is_none() && args.kernel.trace.is_none() => {
+            own_launches(cli, input, &args.kernel, &args.nvcc).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
     let found = session::optimizer(cli, input)?.explain(input, &options)?;
     Ok((found.gpu, found.kernels))
 }
@@ -125,7 +132,8 @@ fn counted(args: &KernelArgs) -> Result<Option<Counted>, Failure> {
         return Ok(None);
     };
     let inputs = materialize(&launch, Some(path))?;
-    Ok(Some(Counted { launch, inputs }))
+    let at = format!("size `{}`", launch.size);
+    Ok(Some(Counted { launch, inputs, at }))
 }
 
 /// The stencils among the kernels.

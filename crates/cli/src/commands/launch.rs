@@ -9,20 +9,21 @@ mod trial;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
+use warpwright::Counted;
 use warpwright_cudac::ast::{Function, Parameter, Type};
 use warpwright_cudac::diag::{Source, render_all};
 use warpwright_cudac::launches::HostCode;
 use warpwright_cudac::{File, Header};
 use warpwright_launch::{ElemType, LaunchFile};
-use warpwright_pass::names::{base_name, parameters, selected, source_name};
+use warpwright_pass::names::{base_name, parameters, selected, source_name, template_arguments};
 use warpwright_target::{Gpu, Resources, occupancy};
 
 use self::make::Ground;
 use self::trial::Trial;
 use super::inplace::document;
-use crate::args::{Cli, LaunchArgs};
+use crate::args::{Cli, KernelArgs, LaunchArgs};
 use crate::failure::Failure;
-use crate::input::{self, Level, write_atomically};
+use crate::input::{self, Input, Level, write_atomically};
 use crate::session;
 
 /// Blocks that are tried where nobody knows one and the usual one faults.
@@ -104,6 +105,59 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Kernels of a file whose own launches are looked at.
+const MOST_OWN: usize = 8;
+
+/// The code's own launches of kernels, made small, as far as they have a description that `launch` would begin with: to
+/// be run to count.
+pub fn own_launches(
+    cli: &Cli,
+    input: &Input,
+    kernels: &KernelArgs,
+    nvcc: &[String],
+) -> Option<Vec<Counted>> {
+    let args = LaunchArgs {
+        file: input.path.clone(),
+        kernel: None,
+        block: kernels.block_of_all(),
+        dynamic_smem: kernels.dynamic_smem,
+        trace: None,
+        output: None,
+        force: false,
+        nvcc: nvcc.to_vec(),
+    };
+    let text = input.text().ok()?;
+    let file = super::cuda::read(cli, input, None, nvcc).ok()?;
+    let module = session::module(cli, input, None, nvcc, true).ok()?;
+    let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
+    let code = HostCode::new(text, nvcc);
+    let one = |symbol: &String| -> Option<Counted> {
+        let (header, symbol) = chosen(&file, &symbols, Some(symbol)).ok()?;
+        let launches = code.launches(&header.name.text, &template_arguments(&symbol));
+        launches.first()?;
+        let ground = Ground {
+            text,
+            file: &file,
+            module: &module,
+            symbol: &symbol,
+            function: &head(&file, header).ok()?,
+            args: &args,
+            traced: None,
+        };
+        let draft = ground.draft(input.name.clone(), None).ok()?;
+        let described = LaunchFile::parse(&draft.render(), "the code's launch").ok()?;
+        let launch = described.resolve("small", &[]).ok()?;
+        let inputs = super::run::materialize(&launch, None).ok()?;
+        Some(Counted {
+            launch,
+            inputs,
+            at: "the code's own launch, made small".to_owned(),
+        })
+    };
+    let few = symbols.len() <= MOST_OWN;
+    few.then(|| symbols.iter().filter_map(one).collect())
 }
 
 /// Is there no file of another's in the place of the description?
