@@ -1,21 +1,20 @@
 //! What limits a kernel, before any choice.
 
 use serde::Serialize;
-use warpwright_driver::Candidate;
-use warpwright_driver::build::{Built, resources, resources_of};
-use warpwright_driver::residency::occupy;
-use warpwright_driver::score::Cycles;
+use warpwright_driver::build::{resources, resources_of};
 use warpwright_pass::names::is_named;
 use warpwright_pass::scope::too_large;
-use warpwright_pass::{Block, BlockSource, Bounded, Recipe, Setting};
-use warpwright_report::cycles::{CyclesReport, cycles_of};
+use warpwright_pass::{Block, BlockSource, Bounded, Setting};
+use warpwright_report::cycles::{Facts, cycles_of};
 use warpwright_report::explain::{
-    Explanation, explain, from_resources, origins, pressure_of_machine_code,
+    Explanation, calls_out, explain, from_resources, lines_by_origin, lines_of_machine_code,
+    origins, pressure_of_machine_code,
 };
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{Gpu, lookup, runs_on};
 use warpwright_toolkit::PtxasJob;
 
+use crate::counts::of_machine_code;
 use crate::device_code::some_names;
 use crate::front::{Compile, module, target, verified};
 use crate::optimise::{blocks_are_known, launch_among};
@@ -121,13 +120,25 @@ impl Optimizer {
             let Some((module, id)) = found else { continue };
             let built = build.as_ref().and_then(|b| b.resources.kernel(&kernel));
             let mut found = explain(module, id, &setting, built.map(resources));
+            found.dynamic_smem_is_assumed = setting.dynamic_smem.is_none();
             if let Some(elf) = build.as_ref().and_then(|b| Elf::parse(&b.cubin).ok()) {
-                found.machine_code = pressure_of_machine_code(&elf, &kernel);
+                found.calls = calls_out(&elf, &kernel);
+                let origins = origins(&elf, module, id);
+                let lines = lines_by_origin(&origins, module, id);
+                found.machine_code = pressure_of_machine_code(&elf, &kernel, &lines);
+                let counted = options.counted.iter().find_map(|counted| {
+                    let counts = counted.of(module, id, &kernel, &input.name)?;
+                    let counts = of_machine_code(&counts, &elf, &kernel, &origins)?;
+                    Some((counts, &*counted.at))
+                });
+                let known = Facts {
+                    lines: &lines,
+                    counts: counted.as_ref().map(|(counts, size)| (&counts[..], *size)),
+                };
+                of_cycles(&elf, &setting, &mut found, known);
                 if let Some(code) = &mut found.machine_code {
-                    code.origins = origins(&elf, module, id);
+                    code.origins = origins;
                 }
-                found.cycles = cycles(&elf, &kernel, &setting);
-                found.causes = causes(&elf, &setting, &found);
             }
             if let (Level::Cuda, Ok(text)) = (input.level, input.text()) {
                 let name = input.name.rsplit('/').next().unwrap_or(&input.name);
@@ -137,19 +148,6 @@ impl Optimizer {
         }
         Ok((gpu, explanations))
     }
-}
-
-/// Where the cycles of a finished kernel go.
-fn cycles(elf: &Elf, kernel: &str, setting: &Setting) -> Option<Cycles> {
-    let code = Cubin::of(elf).ok()?.kernel(kernel)?.clone();
-    let resources = resources_of(&code, setting.gpu);
-    let mut built = Built {
-        candidate: Candidate::built(Recipe::default(), resources),
-        run: None,
-        kernel: Some(code),
-    };
-    occupy(setting, &mut built.candidate);
-    Cycles::of(setting, &built)
 }
 
 fn of_cubins(input: &Input, options: &Options) -> Result<(Gpu, Vec<Explanation>), Error> {
@@ -217,20 +215,29 @@ fn of_cubin(
         };
         let resources = resources_of(kernel, &gpu);
         let mut found = from_resources(&kernel.name, &setting, resources, false);
-        found.pressure = pressure_of_machine_code(elf, &kernel.name);
-        found.cycles = cycles(elf, &kernel.name, &setting);
+        let lines = lines_of_machine_code(elf, &kernel.name);
+        found.calls = calls_out(elf, &kernel.name);
+        found.pressure = pressure_of_machine_code(elf, &kernel.name, &lines);
         if let Some(why) = too_large(kernel, &setting.block, &gpu) {
             found.residency = None;
             found.cannot_launch = Some(why.to_string());
         }
-        found.causes = causes(elf, &setting, &found);
+        let known = Facts {
+            lines: &lines,
+            counts: None,
+        };
+        of_cycles(elf, &setting, &mut found, known);
         explanations.push(found);
     }
     Ok((gpu, explanations))
 }
 
-/// The causes of a warp's cycles, of a kernel that can be launched.
-fn causes(elf: &Elf, setting: &Setting, found: &Explanation) -> Option<CyclesReport> {
-    let residency = found.residency.as_ref()?;
-    cycles_of(elf, &found.kernel, setting, &found.resources, residency)
+/// Where the cycles of a kernel go that can be launched, and what they are bound by.
+fn of_cycles(elf: &Elf, setting: &Setting, found: &mut Explanation, known: Facts<'_>) {
+    let Some(residency) = &found.residency else {
+        return;
+    };
+    let name = &found.kernel;
+    let all = cycles_of(elf, name, setting, &found.resources, residency, known);
+    (found.causes, found.cycles) = all.unzip();
 }

@@ -11,6 +11,7 @@
 //!   [`own_launch`]: what a file's own launches say.
 
 pub mod check;
+mod counts;
 pub mod device_code;
 pub mod error;
 pub mod explain;
@@ -24,6 +25,7 @@ pub mod trace;
 pub use check::{
     CheckOptions, Checked, Difference, Found, FunctionVerdict, Line, Promised, Rung, Side, Tried,
 };
+pub use counts::Counted;
 pub use device_code::DeviceCode;
 pub use error::{Error, Fault};
 pub use explain::Explained;

@@ -17,12 +17,14 @@ use warpwright_pass::ptx::slice::Slices;
 use warpwright_pass::{
     Artifact, Block, CarriedOut, Fuel, Level as PassLevel, Plan, Recipe, Scope, Setting, Stepped,
 };
-use warpwright_report::cycles::{CyclesReport, cycles_of};
+use warpwright_report::cycles::{CyclesReport, Facts, cycles_of};
+use warpwright_report::explain::lines_of_machine_code;
 use warpwright_report::screen::{About, screen};
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, FindOptions, Toolkit};
 
+use crate::counts::Counted;
 use crate::device_code::some_names;
 use crate::front::{Compile, module, target, verified};
 use crate::own_launch::seen;
@@ -52,6 +54,8 @@ pub struct Options {
     pub blocks: Vec<(String, [u32; 3])>,
     /// Dynamic shared memory in bytes per block.
     pub dynamic_smem: Option<u32>,
+    /// What is run to count how often instructions are executed (`explain`).
+    pub counted: Vec<Counted>,
     /// Blocks of the launch that counts, where it was seen (a trace).
     pub grid: Option<u64>,
     /// A launch description, which states both.
@@ -77,6 +81,7 @@ impl Default for Options {
             blocks: Vec::new(),
             dynamic_smem: None,
             grid: None,
+            counted: Vec::new(),
             launch: None,
             recipe: None,
             fuel: None,
@@ -250,7 +255,13 @@ fn cycles(explored: &KernelOutcome, index: usize, gpu: &Gpu) -> Option<CyclesRep
     };
     let elf = Elf::parse(built.cubin()?).ok()?;
     let (resources, residency) = (built.candidate.resources()?, built.candidate.residency()?);
-    cycles_of(&elf, &report.name, &setting, resources, residency)
+    let lines = lines_of_machine_code(&elf, &report.name);
+    let known = Facts {
+        lines: &lines,
+        counts: None,
+    };
+    let found = cycles_of(&elf, &report.name, &setting, resources, residency, known);
+    found.map(|(cycles, _)| cycles)
 }
 
 /// A launch description with the symbol of the kernel that it names, of those of a file.

@@ -841,6 +841,9 @@ pub struct LaunchArgs {
     /// Where the description goes [default: stdout]
     #[arg(short, long, value_name = "TOML")]
     pub output: Option<PathBuf>,
+    /// Overwrite a file that `launch` has not written
+    #[arg(long, requires = "output")]
+    pub force: bool,
     /// Arguments for nvcc
     #[arg(last = true)]
     pub nvcc: Vec<String>,

@@ -118,15 +118,20 @@ pub struct Cycles {
 impl Cycles {
     /// Of one build, by itself; none without machine code or residency.
     pub fn of(setting: &Setting, built: &Built) -> Option<Cycles> {
-        let prediction = predict_one(setting, built, None, &Parameters::default())?;
+        Some(Cycles::of_case(&case(setting, built, None)?))
+    }
+
+    /// Of machine code that runs at a residency.
+    pub fn of_case(case: &Case) -> Cycles {
+        let prediction = predict(case, &Parameters::default());
         let parts = [prediction.issue, prediction.latency, prediction.traffic];
         let largest = parts.into_iter().fold(f64::MIN_POSITIVE, f64::max);
-        Some(Cycles {
+        Cycles {
             bound: prediction.bound().name().to_owned(),
             issue: prediction.issue / largest,
             latency: prediction.latency / largest,
             traffic: prediction.traffic / largest,
-        })
+        }
     }
 }
 
@@ -202,5 +207,6 @@ pub fn case_of<'a>(
         frame_bytes: kernel.frame_bytes.max(resources.stack_bytes),
         shared_per_sm: per_block.saturating_mul(residency.blocks),
         global_bytes,
+        counts: None,
     }
 }

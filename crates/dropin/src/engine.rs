@@ -27,7 +27,7 @@ use warpwright_toolkit::{BuildCache, ToolError, Toolkit};
 use crate::Better;
 use crate::messages::Facts;
 use crate::options::Request;
-use crate::policy::Settings;
+use crate::policy::{RECIPES, Settings};
 
 /// Predicted time over the default's that a change must promise.
 const SURE: f64 = 0.9;
@@ -124,8 +124,8 @@ pub struct Found {
     pub unchanged: Vec<(String, Unchanged)>,
 }
 
-/// A choice for one kernel, with the share of the time that it promises.
-type Choice = (Chosen, f64);
+/// A choice for one kernel, with the share of the time that it promises, unless its recipe was named.
+type Choice = (Chosen, Option<f64>);
 
 /// A better build of a module, if one is sure.
 ///
@@ -174,12 +174,20 @@ pub fn better(
         let is_opaque = function.is_none_or(|f| f.opaque().is_some());
         let setting = asked.scope.setting(&module, kernel, &gpu)?;
         let code = default.kernel(kernel).ok_or(Unchanged::Absent);
-        let choice = match code {
-            Err(why) => Err(why),
-            Ok(_) if is_opaque => Err(Unchanged::Opaque),
-            Ok(_) if !setting.block.is_given() => Err(Unchanged::Block),
-            Ok(_) if setting.dynamic_smem.is_none() => Err(Unchanged::DynamicSmem),
-            Ok(code) => {
+        let named = settings.recipe(kernel).map(|recipe| Chosen {
+            plan: Plan {
+                kernel: Some(kernel.clone()),
+                recipe: recipe.clone(),
+            },
+            registers: None,
+        });
+        let choice = match (code, named) {
+            (Err(why), _) => Err(why),
+            (Ok(_), Some(named)) => Ok((named, None)),
+            (Ok(_), None) if is_opaque => Err(Unchanged::Opaque),
+            (Ok(_), None) if !setting.block.is_given() => Err(Unchanged::Block),
+            (Ok(_), None) if setting.dynamic_smem.is_none() => Err(Unchanged::DynamicSmem),
+            (Ok(code), None) => {
                 let bench = Bench {
                     workshop: Some(&workshop),
                     start: &module,
@@ -228,11 +236,11 @@ pub fn better(
             spills: (facts.spill_store_bytes, facts.spill_load_bytes),
             shared: facts.shared_bytes,
         });
-        what.push(format!(
-            "{}: {} (predicted {predicted:.2} of the time)",
-            source_name(kernel),
-            plan.recipe
-        ));
+        let why = match predicted {
+            Some(predicted) => format!("predicted {predicted:.2} of the time"),
+            None => format!("named by {RECIPES}"),
+        };
+        what.push(format!("{}: {} ({why})", source_name(kernel), plan.recipe));
     }
     let better = Some(Better {
         cubin: bytes.to_vec(),
@@ -298,7 +306,7 @@ fn choose(
                 recipe: candidate.recipe.clone(),
             };
             let registers = candidate.resources().map(|r| r.registers);
-            Ok((Chosen { plan, registers }, predicted))
+            Ok((Chosen { plan, registers }, Some(predicted)))
         }
         Some((candidate, predicted)) => Err(Unchanged::NotSure {
             recipe: candidate.recipe.to_string(),

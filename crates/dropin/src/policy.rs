@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use warpwright_pass::Recipe;
+use warpwright_pass::names::is_named;
 use warpwright_winners::store::{Store, default_folder};
 
 use crate::DEFAULT_BUDGET;
@@ -16,6 +18,8 @@ pub const POLICY: &str = "WARPWRIGHT_PTXAS";
 pub const BUDGET: &str = "WARPWRIGHT_PTXAS_BUDGET";
 /// A file to which a line is added for each module that was looked at.
 pub const LOG: &str = "WARPWRIGHT_PTXAS_LOG";
+/// Recipes of single kernels, which `safe` carries out in the place of its own: `NAME=RECIPE | NAME=RECIPE`.
+pub const RECIPES: &str = "WARPWRIGHT_PTXAS_RECIPES";
 /// The GPU that code is for, by name, where the architecture does not say enough.
 pub const GPU: &str = "WARPWRIGHT_GPU";
 
@@ -75,6 +79,8 @@ pub struct Settings {
     pub log: Option<PathBuf>,
     /// The GPU's name.
     pub gpu: Option<String>,
+    /// Recipes of single kernels, by their names.
+    pub recipes: Vec<(String, Recipe)>,
     /// Where winners are.
     pub store: Option<PathBuf>,
 }
@@ -113,6 +119,22 @@ impl Settings {
                 _ => mistaken(BUDGET, value, "seconds, more than none"),
             }
         }
+        let mut recipes = Vec::new();
+        for part in text(RECIPES).iter().flat_map(|value| value.split('|')) {
+            let named = part.split_once('=');
+            let named = named.and_then(|(name, recipe)| {
+                let name = name.trim();
+                Some((name.to_owned(), recipe.trim().parse().ok()?)).filter(|_| !name.is_empty())
+            });
+            match named {
+                Some(named) => recipes.push(named),
+                None => mistakes.push(Mistake {
+                    name: RECIPES,
+                    value: part.trim().to_owned(),
+                    wanted: "NAME=RECIPE | NAME=RECIPE",
+                }),
+            }
+        }
         if !mistakes.is_empty() {
             policy = Policy::Off;
         }
@@ -122,8 +144,16 @@ impl Settings {
             budget,
             log: variable(LOG).filter(|v| !v.is_empty()).map(PathBuf::from),
             gpu: text(GPU),
+            recipes,
             store: default_folder(variable),
         }
+    }
+
+    /// The recipe that is named for a kernel, by its symbol.
+    pub fn recipe(&self, symbol: &str) -> Option<&Recipe> {
+        let mut all = self.recipes.iter();
+        all.find(|(name, _)| is_named(name, symbol))
+            .map(|(_, recipe)| recipe)
     }
 
     /// The store of winners, if there is a place for one.
@@ -140,6 +170,11 @@ impl Settings {
             self.budget,
             self.gpu.as_deref().unwrap_or("any"),
         );
+        if self.policy == Policy::Safe {
+            for (name, recipe) in &self.recipes {
+                parts.push_str(&format!(" {name}={recipe}"));
+            }
+        }
         if self.policy == Policy::Recorded {
             let mut names: Vec<String> = self.store_listing().unwrap_or_default();
             names.sort_unstable();
@@ -218,6 +253,24 @@ mod tests {
         ] {
             let expected = (Policy::Off, vec![(name, value.to_owned())]);
             assert_eq!(with(name, Some(value)), expected);
+        }
+    }
+
+    #[test]
+    fn recipes_are_named_for_kernels() {
+        let with = |value: &'static str| {
+            let get = move |name: &str| (name == RECIPES).then(|| OsString::from(value));
+            Settings::of(&get)
+        };
+        let settings = with("lu=maxnreg(96); smem-spilling | phys::k = usage-level(5)");
+        let recipe = |symbol: &str| settings.recipe(symbol).map(ToString::to_string);
+        assert_eq!(recipe("lu").as_deref(), Some("maxnreg(96); smem-spilling"));
+        assert_eq!(recipe("_ZN4phys1kEPf").as_deref(), Some("usage-level(5)"));
+        assert_eq!(recipe("other"), None);
+        for slip in ["lu", "=maxnreg(96)", "lu=maxnregs(96)", "lu=maxnreg(96) | "] {
+            let settings = with(slip);
+            assert_eq!(settings.policy, Policy::Off, "{slip}");
+            assert_eq!(settings.mistakes[0].name, RECIPES, "{slip}");
         }
     }
 

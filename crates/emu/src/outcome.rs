@@ -22,6 +22,21 @@ pub struct Options {
     pub sequential: bool,
     /// Bytes of the heap behind `malloc`.
     pub heap: usize,
+    /// Only so many blocks, evenly spread over the grid: enough to count, and no result.
+    pub sample: Option<u64>,
+}
+
+impl Options {
+    /// How many of so many blocks run.
+    pub(crate) fn sampled(&self, blocks: u64) -> u64 {
+        self.sample.map_or(blocks, |most| most.max(1).min(blocks))
+    }
+
+    /// Which of so many blocks is the n-th that runs.
+    pub(crate) fn place(&self, number: u64, blocks: u64) -> u64 {
+        let taken = u128::from(self.sampled(blocks).max(1));
+        ((2 * u128::from(number) + 1) * u128::from(blocks) / (2 * taken)) as u64
+    }
 }
 
 impl Default for Options {
@@ -33,6 +48,7 @@ impl Default for Options {
             total: 1 << 34,
             sequential: false,
             heap: 8 << 20,
+            sample: None,
         }
     }
 }
@@ -150,5 +166,28 @@ impl Counts {
                 threads,
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_spread_over_the_grid() {
+        let places = |sample, blocks: u64| -> Vec<u64> {
+            let options = Options {
+                sample,
+                ..Options::default()
+            };
+            let numbers = 0..options.sampled(blocks);
+            numbers.map(|n| options.place(n, blocks)).collect()
+        };
+        assert_eq!(places(None, 5), [0, 1, 2, 3, 4]);
+        assert_eq!(places(Some(9), 5), [0, 1, 2, 3, 4]);
+        assert_eq!(places(Some(4), 100), [12, 37, 62, 87]);
+        assert_eq!(places(Some(0), 3), [1]);
+        let huge = places(Some(2), u64::MAX);
+        assert_eq!(huge, [u64::MAX / 4, 3 * (u64::MAX / 4) + 2]);
     }
 }

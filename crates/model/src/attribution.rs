@@ -108,7 +108,7 @@ pub fn attribute(case: &Case, parameters: &Parameters) -> Vec<Cycles> {
     let code: &[Instruction] = case.code;
     let targets: &BranchTargets = case.targets;
     let of = |(step, &inst): (&Step, &Instruction)| split(case.gpu, inst, step);
-    let steps = steps(code, targets, &latencies);
+    let steps = steps(code, targets, &latencies, case.counts);
     steps.iter().zip(code).map(of).collect()
 }
 
@@ -178,6 +178,7 @@ mod tests {
             frame_bytes: 0,
             shared_per_sm: 0,
             global_bytes: None,
+            counts: None,
         };
         let parameters = Parameters::default();
         let found = attribute(&case, &parameters);

@@ -29,6 +29,8 @@ pub struct Case<'a> {
     /// writes in global memory does not depend on how it was built, only our guess of its loops'
     /// trip counts does.
     pub global_bytes: Option<f64>,
+    /// How often a warp executes each instruction, where somebody counted.
+    pub counts: Option<&'a [f64]>,
 }
 
 /// Free parameters. [`Parameters::default`] holds the fit of docs/model.md.
@@ -121,7 +123,8 @@ pub fn grid_warps(gpu: &Gpu, blocks: u64, threads: u32) -> Option<u32> {
 
 /// The profile of a candidate's code, with the latencies that its spills have at its residency.
 pub fn profile(case: &Case, parameters: &Parameters) -> Profile {
-    Profile::new(case.code, case.targets, &latencies_of(case, parameters))
+    let latencies = latencies_of(case, parameters);
+    Profile::new(case.code, case.targets, &latencies, case.counts)
 }
 
 /// The latencies that a candidate's loads have at its residency.
@@ -298,6 +301,7 @@ mod tests {
             frame_bytes,
             shared_per_sm: 0,
             global_bytes: None,
+            counts: None,
         };
         predict(&case, &Parameters::default())
     }
@@ -326,6 +330,7 @@ mod tests {
                 frame_bytes: 0,
                 shared_per_sm: 0,
                 global_bytes: None,
+                counts: None,
             };
             predict(&case, &Parameters::default()).cycles
         };

@@ -55,6 +55,7 @@ fn a_candidate_of_2000_instructions_takes_less_than_20_milliseconds() {
         frame_bytes: 0,
         shared_per_sm: 0,
         global_bytes: None,
+        counts: None,
     };
     let build = Build {
         case,

@@ -301,7 +301,7 @@ fn alone(elf: &Elf, ir: &Ir, site: &CubinSite) -> Result<Vec<f64>, Refusal> {
     let latencies = Latencies::typical(&site.setting.gpu.arch.latency);
     let targets = elf.branch_targets(&sections)?;
     let mut cycles = vec![0.0; ir.blocks.len()];
-    let steps = steps(code.instructions(), &targets, &latencies);
+    let steps = steps(code.instructions(), &targets, &latencies, None);
     for (at, step) in steps.into_iter().enumerate() {
         if let Some(block) = ir.block_of(Inst::new(at)) {
             cycles[block] += step.weight * step.cycles;

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use warpwright_driver::score::case_of;
+use warpwright_driver::score::{Cycles as Bound, case_of};
 use warpwright_driver::{Residency, Resources};
 use warpwright_flow::{Function, Inst};
 use warpwright_model::Parameters;
 use warpwright_model::attribution::{Cause, Cycles, attribute};
 use warpwright_pass::Setting;
 use warpwright_sass::function::{Calls, Code};
-use warpwright_sass::lines::source_lines;
 use warpwright_sass::{Cubin, Elf};
 
 use crate::screen::wrap;
@@ -37,6 +36,18 @@ pub struct CyclesReport {
     pub places: Vec<Place>,
     /// Those of each instruction.
     pub each: Vec<f64>,
+    /// Where executions were counted: at which launch, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted_at: Option<String>,
+}
+
+/// What is known of a kernel's instructions besides the machine code.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Facts<'a> {
+    /// The source line of each, `file:line`.
+    pub lines: &'a [Option<String>],
+    /// How often a warp executes each, and at which launch that was counted.
+    pub counts: Option<(&'a [f64], &'a str)>,
 }
 
 /// A cause and its part of the cycles.
@@ -65,29 +76,29 @@ pub struct Place {
     pub text: String,
 }
 
-/// The cycles of a kernel of a cubin at a residency; `None` where its code is not to be read.
+/// The cycles of a kernel of a cubin at a residency, and what they are bound by; `None` where its code is not to be read.
 pub fn cycles_of(
     elf: &Elf,
     kernel: &str,
     setting: &Setting,
     resources: &Resources,
     residency: &Residency,
-) -> Option<CyclesReport> {
+    known: Facts<'_>,
+) -> Option<(CyclesReport, Bound)> {
     let cubin = Cubin::of(elf).ok()?;
     let found = cubin.kernel(kernel)?;
-    let case = case_of(setting, found, resources, residency, None);
+    let mut case = case_of(setting, found, resources, residency, None);
+    case.counts = known.counts.map(|(counts, _)| counts);
     let cycles = attribute(&case, &Parameters::default());
     let code = Code::new(elf, &elf.kernel(kernel).ok()?, Calls::Followed).ok();
     let text = |at: u32| {
         code.as_ref()
             .map_or_else(String::new, |code| code.inst_text(Inst(at)))
     };
-    let lines = source_lines(elf, kernel).unwrap_or_default();
-    let line = |at: usize| {
-        let line = lines.get(at)?.as_ref()?;
-        Some(format!("{}:{}", line.file, line.line))
-    };
-    Some(report(&cycles, line, text))
+    let line = |at: usize| known.lines.get(at)?.clone();
+    let mut report = report(&cycles, line, text);
+    report.counted_at = known.counts.map(|(_, at)| at.to_owned());
+    Some((report, Bound::of_case(&case)))
 }
 
 fn report(
@@ -130,6 +141,7 @@ fn report(
         causes: shares(&all, total),
         places,
         each: cycles.iter().map(Cycles::total).collect(),
+        counted_at: None,
     }
 }
 
@@ -192,8 +204,12 @@ impl CyclesReport {
                 place.text.clone(),
             ]);
         }
+        let loops = match &self.counted_at {
+            Some(at) => format!("instructions counted at {at}"),
+            None => "loops 10 times a level: --launch counts".to_owned(),
+        };
         let causes = format!(
-            "where a warp's cycles go (predicted; alone, loops 10 times a level): {}",
+            "where a warp's cycles go (predicted; alone, {loops}): {}",
             self.causes_in_words()
         );
         wrap(&causes, "  ", "    ").join("\n") + "\n" + &table.render_within(4)

@@ -42,6 +42,12 @@ pub struct Explanation {
     pub block_source: BlockSource,
     /// Dynamic shared memory in bytes per block; that of `resources` is static.
     pub dynamic_smem: u32,
+    /// The kernel has dynamic shared memory, and nobody said how much: it is taken for none.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dynamic_smem_is_assumed: bool,
+    /// Functions in code of their own that it calls: neither their registers nor their cycles are in the figures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<String>,
     /// Resources: of the default build, or estimated.
     pub resources: Resources,
     /// Are the resources an estimate (no ptxas)?
@@ -239,6 +245,8 @@ pub fn from_resources(
         block: block.dims,
         block_source: block.source,
         dynamic_smem: setting.dynamic(),
+        dynamic_smem_is_assumed: false,
+        calls: Vec::new(),
         registers_to_save: next.map(|n| resources.registers.saturating_sub(n)),
         registers_for_one_more_block: next,
         staircase: setting.stairs(resources.shared_bytes).unwrap_or_default(),
@@ -254,6 +262,29 @@ pub fn from_resources(
         machine_code: None,
         source: Vec::new(),
     }
+}
+
+/// The functions that stand in sections of their own and that a kernel calls, by name.
+pub fn calls_out(elf: &Elf, kernel: &str) -> Vec<String> {
+    let find = || -> Option<BTreeSet<String>> {
+        let text = elf.kernel(kernel).ok()?.text;
+        let name = &elf.sections[text].name;
+        let symbols = elf.symbols().ok()?;
+        let mut found = BTreeSet::new();
+        for prefix in [".rel", ".rela"] {
+            let Some(table) = elf.section_index(&format!("{prefix}{name}")) else {
+                continue;
+            };
+            for relocation in elf.relocations(table).ok()? {
+                let symbol = symbols.get(relocation.symbol as usize)?;
+                if symbol.is_function() && usize::from(symbol.section) != text {
+                    found.insert(symbol.name.clone());
+                }
+            }
+        }
+        Some(found)
+    };
+    find().unwrap_or_default().into_iter().collect()
 }
 
 /// Which instruction of the PTX (its index) each of the machine code that ptxas made of it belongs to: the first on the
@@ -286,17 +317,26 @@ pub fn pressure_report(module: &Module, id: FuncId) -> PressureReport {
     })
 }
 
-/// The same of finished machine code; `None` where not all of its registers are known.
-pub fn pressure_of_machine_code(elf: &Elf, kernel: &str) -> Option<PressureReport> {
+/// The same of finished machine code with the lines of its instructions ([`lines_of_machine_code`]); `None` where not all of
+/// its registers are known.
+pub fn pressure_of_machine_code(
+    elf: &Elf,
+    kernel: &str,
+    lines: &[Option<String>],
+) -> Option<PressureReport> {
     let code = Code::new(elf, &elf.kernel(kernel).ok()?, Calls::Followed).ok()?;
     let is_known = code.opaque().is_empty();
-    let lines = source_lines(elf, kernel).unwrap_or_default();
-    let line = |inst: Inst| {
-        let line = lines.get(inst.0 as usize)?.as_ref()?;
-        let line = Some(line).filter(|line| line.line > 0)?;
-        Some(format!("{}:{}", line.file, line.line))
-    };
+    let line = |inst: Inst| lines.get(inst.0 as usize)?.clone();
     is_known.then(|| pressure_of(&code, line))
+}
+
+/// The source line of each instruction of finished machine code (`file:line`), as far as its line table goes.
+pub fn lines_of_machine_code(elf: &Elf, kernel: &str) -> Vec<Option<String>> {
+    let lines = source_lines(elf, kernel).unwrap_or_default().into_iter();
+    let line = |line: warpwright_sass::lines::SourceLine| {
+        (line.line > 0).then(|| format!("{}:{}", line.file, line.line))
+    };
+    lines.map(|found| found.and_then(line)).collect()
 }
 
 fn pressure_of<F: Function>(view: &F, line: impl Fn(Inst) -> Option<String>) -> PressureReport {
@@ -403,13 +443,38 @@ struct Lines<'m> {
 impl Lines<'_> {
     fn of(&self, inst: Inst) -> Option<String> {
         let body = self.module.functions[self.id].body.as_ref()?;
-        // Line 0 is code of no line.
-        let loc = body.loc(warpwright_ptx::Inst::from_u32(inst.0));
-        let loc = loc.filter(|loc| loc.line > 0)?;
-        let path = &self.module.file(loc.file)?.path;
+        let is_own = |file: u32| {
+            let file = self.module.file(file);
+            file.is_some_and(|file| !is_of_the_toolkit(&file.path))
+        };
+        let (file, line) = body.own_line(warpwright_ptx::Inst::from_u32(inst.0), is_own)?;
+        let path = &self.module.file(file)?.path;
         let name = path.rsplit('/').next().unwrap_or(path);
-        Some(format!("{name}:{}", loc.line))
+        Some(format!("{name}:{line}"))
     }
+}
+
+/// Is it a header of the toolkit or of the host compiler? What is inlined from there belongs to the line that calls it.
+fn is_of_the_toolkit(path: &str) -> bool {
+    [
+        "/bin/../include/",
+        "/targets/",
+        "/usr/include/",
+        "/usr/lib/gcc/",
+    ]
+    .iter()
+    .any(|part| path.contains(part))
+}
+
+/// The source lines of instructions of the machine code by those of the PTX that they were made of ([`origins`]).
+pub fn lines_by_origin(
+    origins: &[Option<u32>],
+    module: &Module,
+    id: FuncId,
+) -> Vec<Option<String>> {
+    let lines = Lines { module, id };
+    let line = |origin: &Option<u32>| lines.of(Inst((*origin)?));
+    origins.iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -425,7 +490,7 @@ mod tests {
             B------:R-:W-:-:S05:U---- IADD3 R5, R4, R4, R3\n\
             B------:R-:W-:-:S05:U---- EXIT\n";
         let elf = Elf::parse(&warpwright_sass::text::assemble(text).unwrap()).unwrap();
-        let report = pressure_of_machine_code(&elf, "k").unwrap();
+        let report = pressure_of_machine_code(&elf, "k", &[]).unwrap();
         // The stack pointer is live throughout.
         assert_eq!(report.curve[..4], [2, 3, 3, 3]);
         assert_eq!((report.peak_units, report.peaks[0].first), (3, 1));
@@ -447,7 +512,7 @@ mod tests {
         assert_eq!(ranges[..4], ["|d", "||", "|e", "| "]);
         assert_eq!((report.depths[4], report.texts.len()), (0, 5));
         assert_eq!(
-            pressure_of_machine_code(&elf, "other").map(|r| r.peak_units),
+            pressure_of_machine_code(&elf, "other", &[]).map(|r| r.peak_units),
             None
         );
     }

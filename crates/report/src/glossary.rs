@@ -123,7 +123,9 @@ pub const TERMS: &[Term] = &[
         "drop-in",
         &["warpwright-ptxas", "policy", "safe", "recorded"],
         "A program in the place of ptxas in other people's builds (docs/dropin.md). Its policy, WARPWRIGHT_PTXAS, is `off`, \
-         `recorded` (winners of the store) or `safe` (what the model is sure of).",
+         `recorded` (winners of the store) or `safe` (what the model is sure of, of three builds; with \
+         WARPWRIGHT_PTXAS_RECIPES='NAME=RECIPE | …' what `opt` chose, proved). A choice that rests on --block wants \
+         __launch_bounds__ in the source: what calls ptxas does not say how kernels are launched.",
     ),
     term(
         "dynamic shared memory",

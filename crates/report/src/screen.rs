@@ -9,7 +9,7 @@ use warpwright_driver::candidate::{Figures, Standing};
 use warpwright_driver::opt::{self, DEFAULT_MARGIN};
 use warpwright_driver::why_not::{NotChosen, why_not};
 use warpwright_driver::{Candidate, KernelReport, Resources};
-use warpwright_pass::names::source_name;
+use warpwright_pass::names::{base_name, source_name};
 use warpwright_pass::passes::{MaxNReg, UsageLevel};
 use warpwright_pass::{BlockSource, Invocation, Rung};
 
@@ -530,7 +530,11 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
         let way = match (in_source(kernel), about.is_machine_code) {
             (_, true) => None,
             (Some(way), false) => Some(format!("the same from nvcc: {way}")),
-            (None, false) => Some("into your build: explain-term drop-in".to_owned()),
+            (None, false) => Some(format!(
+                "into your build: WARPWRIGHT_PTXAS=safe WARPWRIGHT_PTXAS_RECIPES='{}={}' (explain-term drop-in)",
+                base_name(&kernel.name),
+                kernel.candidates[kernel.chosen].recipe
+            )),
         };
         lines.extend(way.into_iter().flat_map(|way| wrap(&way, INDENT, INDENT)));
     }
@@ -821,8 +825,10 @@ mod tests {
             };
             screen(&[chosen("maxnreg(64); spill-to-shared")], &about)
         };
-        let advice = "into your build: explain-term drop-in";
-        assert!(of(false).contains(advice) && !of(true).contains(advice));
+        let advice = "WARPWRIGHT_PTXAS_RECIPES='k=maxnreg(64); spill-to-shared'";
+        let shown = of(false).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains(advice), "{shown}");
+        assert!(!of(true).contains("WARPWRIGHT_PTXAS_RECIPES"));
     }
 
     #[test]

@@ -126,18 +126,24 @@ impl Stalls {
 }
 
 impl Profile {
-    /// Profiles `code`, whose indirect branches lead to `targets`, with the given latencies.
-    pub fn new(code: &[Instruction], targets: &BranchTargets, latencies: &Latencies) -> Self {
+    /// Profiles `code`, whose indirect branches lead to `targets`, with the given latencies. `counts` says how often
+    /// each instruction is executed, where that is known: else loops count ten times.
+    pub fn new(
+        code: &[Instruction],
+        targets: &BranchTargets,
+        latencies: &Latencies,
+        counts: Option<&[f64]>,
+    ) -> Self {
         let nest = Nest::new(code, targets);
         let depths = &nest.depths;
+        let weights = nest.weights(counts);
         let mut profile = Profile {
             static_instructions: code.len(),
             loop_depth: depths.iter().copied().max().unwrap_or(0),
             ..Profile::default()
         };
         let mut walk = Walk::default();
-        for (inst, &depth) in code.iter().zip(depths) {
-            let weight = weight(depth);
+        for (inst, &weight) in code.iter().zip(&weights) {
             let unit = inst.unit();
             *profile.issued.entry(unit).or_default() += weight;
             let bytes = weight * f64::from(inst.access_bytes());
@@ -159,8 +165,7 @@ impl Profile {
                 _ => {}
             }
         }
-        for (step, &depth) in steady(code, &nest, latencies).iter().zip(depths) {
-            let weight = weight(depth);
+        for (step, &weight) in steady(code, &nest, latencies).iter().zip(&weights) {
             profile.stalls.add(weight, step);
             if step.is_first_wait {
                 profile.global_waits += weight;
@@ -213,6 +218,15 @@ struct Nest {
 }
 
 impl Nest {
+    /// How often each instruction is executed.
+    fn weights(&self, counts: Option<&[f64]>) -> Vec<f64> {
+        let of = |(at, &depth): (usize, &u32)| {
+            let count = counts.and_then(|counts| counts.get(at));
+            count.copied().unwrap_or_else(|| weight(depth))
+        };
+        self.depths.iter().enumerate().map(of).collect()
+    }
+
     fn new(code: &[Instruction], targets: &BranchTargets) -> Nest {
         let cfg = Cfg::new(&paths(code, targets));
         let loops = Loops::new(&cfg);
@@ -257,17 +271,22 @@ pub struct Step {
 }
 
 /// What a warp alone spends on each instruction, innermost loops in their second iteration: the sum is
-/// [`Stalls::total`].
-pub fn steps(code: &[Instruction], targets: &BranchTargets, latencies: &Latencies) -> Vec<Step> {
+/// [`Stalls::total`]. For `counts` see [`Profile::new`].
+pub fn steps(
+    code: &[Instruction],
+    targets: &BranchTargets,
+    latencies: &Latencies,
+    counts: Option<&[f64]>,
+) -> Vec<Step> {
     let nest = Nest::new(code, targets);
     let issues = steady(code, &nest, latencies).into_iter();
-    let step = |(issue, &depth): (Issue, &u32)| Step {
-        weight: weight(depth),
+    let step = |(issue, &weight): (Issue, &f64)| Step {
+        weight,
         cycles: issue.cycles,
         waited: issue.waited,
         cause: issue.cause,
     };
-    issues.zip(&nest.depths).map(step).collect()
+    issues.zip(&nest.weights(counts)).map(step).collect()
 }
 
 /// The steps of a warp alone, innermost loops in their second iteration: what one iteration loads for the next is
@@ -366,7 +385,7 @@ mod tests {
     };
 
     fn profile(code: &[Instruction]) -> Profile {
-        Profile::new(code, &BranchTargets::new(), &LATENCIES)
+        Profile::new(code, &BranchTargets::new(), &LATENCIES, None)
     }
 
     fn inst(operation: u16, stall: u32, write: u8, wait: u8) -> Instruction {

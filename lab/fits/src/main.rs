@@ -211,6 +211,7 @@ fn case<'a>(gpu: &'a Gpu, kernel: &'a Kernel, record: &Record) -> Option<Case<'a
         frame_bytes: kernel.frame_bytes,
         shared_per_sm: per_block.saturating_mul(blocks),
         global_bytes: None,
+        counts: None,
     })
 }
 

@@ -260,7 +260,9 @@ pub(super) fn different_modules(original: &Module, new: &Module) -> Option<Strin
         .difference(&exported(original))
         .next()
         .copied()?;
-    Some(format!("`{added}` may take the place of another module's"))
+    Some(format!(
+        "`{added}` is new, and may be taken for another module's of that name"
+    ))
 }
 
 /// Variables that the host or another module may look up.

@@ -31,7 +31,11 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             let found = in_emulator(args, &modules)?;
             has_run = found.is_ok();
             let verdict = found.unwrap_or_else(|verdict| verdict);
-            Checked::new(&a, &b, "run in the emulator", vec![verdict])
+            let mut verdicts = vec![verdict];
+            let others = not_run(&modules, (&a.name, &b.name));
+            has_run &= others.is_empty();
+            verdicts.extend(others);
+            Checked::new(&a, &b, "run in the emulator", verdicts)
         }
         (false, None) => {
             let options = CheckOptions {
@@ -53,7 +57,7 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         };
         println!("checked {how}: {summary}");
         for f in &document.functions {
-            for line in format!("{}: {}", source_name(&f.name), f.text).lines() {
+            for line in format!("{}: {}", source_name(&f.name), named(&f.text)).lines() {
                 println!("{}", fitted(line));
             }
         }
@@ -65,8 +69,8 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
         if worst == "undecided" && are_sources && !args.run {
-            let note = "note: --run (with --launch) runs both and compares what they write, as `opt` does with each \
-                        kernel that it writes to OUT.cu";
+            let note = "note: --run (with --launch) runs a kernel that both have and compares what it writes; `opt` has \
+                        run what it writes to OUT.cu beside what it stands for";
             println!("{}", wrap(note, "", "  ").join("\n"));
         }
     }
@@ -75,6 +79,31 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         "refuted" => Err(Failure::Quiet(1)),
         _ => Err(Failure::Quiet(5)),
     }
+}
+
+/// Kernels that the second has alone: nothing runs them, so nothing is said of what launches them.
+fn not_run((a, b): &(Module, Module), (first, second): (&str, &str)) -> Vec<FunctionVerdict> {
+    let known = kernels(a);
+    let others = kernels(b).into_iter().filter(|name| !known.contains(name));
+    let verdict = |name: String| {
+        let text = format!(
+            "undecided: not run, because `{first}` has no such kernel; what launches it in `{second}` may differ"
+        );
+        FunctionVerdict::of_run(name, "undecided", text)
+    };
+    others.map(verdict).collect()
+}
+
+/// A text with the names that kernels have in their source.
+fn named(text: &str) -> String {
+    let parts: Vec<String> = text
+        .split('`')
+        .map(|part| match part.starts_with("_Z") {
+            true => source_name(part),
+            false => part.to_owned(),
+        })
+        .collect();
+    parts.join("`")
 }
 
 /// nvcc is needed where one of the two is CUDA C.

@@ -188,7 +188,7 @@ pub fn advice(cli: &Cli, input: &Input, args: &KernelArgs, nvcc: &[String]) -> O
     let (named, gpu) = (gpu, stencil_opt::target(gpu).ok()?);
     let (naive, _) = naive_opt::wanted(cli, kernel, nvcc, input).ok()?;
     if !naive.is_empty() {
-        return what_pays(input, &naive, (named, &gpu));
+        return what_pays(input, &naive, (named, &gpu), false);
     }
     let file = read(cli, input, None, nvcc).ok()?;
     let headers = match kernel {
@@ -203,7 +203,18 @@ pub fn advice(cli: &Cli, input: &Input, args: &KernelArgs, nvcc: &[String]) -> O
         .into_iter()
         .filter_map(|header| extract::extract(&file, header).ok());
     let stencils = stencils.filter(|stencil| stencil_opt::can_be_written(stencil, &gpu));
-    what_to_do(input, &stencils.collect::<Vec<_>>())
+    let stencils: Vec<Stencil> = stencils.collect();
+    let mut advice = what_to_do(input, &stencils)?;
+    // Beside stencils naive kernels are left alone, unless they are named.
+    let is_other = |name: &str| kernel.is_none() && stencils.iter().all(|s| s.name != name);
+    let others = file.kernels.iter().map(|header| &*header.name.text);
+    let others = others.filter(|name| is_other(name));
+    let found = others.filter_map(|name| naive_opt::wanted(cli, Some(name), nvcc, input).ok());
+    let found: Vec<_> = found.flat_map(|(found, _)| found).collect();
+    if let Some(more) = what_pays(input, &found, (named, &gpu), true) {
+        advice = format!("{advice}; {more}");
+    }
+    Some(advice)
 }
 
 /// What `opt FILE -o OUT.cu` would do with the naive kernels that it finds, in a sentence; nothing where none is
@@ -212,6 +223,7 @@ fn what_pays(
     input: &Input,
     found: &[naive_opt::Found],
     (named, gpu): (Option<&str>, &Gpu),
+    wants_name: bool,
 ) -> Option<String> {
     let kernels = found.iter().map(|found| &found.problem.kernel);
     let gains = kernels.filter_map(|kernel| Some((&kernel.name, promise(kernel, gpu)?)));
@@ -221,7 +233,10 @@ fn what_pays(
         1 => String::new(),
         count => format!(" ({} more)", count - 1),
     };
-    let option = named.map_or_else(String::new, |gpu| format!(" --gpu {gpu}"));
+    let mut option = named.map_or_else(String::new, |gpu| format!(" --gpu {gpu}"));
+    if wants_name {
+        option += &format!(" --kernel {first}");
+    }
     Some(format!(
         "`{first}` computes one element in a thread{also}: `warpwright opt {} -o OUT.cu{option}` writes a tuned kernel \
          in CUDA C, predicted to take {} of its time on {}",

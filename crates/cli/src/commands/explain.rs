@@ -6,11 +6,16 @@ use warpwright_driver::crat::ResourceUsage;
 use warpwright_report::explain::Explanation;
 use warpwright_target::Gpu;
 
+use warpwright::{Counted, Launch};
+
+use super::launch::own_launches;
+use super::run::materialize;
 use super::{cuda, print_json, stencil, write_page};
-use crate::args::{Cli, ExplainArgs};
+use crate::args::{Cli, ExplainArgs, KernelArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level};
 use crate::session;
+use warpwright_pass::names::source_name;
 use warpwright_report::screen::{kernel_title, spills, wrap};
 use warpwright_report::table::Table;
 
@@ -63,11 +68,6 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     if !document.stencils.is_empty() {
         println!("{}\n", document.input);
         stencil::print(&document.stencils);
-        if input.level == Level::Cuda
-            && let Some(advice) = cuda::advice(cli, &input, &args.kernel, &args.nvcc)
-        {
-            println!("\n{}", wrap(&advice, "  ", "  ").join("\n"));
-        }
     }
     if let Some(gpu) = gpu {
         if !document.stencils.is_empty() {
@@ -77,6 +77,11 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         for kernel in &document.kernels {
             print_kernel(kernel, &gpu, cli.verbose > 0);
         }
+    }
+    if input.level == Level::Cuda
+        && let Some(advice) = cuda::advice(cli, &input, &args.kernel, &args.nvcc)
+    {
+        println!("{}\n", wrap(&advice, "  ", "  ").join("\n"));
     }
     // Most kernels are no stencils; only who asks hears why.
     let is_asked = cli.verbose > 0 || !document.stencils.is_empty();
@@ -96,9 +101,39 @@ fn of_kernels(
     args: &ExplainArgs,
     input: &Input,
 ) -> Result<(Gpu, Vec<Explanation>), Failure> {
-    let options = session::options(input, &args.kernel, &args.nvcc)?;
+    let mut options = session::options(input, &args.kernel, &args.nvcc)?;
+    options.counted = match (counted(&args.kernel)?, input.level) {
+        (Some(counted), _) => vec![counted],
+        (None, Level::Cuda) if args.kernel.launch.is_none() && args.kernel.trace.is_none() => {
+            own_launches(cli, input, &args.kernel, &args.nvcc).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
     let found = session::optimizer(cli, input)?.explain(input, &options)?;
     Ok((found.gpu, found.kernels))
+}
+
+/// Buffers that counting may take together: some seconds to fill.
+const MOST_COUNTED: u64 = 256 << 20;
+
+/// The launch whose executions are counted: at the size that is asked for, or else at `small`.
+fn counted(args: &KernelArgs) -> Result<Option<Counted>, Failure> {
+    let Some(path) = &args.launch else {
+        return Ok(None);
+    };
+    let at = |size: Option<&str>, fallback: &str| session::launch(path, size, fallback, &[]);
+    let bytes = |launch: &Launch| -> u64 { launch.buffers().map(|b| b.size() as u64).sum() };
+    let asked = at(args.size.as_deref(), "full")?;
+    let launch = match bytes(&asked) <= MOST_COUNTED {
+        true => Some(asked),
+        false => at(Some("small"), "small").ok(),
+    };
+    let Some(launch) = launch.filter(|launch| bytes(launch) <= MOST_COUNTED) else {
+        return Ok(None);
+    };
+    let inputs = materialize(&launch, Some(path))?;
+    let at = format!("size `{}`", launch.size);
+    Ok(Some(Counted { launch, inputs, at }))
 }
 
 /// The stencils among the kernels.
@@ -141,6 +176,18 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
         r.shared_bytes + e.dynamic_smem
     );
     println!("{}", wrap(&figures, "  ", "  ").join("\n"));
+    if e.dynamic_smem_is_assumed {
+        let note = "its dynamic shared memory is assumed to be 0 B: state it with --dynamic-smem";
+        println!("{}", wrap(note, "  ", "  ").join("\n"));
+    }
+    if !e.calls.is_empty() {
+        let names: Vec<String> = e.calls.iter().map(|name| source_name(name)).collect();
+        let note = format!(
+            "calls {}: what these take is in no figure here",
+            names.join(", ")
+        );
+        println!("{}", wrap(&note, "  ", "  ").join("\n"));
+    }
     match (&e.residency, &e.cannot_launch) {
         (Some(found), _) => println!(
             "  {}, {} of {} warps ({:.1}%), limited by {}",
@@ -163,11 +210,20 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
         let others: Vec<String> = others
             .map(|(name, part)| format!("{name} {:.0}%", 100.0 * part))
             .collect();
-        println!(
-            "  time bound by {} (predicted; of that, {})",
+        // Where turns are guessed, the verdict is one on the guess.
+        let is_guessed = e.pressure.as_ref().is_some_and(|p| p.loop_depth > 0)
+            && e.causes.as_ref().is_some_and(|c| c.counted_at.is_none());
+        let loops = if is_guessed {
+            ", if loops have 10 turns"
+        } else {
+            ""
+        };
+        let text = format!(
+            "time bound by {} (predicted{loops}; of that, {})",
             c.bound,
             others.join(", ")
         );
+        println!("{}", wrap(&text, "  ", "    ").join("\n"));
     }
     match (e.registers_for_one_more_block, e.registers_to_save) {
         (Some(limit), Some(save)) => {

@@ -1,41 +1,33 @@
 //! `warpwright launch`: the start of a launch description, from the code's own launch or from a trace. What is guessed
 //! says so.
 
-use std::fmt::Write;
+mod draft;
+mod make;
+mod sizes;
+mod trial;
 
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use warpwright::Counted;
 use warpwright_cudac::ast::{Function, Parameter, Type};
 use warpwright_cudac::diag::{Source, render_all};
-use warpwright_cudac::launches::{Extents, HostCode, numbers};
+use warpwright_cudac::launches::HostCode;
 use warpwright_cudac::{File, Header};
 use warpwright_launch::{ElemType, LaunchFile};
 use warpwright_pass::names::{base_name, parameters, selected, source_name, template_arguments};
-use warpwright_ptx::Module;
 use warpwright_target::{Gpu, Resources, occupancy};
 
+use self::make::Ground;
+use self::trial::Trial;
 use super::inplace::document;
-use super::parameters::{Known, table};
-use crate::args::{Cli, LaunchArgs};
+use crate::args::{Cli, KernelArgs, LaunchArgs};
 use crate::failure::Failure;
-use crate::input::{self, Level, write_atomically};
+use crate::input::{self, Input, Level, write_atomically};
 use crate::session;
 
-/// Elements of a buffer whose length nobody knows: a size that the emulator runs in seconds, and one for a GPU. Whole
-/// blocks of them: kernels without a check of bounds run as they are.
-const SMALL: u32 = 1 << 10;
-const FULL: u32 = 10 << 20;
-
-/// What is known of the launch.
-#[derive(Debug, Default)]
-struct Shape {
-    /// As far as it is known; empty where it is not.
-    grid: Extents,
-    block: Option<Vec<u32>>,
-    dynamic_smem: Option<u32>,
-    /// Where it comes from.
-    source: &'static str,
-    /// The block was stated.
-    is_stated: bool,
-}
+/// Blocks that are tried where nobody knows one and the usual one faults.
+const OTHER_BLOCKS: [&[u32]; 6] = [&[32, 8], &[128], &[64], &[32], &[32, 32], &[16, 16]];
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
@@ -46,32 +38,182 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
             input.name
         )));
     }
+    if let Some(output) = &args.output {
+        is_free(output, args.force)?;
+    }
     let file = super::cuda::read(cli, &input, None, &args.nvcc)?;
-    let module = session::module(cli, &input, None, &args.nvcc, false)?;
+    let module = session::module(cli, &input, None, &args.nvcc, true)?;
     let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
     let (header, symbol) = chosen(&file, &symbols, args.kernel.as_deref())?;
     let function = head(&file, header)?;
-    let shape = shape(args, input.text()?, &header.name.text, &symbol)?;
     let gpu = session::target(&module, None)?;
-    can_be_launched(&shape, &gpu)?;
-    let name = input.path.file_name().map(|name| name.to_string_lossy());
-    let about = (&file, &module);
-    let text = description(&name.unwrap_or_default(), &symbol, &function, &shape, about)?;
+    let ground = Ground {
+        text: input.text()?,
+        file: &file,
+        module: &module,
+        symbol: &symbol,
+        function: &function,
+        args,
+        traced: traced(args, &symbol)?,
+    };
+    let source = source(&input.path, args.output.as_deref());
+    let mut bases = vec![ground.draft(source.clone(), None)?];
+    can_be_launched(&bases[0], &gpu)?;
+    if bases[0].block_note == draft::GUESS {
+        for block in OTHER_BLOCKS {
+            bases.push(ground.draft(source.clone(), Some(block))?);
+        }
+    }
+    let (mut draft, trial) = trial::best(&ground, &bases, &module)
+        .ok_or_else(|| Failure::Internal("no description to try".into()))?;
+    let (about, said) = match &trial {
+        Trial::Runs => (
+            "; the emulator runs it at `small`. Lines with `guess` want a look.".to_owned(),
+            "look at what it marks as a guess".to_owned(),
+        ),
+        Trial::Faults { why, .. } => (
+            format!("; it FAULTS at `small` and wants a look: {why}"),
+            format!("it FAULTS at its small size and wants a look: {why}"),
+        ),
+        Trial::Unknown(why) => (
+            format!("; the emulator could not try it: {why}"),
+            format!("look at what it marks as a guess; the emulator could not try it: {why}"),
+        ),
+    };
+    draft.about = about;
+    let text = draft.render();
     // What is written has to be what is read.
     LaunchFile::parse(&text, "the description")
         .and_then(|file| file.resolve("small", &[]))
-        .map_err(|e| Failure::Internal(format!("a launch description that is none: {e}")))?;
+        .map_err(|e| {
+            Failure::input(format!(
+                "the launch of `{}` in the code has no description that can be run; write one by hand \
+                 (docs/launch.md): {e}",
+                source_name(&symbol)
+            ))
+        })?;
     match &args.output {
         Some(output) => {
             write_atomically(output, text.as_bytes())?;
-            println!(
-                "wrote {}: look at what it marks as a guess",
-                output.display()
-            );
+            println!("wrote {}: {said}", output.display());
         }
-        None => crate::terminal::document(&text),
+        None => {
+            if let Trial::Faults { .. } = trial {
+                eprintln!("warning: {said}");
+            }
+            crate::terminal::document(&text);
+        }
     }
     Ok(())
+}
+
+/// Kernels of a file whose own launches are looked at.
+const MOST_OWN: usize = 8;
+
+/// The code's own launches of kernels, made small, as far as they have a description that `launch` would begin with: to
+/// be run to count.
+pub fn own_launches(
+    cli: &Cli,
+    input: &Input,
+    kernels: &KernelArgs,
+    nvcc: &[String],
+) -> Option<Vec<Counted>> {
+    let args = LaunchArgs {
+        file: input.path.clone(),
+        kernel: None,
+        block: kernels.block_of_all(),
+        dynamic_smem: kernels.dynamic_smem,
+        trace: None,
+        output: None,
+        force: false,
+        nvcc: nvcc.to_vec(),
+    };
+    let text = input.text().ok()?;
+    let file = super::cuda::read(cli, input, None, nvcc).ok()?;
+    let module = session::module(cli, input, None, nvcc, true).ok()?;
+    let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
+    let code = HostCode::new(text, nvcc);
+    let one = |symbol: &String| -> Option<Counted> {
+        let (header, symbol) = chosen(&file, &symbols, Some(symbol)).ok()?;
+        let launches = code.launches(&header.name.text, &template_arguments(&symbol));
+        launches.first()?;
+        let ground = Ground {
+            text,
+            file: &file,
+            module: &module,
+            symbol: &symbol,
+            function: &head(&file, header).ok()?,
+            args: &args,
+            traced: None,
+        };
+        let draft = ground.draft(input.name.clone(), None).ok()?;
+        let described = LaunchFile::parse(&draft.render(), "the code's launch").ok()?;
+        let launch = described.resolve("small", &[]).ok()?;
+        let inputs = super::run::materialize(&launch, None).ok()?;
+        Some(Counted {
+            launch,
+            inputs,
+            at: "the code's own launch, made small".to_owned(),
+        })
+    };
+    let few = symbols.len() <= MOST_OWN;
+    few.then(|| symbols.iter().filter_map(one).collect())
+}
+
+/// Is there no file of another's in the place of the description?
+fn is_free(output: &Path, force: bool) -> Result<(), Failure> {
+    let is_file = std::fs::metadata(output).is_ok_and(|m| m.is_file() && m.len() > 0);
+    if force || !is_file {
+        return Ok(());
+    }
+    // It is no input.
+    let mut text = Vec::new();
+    let read =
+        std::fs::File::open(output).and_then(|file| file.take(1 << 10).read_to_end(&mut text));
+    if read.is_ok() && make::is_own(&String::from_utf8_lossy(&text)) {
+        return Ok(());
+    }
+    Err(Failure::input(format!(
+        "`{}` is there, and `launch` has not written it: --force overwrites it",
+        output.display()
+    )))
+}
+
+/// The source as the description names it: relative to its folder where there is a way.
+fn source(file: &Path, output: Option<&Path>) -> String {
+    let folder = match output.and_then(Path::parent) {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
+    let whole = |path: &Path| std::fs::canonicalize(path);
+    let relative = match (
+        file.parent().map(Path::to_path_buf),
+        file.file_name(),
+        whole(&folder),
+    ) {
+        (Some(parent), Some(name), Ok(folder)) => {
+            let parent = if parent.as_os_str().is_empty() {
+                PathBuf::from(".")
+            } else {
+                parent
+            };
+            whole(&parent)
+                .ok()
+                .map(|parent| way(&folder, &parent).join(name))
+        }
+        _ => None,
+    };
+    let path = relative.unwrap_or_else(|| file.to_path_buf());
+    path.to_string_lossy().into_owned()
+}
+
+/// The way from a folder to another.
+fn way(from: &Path, to: &Path) -> PathBuf {
+    let (from, to): (Vec<Component<'_>>, Vec<Component<'_>>) =
+        (from.components().collect(), to.components().collect());
+    let same = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    let up = from[same..].iter().map(|_| Component::ParentDir);
+    up.chain(to[same..].iter().copied()).collect()
 }
 
 /// The kernel's definition and symbol.
@@ -141,52 +283,31 @@ fn head(file: &File, header: &Header) -> Result<Function, Failure> {
     alone.kernel(header).map_err(failed)
 }
 
-/// The launch: what is stated, else the trace's, else the code's own.
-fn shape(args: &LaunchArgs, text: &str, kernel: &str, symbol: &str) -> Result<Shape, Failure> {
-    let mut shape = Shape {
-        dynamic_smem: Some(0),
-        ..Shape::default()
+/// The launch of a kernel that a trace saw: grid, block and dynamic shared memory.
+type Traced = ([u32; 3], [u32; 3], u32);
+
+fn traced(args: &LaunchArgs, symbol: &str) -> Result<Option<Traced>, Failure> {
+    let Some(path) = &args.trace else {
+        return Ok(None);
     };
-    if let Some(path) = &args.trace {
-        let trace = document::read(path)?;
-        let launched = trace.launches.iter().find(|l| l.kernel == symbol);
-        let launched = launched.ok_or_else(|| {
-            Failure::input(format!("`{}` has no launch of `{symbol}`", path.display()))
-        })?;
-        shape = Shape {
-            grid: launched.grid.map(Some).to_vec(),
-            block: Some(launched.block.to_vec()),
-            dynamic_smem: Some(launched.dynamic_smem),
-            source: "the trace",
-            is_stated: false,
-        };
-    } else {
-        let code = HostCode::new(text, &args.nvcc);
-        let launches = code.launches(kernel, &template_arguments(symbol));
-        if let Some(own) = launches.into_iter().next() {
-            shape = Shape {
-                block: numbers(&own.block),
-                grid: own.grid,
-                dynamic_smem: own.dynamic_smem,
-                source: "the code's launch",
-                is_stated: false,
-            };
-        }
-    }
-    if let Some(block) = args.block {
-        shape.block = Some(block.to_vec());
-        shape.is_stated = true;
-    }
-    shape.dynamic_smem = args.dynamic_smem.or(shape.dynamic_smem);
-    Ok(shape)
+    let trace = document::read(path)?;
+    let launched = trace.launches.iter().find(|l| l.kernel == symbol);
+    let launched = launched.ok_or_else(|| {
+        Failure::input(format!("`{}` has no launch of `{symbol}`", path.display()))
+    })?;
+    Ok(Some((launched.grid, launched.block, launched.dynamic_smem)))
 }
 
 /// What is stated has to fit a block of the GPU.
-fn can_be_launched(shape: &Shape, gpu: &Gpu) -> Result<(), Failure> {
-    let block = shape.block.iter().flatten();
+fn can_be_launched(draft: &draft::Draft, gpu: &Gpu) -> Result<(), Failure> {
+    let block = draft.block.iter();
+    let smem = draft
+        .dynamic_smem
+        .number()
+        .and_then(|n| u32::try_from(n).ok());
     let need = Resources {
         block_threads: block.fold(1, |threads: u32, extent| threads.saturating_mul(*extent)),
-        dynamic_smem: shape.dynamic_smem.unwrap_or(0),
+        dynamic_smem: smem.unwrap_or(0),
         regs: 1,
         ..Resources::default()
     };
@@ -206,85 +327,6 @@ fn own_bound(file: &File, kernel: &str) -> Option<Vec<u32>> {
     let first = inside.split([',', ')']).next()?;
     let threads = HostCode::new(text, &[]).number(first, header.span.start)?;
     Some(vec![threads])
-}
-
-/// The extent of a domain of so many dimensions that has about this many elements, in whole blocks.
-fn side(elements: u32, dimensions: usize, block: &[u32]) -> u32 {
-    let root = f64::from(elements).powf(1.0 / dimensions as f64).round() as u32;
-    let extents = block.iter().take(dimensions).copied();
-    let whole = extents.fold(1, |all: u32, extent| all.max(extent.next_power_of_two()));
-    root.next_multiple_of(whole)
-}
-
-fn description(
-    file: &str,
-    symbol: &str,
-    function: &Function,
-    shape: &Shape,
-    (names, module): (&File, &Module),
-) -> Result<String, Failure> {
-    // A bound of its own is what the kernel was written for.
-    let bound = own_bound(names, &function.name.text);
-    let block = shape.block.clone().or(bound.clone());
-    let block = block.unwrap_or_else(|| vec![256]);
-    let used = ["Idx.y", "Idx.z"].map(|axis| uses(names, &function.name.text, axis));
-    let own = 1 + usize::from(used[0]).max(2 * usize::from(used[1]));
-    let dimensions = match shape.grid.len() {
-        0 => own.max(block.len()),
-        said => said.max(block.len()).min(own.max(block.len())),
-    };
-    let [small, full] = [SMALL, FULL].map(|all| side(all, dimensions, &block));
-    let mut text = format!(
-        "# A start, by `warpwright launch`: lines with `guess` want a look.\n\
-         source = {file:?}\nkernel = {symbol:?}\n\n\
-         [sizes.small]\nn = {small}  # guess\n\n[sizes.full]\nn = {full}  # guess\n\n[launch]\n"
-    );
-    let list = |all: &[String]| all.join(", ");
-    let extent = |at: usize| match shape.grid.get(at).copied().flatten() {
-        Some(number) => number.to_string(),
-        None => format!("\"ceil_div(n, {})\"", block.get(at).unwrap_or(&1)),
-    };
-    let said = shape.grid.iter().flatten().count();
-    let grid: Vec<String> = (0..shape.grid.len().max(dimensions)).map(extent).collect();
-    let _ = match said > 0 && said == shape.grid.len() {
-        true => writeln!(text, "grid = [{}]  # {}", list(&grid[..said]), shape.source),
-        false => writeln!(text, "grid = [{}]  # guess", list(&grid)),
-    };
-    let from = match (&shape.block, shape.is_stated) {
-        (None, _) if bound.is_some() => "guess: the kernel's own bound",
-        (None, _) => "guess",
-        (Some(_), true) => "--block",
-        (Some(_), false) => shape.source,
-    };
-    let numbers: Vec<String> = block.iter().map(u32::to_string).collect();
-    let _ = writeln!(text, "block = [{}]  # {from}", list(&numbers));
-    match shape.dynamic_smem {
-        Some(0) => {}
-        Some(bytes) => {
-            let _ = writeln!(text, "dynamic_smem = {bytes}");
-        }
-        None => text += "dynamic_smem = 0  # guess: the code's launch computes it\n",
-    }
-    let types = parameter_types(symbol);
-    let compiled = module.function(symbol).map(|id| &module.functions[id]);
-    for (at, parameter) in function.parameters.iter().enumerate() {
-        let compiled = compiled.and_then(|f| f.params.get(at));
-        let variable = compiled.map(|param| &module.variables[param.var]);
-        let known = Known {
-            instance: types.get(at).map(|ty| element(ty)),
-            bytes: variable.map(|v| (v.bytes() as usize, v.alignment() as usize)),
-            dimensions,
-        };
-        text += &table(parameter, names, &known)?;
-    }
-    Ok(text)
-}
-
-/// Does the kernel of a name read a place of its threads or blocks along this axis?
-fn uses(file: &File, kernel: &str, axis: &str) -> bool {
-    let header = file.kernels.iter().find(|h| h.name.text == kernel);
-    let definition = header.and_then(|header| file.source.text.get(header.span.clone()));
-    definition.is_some_and(|text| text.contains(axis))
 }
 
 /// The types of a kernel's parameters as its symbol has them.
@@ -353,13 +395,5 @@ mod tests {
         let bounded = File::parse(Source::new("k.cu", bounded)).unwrap();
         assert_eq!(own_bound(&bounded, "k"), Some(vec![96]));
         assert_eq!(own_bound(&bounded, "free"), None);
-    }
-
-    #[test]
-    fn domains_are_whole_blocks() {
-        assert_eq!(side(SMALL, 1, &[256]), SMALL);
-        assert_eq!(side(SMALL, 2, &[16, 16]), 32);
-        assert_eq!(side(SMALL, 2, &[48, 4]), 64);
-        assert_eq!(side(SMALL, 3, &[32, 4, 1]), 32);
     }
 }

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 /// What a parameter is laid out like.
 #[derive(Clone, Debug, PartialEq)]
-enum Layout {
+pub enum Layout {
     /// An element, or a vector of CUDA's: how many, and its alignment in bytes.
     Elements(ElemType, usize, usize),
     /// A structure: its members by name.
@@ -18,7 +18,7 @@ enum Layout {
 }
 
 /// Why something has no layout here.
-enum NoLayout {
+pub enum NoLayout {
     /// A structure with pointers.
     Pointers,
     /// A type that is not understood.
@@ -34,7 +34,7 @@ impl Layout {
     }
 
     /// In bytes, as C lays it out.
-    fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         match self {
             Layout::Elements(element, count, align) => {
                 (element.size() * count).next_multiple_of(*align)
@@ -49,7 +49,7 @@ impl Layout {
     }
 
     /// The element and the number of them that it is made of, if it is of one kind and has no gaps.
-    fn uniform(&self) -> Option<(ElemType, usize)> {
+    pub fn uniform(&self) -> Option<(ElemType, usize)> {
         let (element, count) = match self {
             Layout::Elements(element, count, _) => (*element, *count),
             Layout::Structure(all) => {
@@ -68,45 +68,108 @@ impl Layout {
         (element.size() * count == self.size()).then_some((element, count))
     }
 
-    /// `type = …, value = …` or `fields = […]`, with this between two keys.
-    fn value(&self, between: &str) -> String {
+    /// The names of a structure's members that are numbers.
+    pub fn members(&self) -> Vec<String> {
+        match self {
+            Layout::Elements(..) => Vec::new(),
+            Layout::Structure(all) => {
+                let is_number =
+                    |(_, member): &&(String, Layout)| matches!(member, Layout::Elements(_, 1, _));
+                all.iter()
+                    .filter(is_number)
+                    .map(|(name, _)| name.clone())
+                    .collect()
+            }
+        }
+    }
+
+    /// Is the member of a name, or the whole by no name, a floating-point number?
+    pub fn is_float(&self, name: &str) -> bool {
+        match self {
+            Layout::Elements(element, ..) => name.is_empty() && element.is_float(),
+            Layout::Structure(all) => {
+                let found = all.iter().find(|(own, _)| own == name);
+                found.is_some_and(|(_, member)| member.is_float(""))
+            }
+        }
+    }
+
+    /// `type = …`, `value = …` or `fields = […]` as lines. `given` is what a member, or the whole by no name, is, and
+    /// whether that is sure; `first` a parameter of the sizes, for what is guessed.
+    pub fn value(&self, given: &Given<'_>, first: Option<&str>) -> String {
+        match self {
+            Layout::Elements(..) => {
+                let (text, is_guess) = self.inline("", "\n", given, first);
+                let line = |line: &str| match is_guess && line.starts_with("value = ") {
+                    true => format!("{line}  # guess\n"),
+                    false => format!("{line}\n"),
+                };
+                text.lines().map(line).collect()
+            }
+            Layout::Structure(all) => {
+                let mut text = "fields = [\n".to_owned();
+                for (name, member) in all {
+                    let (inner, is_guess) = member.inline(name, ", ", given, first);
+                    let mark = if is_guess { "  # guess" } else { "" };
+                    let _ = writeln!(text, "    {{ name = {name:?}, {inner} }},{mark}");
+                }
+                text + "]\n"
+            }
+        }
+    }
+
+    fn inline(
+        &self,
+        name: &str,
+        between: &str,
+        given: &Given<'_>,
+        first: Option<&str>,
+    ) -> (String, bool) {
         match self {
             Layout::Elements(element, count, align) => {
-                // Sizes do not fit the narrowest numbers.
-                let one = match (element.is_float(), element.size() < 4) {
-                    (true, _) => "1.0",
-                    (false, true) => "1",
-                    (false, false) => "\"n\"",
-                };
-                let value = match count {
-                    1 => one.to_owned(),
-                    count => format!("[{}]", vec![one; *count].join(", ")),
-                };
+                let known = given(name, *element).filter(|_| *count == 1);
+                let is_guess = known.as_ref().is_none_or(|(_, is_sure)| !is_sure);
+                let value = known.map(|(text, _)| text).unwrap_or_else(|| {
+                    // Sizes do not fit the narrowest numbers.
+                    let one = match (element.is_float(), element.size() < 4, first) {
+                        (true, _, _) => "1.0".to_owned(),
+                        (false, true, _) | (_, _, None) => "1".to_owned(),
+                        (false, false, Some(first)) => format!("\"{first}\""),
+                    };
+                    match count {
+                        1 => one,
+                        count => format!("[{}]", vec![one; *count].join(", ")),
+                    }
+                });
                 let mut text = format!("type = \"{}\"{between}value = {value}", element.name());
                 if *align > element.size() {
                     let _ = write!(text, "{between}align = {align}");
                 }
-                text
+                (text, is_guess)
             }
             Layout::Structure(all) => {
+                let mut is_guess = false;
                 let field = |(name, member): &(String, Layout)| {
-                    format!("{{ name = {name:?}, {} }}", member.value(", "))
+                    // Members of members are not looked up.
+                    let (inner, guessed) = member.inline(name, ", ", &|_, _| None, first);
+                    is_guess |= guessed;
+                    format!("{{ name = {name:?}, {inner} }}")
                 };
                 let all: Vec<String> = all.iter().map(field).collect();
-                match between {
-                    "\n" => format!("fields = [\n    {},\n]", all.join(",\n    ")),
-                    _ => format!("fields = [{}]", all.join(", ")),
-                }
+                (format!("fields = [{}]", all.join(", ")), is_guess)
             }
         }
     }
 }
 
+/// What a member is as TOML, and whether that is sure.
+pub type Given<'a> = dyn Fn(&str, ElemType) -> Option<(String, bool)> + 'a;
+
 /// Structures may hold structures; that deep they do not.
-const DEEPEST: u32 = 8;
+pub const DEEPEST: u32 = 8;
 
 /// The layout of a type by one of its names, the nearest first.
-fn layout(names: &[&str], file: &File, depth: u32) -> Result<Layout, NoLayout> {
+pub fn layout(names: &[&str], file: &File, depth: u32) -> Result<Layout, NoLayout> {
     for name in names {
         if let Some(element) = ElemType::from_name(name) {
             return Ok(Layout::Elements(element, 1, element.size()));
@@ -149,15 +212,23 @@ pub struct Known<'a> {
     pub instance: Option<&'a str>,
     /// Its size and its alignment in bytes, as the compiler has them.
     pub bytes: Option<(usize, usize)>,
-    /// Dimensions of the launch.
-    pub dimensions: usize,
 }
 
-/// The table of a parameter.
+/// What a parameter is.
+pub enum Sort {
+    /// Memory of such elements, by their type as it is written; can the kernel write it?
+    Memory(Layout, String, bool),
+    /// A value.
+    Scalar(Layout),
+    /// A value of which only the compiler knows the size: its table.
+    Bytes(String),
+}
+
+/// What a parameter is, by its type.
 ///
 /// # Errors
 /// A launch description cannot say what it is, or nobody knows.
-pub fn table(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<String, Failure> {
+pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sort, Failure> {
     let name = &parameter.name.text;
     let unknown =
         |what: &str, mend: &str| Failure::input(format!("parameter `{name}` {what}: {mend}"));
@@ -193,20 +264,19 @@ pub fn table(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<St
         .flatten()
         .collect();
     let found = layout(&names, file, DEEPEST);
-    let mut text = format!("\n[[args]]\nname = {name:?}\n");
     match (is_pointer, found) {
         (_, Err(NoLayout::Pointers)) => {
             let what = format!("is of type `{written}`, which holds pointers");
             let mend =
                 "a launch description cannot give these; hand them over as parameters of their own";
-            return Err(unknown(&what, mend));
+            Err(unknown(&what, mend))
         }
         (false, Ok(found))
             if known
                 .bytes
                 .is_none_or(|b| b == (found.size(), found.align())) =>
         {
-            text += &guessed(&found.value("\n"));
+            Ok(Sort::Scalar(found))
         }
         (false, _) => {
             // The compiler knows its size all the same.
@@ -218,6 +288,7 @@ pub fn table(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<St
                 _ => ElemType::U64,
             };
             let zeros = vec!["0"; size / element.size()].join(", ");
+            let mut text = format!("\n[[args]]\nname = {name:?}\n");
             let _ = writeln!(
                 text,
                 "# The {size} bytes of a `{written}`, which is not understood.\ntype = \"{}\"\n\
@@ -227,6 +298,7 @@ pub fn table(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<St
             if align > element.size() {
                 let _ = writeln!(text, "align = {align}");
             }
+            Ok(Sort::Bytes(text))
         }
         (true, Ok(found)) => {
             let is_own = matches!(found, Layout::Structure(_));
@@ -236,59 +308,18 @@ pub fn table(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<St
                 );
                 return Err(unknown(&what, &bytes_by_hand(written)));
             }
-            text += &buffer(&found, written, known.dimensions);
-            if !is_const {
-                text += "output = true\n";
-            }
+            Ok(Sort::Memory(found, (**written).to_owned(), !is_const))
         }
         (true, Err(NoLayout::Unknown)) => {
             let what = format!("points to `{written}`, which is not understood");
-            return Err(unknown(&what, &bytes_by_hand(written)));
+            Err(unknown(&what, &bytes_by_hand(written)))
         }
     }
-    Ok(text)
 }
 
 fn bytes_by_hand(ty: &str) -> String {
     format!(
         "write its table by hand, as bytes: type = \"u8\", shape = [\"n\", N] for N = sizeof({ty}) (docs/launch.md)"
-    )
-}
-
-/// A value that is marked as a guess where it stands.
-fn guessed(value: &str) -> String {
-    let mut text = String::new();
-    for line in value.lines() {
-        let is_guess = line.contains("value = ");
-        let mark = if is_guess { "  # guess" } else { "" };
-        let _ = writeln!(text, "{line}{mark}");
-    }
-    text
-}
-
-/// Memory for as many elements as there are places in the launch.
-fn buffer(found: &Layout, written: &str, dimensions: usize) -> String {
-    let mut shape = vec!["\"n\"".to_owned(); dimensions];
-    let Some((element, count)) = found.uniform() else {
-        shape.push(found.size().to_string());
-        return format!(
-            "# The bytes of elements that are `{written}`.\ntype = \"u8\"\nshape = [{}]  # guess\n\
-             init = \"zeros\"  # guess\n",
-            shape.join(", ")
-        );
-    };
-    if count > 1 {
-        shape.push(count.to_string());
-    }
-    let init = match (element.is_float(), element.size() < 4) {
-        (true, _) => "{ kind = \"uniform\", low = -1.0, high = 1.0 }",
-        (false, true) => "{ kind = \"indices\", bound = 100 }",
-        (false, false) => "{ kind = \"indices\", bound = \"n\" }",
-    };
-    format!(
-        "type = \"{}\"\nshape = [{}]  # guess\ninit = {init}  # guess\n",
-        element.name(),
-        shape.join(", ")
     )
 }
 

@@ -1,9 +1,12 @@
 //! `warpwright run`: a kernel in the emulator or on the device, by its launch description.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
+
+use serde::Serialize;
 use warpwright::DeviceCode;
 use warpwright::optimise::launch_among;
+use warpwright_diag::count;
 use warpwright_emu::{DecodeError, EmuError, Emulator, FaultKind, Options, Outcome, Results};
 use warpwright_gpu::{Image, Process, Variant, WorkerCommand, prepare};
 use warpwright_launch::{ContentsError, Launch, write_npy};
@@ -55,6 +58,13 @@ impl From<EmuError> for Failure {
             EmuError::Internal(_) => Failure::Internal(e.to_string()),
         }
     }
+}
+
+/// `ex2.approx.f32` of `@%p1 ex2.approx.f32 %f1, %f2`.
+fn opcode(instruction: &str) -> &str {
+    let mut words = instruction.split_whitespace();
+    let opcode = words.find(|word| !word.starts_with('@'));
+    opcode.unwrap_or(instruction).trim_end_matches(';')
 }
 
 /// Runs the command.
@@ -308,8 +318,15 @@ fn print(document: &Document) {
             first.join(", ")
         );
     }
+    let mut approximate: BTreeMap<&str, usize> = BTreeMap::new();
     for text in &document.approximate {
-        println!("  approximate on hardware: {text}");
+        *approximate.entry(opcode(text)).or_default() += 1;
+    }
+    for (opcode, times) in approximate {
+        println!(
+            "  approximate on hardware: {opcode}, {}",
+            count(times, "instruction")
+        );
     }
     if !document.printed.is_empty() {
         println!("printed:\n{}", document.printed.trim_end());

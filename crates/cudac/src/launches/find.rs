@@ -15,6 +15,8 @@ pub(crate) struct Launch {
     pub(super) config: Vec<Range<usize>>,
     /// The template's arguments behind the name.
     pub(super) arguments: Option<Range<usize>>,
+    /// What is handed over, where that stands in the launch.
+    pub(super) parameters: Option<Range<usize>>,
 }
 
 /// How a launch is written.
@@ -221,6 +223,7 @@ fn chevrons(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
     Some(Launch {
         form,
         config,
+        parameters: Some(tokens[number + 3].at.end..tokens[end].at.start),
         arguments: behind.map(|behind| tokens[at + 1].at.end..tokens[behind - 1].at.start),
     })
 }
@@ -272,5 +275,6 @@ fn function(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
         form: Form::Function(tokens[before].at.start..tokens[comma].at.end),
         config: vec![grid, block, shared],
         arguments: None,
+        parameters: None,
     })
 }

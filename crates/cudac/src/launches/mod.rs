@@ -5,8 +5,13 @@
 //! is unknown: a parameter, what a condition or a loop assigns, what a call may write. What is found is a fact about
 //! that launch, and no promise of others.
 
+mod amount;
+mod choices;
+mod described;
 pub(crate) mod find;
+mod memory;
 mod names;
+mod number;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -17,6 +22,10 @@ use std::ops::Range;
 
 use crate::macros::Macros;
 use crate::words::{Token, tokens};
+pub use amount::{Amount, Op, Root};
+pub use described::{Argument, Described};
+pub use memory::{Memory, ModuleVariable};
+use number::Number;
 use values::Known;
 
 /// Extents of a launch in as many dimensions as it says; none where one is no number that is known.
@@ -55,6 +64,8 @@ pub struct HostCode<'t> {
     macros: Macros,
     /// Names that may still be looked up.
     fuel: Cell<u32>,
+    /// What is not known is kept by its name.
+    symbolic: bool,
 }
 
 impl<'t> HostCode<'t> {
@@ -71,6 +82,7 @@ impl<'t> HostCode<'t> {
             places: BTreeMap::new(),
             macros,
             fuel: Cell::new(values::MOST),
+            symbolic: false,
         };
         code.read_brackets();
         code
@@ -88,7 +100,10 @@ impl<'t> HostCode<'t> {
     pub fn number(&self, text: &str, at: usize) -> Option<u32> {
         self.fuel.set(values::MOST);
         let at = self.tokens.partition_point(|t| t.at.start < at);
-        let value = self.value(text, at, &Known::default())?.number()?;
+        let value = self
+            .value(text, at, &Known::default())?
+            .number()?
+            .number()?;
         u32::try_from(value).ok().filter(|&n| n > 0)
     }
 
@@ -149,12 +164,13 @@ impl<'t> HostCode<'t> {
         let digits = own.rsplit(')').next().unwrap_or(own);
         if let Ok(number) = digits.trim_end_matches(['u', 'l']).parse::<i64>() {
             if self.is_free(argument, at) {
-                known.push((argument.to_owned(), number));
+                known.push((argument.to_owned(), Number::constant(number)));
                 return true;
             }
             let value = self.value(argument, at, known);
             return value
                 .and_then(values::Value::number)
+                .and_then(|n| n.number())
                 .is_none_or(|n| n == number);
         }
         let is_scalar = |name: &str| ["float", "double", "int", "__half"].contains(&name);
@@ -169,11 +185,14 @@ fn is_extended(function: &str) -> bool {
 
 /// Extents, each above zero.
 fn extents(value: Option<values::Value>) -> Extents {
-    let extent = |n: Option<i64>| n.and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0);
+    let extent = |n: Option<Number>| {
+        let n = n?.number()?;
+        u32::try_from(n).ok().filter(|&n| n > 0)
+    };
     let all = value.map_or_else(Vec::new, values::Value::extents);
     all.into_iter().map(extent).collect()
 }
 
 fn bytes(value: Option<values::Value>) -> Option<u32> {
-    u32::try_from(value?.number()?).ok()
+    u32::try_from(value?.number()?.number()?).ok()
 }

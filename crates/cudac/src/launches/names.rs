@@ -245,7 +245,7 @@ impl<'t> HostCode<'t> {
     }
 
     /// The brace of a function or of a loop behind the parentheses of its head.
-    fn body(&self, parentheses: usize) -> Option<usize> {
+    pub(super) fn body(&self, parentheses: usize) -> Option<usize> {
         let level = self.around[parentheses];
         let behind = (self.close(parentheses) + 1..self.tokens.len())
             .filter(|&at| self.around[at] == level && !self.tokens[at].directive);
@@ -271,7 +271,7 @@ impl<'t> HostCode<'t> {
     }
 
     /// The declaration that a name has at a token, if it is one.
-    fn declared(&self, at: usize) -> Option<Declaration> {
+    pub(super) fn declared(&self, at: usize) -> Option<Declaration> {
         let (next, level) = (self.word(at + 1), self.around[at]);
         let is_compared = next == "=" && self.word(at + 2) == "=";
         let is_qualified = next == ":" && self.word(at + 2) == ":";
@@ -336,6 +336,12 @@ impl<'t> HostCode<'t> {
             });
         }
         if NO_DECLARATION.contains(&self.word(start)) {
+            return None;
+        }
+        // `int a = b * c;` declares no `c`.
+        let mut before = (start..at).rev().filter(|&at| self.around[at] == level);
+        let separator = before.find(|&at| matches!(self.word(at), "=" | ","));
+        if separator.is_some_and(|at| self.word(at) == "=") {
             return None;
         }
         let (mut first, mut is_fixed, mut is_static, mut kind) = (start, false, false, None);

@@ -204,7 +204,7 @@ fn macros_stand_for_their_bodies() {
         ),
         (
             "#define T 64 + 64\nvoid f() { k<<<T * 2, T>>>(p); }",
-            "/128/0",
+            "192/128/0",
         ),
         (
             "#define T 1\n#undef T\n#define T 2\nvoid f() { k<<<1, T>>>(p); }",
@@ -305,12 +305,198 @@ fn no_text_is_too_wild() {
         "#define\n#define b(\nk<<<b(1), b>>>(p)",
         "cudaLaunchKernelEx(&k, k, k)",
         "k<<<{}, {,}>>>(p); k<<<sizeof, sizeof()>>>(p);",
+        "void f(int b) { k<<<b, b>>>(b); f(b); } void g() { f(b.size()); } int *b = b + b;",
+        "k<<<1, 1>>>((é*)&b[0].x->y, b.data().get(), (b)(b), -, &, 1 ? : 2); cudaMalloc(&b, sizeof(*b) * sizeof b);",
+        "#define b b + b\n#define é(x) x ## x\nk<<<b * b, é(b) << 70>>>(1 << b, b % 0, 99999999999999999999);",
+        "cudaMallocPitch(&b, &b, b, b); cudaMemcpyToSymbol(b, &b, 4); __constant__ b b[; k<<<b, ceil(b / 0.0)>>>(b);",
     ] {
         let ends = (0..=text.len()).filter(|&end| text.is_char_boundary(end));
         for end in ends {
             let code = HostCode::new(&text[..end], &[]);
             let _ = code.launches("k", &["1".to_owned()]);
             let _ = code.number("b", end);
+            let code = code.with_names();
+            let _ = code.described("k", &["1".to_owned()], &["x".to_owned()]);
+            let _ = (code.module_variable("b"), code.words_of("k"));
         }
+    }
+}
+
+/// Grid, block and arguments of the first launch of `k`, by names: `ceil_div(n, 256)/256 n=1024 | n*4 | n | 2`. What is
+/// no number is `?`, what may be something else has a `?` behind it.
+fn described(text: &str) -> String {
+    let code = HostCode::new(text, &[]).with_names();
+    let Some(found) = code.described("k", &[], &[]).into_iter().next() else {
+        return "none".to_owned();
+    };
+    let mut roots = std::collections::BTreeSet::new();
+    let mut fixed = std::collections::BTreeSet::new();
+    let mut show = |amount: &Amount| {
+        amount.roots(&mut roots, &mut fixed);
+        let mark = if amount.is_sure() { "" } else { "?" };
+        let text = amount.with(&|_| None, 4).text(&|root| root.name.clone());
+        format!("{text}{mark}")
+    };
+    let mut list = |all: &[Option<Amount>]| {
+        let all = all
+            .iter()
+            .map(|a| a.as_ref().map_or("?".to_owned(), &mut show));
+        all.collect::<Vec<_>>().join(", ")
+    };
+    let mut text = format!("{} / {}", list(&found.grid), list(&found.block));
+    for argument in found.arguments.iter().flatten() {
+        let real = argument.real.map_or("?".to_owned(), |r| format!("{r:?}"));
+        let memory = argument.memory.as_ref().map(|m| match &m.bytes {
+            Some(bytes) => format!("[{}]", list(&[Some(bytes.clone())])),
+            None => "[?]".to_owned(),
+        });
+        let other = || match &argument.integer {
+            Some(integer) if integer.number().is_some() || argument.real.is_none() => {
+                list(&[Some(integer.clone())])
+            }
+            _ => real,
+        };
+        text += &format!(" | {}", memory.filter(|m| m != "[?]").unwrap_or_else(other));
+    }
+    let value = |r: &std::rc::Rc<Root>| {
+        format!(
+            "{}={}",
+            r.name,
+            r.value.map_or("?".to_owned(), |n| n.to_string())
+        )
+    };
+    let roots: Vec<String> = roots
+        .iter()
+        .filter(|r| !r.name.is_empty())
+        .map(value)
+        .collect();
+    format!("{text} : {}", roots.join(" "))
+}
+
+#[test]
+fn launches_by_names() {
+    for (text, expected) in [
+        // A number that the user may change is the code's own only perhaps.
+        (
+            "int h = argc > 2 ? atoi(argv[2]) : 1024; for (int g = 0; g < 5; ++g) { k<<<(h + 15) / 16, 16>>>(h, g); }",
+            "ceil_div(h, 16)? / 16 | h? | g? : g=0 h=1024",
+        ),
+        (
+            "int n = 1 << 20; if (argc > 1) n = atoi(argv[1]); k<<<n / 32, 32>>>(n);",
+            "n / 32? / 32 | n? : n=1048576",
+        ),
+        (
+            "int n = atoi(argv[1]); k<<<ceil_div(n, 64), 64>>>(n);",
+            " / 64 | n? : n=?",
+        ),
+        // Dimensions, and names that are made of others.
+        (
+            "int nx = 9, nz = 8; dim3 b(8, 8); dim3 g((nx + b.x - 1) / b.x, (nz + b.y - 1) / b.y); k<<<g, b>>>(nz);",
+            "ceil_div(nx, 8), ceil_div(nz, 8) / 8, 8 | nz : nx=9 nz=8",
+        ),
+        (
+            "const int B = 256, S = 4; const int n = 4 * 1024 * B * S; const int s = n / S; k<<<s / B, B>>>(s);",
+            "(4096 * (B * S)) / S / B / B | (4096 * (B * S)) / S : B=256 S=4",
+        ),
+        // Memory, by what is asked for, of the same pointer alone.
+        (
+            "size_t n = 1e6; float *a, *b; cudaMalloc(&a, n * sizeof(float)); cudaMalloc((void **)&b, sizeof(*b) * (n + 1)); k<<<1, 1>>>(a, b, b + 1);",
+            "1 / 1 | [4 * n] | [4 * (n + 1)?] | [4 * (n + 1)?] : n=1000000",
+        ),
+        (
+            "float *a; { float *a; cudaMalloc(&a, 8); } k<<<1, 1>>>(a);",
+            "1 / 1 | a? : a=?",
+        ),
+        (
+            "float *a; cudaMalloc(&a, 8); cudaMalloc(&a, 16); k<<<1, 1>>>(a);",
+            "1 / 1 | a? : a=?",
+        ),
+        (
+            "int w = 3; T *a; cudaMalloc(&a, w * sizeof(T)); k<<<w, 1>>>((U *)a);",
+            "w / 1 | ? : w=3",
+        ),
+        (
+            "int w = 3; T *a; cudaMalloc(&a, w * sizeof(V)); k<<<w, 1>>>(a);",
+            "w / 1 | a? : a=? w=3",
+        ),
+        (
+            "thrust::device_vector<float> v(n), u = v; k<<<v.size() / 2, 1>>>(thrust::raw_pointer_cast(v.data()), u.data().get());",
+            "n / 2? / 1 | [4 * n?] | ? : n=?",
+        ),
+        // What does not fit its type is no number.
+        (
+            "int n = 70000 * 70000; unsigned m = -1; long long w = 1LL << 40; k<<<1, 1>>>(n, m, w);",
+            "1 / 1 | n? | m? | w : m=? n=? w=1099511627776",
+        ),
+        (
+            "size_t n = 1 << 31; int w = 3000000000; k<<<1, 1>>>(n, w, 1u << 31);",
+            "1 / 1 | n? | w? | 2147483648 : n=? w=?",
+        ),
+        // Choices and quotients.
+        (
+            "int n = 99; int b = n % 8 ? n / 8 + 1 : n / 8; k<<<b, 8>>>(n < 32 ? n : 32, n > 5 ? 1 : 2);",
+            "ceil_div(n, 8) / 8 | min(n, 32) | 1 : n=99",
+        ),
+        (
+            "int n = 99; k<<<(int)ceil((float)n / 8), 8>>>(ceil(n / 8.0f), ceil(n / 8));",
+            "ceil_div(n, 8) / 8 | ceil_div(n, 8) | n / 8 : n=99",
+        ),
+        // Floating-point numbers, and members.
+        (
+            "const float dt = 1.0f / 4; float e = 2; e += 1; k<<<1, 1>>>(dt, -0.5 * dt, e, 1 / 2);",
+            "1 / 1 | 0.25 | -0.125 | e? | 0 : e=2",
+        ),
+        (
+            "P p; p.n = 50; p.n *= 2; p.e = 0.5f; k<<<p.n, 8>>>(p.e);",
+            "p_n? / 8 | 0.5 : p_n=?",
+        ),
+        (
+            "P p; p.n = 50; if (argc) p.n = 60; q.m = 5; get(&q); k<<<p.n, 8>>>(q.m);",
+            "p_n? / 8 | q_m? : p_n=? q_m=?",
+        ),
+        (
+            "P p; p.n = 50; k<<<(p.n + 7) / 8, 8>>>(p.n, p.m);",
+            "ceil_div(p_n, 8) / 8 | p_n | p_m? : p_m=? p_n=50",
+        ),
+        (
+            "float *a; k<<<1, 1>>>(nullptr, &a[0], f(a), \"k<<<1, 1>>>\");",
+            "1 / 1 | nullptr? | ? | ? | ? : nullptr=?",
+        ),
+    ] {
+        let text = format!("int main(int argc, char **argv) {{ {text} }}");
+        assert_eq!(described(&text), expected, "{text}");
+    }
+}
+
+#[test]
+fn names_go_from_call_to_call() {
+    for (text, expected) in [
+        (
+            "#define UP(a, b) (((a) + (b) - 1) / (b))\nvoid run(float *x, int cols) { k<<<UP(cols, 32), 32>>>(x, cols); }\n\
+             int main() { int w = 640; float *d; cudaMalloc(&d, w * 4); run(d, w); }",
+            "ceil_div(w, 32) / 32 | [4 * w] | w : w=640",
+        ),
+        (
+            "void run(float *x, int n) { k<<<n, 32>>>(x, n); }\nint main() { run(d, 64); }",
+            "n / 32 | d? | n : d=? n=64",
+        ),
+        (
+            "void run(float *x, int n) { n *= 2; k<<<n, 32>>>(x, n); }\nint main() { run(d, 64); }",
+            "n? / 32 | d? | n? : d=? n=64",
+        ),
+        (
+            "void run(int n) { k<<<n, 32>>>(n); run(n - 1); }",
+            "n? / 32 | n? : n=?",
+        ),
+        (
+            "#define N 1 << 10\n#define M N * 2\nint main() { k<<<N, 32>>>(M, N + 1); }",
+            "N / 32 | 1048576 | 2048 : N=1024",
+        ),
+        (
+            "struct C { int n_; float *d_; C() { cudaMalloc(&d_, n_ * sizeof(float)); } void f() { k<<<n_, 2>>>(d_); } };",
+            "n_? / 2 | [4 * n_?] : n_=?",
+        ),
+    ] {
+        assert_eq!(described(text), expected, "{text}");
     }
 }

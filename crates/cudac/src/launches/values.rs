@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use super::amount::{Amount, Op};
 use super::names::{Declaration, Kind};
+use super::number::{Number, Ty, binary, combined, given};
 use super::{HostCode, is_extended};
-use crate::ast::{Expr, ExprKind};
+use crate::ast::{Expr, ExprKind, Type};
 use crate::literal::Literal;
 use crate::macros::Expanded;
 use crate::words::tokens;
@@ -14,25 +16,25 @@ use crate::{parse_expr, print};
 pub(super) const MOST: u32 = 500;
 
 /// What parameters are known to be.
-pub(super) type Known = Vec<(String, i64)>;
+pub(super) type Known = Vec<(String, Number)>;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
-    Number(i64),
+    Number(Number),
     /// A `dim3`, in as many dimensions as it says.
-    Extents(Vec<Option<i64>>),
+    Extents(Vec<Option<Number>>),
 }
 
 impl Value {
-    pub(super) fn number(self) -> Option<i64> {
+    pub(super) fn number(self) -> Option<Number> {
         match self {
             Value::Number(number) => Some(number),
             Value::Extents(_) => None,
         }
     }
 
-    pub(super) fn extents(self) -> Vec<Option<i64>> {
+    pub(super) fn extents(self) -> Vec<Option<Number>> {
         match self {
             Value::Number(number) => vec![Some(number)],
             Value::Extents(all) => all,
@@ -41,7 +43,7 @@ impl Value {
 }
 
 /// What becomes of a variable where its name stands.
-enum Change {
+pub(super) enum Change {
     /// It becomes this.
     Whole(Range<usize>),
     /// A member becomes this.
@@ -75,7 +77,7 @@ pub(super) fn parts(text: &str) -> Vec<&str> {
 }
 
 /// What stands between a bracket at the start of a text and the one at its end that closes it.
-fn inside(text: &str) -> Option<&str> {
+pub(super) fn inside(text: &str) -> Option<&str> {
     let all = Some(tokens(text)).filter(|_| text.starts_with(['(', '{']))?;
     let close = crate::words::closed(text, &all, 0)?;
     let is_whole = all.first()?.at.start == 0 && all[close].at.end == text.len();
@@ -83,26 +85,89 @@ fn inside(text: &str) -> Option<&str> {
 }
 
 /// Sizes of types in bytes, for `sizeof`.
-fn size(ty: &str) -> Option<u32> {
+pub(super) fn size(ty: &str) -> Option<u32> {
     Some(match ty {
-        "char" | "unsigned char" | "bool" | "uint8_t" | "int8_t" => 1,
-        "half" | "__half" | "__nv_bfloat16" | "short" => 2,
-        "float" | "int" | "unsigned" | "unsigned int" | "uint32_t" | "int32_t" | "__half2" => 4,
-        "double" | "size_t" | "long long" | "float2" | "int2" | "uint64_t" | "int64_t" => 8,
-        "float4" | "int4" | "double2" => 16,
+        "char" | "unsigned char" | "signed char" | "bool" | "uint8_t" | "int8_t" | "uchar" => 1,
+        "half" | "__half" | "__nv_bfloat16" | "short" | "uchar2" | "unsigned short"
+        | "uint16_t" | "int16_t" | "nv_bfloat16" => 2,
+        "uchar3" => 3,
+        "float" | "int" | "unsigned" | "unsigned int" | "uint32_t" | "int32_t" | "__half2"
+        | "half2" | "uchar4" | "uint" | "short2" => 4,
+        "double" | "size_t" | "long long" | "long" | "unsigned long" | "unsigned long long"
+        | "float2" | "int2" | "uint2" | "uint64_t" | "int64_t" => 8,
+        "float3" | "int3" | "uint3" => 12,
+        "float4" | "int4" | "uint4" | "double2" => 16,
+        "double3" => 24,
+        "double4" => 32,
         _ => return None,
     })
 }
 
-/// A text with the number in place of each `sizeof`.
-fn without_sizeof(text: &str) -> Option<String> {
-    let mut out = text.to_owned();
-    while let Some(at) = out.find("sizeof") {
-        let rest = out[at + "sizeof".len()..].trim_start();
-        let (ty, behind) = rest.strip_prefix('(')?.split_once(')')?;
-        out = format!("{}{}{behind}", &out[..at], size(ty.trim())?);
+/// What stands for the size of something that is not known here.
+const ELEMENT: &str = "__sizeof_element";
+/// What stands in front of a `sizeof` that is known.
+const SIZE: &str = "__sizeof_";
+
+impl HostCode<'_> {
+    /// A text with a name for the number in place of each `sizeof`.
+    fn without_sizeof(&self, text: &str) -> Option<String> {
+        let mut out = text.to_owned();
+        let mut from = 0;
+        while let Some(at) = out[from..].find("sizeof").map(|at| at + from) {
+            let is_inside = |b: Option<char>| b.is_some_and(|c| c == '_' || c.is_alphanumeric());
+            let behind = &out[at + "sizeof".len()..];
+            if is_inside(out[..at].chars().next_back()) || is_inside(behind.chars().next()) {
+                from = at + "sizeof".len();
+                continue;
+            }
+            let close = crate::words::closed(behind, &tokens(behind), 0)?;
+            let end = tokens(behind).get(close)?.at.end;
+            let ty = behind[..end]
+                .trim()
+                .strip_prefix('(')?
+                .strip_suffix(')')?
+                .trim();
+            let name = match size(ty) {
+                Some(bytes) => format!("{SIZE}{bytes}"),
+                None if self.symbolic => ELEMENT.to_owned(),
+                None => return None,
+            };
+            from = at + name.len();
+            out = format!("{}{name}{}", &out[..at], &behind[end..]);
+        }
+        Some(out)
     }
-    Some(out)
+
+    /// A text with the bodies of macros that are no expressions of their own, as the preprocessor puts them there.
+    fn with_loose_macros(&self, text: &str) -> Option<String> {
+        let mut out = text.to_owned();
+        for _ in 0..8 {
+            let is_loose =
+                |body: &str| parse_expr(body, 0..0, |_| false).is_some_and(|expr| is_loose(&expr));
+            let words = tokens(&out);
+            let found = words.iter().find_map(|token| {
+                let body = self
+                    .macros
+                    .object(&out[token.at.clone()])
+                    .filter(|_| token.word)?;
+                is_loose(body).then(|| (token.at.clone(), body.to_owned()))
+            });
+            let Some((at, body)) = found else {
+                return Some(out);
+            };
+            out.replace_range(at, &body);
+            self.fuel.set(self.fuel.get().checked_sub(1)?);
+        }
+        None
+    }
+}
+
+/// Would it fall apart without parentheses?
+fn is_loose(expr: &Expr) -> bool {
+    matches!(
+        expr.kind,
+        ExprKind::Binary(..) | ExprKind::Conditional(..) | ExprKind::Unary(..)
+    )
 }
 
 impl HostCode<'_> {
@@ -116,27 +181,48 @@ impl HostCode<'_> {
         if let Some(list) = inside(list).filter(|_| is_list) {
             return self.listed(&parts(list), at, known);
         }
-        let expr = parse_expr(&without_sizeof(text)?, 0..0, |word| word.ends_with("_t"))?;
-        if let ExprKind::Number(digits) = &expr.bare().kind
-            && let Some(Literal::Double(whole)) = Literal::parse(digits)
-        {
-            // `int n = 1e6`
-            let is_exact = whole.fract() == 0.0 && whole.abs() < 1e15;
-            return is_exact.then_some(Value::Number(whole as i64));
+        let text = &self.without_sizeof(text)?;
+        let text = &match self.symbolic {
+            true => self.with_lengths(text, at),
+            false => text.clone(),
+        };
+        let read = |text: &str| {
+            let expr = parse_expr(text, 0..0, |word| word.ends_with("_t"))?;
+            if let ExprKind::Number(digits) = &expr.bare().kind
+                && let Some(Literal::Double(whole)) = Literal::parse(digits)
+            {
+                // `int n = 1e6`
+                let is_exact = whole.fract() == 0.0 && whole.abs() < 1e15;
+                return is_exact.then_some(Value::Number(Number::constant(whole as i64)));
+            }
+            self.evaluated(&expr, at, known)
+        };
+        let own = read(text);
+        // A macro's body falls apart where its neighbours bind closer.
+        let expanded = self.with_loose_macros(text)?;
+        if expanded == *text {
+            return own;
         }
-        if let ExprKind::Name(_) = &expr.kind
-            && let Some(meaning) = self.macro_meaning(&expr)
-        {
-            return self.evaluated(&meaning, at, known);
+        let apart = read(&expanded);
+        let numbers = |value: &Option<Value>| -> Option<Vec<Option<i64>>> {
+            let all = value.clone()?.extents();
+            Some(
+                all.iter()
+                    .map(|n| n.as_ref().and_then(Number::number))
+                    .collect(),
+            )
+        };
+        match numbers(&own) == numbers(&apart) {
+            true => own,
+            false => apart,
         }
-        self.evaluated(&expr, at, known)
     }
 
     fn listed(&self, all: &[&str], at: usize, known: &Known) -> Option<Value> {
         let one = |part: &&str| self.value(part, at, known).and_then(Value::number);
-        let all: Vec<Option<i64>> = all.iter().map(one).collect();
+        let all: Vec<Option<Number>> = all.iter().map(one).collect();
         match all.len() {
-            0 => Some(Value::Extents(vec![Some(1)])),
+            0 => Some(Value::Extents(vec![Some(Number::constant(1))])),
             1..=3 => Some(Value::Extents(all)),
             _ => None,
         }
@@ -150,7 +236,7 @@ impl HostCode<'_> {
         }
     }
 
-    fn evaluated(&self, expr: &Expr, at: usize, known: &Known) -> Option<Value> {
+    pub(super) fn evaluated(&self, expr: &Expr, at: usize, known: &Known) -> Option<Value> {
         crate::with_stack(|| self.evaluate(expr, at, known))
     }
 
@@ -160,66 +246,94 @@ impl HostCode<'_> {
             && let Some(meaning) = self.macro_meaning(expr)
         {
             self.fuel.set(self.fuel.get().checked_sub(1)?);
-            // A body without parentheses would fall apart here.
-            let is_loose = matches!(
-                meaning.kind,
-                ExprKind::Binary(..) | ExprKind::Conditional(..) | ExprKind::Unary(..)
-            );
-            return match is_loose {
-                true => None,
-                false => self.evaluated(&meaning, at, known),
+            let value = self.evaluated(&meaning, at, known);
+            return match (&expr.kind, value) {
+                (ExprKind::Name(name), Some(Value::Number(n))) if self.symbolic => {
+                    Some(Value::Number(self.rooted(n, name, usize::MAX, true)))
+                }
+                (_, value) => value,
             };
         }
         Some(Value::Number(match &expr.kind {
             ExprKind::Number(digits) => match Literal::parse(digits)? {
-                Literal::Integer(number) => number,
+                Literal::Integer(number) => {
+                    Number::new(Amount::Number(number), Ty::of_literal(digits, number))?
+                }
                 _ => return None,
             },
-            ExprKind::Bool(value) => i64::from(*value),
+            ExprKind::Bool(value) => Number::constant(i64::from(*value)),
+            ExprKind::Name(name) if name == ELEMENT => Number::new(Amount::Element, Ty::SIZE)?,
+            ExprKind::Name(name) if name.starts_with(SIZE) => {
+                let bytes = name[SIZE.len()..].parse().ok()?;
+                Number::new(Amount::Number(bytes), Ty::SIZE)?
+            }
             ExprKind::Name(name) => return self.named(name, at, known),
             ExprKind::Member(base, member) => {
                 let axis = AXES.iter().position(|axis| axis == member);
                 match (axis, self.evaluated(base, at, known)) {
                     (Some(axis), Some(Value::Extents(all))) => match all.get(axis) {
-                        Some(extent) => (*extent)?,
-                        None => 1,
+                        Some(extent) => extent.clone()?,
+                        None => Number::constant(1),
                     },
+                    _ if self.symbolic => self.member(base, member, at)?,
                     _ => return None,
                 }
             }
             ExprKind::Call(name, arguments) => {
                 let last = name.text.rsplit("::").next().unwrap_or(&name.text);
-                let values: Vec<Option<i64>> = arguments.iter().map(number).collect();
+                if let (true, "ceil" | "ceilf", [argument]) = (self.symbolic, last, &arguments[..])
+                {
+                    return Some(Value::Number(self.rounded_up(argument, at, known)?));
+                }
+                let values: Vec<Option<Number>> = arguments.iter().map(number).collect();
                 match (last, &values[..]) {
                     ("dim3" | "make_uint3" | "uint3", [_] | [_, _] | [_, _, _]) => {
                         return Some(Value::Extents(values));
                     }
-                    ("min", [a, b]) => (*a)?.min((*b)?),
-                    ("max", [a, b]) => (*a)?.max((*b)?),
-                    ("int" | "unsigned" | "size_t" | "uint32_t", [value]) => (*value)?,
+                    ("min" | "max", [a, b]) => {
+                        let op = if last == "min" { Op::Min } else { Op::Max };
+                        combined(op, a.clone()?, b.clone()?)?
+                    }
+                    ("int" | "unsigned" | "size_t" | "uint32_t", [value]) => {
+                        Number::new(value.clone()?.amount, Ty::of(last))?
+                    }
                     _ => {
                         let (names, text, at) = self.returned(last)?;
                         let names = names.into_iter().map(str::to_owned);
-                        let values: Option<Vec<i64>> = values.into_iter().collect();
+                        let values: Option<Vec<Number>> = values.into_iter().collect();
                         let values = values.filter(|v| v.len() == names.len())?;
                         let known: Known = names.zip(values).collect();
                         return self.value(text, at, &known);
                     }
                 }
             }
-            ExprKind::Unary(sign, inner) => match &**sign {
-                "-" => number(inner)?.checked_neg()?,
-                "+" => number(inner)?,
-                "!" => i64::from(number(inner)? == 0),
-                "~" => !number(inner)?,
-                _ => return None,
-            },
+            ExprKind::Unary(sign, inner) => {
+                let inner = number(inner)?;
+                match &**sign {
+                    "-" => combined(
+                        Op::Sub,
+                        Number {
+                            amount: Amount::Number(0),
+                            ..inner
+                        },
+                        inner,
+                    )?,
+                    "+" => inner,
+                    "!" => given(i64::from(inner.number()? == 0), Ty::INT, [inner])?,
+                    "~" => given(!inner.number()?, inner.ty, [inner])?,
+                    _ => return None,
+                }
+            }
             ExprKind::Binary(sign, a, b) => binary(sign, number(a)?, number(b)?)?,
             ExprKind::Conditional(condition, a, b) => {
-                let chosen = if number(condition)? != 0 { a } else { b };
-                return self.evaluated(chosen, at, known);
+                return self.chosen(condition, (a, b), at, known);
             }
-            ExprKind::Cast(_, ty, inner) if ty.is_integer() => number(inner)?,
+            ExprKind::Cast(_, ty, inner) if ty.is_integer() => {
+                let Type::Named(words) = ty.bare() else {
+                    return None;
+                };
+                Number::new(number(inner)?.amount, Ty::of(words))?
+            }
             ExprKind::Paren(inner) => return self.evaluated(inner, at, known),
             _ => return None,
         }))
@@ -230,15 +344,36 @@ impl HostCode<'_> {
         let last = name.rsplit("::").next().unwrap_or(name);
         let found = self.declaration(name, at).filter(|_| last == name);
         // `Type::NAME`, or a name that `using` brings in.
-        let found = found.or_else(|| self.only_constant(last))?;
-        match found.kind {
+        let found = found.or_else(|| self.only_constant(last));
+        let Some(found) = found else {
+            return self
+                .length(name)
+                .or_else(|| self.unknown(name, usize::MAX - 1, true));
+        };
+        let is_shared = self.is_shared(self.around[found.at]);
+        let value = match found.kind {
             Kind::Parameter => {
                 let value = known.iter().find(|(own, _)| own == name);
-                value.map(|(_, value)| Value::Number(*value))
+                let value = value.map(|(_, value)| Value::Number(value.clone()));
+                return value
+                    .or_else(|| self.handed(&found))
+                    .or_else(|| self.unknown(name, found.at, false));
             }
             Kind::Integer | Kind::Extents if found.is_fixed => self.initial(&found, None, known),
             Kind::Integer | Kind::Extents => self.variable(&found, None, at, known),
-            Kind::Config | Kind::Unknown => None,
+            Kind::Config => return None,
+            Kind::Unknown => None,
+        };
+        if !self.symbolic {
+            return value;
+        }
+        match value {
+            Some(Value::Number(n)) => {
+                Some(Value::Number(self.rooted(n, last, found.at, is_shared)))
+            }
+            None if found.kind == Kind::Extents => None,
+            None => self.first(&found, last, at, known),
+            value => value,
         }
     }
 
@@ -257,7 +392,12 @@ impl HostCode<'_> {
     }
 
     /// What a variable is declared with.
-    fn initial(&self, of: &Declaration, field: Option<&str>, known: &Known) -> Option<Value> {
+    pub(super) fn initial(
+        &self,
+        of: &Declaration,
+        field: Option<&str>,
+        known: &Known,
+    ) -> Option<Value> {
         self.fuel.set(self.fuel.get().checked_sub(1)?);
         let open = of.at + 1;
         let text = match self.word(open) {
@@ -286,11 +426,11 @@ impl HostCode<'_> {
                 };
                 match own {
                     Some(own) => self.value(&own, of.at, known),
-                    None => Some(Value::Number(i64::from(position < 2))),
+                    None => Some(Value::Number(Number::constant(i64::from(position < 2)))),
                 }
             }
             (Kind::Extents, _) => match (text, list) {
-                ("", _) => Some(Value::Extents(vec![Some(1)])),
+                ("", _) => Some(Value::Extents(vec![Some(Number::constant(1))])),
                 (_, Some(list)) => match &parts(list)[..] {
                     // `dim3 a(b)`: a copy, or one extent.
                     [one] => {
@@ -301,12 +441,15 @@ impl HostCode<'_> {
                 },
                 _ => Some(Value::Extents(self.value(text, of.at, known)?.extents())),
             },
-            (_, _) => self.value(list.unwrap_or(text), of.at, known),
+            (_, _) => {
+                let value = self.value(list.unwrap_or(text), of.at, known)?;
+                self.declared_as(value, of)
+            }
         }
     }
 
     /// What stands behind the `=` at a token.
-    fn assigned(&self, equals: usize) -> Range<usize> {
+    pub(super) fn assigned(&self, equals: usize) -> Range<usize> {
         let level = self.around[equals];
         let behind = equals + 1..self.tokens.len();
         let mut behind = behind.filter(|&at| self.around[at] == level);
@@ -364,14 +507,14 @@ impl HostCode<'_> {
                     let new = self.value(&self.text[text], place, known);
                     match of.kind {
                         Kind::Extents => new.map(|new| Value::Extents(new.extents())),
-                        _ => new,
+                        _ => new.and_then(|new| self.declared_as(new, of)),
                     }
                 }
                 Change::Member(axis, text) if is_sure => {
                     let new = self.value(&self.text[text], place, known);
                     value.map(|value| {
                         let mut all = value.extents();
-                        all.resize(all.len().max(axis + 1), Some(1));
+                        all.resize(all.len().max(axis + 1), Some(Number::constant(1)));
                         all[axis] = new.and_then(Value::number);
                         Value::Extents(all)
                     })
@@ -395,14 +538,14 @@ impl HostCode<'_> {
         own.is_some() && own == outermost(at)
     }
 
-    fn braces_around(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn braces_around(&self, at: usize) -> impl Iterator<Item = usize> + '_ {
         let first = self.around.get(at).copied().flatten();
         let all = std::iter::successors(first, |open| self.around[*open]);
         all.filter(|open| self.word(*open) == "{")
     }
 
     /// What becomes of the variable that a token names.
-    fn change(&self, at: usize, field: Option<&str>) -> Option<Change> {
+    pub(super) fn change(&self, at: usize, field: Option<&str>) -> Option<Change> {
         let before = [1, 2].map(|n| at.checked_sub(n).map_or("", |at| self.word(at)));
         if before[0] == "." || before == [":", ":"] {
             return None;
@@ -457,29 +600,4 @@ impl HostCode<'_> {
             _ => None,
         }
     }
-}
-
-fn binary(sign: &str, a: i64, b: i64) -> Option<i64> {
-    let shift = || u32::try_from(b).ok().filter(|&n| n < 63);
-    Some(match sign {
-        "+" => a.checked_add(b)?,
-        "-" => a.checked_sub(b)?,
-        "*" => a.checked_mul(b)?,
-        "/" => a.checked_div(b)?,
-        "%" => a.checked_rem(b)?,
-        "<<" => a.checked_mul(1_i64.checked_shl(shift()?)?)?,
-        ">>" => a >> shift()?,
-        "&" => a & b,
-        "|" => a | b,
-        "^" => a ^ b,
-        "<" => i64::from(a < b),
-        ">" => i64::from(a > b),
-        "<=" => i64::from(a <= b),
-        ">=" => i64::from(a >= b),
-        "==" => i64::from(a == b),
-        "!=" => i64::from(a != b),
-        "&&" => i64::from(a != 0 && b != 0),
-        "||" => i64::from(a != 0 || b != 0),
-        _ => return None,
-    })
 }

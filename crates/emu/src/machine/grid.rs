@@ -84,7 +84,7 @@ impl Program {
         options: &Options,
     ) -> Result<Outcome, EmuError> {
         let setup = Setup::new(self, launch, inputs, options)?;
-        let blocks = launch.grid_blocks();
+        let blocks = options.sampled(launch.grid_blocks());
         let finished = match self.ordered || options.sequential {
             true => self.run_in_order(&setup, options, blocks),
             false => self.run_in_parallel(&setup, options, blocks),
@@ -115,7 +115,9 @@ impl Program {
         number: u64,
         left: u64,
     ) -> Option<BlockRun<'a>> {
-        let index = Grid::unravel(setup.grid.grid, number);
+        let blocks = setup.grid.grid.iter().map(|&extent| u64::from(extent));
+        let place = options.place(number, blocks.product());
+        let index = Grid::unravel(setup.grid.grid, place);
         let mut block = BlockRun::new(
             self,
             &setup.memory,

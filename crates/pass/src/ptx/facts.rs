@@ -66,7 +66,7 @@ pub fn uses_dynamic_shared(module: &Module, function: &Function) -> bool {
 }
 
 /// The variables that a function and the functions that it names use, and what those name in turn.
-fn used_variables(module: &Module, function: &Function) -> BTreeSet<VarId> {
+pub fn used_variables(module: &Module, function: &Function) -> BTreeSet<VarId> {
     let mut used = BTreeSet::new();
     let mut called = BTreeSet::new();
     let mut work = vec![function];

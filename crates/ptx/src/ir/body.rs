@@ -63,6 +63,32 @@ impl Body {
         self.insts[inst].loc.expand().map(|id| &self.locs[id])
     }
 
+    /// The file and the line of an instruction, of inlined code those of the innermost call that stands in a file of which
+    /// `is_own` holds, or of the code itself if none does. Line 0 is none.
+    pub fn own_line(&self, inst: Inst, is_own: impl Fn(u32) -> bool) -> Option<(u32, u32)> {
+        let mut loc = self.loc(inst)?;
+        let here = (loc.file, loc.line);
+        // A call in inlined code is inlined itself, which the directive in front of it says.
+        for _ in 0..DEEPEST_INLINING {
+            if is_own(loc.file) {
+                return Some((loc.file, loc.line)).filter(|(_, line)| *line > 0);
+            }
+            let Some(call) = &loc.inlined else { break };
+            if is_own(call.file) {
+                return Some((call.file, call.line)).filter(|(_, line)| *line > 0);
+            }
+            let place = (call.file, call.line, call.column);
+            let end = loc.span.start;
+            let mut outer = self.locs.values().filter(|other| other.span.start < end);
+            let is_there = |other: &&Loc| (other.file, other.line, other.column) == place;
+            let Some(found) = outer.rfind(is_there) else {
+                break;
+            };
+            loc = found;
+        }
+        Some(here).filter(|(_, line)| *line > 0)
+    }
+
     /// The name of a register; use with `{}` (no allocation).
     pub fn reg_name(&self, reg: Reg) -> RegName<'_> {
         let data = &self.regs[reg];
@@ -300,6 +326,9 @@ pub struct PrototypeData {
     /// The statement with its label.
     pub span: Span,
 }
+
+/// Calls in inlined code in inlined code, so many at most.
+const DEEPEST_INLINING: usize = 16;
 
 /// A `.loc` directive: the source line of the instructions that follow.
 #[derive(Clone, Debug, PartialEq)]

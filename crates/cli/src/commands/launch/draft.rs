@@ -1,0 +1,341 @@
+//! A launch description while it is made: numbers as amounts, and what of it is a guess.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::rc::Rc;
+
+use warpwright_cudac::launches::{Amount, Root};
+use warpwright_launch::ElemType;
+
+use crate::commands::parameters::Layout;
+
+/// A parameter of the sizes.
+#[derive(Clone, Debug)]
+pub struct Named {
+    pub root: Rc<Root>,
+    /// As the description calls it.
+    pub name: String,
+    pub small: i64,
+    pub full: i64,
+    /// What is said of the number at the full size.
+    pub note: &'static str,
+    /// It is no part of the grid or of a shape.
+    pub is_scalar: bool,
+}
+
+/// What a buffer holds first.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Contents {
+    /// Zeros; is that what the code does?
+    Zeros { is_code: bool },
+    /// Floating-point numbers between -1 and 1.
+    Uniform,
+    /// Small numbers for narrow integers.
+    Narrow,
+    /// Indices below an amount.
+    Indices(Amount),
+    /// Row pointers up to an amount.
+    Sorted(Amount),
+    /// This number; is it the code's?
+    Fill(Amount, bool),
+}
+
+/// A buffer or a module variable.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    pub name: String,
+    pub layout: Layout,
+    /// Its element's type as it is written.
+    pub written: String,
+    /// Elements; none where they are guessed anew for each trial.
+    pub count: Option<Amount>,
+    /// What is said of that.
+    pub note: &'static str,
+    pub contents: Contents,
+    pub is_output: bool,
+}
+
+/// A kernel parameter.
+#[derive(Clone, Debug)]
+pub enum Parameter {
+    Buffer(Memory),
+    Alias {
+        name: String,
+        of: String,
+    },
+    /// Its table but the value of a scalar, which may be an amount.
+    Scalar {
+        name: String,
+        layout: Layout,
+        values: Vec<(String, Value)>,
+    },
+    /// A table that nothing is known of.
+    Text(String),
+}
+
+/// What a scalar, or a member of one, is.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// An integer; is it the code's, as far as the names in it are?
+    Integer(Amount, bool),
+    /// The code's floating-point number.
+    Real(f64),
+}
+
+/// The description.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// What the first line says behind who wrote it.
+    pub about: String,
+    pub source: String,
+    pub nvcc: Vec<String>,
+    pub kernel: String,
+    pub names: Vec<Named>,
+    pub grid: Vec<Amount>,
+    pub grid_note: &'static str,
+    pub block: Vec<u32>,
+    pub block_note: String,
+    pub dynamic_smem: Amount,
+    pub smem_note: &'static str,
+    pub parameters: Vec<Parameter>,
+    pub symbols: Vec<Memory>,
+    /// What a buffer has whose size is not known.
+    pub guessed_count: Vec<Amount>,
+}
+
+/// The mark of a guess.
+pub const GUESS: &str = "  # guess";
+
+/// What the first line of each description begins with.
+pub const MARK: &str = "# A start, by `warpwright launch`";
+
+impl Draft {
+    /// An amount with the names of the description.
+    pub fn text(&self, amount: &Amount) -> String {
+        let name = |root: &Root| {
+            let found = self.names.iter().find(|named| *named.root == *root);
+            found.map_or_else(|| root.name.clone(), |named| named.name.clone())
+        };
+        amount.text(&name)
+    }
+
+    /// The same as TOML.
+    fn quoted(&self, amount: &Amount) -> String {
+        match amount {
+            Amount::Number(number) => number.to_string(),
+            other => format!("\"{}\"", self.text(other)),
+        }
+    }
+
+    /// An amount at one of the sizes.
+    pub fn at(&self, amount: &Amount, is_small: bool) -> Option<i64> {
+        amount.at(&|root| {
+            let named = self.names.iter().find(|named| *named.root == *root)?;
+            Some(if is_small { named.small } else { named.full })
+        })
+    }
+
+    /// All buffers and symbols.
+    pub fn memory(&self) -> impl Iterator<Item = &Memory> {
+        let buffers = self.parameters.iter().filter_map(|p| match p {
+            Parameter::Buffer(memory) => Some(memory),
+            _ => None,
+        });
+        buffers.chain(&self.symbols)
+    }
+
+    /// The buffers alone.
+    pub fn buffers_mut(&mut self) -> impl Iterator<Item = &mut Memory> {
+        self.parameters.iter_mut().filter_map(|p| match p {
+            Parameter::Buffer(memory) => Some(memory),
+            _ => None,
+        })
+    }
+
+    /// All names that the description uses.
+    pub fn used(&self) -> BTreeSet<Rc<Root>> {
+        let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
+        let mut add = |amount: &Amount| amount.roots(&mut all, &mut fixed);
+        self.grid.iter().for_each(&mut add);
+        add(&self.dynamic_smem);
+        for memory in self.memory() {
+            match &memory.count {
+                Some(count) => add(count),
+                None => self.guessed_count.iter().for_each(&mut add),
+            }
+            if let Contents::Indices(a) | Contents::Sorted(a) | Contents::Fill(a, _) =
+                &memory.contents
+            {
+                add(a);
+            }
+        }
+        for parameter in &self.parameters {
+            if let Parameter::Scalar { values, .. } = parameter {
+                for (_, value) in values {
+                    if let Value::Integer(amount, _) = value {
+                        add(amount);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    /// As TOML.
+    pub fn render(&self) -> String {
+        let mut text = format!("{MARK}{}\n", self.about);
+        let _ = writeln!(text, "source = {}", toml_text(&self.source));
+        if !self.nvcc.is_empty() {
+            let all: Vec<String> = self.nvcc.iter().map(|option| toml_text(option)).collect();
+            let _ = writeln!(text, "nvcc = [{}]", all.join(", "));
+        }
+        let _ = writeln!(text, "kernel = {}", toml_text(&self.kernel));
+        for (size, is_small) in [("small", true), ("full", false)] {
+            let _ = writeln!(text, "\n[sizes.{size}]");
+            for named in &self.names {
+                let (number, note) = match is_small {
+                    true => (named.small, ""),
+                    false => (named.full, named.note),
+                };
+                let _ = writeln!(text, "{} = {number}{note}", named.name);
+            }
+        }
+        let grid: Vec<String> = self.grid.iter().map(|a| self.quoted(a)).collect();
+        let block: Vec<String> = self.block.iter().map(u32::to_string).collect();
+        let _ = writeln!(
+            text,
+            "\n[launch]\ngrid = [{}]{}",
+            grid.join(", "),
+            self.grid_note
+        );
+        let _ = writeln!(text, "block = [{}]{}", block.join(", "), self.block_note);
+        if self.dynamic_smem != Amount::Number(0) || !self.smem_note.is_empty() {
+            let bytes = self.quoted(&self.dynamic_smem);
+            let _ = writeln!(text, "dynamic_smem = {bytes}{}", self.smem_note);
+        }
+        for parameter in &self.parameters {
+            match parameter {
+                Parameter::Text(table) => text += table,
+                Parameter::Alias { name, of } => {
+                    let _ = write!(text, "\n[[args]]\nname = {name:?}\nalias = {of:?}\n");
+                }
+                Parameter::Scalar {
+                    name,
+                    layout,
+                    values,
+                } => {
+                    let _ = write!(text, "\n[[args]]\nname = {name:?}\n");
+                    text += &self.scalar(layout, values);
+                }
+                Parameter::Buffer(memory) => {
+                    text += "\n[[args]]\n";
+                    text += &self.table(memory);
+                }
+            }
+        }
+        for symbol in &self.symbols {
+            text += "\n[[symbols]]\n";
+            text += &self.table(symbol);
+        }
+        text
+    }
+
+    fn scalar(&self, layout: &Layout, values: &[(String, Value)]) -> String {
+        let given = |member: &str, element: ElemType| {
+            let value = values
+                .iter()
+                .find(|(name, _)| name == member)
+                .map(|(_, v)| v)?;
+            let text = match (value, element.is_float()) {
+                (Value::Integer(Amount::Number(n), _), true) => format!("{n}.0"),
+                (Value::Real(number), true) if element == ElemType::F32 => {
+                    format!("{:?}", *number as f32)
+                }
+                (Value::Real(number), true) => format!("{number:?}"),
+                (Value::Integer(amount, _), _) => self.quoted(amount),
+                (Value::Real(_), false) => return None,
+            };
+            let is_sure = match value {
+                Value::Integer(_, is_sure) => *is_sure,
+                Value::Real(_) => true,
+            };
+            Some((text, is_sure))
+        };
+        let first = self.names.first().map(|named| named.name.as_str());
+        layout.value(&given, first)
+    }
+
+    /// The table of memory without its head.
+    fn table(&self, memory: &Memory) -> String {
+        let mut text = format!("name = {:?}\n", memory.name);
+        let (count, note) = match &memory.count {
+            Some(count) => (vec![count.clone()], memory.note),
+            None => (self.guessed_count.clone(), GUESS),
+        };
+        let mut shape: Vec<String> = count.iter().map(|a| self.quoted(a)).collect();
+        let (element, width) = match memory.layout.uniform() {
+            Some((element, width)) => (element, width),
+            None => {
+                let _ = writeln!(
+                    text,
+                    "# The bytes of elements that are `{}`.",
+                    memory.written
+                );
+                (ElemType::U8, memory.layout.size())
+            }
+        };
+        if width > 1 {
+            shape.push(width.to_string());
+        }
+        let (init, init_note) = match &memory.contents {
+            Contents::Zeros { is_code: true } => ("\"zeros\"".to_owned(), ""),
+            Contents::Zeros { .. } => ("\"zeros\"".to_owned(), GUESS),
+            Contents::Uniform => (
+                "{ kind = \"uniform\", low = -1.0, high = 1.0 }".to_owned(),
+                GUESS,
+            ),
+            Contents::Narrow => ("{ kind = \"indices\", bound = 100 }".to_owned(), GUESS),
+            Contents::Indices(bound) => {
+                let bound = self.quoted(bound);
+                (format!("{{ kind = \"indices\", bound = {bound} }}"), GUESS)
+            }
+            Contents::Sorted(high) => {
+                let high = self.quoted(high);
+                (
+                    format!("{{ kind = \"sorted\", low = 0, high = {high} }}"),
+                    GUESS,
+                )
+            }
+            Contents::Fill(value, is_sure) => {
+                let number = self.quoted(value);
+                let note = if *is_sure { "" } else { GUESS };
+                (format!("{{ kind = \"fill\", value = {number} }}"), note)
+            }
+        };
+        let _ = writeln!(
+            text,
+            "type = \"{}\"\nshape = [{}]{note}\ninit = {init}{init_note}",
+            element.name(),
+            shape.join(", ")
+        );
+        if memory.is_output {
+            text += "output = true\n";
+        }
+        text
+    }
+}
+
+/// A text as TOML has it.
+fn toml_text(text: &str) -> String {
+    let mut out = "\"".to_owned();
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}

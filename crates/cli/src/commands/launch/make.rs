@@ -1,0 +1,475 @@
+//! A draft of a launch description, from what the code says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use warpwright_cudac::File;
+use warpwright_cudac::ast::Function;
+use warpwright_cudac::launches::{Amount, Argument, Described, HostCode, Op, Root};
+use warpwright_pass::names::{base_name, template_arguments};
+use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
+use warpwright_ptx::{Module, Space};
+
+use super::draft::{Contents, Draft, GUESS, MARK, Memory, Parameter, Value};
+use super::{element, own_bound, parameter_types};
+use crate::args::LaunchArgs;
+use crate::commands::parameters::{self, Known, Layout, Sort};
+use crate::failure::Failure;
+
+/// What a description is made of.
+pub struct Ground<'a> {
+    pub text: &'a str,
+    pub file: &'a File,
+    pub module: &'a Module,
+    pub symbol: &'a str,
+    pub function: &'a Function,
+    pub args: &'a LaunchArgs,
+    /// A launch that was seen: grid, block and dynamic shared memory.
+    pub traced: Option<([u32; 3], [u32; 3], u32)>,
+}
+
+/// Threads of a block that nobody knows, by its dimensions.
+const BLOCKS: [&[u32]; 3] = [&[256], &[16, 16], &[8, 8, 8]];
+
+/// Dynamic shared memory that every GPU gives to a block that does not ask for more than usual.
+const MOST_SMEM: i64 = 32 << 10;
+
+/// A block, what is guessed of the names in it, and what is said of it.
+type Block = (Vec<u32>, BTreeMap<Rc<Root>, i64>, String);
+
+fn is_one(amount: &Amount) -> bool {
+    *amount == Amount::Number(1)
+}
+
+/// Extents without ones at the end.
+fn trimmed<T>(mut all: Vec<T>, is_one: impl Fn(&T) -> bool) -> Vec<T> {
+    while all.len() > 1 && all.last().is_some_and(&is_one) {
+        all.pop();
+    }
+    all
+}
+
+impl Ground<'_> {
+    fn kernel(&self) -> &str {
+        &self.function.name.text
+    }
+
+    /// The dimensions whose places the kernel reads.
+    fn dimensions(&self) -> usize {
+        self.places(&["%tid.", "%ctaid.", "%ntid.", "%nctaid."])
+    }
+
+    /// The same of some of the registers that say a place.
+    fn places(&self, registers: &[&str]) -> usize {
+        let compiled = self
+            .module
+            .function(self.symbol)
+            .map(|id| &self.module.functions[id]);
+        let text = compiled.map_or("", |f| self.module.text(f.span));
+        let reads = |axis: &str| {
+            registers
+                .iter()
+                .any(|r| text.contains(&format!("{r}{axis}")))
+        };
+        match (reads("y"), reads("z")) {
+            (_, true) => 3,
+            (true, false) => 2,
+            _ => 1,
+        }
+    }
+
+    fn sorts(&self) -> Result<Vec<(String, Sort)>, Failure> {
+        let types = parameter_types(self.symbol);
+        let compiled = self
+            .module
+            .function(self.symbol)
+            .map(|id| &self.module.functions[id]);
+        let all = self.function.parameters.iter().enumerate();
+        all.map(|(at, parameter)| {
+            let compiled = compiled.and_then(|f| f.params.get(at));
+            let variable = compiled.map(|param| &self.module.variables[param.var]);
+            let known = Known {
+                instance: types.get(at).map(|ty| element(ty)),
+                bytes: variable.map(|v| (v.bytes() as usize, v.alignment() as usize)),
+            };
+            let sort = parameters::sort(parameter, self.file, &known)?;
+            Ok((parameter.name.text.clone(), sort))
+        })
+        .collect()
+    }
+
+    /// The draft, with names that have no numbers yet; `usual` is the block where nobody knows one.
+    pub fn draft(&self, source: String, usual: Option<&[u32]>) -> Result<Draft, Failure> {
+        let sorts = self.sorts()?;
+        let layouts = sorts.iter().filter_map(|(_, sort)| match sort {
+            Sort::Scalar(layout) => Some(layout),
+            _ => None,
+        });
+        let members: BTreeSet<String> = layouts.flat_map(Layout::members).collect();
+        let members: Vec<String> = members.into_iter().collect();
+        let code = HostCode::new(self.text, &self.args.nvcc).with_names();
+        let launches = code.described(self.kernel(), &template_arguments(self.symbol), &members);
+        let is_found = !launches.is_empty();
+        let mut own = launches.into_iter().next().unwrap_or_default();
+        let mut from = "  # the code's launch";
+        if let Some((grid, block, smem)) = self.traced {
+            let numbers = |all: [u32; 3]| all.map(|n| Some(Amount::Number(n.into()))).to_vec();
+            (own.grid, own.block) = (numbers(grid), numbers(block));
+            own.dynamic_smem = Some(Amount::Number(smem.into()));
+            from = "  # the trace";
+        } else if !is_found {
+            own.dynamic_smem = Some(Amount::Number(0));
+        }
+        let fixed = self.fixed(&code, &own);
+        let (block, guessed, block_note) = self.block(&own, from, usual);
+        let pin = |root: &Rc<Root>| match fixed.contains(root) {
+            true => root
+                .value
+                .or_else(|| guessed.get(root).copied())
+                .map(Amount::Number),
+            false => None,
+        };
+        let fold = |amount: &Amount, size: usize| amount.with(&pin, size as i64);
+        let is_sure = |amount: &Amount| {
+            let (mut all, mut inner) = (BTreeSet::new(), BTreeSet::new());
+            amount.roots(&mut all, &mut inner);
+            all.iter()
+                .filter(|root| fixed.contains(*root))
+                .all(|root| root.is_sure)
+        };
+        let mut draft = Draft {
+            about: String::new(),
+            source,
+            nvcc: self.args.nvcc.clone(),
+            kernel: self.symbol.to_owned(),
+            names: Vec::new(),
+            grid: Vec::new(),
+            grid_note: GUESS,
+            block_note,
+            dynamic_smem: Amount::Number(0),
+            smem_note: "",
+            parameters: Vec::new(),
+            symbols: Vec::new(),
+            guessed_count: Vec::new(),
+            block,
+        };
+        // The grid.
+        let said: Vec<Amount> = own.grid.iter().flatten().map(|a| fold(a, 1)).collect();
+        let n = Root::guess("n", None);
+        let threads = |at: usize| draft.block.get(at).copied().unwrap_or(1);
+        if said.len() == own.grid.len() && is_found | self.traced.is_some() && !said.is_empty() {
+            let sure = own.grid.iter().flatten().all(&is_sure) && guessed.is_empty();
+            draft.grid_note = if sure { from } else { GUESS };
+            draft.grid = trimmed(said, is_one);
+        } else {
+            let dimensions = self.dimensions().max(draft.block.len()).max(own.grid.len());
+            let extent = |at: usize| match own.grid.get(at) {
+                Some(Some(known)) => fold(known, 1),
+                _ => Amount::binary(Op::CeilDiv, n.clone(), Amount::Number(threads(at).into())),
+            };
+            draft.grid = (0..dimensions).map(extent).collect();
+        }
+        // Dynamic shared memory.
+        match (self.args.dynamic_smem, &own.dynamic_smem) {
+            (Some(stated), _) => {
+                draft.dynamic_smem = Amount::Number(stated.into());
+                draft.smem_note = "  # --dynamic-smem";
+            }
+            (None, Some(bytes)) => {
+                draft.dynamic_smem = fold(bytes, 1);
+                let sure = is_sure(bytes) && !bytes.has_element();
+                draft.smem_note = if sure { "" } else { GUESS };
+            }
+            (None, None) => draft.smem_note = "  # guess: the code's launch computes it",
+        }
+        let compiled = self
+            .module
+            .function(self.symbol)
+            .map(|id| &self.module.functions[id]);
+        let uses_more = compiled.is_some_and(|f| uses_dynamic_shared(self.module, f));
+        let is_guess = !is_found && self.traced.is_none() || own.dynamic_smem.is_none();
+        if uses_more && is_guess && self.args.dynamic_smem.is_none() {
+            draft.dynamic_smem = Amount::Number(MOST_SMEM);
+            draft.smem_note = match own.dynamic_smem {
+                None => "  # guess: the code's launch computes it",
+                Some(_) => GUESS,
+            };
+        }
+        // Parameters.
+        let mut seen: Vec<(String, usize)> = Vec::new();
+        let arguments = own.arguments.filter(|all| all.len() <= sorts.len());
+        let arguments = arguments.unwrap_or_default();
+        let none = Argument::default();
+        for (at, (name, sort)) in sorts.into_iter().enumerate() {
+            let argument = arguments.get(at).unwrap_or(&none);
+            let parameter = match sort {
+                Sort::Bytes(table) => Parameter::Text(table),
+                Sort::Scalar(layout) => {
+                    let value = |name: &str, argument: &Argument, is_float: bool| {
+                        let integer = argument.integer.as_ref();
+                        let integer = integer.map(|a| Value::Integer(fold(a, 1), is_sure(a)));
+                        let real = argument.real.map(Value::Real);
+                        let value = if is_float { real } else { integer };
+                        value.map(|value| (name.to_owned(), value))
+                    };
+                    let is_float = |name: &str| layout.is_float(name);
+                    let whole = value("", argument, is_float(""));
+                    let members = argument.members.iter();
+                    let members =
+                        members.filter_map(|(name, own)| value(name, own, is_float(name)));
+                    let values = match layout {
+                        Layout::Structure(_) => members.collect(),
+                        Layout::Elements(..) => whole.into_iter().collect(),
+                    };
+                    Parameter::Scalar {
+                        name,
+                        layout,
+                        values,
+                    }
+                }
+                Sort::Memory(layout, written, is_output) => {
+                    let memory = argument.memory.as_ref();
+                    let same = memory.filter(|m| !m.is_moved);
+                    let before = same.and_then(|m| seen.iter().find(|(id, _)| *id == m.id));
+                    if let Some(&(_, place)) = before
+                        && let Some(Parameter::Buffer(first)) = draft.parameters.get_mut(place)
+                    {
+                        first.is_output |= is_output;
+                        let of = first.name.clone();
+                        draft.parameters.push(Parameter::Alias { name, of });
+                        continue;
+                    }
+                    if let Some(same) = same {
+                        seen.push((same.id.clone(), draft.parameters.len()));
+                    }
+                    let bytes = memory.and_then(|m| m.bytes.as_ref());
+                    let size = layout.size();
+                    let count = bytes.map(|bytes| {
+                        let count = bytes.clone().over(Amount::Number(size as i64));
+                        fold(&count, size)
+                    });
+                    let is_zero = same.is_some_and(|m| m.is_zero);
+                    let sure = bytes.is_some_and(&is_sure) && same.is_some();
+                    Parameter::Buffer(Memory {
+                        name,
+                        contents: contents(&layout, is_zero),
+                        layout,
+                        written,
+                        count: count.filter(|c| c.number().is_none_or(|c| c > 0)),
+                        note: if sure { "" } else { GUESS },
+                        is_output,
+                    })
+                }
+            };
+            draft.parameters.push(parameter);
+        }
+        self.symbols(&code, &mut draft, &fold, &is_sure);
+        self.guess_counts(&mut draft, 0);
+        let needs_name = draft.used().is_empty()
+            && draft.parameters.iter().any(|p| match p {
+                Parameter::Scalar { values, layout, .. } => {
+                    values.is_empty() && !layout.is_float("")
+                }
+                _ => false,
+            });
+        if needs_name {
+            draft.guessed_count = vec![n];
+        }
+        Ok(draft)
+    }
+
+    /// Names that have to be what the code makes them: they decide the block or what is compiled, or change on the way.
+    fn fixed(&self, code: &HostCode<'_>, own: &Described) -> BTreeSet<Rc<Root>> {
+        let (mut all, mut fixed) = (BTreeSet::new(), own.fixed.clone());
+        for amount in own.block.iter().flatten() {
+            amount.roots(&mut all, &mut fixed);
+        }
+        fixed.extend(std::mem::take(&mut all));
+        if let Some(smem) = &own.dynamic_smem {
+            smem.roots(&mut all, &mut fixed);
+            fixed.extend(all.iter().filter(|root| root.value.is_some()).cloned());
+        }
+        let mut rest: Vec<&Amount> = own.grid.iter().flatten().collect();
+        for argument in own.arguments.iter().flatten() {
+            let members = argument.members.iter().map(|(_, member)| member);
+            for argument in members.chain([argument]) {
+                rest.extend(&argument.integer);
+                rest.extend(argument.memory.iter().filter_map(|m| m.bytes.as_ref()));
+            }
+        }
+        for amount in rest {
+            amount.roots(&mut all, &mut fixed);
+        }
+        // What is one or none is no size.
+        let is_small = |root: &&Rc<Root>| root.is_sure && root.value.is_some_and(|n| n <= 1);
+        fixed.extend(all.iter().filter(is_small).cloned());
+        let words = code.words_of(self.kernel());
+        fixed.extend(
+            all.into_iter()
+                .filter(|root| root.is_shared && words.contains(&root.name)),
+        );
+        fixed
+    }
+
+    /// The block, what is guessed of the names in it, and what is said of it.
+    fn block(&self, own: &Described, from: &str, usual: Option<&[u32]>) -> Block {
+        let mut guessed = BTreeMap::new();
+        let small = |n: Option<i64>| n.and_then(|n| u32::try_from(n).ok()).filter(|&n| n > 0);
+        let numbers = own.block.iter().map(|a| small(a.as_ref()?.number()));
+        let numbers: Option<Vec<u32>> = numbers
+            .collect::<Option<_>>()
+            .filter(|b: &Vec<u32>| !b.is_empty());
+        if let Some(stated) = self.args.block {
+            let stated = trimmed(stated.to_vec(), |n| *n == 1);
+            let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
+            for (amount, extent) in own.block.iter().flatten().zip(&stated) {
+                if let Amount::Root(root) = amount {
+                    guessed.insert(root.clone(), i64::from(*extent));
+                }
+                amount.roots(&mut all, &mut fixed);
+            }
+            return (stated, guessed, "  # --block".to_owned());
+        }
+        if let Some(numbers) = numbers {
+            let is_sure = own.block.iter().flatten().all(Amount::is_sure);
+            let note = if is_sure { from } else { GUESS };
+            return (trimmed(numbers, |n| *n == 1), guessed, note.to_owned());
+        }
+        if let Some(bound) = own_bound(self.file, self.kernel()) {
+            return (
+                bound,
+                guessed,
+                "  # guess: the kernel's own bound".to_owned(),
+            );
+        }
+        let dimensions = match own.block.len() {
+            0 => self.places(&["%tid.", "%ntid."]),
+            said => said,
+        };
+        let usual = usual.unwrap_or(BLOCKS[dimensions.min(3) - 1]);
+        let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
+        for amount in own.block.iter().flatten() {
+            amount.roots(&mut all, &mut fixed);
+        }
+        for root in all.into_iter().filter(|root| root.value.is_none()) {
+            guessed.insert(root, i64::from(usual[0]));
+        }
+        let extent = |at: usize| {
+            let amount = own.block.get(at).and_then(Option::as_ref);
+            let number = amount
+                .and_then(|a| a.at(&|root| root.value.or_else(|| guessed.get(root).copied())));
+            small(number).unwrap_or(usual.get(at).copied().unwrap_or(1))
+        };
+        let block: Vec<u32> = (0..usual.len().max(own.block.len())).map(extent).collect();
+        (trimmed(block, |n| *n == 1), guessed, GUESS.to_owned())
+    }
+
+    /// Module variables that the kernel uses and that nothing initialises.
+    fn symbols(
+        &self,
+        code: &HostCode<'_>,
+        draft: &mut Draft,
+        fold: &dyn Fn(&Amount, usize) -> Amount,
+        is_sure: &dyn Fn(&Amount) -> bool,
+    ) {
+        let Some(id) = self.module.function(self.symbol) else {
+            return;
+        };
+        for id in used_variables(self.module, &self.module.functions[id]) {
+            let variable = &self.module.variables[id];
+            let is_constant = variable.space == Space::Const;
+            let is_wanted = (is_constant || variable.space == Space::Global)
+                && variable.init.is_none()
+                && variable.owner.is_none()
+                && variable.bytes() > 0;
+            let name = variable.name.to_string();
+            if !is_wanted || name.starts_with('$') {
+                continue;
+            }
+            let found = code.module_variable(&base_name(&name));
+            let bytes = variable.bytes() as usize;
+            let meaning = self.file.type_named(&found.ty);
+            let layout = parameters::layout(&[&found.ty, &meaning], self.file, parameters::DEEPEST);
+            let layout = layout.ok().filter(|l| bytes.is_multiple_of(l.size()));
+            let layout = layout.unwrap_or(Layout::Elements(warpwright_launch::ElemType::U8, 1, 1));
+            let integer = matches!(layout.uniform(), Some((e, _)) if !e.is_float());
+            let contents = match found.value {
+                Some(Amount::Root(root)) if integer && root.value == Some(0) && root.is_sure => {
+                    Contents::Zeros { is_code: true }
+                }
+                Some(value) if integer => {
+                    let sure = is_sure(&value);
+                    Contents::Fill(fold(&value, 1), sure)
+                }
+                // What the host sets it to is not known; what it does not set is zero.
+                _ if integer || !is_constant => Contents::Zeros { is_code: false },
+                _ => contents(&layout, false),
+            };
+            draft.symbols.push(Memory {
+                name,
+                written: found.ty,
+                count: Some(Amount::Number((bytes / layout.size()) as i64)),
+                note: "",
+                contents,
+                layout,
+                is_output: !is_constant,
+            });
+        }
+    }
+
+    /// How large buffers are of which nothing is known: other guesses at other levels.
+    pub fn guess_counts(&self, draft: &mut Draft, level: usize) {
+        let (mut roots, mut fixed) = (BTreeSet::new(), BTreeSet::new());
+        let mut by_extent: Vec<Amount> = Vec::new();
+        for extent in &draft.grid {
+            let mut own = BTreeSet::new();
+            extent.roots(&mut own, &mut fixed);
+            by_extent.extend(
+                own.iter()
+                    .filter(|root| !roots.contains(*root))
+                    .cloned()
+                    .map(Amount::Root),
+            );
+            roots.extend(own);
+        }
+        if let [Amount::Root(only)] = &by_extent[..]
+            && draft.grid.len() > 1
+        {
+            by_extent = vec![Amount::Root(only.clone()); draft.grid.len()];
+        }
+        let threads = draft.block.iter().fold(1_i64, |all, n| all * i64::from(*n));
+        let blocks = draft.grid.iter().cloned().reduce(Amount::times);
+        let whole = match blocks {
+            Some(Amount::Number(blocks)) => Amount::Number(blocks.saturating_mul(threads)),
+            Some(blocks) => blocks.times(Amount::Number(threads)),
+            None => Amount::Number(threads),
+        };
+        let all = || {
+            let roots = draft.used().into_iter().map(Amount::Root);
+            roots.reduce(Amount::times).unwrap_or(whole.clone())
+        };
+        by_extent.reverse();
+        draft.guessed_count = match level {
+            0 if !by_extent.is_empty() => by_extent,
+            0 | 1 => vec![whole],
+            2 => vec![all()],
+            _ => vec![whole.times(Amount::Number(4))],
+        };
+    }
+}
+
+/// What a buffer of such elements may hold.
+fn contents(layout: &Layout, is_zero: bool) -> Contents {
+    match layout.uniform() {
+        _ if is_zero => Contents::Zeros { is_code: true },
+        None => Contents::Zeros { is_code: false },
+        Some((element, _)) if element.is_float() => Contents::Uniform,
+        Some((element, _)) if element.size() < 4 => Contents::Narrow,
+        Some(_) => Contents::Indices(Amount::Number(100)),
+    }
+}
+
+/// Has a file of this text been written by this command?
+pub fn is_own(text: &str) -> bool {
+    text.starts_with(MARK)
+}

@@ -1,0 +1,364 @@
+//! The numbers of a description's names: the code's own for a GPU, smaller ones for the emulator.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use warpwright_cudac::launches::{Amount, Root};
+
+use super::draft::{Contents, Draft, GUESS, Named};
+
+/// Threads that the emulator runs in a moment, and those that it still may be asked to run.
+const FEW: i64 = 1 << 13;
+const MANY: i64 = 1 << 18;
+/// Elements of all buffers together at the small size.
+const ELEMENTS: i64 = 1 << 21;
+/// Numbers at the small size that are no part of the grid, at most.
+const OTHERS: i64 = 1 << 10;
+/// Threads and bytes of the full size where these are guessed.
+const FULL_THREADS: i64 = 1 << 24;
+const FULL_BYTES: i64 = 2 << 30;
+
+/// Multiprocessors of a GPU that nobody named.
+const PROCESSORS: i64 = 132;
+
+/// Gives each root of a draft a name, in the order of their importance.
+pub fn name(draft: &mut Draft) {
+    let (mut shaping, mut fixed) = (BTreeSet::new(), BTreeSet::new());
+    let mut order: Vec<Rc<Root>> = Vec::new();
+    for extent in &draft.grid {
+        let mut own = BTreeSet::new();
+        extent.roots(&mut own, &mut fixed);
+        order.extend(own);
+    }
+    shaping.extend(order.iter().cloned());
+    for memory in draft.memory() {
+        let counts = memory.count.iter().chain(match memory.count {
+            Some(_) => [].iter(),
+            None => draft.guessed_count.iter(),
+        });
+        for count in counts {
+            count.roots(&mut shaping, &mut fixed);
+        }
+    }
+    draft.dynamic_smem.roots(&mut shaping, &mut fixed);
+    order.extend(shaping.iter().cloned());
+    order.extend(draft.used());
+    let mut names: Vec<Named> = Vec::new();
+    for root in order {
+        if names.iter().any(|named| named.root == root) {
+            continue;
+        }
+        let is_taken = |name: &str| name == "i" || names.iter().any(|named| named.name == name);
+        let mut name = if root.name.is_empty() {
+            "size".to_owned()
+        } else {
+            root.name.clone()
+        };
+        for number in 2.. {
+            if !is_taken(&name) {
+                break;
+            }
+            name = format!("{}_{number}", root.name);
+        }
+        let before = draft.names.iter().find(|named| named.root == root);
+        names.push(Named {
+            name,
+            small: before.map_or(1, |b| b.small),
+            full: before.map_or(1, |b| b.full),
+            note: if root.is_sure && root.value.is_some() {
+                ""
+            } else {
+                GUESS
+            },
+            is_scalar: !shaping.contains(&root),
+            root,
+        });
+    }
+    // A description has at least one parameter for its sizes to differ in.
+    draft.names = names;
+}
+
+fn product(all: impl Iterator<Item = Option<i64>>) -> Option<i64> {
+    let mut product = 1_i64;
+    for one in all {
+        product = product.saturating_mul(one.filter(|n| *n > 0)?);
+    }
+    Some(product)
+}
+
+/// Threads, elements and bytes at one of the sizes; none where something is no size.
+fn extent(draft: &Draft, is_small: bool) -> Option<(i64, i64, i64)> {
+    let in_range = |n: Option<i64>, most: i64| n.filter(|n| *n <= most);
+    let grid = draft.grid.iter().enumerate().map(|(at, extent)| {
+        in_range(
+            draft.at(extent, is_small),
+            if at == 0 { i64::from(i32::MAX) } else { 65535 },
+        )
+    });
+    let blocks = product(grid)?;
+    let threads = draft
+        .block
+        .iter()
+        .fold(blocks, |all, n| all.saturating_mul((*n).into()));
+    let (mut elements, mut bytes) = (0_i64, 0_i64);
+    for memory in draft.memory() {
+        let count = match &memory.count {
+            Some(count) => draft.at(count, is_small).filter(|n| *n > 0)?,
+            None => product(draft.guessed_count.iter().map(|a| draft.at(a, is_small)))?,
+        };
+        elements = elements.saturating_add(count);
+        bytes = bytes.saturating_add(count.saturating_mul(memory.layout.size() as i64));
+    }
+    let smem = draft.at(&draft.dynamic_smem, is_small)?;
+    (0..=48 << 10)
+        .contains(&smem)
+        .then_some(())
+        .or_else(|| matches!(draft.dynamic_smem, Amount::Number(_)).then_some(()))?;
+    Some((threads, elements, bytes))
+}
+
+/// A cap in whole blocks.
+fn whole(cap: i64, block: &[u32]) -> i64 {
+    let widest = block.iter().copied().max().map_or(1, i64::from);
+    match cap >= widest && cap % widest != 0 {
+        true => cap - cap % widest,
+        false => cap,
+    }
+}
+
+/// Numbers at the small size: those of the grid no larger than the first cap, others no larger than the second.
+fn cap_small(draft: &mut Draft, cap: i64, others: i64) {
+    let (mut in_grid, mut fixed) = (BTreeSet::new(), BTreeSet::new());
+    for extent in &draft.grid {
+        extent.roots(&mut in_grid, &mut fixed);
+    }
+    let (cap, others) = (whole(cap, &draft.block), whole(others, &draft.block));
+    for named in &mut draft.names {
+        let cap = match in_grid.contains(&named.root) {
+            true => cap,
+            false => others,
+        };
+        named.small = match named.root.value {
+            Some(value) if named.is_scalar && value < 1 << 16 => value,
+            Some(value) => value.min(cap),
+            None => cap.min(named.full),
+        };
+    }
+}
+
+/// Chooses all numbers. `shift` halves the small size that often; those of scalars that nobody knows are `scalar`, if
+/// that is given.
+pub fn choose(draft: &mut Draft, shift: u32, scalar: Option<i64>) {
+    let at_full = |draft: &mut Draft, cap: i64| {
+        let cap = whole(cap, &draft.block);
+        for named in &mut draft.names {
+            named.full = match named.root.value {
+                Some(value) => value,
+                None if named.root.name.ends_with("multiProcessorCount") => PROCESSORS,
+                None => cap,
+            };
+        }
+    };
+    let is_open = draft.names.iter().any(|named| named.root.value.is_none());
+    if is_open {
+        let caps = [
+            10 << 20,
+            1 << 20,
+            1 << 18,
+            1 << 16,
+            1 << 14,
+            1 << 12,
+            2048,
+            1024,
+            512,
+            256,
+            128,
+            64,
+            32,
+            16,
+            8,
+        ];
+        let mut caps = caps.into_iter();
+        loop {
+            let Some(cap) = caps.next() else {
+                at_full(draft, 1024);
+                break;
+            };
+            at_full(draft, cap);
+            let fits = extent(draft, false);
+            if fits
+                .is_some_and(|(threads, _, bytes)| threads <= FULL_THREADS && bytes <= FULL_BYTES)
+            {
+                break;
+            }
+        }
+    } else {
+        at_full(draft, 0);
+    }
+    let caps: Vec<i64> = (0..=12).rev().map(|power| 1_i64 << power).collect();
+    let mut found = None;
+    for (most, elements) in [(FEW, ELEMENTS), (MANY, 4 * ELEMENTS)] {
+        for &cap in &caps {
+            let mut fits = |others: &&i64| {
+                cap_small(draft, cap, **others);
+                extent(draft, true).is_some_and(|(t, e, _)| t <= most && e <= elements)
+            };
+            let others = caps.iter().filter(|others| **others <= OTHERS.max(cap));
+            found = others.clone().find(&mut fits).map(|others| (cap, *others));
+            if found.is_some() {
+                break;
+            }
+        }
+        if found.is_some() {
+            break;
+        }
+    }
+    if found.is_none() {
+        fewer_blocks(draft);
+        shorter_buffers(draft);
+    }
+    let (cap, others) = found.unwrap_or((OTHERS, OTHERS));
+    cap_small(draft, (cap >> shift).max(1), (others >> shift).max(1));
+    if extent(draft, true).is_none() {
+        cap_small(draft, cap, others);
+    }
+    for named in &mut draft.names {
+        if let (true, None, Some(scalar)) = (named.is_scalar, named.root.value, scalar) {
+            (named.small, named.full) = (scalar, scalar);
+        }
+        let is_blocks = draft
+            .grid
+            .iter()
+            .any(|extent| *extent == Amount::Root(named.root.clone()));
+        let is_length = named.root.name.ends_with("_length") && named.root.value.is_some();
+        if is_length && found.is_none() {
+            named.small = named.full.min(1 << 16);
+        }
+        if is_blocks && found.is_none() && !named.is_scalar {
+            named.small = named.small.min(4);
+        }
+    }
+}
+
+/// A grid that no name makes smaller gets names of its own: with fewer blocks, the same buffers are large enough.
+fn fewer_blocks(draft: &mut Draft) {
+    let many = draft.grid.len() > 1;
+    for at in 0..draft.grid.len() {
+        let extent = draft.grid[at].clone();
+        let Some(full) = draft.at(&extent, false).filter(|n| *n > 4) else {
+            continue;
+        };
+        let name = match many {
+            true => format!("blocks_{}", ["x", "y", "z"][at.min(2)]),
+            false => "blocks".to_owned(),
+        };
+        draft.grid[at] = Root::guess(&name, Some(full));
+    }
+    let before: Vec<(Rc<Root>, i64)> = draft
+        .names
+        .iter()
+        .map(|n| (n.root.clone(), n.full))
+        .collect();
+    name(draft);
+    for named in &mut draft.names {
+        let own = before
+            .iter()
+            .find(|(root, _)| *root == named.root)
+            .map(|(_, full)| *full);
+        named.full = own.or(named.root.value).unwrap_or(1);
+        named.small = named.full.min(4);
+        // The number is the grid's own.
+        if own.is_none() {
+            named.note = if draft.grid_note == GUESS { GUESS } else { "" };
+        }
+    }
+}
+
+/// A long buffer that no name makes shorter gets one.
+fn shorter_buffers(draft: &mut Draft) {
+    let mut added = Vec::new();
+    for memory in draft.buffers_mut() {
+        if let Some(Amount::Number(count)) = memory.count
+            && count > ELEMENTS
+        {
+            let root = Root::guess(&format!("{}_length", memory.name), Some(count));
+            added.push((root.clone(), memory.note));
+            memory.count = Some(root);
+        }
+    }
+    let before = draft.names.clone();
+    name(draft);
+    for named in &mut draft.names {
+        if let Some(old) = before.iter().find(|old| old.root == named.root) {
+            (named.small, named.full, named.note) = (old.small, old.full, old.note);
+        }
+        let new = added
+            .iter()
+            .find(|(root, _)| *root == Amount::Root(named.root.clone()));
+        if let (Some((_, note)), Some(full)) = (new, named.root.value) {
+            (named.small, named.full, named.note) = (full.min(1 << 16), full, *note);
+        }
+    }
+}
+
+/// Contents of buffers of indices: below the smallest buffer that they may point into; row pointers go up to the number
+/// of entries.
+pub fn fill(draft: &mut Draft) {
+    let count = |memory: &super::draft::Memory| match &memory.count {
+        Some(count) => Some(count.clone()),
+        None => draft.guessed_count.iter().cloned().reduce(Amount::times),
+    };
+    let counts: Vec<(String, bool, Amount, i64)> = draft
+        .memory()
+        .filter_map(|memory| {
+            let count = count(memory)?;
+            // Those that are the same at the small size differ at the full one.
+            let number = draft.at(&count, false)?;
+            let is_index = matches!(memory.contents, Contents::Indices(_) | Contents::Sorted(_));
+            Some((memory.name.clone(), is_index, count, number))
+        })
+        .collect();
+    let is_rows = |count: &Amount| {
+        let is_one_more = |a: &Amount| matches!(a, Amount::Binary(warpwright_cudac::launches::Op::Add, _, one) if **one == Amount::Number(1));
+        is_one_more(count)
+    };
+    for memory in draft.buffers_mut() {
+        if !matches!(memory.contents, Contents::Indices(_) | Contents::Sorted(_)) {
+            continue;
+        }
+        let others = || {
+            counts
+                .iter()
+                .filter(|(name, _, _, n)| *name != memory.name && *n > 1)
+        };
+        let smallest = others()
+            .min_by_key(|(.., n)| *n)
+            .map(|(_, _, count, _)| count.clone());
+        let entries = others().find(|(_, is_index, count, _)| *is_index && !is_rows(count));
+        let entries = entries.map(|(_, _, count, _)| count.clone());
+        let own = counts
+            .iter()
+            .find(|(name, ..)| *name == memory.name)
+            .map(|(_, _, count, _)| count.clone());
+        let is_row = memory.count.as_ref().is_some_and(is_rows) && !memory.is_output;
+        memory.contents = match is_row || matches!(memory.contents, Contents::Sorted(_)) {
+            true => Contents::Sorted(entries.or(smallest).or(own).unwrap_or(Amount::Number(1))),
+            false => {
+                let smaller = match (&smallest, &own) {
+                    (Some(a), Some(b)) if draft_number(&counts, a) > draft_number(&counts, b) => {
+                        own.clone()
+                    }
+                    _ => smallest.clone(),
+                };
+                Contents::Indices(smaller.or(own).unwrap_or(Amount::Number(1)))
+            }
+        };
+    }
+}
+
+fn draft_number(counts: &[(String, bool, Amount, i64)], amount: &Amount) -> i64 {
+    counts
+        .iter()
+        .find(|(_, _, count, _)| count == amount)
+        .map_or(1, |(.., n)| *n)
+}

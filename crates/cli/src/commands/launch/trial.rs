@@ -1,0 +1,249 @@
+//! A description is tried in the emulator before it is written: what is guessed of it is guessed anew where it faults.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use warpwright_cudac::launches::{Amount, Op};
+use warpwright_emu::{Emulator, FaultKind, Options, Outcome, Program};
+use warpwright_launch::{LaunchFile, no_files};
+use warpwright_ptx::Module;
+
+use super::draft::{Contents, Draft, GUESS};
+use super::make::Ground;
+use super::sizes;
+
+/// Warp instructions of a trial.
+const FUEL: u64 = 1 << 24;
+/// Time for all trials but the first.
+const TIME: Duration = Duration::from_secs(10);
+/// Bytes of a buffer that is tried.
+const LARGEST: usize = 256 << 20;
+/// As much larger a buffer becomes, at most.
+const MOST_FACTOR: i64 = 1 << 12;
+
+/// What a trial came to.
+pub enum Trial {
+    /// The small size runs.
+    Runs,
+    /// It does not.
+    Faults {
+        /// Why, in a line.
+        why: String,
+        /// Other guesses may help.
+        may_help: bool,
+        /// It takes too long.
+        is_long: bool,
+        /// The buffer that an access goes beyond.
+        beyond: Option<String>,
+    },
+    /// The emulator cannot tell.
+    Unknown(String),
+}
+
+/// Runs the small size of a description.
+fn trial(program: &Program, text: &str) -> Trial {
+    let impossible = |e: &dyn std::fmt::Display| Trial::Faults {
+        why: first_line(&e.to_string()),
+        may_help: true,
+        is_long: false,
+        beyond: None,
+    };
+    // What is written has to be what is read.
+    let file = LaunchFile::parse(text, "the description");
+    let launch = match file.and_then(|file| file.resolve("small", &[])) {
+        Ok(launch) => launch,
+        Err(e) => return impossible(&e),
+    };
+    let mut inputs = Vec::new();
+    for buffer in launch.buffers() {
+        if buffer.size() > LARGEST {
+            return Trial::Unknown(format!("`{}` is too large", buffer.name));
+        }
+        match buffer.materialize(&no_files) {
+            Ok(bytes) => inputs.push(bytes),
+            Err(e) => return impossible(&e),
+        }
+    }
+    let options = Options {
+        budget: FUEL,
+        total: FUEL,
+        ..Options::default()
+    };
+    match program.run(&launch, inputs, &options) {
+        Ok(Outcome::Finished(_)) => Trial::Runs,
+        Ok(Outcome::Faulted(fault)) => Trial::Faults {
+            why: format!("{}: {}", fault.kind.name(), first_line(&fault.message)),
+            may_help: matches!(
+                fault.kind,
+                FaultKind::OutOfBounds
+                    | FaultKind::Budget
+                    | FaultKind::Misaligned
+                    | FaultKind::Trap
+                    | FaultKind::Assertion
+                    | FaultKind::BarrierDivergence
+            ),
+            is_long: fault.kind == FaultKind::Budget,
+            beyond: fault
+                .allocation
+                .filter(|_| fault.kind == FaultKind::OutOfBounds),
+        },
+        Err(e) => Trial::Unknown(first_line(&e.to_string())),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or("");
+    line.trim_start_matches("error: ").to_owned()
+}
+
+/// Are there integers whose values are guessed?
+fn has_indices(draft: &Draft) -> bool {
+    let is_index = |c: &Contents| matches!(c, Contents::Indices(_) | Contents::Narrow);
+    draft.memory().any(|memory| is_index(&memory.contents))
+}
+
+/// Is it a name that row pointers and the like have?
+fn points_to_rows(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let parts = ["ptr", "off", "row", "start", "begin", "xadj"];
+    parts.iter().any(|part| name.contains(part))
+}
+
+/// Other contents of the buffers of indices.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Indices {
+    AsThey,
+    Rows,
+    Zeros,
+}
+
+/// What is guessed otherwise than at first.
+#[derive(Clone, Debug)]
+struct Guess {
+    /// How the sizes of buffers are guessed.
+    level: usize,
+    indices: Indices,
+    /// Integers that nobody knows and no size is made of.
+    scalar: Option<i64>,
+    /// The small size is halved that often.
+    shift: u32,
+    /// Buffers that are larger by a factor.
+    factors: BTreeMap<String, i64>,
+}
+
+fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
+    let mut draft = base.clone();
+    ground.guess_counts(&mut draft, guess.level);
+    let guessed = draft.guessed_count.iter().cloned().reduce(Amount::times);
+    let guessed = guessed.unwrap_or(Amount::Number(1));
+    for memory in draft.buffers_mut() {
+        let is_index = matches!(memory.contents, Contents::Indices(_) | Contents::Narrow);
+        let is_unknown = memory.count.is_none();
+        let mut count = guessed.clone();
+        match guess.indices {
+            Indices::Zeros if is_index => memory.contents = Contents::Zeros { is_code: false },
+            Indices::Rows if is_index && !memory.is_output && points_to_rows(&memory.name) => {
+                memory.contents = Contents::Sorted(Amount::Number(1));
+                count = Amount::binary(Op::Add, count, Amount::Number(1));
+            }
+            _ => {}
+        }
+        if let Some(factor) = guess.factors.get(&memory.name) {
+            count = Amount::Number(*factor).times(count);
+        }
+        if is_unknown && count != guessed {
+            (memory.count, memory.note) = (Some(count), GUESS);
+        }
+    }
+    sizes::name(&mut draft);
+    sizes::choose(&mut draft, guess.shift, guess.scalar);
+    sizes::fill(&mut draft);
+    draft
+}
+
+/// A try with buffers that grow where an access goes beyond them.
+fn grown(
+    (ground, program, start): (&Ground<'_>, &Program, Instant),
+    base: &Draft,
+    guess: &mut Guess,
+) -> (Draft, Trial) {
+    let mut draft = with(ground, base, guess);
+    let mut result = trial(program, &draft.render());
+    for _ in 0..24 {
+        let Trial::Faults {
+            beyond: Some(name), ..
+        } = &result
+        else {
+            break;
+        };
+        let is_it = |m: &super::draft::Memory| m.name == *name && m.count.is_none();
+        let is_unknown = base.memory().any(is_it);
+        let factor = guess.factors.get(name).copied().unwrap_or(1);
+        if !is_unknown || factor >= MOST_FACTOR || start.elapsed() > TIME {
+            break;
+        }
+        guess.factors.insert(name.clone(), factor * 4);
+        draft = with(ground, base, guess);
+        result = trial(program, &draft.render());
+    }
+    (draft, result)
+}
+
+/// The first of some guesses that runs, else the first of all, and why that does not run. `bases`: with other blocks,
+/// where these are guessed.
+pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Draft, Trial)> {
+    let base = bases.first()?;
+    let mut guess = Guess {
+        level: 0,
+        indices: Indices::AsThey,
+        scalar: None,
+        shift: 0,
+        factors: BTreeMap::new(),
+    };
+    let first = with(ground, base, &guess);
+    let program = match Emulator::new(module, ground.symbol) {
+        Ok(program) => program,
+        Err(e) => return Some((first, Trial::Unknown(first_line(&e.to_string())))),
+    };
+    let start = Instant::now();
+    let result = trial(&program, &first.render());
+    if !matches!(result, Trial::Faults { may_help: true, .. }) {
+        return Some((first, result));
+    }
+    let guesses_sizes = base.memory().any(|memory| memory.count.is_none());
+    let is_open = |named: &super::draft::Named| named.is_scalar && named.root.value.is_none();
+    let levels = if guesses_sizes { 0..4 } else { 0..1 };
+    let all_indices: &[Indices] = match has_indices(&first) {
+        true => &[Indices::AsThey, Indices::Rows, Indices::Zeros],
+        false => &[Indices::AsThey],
+    };
+    let scalars: &[Option<i64>] = match first.names.iter().any(is_open) {
+        true => &[None, Some(1), Some(0)],
+        false => &[None],
+    };
+    let shifts = match result {
+        Trial::Faults { is_long: true, .. } => [3, 6],
+        _ => [0, 3],
+    };
+    for shift in shifts {
+        for base in bases {
+            for level in levels.clone() {
+                for &scalar in scalars {
+                    for &indices in all_indices {
+                        if start.elapsed() > TIME {
+                            return Some((first, result));
+                        }
+                        (guess.level, guess.indices) = (level, indices);
+                        (guess.scalar, guess.shift) = (scalar, shift);
+                        guess.factors.clear();
+                        let tried = grown((ground, &program, start), base, &mut guess);
+                        if let (draft, Trial::Runs) = tried {
+                            return Some((draft, Trial::Runs));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Some((first, result))
+}

@@ -1,0 +1,222 @@
+//! `warpwright launch`: what it writes of everyday code runs in the emulator as it is, and at the full size its numbers
+//! are those of the code.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use warpwright_launch::{Arg, LaunchFile};
+use warpwright_toolkit::testing::require_toolkit;
+
+fn run_in(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+    let command = command.args(args).current_dir(folder);
+    command.output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The description of a kernel in a text, which has to run at its small size.
+fn described(folder: &Path, source: &str, kernel: &str) -> String {
+    std::fs::write(folder.join("k.cu"), source).unwrap();
+    let args = ["launch", "k.cu", "--kernel", kernel, "-o", "k.toml"];
+    let made = run_in(folder, &args);
+    assert!(made.status.success(), "{kernel}: {}", text(&made.stderr));
+    let toml = std::fs::read_to_string(folder.join("k.toml")).unwrap();
+    let args = ["run", "k.cu", "--launch", "k.toml", "--size", "small"];
+    let emulated = run_in(folder, &args);
+    assert!(
+        emulated.status.success(),
+        "{kernel}: {}\n{toml}",
+        text(&emulated.stderr)
+    );
+    toml
+}
+
+/// Grid, block, dynamic shared memory, and what is handed over at the full size: elements of a buffer as `[8]`, bytes of
+/// a value as a number of them.
+fn at_full(toml: &str) -> String {
+    let file = LaunchFile::parse(toml, "k.toml").unwrap();
+    let launch = file.resolve("full", &[]).unwrap();
+    let one = |arg: &Arg| match arg {
+        Arg::Buffer(buffer) => format!("[{}]", buffer.len),
+        Arg::Alias(alias) => format!("={}", alias.of),
+        Arg::Scalar(scalar) => match scalar.ty.map(|ty| (ty, ty.to_f64(ty.read(&scalar.bytes)))) {
+            Some((_, value)) => value.to_string(),
+            None => "{}".to_owned(),
+        },
+    };
+    let args: Vec<String> = launch.args.iter().map(one).collect();
+    let symbols: Vec<String> = launch
+        .symbols
+        .iter()
+        .map(|s| format!("{}[{}]", s.name, s.len))
+        .collect();
+    let list = [args, symbols].concat().join(" ");
+    format!(
+        "{:?} {:?} {} {list}",
+        launch.grid, launch.block, launch.dynamic_smem
+    )
+}
+
+#[test]
+fn everyday_code_runs_and_has_its_own_numbers() {
+    if require_toolkit("launch descriptions of everyday code").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (source, kernel, full) in [
+        // A size that the program may be given, and a check of each call.
+        (
+            "#include <cstdlib>\n#define CHECK(c) do { if ((c) != cudaSuccess) exit(1); } while (0)\n\
+             __global__ void add(const float *a, float *b, int n, float s) {\n\
+               int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) b[i] += s * a[i]; }\n\
+             int main(int argc, char **argv) { int n = 1 << 20; if (argc > 1) n = atoi(argv[1]);\n\
+               size_t bytes = n * sizeof(float); float *a, *b; const float s = 1.0f / 4;\n\
+               CHECK(cudaMalloc(&a, bytes)); CHECK(cudaMalloc((void **)&b, bytes));\n\
+               int t = 256, g = (n + t - 1) / t; add<<<g, t>>>(a, b, n, s); }",
+            "add",
+            "[4096, 1, 1] [256, 1, 1] 0 [1048576] [1048576] 1048576 0.25",
+        ),
+        // A sparse matrix: row pointers and columns.
+        (
+            "__global__ void spmv(int rows, const int *ptr, const int *col, const double *v, const double *x, double *y) {\n\
+               int r = blockIdx.x * blockDim.x + threadIdx.x; if (r < rows) { double s = 0;\n\
+               for (int j = ptr[r]; j < ptr[r + 1]; ++j) s += v[j] * x[col[j]]; y[r] = s; } }\n\
+             int main() { int rows = 100000, nnz = rows * 5; int *ptr, *col; double *v, *x, *y;\n\
+               cudaMalloc(&ptr, (rows + 1) * sizeof(int)); cudaMalloc(&col, nnz * sizeof(int));\n\
+               cudaMalloc(&v, nnz * sizeof(double)); cudaMalloc(&x, rows * 8); cudaMalloc(&y, rows * 8);\n\
+               spmv<<<(rows + 127) / 128, 128>>>(rows, ptr, col, v, x, y); }",
+            "spmv",
+            "[782, 1, 1] [128, 1, 1] 0 100000 [100001] [500000] [500000] [100000] [100000]",
+        ),
+        // A macro that the kernel is compiled with stays what it is, in two dimensions.
+        (
+            "#define NX 1024\n#define NY 768\n__global__ void heat(const float *u, float *v) {\n\
+               int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;\n\
+               if (i > 0 && i < NX - 1 && j > 0 && j < NY - 1) v[j * NX + i] = u[(j + 1) * NX + i] + u[(j - 1) * NX + i]; }\n\
+             int main() { float *u, *v; cudaMalloc(&u, NX * NY * sizeof(float)); cudaMalloc(&v, NX * NY * sizeof(float));\n\
+               dim3 b(32, 8); dim3 g((NX + b.x - 1) / b.x, (NY + b.y - 1) / b.y);\n\
+               for (int s = 0; s < 9; ++s) { heat<<<g, b>>>(u, v); float *t = u; u = v; v = t; } }",
+            "heat",
+            "[32, 96, 1] [32, 8, 1] 0 [786432] [786432]",
+        ),
+        // Sizes from the caller, dynamic shared memory by the block.
+        (
+            "__global__ void sums(const float *x, float *y, int cols) { extern __shared__ float s[];\n\
+               float a = 0; for (int i = threadIdx.x; i < cols; i += blockDim.x) a += x[blockIdx.x * cols + i];\n\
+               s[threadIdx.x] = a; __syncthreads(); if (threadIdx.x == 0) { for (int i = 1; i < blockDim.x; ++i) a += s[i];\n\
+               y[blockIdx.x] = a; } }\n\
+             void rows(const float *x, float *y, int batch, int dim) { const int t = 64;\n\
+               sums<<<batch, t, t * sizeof(float)>>>(x, y, dim); }\n\
+             int main() { int batch = 512, dim = 4096; float *x, *y;\n\
+               cudaMalloc(&x, (size_t)batch * dim * sizeof(float)); cudaMalloc(&y, batch * sizeof(float));\n\
+               rows(x, y, batch, dim); }",
+            "sums",
+            "[512, 1, 1] [64, 1, 1] 256 [2097152] [512] 4096",
+        ),
+        // Module variables that the host sets, and the same memory twice.
+        (
+            "#define R 4\n__constant__ float c[2 * R + 1];\n__constant__ int count;\n\
+             __global__ void conv(const float *in, float *out, float *same) { int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+               if (i >= count) return; float s = same[i]; for (int k = -R; k <= R; ++k) { int j = i + k;\n\
+               if (j >= 0 && j < count) s += in[j] * c[k + R]; } out[i] = s; }\n\
+             int main() { const int n = 1 << 20; float h[2 * R + 1]; cudaMemcpyToSymbol(c, h, sizeof(h));\n\
+               cudaMemcpyToSymbol(count, &n, sizeof(int)); float *in, *out;\n\
+               cudaMalloc(&in, n * sizeof(float)); cudaMalloc(&out, n * sizeof(float));\n\
+               conv<<<(n + 255) / 256, 256>>>(in, out, out); }",
+            "conv",
+            "[4096, 1, 1] [256, 1, 1] 0 [1048576] [1048576] =1 c[9] count[1]",
+        ),
+        // A loop that changes what is handed over: its first launch. No name makes the grid smaller.
+        (
+            "__global__ void step(float *x, int j, int k) { unsigned i = threadIdx.x + blockDim.x * blockIdx.x, o = i ^ j;\n\
+               if (o > i && (i & k) == 0 && x[i] > x[o]) { float t = x[i]; x[i] = x[o]; x[o] = t; } }\n\
+             int main() { float *x; cudaMalloc((void **)&x, 512 * 32768 * sizeof(float)); int j, k;\n\
+               for (k = 2; k <= 512 * 32768; k <<= 1) for (j = k >> 1; j > 0; j = j >> 1) step<<<32768, 512>>>(x, j, k); }",
+            "step",
+            "[32768, 1, 1] [512, 1, 1] 0 [16777216] 1 2",
+        ),
+    ] {
+        let toml = described(folder.path(), source, kernel);
+        assert_eq!(at_full(&toml), full, "{toml}");
+    }
+}
+
+#[test]
+fn what_cannot_run_says_so_and_what_is_not_known_is_a_guess() {
+    if require_toolkit("launch descriptions of what faults").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let wild = "__global__ void wild(float *x) { if (x) *(volatile float *)64 = 1; }";
+    std::fs::write(folder.path().join("wild.cu"), wild).unwrap();
+    let made = run_in(folder.path(), &["launch", "wild.cu", "-o", "wild.toml"]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let toml = std::fs::read_to_string(folder.path().join("wild.toml")).unwrap();
+    let first = toml.lines().next().unwrap();
+    for said in [first, &text(&made.stdout)] {
+        assert!(
+            said.contains("FAULTS") && said.contains("out-of-bounds"),
+            "{said}"
+        );
+    }
+    // A kernel that nobody launches: one dimension, whatever stands in comments and in other kernels.
+    let flat = "__global__ void other(float *x) { x[threadIdx.y + blockIdx.z] = 0; }\n// threadIdx.y\n\
+                __global__ void flat(float *x, int n) { /* blockIdx.z */ int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+                if (i < n) x[i] = 1; }";
+    std::fs::write(folder.path().join("flat.cu"), flat).unwrap();
+    let args = ["launch", "flat.cu", "--kernel", "flat", "--block", "128"];
+    let shown = text(&run_in(folder.path(), &args).stdout);
+    for line in [
+        "grid = [\"ceil_div(n, 128)\"]  # guess",
+        "block = [128]  # --block",
+        "shape = [\"n\"]  # guess",
+        "value = \"n\"  # guess",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+}
+
+#[test]
+fn descriptions_stand_where_they_are_put() {
+    if require_toolkit("places of launch descriptions").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for inner in ["src", "launches"] {
+        std::fs::create_dir(path(inner)).unwrap();
+    }
+    let source = "__global__ void one(float *x) { x[threadIdx.x] = 1; }";
+    std::fs::write(path("src/one.cu"), source).unwrap();
+    let launch = |more: &[&str]| {
+        let args = [&["launch", "src/one.cu", "-o", "launches/one.toml"], more].concat();
+        run_in(folder.path(), &args)
+    };
+    assert!(launch(&[]).status.success());
+    let read = || std::fs::read_to_string(path("launches/one.toml")).unwrap();
+    assert!(
+        read().contains("source = \"../src/one.cu\"\n"),
+        "{}",
+        read()
+    );
+    let shown = text(&run_in(&path("src"), &["launch", "one.cu"]).stdout);
+    assert!(shown.contains("source = \"one.cu\"\n"), "{shown}");
+    // Its own it writes again; what somebody else wrote it does not.
+    assert!(launch(&[]).status.success());
+    std::fs::write(path("launches/one.toml"), "mine").unwrap();
+    let refused = launch(&[]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        text(&refused.stderr).contains("--force"),
+        "{}",
+        text(&refused.stderr)
+    );
+    assert_eq!(read(), "mine");
+    assert!(launch(&["--force"]).status.success());
+    assert!(read().contains("kernel = "));
+}

@@ -1,0 +1,139 @@
+//! Choices and roundings that are computed of host code's integers.
+
+use super::HostCode;
+use super::amount::{Amount, Op};
+use super::number::{Number, binary, combined};
+use super::values::{Known, Value};
+use crate::ast::{Expr, ExprKind, Type};
+use crate::literal::Literal;
+
+impl HostCode<'_> {
+    /// `c ? a : b`
+    pub(super) fn chosen(
+        &self,
+        condition: &Expr,
+        (a, b): (&Expr, &Expr),
+        at: usize,
+        known: &Known,
+    ) -> Option<Value> {
+        let value = |expr: &Expr| self.evaluated(expr, at, known);
+        let number = |expr: &Expr| value(expr).and_then(Value::number);
+        if self.symbolic {
+            let both = (number(a), number(b));
+            if let (Some(a), Some(b)) = &both
+                && let Some(found) = self.idiom(condition, a, b, &number)
+            {
+                return Some(Value::Number(found));
+            }
+            let known = number(condition).filter(|c| c.number().is_some());
+            let Some(condition) = known else {
+                // One of them is what nobody has to give.
+                let ((Some(one), None) | (None, Some(one))) = both else {
+                    return None;
+                };
+                return Some(Value::Number(self.rooted_unsure(one)));
+            };
+            let is_so = condition.number()? != 0;
+            let chosen = value(if is_so { a } else { b })?;
+            return Some(match chosen {
+                Value::Number(n) => Value::Number(Number {
+                    amount: Amount::Given(Box::new(n.amount), vec![condition.amount]),
+                    ty: n.ty,
+                }),
+                extents => extents,
+            });
+        }
+        let chosen = if number(condition)?.number()? != 0 {
+            a
+        } else {
+            b
+        };
+        value(chosen)
+    }
+
+    /// A choice that is a smaller or a larger one, or a quotient that is rounded up.
+    fn idiom(
+        &self,
+        condition: &Expr,
+        a: &Number,
+        b: &Number,
+        number: &dyn Fn(&Expr) -> Option<Number>,
+    ) -> Option<Number> {
+        let ExprKind::Binary(sign, left, right) = &condition.bare().kind else {
+            return self.rounding(number(condition)?, a, b);
+        };
+        let (left, right) = (number(left)?, number(right)?);
+        let is_same = |x: &Number, y: &Number| x.amount == y.amount;
+        let op = match &**sign {
+            "<" | "<=" => Op::Min,
+            ">" | ">=" => Op::Max,
+            _ => Op::Add,
+        };
+        if op != Op::Add {
+            let other = if op == Op::Min { Op::Max } else { Op::Min };
+            if is_same(&left, a) && is_same(&right, b) {
+                return combined(op, left, right);
+            }
+            if is_same(&left, b) && is_same(&right, a) {
+                return combined(other, left, right);
+            }
+        }
+        match &**sign {
+            "!=" | ">" if right.amount == Amount::Number(0) => self.rounding(left, a, b),
+            "==" if right.amount == Amount::Number(0) => self.rounding(left, b, a),
+            "%" => self.rounding(binary("%", left, right)?, a, b),
+            _ => None,
+        }
+    }
+
+    /// `x % y ? x / y + 1 : x / y`
+    fn rounding(&self, rest: Number, more: &Number, less: &Number) -> Option<Number> {
+        let Amount::Binary(Op::Rem, x, y) = rest.amount else {
+            return None;
+        };
+        let quotient = Amount::Binary(Op::Div, x.clone(), y.clone());
+        let next = Amount::binary(Op::Add, quotient.clone(), Amount::Number(1));
+        let is_it = less.amount == quotient && more.amount == next;
+        is_it.then(|| Number::new(Amount::Binary(Op::CeilDiv, x, y), rest.ty))?
+    }
+
+    /// `ceil((float)a / b)`
+    pub(super) fn rounded_up(&self, argument: &Expr, at: usize, known: &Known) -> Option<Number> {
+        let number = |expr: &Expr| self.evaluated(expr, at, known)?.number();
+        // What is a floating-point number, and which integer it is.
+        let float = |expr: &Expr| -> Option<Number> {
+            match &expr.bare().kind {
+                ExprKind::Cast(_, ty, inner) => match ty.bare() {
+                    Type::Named(name) if ["float", "double"].contains(&&**name) => number(inner),
+                    _ => None,
+                },
+                ExprKind::Call(name, arguments) if ["float", "double"].contains(&&*name.text) => {
+                    number(arguments.first()?)
+                }
+                ExprKind::Number(digits) => match Literal::parse(digits)? {
+                    Literal::Float(n) if n.fract() == 0.0 && n.abs() < 1e6 => {
+                        Some(Number::constant(n as i64))
+                    }
+                    Literal::Double(n) if n.fract() == 0.0 && n.abs() < 1e15 => {
+                        Some(Number::constant(n as i64))
+                    }
+                    _ => None,
+                },
+                _ => None,
+            }
+        };
+        let ExprKind::Binary(sign, a, b) = &argument.bare().kind else {
+            return number(argument);
+        };
+        if sign != "/" {
+            return number(argument);
+        }
+        match (float(a), float(b)) {
+            (None, None) => number(argument),
+            (x, y) => {
+                let x = x.or_else(|| number(a))?;
+                combined(Op::CeilDiv, x, y.or_else(|| number(b))?)
+            }
+        }
+    }
+}

@@ -1,0 +1,523 @@
+//! A launch by the names that its numbers are computed from.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::amount::{Amount, Op, Root};
+use super::memory::Memory;
+use super::names::{Declaration, Kind};
+use super::number::{Number, Ty, combined};
+use super::values::{Change, Known, Value, parts};
+use super::{HostCode, find};
+use crate::ast::{Expr, ExprKind};
+use crate::literal::Literal;
+use crate::parse_expr;
+
+/// A launch, with expressions instead of numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Described {
+    /// Blocks in as many dimensions as the launch says; none where not even that is known.
+    pub grid: Vec<Option<Amount>>,
+    /// Threads per block, likewise.
+    pub block: Vec<Option<Amount>>,
+    /// Dynamic shared memory in bytes per block.
+    pub dynamic_smem: Option<Amount>,
+    /// What it hands over, where that is seen.
+    pub arguments: Option<Vec<Argument>>,
+    /// Names that template arguments are made of.
+    pub fixed: BTreeSet<Rc<Root>>,
+}
+
+/// What a launch hands over for one parameter.
+#[derive(Clone, Debug, Default)]
+pub struct Argument {
+    /// As it is written.
+    pub text: String,
+    /// If it is an integer.
+    pub integer: Option<Amount>,
+    /// If it is a floating-point number that is known.
+    pub real: Option<f64>,
+    /// If it is a pointer whose memory is known.
+    pub memory: Option<Memory>,
+    /// If it is a structure: what a member of it is, by name.
+    pub members: Vec<(String, Argument)>,
+}
+
+impl<'t> HostCode<'t> {
+    /// The same text, with names kept that numbers are computed from.
+    #[must_use]
+    pub fn with_names(mut self) -> Self {
+        self.symbolic = true;
+        self
+    }
+
+    /// All launches of a kernel as [`launches`](Self::launches) finds them, with names; of a structure that is handed
+    /// over these `members` are looked for. Of a text that was read [`with_names`](Self::with_names).
+    pub fn described(
+        &self,
+        kernel: &str,
+        instance: &[String],
+        members: &[String],
+    ) -> Vec<Described> {
+        let is_it = |at: &usize| self.word(*at) == kernel && self.tokens[*at].word;
+        let all = (0..self.tokens.len()).filter(is_it);
+        all.filter_map(|at| self.description(at, instance, members))
+            .collect()
+    }
+
+    fn description(&self, at: usize, instance: &[String], members: &[String]) -> Option<Described> {
+        // Nothing new where the numbers do not see a launch.
+        self.launch(at, instance)?;
+        self.refuel();
+        let known = Known::default();
+        if let Some(config) = self.extended(at) {
+            let field = |field| self.field(config, field, at, &known);
+            let open = self.around[at]?;
+            let inside = self.tokens[at].at.end..self.tokens.get(self.close(open))?.at.start;
+            let behind = self.text[inside]
+                .split_once(',')
+                .map_or("", |(_, behind)| behind);
+            return Some(Described {
+                grid: amounts(field("gridDim")),
+                block: amounts(field("blockDim")),
+                dynamic_smem: field("dynamicSmemBytes").and_then(amount),
+                arguments: Some(self.arguments(behind, at, members)),
+                fixed: BTreeSet::new(),
+            });
+        }
+        let found = find::launch(self.text, &self.tokens, at)?;
+        if self.tokens[at].directive {
+            return Some(Described::default());
+        }
+        let (mut known, mut fixed) = (Known::default(), BTreeSet::new());
+        for (argument, own) in found
+            .arguments
+            .iter()
+            .flat_map(|range| parts(&self.text[range.clone()]))
+            .zip(instance)
+        {
+            if let Some(amount) = self.value(argument, at, &known).and_then(amount) {
+                amount.roots(&mut BTreeSet::new(), &mut fixed);
+                amount.roots(&mut fixed, &mut BTreeSet::new());
+            }
+            self.may_be(argument, own, at, &mut known);
+        }
+        let part = |range: &std::ops::Range<usize>| {
+            self.refuel();
+            self.value(&self.text[range.clone()], at, &known)
+        };
+        let [grid, block] = [0, 1].map(|n| amounts(found.config.get(n).and_then(part)));
+        let dynamic_smem = match found.config.get(2) {
+            None => Some(Amount::Number(0)),
+            Some(range) => part(range).and_then(amount),
+        };
+        let arguments = found
+            .parameters
+            .map(|range| self.arguments(&self.text[range], at, members));
+        Some(Described {
+            grid,
+            block,
+            dynamic_smem,
+            arguments,
+            fixed,
+        })
+    }
+
+    fn arguments(&self, text: &str, at: usize, members: &[String]) -> Vec<Argument> {
+        let one = |text: &str| {
+            let mut argument = self.argument(text, at);
+            if is_name(text) {
+                let member = |member: &String| {
+                    let text = format!("{text}.{member}");
+                    (member.clone(), self.argument(&text, at))
+                };
+                argument.members = members.iter().map(member).collect();
+            }
+            argument
+        };
+        parts(text).into_iter().map(one).collect()
+    }
+
+    fn argument(&self, text: &str, at: usize) -> Argument {
+        self.refuel();
+        let known = Known::default();
+        let integer = self.value(text, at, &known).and_then(amount);
+        self.refuel();
+        let real = self.real(text, at);
+        self.refuel();
+        Argument {
+            text: text.to_owned(),
+            integer: integer.filter(|i| !i.has_element()),
+            real,
+            memory: self.memory(text, at),
+            members: Vec::new(),
+        }
+    }
+
+    pub(super) fn refuel(&self) {
+        self.fuel.set(super::values::MOST);
+    }
+
+    /// A number by the name of what holds it, if nothing else names it.
+    pub(super) fn rooted(&self, number: Number, name: &str, at: usize, is_shared: bool) -> Number {
+        if !self.symbolic || number.amount.has_element() {
+            return number;
+        }
+        let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
+        number.amount.roots(&mut all, &mut fixed);
+        if all.iter().any(|root| !root.name.is_empty()) {
+            return number;
+        }
+        let root = Root {
+            name: name.to_owned(),
+            at,
+            value: number.number(),
+            is_sure: number.amount.is_sure(),
+            varies: false,
+            is_shared,
+        };
+        number.with(Amount::Root(Rc::new(root)))
+    }
+
+    /// A number that is one of several.
+    pub(super) fn rooted_unsure(&self, number: Number) -> Number {
+        let root = Root {
+            name: String::new(),
+            at: usize::MAX,
+            value: number.number(),
+            is_sure: false,
+            varies: false,
+            is_shared: false,
+        };
+        number.with(Amount::Root(Rc::new(root)))
+    }
+
+    /// What a name is of which nothing is known.
+    pub(super) fn unknown(&self, name: &str, at: usize, is_shared: bool) -> Option<Value> {
+        if !self.symbolic || !is_name(name) {
+            return None;
+        }
+        let root = Root {
+            name: name.to_owned(),
+            at,
+            value: None,
+            is_sure: false,
+            varies: false,
+            is_shared,
+        };
+        let ty = Ty {
+            wide: true,
+            unsigned: false,
+        };
+        Number::new(Amount::Root(Rc::new(root)), ty).map(Value::Number)
+    }
+
+    /// What a value becomes in the type of a declaration.
+    pub(super) fn declared_as(&self, value: Value, of: &Declaration) -> Option<Value> {
+        let Value::Number(number) = value else {
+            return Some(value);
+        };
+        let start = self.tokens[self.statement(of.at)].at.start;
+        let words = &self.text[start..self.tokens[of.at].at.start];
+        // `auto` and what is not understood keep the type.
+        let has = |word: &str| {
+            words
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .any(|w| w == word)
+        };
+        let is_plain = !has("auto") && of.kind == Kind::Integer && !has("enum");
+        match is_plain {
+            true => {
+                let words = words.split([',', '=']).next().unwrap_or("");
+                Number::new(number.amount, Ty::of(words.trim())).map(Value::Number)
+            }
+            false => Some(Value::Number(number)),
+        }
+    }
+
+    /// A variable that changes in a way that is not followed: what it is first.
+    pub(super) fn first(
+        &self,
+        of: &Declaration,
+        name: &str,
+        at: usize,
+        known: &Known,
+    ) -> Option<Value> {
+        if let Some(pitch) = self.pitch(of) {
+            return Some(Value::Number(pitch));
+        }
+        let initial = self.initial(of, None, known).and_then(Value::number);
+        let (mut value, mut varies) = (initial, false);
+        for &place in self.places(name) {
+            self.fuel.set(self.fuel.get().checked_sub(1)?);
+            let is_own = self.declaration(name, place).is_some_and(|d| d.at == of.at);
+            let Some(change) = self
+                .change(place, None)
+                .filter(|_| is_own && place != of.at)
+            else {
+                continue;
+            };
+            let is_loop = |brace: usize| self.runs_again(brace) && self.is_inside(at, Some(brace));
+            let is_head =
+                self.around[place].is_some_and(|open| open > 0 && self.word(open - 1) == "for");
+            varies |= is_head || self.braces_around(place).any(is_loop);
+            if let (None, Change::Whole(text)) = (&value, change) {
+                value = self
+                    .value(&self.text[text], place, known)
+                    .and_then(Value::number);
+            }
+        }
+        let number = value.as_ref().and_then(Number::number);
+        let is_wide = Ty {
+            wide: true,
+            unsigned: false,
+        };
+        let root = Root {
+            name: name.to_owned(),
+            at: of.at,
+            value: number,
+            is_sure: false,
+            varies,
+            is_shared: self.is_shared(self.around[of.at]),
+        };
+        let ty = value.map_or(is_wide, |v| v.ty());
+        Number::new(Amount::Root(Rc::new(root)), ty).map(Value::Number)
+    }
+
+    /// What `cudaMallocPitch` writes, as far as devices agree.
+    fn pitch(&self, of: &Declaration) -> Option<Number> {
+        let name = self.word(of.at);
+        for &call in self.places("cudaMallocPitch") {
+            let arguments = self.call_arguments(call)?;
+            let [_, pitch, width, _] = arguments[..] else {
+                continue;
+            };
+            let is_it = pitch.strip_prefix('&').map(str::trim) == Some(name)
+                && self.declaration(name, call).is_some_and(|d| d.at == of.at);
+            if is_it {
+                let width = self.value(width, call, &Known::default())?.number()?;
+                let sure = combined(Op::RoundUp, width, Number::constant(512))?;
+                return Some(sure);
+            }
+        }
+        None
+    }
+
+    /// The arguments of the call that a token names.
+    pub(super) fn call_arguments(&self, call: usize) -> Option<Vec<&'t str>> {
+        let mut open = call + 1;
+        if self.word(open) == "<" {
+            open = (open..self.tokens.len().min(open + 40)).find(|&at| self.word(at) == "(")?;
+        }
+        let close = self
+            .tokens
+            .get(self.close(open))
+            .filter(|_| self.word(open) == "(")?;
+        Some(parts(&self.text[self.tokens[open].at.end..close.at.start]))
+    }
+
+    /// What the first call of a function hands over for its parameter, and the token of that call.
+    pub(super) fn handed_text(&self, of: &Declaration) -> Option<(&'t str, usize)> {
+        let open = self.around[of.at].filter(|&open| self.word(open) == "(" && open > 0)?;
+        let body = self.body(open)?;
+        let function = self.word(open - 1);
+        let commas =
+            (open + 1..of.at).filter(|&at| self.around[at] == Some(open) && self.word(at) == ",");
+        let index = commas.count();
+        for &place in self.places(function) {
+            self.fuel.set(self.fuel.get().checked_sub(1)?);
+            let before = self.word_before(place);
+            let is_typed = before.starts_with(|c: char| c.is_alphabetic() || c == '_')
+                && !["return", "else", "do"].contains(&before);
+            let is_call = place + 1 != open
+                && !self.tokens[place].directive
+                && !is_typed
+                && !self.is_inside(place, Some(body))
+                && !self.is_shared(self.around[place]);
+            if !is_call {
+                continue;
+            }
+            if let Some(argument) = self
+                .call_arguments(place)
+                .and_then(|all| all.get(index).copied())
+            {
+                return Some((argument, place));
+            }
+        }
+        None
+    }
+
+    /// What the first call hands over for a parameter, as a number.
+    pub(super) fn handed(&self, of: &Declaration) -> Option<Value> {
+        if !self.symbolic {
+            return None;
+        }
+        self.fuel.set(self.fuel.get().checked_sub(1)?);
+        let (text, call) = self.handed_text(of)?;
+        let number = self.value(text, call, &Known::default())?.number();
+        let name = self.word(of.at);
+        let is_changed = |&&place: &&usize| {
+            place != of.at
+                && self.change(place, None).is_some()
+                && self.declaration(name, place).is_some_and(|d| d.at == of.at)
+        };
+        let number = self.declared_as(Value::Number(number?), of)?.number()?;
+        let is_changed = self.places(name).iter().any(|place| is_changed(&place));
+        let number = if is_changed {
+            self.rooted_unsure(number)
+        } else {
+            number
+        };
+        Some(Value::Number(self.rooted(number, name, of.at, false)))
+    }
+
+    /// Where the code assigns `p.n` on the way to another place, if nothing else may change it: the token of `n`.
+    fn assigned_member(&self, base: &str, member: &str, at: usize) -> Option<usize> {
+        let own = self.declaration(base, at)?;
+        let is_own = |place: usize| {
+            self.declaration(base, place)
+                .is_some_and(|d| d.at == own.at)
+        };
+        let mut found = None;
+        for &place in self.places(base) {
+            if place >= at || place == own.at || !is_own(place) {
+                continue;
+            }
+            let call = self.around[place].and_then(|open| open.checked_sub(1));
+            let is_handed = self.word(place + 1) != "."
+                && call.is_some_and(|call| self.takes_references(self.word(call)));
+            let is_taken = self.word_before(place) == "&" || is_handed;
+            let is_read = call.is_some_and(|call| self.word(call).starts_with("cuda"));
+            if self.word(place + 1) == "." && self.word(place + 2) != member {
+                continue;
+            }
+            match self.change(place, None) {
+                Some(_) if self.word(place + 1) == "." && self.word(place + 3) == "=" => {
+                    let is_plain = matches!(self.word_before(place), ";" | "{" | "}");
+                    let is_on_the_way = self.is_inside(at, self.around[place]);
+                    if found.is_some() || !is_plain || !is_on_the_way {
+                        return None;
+                    }
+                    found = Some(place + 2);
+                }
+                Some(_) if !is_read => return None,
+                None if is_taken && !is_read => return None,
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// `p.n`, if the code assigns it.
+    pub(super) fn member(&self, base: &Expr, member: &str, at: usize) -> Option<Number> {
+        let ExprKind::Name(base) = &base.bare().kind else {
+            return None;
+        };
+        let own = self.declaration(base, at);
+        let value = self.assigned_member(base, member, at).and_then(|only| {
+            let text = &self.text[self.assigned(only + 1)];
+            self.value(text, only, &Known::default())?.number()
+        });
+        let name = format!("{base}_{member}");
+        let at = own.map_or(usize::MAX - 1, |d| d.at);
+        match value {
+            Some(value) => Some(self.rooted(value, &name, at, false)),
+            None => self.unknown(&name, at, false)?.number(),
+        }
+    }
+
+    /// A floating-point number.
+    pub(super) fn real(&self, text: &str, at: usize) -> Option<f64> {
+        self.fuel.set(self.fuel.get().checked_sub(1)?);
+        let expr = parse_expr(text.trim(), 0..0, |word| word.ends_with("_t"))?;
+        crate::with_stack(|| self.real_of(&expr, at))
+    }
+
+    fn real_of(&self, expr: &Expr, at: usize) -> Option<f64> {
+        let inner = |expr: &Expr| crate::with_stack(|| self.real_of(expr, at));
+        self.fuel.set(self.fuel.get().checked_sub(1)?);
+        let value = match &expr.kind {
+            ExprKind::Number(digits) => match Literal::parse(digits)? {
+                Literal::Integer(n) => n as f64,
+                Literal::Float(n) => f64::from(n),
+                Literal::Double(n) => n,
+            },
+            ExprKind::Paren(own) => inner(own)?,
+            ExprKind::Cast(_, ty, own) if !ty.is_integer() => inner(own)?,
+            ExprKind::Unary(sign, own) if sign == "-" => -inner(own)?,
+            ExprKind::Binary(sign, a, b) => {
+                let is_integer = |part: &Expr| {
+                    self.evaluated(part, at, &Known::default())
+                        .is_some_and(|v| v.number().is_some())
+                };
+                if is_integer(a) && is_integer(b) {
+                    return None;
+                }
+                let (a, b) = (inner(a)?, inner(b)?);
+                match &**sign {
+                    "+" => a + b,
+                    "-" => a - b,
+                    "*" => a * b,
+                    "/" => a / b,
+                    _ => return None,
+                }
+            }
+            ExprKind::Member(base, member) => {
+                let ExprKind::Name(base) = &base.bare().kind else {
+                    return None;
+                };
+                let only = self.assigned_member(base, member, at)?;
+                self.real(&self.text[self.assigned(only + 1)], only)?
+            }
+            ExprKind::Name(name) => match self.macros.object(name) {
+                Some(body) => self.real(body, at)?,
+                None => self.real_named(name, at)?,
+            },
+            _ => return None,
+        };
+        value.is_finite().then_some(value)
+    }
+
+    fn real_named(&self, name: &str, at: usize) -> Option<f64> {
+        let of = self.declaration(name, at)?;
+        let is_changed = self.places(name).iter().any(|&place| {
+            place != of.at
+                && !self.is_declared(place)
+                && self.change(place, None).is_some()
+                && self.declaration(name, place).is_none_or(|d| d.at == of.at)
+        });
+        if is_changed {
+            return None;
+        }
+        match of.kind {
+            Kind::Parameter => {
+                let (text, call) = self.handed_text(&of)?;
+                self.real(text, call)
+            }
+            Kind::Integer => {
+                let number =
+                    self.evaluated(&parse_expr(name, 0..0, |_| false)?, at, &Known::default())?;
+                Some(number.number()?.number()? as f64)
+            }
+            _ if self.word(of.at + 1) == "=" => {
+                self.real(&self.text[self.assigned(of.at + 1)], of.at)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Is it a name that a launch description can have?
+pub(super) fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !text.is_empty() && text.chars().all(is_part) && !text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn amount(value: Value) -> Option<Amount> {
+    value.number().map(|n| n.amount)
+}
+
+fn amounts(value: Option<Value>) -> Vec<Option<Amount>> {
+    let all = value.map_or_else(Vec::new, Value::extents);
+    all.into_iter().map(|n| n.map(|n| n.amount)).collect()
+}
