@@ -116,7 +116,7 @@ fn build(ptxas: &Ptxas, arch: &str, place: Place, way: Way) -> &'static str {
     };
     outcome(
         place,
-        Profile::new(&kernel.code, &kernel.targets, &nothing).count(Unit::Sfu),
+        Profile::new(&kernel.code, &kernel.targets, &nothing, None).count(Unit::Sfu),
     )
 }
 
