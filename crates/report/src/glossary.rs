@@ -121,7 +121,13 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "drop-in",
-        &["warpwright-ptxas", "policy", "safe", "recorded"],
+        &[
+            "warpwright-ptxas",
+            "policy",
+            "safe",
+            "recorded",
+            "WARPWRIGHT_PTXAS_RECIPES",
+        ],
         "A program in the place of ptxas in other people's builds (docs/dropin.md). Its policy, WARPWRIGHT_PTXAS, is `off`, \
          `recorded` (winners of the store) or `safe` (what the model is sure of, of three builds; with \
          WARPWRIGHT_PTXAS_RECIPES='NAME=RECIPE | …' what `opt` chose, proved). A choice that rests on --block wants \

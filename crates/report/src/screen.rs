@@ -531,7 +531,7 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             (_, true) => None,
             (Some(way), false) => Some(format!("the same from nvcc: {way}")),
             (None, false) => Some(format!(
-                "into your build: WARPWRIGHT_PTXAS=safe WARPWRIGHT_PTXAS_RECIPES='{}={}' (explain-term drop-in)",
+                "in your build, by the drop-in: WARPWRIGHT_PTXAS_RECIPES='{}={}'",
                 base_name(&kernel.name),
                 kernel.candidates[kernel.chosen].recipe
             )),

@@ -146,7 +146,7 @@ pub fn own_launches(
             args: &args,
             traced: None,
         };
-        let draft = ground.draft(input.name.clone(), None).ok()?;
+        let draft = trial::first(&ground, &ground.draft(input.name.clone(), None).ok()?);
         let described = LaunchFile::parse(&draft.render(), "the code's launch").ok()?;
         let launch = described.resolve("small", &[]).ok()?;
         let inputs = super::run::materialize(&launch, None).ok()?;

@@ -110,15 +110,16 @@ fn points_to_rows(name: &str) -> bool {
 }
 
 /// Other contents of the buffers of indices.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Indices {
+    #[default]
     AsThey,
     Rows,
     Zeros,
 }
 
 /// What is guessed otherwise than at first.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Guess {
     /// How the sizes of buffers are guessed.
     level: usize,
@@ -189,18 +190,17 @@ fn grown(
     (draft, result)
 }
 
+/// The first guess.
+pub fn first(ground: &Ground<'_>, base: &Draft) -> Draft {
+    with(ground, base, &Guess::default())
+}
+
 /// The first of some guesses that runs, else the first of all, and why that does not run. `bases`: with other blocks,
 /// where these are guessed.
 pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Draft, Trial)> {
     let base = bases.first()?;
-    let mut guess = Guess {
-        level: 0,
-        indices: Indices::AsThey,
-        scalar: None,
-        shift: 0,
-        factors: BTreeMap::new(),
-    };
-    let first = with(ground, base, &guess);
+    let mut guess = Guess::default();
+    let first = first(ground, base);
     let program = match Emulator::new(module, ground.symbol) {
         Ok(program) => program,
         Err(e) => return Some((first, Trial::Unknown(first_line(&e.to_string())))),
