@@ -32,7 +32,7 @@ const OF_ALL: u64 = 1 << 27;
 
 impl Counted {
     /// How often a warp executes each instruction of a kernel's PTX, on average, by its index. `None` for another kernel,
-    /// and where it does not come to its end.
+    /// where it does not come to its end, and where half of the instructions are not executed at all.
     pub(crate) fn of(
         &self,
         module: &Module,
@@ -65,7 +65,9 @@ impl Counted {
         // All warps of the blocks that ran begin at the first instruction.
         let warps = counts.first().copied().filter(|&warps| warps > 0.0)?;
         counts.iter_mut().for_each(|count| *count /= warps);
-        Some(counts)
+        // Where nearly all of the kernel is passed by, the launch is no example of it.
+        let executed = counts.iter().filter(|&&count| count > 0.0).count();
+        (2 * executed > counts.len()).then_some(counts)
     }
 }
 

@@ -247,7 +247,7 @@ pub enum Error {
     /// A program, an object or a fat binary to check.
     #[error(
         "`{0}` is a host file or fat binary, and `check` compares single cubins: extract those of both files with \
-         `cuobjdump -xelf all FILE` (`opt` and `pass` prove what they write into such a file)"
+         `cuobjdump -xelf all FILE` (in `warpwright nvcc --folder`; `opt` and `pass` prove what they write into such a file)"
     )]
     FatCheck(String),
     /// Two cubins, one of which cannot be read.

@@ -1,5 +1,7 @@
 //! What a file's own launches of its kernels say. It is a fact about these launches, and no promise of others.
 
+use std::path::{Path, PathBuf};
+
 use warpwright_cudac::launches::{HostCode, numbers};
 use warpwright_pass::Seen;
 use warpwright_pass::names::{base_name, template_arguments};
@@ -9,8 +11,8 @@ use crate::{Input, Level};
 
 /// Block and dynamic shared memory of each kernel of a module, where the text launches it and all launches agree on
 /// numbers. `nvcc`: its options.
-pub fn own_launches(text: &str, module: &Module, nvcc: &[String]) -> Vec<Seen> {
-    let code = HostCode::new(text, nvcc);
+pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[String]) -> Vec<Seen> {
+    let code = HostCode::with_headers(text, nvcc, headers);
     let of = |symbol: String| {
         let launches = code.launches(&base_name(&symbol), &template_arguments(&symbol));
         let extent = |all: &[u32], at: usize| all.get(at).copied().unwrap_or(1);
@@ -35,7 +37,62 @@ fn agreed<T: PartialEq + Copy>(mut all: impl Iterator<Item = Option<T>>) -> Opti
 /// [`own_launches`] of an input that is CUDA C.
 pub fn seen(input: &Input, module: &Module, nvcc: &[String]) -> Vec<Seen> {
     let text = input.text().ok().filter(|_| input.level == Level::Cuda);
-    text.map_or_else(Vec::new, |text| own_launches(text, module, nvcc))
+    text.map_or_else(Vec::new, |text| {
+        own_launches(text, module, nvcc, &own_headers(&input.path, text, nvcc))
+    })
+}
+
+/// Headers of the user's that are read, at most.
+const MOST_HEADERS: usize = 32;
+/// Bytes of a header that is read, at most.
+const LARGEST: u64 = 1 << 20;
+
+/// The texts of the headers that a file and its headers include in quotes: from the folder of who includes them, or from
+/// those of `-I`.
+pub fn own_headers(path: &Path, text: &str, nvcc: &[String]) -> Vec<String> {
+    let mut folders = Vec::new();
+    for (at, option) in nvcc.iter().enumerate() {
+        let folder = match option.strip_prefix("-I") {
+            Some("") => nvcc.get(at + 1).map(String::as_str),
+            folder => folder,
+        };
+        folders.extend(folder.map(PathBuf::from));
+    }
+    let mut seen: Vec<PathBuf> = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
+    let mut open = included(text, path.parent(), &folders);
+    while let Some(header) = open.pop() {
+        if seen.contains(&header) || seen.len() >= MOST_HEADERS {
+            continue;
+        }
+        let is_small = std::fs::metadata(&header).is_ok_and(|m| m.is_file() && m.len() <= LARGEST);
+        seen.push(header.clone());
+        let Some(text) = is_small
+            .then(|| std::fs::read_to_string(&header).ok())
+            .flatten()
+        else {
+            continue;
+        };
+        open.extend(included(&text, header.parent(), &folders));
+        texts.push(text);
+    }
+    texts
+}
+
+/// The files that a text includes in quotes, as far as they are there.
+fn included(text: &str, own: Option<&Path>, folders: &[PathBuf]) -> Vec<PathBuf> {
+    let name = |line: &str| -> Option<String> {
+        let rest = line.trim_start().strip_prefix('#')?.trim_start();
+        let rest = rest.strip_prefix("include")?.trim_start();
+        let (name, _) = rest.strip_prefix('"')?.split_once('"')?;
+        Some(name.to_owned())
+    };
+    let place = |name: String| {
+        let own = own.map(Path::to_path_buf).into_iter();
+        let mut all = own.chain(folders.iter().cloned());
+        all.find_map(|folder| Some(folder.join(&name)).filter(|path| path.is_file()))
+    };
+    text.lines().filter_map(name).filter_map(place).collect()
 }
 
 #[cfg(test)]
@@ -47,7 +104,7 @@ mod tests {
         let ptx = ".version 8.0\n.target sm_90\n.address_size 64\n\
                    .visible .entry _ZN2ns4fillIiEEvPT_(.param .u64 p) { ret; }\n.visible .entry k() { ret; }\n";
         let module = Module::parse("k.ptx", ptx).0;
-        let found = |text: &str| own_launches(&format!("void f() {{ {text} }}"), &module, &[]);
+        let found = |text: &str| own_launches(&format!("void f() {{ {text} }}"), &module, &[], &[]);
         let of = |kernel: &str, block: Option<[u32; 3]>, dynamic_smem| {
             vec![Seen {
                 symbol: kernel.to_owned(),

@@ -208,6 +208,11 @@ fn descriptions_stand_where_they_are_put() {
     assert!(shown.contains("source = \"one.cu\"\n"), "{shown}");
     // Its own it writes again; what somebody else wrote it does not.
     assert!(launch(&[]).status.success());
+    // Nor what somebody made of it.
+    let edited = read().replace("[launch]", "[launch] # looked at");
+    std::fs::write(path("launches/one.toml"), &edited).unwrap();
+    assert_eq!(launch(&[]).status.code(), Some(1));
+    assert_eq!(read(), edited);
     std::fs::write(path("launches/one.toml"), "mine").unwrap();
     let refused = launch(&[]);
     assert_eq!(refused.status.code(), Some(1));
@@ -219,4 +224,44 @@ fn descriptions_stand_where_they_are_put() {
     assert_eq!(read(), "mine");
     assert!(launch(&["--force"]).status.success());
     assert!(read().contains("kernel = "));
+}
+
+#[test]
+fn macros_of_own_headers_count_and_no_grid_is_empty() {
+    if require_toolkit("launch descriptions with headers").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("inc")).unwrap();
+    let common =
+        "#pragma once\n#include \"deeper.h\"\n#define DIV_UP(a, b) (((a) + (b) - 1) / (b))\n";
+    std::fs::write(folder.path().join("inc/common.h"), common).unwrap();
+    std::fs::write(folder.path().join("inc/deeper.h"), "#define TX 32\n").unwrap();
+    let source = "#include \"inc/common.h\"\n\
+        __global__ void copy(const float *a, float *b, int w, int h, int pitch) {\n\
+          int x = blockIdx.x * TX + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;\n\
+          if (x < w && y < h) b[y * pitch + x] = a[y * pitch + x]; }\n\
+        int main() { int w = 1900, h = 1080; int pitch = DIV_UP(w, 64) * 64; float *a, *b;\n\
+          cudaMalloc(&a, pitch * h * sizeof(float)); cudaMalloc(&b, pitch * h * sizeof(float));\n\
+          copy<<<dim3(DIV_UP(w, TX), DIV_UP(h, 8)), dim3(TX, 8)>>>(a, b, w, h, pitch); }\n";
+    let toml = described(folder.path(), source, "copy");
+    assert_eq!(
+        at_full(&toml),
+        "[60, 135, 1] [32, 8, 1] 0 [2073600] [2073600] 1900 1080 1920",
+        "{toml}"
+    );
+    // The same block is known to the other commands.
+    let args = ["explain", "k.cu", "--gpu", "h200"];
+    let explained = text(&run_in(folder.path(), &args).stdout);
+    assert!(explained.contains("32×8 threads"), "{explained}");
+    let source = "__global__ void fill(float *a, int n) {\n\
+          for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) a[i] = 1; }\n\
+        int main() { int n = 1 << 20, sms = 0; float *a; cudaMalloc(&a, n * sizeof(float));\n\
+          cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0); fill<<<sms * 8, 256>>>(a, n); }\n";
+    let toml = described(folder.path(), source, "fill");
+    assert_eq!(
+        at_full(&toml),
+        "[1056, 1, 1] [256, 1, 1] 0 [1048576] 1048576"
+    );
+    assert!(toml.contains("sms = 132  # guess"), "{toml}");
 }

@@ -74,6 +74,9 @@ pub enum Unchanged {
     /// Occupancy is not known.
     #[error("its block size is not known: give it __launch_bounds__")]
     Block,
+    /// Others are, and no policy.
+    #[error("WARPWRIGHT_PTXAS_RECIPES does not name it, and WARPWRIGHT_PTXAS is not `safe`")]
+    NotNamed,
     /// Neither is it here.
     #[error(
         "how much dynamic shared memory a launch gives it is not known here: `warpwright tune -- PROGRAM` sees it, and \
@@ -184,6 +187,7 @@ pub fn better(
         let choice = match (code, named) {
             (Err(why), _) => Err(why),
             (Ok(_), Some(named)) => Ok((named, None)),
+            (Ok(_), None) if settings.named_alone => Err(Unchanged::NotNamed),
             (Ok(_), None) if is_opaque => Err(Unchanged::Opaque),
             (Ok(_), None) if !setting.block.is_given() => Err(Unchanged::Block),
             (Ok(_), None) if setting.dynamic_smem.is_none() => Err(Unchanged::DynamicSmem),

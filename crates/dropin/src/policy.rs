@@ -79,8 +79,10 @@ pub struct Settings {
     pub log: Option<PathBuf>,
     /// The GPU's name.
     pub gpu: Option<String>,
-    /// Recipes of single kernels, by their names.
+    /// Recipes of single kernels, by their names. Without a policy these kernels alone are changed.
     pub recipes: Vec<(String, Recipe)>,
+    /// No other kernel is.
+    pub named_alone: bool,
     /// Where winners are.
     pub store: Option<PathBuf>,
 }
@@ -135,6 +137,17 @@ impl Settings {
                 }),
             }
         }
+        let named_alone = !recipes.is_empty() && text(POLICY).is_none();
+        if named_alone {
+            policy = Policy::Safe;
+        }
+        if !recipes.is_empty() && policy == Policy::Recorded {
+            mistakes.push(Mistake {
+                name: POLICY,
+                value: policy.name().to_owned(),
+                wanted: "safe, or nothing, beside WARPWRIGHT_PTXAS_RECIPES",
+            });
+        }
         if !mistakes.is_empty() {
             policy = Policy::Off;
         }
@@ -145,6 +158,7 @@ impl Settings {
             log: variable(LOG).filter(|v| !v.is_empty()).map(PathBuf::from),
             gpu: text(GPU),
             recipes,
+            named_alone,
             store: default_folder(variable),
         }
     }
@@ -170,6 +184,9 @@ impl Settings {
             self.budget,
             self.gpu.as_deref().unwrap_or("any"),
         );
+        if self.named_alone {
+            parts.push_str(" named alone");
+        }
         if self.policy == Policy::Safe {
             for (name, recipe) in &self.recipes {
                 parts.push_str(&format!(" {name}={recipe}"));
@@ -267,6 +284,13 @@ mod tests {
         assert_eq!(recipe("lu").as_deref(), Some("maxnreg(96); smem-spilling"));
         assert_eq!(recipe("_ZN4phys1kEPf").as_deref(), Some("usage-level(5)"));
         assert_eq!(recipe("other"), None);
+        assert!(settings.policy == Policy::Safe && settings.named_alone);
+        let both = Settings::of(&|name: &str| match name {
+            RECIPES => Some("lu=maxnreg(96)".into()),
+            POLICY => Some("recorded".into()),
+            _ => None,
+        });
+        assert_eq!((both.policy, both.mistakes[0].name), (Policy::Off, POLICY));
         for slip in ["lu", "=maxnreg(96)", "lu=maxnregs(96)", "lu=maxnreg(96) | "] {
             let settings = with(slip);
             assert_eq!(settings.policy, Policy::Off, "{slip}");

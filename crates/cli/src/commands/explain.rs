@@ -208,7 +208,7 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
         ];
         let others = parts.into_iter().filter(|(name, _)| *name != c.bound);
         let others: Vec<String> = others
-            .map(|(name, part)| format!("{name} {:.0}%", 100.0 * part))
+            .map(|(name, part)| format!("{name} takes {:.0}% of that", 100.0 * part))
             .collect();
         // Where turns are guessed, the verdict is one on the guess.
         let is_guessed = e.pressure.as_ref().is_some_and(|p| p.loop_depth > 0)
@@ -219,7 +219,7 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
             ""
         };
         let text = format!(
-            "time bound by {} (predicted{loops}; of that, {})",
+            "time bound by {} (predicted{loops}; {})",
             c.bound,
             others.join(", ")
         );

@@ -10,6 +10,7 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
 use warpwright::Counted;
+use warpwright::own_launch::own_headers;
 use warpwright_cudac::ast::{Function, Parameter, Type};
 use warpwright_cudac::diag::{Source, render_all};
 use warpwright_cudac::launches::HostCode;
@@ -50,6 +51,7 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     let ground = Ground {
         text: input.text()?,
         file: &file,
+        headers: &own_headers(&input.path, input.text()?, &args.nvcc),
         module: &module,
         symbol: &symbol,
         function: &function,
@@ -107,6 +109,9 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Bytes of a description that is looked at.
+const LARGEST: u64 = 1 << 20;
+
 /// Kernels of a file whose own launches are looked at.
 const MOST_OWN: usize = 8;
 
@@ -132,7 +137,8 @@ pub fn own_launches(
     let file = super::cuda::read(cli, input, None, nvcc).ok()?;
     let module = session::module(cli, input, None, nvcc, true).ok()?;
     let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
-    let code = HostCode::new(text, nvcc);
+    let headers = own_headers(&input.path, text, nvcc);
+    let code = HostCode::with_headers(text, nvcc, &headers);
     let one = |symbol: &String| -> Option<Counted> {
         let (header, symbol) = chosen(&file, &symbols, Some(symbol)).ok()?;
         let launches = code.launches(&header.name.text, &template_arguments(&symbol));
@@ -140,6 +146,7 @@ pub fn own_launches(
         let ground = Ground {
             text,
             file: &file,
+            headers: &headers,
             module: &module,
             symbol: &symbol,
             function: &head(&file, header).ok()?,
@@ -169,12 +176,12 @@ fn is_free(output: &Path, force: bool) -> Result<(), Failure> {
     // It is no input.
     let mut text = Vec::new();
     let read =
-        std::fs::File::open(output).and_then(|file| file.take(1 << 10).read_to_end(&mut text));
-    if read.is_ok() && make::is_own(&String::from_utf8_lossy(&text)) {
+        std::fs::File::open(output).and_then(|file| file.take(LARGEST).read_to_end(&mut text));
+    if read.is_ok() && draft::is_own(&String::from_utf8_lossy(&text)) {
         return Ok(());
     }
     Err(Failure::input(format!(
-        "`{}` is there, and `launch` has not written it: --force overwrites it",
+        "`{}` is there, and not as `launch` has written it: --force overwrites it",
         output.display()
     )))
 }

@@ -71,8 +71,13 @@ pub struct HostCode<'t> {
 impl<'t> HostCode<'t> {
     /// Reads a text; `options` are nvcc's, of which `-DNAME=VALUE` counts.
     pub fn new(text: &'t str, options: &[String]) -> Self {
+        Self::with_headers(text, options, &[])
+    }
+
+    /// The same with the texts of headers, of which macros count.
+    pub fn with_headers(text: &'t str, options: &[String], headers: &[String]) -> Self {
         let tokens = tokens(text);
-        let macros = names::macros(text, &tokens, options);
+        let macros = names::macros(text, &tokens, options, headers);
         let mut code = HostCode {
             text,
             tokens,

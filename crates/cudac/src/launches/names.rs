@@ -85,10 +85,9 @@ const NO_DECLARATION: [&str; 11] = [
 /// The parameters of a macro, if it takes any, and its body.
 type Meaning = (Option<Vec<String>>, String);
 
-/// The macros of a text and of nvcc's options that mean one thing all over it.
-pub(super) fn macros(text: &str, tokens: &[Token], options: &[String]) -> Macros {
+/// The definitions of a text.
+fn define(text: &str, tokens: &[Token], all: &mut Meanings) {
     let word = |at: usize| tokens.get(at).map_or("", |t: &Token| &text[t.at.clone()]);
-    let mut all: BTreeMap<String, Vec<Option<Meaning>>> = BTreeMap::new();
     for (at, token) in tokens.iter().enumerate().filter(|(_, t)| t.directive) {
         // The first word of its line.
         let first = |t: &Token| {
@@ -124,6 +123,23 @@ pub(super) fn macros(text: &str, tokens: &[Token], options: &[String]) -> Macros
         all.entry(word(at + 1).to_owned())
             .or_default()
             .push(meaning);
+    }
+}
+
+/// What macros mean, by name: every definition, and nothing for an `#undef`.
+type Meanings = BTreeMap<String, Vec<Option<Meaning>>>;
+
+/// The macros of a text, of its headers and of nvcc's options that mean one thing all over them.
+pub(super) fn macros(
+    text: &str,
+    tokens: &[Token],
+    options: &[String],
+    headers: &[String],
+) -> Macros {
+    let mut all = Meanings::new();
+    define(text, tokens, &mut all);
+    for header in headers {
+        define(header, &crate::words::tokens(header), &mut all);
     }
     for (at, option) in options.iter().enumerate() {
         let definition = match option.strip_prefix("-D") {

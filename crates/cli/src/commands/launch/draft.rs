@@ -109,6 +109,21 @@ pub const GUESS: &str = "  # guess";
 /// What the first line of each description begins with.
 pub const MARK: &str = "# A start, by `warpwright launch`";
 
+/// Tells a description that somebody changed from one that is as it was written.
+fn stamp(body: &str) -> String {
+    let digest = warpwright_driver::database::hash(&[body.as_bytes()]);
+    format!(" ({})", digest.get(..8).unwrap_or_default())
+}
+
+/// Is a file of this text as this command has written it?
+pub fn is_own(text: &str) -> bool {
+    let Some((first, body)) = text.split_once('\n') else {
+        return false;
+    };
+    let rest = first.strip_prefix(MARK);
+    rest.is_some_and(|rest| rest.starts_with(&stamp(body)))
+}
+
 impl Draft {
     /// An amount with the names of the description.
     pub fn text(&self, amount: &Amount) -> String {
@@ -183,7 +198,12 @@ impl Draft {
 
     /// As TOML.
     pub fn render(&self) -> String {
-        let mut text = format!("{MARK}{}\n", self.about);
+        let text = self.body();
+        format!("{MARK}{}{}\n{text}", stamp(&text), self.about)
+    }
+
+    fn body(&self) -> String {
+        let mut text = String::new();
         let _ = writeln!(text, "source = {}", toml_text(&self.source));
         if !self.nvcc.is_empty() {
             let all: Vec<String> = self.nvcc.iter().map(|option| toml_text(option)).collect();

@@ -10,7 +10,7 @@ use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
 use warpwright_ptx::{Module, Space};
 
-use super::draft::{Contents, Draft, GUESS, MARK, Memory, Parameter, Value};
+use super::draft::{Contents, Draft, GUESS, Memory, Parameter, Value};
 use super::{element, own_bound, parameter_types};
 use crate::args::LaunchArgs;
 use crate::commands::parameters::{self, Known, Layout, Sort};
@@ -20,6 +20,8 @@ use crate::failure::Failure;
 pub struct Ground<'a> {
     pub text: &'a str,
     pub file: &'a File,
+    /// The texts of the user's headers.
+    pub headers: &'a [String],
     pub module: &'a Module,
     pub symbol: &'a str,
     pub function: &'a Function,
@@ -107,7 +109,7 @@ impl Ground<'_> {
         });
         let members: BTreeSet<String> = layouts.flat_map(Layout::members).collect();
         let members: Vec<String> = members.into_iter().collect();
-        let code = HostCode::new(self.text, &self.args.nvcc).with_names();
+        let code = HostCode::with_headers(self.text, &self.args.nvcc, self.headers).with_names();
         let launches = code.described(self.kernel(), &template_arguments(self.symbol), &members);
         let is_found = !launches.is_empty();
         let mut own = launches.into_iter().next().unwrap_or_default();
@@ -467,9 +469,4 @@ fn contents(layout: &Layout, is_zero: bool) -> Contents {
         Some((element, _)) if element.size() < 4 => Contents::Narrow,
         Some(_) => Contents::Indices(Amount::Number(100)),
     }
-}
-
-/// Has a file of this text been written by this command?
-pub fn is_own(text: &str) -> bool {
-    text.starts_with(MARK)
 }

@@ -126,12 +126,24 @@ fn whole(cap: i64, block: &[u32]) -> i64 {
     }
 }
 
+/// The names that the grid is made of.
+fn in_grid(draft: &Draft) -> BTreeSet<Rc<Root>> {
+    let (mut found, mut fixed) = (BTreeSet::new(), BTreeSet::new());
+    for extent in &draft.grid {
+        extent.roots(&mut found, &mut fixed);
+    }
+    found
+}
+
+/// `int sms = 0;` before a call of the runtime that sets it: no extent is nothing, and most such are processors.
+fn is_open_extent(named: &Named, in_grid: &BTreeSet<Rc<Root>>) -> bool {
+    let root = &named.root;
+    !root.is_sure && root.value.is_some_and(|n| n <= 0) && in_grid.contains(root)
+}
+
 /// Numbers at the small size: those of the grid no larger than the first cap, others no larger than the second.
 fn cap_small(draft: &mut Draft, cap: i64, others: i64) {
-    let (mut in_grid, mut fixed) = (BTreeSet::new(), BTreeSet::new());
-    for extent in &draft.grid {
-        extent.roots(&mut in_grid, &mut fixed);
-    }
+    let in_grid = in_grid(draft);
     let (cap, others) = (whole(cap, &draft.block), whole(others, &draft.block));
     for named in &mut draft.names {
         let cap = match in_grid.contains(&named.root) {
@@ -139,6 +151,7 @@ fn cap_small(draft: &mut Draft, cap: i64, others: i64) {
             false => others,
         };
         named.small = match named.root.value {
+            Some(_) if is_open_extent(named, &in_grid) => cap.min(named.full),
             Some(value) if named.is_scalar && value < 1 << 16 => value,
             Some(value) => value.min(cap),
             None => cap.min(named.full),
@@ -151,8 +164,10 @@ fn cap_small(draft: &mut Draft, cap: i64, others: i64) {
 pub fn choose(draft: &mut Draft, shift: u32, scalar: Option<i64>) {
     let at_full = |draft: &mut Draft, cap: i64| {
         let cap = whole(cap, &draft.block);
+        let in_grid = in_grid(draft);
         for named in &mut draft.names {
             named.full = match named.root.value {
+                Some(_) if is_open_extent(named, &in_grid) => PROCESSORS,
                 Some(value) => value,
                 None if named.root.name.ends_with("multiProcessorCount") => PROCESSORS,
                 None => cap,
