@@ -289,7 +289,7 @@ impl Optimizer {
         }
         let functions = match (a.level == Level::Cubin, b.level == Level::Cubin) {
             (true, true) => cubins(a, b, options)?,
-            (false, false) => modules(&self.compared(a)?, &self.compared(b)?, options)?,
+            (false, false) => modules(&self.compared(a, &[])?, &self.compared(b, &[])?, options)?,
             _ => {
                 return Err(Error::Kinds {
                     a: a.name.clone(),
@@ -301,13 +301,14 @@ impl Optimizer {
     }
 
     /// The module of an input that is to be compared: of CUDA C with lines, so that a difference can be shown in the
-    /// source.
+    /// source. `nvcc`: its options.
     ///
     /// # Errors
     /// [`Error`].
-    pub fn compared(&self, input: &Input) -> Result<Module, Error> {
+    pub fn compared(&self, input: &Input, nvcc: &[String]) -> Result<Module, Error> {
         let compile = Compile {
             lineinfo: input.level == Level::Cuda,
+            nvcc,
             ..Compile::default()
         };
         let mut module = module(self.toolkit(), input, &compile)?;

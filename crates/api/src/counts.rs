@@ -22,6 +22,8 @@ pub struct Counted {
     pub inputs: Vec<Vec<u8>>,
     /// What it is, in words.
     pub at: String,
+    /// Somebody described it, and wants to know if it could not be counted.
+    pub is_described: bool,
 }
 
 /// Blocks that are run: enough to count.

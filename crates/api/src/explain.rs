@@ -136,6 +136,10 @@ impl Optimizer {
                     counts: counted.as_ref().map(|(counts, size)| (&counts[..], *size)),
                 };
                 of_cycles(&elf, &setting, &mut found, known);
+                let is_described = options.counted.iter().any(|counted| counted.is_described);
+                if let Some(causes) = found.causes.as_mut().filter(|_| counted.is_none()) {
+                    causes.is_not_to_be_counted = is_described;
+                }
                 if let Some(code) = &mut found.machine_code {
                     code.origins = origins;
                 }

@@ -87,13 +87,13 @@ impl Command {
         let kernel = match self {
             Command::Explain(args) => {
                 all.reads.push(&args.file);
-                all.writes.extend(args.output.report.as_deref());
+                all.pages.extend(args.output.report.as_deref());
                 Some(&args.kernel)
             }
             Command::Opt(args) => {
                 all.reads.push(&args.file);
                 all.writes.extend(args.output.as_deref());
-                all.writes.extend(args.show.report.as_deref());
+                all.pages.extend(args.show.report.as_deref());
                 all.folders.extend(args.keep.as_deref());
                 Some(&args.kernel)
             }
@@ -102,7 +102,7 @@ impl Command {
                 all.reads.extend(args.import.iter().map(PathBuf::as_path));
                 all.writes.extend(args.output.as_deref());
                 all.writes.extend(args.export.as_deref());
-                all.writes.extend(args.show.report.as_deref());
+                all.pages.extend(args.show.report.as_deref());
                 all.writes.extend(args.report_to.as_deref());
                 all.folders.extend(args.build_only.as_deref());
                 all.folders.extend(args.jobs.as_deref());
@@ -110,7 +110,7 @@ impl Command {
             }
             Command::Check(args) => {
                 all.reads.extend([args.a.as_path(), &args.b]);
-                all.writes.extend(args.show.report.as_deref());
+                all.pages.extend(args.show.report.as_deref());
                 None
             }
             Command::Run(args) => {

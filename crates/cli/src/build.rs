@@ -44,7 +44,9 @@ pub fn with_builders<T>(
         std::fs::write(&path, &source.text)?;
         let mut job = NvccJob::new(&path, &arch);
         job.extra = nvcc.iter().map(Into::into).collect();
-        if let Some(beside) = name.parent().filter(|p| !p.as_os_str().is_empty()) {
+        // The file that is compiled stands elsewhere; its headers do not.
+        if let Some(beside) = name.parent() {
+            let beside = std::path::absolute(Path::new(".").join(beside))?;
             job.extra.extend(["-I".into(), beside.into()]);
         }
         Ok::<String, BuildFailure>(cache.nvcc(&toolkit.nvcc()?, &job)?.ptx)

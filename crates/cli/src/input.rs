@@ -52,6 +52,10 @@ pub enum Kind {
     Cuda,
     /// A host file or fat binary with its cubins replaced.
     Host,
+    /// A page.
+    Page,
+    /// A report of a mistake.
+    Report,
 }
 
 /// Endings of texts that no result of a kernel is.
@@ -73,6 +77,14 @@ impl Kind {
                 let is_source = ["c", "cc", "cpp", "cxx", "h", "hpp"].contains(&ending);
                 (is_text && !is_source) || is_host || ["cubin", "ptx"].contains(&ending)
             }
+            Kind::Page | Kind::Report => {
+                let is_code = ["cu", "cuh", "cubin", "ptx"].contains(&ending);
+                let is_written = match self {
+                    Kind::Page => "html",
+                    _ => "md",
+                };
+                is_code || is_host || (is_text && ending != is_written)
+            }
             Kind::Host => is_text || ["cu", "cuh", "cubin", "ptx", "txt"].contains(&ending),
         }
     }
@@ -84,13 +96,14 @@ impl Kind {
             Kind::Ptx => "PTX",
             Kind::Cuda => "CUDA C",
             Kind::Host => "FILE with its machine code replaced",
+            Kind::Page => "a page (HTML)",
+            Kind::Report => "a report",
         }
     }
 
     /// Does the name of OUT fit what is written there?
     pub fn fits(self, output: &Path) -> Result<(), Failure> {
-        let ending = output.extension().and_then(|ending| ending.to_str());
-        let ending = ending.map(str::to_ascii_lowercase).unwrap_or_default();
+        let ending = ending(output);
         match self.contradicted_by(&ending) {
             false => Ok(()),
             true => Err(Failure::Usage(format!(
@@ -99,6 +112,12 @@ impl Kind {
             ))),
         }
     }
+}
+
+/// The ending of a name, in small letters.
+fn ending(path: &Path) -> String {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    ending.map(str::to_ascii_lowercase).unwrap_or_default()
 }
 
 /// The bytes of a file that the user names, which becomes an input: nothing can be written over it.
@@ -303,6 +322,8 @@ pub struct Places<'a> {
     pub reads: Vec<&'a Path>,
     /// Files that it writes.
     pub writes: Vec<&'a Path>,
+    /// Pages that it writes.
+    pub pages: Vec<&'a Path>,
     /// Folders that it writes into, and makes if they are not there.
     pub folders: Vec<&'a Path>,
 }
@@ -311,7 +332,8 @@ impl Places<'_> {
     /// Before any work: can everything be written where it is to go, and is nothing of it an input, under
     /// whatever name?
     pub fn check(&self) -> Result<(), Failure> {
-        for (number, path) in self.writes.iter().enumerate() {
+        let written: Vec<&Path> = self.writes.iter().chain(&self.pages).copied().collect();
+        for (number, &path) in written.iter().enumerate() {
             if is_stdout(path) {
                 continue;
             }
@@ -331,13 +353,16 @@ impl Places<'_> {
             if self.reads.iter().any(is_same) {
                 return Err(is_an_input(path));
             }
-            if self.writes[..number].iter().any(is_same) {
+            if written[..number].iter().any(is_same) {
                 let text = format!("`{}` is to be written twice", path.display());
                 return Err(Failure::input(text));
             }
             let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
             tempfile::NamedTempFile::new_in(folder_of(&real))
                 .map_err(|e| cannot_write(path, &e))?;
+        }
+        for page in &self.pages {
+            Kind::Page.fits(page)?;
         }
         for folder in &self.folders {
             // The first part of the path that is there.

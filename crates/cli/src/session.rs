@@ -80,8 +80,7 @@ pub fn optimizer(cli: &Cli, input: &Input) -> Result<Optimizer, Failure> {
 
 /// What the options of a command state about kernels, launches and nvcc.
 pub fn options(input: &Input, args: &KernelArgs, nvcc: &[String]) -> Result<Options, Failure> {
-    let mut nvcc = nvcc.to_vec();
-    nvcc.extend(described_nvcc(input, args.launch.as_deref())?);
+    let nvcc = self::nvcc(input, args.launch.as_deref(), nvcc)?;
     Ok(Options {
         gpu: named_gpu(args.gpu.as_deref())?,
         kernels: args.kernels.clone(),
@@ -149,7 +148,24 @@ pub fn described_nvcc(input: &Input, launch: Option<&Path>) -> Result<Vec<String
     let text = input::text(path)?;
     let file = LaunchFile::parse(&text, &path.display().to_string())
         .map_err(|e| Failure::input(e.to_string()))?;
-    Ok(file.nvcc().to_vec())
+    let folder = path.parent().unwrap_or(Path::new(""));
+    // As `source`, folders of headers are relative to the description; or to where we are.
+    let beside = |option: &String| {
+        let place = folder.join(option.strip_prefix("-I")?);
+        (place.is_dir() && !place.as_os_str().is_empty())
+            .then(|| format!("-I{}", place.to_string_lossy()))
+    };
+    let options = file.nvcc().iter();
+    Ok(options
+        .map(|option| beside(option).unwrap_or_else(|| option.clone()))
+        .collect())
+}
+
+/// The arguments for nvcc of a command line, and those of the launch description of an input.
+pub fn nvcc(input: &Input, launch: Option<&Path>, nvcc: &[String]) -> Result<Vec<String>, Failure> {
+    let mut all = nvcc.to_vec();
+    all.extend(described_nvcc(input, launch)?);
+    Ok(all)
 }
 
 /// The launch description of `--launch`, if one was named.

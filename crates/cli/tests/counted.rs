@@ -115,13 +115,16 @@ fn turns_are_counted_where_a_launch_is_described() {
         "turns.toml",
     ];
     let found = bench.document(&counted);
-    assert_eq!(found["kernels"][0]["causes"]["counted_at"], "size `small`");
+    assert_eq!(
+        found["kernels"][0]["causes"]["counted_at"],
+        "size `small`, as `full` takes 8192 MiB"
+    );
     assert_eq!(lines(&found)[0], "turns.cu:8");
     let share = found["kernels"][0]["causes"]["places"][0]["share"].as_f64();
     assert!(share.unwrap() > 0.8, "{share:?}");
     let screen = bench.screen(&counted);
     assert!(
-        screen.contains("instructions counted at size `small`"),
+        screen.contains("instructions counted at size `small`, as `full` takes 8192 MiB"),
         "{screen}"
     );
     assert!(!screen.contains("10 turns"), "{screen}");

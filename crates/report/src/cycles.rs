@@ -39,6 +39,9 @@ pub struct CyclesReport {
     /// Where executions were counted: at which launch, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted_at: Option<String>,
+    /// A launch was described, and could not be counted: it faults, does not end, or passes by most of the kernel.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_not_to_be_counted: bool,
 }
 
 /// What is known of a kernel's instructions besides the machine code.
@@ -142,6 +145,7 @@ fn report(
         places,
         each: cycles.iter().map(Cycles::total).collect(),
         counted_at: None,
+        is_not_to_be_counted: false,
     }
 }
 
@@ -206,6 +210,10 @@ impl CyclesReport {
         }
         let loops = match &self.counted_at {
             Some(at) => format!("instructions counted at {at}"),
+            None if self.is_not_to_be_counted => {
+                "loops 10 times a level: the launch faults, is long, or passes by most of the kernel"
+                    .to_owned()
+            }
             None => "loops 10 times a level: --launch counts".to_owned(),
         };
         let causes = format!(

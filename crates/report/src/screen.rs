@@ -85,6 +85,15 @@ pub fn screen(kernels: &[KernelReport], about: &About<'_>) -> String {
     text + &lines.join("\n") + "\n"
 }
 
+/// The promises of a choice, without what its proof says of dynamic shared memory where a pass has said it already.
+fn apart(promises: &[String]) -> Vec<&String> {
+    let is_said = promises
+        .iter()
+        .any(|p| p.starts_with("it holds for launches with at most"));
+    let is_again = |p: &&String| is_said && p.starts_with("proved for launches of at most");
+    promises.iter().filter(|p| !is_again(p)).collect()
+}
+
 /// One kernel in at most `room` lines; notes that do not fit are counted.
 fn one(report: &KernelReport, room: usize) -> Vec<String> {
     let mut lines = title(report);
@@ -96,10 +105,11 @@ fn one(report: &KernelReport, room: usize) -> Vec<String> {
     }
     lines.extend(choice(report));
     // What the choice relies on goes before the alternatives.
+    let promises = apart(&report.promises);
     let notes: Vec<Vec<String>> = report
         .notes
         .iter()
-        .chain(&report.promises)
+        .chain(promises.iter().copied())
         .map(|note| wrap(note, "  note    ", INDENT))
         .collect();
     let wanted: usize = notes.iter().map(Vec::len).sum();
@@ -107,30 +117,39 @@ fn one(report: &KernelReport, room: usize) -> Vec<String> {
     let mut left = room.saturating_sub(lines.len() + 1 + wanted);
     let (best, others) = alternatives(report, ALTERNATIVES);
     let told = best.iter().map(|&index| alternative(report, index));
+    // What launches must keep to is said whatever else there is.
+    let promised = notes.len() - promises.len();
+    let needed: usize = notes[promised..].iter().map(Vec::len).sum();
+    let needed = needed + usize::from(promised > 0);
+    let space = room.saturating_sub(lines.len() + 1);
     let told: Vec<Vec<String>> = told
         .enumerate()
         .take_while(|(at, text)| {
-            let fits = *at == 0 || text.len() <= left;
+            let fits = match at {
+                0 => text.len() + needed <= space,
+                _ => text.len() <= left,
+            };
             left = left.saturating_sub(text.len());
             fits
         })
         .map(|(_, text)| text)
         .collect();
-    if !told.is_empty() {
-        lines.push(match others + best.len() - told.len() {
-            0 => "  not chosen".to_owned(),
-            others => format!("  not chosen, the best; {others} more with --all"),
-        });
+    match (told.len(), others + best.len() - told.len()) {
+        (0, 0) => {}
+        (0, others) => lines.push(format!("  not chosen: {others} with --all")),
+        (_, 0) => lines.push("  not chosen".to_owned()),
+        (_, others) => lines.push(format!("  not chosen, the best; {others} more with --all")),
     }
     lines.extend(told.into_iter().flatten());
     // The last notes are what the choice relies on.
     let mut left = room.saturating_sub(lines.len());
     let mut first = notes.len();
     while let Some(note) = first.checked_sub(1).map(|at| &notes[at]) {
-        if note.len() + usize::from(first > 1) > left {
+        let is_promise = first > promised;
+        if !is_promise && note.len() + usize::from(first > 1) > left {
             break;
         }
-        left -= note.len();
+        left = left.saturating_sub(note.len());
         first -= 1;
     }
     let hidden = first;

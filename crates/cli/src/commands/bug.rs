@@ -17,11 +17,14 @@ use super::opt::explore_all;
 use super::quoted;
 use crate::args::{BugArgs, Cli, version};
 use crate::failure::Failure;
-use crate::input::{self, Input, Level, write_atomically};
+use crate::input::{self, Input, Kind, Level, write_atomically};
 use crate::session;
 
 /// Runs the command.
 pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
+    if let Some(output) = &args.output {
+        Kind::Report.fits(output)?;
+    }
     let input = input::read(&args.file)?;
     let mut ptx = None;
     let found = match input.level {

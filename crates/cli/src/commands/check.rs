@@ -27,7 +27,11 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             Checked::new(&a, &b, "run on the GPU", functions)
         }
         (true, None) => {
-            let modules = (optimizer.compared(&a)?, optimizer.compared(&b)?);
+            let nvcc = |input| session::described_nvcc(input, args.setup.launch.as_deref());
+            let modules = (
+                optimizer.compared(&a, &nvcc(&a)?)?,
+                optimizer.compared(&b, &nvcc(&b)?)?,
+            );
             let found = in_emulator(args, &modules)?;
             has_run = found.is_ok();
             let verdict = found.unwrap_or_else(|verdict| verdict);

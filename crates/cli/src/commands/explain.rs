@@ -114,7 +114,7 @@ fn of_kernels(
 }
 
 /// Buffers that counting may take together: some seconds to fill.
-const MOST_COUNTED: u64 = 256 << 20;
+const MOST_COUNTED: u64 = 768 << 20;
 
 /// The launch whose executions are counted: at the size that is asked for, or else at `small`.
 fn counted(args: &KernelArgs) -> Result<Option<Counted>, Failure> {
@@ -124,7 +124,8 @@ fn counted(args: &KernelArgs) -> Result<Option<Counted>, Failure> {
     let at = |size: Option<&str>, fallback: &str| session::launch(path, size, fallback, &[]);
     let bytes = |launch: &Launch| -> u64 { launch.buffers().map(|b| b.size() as u64).sum() };
     let asked = at(args.size.as_deref(), "full")?;
-    let launch = match bytes(&asked) <= MOST_COUNTED {
+    let (large, size) = (bytes(&asked), asked.size.clone());
+    let launch = match large <= MOST_COUNTED {
         true => Some(asked),
         false => at(Some("small"), "small").ok(),
     };
@@ -132,8 +133,16 @@ fn counted(args: &KernelArgs) -> Result<Option<Counted>, Failure> {
         return Ok(None);
     };
     let inputs = materialize(&launch, Some(path))?;
-    let at = format!("size `{}`", launch.size);
-    Ok(Some(Counted { launch, inputs, at }))
+    let mut at = format!("size `{}`", launch.size);
+    if launch.size != size {
+        at += &format!(", as `{size}` takes {} MiB", large >> 20);
+    }
+    Ok(Some(Counted {
+        launch,
+        inputs,
+        at,
+        is_described: true,
+    }))
 }
 
 /// The stencils among the kernels.

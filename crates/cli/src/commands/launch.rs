@@ -161,6 +161,7 @@ pub fn own_launches(
             launch,
             inputs,
             at: "the code's own launch, made small".to_owned(),
+            is_described: false,
         })
     };
     let few = symbols.len() <= MOST_OWN;

@@ -270,7 +270,11 @@ fn tune(
 /// Arguments for nvcc; headers beside the file are found.
 fn more(args: &TuneArgs, input: &Input) -> Vec<OsString> {
     let mut more: Vec<OsString> = args.nvcc.iter().map(Into::into).collect();
-    if let Some(folder) = input.path.parent().filter(|p| !p.as_os_str().is_empty()) {
+    let folder = input
+        .path
+        .parent()
+        .map(|folder| Path::new(".").join(folder));
+    if let Some(folder) = folder.and_then(|folder| std::path::absolute(folder).ok()) {
         more.push("-I".into());
         more.push(folder.into());
     }

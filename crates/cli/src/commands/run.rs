@@ -158,7 +158,8 @@ fn in_emulator(
     launch: &Launch,
     inputs: Vec<Vec<u8>>,
 ) -> Result<Document, Failure> {
-    let module = session::module(cli, input, None, &args.nvcc, true)?;
+    let nvcc = session::nvcc(input, args.setup.launch.as_deref(), &args.nvcc)?;
+    let module = session::module(cli, input, None, &nvcc, true)?;
     let launch = &among(launch, &args.setup, (&input.name, &kernels(&module)))?;
     let program = Emulator::new(&module, &launch.kernel)?;
     let mut options = Options {
@@ -212,7 +213,8 @@ fn on_device(
     let (image, kernels) = match input.level {
         Level::Cubin | Level::Fat | Level::Ptx => (input.bytes.clone(), kernels_of(input)?),
         Level::Cuda | Level::Stencil => {
-            let module = session::module(cli, input, None, &args.nvcc, true)?;
+            let nvcc = session::nvcc(input, args.setup.launch.as_deref(), &args.nvcc)?;
+            let module = session::module(cli, input, None, &nvcc, true)?;
             (module.source.as_bytes().to_vec(), kernels(&module))
         }
     };
