@@ -1,7 +1,7 @@
 //! nvcc and ptxas as the executor of passes wants them.
 
 use std::cell::{Cell, OnceCell, RefCell};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use warpwright_cudac::diag::Source;
@@ -44,11 +44,7 @@ pub fn with_builders<T>(
         std::fs::write(&path, &source.text)?;
         let mut job = NvccJob::new(&path, &arch);
         job.extra = nvcc.iter().map(Into::into).collect();
-        // The file that is compiled stands elsewhere; its headers do not.
-        if let Some(beside) = name.parent() {
-            let beside = std::path::absolute(Path::new(".").join(beside))?;
-            job.extra.extend(["-I".into(), beside.into()]);
-        }
+        job.include_dirs.extend(beside(name));
         Ok::<String, BuildFailure>(cache.nvcc(&toolkit.nvcc()?, &job)?.ptx)
     };
     let host = Host::default();
@@ -88,6 +84,12 @@ struct Host {
     refused: OnceCell<Option<String>>,
     /// Kernels are compiled without it, and the user knows.
     is_left_out: Cell<bool>,
+}
+
+/// The folder of a file's headers, for a text of it that stands elsewhere.
+pub fn beside(file: &Path) -> Option<PathBuf> {
+    let folder = Path::new(".").join(file.parent()?);
+    std::path::absolute(folder).ok()
 }
 
 /// nvcc, for texts that come of a file and are compared with it.
@@ -143,9 +145,7 @@ impl Compiler<'_> {
         let nvcc = toolkit.nvcc().map_err(|e| missing(&e))?;
         let mut job = NvccJob::new(name, self.gpu);
         job.lineinfo = false;
-        let folder = self.file.parent().map(Path::to_path_buf);
-        job.include_dirs
-            .extend(folder.filter(|f| !f.as_os_str().is_empty()));
+        job.include_dirs.extend(beside(self.file));
         job.extra = self.more.iter().map(Into::into).collect();
         job.extra.push("-fmad=false".into());
         match nvcc.text_to_ptx(text, &job) {

@@ -369,3 +369,31 @@ fn kernels_are_compared_without_host_code_that_does_not_compile() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(!said.contains("\"checked\": {"), "{said}");
 }
+
+/// The file is named without its folder, which is where we are.
+#[test]
+fn a_header_beside_the_file_is_found_from_its_folder() {
+    let Some(_) = require_toolkit("a_header_beside_the_file_is_found_from_its_folder") else {
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name);
+    std::fs::write(file("weights.h"), "#define W 0.25f\n").expect("a file");
+    let text = "#include \"weights.h\"\n\
+        __global__ void smooth(float *out, const float *in, int w, int h) {\n\
+        int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y * blockDim.y + threadIdx.y;\n\
+        if (i < 1 || i >= w - 1 || j < 1 || j >= h - 1) return;\n\
+        out[j * w + i] = W * (in[(j - 1) * w + i] + in[(j + 1) * w + i] + in[j * w + i - 1] + in[j * w + i + 1]); }\n";
+    std::fs::write(file("k.cu"), text).expect("a file");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_warpwright"))
+        .args(["opt", "k.cu", "-o", "out.cu", "--gpu", "h200"])
+        .current_dir(folder.path())
+        .output()
+        .expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        !said.contains("nothing was changed") && !said.contains("weights.h"),
+        "{said}"
+    );
+}

@@ -270,11 +270,7 @@ fn tune(
 /// Arguments for nvcc; headers beside the file are found.
 fn more(args: &TuneArgs, input: &Input) -> Vec<OsString> {
     let mut more: Vec<OsString> = args.nvcc.iter().map(Into::into).collect();
-    let folder = input
-        .path
-        .parent()
-        .map(|folder| Path::new(".").join(folder));
-    if let Some(folder) = folder.and_then(|folder| std::path::absolute(folder).ok()) {
+    if let Some(folder) = crate::build::beside(&input.path) {
         more.push("-I".into());
         more.push(folder.into());
     }
