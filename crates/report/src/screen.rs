@@ -9,7 +9,7 @@ use warpwright_driver::candidate::{Figures, Standing};
 use warpwright_driver::opt::{self, DEFAULT_MARGIN};
 use warpwright_driver::why_not::{NotChosen, why_not};
 use warpwright_driver::{Candidate, KernelReport, Resources};
-use warpwright_pass::names::{base_name, source_name};
+use warpwright_pass::names::{base_name, source_name, template_arguments};
 use warpwright_pass::passes::{MaxNReg, UsageLevel};
 use warpwright_pass::{BlockSource, Invocation, Rung};
 
@@ -551,7 +551,7 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             (Some(way), false) => Some(format!("the same from nvcc: {way}")),
             (None, false) => Some(format!(
                 "in your build, by the drop-in: WARPWRIGHT_PTXAS_RECIPES='{}={}'",
-                base_name(&kernel.name),
+                instance_name(&kernel.name),
                 kernel.candidates[kernel.chosen].recipe
             )),
         };
@@ -581,6 +581,14 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
         "{INDENT}{all}--report R.html: a page; explain-term WORD"
     ));
     lines
+}
+
+/// A kernel's name as the drop-in's recipes have it: of a template the instance's.
+fn instance_name(symbol: &str) -> String {
+    match &template_arguments(symbol)[..] {
+        [] => base_name(symbol).to_string(),
+        arguments => format!("{}<{}>", base_name(symbol), arguments.join(", ")),
+    }
 }
 
 /// What makes nvcc build the same: options, or words in the kernel. `None` where a pass has no such thing. nvcc plans for
@@ -844,6 +852,10 @@ mod tests {
             };
             screen(&[chosen("maxnreg(64); spill-to-shared")], &about)
         };
+        let instance = instance_name("_ZN4chem5reactILi1EfEEvPT0_");
+        assert_eq!(instance, "react<1, float>");
+        let is_it = |symbol| warpwright_pass::names::is_named(&instance, symbol);
+        assert!(is_it("_ZN4chem5reactILi1EfEEvPT0_") && !is_it("_ZN4chem5reactILi0EfEEvPT0_"));
         let advice = "WARPWRIGHT_PTXAS_RECIPES='k=maxnreg(64); spill-to-shared'";
         let shown = of(false).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(shown.contains(advice), "{shown}");
