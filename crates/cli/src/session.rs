@@ -148,17 +148,26 @@ pub fn described_nvcc(input: &Input, launch: Option<&Path>) -> Result<Vec<String
     let text = input::text(path)?;
     let file = LaunchFile::parse(&text, &path.display().to_string())
         .map_err(|e| Failure::input(e.to_string()))?;
-    let folder = path.parent().unwrap_or(Path::new(""));
     // As `source`, folders of headers are relative to the description; or to where we are.
-    let beside = |option: &String| {
-        let place = folder.join(option.strip_prefix("-I")?);
-        (place.is_dir() && !place.as_os_str().is_empty())
-            .then(|| format!("-I{}", place.to_string_lossy()))
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let beside = |name: &str| {
+        let place = folder.join(name);
+        match place.is_dir() {
+            true => place.to_string_lossy().into_owned(),
+            false => name.to_owned(),
+        }
     };
-    let options = file.nvcc().iter();
-    Ok(options
-        .map(|option| beside(option).unwrap_or_else(|| option.clone()))
-        .collect())
+    let mut options = Vec::new();
+    let mut is_folder = false;
+    for option in file.nvcc() {
+        options.push(match option.strip_prefix("-I") {
+            _ if is_folder => beside(option),
+            Some(name) if !name.is_empty() => format!("-I{}", beside(name)),
+            _ => option.clone(),
+        });
+        is_folder = option == "-I";
+    }
+    Ok(options)
 }
 
 /// The arguments for nvcc of a command line, and those of the launch description of an input.

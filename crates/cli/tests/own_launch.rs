@@ -250,6 +250,21 @@ fn macros_of_own_headers_count_and_no_grid_is_empty() {
         "[60, 135, 1] [32, 8, 1] 0 [2073600] [2073600] 1900 1080 1920",
         "{toml}"
     );
+    // Folders of headers are relative to the description, as one word or as two.
+    let deeper = folder.path().join("d");
+    std::fs::create_dir(&deeper).unwrap();
+    std::fs::write(
+        deeper.join("k.cu"),
+        source.replace("inc/common.h", "common.h"),
+    )
+    .unwrap();
+    for options in ["\"-I../inc\"", "\"-I\", \"../inc\""] {
+        let with = toml.replacen("kernel =", &format!("nvcc = [{options}]\nkernel ="), 1);
+        std::fs::write(deeper.join("k.toml"), with).unwrap();
+        let args = ["run", "d/k.cu", "--launch", "d/k.toml", "--size", "small"];
+        let ran = run_in(folder.path(), &args);
+        assert!(ran.status.success(), "{options}: {}", text(&ran.stderr));
+    }
     // The same block is known to the other commands.
     let args = ["explain", "k.cu", "--gpu", "h200"];
     let explained = text(&run_in(folder.path(), &args).stdout);

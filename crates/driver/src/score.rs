@@ -116,11 +116,6 @@ pub struct Cycles {
 }
 
 impl Cycles {
-    /// Of one build, by itself; none without machine code or residency.
-    pub fn of(setting: &Setting, built: &Built) -> Option<Cycles> {
-        Some(Cycles::of_case(&case(setting, built, None)?))
-    }
-
     /// Of machine code that runs at a residency.
     pub fn of_case(case: &Case) -> Cycles {
         let prediction = predict(case, &Parameters::default());

@@ -6,7 +6,9 @@
 //! change that lives by more warps at the price of spilling is what the model is wrong about, and is never
 //! among them.
 //!
-//! Requires: the block size from the PTX itself, no dynamic shared memory, no option that changes the code.
+//! A kernel whose recipe is named (`WARPWRIGHT_PTXAS_RECIPES`) gets that, if it is proved, whatever is predicted.
+//!
+//! Requires, of the others: the block size from the PTX itself, no dynamic shared memory, no option that changes the code.
 
 use warpwright_driver::Resources;
 use warpwright_driver::build::{Bench, Built, Workshop, mark_duplicates, resources_of};

@@ -1,7 +1,7 @@
 //! The stall model: machine code and residency to SM cycles per warp.
 
 use serde::{Deserialize, Serialize};
-use warpwright_sass::{BranchTargets, Instruction, Latencies, Profile, Unit};
+use warpwright_sass::{BranchTargets, Instruction, Latencies, NORM, Profile, Unit};
 use warpwright_target::{Gpu, WARP_SIZE};
 
 use crate::cost::figure;
@@ -52,7 +52,7 @@ pub struct Parameters {
 impl Default for Parameters {
     fn default() -> Self {
         Parameters {
-            norm: 1.5,
+            norm: NORM,
             dram_share: 0.25,
             traffic_share: 0.75,
             store_through: 1.0,

@@ -53,3 +53,4 @@ pub use recipe::{Invocation, Recipe, RecipeError};
 pub use refusal::Refusal;
 pub use scope::{Bounded, Scope, ScopeError, Seen};
 pub use site::{CubinSite, Setting, Site, Source, SourceSite};
+pub use warpwright_check::Promises;

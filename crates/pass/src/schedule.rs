@@ -27,7 +27,7 @@ use warpwright_flow::{Cfg, EntityRef, Inst, Loops};
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::ir::{Ir, Keep};
 use warpwright_sass::schedule::{Estimate, Priority, Scheduler, reorder};
-use warpwright_sass::{Cubin, Elf, Latencies, steps};
+use warpwright_sass::{Cubin, Elf, Latencies, NORM, steps};
 use warpwright_target::{Resources, occupancy};
 
 use crate::pass::{Fuel, Need, Outcome, Pass, Rewritten, Timing, Work};
@@ -324,9 +324,6 @@ fn shared(issues: f64, alone: f64, warps: f64) -> f64 {
         false => alone,
     }
 }
-
-/// The model's exponent (docs/model.md).
-const NORM: f64 = 1.5;
 
 /// Warps that reside on each scheduler.
 fn warps(site: &CubinSite) -> Result<f64, Refusal> {

@@ -11,7 +11,7 @@ use warpwright_driver::why_not::{NotChosen, why_not};
 use warpwright_driver::{Candidate, KernelReport, Resources};
 use warpwright_pass::names::{base_name, source_name, template_arguments};
 use warpwright_pass::passes::{MaxNReg, UsageLevel};
-use warpwright_pass::{BlockSource, Invocation, Rung};
+use warpwright_pass::{BlockSource, Caution, Invocation, Promises, Rung, rests_on};
 
 use crate::table::Table;
 
@@ -86,12 +86,16 @@ pub fn screen(kernels: &[KernelReport], about: &About<'_>) -> String {
 }
 
 /// The promises of a choice, without what its proof says of dynamic shared memory where a pass has said it already.
-fn apart(promises: &[String]) -> Vec<&String> {
-    let is_said = promises
-        .iter()
-        .any(|p| p.starts_with("it holds for launches with at most"));
-    let is_again = |p: &&String| is_said && p.starts_with("proved for launches of at most");
-    promises.iter().filter(|p| !is_again(p)).collect()
+fn apart(report: &KernelReport) -> Vec<&String> {
+    let bytes = report.dynamic_smem;
+    let said = Caution::DynamicSharedBound { bytes }.to_string();
+    let again = rests_on(&Promises {
+        dynamic_smem: Some(bytes),
+        ..Promises::default()
+    });
+    let is_said = report.promises.contains(&said);
+    let promises = report.promises.iter();
+    promises.filter(|p| !(is_said && **p == again)).collect()
 }
 
 /// One kernel in at most `room` lines; notes that do not fit are counted.
@@ -105,7 +109,7 @@ fn one(report: &KernelReport, room: usize) -> Vec<String> {
     }
     lines.extend(choice(report));
     // What the choice relies on goes before the alternatives.
-    let promises = apart(&report.promises);
+    let promises = apart(report);
     let notes: Vec<Vec<String>> = report
         .notes
         .iter()
@@ -774,6 +778,25 @@ mod tests {
             !shown.contains("usage-level"),
             "equal code is no alternative:\n{shown}"
         );
+    }
+
+    #[test]
+    fn a_promise_is_said_once() {
+        let mut one = report("k", 0.8, &[]);
+        let bytes = one.dynamic_smem;
+        let said = Caution::DynamicSharedBound { bytes }.to_string();
+        let of_proof = |dynamic_smem| {
+            rests_on(&Promises {
+                dynamic_smem,
+                ..Promises::default()
+            })
+        };
+        let other = of_proof(Some(bytes + 1));
+        one.promises = vec![said.clone(), of_proof(Some(bytes)), other.clone()];
+        assert_eq!(apart(&one), [&said, &other]);
+        // Alone it is all that is known.
+        one.promises.remove(0);
+        assert_eq!(apart(&one).len(), 2);
     }
 
     #[test]

@@ -23,7 +23,11 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
     let mut has_run = args.setup.gpu.is_some();
     let document = match (args.run, args.setup.gpu) {
         (_, Some(ordinal)) => {
-            let functions = on_device(args, &a, &b, ordinal)?;
+            let mut functions = on_device(args, &a, &b, ordinal)?;
+            let kernels = [kernels_of(&a)?, kernels_of(&b)?];
+            let others = not_run(&kernels, (&a.name, &b.name));
+            has_run &= others.is_empty();
+            functions.extend(others);
             Checked::new(&a, &b, "run on the GPU", functions)
         }
         (true, None) => {
@@ -36,7 +40,8 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             has_run = found.is_ok();
             let verdict = found.unwrap_or_else(|verdict| verdict);
             let mut verdicts = vec![verdict];
-            let others = not_run(&modules, (&a.name, &b.name));
+            let kernels = [&modules.0, &modules.1].map(kernels);
+            let others = not_run(&kernels, (&a.name, &b.name));
             has_run &= others.is_empty();
             verdicts.extend(others);
             Checked::new(&a, &b, "run in the emulator", verdicts)
@@ -86,14 +91,13 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
 }
 
 /// Kernels that the second has alone: nothing runs them, so nothing is said of what launches them.
-fn not_run((a, b): &(Module, Module), (first, second): (&str, &str)) -> Vec<FunctionVerdict> {
-    let known = kernels(a);
-    let others = kernels(b).into_iter().filter(|name| !known.contains(name));
-    let verdict = |name: String| {
+fn not_run([known, all]: &[Vec<String>; 2], (first, second): (&str, &str)) -> Vec<FunctionVerdict> {
+    let others = all.iter().filter(|name| !known.contains(name));
+    let verdict = |name: &String| {
         let text = format!(
             "undecided: not run, because `{first}` has no such kernel; what launches it in `{second}` may differ"
         );
-        FunctionVerdict::of_run(name, "undecided", text)
+        FunctionVerdict::of_run(name.clone(), "undecided", text)
     };
     others.map(verdict).collect()
 }

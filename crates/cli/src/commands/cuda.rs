@@ -183,16 +183,15 @@ pub fn named(file: &File, pattern: &str) -> Result<Vec<String>, Failure> {
 
 /// What `opt FILE -o OUT.cu` would do, in a sentence, by the decisions that it makes itself; nothing where it would
 /// write no other kernel.
-pub fn advice(cli: &Cli, input: &Input, args: &KernelArgs, nvcc: &[String]) -> Option<String> {
+pub fn advice(file: &File, args: &KernelArgs) -> Option<String> {
     let (kernel, gpu) = (args.one().ok()?, args.gpu.as_deref());
     let (named, gpu) = (gpu, stencil_opt::target(gpu).ok()?);
-    let (naive, _) = naive_opt::wanted(cli, kernel, nvcc, input).ok()?;
+    let (naive, _) = naive_opt::wanted_in(file, kernel).ok()?;
     if !naive.is_empty() {
-        return what_pays(input, &naive, (named, &gpu), false);
+        return what_pays(file, &naive, (named, &gpu), false);
     }
-    let file = read(cli, input, None, nvcc).ok()?;
     let headers = match kernel {
-        None => extract::choose_all(&file).ok()?,
+        None => extract::choose_all(file).ok()?,
         Some(name) => {
             let all = file.kernels.iter();
             all.filter(|header| is_definition_named(name, &header.name.text))
@@ -201,17 +200,17 @@ pub fn advice(cli: &Cli, input: &Input, args: &KernelArgs, nvcc: &[String]) -> O
     };
     let stencils = headers
         .into_iter()
-        .filter_map(|header| extract::extract(&file, header).ok());
+        .filter_map(|header| extract::extract(file, header).ok());
     let stencils = stencils.filter(|stencil| stencil_opt::can_be_written(stencil, &gpu));
     let stencils: Vec<Stencil> = stencils.collect();
-    let mut advice = what_to_do(input, &stencils)?;
+    let mut advice = what_to_do(file, &stencils)?;
     // Beside stencils naive kernels are left alone, unless they are named.
     let is_other = |name: &str| kernel.is_none() && stencils.iter().all(|s| s.name != name);
     let others = file.kernels.iter().map(|header| &*header.name.text);
     let others = others.filter(|name| is_other(name));
-    let found = others.filter_map(|name| naive_opt::wanted(cli, Some(name), nvcc, input).ok());
+    let found = others.filter_map(|name| naive_opt::wanted_in(file, Some(name)).ok());
     let found: Vec<_> = found.flat_map(|(found, _)| found).collect();
-    if let Some(more) = what_pays(input, &found, (named, &gpu), true) {
+    if let Some(more) = what_pays(file, &found, (named, &gpu), true) {
         advice = format!("{advice}; {more}");
     }
     Some(advice)
@@ -220,7 +219,7 @@ pub fn advice(cli: &Cli, input: &Input, args: &KernelArgs, nvcc: &[String]) -> O
 /// What `opt FILE -o OUT.cu` would do with the naive kernels that it finds, in a sentence; nothing where none is
 /// predicted to gain.
 fn what_pays(
-    input: &Input,
+    file: &File,
     found: &[naive_opt::Found],
     (named, gpu): (Option<&str>, &Gpu),
     wants_name: bool,
@@ -240,14 +239,14 @@ fn what_pays(
     Some(format!(
         "`{first}` computes one element in a thread{also}: `warpwright opt {} -o OUT.cu{option}` writes a tuned kernel \
          in CUDA C, predicted to take {} of its time on {}",
-        input.name,
+        file.source.name,
         in_words(*part),
         gpu.target(),
     ))
 }
 
 /// What can be done with the stencils of a file, in a sentence; nothing where there are none.
-fn what_to_do(input: &Input, stencils: &[Stencil]) -> Option<String> {
+fn what_to_do(file: &File, stencils: &[Stencil]) -> Option<String> {
     let names: Vec<String> = stencils.iter().map(|s| format!("`{}`", s.name)).collect();
     let (is, one) = match stencils {
         [] => return None,
@@ -258,6 +257,6 @@ fn what_to_do(input: &Input, stencils: &[Stencil]) -> Option<String> {
         "{} {is}: `warpwright opt {} -o OUT.cu{one}` looks for a faster kernel in CUDA C (more points \
          for a thread, streaming through planes, an order that needs fewer registers)",
         names.join(", "),
-        input.name,
+        file.source.name,
     ))
 }

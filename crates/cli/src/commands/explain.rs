@@ -1,6 +1,7 @@
 //! `warpwright explain`: resources, staircase, register pressure; the numbers of stencils.
 
 use serde::Serialize;
+use warpwright_cudac::File;
 use warpwright_diag::count;
 use warpwright_driver::crat::ResourceUsage;
 use warpwright_report::explain::Explanation;
@@ -8,7 +9,7 @@ use warpwright_target::Gpu;
 
 use warpwright::{Counted, Launch};
 
-use super::launch::own_launches;
+use super::launch::counted_launches;
 use super::run::materialize;
 use super::{cuda, print_json, stencil, write_page};
 use crate::args::{Cli, ExplainArgs, KernelArgs};
@@ -38,19 +39,26 @@ struct Document {
 pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
     let input = input::read(&args.file)?;
     let named = session::named_gpu(args.kernel.gpu.as_deref())?;
-    let found = stencils(cli, args, &input, named.as_ref())?;
+    // Read once: the preprocessor is asked each time.
+    let target = named.as_ref().map(Gpu::target);
+    let file = match input.level {
+        Level::Cuda => Some(cuda::read(cli, &input, target.as_deref(), &args.nvcc)?),
+        _ => None,
+    };
+    let found = stencils(args, &input, file.as_ref())?;
     let stencils = stencil::explained_all(&found.stencils);
     let built = match input.level {
         Level::Stencil => None,
-        Level::Cubin | Level::Fat | Level::Cuda | Level::Ptx => match of_kernels(cli, args, &input)
-        {
-            // The source alone says something about a stencil.
-            Err(Failure::Missing { what, .. }) if !stencils.is_empty() => {
-                eprintln!("note: the kernel is not compiled: {what}");
-                None
+        Level::Cubin | Level::Fat | Level::Cuda | Level::Ptx => {
+            match of_kernels(cli, args, (&input, file.as_ref())) {
+                // The source alone says something about a stencil.
+                Err(Failure::Missing { what, .. }) if !stencils.is_empty() => {
+                    eprintln!("note: the kernel is not compiled: {what}");
+                    None
+                }
+                found => Some(found?),
             }
-            found => Some(found?),
-        },
+        }
     };
     let (gpu, kernels) = built.unzip();
     let document = Document {
@@ -78,8 +86,8 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
             print_kernel(kernel, &gpu, cli.verbose > 0);
         }
     }
-    if input.level == Level::Cuda
-        && let Some(advice) = cuda::advice(cli, &input, &args.kernel, &args.nvcc)
+    if let Some(file) = &file
+        && let Some(advice) = cuda::advice(file, &args.kernel)
     {
         println!("{}\n", wrap(&advice, "  ", "  ").join("\n"));
     }
@@ -99,13 +107,14 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
 fn of_kernels(
     cli: &Cli,
     args: &ExplainArgs,
-    input: &Input,
+    (input, file): (&Input, Option<&File>),
 ) -> Result<(Gpu, Vec<Explanation>), Failure> {
     let mut options = session::options(input, &args.kernel, &args.nvcc)?;
-    options.counted = match (counted(&args.kernel)?, input.level) {
+    let is_stated = args.kernel.launch.is_some() || args.kernel.trace.is_some();
+    options.counted = match (counted(&args.kernel)?, file) {
         (Some(counted), _) => vec![counted],
-        (None, Level::Cuda) if args.kernel.launch.is_none() && args.kernel.trace.is_none() => {
-            own_launches(cli, input, &args.kernel, &args.nvcc).unwrap_or_default()
+        (None, Some(file)) if !is_stated => {
+            counted_launches(cli, (input, file), &args.kernel, &args.nvcc).unwrap_or_default()
         }
         _ => Vec::new(),
     };
@@ -132,7 +141,9 @@ fn counted(args: &KernelArgs) -> Result<Option<Counted>, Failure> {
     let Some(launch) = launch.filter(|launch| bytes(launch) <= MOST_COUNTED) else {
         return Ok(None);
     };
-    let inputs = materialize(&launch, Some(path))?;
+    let Ok(inputs) = materialize(&launch, Some(path)) else {
+        return Ok(None);
+    };
     let mut at = format!("size `{}`", launch.size);
     if launch.size != size {
         at += &format!(", as `{size}` takes {} MiB", large >> 20);
@@ -147,21 +158,16 @@ fn counted(args: &KernelArgs) -> Result<Option<Counted>, Failure> {
 
 /// The stencils among the kernels.
 fn stencils(
-    cli: &Cli,
     args: &ExplainArgs,
     input: &Input,
-    named: Option<&Gpu>,
+    file: Option<&File>,
 ) -> Result<cuda::Found, Failure> {
-    match input.level {
-        Level::Stencil => Ok(cuda::Found {
+    match (input.level, file) {
+        (Level::Stencil, _) => Ok(cuda::Found {
             stencils: vec![stencil::of_language(input)?],
             ..cuda::Found::default()
         }),
-        Level::Cuda => {
-            let target = named.map(Gpu::target);
-            let file = cuda::read(cli, input, target.as_deref(), &args.nvcc)?;
-            cuda::stencils(&file, args.kernel.one().ok().flatten())
-        }
+        (_, Some(file)) => cuda::stencils(file, args.kernel.one().ok().flatten()),
         _ => Ok(cuda::Found::default()),
     }
 }

@@ -16,7 +16,9 @@ use warpwright_cudac::diag::{Source, render_all};
 use warpwright_cudac::launches::HostCode;
 use warpwright_cudac::{File, Header};
 use warpwright_launch::{ElemType, LaunchFile};
-use warpwright_pass::names::{base_name, parameters, selected, source_name, template_arguments};
+use warpwright_pass::names::{
+    base_name, is_named, parameters, selected, source_name, template_arguments,
+};
 use warpwright_target::{Gpu, Resources, occupancy};
 
 use self::make::Ground;
@@ -117,9 +119,9 @@ const MOST_OWN: usize = 8;
 
 /// The code's own launches of kernels, made small, as far as they have a description that `launch` would begin with: to
 /// be run to count.
-pub fn own_launches(
+pub fn counted_launches(
     cli: &Cli,
-    input: &Input,
+    (input, file): (&Input, &File),
     kernels: &KernelArgs,
     nvcc: &[String],
 ) -> Option<Vec<Counted>> {
@@ -134,22 +136,21 @@ pub fn own_launches(
         nvcc: nvcc.to_vec(),
     };
     let text = input.text().ok()?;
-    let file = super::cuda::read(cli, input, None, nvcc).ok()?;
     let module = session::module(cli, input, None, nvcc, true).ok()?;
     let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
     let headers = own_headers(&input.path, text, nvcc);
     let code = HostCode::with_headers(text, nvcc, &headers);
     let one = |symbol: &String| -> Option<Counted> {
-        let (header, symbol) = chosen(&file, &symbols, Some(symbol)).ok()?;
+        let (header, symbol) = chosen(file, &symbols, Some(symbol)).ok()?;
         let launches = code.launches(&header.name.text, &template_arguments(&symbol));
         launches.first()?;
         let ground = Ground {
             text,
-            file: &file,
+            file,
             headers: &headers,
             module: &module,
             symbol: &symbol,
-            function: &head(&file, header).ok()?,
+            function: &head(file, header).ok()?,
             args: &args,
             traced: None,
         };
@@ -164,8 +165,13 @@ pub fn own_launches(
             is_described: false,
         })
     };
-    let few = symbols.len() <= MOST_OWN;
-    few.then(|| symbols.iter().filter_map(one).collect())
+    let is_wanted = |symbol: &&String| {
+        let mut names = kernels.kernels.iter();
+        kernels.kernels.is_empty() || names.any(|name| is_named(name, symbol))
+    };
+    let wanted: Vec<&String> = symbols.iter().filter(is_wanted).collect();
+    let few = wanted.len() <= MOST_OWN;
+    few.then(|| wanted.into_iter().filter_map(one).collect())
 }
 
 /// Is there no file of another's in the place of the description?

@@ -87,11 +87,18 @@ pub fn wanted(
     nvcc: &[String],
     input: &Input,
 ) -> Result<(Vec<Found>, Vec<Left>), Failure> {
-    let (nothing, mut left) = (Vec::new(), Vec::new());
     if input.level != Level::Cuda {
-        return Ok((nothing, left));
+        return Ok((Vec::new(), Vec::new()));
     }
-    let file = super::cuda::read(cli, input, None, nvcc)?;
+    wanted_in(&super::cuda::read(cli, input, None, nvcc)?, kernel)
+}
+
+/// The same of a file that has been read.
+///
+/// # Errors
+/// See [`wanted`].
+pub fn wanted_in(file: &File, kernel: Option<&str>) -> Result<(Vec<Found>, Vec<Left>), Failure> {
+    let (nothing, mut left) = (Vec::new(), Vec::new());
     let fail = |problems: &[Diagnostic]| Failure::Rendered(render_all(problems, &file.source));
     let (mut found, mut reasons, mut stencils) = (Vec::new(), Vec::new(), 0);
     // Kernels of one point each, that the stencil compiler takes as well.
@@ -100,8 +107,8 @@ pub fn wanted(
         if kernel.is_some_and(|name| !is_definition_named(name, &header.name.text)) {
             continue;
         }
-        let marked = is_marked(&file, header).map_err(|p| fail(&[p]))?;
-        match kind(&file, header).map_err(|p| fail(&[p]))? {
+        let marked = is_marked(file, header).map_err(|p| fail(&[p]))?;
+        match kind(file, header).map_err(|p| fail(&[p]))? {
             Kind::Naive(problem, why) => {
                 both += usize::from(matches!(why, NoStencil::NoNeighbours));
                 let (problem, no_stencil) = (*problem, no_stencil(&why));
@@ -131,7 +138,7 @@ pub fn wanted(
         return Ok((nothing, left));
     }
     if found.is_empty() && !reasons.is_empty() {
-        return Err(Failure::Rendered(refusals(&reasons, &file)));
+        return Err(Failure::Rendered(refusals(&reasons, file)));
     }
     let found = found.into_iter();
     let found = found.filter(|(marked, _)| *marked || !some_are_marked);

@@ -97,7 +97,8 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     finish(args, &outcome, &explained)?;
     if input.level == Level::Cuda
         && !args.show.json
-        && let Some(advice) = super::cuda::advice(cli, &input, &args.kernel, &args.nvcc)
+        && let Ok(file) = super::cuda::read(cli, &input, None, &args.nvcc)
+        && let Some(advice) = super::cuda::advice(&file, &args.kernel)
     {
         let advice = wrap(&advice, "", "").join("\n");
         match args.output.as_deref().is_some_and(is_stdout) {

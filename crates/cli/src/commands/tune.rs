@@ -245,8 +245,7 @@ fn build(cli: &Cli, args: &TuneArgs, input: &Input, folder: &Path) -> Result<(),
         Some(gpu) => Some(gpu),
         None => local_gpu(),
     };
-    let mut nvcc = args.nvcc.clone();
-    nvcc.extend(session::described_nvcc(input, Some(launch_path))?);
+    let nvcc = session::nvcc(input, Some(launch_path), &args.nvcc)?;
     let module = session::module(cli, input, named.as_ref(), &nvcc, false)?;
     let gpu = session::target(&module, named)?;
     let launch = launch_among(&launch, &input.name, &super::run::kernels(&module))?;

@@ -66,7 +66,8 @@ impl Body {
     /// The file and the line of an instruction, of inlined code those of the innermost call that stands in a file of which
     /// `is_own` holds, or of the code itself if none does. Line 0 is none.
     pub fn own_line(&self, inst: Inst, is_own: impl Fn(u32) -> bool) -> Option<(u32, u32)> {
-        let mut loc = self.loc(inst)?;
+        let mut id = self.insts[inst].loc.expand()?;
+        let mut loc = &self.locs[id];
         let here = (loc.file, loc.line);
         // A call in inlined code is inlined itself, which the directive in front of it says.
         for _ in 0..DEEPEST_INLINING {
@@ -78,13 +79,16 @@ impl Body {
                 return Some((call.file, call.line)).filter(|(_, line)| *line > 0);
             }
             let place = (call.file, call.line, call.column);
-            let end = loc.span.start;
-            let mut outer = self.locs.values().filter(|other| other.span.start < end);
-            let is_there = |other: &&Loc| (other.file, other.line, other.column) == place;
-            let Some(found) = outer.rfind(is_there) else {
+            // The nearest in front: they stand in the order of the text.
+            let mut outer = (0..id.as_u32()).rev().map(LocId::from_u32);
+            let is_there = |other: &LocId| {
+                let other = &self.locs[*other];
+                (other.file, other.line, other.column) == place
+            };
+            let Some(found) = outer.find(is_there) else {
                 break;
             };
-            loc = found;
+            (id, loc) = (found, &self.locs[found]);
         }
         Some(here).filter(|(_, line)| *line > 0)
     }
