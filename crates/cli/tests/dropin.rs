@@ -13,16 +13,18 @@ use warpwright_toolkit::testing::require_toolkit;
 use warpwright_toolkit::{NvccJob, Toolkit};
 use warpwright_winners::{LaunchClass, Store, Winner, identities};
 
-/// The middle kernel spills under its launch bounds; the others are left alone.
+/// The middle kernel spills under its launch bounds, and its blocks might wait for each other, so that as many stay
+/// resident; the others are left alone.
 const KERNELS: &str = "
 extern \"C\" __global__ void first(float *p) { p[threadIdx.x] *= 2; }
-extern \"C\" __global__ void __launch_bounds__(64, 24) spills(float *p) {
+extern \"C\" __global__ void __launch_bounds__(64, 18) spills(float *p) {
   float x[56];
   for (int r = 0; r < 9; r++) {
     _Pragma(\"unroll\") for (int i = 0; i < 56; i++) x[i] = p[threadIdx.x + 64 * i];
     _Pragma(\"unroll\") for (int i = 0; i < 56; i++) x[i] = x[i] * x[55 - i] + sqrtf(x[(i * 7 + 3) % 56]);
     _Pragma(\"unroll\") for (int i = 0; i < 56; i++) p[threadIdx.x + 64 * i] = x[i] + x[(i * 5 + 1) % 56];
   }
+  FENCE
 }
 extern \"C\" __global__ void third(int *p) { p[threadIdx.x] = 3; }
 ";
@@ -45,7 +47,11 @@ impl Bench {
         let toolkit = require_toolkit(test)?;
         let folder = tempfile::tempdir().unwrap();
         let bench = Bench { folder, toolkit };
-        std::fs::write(bench.path("k.cu"), KERNELS).unwrap();
+        std::fs::write(
+            bench.path("k.cu"),
+            KERNELS.replace("FENCE", "__threadfence();"),
+        )
+        .unwrap();
         std::fs::write(bench.path("main.cu"), MAIN).unwrap();
         std::fs::write(bench.path("small.ptx"), SMALL).unwrap();
         std::fs::write(bench.path("broken.ptx"), SMALL.replace("ret;", "rot;")).unwrap();
@@ -315,6 +321,50 @@ fn spills_that_moved_are_told_truly_and_proved() {
     let expected = std::fs::read(bench.path("safe.cubin")).unwrap();
     for out in &outs {
         assert!(std::fs::read(bench.path(out)).unwrap() == expected, "{out}");
+    }
+}
+
+/// A register limit above what ptxas chose costs resident blocks. That is for kernels alone whose blocks cannot wait for
+/// each other; nobody need know their dynamic shared memory for it.
+#[test]
+fn a_limit_is_raised_where_no_block_waits_for_another() {
+    let Some(bench) = Bench::new("a_limit_is_raised_where_no_block_waits_for_another") else {
+        return;
+    };
+    let call = |out| ["-arch=sm_90", "-v", "k.ptx", "-o", out];
+    let built = |fence: &str| {
+        let source = KERNELS.replace("FENCE", fence);
+        std::fs::write(bench.path("k.cu"), source).unwrap();
+        bench.spilling_ptx();
+        assert!(bench.plain(&call("plain.cubin")).status.success());
+        let output = bench.dropin("safe", &call("safe.cubin"));
+        assert!(output.status.success(), "{output:?}");
+        let read = |name: &str| Cubin::parse(&std::fs::read(bench.path(name)).unwrap()).unwrap();
+        let [before, after] =
+            ["plain.cubin", "safe.cubin"].map(|name| read(name).kernel("spills").unwrap().clone());
+        (
+            before,
+            after,
+            bench.log().lines().last().unwrap().to_owned(),
+        )
+    };
+    let dynamic = "extern __shared__ float room[]; p[0] += room[threadIdx.x];";
+    for free in ["", dynamic] {
+        let (before, after, log) = built(free);
+        assert!(log.contains("spills: maxnreg("), "{log}");
+        assert!(before.frame_bytes > 0 && after.frame_bytes == 0, "{log}");
+        assert!(after.registers > before.registers && after.shared_bytes == before.shared_bytes);
+    }
+    for waiting in [
+        "while (*(volatile float *)p == 0) {}",
+        "while (atomicAdd(p, 0.0f) == 0) {}",
+        "asm volatile(\"ld.acquire.gpu.f32 %0, [%1];\" : \"=f\"(p[1]) : \"l\"(p) : \"memory\");",
+    ] {
+        let (_, _, log) = built(waiting);
+        assert!(!log.contains("maxnreg("), "{log}");
+        let (before, after, log) = built(&format!("{dynamic} {waiting}"));
+        assert_eq!(before.code, after.code, "{log}");
+        assert!(log.contains("how much dynamic shared memory"), "{log}");
     }
 }
 

@@ -2,9 +2,14 @@
 //!
 //! Goal: a build that is faster with near certainty, in half a second. Few candidates, each with no more
 //! spilling than the default build: another occupancy step within a fifth of the registers, the usage level
-//! that reorders most, and (proved) spills in shared memory. Taken is what promises a tenth of the time; a
-//! change that lives by more warps at the price of spilling is what the model is wrong about, and is never
+//! that reorders most, and of a kernel that spills (proved) its spills in shared memory and the highest register
+//! limits that a launch permits. Taken is what promises a tenth of the time, or what `opt` would have it promise;
+//! a change that lives by more warps at the price of spilling is what the model is wrong about, and is never
 //! among them.
+//!
+//! Fewer blocks resident than before are for kernels alone whose blocks cannot wait for each other: nobody here knows
+//! the launch. Where nobody knows its dynamic shared memory either, higher limits are all that is tried: they are rated as
+//! if there were none, and the more there is, the fewer warps they can cost.
 //!
 //! A kernel whose recipe is named (`WARPWRIGHT_PTXAS_RECIPES`) gets that, if it is proved, whatever is predicted.
 //!
@@ -13,6 +18,7 @@
 use warpwright_driver::Resources;
 use warpwright_driver::build::{Bench, Built, Workshop, mark_duplicates, resources_of};
 use warpwright_driver::candidate::Candidate;
+use warpwright_driver::choose;
 use warpwright_driver::opt::{
     Chosen, DEFAULT_BUDGET, OptError, Proofs, Request as OptRequest, finish,
 };
@@ -21,6 +27,7 @@ use warpwright_driver::residency::occupy;
 use warpwright_driver::score::score_all;
 use warpwright_pass::names::source_name;
 use warpwright_pass::passes::{MaxNReg, SpillToShared, UsageLevel};
+use warpwright_pass::ptx::waits::may_wait;
 use warpwright_pass::{Artifact, Fuel, Invalid, Level, Plan, Recipe, Scope, ScopeError};
 use warpwright_sass::{Cubin, Elf, ElfError};
 use warpwright_target::{UnknownGpu, lookup};
@@ -35,6 +42,8 @@ use crate::policy::{RECIPES, Settings};
 const SURE: f64 = 0.9;
 /// Registers that a step of occupancy may cost, as a share of what the default build takes.
 const NEAR: f64 = 0.8;
+/// So many raised register limits are tried.
+const RAISED: usize = 2;
 /// Modules with more kernels are left alone.
 const MOST_KERNELS: usize = 16;
 
@@ -96,16 +105,20 @@ pub enum Unchanged {
     Nothing,
     /// The best build promises too little.
     #[error(
-        "the best of the builds, {recipe}, is predicted to take {predicted:.2} of the time: at most {SURE} is taken"
+        "the best of the builds, {recipe}, is predicted to take {predicted:.2} of the time: at most {wanted:.2} is taken"
     )]
     NotSure {
         /// Its recipe.
         recipe: String,
         /// Its time over the default's.
         predicted: f64,
+        /// What is taken at most.
+        wanted: f64,
     },
-    /// What promises something costs spills.
-    #[error("the other builds spill more")]
+    /// What promises something costs spills, or blocks that others may wait for.
+    #[error(
+        "the other builds spill more, or leave fewer blocks resident, which may wait for each other"
+    )]
     Spills,
     /// All builds are the same code.
     #[error("the other builds are the same code")]
@@ -177,6 +190,10 @@ pub fn better(
             .as_module()
             .and_then(|m| Some(&m.functions[m.function(kernel)?]));
         let is_opaque = function.is_none_or(|f| f.opaque().is_some());
+        let is_free = module
+            .as_module()
+            .zip(function)
+            .is_some_and(|(module, function)| !may_wait(module, function));
         let setting = asked.scope.setting(&module, kernel, &gpu)?;
         let code = default.kernel(kernel).ok_or(Unchanged::Absent);
         let named = settings.recipe(kernel).map(|recipe| Chosen {
@@ -192,7 +209,6 @@ pub fn better(
             (Ok(_), None) if settings.named_alone => Err(Unchanged::NotNamed),
             (Ok(_), None) if is_opaque => Err(Unchanged::Opaque),
             (Ok(_), None) if !setting.block.is_given() => Err(Unchanged::Block),
-            (Ok(_), None) if setting.dynamic_smem.is_none() => Err(Unchanged::DynamicSmem),
             (Ok(code), None) => {
                 let bench = Bench {
                     workshop: Some(&workshop),
@@ -206,7 +222,11 @@ pub fn better(
                     run: None,
                     kernel: Some(code.clone()),
                 };
-                choose(&bench, untouched, kernels.len() == 1)?
+                let standing = Standing {
+                    is_alone: kernels.len() == 1,
+                    is_free,
+                };
+                choose(&bench, untouched, standing)?
             }
         };
         match choice {
@@ -256,23 +276,38 @@ pub fn better(
     Ok(Found { better, unchanged })
 }
 
+/// What a kernel's surroundings permit.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    /// It is the module's only kernel.
+    is_alone: bool,
+    /// Its blocks cannot wait for each other.
+    is_free: bool,
+}
+
 /// The few builds that could be sure.
-fn recipes(bench: &Bench, default: &Resources, is_alone: bool) -> Vec<Recipe> {
+fn recipes(bench: &Bench, default: &Resources, standing: Standing) -> Vec<Recipe> {
     let plain = Recipe::default();
     let stairs = bench
         .setting
         .stairs(default.shared_bytes)
         .unwrap_or_default();
+    let mut steps: Vec<u32> = stairs.iter().map(|stair| stair.regs).collect();
+    steps.sort_unstable();
+    let limit = |registers: u32| plain.with(MaxNReg { registers });
+    let mut recipes = Vec::new();
+    if default.spills() && standing.is_free {
+        let raised = steps.iter().rev().filter(|&&r| r > default.registers);
+        recipes.extend(raised.take(RAISED).map(|&registers| limit(registers)));
+    }
+    if bench.setting.dynamic_smem.is_none() {
+        return recipes;
+    }
     let least = (f64::from(default.registers) * NEAR) as u32;
-    let steps = stairs.iter().map(|stair| stair.regs);
-    let step = steps
-        .filter(|&regs| regs < default.registers && regs >= least)
-        .max();
-    let mut recipes: Vec<Recipe> = step
-        .map(|registers| plain.with(MaxNReg { registers }))
-        .into_iter()
-        .collect();
-    if is_alone {
+    let below = steps.partition_point(|&regs| regs < default.registers);
+    let step = steps[..below].last().filter(|&&regs| regs >= least);
+    recipes.extend(step.map(|&registers| limit(registers)));
+    if standing.is_alone {
         recipes.push(plain.with(UsageLevel { level: 10 }));
     }
     if default.spills() {
@@ -285,10 +320,10 @@ fn recipes(bench: &Bench, default: &Resources, is_alone: bool) -> Vec<Recipe> {
 fn choose(
     bench: &Bench,
     untouched: Built,
-    is_alone: bool,
+    standing: Standing,
 ) -> Result<Result<Choice, Unchanged>, EngineError> {
     let default = untouched.candidate.resources().cloned().unwrap_or_default();
-    let recipes = recipes(bench, &default, is_alone);
+    let recipes = recipes(bench, &default, standing);
     let mut built = vec![untouched];
     built.extend(bench.build_all(recipes, &|_| None, &|_| {})?);
     for b in &mut built {
@@ -300,13 +335,14 @@ fn choose(
     }
     mark_duplicates(&mut built);
     score_all(&bench.setting, None, &mut built);
-    let candidates: Vec<&Candidate> = built.iter().skip(1).map(|b| &b.candidate).collect();
+    let (default, candidates) = (&built[0].candidate, &built[1..]);
+    let candidates: Vec<&Candidate> = candidates.iter().map(|b| &b.candidate).collect();
     let promises = candidates
         .iter()
-        .filter_map(|c| Some((*c, promise(c, &default)?)));
+        .filter_map(|c| Some((*c, promised(default, c, standing)?)));
     let best = promises.min_by(|a, b| a.1.total_cmp(&b.1));
     Ok(match best {
-        Some((candidate, predicted)) if predicted <= SURE => {
+        Some((candidate, predicted)) if predicted <= wanted(default, candidate) => {
             let plan = Plan {
                 kernel: Some(bench.kernel.to_owned()),
                 recipe: candidate.recipe.clone(),
@@ -314,12 +350,19 @@ fn choose(
             let registers = candidate.resources().map(|r| r.registers);
             Ok((Chosen { plan, registers }, Some(predicted)))
         }
+        _ if bench.setting.dynamic_smem.is_none() => Err(Unchanged::DynamicSmem),
         Some((candidate, predicted)) => Err(Unchanged::NotSure {
             recipe: candidate.recipe.to_string(),
             predicted,
+            wanted: wanted(default, candidate),
         }),
         None => Err(why_none(&candidates)),
     })
+}
+
+/// The share of the default's time that a candidate may take at most.
+fn wanted(default: &Candidate, candidate: &Candidate) -> f64 {
+    1.0 - choose::promise(default, candidate, 1.0 - SURE)
 }
 
 /// Why none of these promises anything.
@@ -340,13 +383,15 @@ fn why_none(candidates: &[&Candidate]) -> Unchanged {
     }
 }
 
-/// The share of the time that a candidate promises, if nothing speaks against it.
-fn promise(candidate: &Candidate, default: &Resources) -> Option<f64> {
-    let found = candidate.resources()?;
+/// The share of the time that a candidate is predicted to take, if nothing speaks against it.
+fn promised(default: &Candidate, candidate: &Candidate, standing: Standing) -> Option<f64> {
+    let (before, found) = (default.resources()?, candidate.resources()?);
     let spilled = |r: &Resources| r.spill_store_bytes + r.spill_load_bytes;
-    let is_clean = spilled(found) <= spilled(default) && found.stack_bytes <= default.stack_bytes;
+    let is_clean = spilled(found) <= spilled(before) && found.stack_bytes <= before.stack_bytes;
+    let blocks = |c: &Candidate| Some(c.residency()?.blocks);
+    let is_resident = standing.is_free || blocks(candidate)? >= blocks(default)?;
     let predicted = candidate.score()?.relative_time;
-    (candidate.is_open() && is_clean).then_some(predicted)
+    (candidate.is_open() && is_clean && is_resident).then_some(predicted)
 }
 
 /// The functions that stand in the code of this kernel and of no other, by the names that ptxas prints: symbols are

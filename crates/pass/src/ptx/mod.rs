@@ -16,3 +16,4 @@ pub mod slice;
 pub mod smem_spilling;
 pub mod spare;
 pub mod spill_shared;
+pub mod waits;
