@@ -39,7 +39,7 @@ pub fn may_wait(module: &Module, function: &Function) -> bool {
         || body
             .insts
             .values()
-            .any(|inst| is_suspect(&module.opcode(inst)))
+            .any(|inst| is_suspect(module.opcode(inst)))
 }
 
 /// Is it part of waiting for another block, as far as we know?
