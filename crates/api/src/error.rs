@@ -120,6 +120,11 @@ pub enum Error {
         /// What was named.
         gpu: String,
     },
+    /// Another ptxas, or other options.
+    #[error(
+        "kernel `{0}` becomes other code here than was given with it: ptxas or its options differ"
+    )]
+    OtherCode(String),
     /// PTX or options for nvcc, of machine code.
     #[error("FILE is machine code: there is no PTX to write and nothing for nvcc to do")]
     MachineCode,

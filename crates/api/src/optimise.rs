@@ -1,5 +1,8 @@
 //! The main job: candidates are built and rated, one is chosen and proved.
 
+use std::ffi::OsString;
+use std::path::Path;
+
 use serde::Serialize;
 use warpwright_driver::build::{Bench, Made, Workshop};
 use warpwright_driver::candidate::Candidate;
@@ -22,7 +25,7 @@ use warpwright_report::explain::lines_of_machine_code;
 use warpwright_report::screen::{About, screen};
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::Gpu;
-use warpwright_toolkit::{BuildCache, FindOptions, Toolkit};
+use warpwright_toolkit::{BuildCache, FindOptions, Origin, Toolkit};
 
 use crate::counts::Counted;
 use crate::device_code::some_names;
@@ -70,6 +73,11 @@ pub struct Options {
     pub emit: Emit,
     /// Arguments for nvcc.
     pub nvcc: Vec<String>,
+    /// Arguments for ptxas, of PTX.
+    pub ptxas: Vec<OsString>,
+    /// What another program's ptxas made of this PTX: ours must make the same code of it, so that candidates differ from
+    /// it by their recipes alone.
+    pub made: Option<Vec<u8>>,
 }
 
 impl Default for Options {
@@ -88,6 +96,8 @@ impl Default for Options {
             budget: DEFAULT_BUDGET,
             emit: Emit::Cubin,
             nvcc: Vec::new(),
+            ptxas: Vec::new(),
+            made: None,
         }
     }
 }
@@ -330,6 +340,12 @@ impl Optimizer {
         Optimizer::with(None)
     }
 
+    /// With this ptxas, whatever its name; `None` if the file is no program.
+    pub fn with_ptxas(file: &Path) -> Option<Optimizer> {
+        let toolkit = Toolkit::with_ptxas(file, Origin::RealPtxas)?;
+        Some(Optimizer::with(Some(toolkit)))
+    }
+
     /// With this toolkit.
     pub fn with(toolkit: Option<Toolkit>) -> Optimizer {
         Optimizer {
@@ -423,9 +439,22 @@ impl Optimizer {
         let request = options.request(&gpu, scope);
         let arch = gpu.target();
         let assembler = self.assembler();
-        let workshop = assembler.map(|toolkit| workshop(toolkit, &self.cache, &arch, &artifact));
+        let workshop = assembler.map(|toolkit| Workshop {
+            extra: &options.ptxas,
+            ..workshop(toolkit, &self.cache, &arch, &artifact)
+        });
         if workshop.is_none() && options.emit == Emit::Cubin {
             return Err(Error::NoPtxas);
+        }
+        if let Some(made) = &options.made {
+            let ours = untouched(workshop.as_ref(), &artifact, &request)?;
+            let ours = ours.0.unproved().as_cubin();
+            let ours = ours.ok_or(Error::Internal("ptxas made no cubin"))?;
+            for kernel in &kernels {
+                if !is_same_code(ours, made, kernel)? {
+                    return Err(Error::OtherCode(kernel.clone()));
+                }
+            }
         }
         let one = match &workshop {
             Some(workshop) => {
@@ -696,6 +725,20 @@ fn with_default<T>(
         code: code.as_ref(),
         request,
     })
+}
+
+/// Is a kernel the same code in two cubins, with the same registers?
+fn is_same_code(one: &[u8], other: &[u8], kernel: &str) -> Result<bool, Error> {
+    let read = |cubin| {
+        let cubin = Cubin::parse(cubin).map_err(|error| Error::Cubin {
+            name: kernel.to_owned(),
+            error,
+        })?;
+        let kernel = cubin.kernel(kernel);
+        Ok::<_, Error>(kernel.map(|k| (k.code.clone(), k.registers, k.shared_bytes)))
+    };
+    let (one, other) = (read(one)?, read(other)?);
+    Ok(one.is_some() && one == other)
 }
 
 /// The untouched build of an input.

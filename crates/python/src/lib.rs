@@ -67,6 +67,9 @@ struct Asked {
     dynamic_smem: Option<u32>,
     nvcc: Vec<String>,
     use_toolkit: bool,
+    ptxas: Option<PathBuf>,
+    ptxas_options: Vec<String>,
+    made: Option<Vec<u8>>,
 }
 
 impl Asked {
@@ -77,6 +80,8 @@ impl Asked {
             block: self.block,
             dynamic_smem: self.dynamic_smem,
             nvcc: self.nvcc.clone(),
+            ptxas: self.ptxas_options.iter().map(OsString::from).collect(),
+            made: self.made.clone(),
             ..Options::default()
         })
     }
@@ -109,7 +114,11 @@ fn optimise<'py>(
     if as_ptx {
         options.emit = Emit::Ptx;
     }
-    let optimizer = optimizer(input.level, asked.use_toolkit)?;
+    let optimizer = match &asked.ptxas {
+        Some(file) => Optimizer::with_ptxas(file)
+            .ok_or_else(|| InputError::new_err(format!("`{}` is no ptxas", file.display())))?,
+        None => optimizer(input.level, asked.use_toolkit)?,
+    };
     let outcome = py.detach(|| optimizer.optimise(&input, &options));
     let outcome = outcome.map_err(raised)?;
     let document = outcome.report.to_json().map_err(raised)?;

@@ -168,8 +168,8 @@ class Knobs:
 class JitFunction:
     """The interface of a `triton.jit` function that a launch goes through: `run` compiles by stages."""
 
-    def __init__(self, compiled):
-        self.compiled, self.keys, self.loaded = compiled, [], None
+    def __init__(self, compiled, ptx=PTX):
+        self.compiled, self.ptx, self.keys, self.loaded = compiled, ptx, [], None
 
     def __getitem__(self, grid):
         raise AssertionError("the wrapper launches by `run`")
@@ -179,7 +179,7 @@ class JitFunction:
         hook = Runtime.add_stages_inspection_hook
         self.keys.append(hook()[0])
         hook(object(), stages, object(), "triton", 90)
-        self.loaded = stages["cubin"](PTX, {"shared": 0, "num_warps": 8})
+        self.loaded = stages["cubin"](self.ptx, {"shared": 0, "num_warps": 8})
         return grid, args, kwargs
 
 
@@ -205,6 +205,27 @@ def test_a_triton_kernel_is_optimised_as_it_compiles(tmp_path, eager):
     assert "warpwright" in function.keys[0], "Triton's cache tells the two apart"
     assert Runtime.add_stages_inspection_hook is None, "the hook is there while it compiles alone"
     assert wrapped.compiled is compiled, "other attributes are the function's own"
+
+
+def test_a_triton_kernel_that_spills_is_built_again_from_its_ptx(tmp_path, monkeypatch):
+    monkeypatch.setattr(_kernels, "_triton_ptxas", lambda metadata: str(ptxas()))
+    text = spilling(60).replace(".reqntid 256\n", ".reqntid 256\n.minnctapersm 8\n")
+
+    def made(compiled):
+        function = JitFunction(compiled, text)
+        wrapped = _kernels.TritonKernel(function, _kernels._Maker("h200", None), Knobs)
+        wrapped[(1,)]()
+        [outcome] = wrapped.outcomes
+        return function.loaded, outcome["scale"].chosen.recipe
+
+    compiled = cubin(tmp_path, text)
+    loaded, recipe = made(compiled)
+    assert recipe.startswith("maxnreg(") and loaded != compiled
+    spills = [warpwright.explain(code)["scale"].spill_bytes for code in (compiled, loaded)]
+    assert spills[0] > spills[1]
+    # Of other options or another version: the cubin is what there is.
+    _, recipe = made(cubin(tmp_path, spilling(61)))
+    assert "maxnreg" not in recipe
 
 
 def test_what_cannot_be_read_stays_as_it_is():

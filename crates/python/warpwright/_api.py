@@ -20,6 +20,9 @@ class _Asked:
     dynamic_smem: Optional[int]
     nvcc: List[str]
     use_toolkit: bool
+    ptxas: Optional[str] = None
+    ptxas_options: Sequence[str] = ()
+    made: Optional[bytes] = None
 
 
 def optimise(
@@ -48,6 +51,25 @@ def optimise(
     data, place = _input(code, name)
     asked = _asked(gpu, kernels, block, dynamic_smem, nvcc, use_toolkit)
     result, document, text = _native.optimise(data, place, asked, (recipe, budget, emit == "ptx"))
+    return Outcome(result, document, text)
+
+
+def optimise_made(
+    ptx: str,
+    made: bytes,
+    ptxas: str,
+    ptxas_options: Sequence[str],
+    *,
+    gpu: Optional[str] = None,
+    dynamic_smem: Optional[int] = None,
+    budget: Optional[float] = None,
+) -> Outcome:
+    """The same for PTX that a program has compiled already, with its ptxas and its options.
+
+    Raises an `InputError` if they do not make the code of `made`: then something else differs, too.
+    """
+    asked = _Asked(gpu, [], None, dynamic_smem, [], True, ptxas, list(ptxas_options), made)
+    result, document, text = _native.optimise(ptx.encode(), ("kernel", None), asked, (None, budget, False))
     return Outcome(result, document, text)
 
 

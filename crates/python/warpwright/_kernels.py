@@ -1,6 +1,7 @@
 """A decorator for kernels of Triton and CuPy: the machine code that they compile is optimised before it is loaded.
 
-It starts from the finished cubin, so whatever options the host gave its compiler hold. What is not better and proved
+It starts from the finished cubin, so whatever options the host gave its compiler hold; of Triton from its PTX, where
+Triton's own ptxas makes that very cubin of it again, for register limits are chosen there. What is not better and proved
 stays as it is, and so does everything where something goes wrong; `outcomes` says what became of each build.
 """
 
@@ -11,7 +12,7 @@ import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _native
-from ._api import optimise
+from ._api import optimise, optimise_made
 from ._results import Outcome
 
 Result = Union[Outcome, Exception]
@@ -53,10 +54,31 @@ class _Maker:
         self, cubin: bytes, block: Optional[Sequence[int]], dynamic_smem: int
     ) -> Optional[bytes]:
         """A better cubin; `None` if there is none."""
-        try:
-            outcome = optimise(
+        return self._kept(
+            lambda: optimise(
                 cubin, gpu=self.gpu, block=block, dynamic_smem=dynamic_smem, budget=self.budget
             )
+        )
+
+    def better_of_ptx(
+        self, ptx: str, cubin: bytes, ptxas: str, ptxas_options: Sequence[Sequence[str]], dynamic_smem: int
+    ) -> Optional[bytes]:
+        """The same by way of the PTX, with the options of ptxas that make this cubin of it; else of the cubin."""
+        for options in ptxas_options:
+            try:
+                outcome = optimise_made(
+                    ptx, cubin, ptxas, options, gpu=self.gpu, dynamic_smem=dynamic_smem, budget=self.budget
+                )
+            except _native.WarpwrightError:
+                continue
+            return self._kept(lambda: outcome)
+        # Triton states the block in the PTX, and with it in the cubin.
+        return self.better(cubin, None, dynamic_smem)
+
+    def _kept(self, work: Callable[[], Outcome]) -> Optional[bytes]:
+        """The code of a changed outcome; it is remembered, as an error is."""
+        try:
+            outcome = work()
         except _native.WarpwrightError as error:
             self.outcomes.append(error)
             return None
@@ -132,8 +154,28 @@ def _stages_hook(maker: _Maker, earlier: Optional[Callable[..., Any]]) -> Callab
 
 def _cubin(plain: Callable[..., bytes], maker: _Maker, source: Any, metadata: Dict[str, Any]) -> bytes:
     cubin = plain(source, metadata)
-    # Triton states the block in the PTX, and with it in the cubin.
-    return maker.better(cubin, None, int(metadata.get("shared", 0))) or cubin
+    shared = int(metadata.get("shared", 0))
+    ptxas = _triton_ptxas(metadata)
+    if ptxas is None or not isinstance(source, str):
+        return maker.better(cubin, None, shared) or cubin
+    return maker.better_of_ptx(source, cubin, ptxas, _triton_options(metadata), shared) or cubin
+
+
+def _triton_ptxas(metadata: Dict[str, Any]) -> Optional[str]:
+    """The ptxas that Triton runs for its target; `None` where this Triton does not say."""
+    try:
+        from triton.backends.nvidia.compiler import get_ptxas
+
+        return str(get_ptxas(metadata["target"].arch).path)
+    except Exception:  # Of whatever version: the cubin will do.
+        return None
+
+
+def _triton_options(metadata: Dict[str, Any]) -> List[List[str]]:
+    """The options with which Triton runs it, as far as they change code: 3.9's first, then those of versions before."""
+    own = [] if metadata.get("enable_fp_fusion", True) else ["--fmad=false"]
+    own += (metadata.get("ptx_options") or "").split()
+    return [["--regAllocOptLevel=2", *own], own]
 
 
 class CupyKernel:

@@ -1,7 +1,7 @@
 """The compiled part: bytes and plain values in, bytes and JSON out."""
 
 from pathlib import Path
-from typing import List, Optional, Protocol, Tuple
+from typing import List, Optional, Protocol, Sequence, Tuple
 
 __version__: str
 
@@ -28,6 +28,12 @@ class Asked(Protocol):
     def nvcc(self) -> List[str]: ...
     @property
     def use_toolkit(self) -> bool: ...
+    @property
+    def ptxas(self) -> Optional[str]: ...
+    @property
+    def ptxas_options(self) -> Sequence[str]: ...
+    @property
+    def made(self) -> Optional[bytes]: ...
 
 def optimise(
     code: bytes, place: Place, asked: Asked, how: Tuple[Optional[str], Optional[float], bool]
