@@ -13,7 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TOOL = Path(sys.argv[1]).resolve()
 OUT = Path(sys.argv[2]).resolve()
-WHEEL = sys.argv[3] if len(sys.argv) > 3 else None
+WHEEL = Path(sys.argv[3]).resolve() if len(sys.argv) > 3 else None
 WORK = Path(tempfile.mkdtemp(prefix="hosts-"))
 FAILURES = []
 

@@ -5,8 +5,9 @@ use warpwright_check::{CubinOptions, Verdict, check_files, check_modules};
 use warpwright_pass::names::is_named;
 use warpwright_pass::witness::{Witness, refute};
 use warpwright_ptx::{FunctionKind, Module};
+use warpwright_sass::fatbin::{Entry, Fatbin, Kind};
 
-use crate::device_code::some_names;
+use crate::device_code::{has_kernels, some_names};
 use crate::front::{Compile, module};
 use crate::{Error, Input, Level, Optimizer};
 
@@ -284,12 +285,18 @@ impl Optimizer {
     /// # Errors
     /// [`Error`]: one of the two cannot be read, or there is nothing to check.
     pub fn check(&self, a: &Input, b: &Input, options: &CheckOptions) -> Result<Checked, Error> {
-        if let Some(fat) = [a, b].into_iter().find(|input| input.level == Level::Fat) {
-            return Err(Error::FatCheck(fat.name.clone()));
-        }
-        let functions = match (a.level == Level::Cubin, b.level == Level::Cubin) {
-            (true, true) => cubins(a, b, options)?,
-            (false, false) => modules(&self.compared(a, &[])?, &self.compared(b, &[])?, options)?,
+        let functions = match (a.level, b.level) {
+            (Level::Cubin, Level::Cubin) => {
+                cubins([&a.name, &b.name], [&a.bytes, &b.bytes], options)?
+            }
+            (Level::Fat, Level::Fat) => programs(a, b, options)?,
+            (one, other)
+                if [one, other]
+                    .iter()
+                    .all(|l| !matches!(l, Level::Cubin | Level::Fat)) =>
+            {
+                modules(&self.compared(a, &[])?, &self.compared(b, &[])?, options)?
+            }
             _ => {
                 return Err(Error::Kinds {
                     a: a.name.clone(),
@@ -367,16 +374,88 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
         .collect())
 }
 
+/// Two programs, libraries, objects or fat binaries: the cubins in them kernel by kernel, everything else byte for byte.
+fn programs(a: &Input, b: &Input, options: &CheckOptions) -> Result<Vec<FunctionVerdict>, Error> {
+    let read = |input: &Input| {
+        let fail = |error| Error::Fatbin {
+            name: input.name.clone(),
+            error,
+        };
+        let fat = Fatbin::parse(&input.bytes).map_err(fail)?;
+        let contents = fat
+            .extract(|entry| entry.kind == Kind::Cubin)
+            .map_err(fail)?;
+        Ok::<_, Error>((fat, contents))
+    };
+    let ((fat, old), (other, new)) = (read(a)?, read(b)?);
+    let held = |fat: &Fatbin| {
+        let name = |entry: &Entry| match entry.kind {
+            Kind::Cubin => format!("sm_{}", entry.sm),
+            _ => format!("other code for sm_{}", entry.sm),
+        };
+        fat.entries()
+            .iter()
+            .map(name)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let found = [held(&fat), held(&other)];
+    if found[0] != found[1] {
+        return Err(Error::OtherEntries {
+            a: a.name.clone(),
+            b: b.name.clone(),
+            found: found.join("; "),
+        });
+    }
+    let mut functions = Vec::new();
+    for ((entry, old), (_, new)) in old.iter().zip(&new) {
+        if !has_kernels(old) && old == new {
+            continue;
+        }
+        let sm = fat.entries()[*entry].sm;
+        let name = |input: &Input| format!("{} (sm_{sm})", input.name);
+        match cubins([&name(a), &name(b)], [old, new], options) {
+            Ok(found) => functions.extend(found),
+            // It has not the kernel that is meant.
+            Err(Error::NothingToCheck { .. }) if options.kernel.is_some() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if functions.is_empty() {
+        return Err(Error::NothingToCheck {
+            name: a.name.clone(),
+            what: "kernel",
+        });
+    }
+    let changed = old.iter().zip(&new).filter(|(old, new)| old != new);
+    let changed: Vec<(usize, &[u8])> = changed.map(|((at, _), (_, new))| (*at, &new[..])).collect();
+    let is_same = fat.replace(&changed).is_ok_and(|bytes| bytes == b.bytes);
+    if !is_same {
+        let text =
+            "undecided: what is beside the cubins differs, too, and is not compared".to_owned();
+        functions.push(FunctionVerdict::of_run(
+            "the rest of the file".to_owned(),
+            "undecided",
+            text,
+        ));
+    }
+    Ok(functions)
+}
+
 /// Two finished cubins, kernel by kernel.
-fn cubins(a: &Input, b: &Input, options: &CheckOptions) -> Result<Vec<FunctionVerdict>, Error> {
+fn cubins(
+    [a, b]: [&str; 2],
+    [old, new]: [&[u8]; 2],
+    options: &CheckOptions,
+) -> Result<Vec<FunctionVerdict>, Error> {
     let holds = CubinOptions {
         block: options.block,
         dynamic_smem: options.dynamic_smem,
         ..CubinOptions::default()
     };
-    let verdicts = check_files(&a.bytes, &b.bytes, &holds).map_err(|error| Error::Unreadable {
-        a: a.name.clone(),
-        b: b.name.clone(),
+    let verdicts = check_files(old, new, &holds).map_err(|error| Error::Unreadable {
+        a: a.to_owned(),
+        b: b.to_owned(),
         error,
     })?;
     let wanted = |name: &str| options.kernel.as_deref().is_none_or(|k| is_named(k, name));
@@ -406,7 +485,7 @@ fn cubins(a: &Input, b: &Input, options: &CheckOptions) -> Result<Vec<FunctionVe
         .collect();
     match functions.is_empty() {
         true => Err(Error::NothingToCheck {
-            name: a.name.clone(),
+            name: a.to_owned(),
             what: "kernel",
         }),
         false => Ok(functions),

@@ -43,8 +43,13 @@ impl Embedded {
 
     /// Does it have kernels? What cannot be read may have some: whoever reads it next says what is wrong.
     pub fn has_kernels(&self) -> bool {
-        Cubin::parse(&self.bytes).map_or(true, |cubin| cubin.kernels.iter().any(|k| k.is_entry))
+        has_kernels(&self.bytes)
     }
+}
+
+/// Does a cubin have kernels? One that cannot be read may have some.
+pub(crate) fn has_kernels(cubin: &[u8]) -> bool {
+    Cubin::parse(cubin).map_or(true, |cubin| cubin.kernels.iter().any(|k| k.is_entry))
 }
 
 /// The architecture whose cubins the driver would take, as far as is known.

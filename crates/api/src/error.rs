@@ -249,12 +249,16 @@ pub enum Error {
         /// The second.
         b: String,
     },
-    /// A program, an object or a fat binary to check.
-    #[error(
-        "`{0}` is a host file or fat binary, and `check` compares single cubins: extract those of both files with \
-         `cuobjdump -xelf all FILE` (in `warpwright nvcc --folder`; `opt` and `pass` prove what they write into such a file)"
-    )]
-    FatCheck(String),
+    /// Two programs, objects or fat binaries that are no versions of each other.
+    #[error("`{a}` and `{b}` do not hold code for the same GPUs in the same order: {found}")]
+    OtherEntries {
+        /// The first.
+        a: String,
+        /// The second.
+        b: String,
+        /// What they hold.
+        found: String,
+    },
     /// Two cubins, one of which cannot be read.
     #[error("`{a}` or `{b}`: {error}")]
     Unreadable {

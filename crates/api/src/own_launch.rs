@@ -9,17 +9,18 @@ use warpwright_ptx::Module;
 
 use crate::{Input, Level};
 
-/// Block and dynamic shared memory of each kernel of a module, where the text launches it and all launches agree on
-/// numbers. `nvcc`: its options.
+/// Block and dynamic shared memory of each kernel of a module that the text launches. `nvcc`: its options.
 pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[String]) -> Vec<Seen> {
     let code = HostCode::with_headers(text, nvcc, headers);
     let of = |symbol: String| {
         let launches = code.launches(&base_name(&symbol), &template_arguments(&symbol));
         let extent = |all: &[u32], at: usize| all.get(at).copied().unwrap_or(1);
         let dims = |all: Vec<u32>| [0, 1, 2].map(|at| extent(&all, at));
+        let blocks = launches.iter().map(|l| numbers(&l.block).map(dims));
         Seen {
             symbol,
-            block: agreed(launches.iter().map(|l| numbers(&l.block).map(dims))),
+            block: blocks.clone().flatten().next(),
+            differ: agreed(blocks).is_none(),
             dynamic_smem: agreed(launches.iter().map(|l| l.dynamic_smem)),
         }
     };
@@ -105,30 +106,34 @@ mod tests {
                    .visible .entry _ZN2ns4fillIiEEvPT_(.param .u64 p) { ret; }\n.visible .entry k() { ret; }\n";
         let module = Module::parse("k.ptx", ptx).0;
         let found = |text: &str| own_launches(&format!("void f() {{ {text} }}"), &module, &[], &[]);
-        let of = |kernel: &str, block: Option<[u32; 3]>, dynamic_smem| {
+        let of = |kernel: &str, block: [u32; 3], differ, dynamic_smem| {
             vec![Seen {
                 symbol: kernel.to_owned(),
-                block,
+                block: Some(block),
+                differ,
                 dynamic_smem,
             }]
         };
         let fill = "_ZN2ns4fillIiEEvPT_";
         assert_eq!(
             found("dim3 b(16, 8); ns::fill<int><<<n, b>>>(p);"),
-            of(fill, Some([16, 8, 1]), Some(0))
+            of(fill, [16, 8, 1], false, Some(0))
         );
         assert_eq!(
             found("k<<<1, 64>>>(); k<<<n, 64, 8>>>();"),
-            of("k", Some([64, 1, 1]), None)
+            of("k", [64, 1, 1], false, None)
         );
         for other in ["k<<<1, 32, 4 * 2>>>();", "k<<<1, n, 8>>>();"] {
             assert_eq!(
                 found(&format!("k<<<1, 64, 8>>>(); {other}")),
-                of("k", None, Some(8))
+                of("k", [64, 1, 1], true, Some(8))
             );
         }
+        assert_eq!(
+            found("k<<<1, n>>>(); k<<<1, 32, 8>>>();"),
+            of("k", [32, 1, 1], true, None)
+        );
         for unknown in [
-            "k<<<1, 64>>>(); k<<<1, 32, 8>>>();",
             "ns::fill<float><<<1, 64>>>(p);",
             "k<<<1, n, n>>>();",
             "kk<<<1, 2>>>();",

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use warpwright_driver::opt::DEFAULT_BUDGET;
+use warpwright_pass::launch::possible;
 
 use crate::commands::measure::SessionArgs;
 use crate::commands::quoted;
@@ -946,6 +947,18 @@ pub fn wants_json(words: &[String]) -> bool {
     own.into_iter().any(|word| word == "--json")
 }
 
+/// Would the document and the result both go to stdout?
+pub fn doubles_stdout(words: &[String]) -> bool {
+    let mut own = words.iter().take_while(|word| *word != "--").peekable();
+    let mut is_stdout = false;
+    while let Some(word) = own.next() {
+        let next = own.peek().is_some_and(|next| *next == "-");
+        is_stdout |= matches!(&**word, "-o-" | "--output=-");
+        is_stdout |= next && matches!(&**word, "-o" | "--output");
+    }
+    is_stdout && wants_json(words)
+}
+
 /// Other tools' words for what a command here does.
 const OTHER_WORDS: [(&str, &[&str]); 9] = [
     ("opt", &["build", "compile", "ptxas", "tile"]),
@@ -1115,6 +1128,7 @@ fn parse_block(text: &str) -> Result<[u32; 3], String> {
             return Err("a block dimension is at least 1".into());
         }
     }
+    possible(block).map_err(|why| why.to_string())?;
     Ok(block)
 }
 

@@ -186,8 +186,12 @@ fn contradictions_of_the_request() {
     bench.file("k.ptx", KERNEL);
     bench.file("r.ptx", KERNEL.replace(")\n{", ")\n.reqntid 64\n{"));
     let most = "4294967295,4294967295,4294967295";
-    for (file, block) in [("k.ptx", "2048"), ("k.ptx", most), ("r.ptx", "128")] {
-        bench.fails(1, &opt(file, &["--block", block]));
+    for (code, file, block) in [
+        (2, "k.ptx", "2048"),
+        (2, "k.ptx", most),
+        (1, "r.ptx", "128"),
+    ] {
+        bench.fails(code, &opt(file, &["--block", block]));
     }
     bench.fails(1, &opt("k.ptx", &["--kernel", "typo"]));
     // Before any work: the folder of candidates is not made.
@@ -521,6 +525,10 @@ fn a_refusal_says_what_is_wanted() {
         ),
         (&["pass", "compact", "k.ptx"], "-o OUT is wanted"),
         (
+            &["explain", "k.ptx", "--block", "0x800"],
+            "a block has 1 to 1024",
+        ),
+        (
             &["explain", "k.ptx", "--block", "32by8"],
             "X[,Y[,Z]] is wanted, as in 32,8",
         ),
@@ -566,7 +574,9 @@ fn a_block_that_no_device_launches_is_refused() {
             "larger than the bound 64,1,1 of kernel `k(float*)`",
         ),
     ] {
-        let said = refusal(&bench, arguments, 1);
+        // A number of the command line is wrong usage; what the file bounds makes it wrong input.
+        let code = 2 - i32::from(arguments.contains(&"bounded.ptx"));
+        let said = refusal(&bench, arguments, code);
         let flat: Vec<&str> = said.split_whitespace().collect();
         assert!(flat.join(" ").contains(wanted), "{arguments:?}: {said}");
     }
@@ -580,6 +590,19 @@ fn a_block_that_no_device_launches_is_refused() {
     ];
     let fits = bench.command(&fits).output().expect("it runs");
     assert!(fits.status.success(), "{fits:?}");
+}
+
+#[test]
+fn stdout_takes_the_document_or_the_result() {
+    let bench = Bench::new();
+    bench.file("k.ptx", KERNEL);
+    for out in [&["-o", "-"][..], &["-o-"], &["--output=-"]] {
+        let words = [&["opt", "k.ptx", "--gpu", "h200", "--json"], out].concat();
+        let output = bench.command(&words).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(text.contains("both write to stdout"), "{words:?}: {text}");
+    }
 }
 
 #[test]

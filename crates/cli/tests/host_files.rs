@@ -90,6 +90,22 @@ impl Bench {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// What `check` says of two of them.
+    fn checked(&self, one: &str, other: &str, code: i32) -> String {
+        let program = Path::new(env!("CARGO_BIN_EXE_warpwright"));
+        let mut command = Command::new(program);
+        command.current_dir(self.folder.path());
+        let words = ["check", one, other, "--block", "64", "--dynamic-smem", "0"];
+        let output = command.args(words).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{one} {other}: {output:?}"
+        );
+        text
+    }
+
     fn answers(&self, program: &str) {
         let output = self.run(&self.path(program), &[]);
         assert_eq!(
@@ -150,7 +166,29 @@ fn what_is_optimized_still_starts_loads_and_links() {
         let is_moved = |line: &str| line.contains(" spills ") && line.ends_with(" spill-to-shared");
         assert!(text.lines().any(is_moved), "{file}: {text}");
         bench.holds(&out, true);
+        let text = bench.checked(file, &out, 0);
+        assert!(text.contains("spills: proved"), "{file}: {text}");
+        // Nor is another program taken for it, nor one with other code beside its cubins.
+        let mut bytes = std::fs::read(bench.path(&out)).unwrap();
+        bytes.extend(b"more");
+        std::fs::write(bench.path("more"), bytes).unwrap();
+        let text = bench.checked(file, "more", 5);
+        assert!(text.contains("the rest of the file: undecided"), "{text}");
     }
+    bench.nvcc(&["-o", "other", "main.cu"]);
+    bench.checked("program", "other", 1);
+    let program = Path::new(env!("CARGO_BIN_EXE_warpwright"));
+    let wrong = [
+        "pass",
+        "throttle(2)",
+        "program",
+        "-o",
+        "throttled",
+        "--block",
+        "64",
+    ];
+    bench.run(program, &[&wrong[..], &["--dynamic-smem", "0"]].concat());
+    bench.checked("program", "throttled", 0);
     bench.answers("new-program");
     bench.answers("new-fixed");
     bench.nvcc(&["-o", "linked", "new-k.o", "main.cu"]);

@@ -229,10 +229,10 @@ fn the_codes_own_launch_is_known_and_promises_nothing() {
     // The same occupancy by both.
     let residency = |kernel: &Value| kernel["candidates"][0]["residency"].clone();
     assert_eq!(residency(&seen), residency(&stated));
-    // Launches that do not agree say nothing.
+    // Of launches that do not agree, the first is taken, and that is said.
     assert_eq!(
         kernel(&["explain", "two.cu", "--gpu", "h200"])["block_source"],
-        "assumed"
+        "seen-first"
     );
     assert_eq!(
         kernel(&["explain", "own.cu", "--gpu", "h200"])["block_source"],

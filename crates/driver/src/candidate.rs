@@ -62,6 +62,9 @@ pub struct Score {
     pub relative_time: f64,
     /// What bounds the kernel under the model.
     pub bound: String,
+    /// Has the code loops, whose turns the model takes to be ten?
+    #[serde(default)]
+    pub guesses_turns: bool,
     /// How much longer blocks take because they take each other's cache lines, over the default
     /// build's; part of `relative_time`.
     #[serde(default = "unchanged")]
@@ -172,6 +175,8 @@ pub struct Figures {
     pub measured: Option<Measured>,
     /// Where it stands.
     pub standing: Standing,
+    /// What its proof holds for, in words.
+    pub holds_for: Vec<String>,
 }
 
 /// How far a candidate has come.
@@ -180,7 +185,7 @@ pub enum State {
     /// There is no code for it.
     NotBuilt(Rejection),
     /// There is, or at least an estimate of it.
-    Built(Figures),
+    Built(Box<Figures>),
 }
 
 /// One way to build a kernel.
@@ -202,10 +207,11 @@ impl Candidate {
             score: None,
             measured: None,
             standing: Standing::Open,
+            holds_for: Vec::new(),
         };
         Candidate {
             recipe,
-            state: State::Built(figures),
+            state: State::Built(Box::new(figures)),
         }
     }
 
@@ -322,6 +328,8 @@ struct Flat {
     same_code_as: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     proof: Option<Rung>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    holds_for: Vec<String>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -346,6 +354,7 @@ impl From<Candidate> for Flat {
             score: None,
             measured: None,
             proof: None,
+            holds_for: Vec::new(),
         };
         if let State::Built(figures) = candidate.state {
             if let Standing::Proved(rung) = figures.standing {
@@ -355,6 +364,7 @@ impl From<Candidate> for Flat {
             flat.residency = figures.residency;
             flat.score = figures.score;
             flat.measured = figures.measured;
+            flat.holds_for = figures.holds_for;
         }
         flat
     }
@@ -378,13 +388,14 @@ impl From<Flat> for Candidate {
         };
         Candidate {
             recipe: flat.recipe,
-            state: State::Built(Figures {
+            state: State::Built(Box::new(Figures {
                 resources,
                 residency: flat.residency,
                 score: flat.score,
                 measured: flat.measured,
                 standing,
-            }),
+                holds_for: flat.holds_for,
+            })),
         }
     }
 }

@@ -10,8 +10,7 @@ use warpwright_pass::ptx::facts::{kernel_pressure, uses_dynamic_shared};
 use warpwright_pass::ptx::{fusion, slice::Slices};
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{
-    Artifact, Block, BlockSource, Budget, Caution, Fuel, Invocation, ProofError, Proved, Recipe,
-    Run, Setting,
+    Artifact, Block, Budget, Caution, Fuel, Invocation, ProofError, Proved, Recipe, Run, Setting,
 };
 use warpwright_ptx::ir::{Function, Module};
 use warpwright_ptx::{FuncId, Inst};
@@ -581,6 +580,10 @@ impl<'a> Exploration<'a> {
         match found {
             Ok(proved) => {
                 let rung = proved.rungs.iter().map(|(rung, _)| *rung).max();
+                let cautions = run.as_ref().map(Run::cautions).unwrap_or_default();
+                if let Some(figures) = candidate.figures_mut() {
+                    figures.holds_for = holds_for(&cautions, Some(&proved));
+                }
                 if let (Some(figures), Some(rung)) = (candidate.figures_mut(), rung)
                     && !matches!(figures.standing, Standing::Rejected(_))
                 {
@@ -624,10 +627,7 @@ impl<'a> Exploration<'a> {
         self.notes.extend(waiting);
         let chosen = &self.built[choice.index];
         let kept = chosen.run.as_ref().map(Run::cautions).unwrap_or_default();
-        let kept = kept.iter().filter(|caution| !caution.wants_measurement());
-        let granted = self.proved.iter().flat_map(|proved| &proved.promises);
-        let promises = kept.map(ToString::to_string);
-        let promises = promises.chain(granted.map(warpwright_pass::rests_on));
+        let promises = holds_for(&kept, self.proved.as_ref());
         let crat = self.usage.map(|usage| Crat {
             choice: usage
                 .opt_tlp
@@ -647,7 +647,7 @@ impl<'a> Exploration<'a> {
             chosen: choice.index,
             reason: choice.reason,
             notes: self.notes,
-            promises: promises.collect(),
+            promises,
             gained: None,
             crat,
         };
@@ -688,9 +688,19 @@ impl<'a> Exploration<'a> {
     }
 }
 
+/// What a build holds for, in words: what its passes promise of launches, and what its proof takes for granted.
+fn holds_for(cautions: &[Caution], proved: Option<&Proved>) -> Vec<String> {
+    let kept = cautions
+        .iter()
+        .filter(|caution| !caution.wants_measurement());
+    let granted = proved.into_iter().flat_map(|proved| &proved.promises);
+    let granted = granted.map(warpwright_pass::rests_on);
+    kept.map(ToString::to_string).chain(granted).collect()
+}
+
 /// What a block that the code's own launch shows does not promise. (That one is assumed stands beside the kernel's name.)
 pub(crate) fn not_promised(block: &Block) -> Option<String> {
-    (block.source == BlockSource::Seen).then(|| {
+    block.is_seen().then(|| {
         "the code's own launch promises nothing of others: what relies on the block is offered with --block"
             .to_owned()
     })

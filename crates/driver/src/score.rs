@@ -43,9 +43,9 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
                 true => (of(b, OptTlp::relative_time) / time_of_default).max(contention),
                 false => p.cycles / default.cycles * contention.max(1.0),
             };
+            let own = case(setting, b, None).map(|case| profile(&case, &parameters));
             let measure = || {
-                let case = case(setting, b, None)?;
-                let inserted = inserted(&profile(&case, &parameters), least.as_ref()?);
+                let inserted = inserted(own.as_ref()?, least.as_ref()?);
                 let blocks = b.candidate.residency()?.blocks;
                 Some(tpsc(
                     setting.gpu,
@@ -60,6 +60,7 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
             Some(Score {
                 relative_time,
                 bound: p.bound().name().into(),
+                guesses_turns: own.as_ref().is_some_and(|profile| profile.loop_depth > 0),
                 contention,
                 active_warps: active_warps(setting, b)?,
                 is_trade: features.is_some_and(|f| is_trade(&b.candidate.recipe, &f)),

@@ -86,8 +86,8 @@ pub enum Unchanged {
     #[error("its block size is not known: give it __launch_bounds__")]
     Block,
     /// Others are, and no policy.
-    #[error("WARPWRIGHT_PTXAS_RECIPES does not name it, and WARPWRIGHT_PTXAS is not `safe`")]
-    NotNamed,
+    #[error("{RECIPES} names {0} and not this, and WARPWRIGHT_PTXAS is not `safe`")]
+    NotNamed(String),
     /// Neither is it here.
     #[error(
         "how much dynamic shared memory a launch gives it is not known here: `warpwright tune -- PROGRAM` sees it, and \
@@ -206,7 +206,7 @@ pub fn better(
         let choice = match (code, named) {
             (Err(why), _) => Err(why),
             (Ok(_), Some(named)) => Ok((named, None)),
-            (Ok(_), None) if settings.named_alone => Err(Unchanged::NotNamed),
+            (Ok(_), None) if settings.named_alone => Err(Unchanged::NotNamed(settings.named())),
             (Ok(_), None) if is_opaque => Err(Unchanged::Opaque),
             (Ok(_), None) if !setting.block.is_given() => Err(Unchanged::Block),
             (Ok(code), None) => {

@@ -126,7 +126,8 @@ impl Settings {
             let named = part.split_once('=');
             let named = named.and_then(|(name, recipe)| {
                 let name = name.trim();
-                Some((name.to_owned(), recipe.trim().parse().ok()?)).filter(|_| !name.is_empty())
+                let is_empty = name.is_empty() || recipe.trim().is_empty();
+                Some((name.to_owned(), recipe.trim().parse().ok()?)).filter(|_| !is_empty)
             });
             match named {
                 Some(named) => recipes.push(named),
@@ -161,6 +162,12 @@ impl Settings {
             named_alone,
             store: default_folder(variable),
         }
+    }
+
+    /// The kernels whose recipes are named.
+    pub fn named(&self) -> String {
+        let names: Vec<&str> = self.recipes.iter().map(|(name, _)| &**name).collect();
+        names.join(", ")
     }
 
     /// The recipe that is named for a kernel, by its symbol.
@@ -291,7 +298,13 @@ mod tests {
             _ => None,
         });
         assert_eq!((both.policy, both.mistakes[0].name), (Policy::Off, POLICY));
-        for slip in ["lu", "=maxnreg(96)", "lu=maxnregs(96)", "lu=maxnreg(96) | "] {
+        for slip in [
+            "lu",
+            "lu=",
+            "=maxnreg(96)",
+            "lu=maxnregs(96)",
+            "lu=maxnreg(96) | ",
+        ] {
             let settings = with(slip);
             assert_eq!(settings.policy, Policy::Off, "{slip}");
             assert_eq!(settings.mistakes[0].name, RECIPES, "{slip}");

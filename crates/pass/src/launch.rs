@@ -7,6 +7,7 @@ use warpwright_ptx::Function;
 use warpwright_target::{BLOCK_DIMENSIONS, THREADS_PER_BLOCK};
 
 use crate::names::source_name;
+use crate::scope::Seen;
 
 /// Where the block size comes from; the later ones are guesses or promises of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +24,8 @@ pub enum BlockSource {
     /// A launch in the kernel's own source: a fact about that launch, which occupancy and prediction may use, and no
     /// promise of others.
     Seen,
+    /// The same of the first of several launches, which differ.
+    SeenFirst,
     /// Nobody said; 256 is assumed.
     Assumed,
 }
@@ -35,6 +38,7 @@ impl fmt::Display for BlockSource {
             BlockSource::Launch => "launch description",
             BlockSource::Bound => ".maxntid",
             BlockSource::Seen => "the code's own launch",
+            BlockSource::SeenFirst => "the first of the code's launches, which differ: --block",
             BlockSource::Assumed => "assumed: state it with --block",
         })
     }
@@ -140,16 +144,24 @@ impl Block {
 
     /// May a bound on the block size be written into the kernel?
     pub fn is_given(&self) -> bool {
-        !matches!(self.source, BlockSource::Seen | BlockSource::Assumed)
+        !self.is_seen() && self.source != BlockSource::Assumed
     }
 
-    /// The same, where nothing better is known than a launch that was seen.
-    pub fn or_seen(self, seen: Option<[u32; 3]>) -> Block {
+    /// Does a launch of the code's own show it?
+    pub fn is_seen(&self) -> bool {
+        matches!(self.source, BlockSource::Seen | BlockSource::SeenFirst)
+    }
+
+    /// The same, where nothing better is known than launches that were seen.
+    pub fn or_seen(self, seen: &Seen) -> Block {
         let fits = |dims: &[u32; 3]| possible(*dims).is_ok();
-        match (self.source, seen.filter(fits)) {
+        match (self.source, seen.block.filter(fits)) {
             (BlockSource::Assumed, Some(dims)) => Block {
                 dims,
-                source: BlockSource::Seen,
+                source: match seen.differ {
+                    true => BlockSource::SeenFirst,
+                    false => BlockSource::Seen,
+                },
             },
             _ => self,
         }

@@ -29,14 +29,16 @@ pub enum Bounded {
     AmongOthers([u32; 3]),
 }
 
-/// What launches that the source has itself say of a kernel, where all agree. Facts about these launches, which occupancy
-/// and prediction may use, and no promises of others.
+/// What launches that the source has itself say of a kernel: the first block that is a number, and what all agree on
+/// beside it. Facts about these launches, which occupancy and prediction may use, and no promises of others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// The kernel's symbol.
     pub symbol: String,
     /// Threads in x, y, z.
     pub block: Option<[u32; 3]>,
+    /// Have other launches another block, or none that is a number?
+    pub differ: bool,
     /// Dynamic shared memory, bytes per block.
     pub dynamic_smem: Option<u32>,
 }
@@ -281,7 +283,10 @@ impl<'a> Scope<'a> {
             (Some(own), _) => Bounded::AmongOthers(own),
         };
         let block = Block::of(function, self.stated_block(kernel, bounded), launch)?;
-        let block = block.or_seen(self.seen(kernel).and_then(|seen| seen.block));
+        let block = match self.seen(kernel) {
+            Some(seen) => block.or_seen(seen),
+            None => block,
+        };
         let has_none = !uses_dynamic_shared(module, function);
         Ok((block, stated.or(has_none.then_some(0))))
     }
@@ -379,6 +384,7 @@ mod tests {
         let of = |name: &str, block| Seen {
             symbol: name.to_owned(),
             block: Some(block),
+            differ: false,
             dynamic_smem: Some(40_000),
         };
         let seen = ["a", "b"].map(|name| of(name, [16, 16, 1]));
@@ -393,6 +399,18 @@ mod tests {
         let found = block(&scope, "b");
         assert_eq!((found.dims, found.source), ([16, 16, 1], BlockSource::Seen));
         assert!(!found.is_given() && found.stated().is_none());
+        let first = [Seen {
+            differ: true,
+            ..seen[1].clone()
+        }];
+        scope.seen = &first;
+        let found = block(&scope, "b");
+        assert_eq!(
+            (found.dims, found.source),
+            ([16, 16, 1], BlockSource::SeenFirst)
+        );
+        assert!(!found.is_given() && found.stated().is_none());
+        scope.seen = &seen;
         scope.block = Some([64, 1, 1]);
         assert_eq!(block(&scope, "b").source, BlockSource::Option);
         scope.block = None;

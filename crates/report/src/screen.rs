@@ -265,17 +265,23 @@ pub fn spills(r: &Resources) -> String {
     }
 }
 
-/// What limits a kernel: occupancy, and time.
+/// How sure a verdict is: where turns of loops are guessed, it is one on the guess.
+pub fn if_turns(are_guessed: bool) -> &'static str {
+    match are_guessed {
+        true => "if loops have 10 turns",
+        false => "predicted",
+    }
+}
+
+/// What limits a kernel: its resident warps, and its time.
 fn limits(default: &Candidate) -> String {
     let mut parts = Vec::new();
     if let Some(found) = default.residency() {
-        parts.push(format!(
-            "occupancy limited by {}",
-            found.limiters.join(" and ")
-        ));
+        parts.push(format!("limited by {}", found.limiters.join(" and ")));
     }
     if let Some(score) = default.score() {
-        parts.push(format!("time bound by {} (predicted)", score.bound));
+        let how = if_turns(score.guesses_turns);
+        parts.push(format!("time bound by {} ({how})", score.bound));
     }
     parts.join("; ")
 }

@@ -121,7 +121,10 @@ impl Note {
                 )
             }
             Note::Refused(kernel, why) => format!("refused {kernel} {why}"),
-            Note::Replaced(kernel, recipe, name) => format!("replaced {kernel} {recipe} {name}"),
+            // A recipe is one word here; it reads the same without blanks.
+            Note::Replaced(kernel, recipe, name) => {
+                format!("replaced {kernel} {} {name}", recipe.replace(' ', ""))
+            }
         };
         format!("{}\n", text.replace(['\n', '\r'], " "))
     }
@@ -317,7 +320,7 @@ mod tests {
             trial(Outcome::Differs(3)),
             trial(Outcome::Failed(700)),
             Note::Refused("ab".into(), "no memory".into()),
-            Note::Replaced("ab".into(), "smem".into(), "k".into()),
+            Note::Replaced("ab".into(), "maxnreg(64);compact".into(), "k".into()),
         ];
         let text: String = notes.iter().map(Note::line).collect();
         assert_eq!(parse(&format!("{HEAD}\n{text}trial ab")), Some(notes));

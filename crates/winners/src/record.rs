@@ -7,7 +7,7 @@
 //! gpu NVIDIA H200
 //! class 256,1,1 smem 0 cluster 0,0,0 grid 10
 //! symbol _Z4axpyPfS_f
-//! recipe maxnreg-64
+//! recipe maxnreg(64)
 //! …
 //!
 //! <cubin>

@@ -146,6 +146,7 @@ fn scored(kernel: &Kernel, parameters: &Parameters) -> Vec<Candidate> {
             let score = prediction.map(|(p, d)| Score {
                 relative_time: p.cycles / d.cycles,
                 bound: p.bound().name().into(),
+                guesses_turns: false,
                 contention: 1.0,
                 active_warps: 0,
                 is_trade: false,

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::input::{self, Input, Level};
 use crate::session;
 use warpwright_pass::names::source_name;
-use warpwright_report::screen::{kernel_title, spills, wrap};
+use warpwright_report::screen::{if_turns, kernel_title, spills, wrap};
 use warpwright_report::table::Table;
 
 #[derive(Serialize)]
@@ -225,19 +225,10 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
         let others: Vec<String> = others
             .map(|(name, part)| format!("{name} takes {:.0}% of that", 100.0 * part))
             .collect();
-        // Where turns are guessed, the verdict is one on the guess.
         let is_guessed = e.pressure.as_ref().is_some_and(|p| p.loop_depth > 0)
             && e.causes.as_ref().is_some_and(|c| c.counted_at.is_none());
-        let loops = if is_guessed {
-            ", if loops have 10 turns"
-        } else {
-            ""
-        };
-        let text = format!(
-            "time bound by {} (predicted{loops}; {})",
-            c.bound,
-            others.join(", ")
-        );
+        let loops = if_turns(is_guessed);
+        let text = format!("time bound by {} ({loops}; {})", c.bound, others.join(", "));
         println!("{}", wrap(&text, "  ", "    ").join("\n"));
     }
     match (e.registers_for_one_more_block, e.registers_to_save) {

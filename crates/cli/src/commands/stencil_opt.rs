@@ -38,6 +38,8 @@ struct Document {
     stencil: String,
     gpu: String,
     sizes: Vec<(String, i64)>,
+    /// Those of them that nobody gave.
+    assumed_sizes: Vec<String>,
     reassociate: bool,
     versions: Vec<StencilVersion>,
     chosen: usize,
@@ -237,6 +239,7 @@ fn one(
         stencil: stencil.name.clone(),
         gpu: gpu.to_string(),
         sizes: named_sizes(stencil, &sizes),
+        assumed_sizes: assumed(stencil, given),
         reassociate: stencil.reassociate,
         versions: found.iter().zip(&chosen.verdicts).map(measured).collect(),
         chosen: chosen.version,
@@ -382,6 +385,13 @@ fn print(document: &Document, chosen: &Chosen, all: bool) {
         ]);
     }
     print!("{}", table.render_within(1));
+    let assumed = document.assumed_sizes.iter();
+    let mut assumed: Vec<String> = assumed
+        .map(|name| format!("{name} (--size {name}=N)"))
+        .collect();
+    assumed.push("the block of the original".to_owned());
+    let text = format!("assumed: {}", assumed.join(", "));
+    println!("{}", wrap(&text, "    ", "      ").join("\n"));
     if hidden > 0 {
         println!("    {hidden} more with --all");
     }
@@ -544,6 +554,13 @@ pub fn sizes(stencil: &Stencil, given: &[(String, i64)]) -> Result<Sizes, Failur
         sizes.push(found.map_or(default, |(_, size)| *size));
     }
     Ok(sizes)
+}
+
+/// The sizes that nobody gave.
+fn assumed(stencil: &Stencil, given: &[(String, i64)]) -> Vec<String> {
+    let is_given = |name: &&String| given.iter().any(|(given, _)| given == *name);
+    let names = stencil.parameters.values();
+    names.filter(|name| !is_given(name)).cloned().collect()
 }
 
 /// Sizes with their names.

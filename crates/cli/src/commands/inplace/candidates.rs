@@ -28,6 +28,8 @@ pub struct Proposed {
     pub name: String,
     /// Its recipe.
     pub recipe: String,
+    /// What the recipe is applied to: `PTX` or `machine code`.
+    pub of: &'static str,
     /// How it is known to compute the same.
     pub proof: String,
     /// Its code.
@@ -175,7 +177,12 @@ fn numbers(ptx: &str) -> Option<Numbers> {
     }
 }
 
-fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, Proposed)>) {
+fn take(
+    built: &[Built],
+    wanted: &Wanted<'_>,
+    what: &'static str,
+    found: &mut Vec<(f64, Proposed)>,
+) {
     for b in built {
         let (Some(figures), Some(cubin)) = (b.candidate.figures(), b.cubin()) else {
             continue;
@@ -199,17 +206,15 @@ fn take(built: &[Built], wanted: &Wanted<'_>, what: &str, found: &mut Vec<(f64, 
         if !is_new || is_known || !fits(cubin, wanted) {
             continue;
         }
-        let recipe = b.candidate.name();
-        let name = format!(
-            "{}-{}",
-            what.replace(' ', "-"),
-            recipe.replace(char::is_whitespace, "-")
-        );
+        let recipe = b.candidate.recipe.to_string();
+        let label = b.candidate.name().replace(char::is_whitespace, "-");
+        let name = format!("{}-{label}", what.replace(' ', "-"));
         let fused = matches!(figures.standing, Standing::UntilMeasured(Caution::Fusion));
         let rounds = wanted.ptx.filter(|_| fused).and_then(numbers);
         let proposed = Proposed {
             name,
             recipe,
+            of: what,
             proof,
             cubin: cubin.to_vec(),
             rounds,

@@ -48,6 +48,17 @@ struct Target {
     verdict: Verdict,
 }
 
+impl Target {
+    /// A candidate as it is shown: its recipe, and of what.
+    fn shown(&self, name: &str) -> String {
+        let mut all = self.proposed.iter();
+        match all.find(|proposed| proposed.name == name) {
+            Some(Proposed { recipe, of, .. }) => format!("{recipe} of the {of}"),
+            None => name.to_owned(),
+        }
+    }
+}
+
 /// What came of it.
 enum Verdict {
     /// A candidate won twice.
@@ -558,22 +569,28 @@ fn why(
     let mut reasons: Vec<String> = Vec::new();
     if let Some((name, ratio)) = ranked.first() {
         reasons.push(format!(
-            "best {name}: {ratio:.3} of its time, not surely less"
+            "best {}: {ratio:.3} of its time, not surely less",
+            target.shown(name)
         ));
     }
     for trial in trials {
         match trial.outcome {
             Outcome::Differs(bytes) => {
-                reasons.push(format!("{}: {bytes} bytes differ", trial.candidate))
+                let name = target.shown(&trial.candidate);
+                reasons.push(format!("{name}: {bytes} bytes differ"))
             }
-            Outcome::Failed(code) => reasons.push(format!("{}: error {code}", trial.candidate)),
+            Outcome::Failed(code) => {
+                let name = target.shown(&trial.candidate);
+                reasons.push(format!("{name}: error {code}"))
+            }
             Outcome::Same(_) => {}
         }
     }
     let of_target = crashed
         .iter()
         .filter(|(digest, _)| *digest == target.digest);
-    reasons.extend(of_target.map(|(_, name)| format!("{name} took the program down")));
+    let took = |name: &String| format!("{} took the program down", target.shown(name));
+    reasons.extend(of_target.map(|(_, name)| took(name)));
     let refusals = notes.iter().filter_map(|note| match note {
         Note::Refused(digest, why) if *digest == target.digest => Some(why.clone()),
         _ => None,
@@ -634,7 +651,7 @@ fn document(targets: &[Target], gpu: &str, trace: &Trace) -> Document {
                 in_program,
             } => {
                 row.in_program = *in_program;
-                row.winner = Some(name.clone());
+                row.winner = Some(target.shown(name));
                 row.original_ns = Some(*original_ns);
                 row.winner_ns = Some(*winner_ns);
             }
