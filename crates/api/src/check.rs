@@ -1,10 +1,11 @@
 //! Is one kernel a correct version of another?
 
 use serde::Serialize;
-use warpwright_check::{CubinOptions, Verdict, check_files, check_modules};
+use warpwright_check::{CubinOptions, NEW_KERNEL, Verdict, check_files, check_modules};
 use warpwright_pass::names::is_named;
 use warpwright_pass::witness::{Witness, refute};
 use warpwright_ptx::{FunctionKind, Module};
+use warpwright_sass::Cubin;
 use warpwright_sass::fatbin::{Entry, Fatbin, Kind};
 
 use crate::device_code::{has_kernels, some_names};
@@ -329,7 +330,7 @@ impl Optimizer {
 fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<FunctionVerdict>, Error> {
     // One kernel stands on the device functions that it may call.
     let is_meant = |name: &str| match &options.kernel {
-        Some(kernel) => is_named(kernel, name) || !is_kernel(a, name),
+        Some(kernel) => is_named(kernel, name) || ![a, b].iter().any(|of| is_kernel(of, name)),
         None => true,
     };
     match &options.kernel {
@@ -483,13 +484,25 @@ fn cubins(
             }
         })
         .collect();
+    let added = kernels_of(new)
+        .into_iter()
+        .filter(|name| wanted(name) && !kernels_of(old).contains(name));
+    let added = added
+        .map(|name| FunctionVerdict::of_run(name, "undecided", format!("undecided: {NEW_KERNEL}")));
     match functions.is_empty() {
         true => Err(Error::NothingToCheck {
             name: a.to_owned(),
             what: "kernel",
         }),
-        false => Ok(functions),
+        false => Ok(functions.into_iter().chain(added).collect()),
     }
+}
+
+/// The kernels of a cubin that can be read.
+fn kernels_of(cubin: &[u8]) -> Vec<String> {
+    let kernels = Cubin::parse(cubin).map(|cubin| cubin.kernels);
+    let kernels = kernels.unwrap_or_default().into_iter();
+    kernels.filter(|k| k.is_entry).map(|k| k.name).collect()
 }
 
 fn is_kernel(module: &Module, name: &str) -> bool {

@@ -26,8 +26,11 @@ pub struct Counted {
     pub is_described: bool,
 }
 
-/// Blocks that are run: enough to count.
+/// Blocks that are run: a few where each takes long, else enough to count.
+const FEW: u64 = 4;
 const BLOCKS: u64 = 24;
+/// Warp instructions that are long: tens of milliseconds.
+const LONG: u64 = 1 << 18;
 /// Warp instructions of a block, and of all blocks: some seconds.
 const OF_BLOCK: u64 = 1 << 24;
 const OF_ALL: u64 = 1 << 27;
@@ -47,17 +50,24 @@ impl Counted {
         if launch.kernel != kernel {
             return None;
         }
-        let options = Options {
-            budget: OF_BLOCK,
-            total: OF_ALL,
-            sample: Some(BLOCKS),
-            ..Options::default()
-        };
         let emulator = Emulator::new(module, kernel).ok()?;
-        let Ok(Outcome::Finished(results)) = emulator.run(&launch, self.inputs.clone(), &options)
-        else {
-            return None;
+        let run = |blocks| {
+            let options = Options {
+                budget: OF_BLOCK,
+                total: OF_ALL,
+                sample: Some(blocks),
+                ..Options::default()
+            };
+            match emulator.run(&launch, self.inputs.clone(), &options) {
+                Ok(Outcome::Finished(results)) => Some(results),
+                _ => None,
+            }
         };
+        let mut results = run(FEW)?;
+        let all: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
+        if all > FEW && results.statistics.warp_instructions < LONG {
+            results = run(BLOCKS)?;
+        }
         let body = module.functions[id].body.as_ref()?;
         let mut counts = vec![0.0; body.insts.len()];
         let own = results.statistics.instructions.iter();

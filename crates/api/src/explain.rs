@@ -7,8 +7,8 @@ use warpwright_pass::scope::too_large;
 use warpwright_pass::{Block, BlockSource, Bounded, Setting};
 use warpwright_report::cycles::{Facts, cycles_of};
 use warpwright_report::explain::{
-    Explanation, calls_out, explain, from_resources, lines_by_origin, lines_of_machine_code,
-    origins, pressure_of_machine_code,
+    Explanation, explain, from_resources, lines_by_origin, lines_of_machine_code, origins,
+    pressure_of_machine_code,
 };
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{Gpu, lookup, runs_on};
@@ -120,9 +120,11 @@ impl Optimizer {
             let Some((module, id)) = found else { continue };
             let built = build.as_ref().and_then(|b| b.resources.kernel(&kernel));
             let mut found = explain(module, id, &setting, built.map(resources));
-            found.dynamic_smem_is_assumed = setting.dynamic_smem.is_none();
+            // What the code's own launch says is no assumption.
+            found.dynamic_smem_is_assumed =
+                setting.dynamic_smem.is_none() && setting.seen_dynamic.is_none();
             if let Some(elf) = build.as_ref().and_then(|b| Elf::parse(&b.cubin).ok()) {
-                found.calls = calls_out(&elf, &kernel);
+                found.enter_functions(&elf);
                 let origins = origins(&elf, module, id);
                 let lines = lines_by_origin(&origins, module, id);
                 found.machine_code = pressure_of_machine_code(&elf, &kernel, &lines);
@@ -220,7 +222,7 @@ fn of_cubin(
         let resources = resources_of(kernel, &gpu);
         let mut found = from_resources(&kernel.name, &setting, resources, false);
         let lines = lines_of_machine_code(elf, &kernel.name);
-        found.calls = calls_out(elf, &kernel.name);
+        found.enter_functions(elf);
         found.pressure = pressure_of_machine_code(elf, &kernel.name, &lines);
         if let Some(why) = too_large(kernel, &setting.block, &gpu) {
             found.residency = None;

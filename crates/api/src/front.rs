@@ -99,16 +99,10 @@ pub fn module(
 /// CUDA C to PTX.
 fn compile(toolkit: Option<&Toolkit>, input: &Input, how: &Compile<'_>) -> Result<String, Error> {
     refuse_options(how.nvcc)?;
-    let (stated, nvcc) = architecture(how.nvcc)?;
-    let target = match (how.gpu, stated) {
-        (Some(gpu), Some(stated)) if stated != gpu.target() => {
-            return Err(Error::OtherArchitecture {
-                stated,
-                gpu: gpu.to_string(),
-            });
-        }
-        (Some(gpu), _) => gpu.target(),
-        (None, stated) => stated.unwrap_or_else(|| DEFAULT_GPU.to_owned()),
+    let (stated, nvcc) = architecture(how.gpu, how.nvcc)?;
+    let target = match how.gpu {
+        Some(gpu) => gpu.target(),
+        None => stated.unwrap_or_else(|| DEFAULT_GPU.to_owned()),
     };
     let toolkit = toolkit.ok_or(warpwright_toolkit::NotFound::Anywhere)?;
     let mut job = NvccJob::new(&input.path, &target);
@@ -194,8 +188,14 @@ pub fn refuse_options(nvcc: &[String]) -> Result<(), Error> {
 }
 
 /// The architecture that arguments of nvcc name (`-arch=sm_90`, `-gencode arch=compute_90,code=sm_90`), and the
-/// other arguments: candidates are built for one.
-fn architecture(nvcc: &[String]) -> Result<(Option<String>, Vec<String>), Error> {
+/// other arguments: candidates are built for one, which is that of the GPU that was named.
+///
+/// # Errors
+/// [`Error::NoArchitecture`], [`Error::Architectures`], [`Error::OtherArchitecture`].
+pub fn architecture(
+    gpu: Option<&Gpu>,
+    nvcc: &[String],
+) -> Result<(Option<String>, Vec<String>), Error> {
     let (mut found, mut others) = (Vec::new(), Vec::new());
     let mut words = nvcc.iter();
     while let Some(word) = words.next() {
@@ -219,8 +219,12 @@ fn architecture(nvcc: &[String]) -> Result<(Option<String>, Vec<String>), Error>
     }
     found.sort_unstable();
     found.dedup();
-    match &found[..] {
-        [] | [_] => Ok((found.pop(), others)),
+    match (&found[..], gpu) {
+        ([stated], Some(gpu)) if *stated != gpu.target() => Err(Error::OtherArchitecture {
+            stated: stated.clone(),
+            gpu: gpu.to_string(),
+        }),
+        ([] | [_], _) => Ok((found.pop(), others)),
         _ => Err(Error::Architectures(found.join(", "))),
     }
 }
@@ -266,7 +270,7 @@ mod tests {
 
     fn of(words: &[&str]) -> Result<(Option<String>, Vec<String>), Error> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        architecture(&words)
+        architecture(None, &words)
     }
 
     #[test]
@@ -306,5 +310,12 @@ mod tests {
         assert_eq!(of(&["-O3"]).unwrap().0, None);
         assert!(of(&["-arch=native"]).is_err() && of(&["-gencode"]).is_err());
         assert!(of(&["-arch=sm_80", "-arch=sm_90"]).is_err());
+        let h200 = lookup("h200").unwrap();
+        let of = |word: &str| architecture(Some(&h200), &[word.to_owned()]);
+        assert!(of("-arch=sm_90").is_ok());
+        assert!(matches!(
+            of("-arch=sm_80"),
+            Err(Error::OtherArchitecture { .. })
+        ));
     }
 }

@@ -23,7 +23,7 @@ mod trace;
 mod verdict;
 
 pub use prove::check;
-pub use ptx::{Options, check_functions, check_modules};
+pub use ptx::{NEW_KERNEL, Options, check_functions, check_modules};
 pub use sass::{
     Answer, ControlFields, CubinOptions, Promises, answer, check_cubins, check_files, check_kernels,
 };

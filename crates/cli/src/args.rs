@@ -96,6 +96,7 @@ impl Command {
                 all.writes.extend(args.output.as_deref());
                 all.pages.extend(args.show.report.as_deref());
                 all.folders.extend(args.keep.as_deref());
+                all.is_document = args.show.json;
                 Some(&args.kernel)
             }
             Command::Tune(args) => {
@@ -107,6 +108,7 @@ impl Command {
                 all.writes.extend(args.report_to.as_deref());
                 all.folders.extend(args.build_only.as_deref());
                 all.folders.extend(args.jobs.as_deref());
+                all.is_document = args.show.json;
                 Some(&args.kernel)
             }
             Command::Check(args) => {
@@ -141,6 +143,7 @@ impl Command {
             }
             Command::Trace(args) => {
                 all.writes.extend(args.output.as_deref());
+                all.is_document = args.json;
                 None
             }
             Command::Db(args) => {
@@ -353,7 +356,7 @@ pub enum Emit {
 }
 
 /// `warpwright opt`
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct OptArgs {
     /// A .cu, .ptx, .cubin or .stencil file, or a host file with cubins in it, which are replaced; `-`: PTX or a
     /// cubin on stdin
@@ -947,18 +950,6 @@ pub fn wants_json(words: &[String]) -> bool {
     own.into_iter().any(|word| word == "--json")
 }
 
-/// Would the document and the result both go to stdout?
-pub fn doubles_stdout(words: &[String]) -> bool {
-    let mut own = words.iter().take_while(|word| *word != "--").peekable();
-    let mut is_stdout = false;
-    while let Some(word) = own.next() {
-        let next = own.peek().is_some_and(|next| *next == "-");
-        is_stdout |= matches!(&**word, "-o-" | "--output=-");
-        is_stdout |= next && matches!(&**word, "-o" | "--output");
-    }
-    is_stdout && wants_json(words)
-}
-
 /// Other tools' words for what a command here does.
 const OTHER_WORDS: [(&str, &[&str]); 9] = [
     ("opt", &["build", "compile", "ptxas", "tile"]),
@@ -1146,7 +1137,8 @@ mod tests {
     fn blocks() {
         assert_eq!(parse_block("256"), Ok([256, 1, 1]));
         assert_eq!(parse_block("16,8"), Ok([16, 8, 1]));
-        assert!(parse_block("0").is_err());
+        assert!(parse_block("0").is_err() && parse_block("2048").is_err());
+        assert!(parse_block("1,1,128").is_err() && parse_block("32,32,2").is_err());
         assert!(parse_block("1,2,3,4").is_err());
         assert!(parse_block("x").is_err());
         assert_eq!(parse_block("16x8"), Ok([16, 8, 1]));

@@ -326,6 +326,8 @@ pub struct Places<'a> {
     pub pages: Vec<&'a Path>,
     /// Folders that it writes into, and makes if they are not there.
     pub folders: Vec<&'a Path>,
+    /// A document was asked for (--json), and takes stdout.
+    pub is_document: bool,
 }
 
 impl Places<'_> {
@@ -334,6 +336,12 @@ impl Places<'_> {
     pub fn check(&self) -> Result<(), Failure> {
         let written: Vec<&Path> = self.writes.iter().chain(&self.pages).copied().collect();
         for (number, &path) in written.iter().enumerate() {
+            if is_stdout(path) && self.is_document {
+                return Err(Failure::Usage(
+                    "--json puts a document on stdout, where `-o -` puts the result: name a file for one of the two"
+                        .to_owned(),
+                ));
+            }
             if is_stdout(path) {
                 continue;
             }

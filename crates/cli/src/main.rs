@@ -59,10 +59,6 @@ fn main() -> ExitCode {
             error.exit()
         }
     };
-    if args::doubles_stdout(&words) {
-        let text = "--json and `-o -` both write to stdout: name a file for the result";
-        return Failure::Usage(text.to_owned()).report(wants_json);
-    }
     if cli.quiet {
         terminal::be_quiet();
     }

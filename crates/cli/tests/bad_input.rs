@@ -187,6 +187,7 @@ fn contradictions_of_the_request() {
     bench.file("r.ptx", KERNEL.replace(")\n{", ")\n.reqntid 64\n{"));
     let most = "4294967295,4294967295,4294967295";
     for (code, file, block) in [
+        (2, "k.ptx", "0"),
         (2, "k.ptx", "2048"),
         (2, "k.ptx", most),
         (1, "r.ptx", "128"),
@@ -537,6 +538,11 @@ fn a_refusal_says_what_is_wanted() {
         let flat: Vec<&str> = said.split_whitespace().collect();
         assert!(flat.join(" ").contains(wanted), "{arguments:?}: {said}");
     }
+    let twice = ["opt", "k.ptx", "--gpu", "h200", "--json", "-o", "-"];
+    let output = bench.command(&twice).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stdout).expect("text");
+    assert!(said.contains("name a file for one of the two"), "{said}");
     for name in ["k.cubin", "k.o", "K.EXE", "k.txt", "x.cubin"] {
         assert!(!bench.path(name).exists(), "{name}");
     }
@@ -548,12 +554,14 @@ fn a_block_that_no_device_launches_is_refused() {
     bench.file("k.ptx", KERNEL);
     let bounded = KERNEL.replace(".param .u64 p)\n", ".param .u64 p)\n.maxntid 64\n");
     bench.file("bounded.ptx", bounded.replace(" k(", " _Z1kPf("));
-    for (arguments, wanted) in [
+    for (code, arguments, wanted) in [
         (
+            2,
             &["explain", "k.ptx", "--gpu", "h200", "--block", "1,1,128"][..],
             "its z is at most 64",
         ),
         (
+            2,
             &[
                 "occupancy",
                 "--gpu",
@@ -566,16 +574,16 @@ fn a_block_that_no_device_launches_is_refused() {
             "its z is at most 64",
         ),
         (
+            2,
             &["explain", "k.ptx", "--gpu", "h200", "--block", "0x800"],
             "a block has 1 to 1024",
         ),
         (
+            1,
             &["explain", "bounded.ptx", "--gpu", "h200", "--block", "128"],
             "larger than the bound 64,1,1 of kernel `k(float*)`",
         ),
     ] {
-        // A number of the command line is wrong usage; what the file bounds makes it wrong input.
-        let code = 2 - i32::from(arguments.contains(&"bounded.ptx"));
         let said = refusal(&bench, arguments, code);
         let flat: Vec<&str> = said.split_whitespace().collect();
         assert!(flat.join(" ").contains(wanted), "{arguments:?}: {said}");
@@ -590,19 +598,6 @@ fn a_block_that_no_device_launches_is_refused() {
     ];
     let fits = bench.command(&fits).output().expect("it runs");
     assert!(fits.status.success(), "{fits:?}");
-}
-
-#[test]
-fn stdout_takes_the_document_or_the_result() {
-    let bench = Bench::new();
-    bench.file("k.ptx", KERNEL);
-    for out in [&["-o", "-"][..], &["-o-"], &["--output=-"]] {
-        let words = [&["opt", "k.ptx", "--gpu", "h200", "--json"], out].concat();
-        let output = bench.command(&words).output().expect("it runs");
-        assert_eq!(output.status.code(), Some(2), "{words:?}");
-        let text = String::from_utf8(output.stdout).expect("text");
-        assert!(text.contains("both write to stdout"), "{words:?}: {text}");
-    }
 }
 
 #[test]

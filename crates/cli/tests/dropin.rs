@@ -658,6 +658,44 @@ fn the_log_says_why_of_each_kernel() {
         let line = last(policy, &call);
         assert!(line.contains(word), "{call:?}: {line}");
     }
+    // Recipes that name no kernel of the file; a GPU that the code is not for.
+    let said = |variable: &str, value: &str| {
+        let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
+        let call = ["-arch=sm_90", "small.ptx", "-o", "out"];
+        let mut command = bench.command(program, "safe", &call);
+        let output = command.env(variable, value).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        bench.log().lines().last().unwrap_or_default().to_owned()
+    };
+    let line = said("WARPWRIGHT_PTXAS_RECIPES", "k=maxnreg(32) | lu=maxnreg(96)");
+    assert!(line.contains("no kernel here is lu"), "{line}");
+    let line = said("WARPWRIGHT_GPU", "a100");
+    assert!(
+        line.contains("for sm_90, and does not run on a100"),
+        "{line}"
+    );
+    // Checks of the compiler are no part of the build: files without kernels, and folders of CMake's.
+    let before = bench.log();
+    std::fs::write(
+        bench.path("host.ptx"),
+        &SMALL[..SMALL.find(".visible").unwrap()],
+    )
+    .unwrap();
+    let folder = bench.path("CMakeFiles/CMakeScratch/TryCompile-1");
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_warpwright-ptxas"));
+    for (folder, file) in [
+        (bench.folder.path(), "host.ptx"),
+        (&folder, "../../../small.ptx"),
+    ] {
+        let mut command = bench.command(program, "safe", &["-arch=sm_90", file, "-o", "out"]);
+        let output = command.current_dir(folder).output().unwrap();
+        assert!(
+            output.status.success() && folder.join("out").is_file(),
+            "{output:?}"
+        );
+    }
+    assert_eq!(bench.log(), before);
     // A slip switches it off, and is told where somebody looks.
     assert!(last("Safe", &["-arch=sm_90", "small.ptx"]).contains("WARPWRIGHT_PTXAS=Safe"));
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use warpwright_pass::executor::{BuildFailure, RunError};
+use warpwright_pass::passes::SpillToShared;
 use warpwright_pass::{
     Artifact, AssemblerOptions, Builders, Executor, Fuel, Level, Recipe, Run, Setting, Target,
 };
@@ -166,7 +167,18 @@ impl<'a> Bench<'a> {
                 ..said
             },
             Some(said) => said,
-            None => of_cubin,
+            None => match self.before_moves(&recipe) {
+                // Of machine code, by what it was before.
+                Some(before) => Resources {
+                    spill_store_bytes: before.spill_store_bytes,
+                    spill_load_bytes: before.spill_load_bytes,
+                    spill_moved_bytes: before
+                        .local_spill_bytes()
+                        .saturating_sub(of_cubin.local_spill_bytes()),
+                    ..of_cubin
+                },
+                None => of_cubin,
+            },
         };
         let mut candidate = Candidate::built(recipe, resources);
         let caution = run.cautions().into_iter().find(|c| c.wants_measurement());
@@ -178,6 +190,15 @@ impl<'a> Bench<'a> {
             run: Some(run),
             kernel: Some(code),
         }
+    }
+}
+
+impl Bench<'_> {
+    /// What the kernel of a cubin takes whose spills a recipe moves.
+    fn before_moves(&self, recipe: &Recipe) -> Option<Resources> {
+        recipe.find::<SpillToShared>()?;
+        let cubin = Cubin::parse(self.start.as_cubin()?).ok()?;
+        Some(resources_of(cubin.kernel(self.kernel)?, self.setting.gpu))
     }
 }
 

@@ -55,6 +55,19 @@ pub struct Residency {
     pub limiters: Vec<String>,
 }
 
+/// What a prediction goes by where there are loops.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Turns {
+    /// There is none, or nobody has said.
+    #[default]
+    None,
+    /// Each has ten turns, whatever it has.
+    Assumed,
+    /// Executions were counted at a launch.
+    Counted,
+}
+
 /// What the static model says of a candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
@@ -62,9 +75,9 @@ pub struct Score {
     pub relative_time: f64,
     /// What bounds the kernel under the model.
     pub bound: String,
-    /// Has the code loops, whose turns the model takes to be ten?
+    /// What `bound` goes by: this model takes loops for ten turns.
     #[serde(default)]
-    pub guesses_turns: bool,
+    pub turns: Turns,
     /// How much longer blocks take because they take each other's cache lines, over the default
     /// build's; part of `relative_time`.
     #[serde(default = "unchanged")]

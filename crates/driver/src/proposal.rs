@@ -496,7 +496,7 @@ mod tests {
         figures.score = Some(crate::candidate::Score {
             relative_time: time,
             bound: "latency".into(),
-            guesses_turns: false,
+            turns: crate::candidate::Turns::None,
             contention: 1.0,
             active_warps: 0,
             is_trade: false,

@@ -10,7 +10,7 @@ use warpwright_pass::{Level, Recipe, Setting};
 use warpwright_sass::Kernel;
 
 use crate::build::Built;
-use crate::candidate::{Residency, Resources, Score};
+use crate::candidate::{Residency, Resources, Score, Turns};
 use crate::proposal::{is_rewritten, is_throttle_only, spills_elsewhere};
 
 /// Fills in the scores. Without a prediction for the default there is nothing to compare with, and
@@ -60,7 +60,7 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
             Some(Score {
                 relative_time,
                 bound: p.bound().name().into(),
-                guesses_turns: own.as_ref().is_some_and(|profile| profile.loop_depth > 0),
+                turns: turns(&case(setting, b, None)?),
                 contention,
                 active_warps: active_warps(setting, b)?,
                 is_trade: features.is_some_and(|f| is_trade(&b.candidate.recipe, &f)),
@@ -108,6 +108,8 @@ pub fn predict_one(
 pub struct Cycles {
     /// The largest part: `issue`, `latency` or `traffic`.
     pub bound: String,
+    /// What it goes by.
+    pub turns: Turns,
     /// The parts over the largest one, 1 at most.
     pub issue: f64,
     /// Waiting that resident warps do not hide.
@@ -124,10 +126,23 @@ impl Cycles {
         let largest = parts.into_iter().fold(f64::MIN_POSITIVE, f64::max);
         Cycles {
             bound: prediction.bound().name().to_owned(),
+            turns: turns(case),
             issue: prediction.issue / largest,
             latency: prediction.latency / largest,
             traffic: prediction.traffic / largest,
         }
+    }
+}
+
+/// What the model knows of the loops of machine code.
+fn turns(case: &Case) -> Turns {
+    match (
+        case.counts,
+        profile(case, &Parameters::default()).loop_depth,
+    ) {
+        (_, 0) => Turns::None,
+        (Some(_), _) => Turns::Counted,
+        (None, _) => Turns::Assumed,
     }
 }
 

@@ -182,7 +182,7 @@ mod tests {
         candidate.figures_mut().unwrap().score = Some(Score {
             relative_time,
             bound: "latency".into(),
-            guesses_turns: false,
+            turns: crate::candidate::Turns::None,
             contention: 1.0,
             active_warps: 8,
             is_trade: false,

@@ -30,13 +30,13 @@ use warpwright_pass::passes::{MaxNReg, SpillToShared, UsageLevel};
 use warpwright_pass::ptx::waits::may_wait;
 use warpwright_pass::{Artifact, Fuel, Invalid, Level, Plan, Recipe, Scope, ScopeError};
 use warpwright_sass::{Cubin, Elf, ElfError};
-use warpwright_target::{UnknownGpu, lookup};
+use warpwright_target::{Gpu, UnknownGpu, lookup, runs_on};
 use warpwright_toolkit::{BuildCache, ToolError, Toolkit};
 
 use crate::Better;
 use crate::messages::Facts;
 use crate::options::Request;
-use crate::policy::{RECIPES, Settings};
+use crate::policy::{GPU, RECIPES, Settings};
 
 /// Predicted time over the default's that a change must promise.
 const SURE: f64 = 0.9;
@@ -62,6 +62,9 @@ pub enum EngineError {
     /// The target.
     #[error(transparent)]
     Gpu(#[from] UnknownGpu),
+    /// The code is not for the GPU that is named.
+    #[error("it is for {0}, and does not run on {1} ({GPU})")]
+    OtherGpu(Gpu, Gpu),
     /// What the module says of its launches.
     #[error(transparent)]
     Scope(#[from] ScopeError),
@@ -161,7 +164,11 @@ pub fn better(
     }
     let module = Artifact::parse("ptx", ptx).map_err(Box::new)?;
     let arch = request.gpu.clone().unwrap_or_else(|| "sm_75".into());
-    let gpu = lookup(settings.gpu.as_deref().unwrap_or(&arch))?;
+    let own = lookup(&arch)?;
+    let gpu = settings.gpu.as_deref().map_or(Ok(own), lookup)?;
+    if !runs_on(own.arch.sm, gpu.arch.sm) {
+        return Err(EngineError::OtherGpu(own, gpu));
+    }
     let cache = BuildCache::standard();
     let workshop = Workshop {
         toolkit,

@@ -40,15 +40,20 @@ fn of_nvcc(file: &str) -> Option<String> {
 
 /// The kernels as they are written in the source.
 fn kernels(ptx: &str) -> impl Iterator<Item = String> {
-    let entries = ptx.match_indices(".entry").filter_map(|(at, word)| {
+    symbols(ptx)
+        .map(source_name)
+        .collect::<std::collections::BTreeSet<_>>()
+        .into_iter()
+}
+
+/// The kernels of PTX by their symbols.
+pub fn symbols(ptx: &str) -> impl Iterator<Item = &str> {
+    ptx.match_indices(".entry").filter_map(|(at, word)| {
         let rest = ptx[at + word.len()..].trim_start();
         let end = rest.find(|c: char| !(c.is_alphanumeric() || "_$%".contains(c)));
         let name = &rest[..end.unwrap_or(rest.len())];
-        (!name.is_empty()).then(|| source_name(name))
-    });
-    entries
-        .collect::<std::collections::BTreeSet<_>>()
-        .into_iter()
+        (!name.is_empty()).then_some(name)
+    })
 }
 
 #[cfg(test)]

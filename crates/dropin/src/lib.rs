@@ -8,7 +8,7 @@
 //! * [`options`]: ptxas's command line. [`policy`]: what may be done, from the environment.
 //! * [`real`]: the real ptxas.
 //! * [`recorded`], [`engine`]: the two sources of better builds; [`engine`] is the only file that knows `driver`.
-//! * `label`: how the log names a module.
+//! * `label`: how the log names a module; `probe`: what is no part of a build.
 //! * [`messages`]: what ptxas says about a kernel, made true again.
 
 pub mod engine;
@@ -16,6 +16,7 @@ mod label;
 pub mod messages;
 pub mod options;
 pub mod policy;
+mod probe;
 pub mod real;
 pub mod recorded;
 
@@ -71,6 +72,9 @@ pub fn main() -> ExitCode {
         }
         return real::become_it(&program, &args);
     }
+    if probe::is_running() {
+        return real::become_it(&program, &args);
+    }
     let request = match options::parse(&args) {
         Ok(request) => request,
         Err(why) => {
@@ -81,6 +85,14 @@ pub fn main() -> ExitCode {
             return real::become_it(&program, &args);
         }
     };
+    let ptx = read_regular(Path::new(&request.input)).and_then(|ptx| String::from_utf8(ptx).ok());
+    let symbols = ptx.as_deref().map(|ptx| label::symbols(ptx).collect());
+    let symbols: Option<Vec<&str>> = symbols;
+    // A check of the compiler, or a file of host code alone: there is nothing to say.
+    if symbols.as_ref().is_some_and(Vec::is_empty) {
+        return real::become_it(&program, &args);
+    }
+    let unmatched = settings.unmatched(symbols.as_deref().unwrap_or_default());
     if let Some(why) = request.kept {
         note(&format!("{}: unchanged: {why}", request.name()));
         return real::become_it(&program, &args);
@@ -102,7 +114,7 @@ pub fn main() -> ExitCode {
             Ok(()) => {
                 let took = start.elapsed().as_secs_f64();
                 note(&format!(
-                    "{}: {} ({took:.2} s)",
+                    "{}: {}{unmatched} ({took:.2} s)",
                     request.name(),
                     better.what
                 ));
@@ -112,7 +124,7 @@ pub fn main() -> ExitCode {
             }
             Err(e) => note(&format!("{}: not replaced: {e}", request.name())),
         },
-        Err(why) => note(&format!("{}: unchanged: {why}", request.name())),
+        Err(why) => note(&format!("{}: unchanged: {why}{unmatched}", request.name())),
     }
     ran.pass_on()
 }

@@ -170,6 +170,19 @@ impl Settings {
         names.join(", ")
     }
 
+    /// The names of recipes that mean none of these kernels, for the log; nothing where none does and nothing else is
+    /// changed: then each kernel's reason has them.
+    pub fn unmatched(&self, symbols: &[&str]) -> String {
+        let means = |name: &str| symbols.iter().any(|symbol| is_named(name, symbol));
+        let names = self.recipes.iter().map(|(name, _)| &**name);
+        let none: Vec<&str> = names.filter(|name| !means(name)).collect();
+        match none.len() {
+            0 => String::new(),
+            all if self.named_alone && all == self.recipes.len() => String::new(),
+            _ => format!("; {RECIPES}: no kernel here is {}", none.join(", ")),
+        }
+    }
+
     /// The recipe that is named for a kernel, by its symbol.
     pub fn recipe(&self, symbol: &str) -> Option<&Recipe> {
         let mut all = self.recipes.iter();
@@ -292,6 +305,11 @@ mod tests {
         assert_eq!(recipe("_ZN4phys1kEPf").as_deref(), Some("usage-level(5)"));
         assert_eq!(recipe("other"), None);
         assert!(settings.policy == Policy::Safe && settings.named_alone);
+        let unmatched = |symbols: &[&str]| settings.unmatched(symbols);
+        assert_eq!(unmatched(&["other"]), "");
+        assert_eq!(unmatched(&["_ZN4phys1kEPf", "lu"]), "");
+        let expected = format!("; {RECIPES}: no kernel here is phys::k");
+        assert_eq!(unmatched(&["lu", "other"]), expected);
         let both = Settings::of(&|name: &str| match name {
             RECIPES => Some("lu=maxnreg(96)".into()),
             POLICY => Some("recorded".into()),

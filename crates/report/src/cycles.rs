@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use warpwright_driver::candidate::Turns;
 use warpwright_driver::score::{Cycles as Bound, case_of};
 use warpwright_driver::{Residency, Resources};
 use warpwright_flow::{Function, Inst};
@@ -10,6 +11,7 @@ use warpwright_model::Parameters;
 use warpwright_model::attribution::{Cause, Cycles, attribute};
 use warpwright_pass::Setting;
 use warpwright_sass::function::{Calls, Code};
+use warpwright_sass::profile::LOOP_WEIGHT;
 use warpwright_sass::{Cubin, Elf};
 
 use crate::screen::wrap;
@@ -36,6 +38,8 @@ pub struct CyclesReport {
     pub places: Vec<Place>,
     /// Those of each instruction.
     pub each: Vec<f64>,
+    /// What they go by.
+    pub turns: Turns,
     /// Where executions were counted: at which launch, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted_at: Option<String>,
@@ -101,7 +105,9 @@ pub fn cycles_of(
     let line = |at: usize| known.lines.get(at)?.clone();
     let mut report = report(&cycles, line, text);
     report.counted_at = known.counts.map(|(_, at)| at.to_owned());
-    Some((report, Bound::of_case(&case)))
+    let bound = Bound::of_case(&case);
+    report.turns = bound.turns;
+    Some((report, bound))
 }
 
 fn report(
@@ -144,6 +150,7 @@ fn report(
         causes: shares(&all, total),
         places,
         each: cycles.iter().map(Cycles::total).collect(),
+        turns: Turns::None,
         counted_at: None,
         is_not_to_be_counted: false,
     }
@@ -208,16 +215,19 @@ impl CyclesReport {
                 place.text.clone(),
             ]);
         }
-        let loops = match &self.counted_at {
-            Some(at) => format!("instructions counted at {at}"),
-            None if self.is_not_to_be_counted => {
-                "loops 10 times a level: the launch faults, is long, or passes by most of the kernel"
-                    .to_owned()
+        let loops = match (&self.counted_at, self.turns) {
+            (Some(at), _) => format!(", instructions counted at {at}"),
+            (None, Turns::None) => String::new(),
+            (None, _) => {
+                let why = match self.is_not_to_be_counted {
+                    true => "the launch faults, is long, or passes by most of the kernel",
+                    false => "--launch counts",
+                };
+                format!(", loops {LOOP_WEIGHT:.0} times a level: {why}")
             }
-            None => "loops 10 times a level: --launch counts".to_owned(),
         };
         let causes = format!(
-            "where a warp's cycles go (predicted; alone, {loops}): {}",
+            "where a warp's cycles go (predicted; alone{loops}): {}",
             self.causes_in_words()
         );
         wrap(&causes, "  ", "    ").join("\n") + "\n" + &table.render_within(4)

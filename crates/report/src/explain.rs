@@ -14,6 +14,8 @@ use warpwright_pass::ptx::facts::static_shared_bytes;
 use warpwright_pass::{BlockSource, Recipe, Setting};
 use warpwright_ptx::{FuncId, Module};
 use warpwright_sass::Elf;
+use warpwright_sass::elf::info::Attribute;
+use warpwright_sass::elf::symbol::Symbol;
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::lines::{ptx_lines, source_lines};
 
@@ -48,6 +50,12 @@ pub struct Explanation {
     /// Functions in code of their own that it calls: neither their registers nor their cycles are in the figures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<String>,
+    /// Functions within its own code: its registers include theirs, its spills and its stack do not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<String>,
+    /// Bytes of stack per thread with these; absent where no bound is known (recursion).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stack_with_functions: Option<u32>,
     /// Resources: of the default build, or estimated.
     pub resources: Resources,
     /// Are the resources an estimate (no ptxas)?
@@ -247,6 +255,8 @@ pub fn from_resources(
         dynamic_smem: setting.dynamic(),
         dynamic_smem_is_assumed: false,
         calls: Vec::new(),
+        functions: Vec::new(),
+        stack_with_functions: None,
         registers_to_save: next.map(|n| resources.registers.saturating_sub(n)),
         registers_for_one_more_block: next,
         staircase: setting.stairs(resources.shared_bytes).unwrap_or_default(),
@@ -264,8 +274,44 @@ pub fn from_resources(
     }
 }
 
+impl Explanation {
+    /// Enters the functions that the kernel's machine code has beside its own, and those that it calls elsewhere.
+    pub fn enter_functions(&mut self, elf: &Elf) {
+        self.calls = calls_out(elf, &self.kernel);
+        self.functions = functions_within(elf, &self.kernel).unwrap_or_default();
+        if !self.functions.is_empty() {
+            self.stack_with_functions = stack_in_all(elf, &self.kernel);
+        }
+    }
+}
+
+/// The functions of the source within a kernel's code: ptxas calls them `$KERNEL$FUNCTION`, and its own
+/// `$KERNEL$__internal…`.
+fn functions_within(elf: &Elf, kernel: &str) -> Option<Vec<String>> {
+    let text = elf.kernel(kernel).ok()?.text;
+    let symbols = elf.symbols().ok()?;
+    let inside = symbols
+        .iter()
+        .filter(|symbol| symbol.is_function() && usize::from(symbol.section) == text);
+    let own = |symbol: &Symbol| {
+        let name = symbol.name.strip_prefix('$')?.strip_prefix(kernel)?;
+        let name = name.strip_prefix('$')?;
+        (!name.starts_with("__")).then(|| name.to_owned())
+    };
+    Some(inside.filter_map(own).collect())
+}
+
+/// The stack of a kernel and all that it calls, in bytes per thread (EIATTR_MIN_STACK_SIZE); `None` where ptxas does not
+/// know it.
+fn stack_in_all(elf: &Elf, kernel: &str) -> Option<u32> {
+    let facts = elf.info(".nv.info").ok()??;
+    let all = facts.by_symbol(Attribute::MIN_STACK_SIZE);
+    let bytes = all.get(&elf.kernel(kernel).ok()?.symbol).copied();
+    bytes.filter(|&bytes| bytes != u32::MAX)
+}
+
 /// The functions that stand in sections of their own and that a kernel calls, by name.
-pub fn calls_out(elf: &Elf, kernel: &str) -> Vec<String> {
+fn calls_out(elf: &Elf, kernel: &str) -> Vec<String> {
     let find = || -> Option<BTreeSet<String>> {
         let text = elf.kernel(kernel).ok()?.text;
         let name = &elf.sections[text].name;

@@ -16,7 +16,7 @@ use crate::ReportError;
 use crate::glossary::TERMS;
 use crate::listing::{Lines, listing};
 use crate::plane::{Point, Stairs, plane};
-use crate::screen::{decision, extents, proof};
+use crate::screen::{bound_by, decision, extents, proof};
 use crate::svg;
 
 /// Instructions, of PTX and machine code, that the listings of a page have together: some five megabytes.
@@ -137,6 +137,11 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
             .iter()
             .find(is_it)
             .map_or(cause.clone(), |known| known.name().to_owned())
+    });
+    environment.add_filter("bound_by", |bound: &str, turns: minijinja::Value| {
+        let turns = turns.as_str().unwrap_or_default();
+        let turns = serde_json::from_value(turns.into()).unwrap_or_default();
+        bound_by(bound, turns, &[])
     });
     environment.add_filter("word", |word: u32, how: &str| match how {
         "integer" => word.cast_signed().to_string(),

@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 
 use warpwright_diag::{count, plural};
-use warpwright_driver::candidate::{Figures, Standing};
+use warpwright_driver::candidate::{Figures, Standing, Turns};
 use warpwright_driver::opt::{self, DEFAULT_MARGIN};
 use warpwright_driver::why_not::{NotChosen, why_not};
 use warpwright_driver::{Candidate, KernelReport, Resources};
 use warpwright_pass::names::{base_name, source_name, template_arguments};
 use warpwright_pass::passes::{MaxNReg, UsageLevel};
-use warpwright_pass::{BlockSource, Caution, Invocation, Promises, Rung, rests_on};
+use warpwright_pass::{BlockSource, Caution, Invocation, Level, Promises, Rung, rests_on};
+use warpwright_sass::profile::LOOP_WEIGHT;
 
 use crate::table::Table;
 
@@ -51,6 +52,15 @@ pub struct About<'a> {
     pub all: bool,
 }
 
+impl About<'_> {
+    fn level(&self) -> Level {
+        match self.is_machine_code {
+            true => Level::MachineCode,
+            false => Level::Ptx,
+        }
+    }
+}
+
 /// The whole text.
 pub fn screen(kernels: &[KernelReport], about: &About<'_>) -> String {
     let mut lines = wrap(
@@ -65,14 +75,14 @@ pub fn screen(kernels: &[KernelReport], about: &About<'_>) -> String {
             for kernel in kernels {
                 text += &(lines.join("\n") + "\n");
                 lines = vec![String::new()];
-                text += &candidates(kernel);
+                text += &candidates(kernel, about.level());
             }
             lines.extend(next(kernels, about));
         }
         [kernel] => {
             let next = next(kernels, about);
             let room = HEIGHT.saturating_sub(lines.len() + next.len());
-            lines.extend(one(kernel, room));
+            lines.extend(one(kernel, room, about.level()));
             lines.extend(next);
         }
         _ => {
@@ -99,15 +109,15 @@ fn apart(report: &KernelReport) -> Vec<&String> {
 }
 
 /// One kernel in at most `room` lines; notes that do not fit are counted.
-fn one(report: &KernelReport, room: usize) -> Vec<String> {
+fn one(report: &KernelReport, room: usize, level: Level) -> Vec<String> {
     let mut lines = title(report);
     if !is_replayed(report) {
         let default = &report.candidates[0];
-        let now = figures(default, report.dynamic_smem);
+        let now = figures(default, report.dynamic_smem, level);
         lines.extend(wrap(&now, "  now     ", INDENT));
         lines.extend(wrap(&limits(default), INDENT, INDENT));
     }
-    lines.extend(choice(report));
+    lines.extend(choice(report, level));
     // What the choice relies on goes before the alternatives.
     let promises = apart(report);
     let notes: Vec<Vec<String>> = report
@@ -168,7 +178,7 @@ fn one(report: &KernelReport, room: usize) -> Vec<String> {
 }
 
 /// The choice.
-fn choice(report: &KernelReport) -> Vec<String> {
+fn choice(report: &KernelReport, level: Level) -> Vec<String> {
     let mut lines = Vec::new();
     let (default, chosen) = (&report.candidates[0], &report.candidates[report.chosen]);
     if report.chosen == 0 {
@@ -180,7 +190,8 @@ fn choice(report: &KernelReport) -> Vec<String> {
         lines.extend(wrap(&text, "  choice  ", INDENT));
     } else {
         lines.extend(wrap(&gain(chosen, &report.reason), "  choice  ", INDENT));
-        lines.extend(wrap(&figures(chosen, report.dynamic_smem), INDENT, INDENT));
+        let figures = figures(chosen, report.dynamic_smem, level);
+        lines.extend(wrap(&figures, INDENT, INDENT));
         if let Some(gained) = &report.gained {
             lines.extend(wrap(gained, INDENT, INDENT));
         }
@@ -234,11 +245,11 @@ pub fn extents(block: [u32; 3]) -> String {
 }
 
 /// Registers, spills, shared memory, warps.
-fn figures(candidate: &Candidate, dynamic_smem: u32) -> String {
+fn figures(candidate: &Candidate, dynamic_smem: u32, level: Level) -> String {
     let Some(r) = candidate.resources() else {
         return "its resources are not known".into();
     };
-    let mut parts = vec![count(r.registers, "register"), spills(r)];
+    let mut parts = vec![count(r.registers, "register"), spills(r, level)];
     let shared = r.shared_bytes + dynamic_smem;
     if shared > 0 {
         parts.push(format!("{shared} B shared"));
@@ -255,21 +266,16 @@ fn figures(candidate: &Candidate, dynamic_smem: u32) -> String {
     parts.join(", ")
 }
 
-/// Bytes of spill traffic, and where.
-pub fn spills(r: &Resources) -> String {
+/// Bytes of spill traffic, and where. `level`: what was given. Finished code does not tell slots from data of its
+/// own, in shared memory or at fixed places of its frame.
+pub fn spills(r: &Resources, level: Level) -> String {
     match (r.local_spill_bytes(), r.spill_moved_bytes) {
+        (0, 0) if level == Level::MachineCode => "no local spills".to_owned(),
         (0, 0) => "no spills".to_owned(),
+        (bytes, 0) if level == Level::MachineCode => format!("{bytes} B spills or local arrays"),
         (bytes, 0) => format!("{bytes} B spills"),
         (0, moved) => format!("{moved} B spills (shared)"),
         (bytes, moved) => format!("{bytes} B spills and {moved} (shared)"),
-    }
-}
-
-/// How sure a verdict is: where turns of loops are guessed, it is one on the guess.
-pub fn if_turns(are_guessed: bool) -> &'static str {
-    match are_guessed {
-        true => "if loops have 10 turns",
-        false => "predicted",
     }
 }
 
@@ -280,10 +286,23 @@ fn limits(default: &Candidate) -> String {
         parts.push(format!("limited by {}", found.limiters.join(" and ")));
     }
     if let Some(score) = default.score() {
-        let how = if_turns(score.guesses_turns);
-        parts.push(format!("time bound by {} ({how})", score.bound));
+        parts.push(bound_by(&score.bound, score.turns, &[]));
     }
     parts.join("; ")
+}
+
+/// What bounds a time under the model, what that goes by, and what else there is to say of it.
+pub fn bound_by(bound: &str, turns: Turns, more: &[String]) -> String {
+    let turns = match turns {
+        Turns::None => "predicted".to_owned(),
+        Turns::Assumed => format!("if loops have {LOOP_WEIGHT:.0} turns"),
+        Turns::Counted => "predicted, loops counted".to_owned(),
+    };
+    let more = match more {
+        [] => String::new(),
+        more => format!("; {}", more.join(", ")),
+    };
+    format!("time bound by {bound} ({turns}{more})")
 }
 
 /// The choice in a sentence.
@@ -329,17 +348,24 @@ pub fn part(time: f64) -> String {
 /// What stands behind the choice.
 pub(crate) fn proof(chosen: &Candidate) -> Option<&'static str> {
     match chosen.figures()?.standing {
-        Standing::Proved(Rung::Proved) => Some("proved: it computes what the original does"),
-        Standing::Proved(Rung::ProvedAsPtx) => {
-            Some("proved: its PTX computes what the original's does")
-        }
-        Standing::Proved(Rung::Emulated) => {
-            Some("compared: the emulator computes the same with both, at odd and tiny sizes")
-        }
         Standing::Proved(Rung::SameCode | Rung::Unchanged) => {
             Some("ptxas makes it of the same instructions; nothing is rewritten")
         }
+        Standing::Proved(rung) => Some(behind(rung)),
         _ => None,
+    }
+}
+
+/// What stands behind a new version, in words.
+pub fn behind(rung: Rung) -> &'static str {
+    match rung {
+        Rung::Proved => "proved: it computes what the original does",
+        Rung::ProvedAsPtx => "proved: its PTX computes what the original's does",
+        Rung::Emulated => {
+            "compared: the emulator computes the same with both, at odd and tiny sizes"
+        }
+        Rung::SameCode => "the same code",
+        Rung::Unchanged => "unchanged",
     }
 }
 
@@ -456,7 +482,7 @@ fn summary(kernels: &[KernelReport]) -> String {
 }
 
 /// Every candidate of a kernel; what has the code of another stands in its line.
-fn candidates(report: &KernelReport) -> String {
+fn candidates(report: &KernelReport, level: Level) -> String {
     let mut table = Table::new(&[
         "",
         "time",
@@ -508,7 +534,7 @@ fn candidates(report: &KernelReport) -> String {
         table.remove("in smem");
     }
     let mut text = title(report).join("\n") + "\n" + &table.render_within(1);
-    text += &(choice(report).join("\n") + "\n");
+    text += &(choice(report, level).join("\n") + "\n");
     for note in report.notes.iter().chain(&report.promises) {
         text += &(wrap(note, "  note    ", INDENT).join("\n") + "\n");
     }
@@ -618,15 +644,19 @@ fn in_source(report: &KernelReport) -> Option<String> {
         .map(|ways| ways.join("; "))
 }
 
-/// At most `width` characters, the rest left out at the end.
-fn shortened(text: &str, width: usize) -> String {
-    match text.char_indices().nth(width) {
-        None => text.to_owned(),
-        Some(_) => {
-            text.chars()
-                .take(width.saturating_sub(1))
-                .collect::<String>()
-                + "…"
+/// At most `width` characters, the rest left out at the end: whole words, where they take a third of the room.
+pub fn shortened(text: &str, width: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(width) else {
+        return text.to_owned();
+    };
+    // With a blank and the mark.
+    let blanks = text[..end].match_indices(' ').rev();
+    let mut whole = blanks.map(|(at, _)| text[..at].trim_end());
+    match whole.find(|kept| kept.chars().count() + 2 <= width) {
+        Some(kept) if 3 * kept.chars().count() > width => format!("{kept} …"),
+        _ => {
+            let kept = text.chars().take(width.saturating_sub(1));
+            kept.chain(['…']).collect()
         }
     }
 }
@@ -950,6 +980,37 @@ mod tests {
         // Without spills in shared memory there is no column for them.
         let shown = screen(&[report("k", 1.0, &[])], &all);
         assert!(!shown.contains("in smem"), "{shown}");
+    }
+
+    #[test]
+    fn what_is_left_out_begins_at_a_word() {
+        for (text, width, wanted) in [
+            ("it fits", 7, "it fits"),
+            ("maxnreg(64); spill-to-shared", 26, "maxnreg(64); …"),
+            ("saves 0.1%; such a change", 24, "saves 0.1%; such a …"),
+            ("a_name_without_a_blank", 10, "a_name_wi…"),
+            ("a name_that_is_one_long_word", 12, "a name_that…"),
+            ("äöü äöü äöü", 9, "äöü äöü …"),
+        ] {
+            assert_eq!(shortened(text, width), wanted);
+        }
+    }
+
+    #[test]
+    fn what_a_bound_goes_by_is_said() {
+        let more = ["issue takes 3% of that".to_owned()];
+        assert_eq!(
+            bound_by("traffic", Turns::Assumed, &[]),
+            "time bound by traffic (if loops have 10 turns)"
+        );
+        assert_eq!(
+            bound_by("issue", Turns::Counted, &more),
+            "time bound by issue (predicted, loops counted; issue takes 3% of that)"
+        );
+        assert_eq!(
+            bound_by("issue", Turns::None, &[]),
+            "time bound by issue (predicted)"
+        );
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::inst::Instruction;
 use crate::operation::Operation;
 
 /// How often a loop body is assumed to run when nothing is known about its trip count.
-const LOOP_WEIGHT: f64 = 10.0;
+pub const LOOP_WEIGHT: f64 = 10.0;
 /// Deeper nests than this count no more: weights would otherwise drown everything outside.
 const MAX_DEPTH: u32 = 4;
 const SCOREBOARDS: usize = 6;

@@ -294,6 +294,38 @@ fn relocatable_files_link_to_the_same_program() {
     }
 }
 
+/// A segment of variables that ends behind their last byte, where shared memory begins at its alignment, moves with
+/// the code before it.
+#[test]
+fn a_segment_that_ends_at_an_alignment_moves() {
+    let Some(toolkit) = require_toolkit("segments that end at an alignment") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (source, out) = (dir.path().join("k.ptx"), dir.path().join("k.cubin"));
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n\
+                .visible .global .align 4 .b8 t[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};\n\
+                .visible .entry k(.param .u64 p)\n{\n.shared .align 8 .b64 s[64];\n.reg .b64 %d<5>;\n.reg .b32 %r<3>;\n\
+                ld.param.u64 %d1, [p];\nmov.u32 %r1, %tid.x;\nmov.u64 %d2, t;\nld.global.u32 %r2, [%d2];\n\
+                cvt.u64.u32 %d3, %r2;\nst.shared.u64 [s], %d3;\nbar.sync 0;\nld.shared.u64 %d4, [s];\n\
+                st.global.u64 [%d1], %d4;\nret;\n}\n";
+    std::fs::write(&source, text).unwrap();
+    let ptxas = toolkit.ptxas().unwrap().tool().path.clone();
+    let mut command = std::process::Command::new(ptxas);
+    command.arg("-arch=sm_90").arg(&source).arg("-o").arg(&out);
+    assert!(command.status().unwrap().success());
+    let cubin = std::fs::read(&out).unwrap();
+    let mut elf = Elf::parse(&cubin).unwrap();
+    assert_eq!(elf.write().unwrap(), cubin);
+    let old = elf.instructions(&elf.kernel("k").unwrap()).unwrap().len();
+    let moves = stuff(&mut elf, "k").unwrap();
+    let grown = elf.write().unwrap();
+    assert!(grown.len() > cubin.len());
+    let mut elf = Elf::parse(&grown).unwrap();
+    empty(&mut elf, "k", &moves, old);
+    assert_eq!(elf.write().unwrap(), cubin);
+}
+
 /// A table is not moved unless the list in `.nv.info` is what stands in the constant bank.
 #[test]
 fn a_table_that_is_not_the_list_is_refused() {

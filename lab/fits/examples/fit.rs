@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 use warpwright_driver::build::Built;
-use warpwright_driver::candidate::Standing;
+use warpwright_driver::candidate::{Standing, Turns};
 use warpwright_driver::choose::choose;
 use warpwright_driver::proposal::{Situation, first_round, second_round};
 use warpwright_driver::score::predict_one;
@@ -146,7 +146,7 @@ fn scored(kernel: &Kernel, parameters: &Parameters) -> Vec<Candidate> {
             let score = prediction.map(|(p, d)| Score {
                 relative_time: p.cycles / d.cycles,
                 bound: p.bound().name().into(),
-                guesses_turns: false,
+                turns: Turns::None,
                 contention: 1.0,
                 active_warps: 0,
                 is_trade: false,

@@ -317,7 +317,7 @@ fn candidate(row: &Row, default: &Row) -> Result<Candidate, Box<dyn std::error::
         figures.score = Some(Score {
             relative_time: row.cycles / default.cycles,
             bound: String::new(),
-            guesses_turns: false,
+            turns: warpwright_driver::candidate::Turns::None,
             contention: 1.0,
             active_warps: row.grid_warps.map_or(row.warps, |grid| grid.min(row.warps)),
             is_trade: row.is_trade(),

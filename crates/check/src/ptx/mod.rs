@@ -10,7 +10,7 @@ use warpwright_ptx::{FuncId, Module};
 use crate::prove::check;
 use crate::verdict::{Cause, Reason, Verdict};
 use function::PtxFunction;
-use surroundings::{Surroundings, different_heads, different_modules};
+use surroundings::{Surroundings, different_heads, different_modules, is_apart, new_name};
 
 /// What the caller knows beside the two modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,12 +29,17 @@ pub fn check_functions(
     new: (&Module, FuncId),
     options: &Options,
 ) -> Verdict {
-    if let Some(text) = different_modules(original.0, new.0) {
+    let different = different_modules(original.0, new.0);
+    if let Some(text) = different.or_else(|| new_name(original.0, new.0, |_| false)) {
         return undecided(text);
     }
     let around = (Surroundings::new(original.0), Surroundings::new(new.0));
     check_bodies((&around.0, original.1), (&around.1, new.1), options)
 }
+
+/// Why a kernel is undecided that the second version has alone.
+pub const NEW_KERNEL: &str =
+    "it is new: the original has no such kernel, and what launches it is not compared";
 
 fn undecided(text: impl Into<String>) -> Verdict {
     Verdict::Undecided(Reason::new(Cause::Around, text))
@@ -63,9 +68,12 @@ fn check_bodies(
 }
 
 /// All functions of `original` that have a body, or get one in `new`, by name, with the verdict on
-/// the function of that name in `new`.
+/// the function of that name in `new`. A kernel that `new` has alone is no version of anything: it is undecided, and the
+/// others are what they are.
 pub fn check_modules(original: &Module, new: &Module, options: &Options) -> Vec<(String, Verdict)> {
     let different = different_modules(original, new);
+    let apart = |name: &str| is_apart(original, new, name);
+    let different = different.or_else(|| new_name(original, new, apart));
     let (before, now) = (Surroundings::new(original), Surroundings::new(new));
     let mut verdicts = Vec::new();
     for (id, function) in &original.functions {
@@ -91,5 +99,11 @@ pub fn check_modules(original: &Module, new: &Module, options: &Options) -> Vec<
         };
         verdicts.push((function.name.to_string(), verdict));
     }
+    let added = new.kernels().map(|(_, kernel)| &*kernel.name);
+    verdicts.extend(
+        added
+            .filter(|name| apart(name))
+            .map(|name| (name.to_owned(), undecided(NEW_KERNEL))),
+    );
     verdicts
 }

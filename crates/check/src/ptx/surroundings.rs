@@ -253,16 +253,39 @@ pub(super) fn different_modules(original: &Module, new: &Module) -> Option<Strin
             return Some(format!("the directive `{word}` is not known"));
         }
     }
-    if let Some(lost) = variables(original).difference(&variables(new)).next() {
-        return Some(format!("`{lost}` can no longer be found by name"));
-    }
-    let added = exported(new)
-        .difference(&exported(original))
+    let lost = variables(original)
+        .difference(&variables(new))
         .next()
         .copied()?;
+    Some(format!("`{lost}` can no longer be found by name"))
+}
+
+/// A name that others see, and that the original does not have. `spare`: these are left out.
+pub(super) fn new_name(
+    original: &Module,
+    new: &Module,
+    spare: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let (before, now) = (exported(original), exported(new));
+    let mut added = now.difference(&before);
+    let added = added.find(|name| !spare(name))?;
     Some(format!(
         "`{added}` is new, and may be taken for another module's of that name"
     ))
+}
+
+/// Is a name of the new module a kernel that no function of the original can reach? None of them calls a kernel; one
+/// that another module launches would be reached by what the original leaves to the linker.
+pub(super) fn is_apart(original: &Module, new: &Module, name: &str) -> bool {
+    const OF_THE_SYSTEM: [&str; 4] = ["vprintf", "__assertfail", "malloc", "free"];
+    let is_kernel = new
+        .function(name)
+        .is_some_and(|id| new.functions[id].kind == FunctionKind::Entry);
+    let is_whole = original
+        .functions
+        .values()
+        .all(|f| f.body.is_some() || OF_THE_SYSTEM.contains(&&*f.name));
+    is_kernel && is_whole && original.function(name).is_none()
 }
 
 /// Variables that the host or another module may look up.

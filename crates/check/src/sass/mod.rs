@@ -147,7 +147,7 @@ enum Stop {
     Unread,
     #[error("the architecture is not known")]
     Architecture,
-    #[error("the cubin has no function {0}")]
+    #[error("the cubin has no function `{0}`")]
     NoFunction(String),
 }
 

@@ -5,7 +5,7 @@ use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
 use warpwright_launch::{Launch, compare};
 use warpwright_pass::names::source_name;
 use warpwright_ptx::Module;
-use warpwright_report::screen::{WIDTH, wrap};
+use warpwright_report::screen::{WIDTH, shortened, wrap};
 
 use super::run::{among, described, kernels, kernels_of, materialize, run_on_device};
 use super::{print_json, write_page};
@@ -73,7 +73,8 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         let are_cubins = a.level == Level::Cubin && b.level == Level::Cubin;
         if worst == "undecided" && are_cubins && !args.run {
             let note = "note: two cubins can be proved equal where one is a rewrite of the other; for two builds of \
-                        ptxas compare their PTX, or run them (--gpu)";
+                        ptxas compare their PTX, or run them (--gpu); for a recipe's passes over machine code compare with \
+                        the build that its first steps make (`opt --recipe`)";
             println!("{}", wrap(note, "", "  ").join("\n"));
         }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
@@ -134,10 +135,10 @@ fn fitted(line: &str) -> String {
 /// What is shown of a line; `--json` has all of it.
 fn cut(line: &str) -> String {
     const COLUMNS: usize = 160;
-    match line.char_indices().nth(COLUMNS) {
-        // The first line is a sentence; those below it have instructions and values.
-        Some(_) if line.starts_with(' ') => line.chars().take(COLUMNS - 1).chain(['…']).collect(),
-        _ => line.to_owned(),
+    // The first line is a sentence; those below it have instructions and values.
+    match line.starts_with(' ') {
+        true => shortened(line, COLUMNS),
+        false => line.to_owned(),
     }
 }
 

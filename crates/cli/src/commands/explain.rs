@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::input::{self, Input, Level};
 use crate::session;
 use warpwright_pass::names::source_name;
-use warpwright_report::screen::{if_turns, kernel_title, spills, wrap};
+use warpwright_report::screen::{bound_by, kernel_title, spills, wrap};
 use warpwright_report::table::Table;
 
 #[derive(Serialize)]
@@ -186,7 +186,7 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
     let figures = format!(
         "{}, {}, {} B stack, {} B shared{about}",
         count(r.registers, "register"),
-        spills(r),
+        spills(r, level(e)),
         r.stack_bytes,
         r.shared_bytes + e.dynamic_smem
     );
@@ -199,6 +199,18 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
         let names: Vec<String> = e.calls.iter().map(|name| source_name(name)).collect();
         let note = format!(
             "calls {}: what these take is in no figure here",
+            names.join(", ")
+        );
+        println!("{}", wrap(&note, "  ", "  ").join("\n"));
+    }
+    if !e.functions.is_empty() {
+        let names: Vec<String> = e.functions.iter().map(|name| source_name(name)).collect();
+        let stack = match e.stack_with_functions {
+            Some(bytes) => format!("with them its stack is {bytes} B"),
+            None => "how deep its stack becomes is not known (recursion)".to_owned(),
+        };
+        let note = format!(
+            "has {} within its code: its registers include theirs, its spills, cycles and stack do not; {stack}",
             names.join(", ")
         );
         println!("{}", wrap(&note, "  ", "  ").join("\n"));
@@ -225,10 +237,7 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
         let others: Vec<String> = others
             .map(|(name, part)| format!("{name} takes {:.0}% of that", 100.0 * part))
             .collect();
-        let is_guessed = e.pressure.as_ref().is_some_and(|p| p.loop_depth > 0)
-            && e.causes.as_ref().is_some_and(|c| c.counted_at.is_none());
-        let loops = if_turns(is_guessed);
-        let text = format!("time bound by {} ({loops}; {})", c.bound, others.join(", "));
+        let text = bound_by(&c.bound, c.turns, &others);
         println!("{}", wrap(&text, "  ", "    ").join("\n"));
     }
     match (e.registers_for_one_more_block, e.registers_to_save) {
@@ -260,16 +269,20 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
         print_usage(usage);
     }
     if let Some(pressure) = &e.pressure {
-        let level = match e.usage {
-            Some(_) => warpwright_pass::Level::Ptx,
-            None => warpwright_pass::Level::MachineCode,
-        };
-        print_pressure(pressure, level);
+        print_pressure(pressure, level(e));
     }
     if let Some(causes) = &e.causes {
         print!("{}", causes.screen());
     }
     println!();
+}
+
+/// What was given.
+fn level(e: &Explanation) -> warpwright_pass::Level {
+    match e.usage {
+        Some(_) => warpwright_pass::Level::Ptx,
+        None => warpwright_pass::Level::MachineCode,
+    }
 }
 
 /// CRAT's Table 1, and the estimate of OptTLP point by point.

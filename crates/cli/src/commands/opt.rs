@@ -36,6 +36,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     let input = input::read(&args.file)?;
     if super::stencil_opt::is_wanted(&input, args.output.as_deref()) {
         super::stencil_opt::refuse_what_has_no_effect(args)?;
+        let args = &super::stencil_opt::for_one_target(args)?;
         if let Some(recipe) = &args.recipe {
             return super::pass::replay(cli, args, &input, recipe);
         }

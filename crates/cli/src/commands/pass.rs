@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::input::{self, Input, Kind, Level, stage, write_atomically};
 use crate::session;
 use crate::terminal::document;
-use warpwright_report::screen::wrap;
+use warpwright_report::screen::{behind, wrap};
 
 impl From<RecipeError> for Failure {
     fn from(error: RecipeError) -> Self {
@@ -166,6 +166,16 @@ pub fn replay(cli: &Cli, args: &OptArgs, input: &Input, recipe: &str) -> Result<
         write_atomically(output, all.artifact.bytes())?;
     }
     if !args.show.json {
+        for done in &all.kernels {
+            let kernel = done.kernel.as_deref().map(source_name).unwrap_or_default();
+            for stepped in &done.steps {
+                let Some(rung) = stepped.rung.as_ref().ok().copied() else {
+                    continue;
+                };
+                let text = format!("{kernel}: {}: {}", stepped.step.pass, behind(rung));
+                println!("{}", wrap(&text, "", "  ").join("\n"));
+            }
+        }
         let is_changed = all.artifact.bytes() != input.text()?.as_bytes();
         print_written(super::opt::written_to(args).as_deref(), is_changed);
         return Ok(());

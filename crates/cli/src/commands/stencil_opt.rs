@@ -23,7 +23,8 @@ use crate::args::{Cli, Floating, OptArgs, StencilArgs};
 use crate::build::with_builders;
 use crate::failure::Failure;
 use crate::input::{Input, Level, is_stdout, write_atomically};
-use warpwright::front::DEFAULT_GPU;
+use crate::session;
+use warpwright::front::{DEFAULT_GPU, architecture};
 use warpwright_report::screen::{dropped, wrap};
 use warpwright_report::table::Table;
 
@@ -92,6 +93,16 @@ pub fn refuse_what_has_no_effect(args: &OptArgs) -> Result<(), Failure> {
              a build are tried"
         ))),
     }
+}
+
+/// The same with the architecture that options of nvcc name as its GPU; it may not contradict `--gpu`.
+pub fn for_one_target(args: &OptArgs) -> Result<OptArgs, Failure> {
+    let mut args = args.clone();
+    let named = session::named_gpu(args.kernel.gpu.as_deref())?;
+    let (stated, nvcc) = architecture(named.as_ref(), &args.nvcc)?;
+    args.kernel.gpu = args.kernel.gpu.or(stated);
+    args.nvcc = nvcc;
+    Ok(args)
 }
 
 /// The JSON document for a file with several stencils.
@@ -387,7 +398,7 @@ fn print(document: &Document, chosen: &Chosen, all: bool) {
     print!("{}", table.render_within(1));
     let assumed = document.assumed_sizes.iter();
     let mut assumed: Vec<String> = assumed
-        .map(|name| format!("{name} (--size {name}=N)"))
+        .map(|name| format!("{name} (--grid {name}=N)"))
         .collect();
     assumed.push("the block of the original".to_owned());
     let text = format!("assumed: {}", assumed.join(", "));

@@ -98,20 +98,25 @@ impl Elf {
             let first = parts.find(|part| range(*part).0 == offset && fits(part));
             return first.map_or(fixed, |first| Extent::Parts { first, last: None });
         }
+        let end = offset.saturating_add(file_size);
+        // A segment may end where memory without contents begins, which is behind what aligns it.
+        let empty = |part: &Part| range(*part) == (end, 0) && matches!(part, Part::Section(_));
+        let bound = parts.clone().find(empty);
         let filled = parts.filter(|part| range(*part).1 > 0);
         let inside = filled.filter(|&part| {
             let (at, size) = range(part);
-            at >= offset && at + size <= offset.saturating_add(file_size)
+            at >= offset && at + size <= end
         });
         let inside: Vec<Part> = inside.collect();
         match (inside.first(), inside.last()) {
-            (Some(&first), Some(&last))
-                if range(first).0 == offset
-                    && range(last).0 + range(last).1 == offset + file_size =>
-            {
-                Extent::Parts {
-                    first,
-                    last: Some(last),
+            (Some(&first), Some(&last)) if range(first).0 == offset => {
+                let reaches = range(last).0 + range(last).1 == end;
+                match reaches.then_some(last).or(bound) {
+                    Some(last) => Extent::Parts {
+                        first,
+                        last: Some(last),
+                    },
+                    None => fixed,
                 }
             }
             _ => fixed,

@@ -1,0 +1,130 @@
+//! The screens of commands about the same code do not contradict each other.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::Command;
+
+use warpwright_toolkit::testing::require_toolkit;
+
+/// A loop whose turns the launch counts; dynamic shared memory that the launch gives; a function within a kernel's code.
+const MANY: &str = "
+__global__ void turns(const float *x, float *y, int n) {
+    extern __shared__ float s[];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    s[threadIdx.x] = x[i];
+    __syncthreads();
+    float t = 0;
+    for (int k = 0; k < n; k++) t = t * s[k % 128] + 1.f;
+    y[i] = t;
+}
+__device__ int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+__global__ void calls(int *x) { x[threadIdx.x] = fib(threadIdx.x & 7); }
+int main() {
+    int n = 1 << 16; float *x, *y; cudaMalloc(&x, 4 * n); cudaMalloc(&y, 4 * n);
+    turns<<<n / 128, 128, 512>>>(x, y, 100);
+}
+";
+/// It spills under a limit.
+const SPILLS: &str = "
+extern \"C\" __global__ void __launch_bounds__(64) heavy(float *p) {
+  float x[56];
+  for (int r = 0; r < 9; r++) {
+    _Pragma(\"unroll\") for (int i = 0; i < 56; i++) x[i] = p[threadIdx.x + 64 * i];
+    _Pragma(\"unroll\") for (int i = 0; i < 56; i++) x[i] = x[i] * x[55 - i] + sqrtf(x[(i * 7 + 3) % 56]);
+    _Pragma(\"unroll\") for (int i = 0; i < 56; i++) p[threadIdx.x + 64 * i] = x[i] + x[(i * 5 + 1) % 56];
+  }
+}
+";
+const NAIVE: &str = "
+__global__ void turned(const double *A, double *B, int M, int N) {
+    int i = blockIdx.y * blockDim.y + threadIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < M && j < N) B[j * M + i] = A[i * N + j];
+}
+";
+
+/// The words on both streams of a command that ends with this code.
+#[track_caller]
+fn said(folder: &Path, code: i32, args: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_warpwright"));
+    let output = command.args(args).current_dir(folder).output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8(text).unwrap();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_is_assumed_is_said_and_what_is_known_is_not_assumed() {
+    if require_toolkit("screens of explain and opt").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("many.cu"), MANY).unwrap();
+    let of = |command: &str, kernel: &str| {
+        let args = [command, "many.cu", "--gpu", "h200", "--kernel", kernel];
+        said(folder.path(), 0, &args)
+    };
+    let explained = of("explain", "turns");
+    assert!(explained.contains("512 B shared"), "{explained}");
+    assert!(!explained.contains("is assumed to be"), "{explained}");
+    assert!(explained.contains("loops counted"), "{explained}");
+    let chosen = of("opt", "turns");
+    assert!(chosen.contains("if loops have 10 turns"), "{chosen}");
+    let calls = of("explain", "calls");
+    assert!(calls.contains("has fib(int) within its code"), "{calls}");
+    assert!(calls.contains("not known (recursion)"), "{calls}");
+}
+
+#[test]
+fn spills_are_told_alike() {
+    if require_toolkit("spills").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), SPILLS).unwrap();
+    let run = |args: &[&str]| said(folder.path(), 0, &[args, &["--gpu", "h200"]].concat());
+    let limited = ["opt", "k.cu", "--recipe", "maxnreg(40)", "-o", "k.cubin"];
+    run(&limited);
+    let moved = run(&[
+        "opt",
+        "k.cubin",
+        "--recipe",
+        "spill-to-shared",
+        "-o",
+        "m.cubin",
+    ]);
+    assert!(moved.contains("B spills (shared)"), "{moved}");
+    let limited = run(&["explain", "k.cubin"]);
+    assert!(limited.contains("B spills or local arrays"), "{limited}");
+    // Nobody knows which of its shared memory are slots.
+    for command in ["explain", "opt"] {
+        let text = run(&[command, "m.cubin"]);
+        assert!(text.contains("no local spills"), "{text}");
+    }
+}
+
+#[test]
+fn a_recipe_from_source_to_source_says_what_is_behind_it() {
+    if require_toolkit("recipes from source to source").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("k.cu"), NAIVE).unwrap();
+    let args = ["opt", "k.cu", "--recipe", "across(64, 8)", "-o", "new.cu"];
+    let text = said(folder.path(), 0, &args);
+    assert!(
+        text.contains("compared: the emulator computes the same"),
+        "{text}"
+    );
+    let other = [&args[..], &["--gpu", "h200", "--", "-arch=sm_80"]].concat();
+    let text = said(folder.path(), 2, &other);
+    assert!(text.contains("are for sm_80, but --gpu is h200"), "{text}");
+    // What is new is no version of anything; the rest is what it was.
+    let text = said(folder.path(), 5, &["check", "k.cu", "new.cu"]);
+    let old = "turned(double const*, double*, int, int): proved";
+    assert!(
+        text.contains(old) && text.contains("undecided: it is new"),
+        "{text}"
+    );
+}
