@@ -27,6 +27,8 @@ pub enum Bounded {
     Alone,
     /// It has this one, and other kernels may stand beside it, as in every program.
     AmongOthers([u32; 3]),
+    /// The same of finished code, of which a larger block says that it cannot be launched.
+    Finished([u32; 3]),
 }
 
 /// What launches that the source has itself say of a kernel: the first block that is a number, and what all agree on
@@ -111,7 +113,7 @@ const SHOWN: usize = 8;
 impl Bounded {
     /// A kernel of machine code with this bound.
     pub fn in_machine_code(bound: Option<[u32; 3]>) -> Bounded {
-        bound.map_or(Bounded::Not, Bounded::AmongOthers)
+        bound.map_or(Bounded::Not, Bounded::Finished)
     }
 }
 
@@ -190,13 +192,14 @@ impl<'a> Scope<'a> {
             .collect())
     }
 
-    /// The block that was stated for a kernel: the last that names it, else the one for all. That one narrows no bound
-    /// of a kernel's own where neither the kernel was named nor the file has it alone: other launches would fail.
+    /// The block that was stated for a kernel: the last that names it, else the one for all. That one is not meant for
+    /// a kernel with another bound of its own where neither the kernel was named nor the file has it alone.
     pub fn stated_block(&self, kernel: &str, bound: Bounded) -> Option<[u32; 3]> {
         let own = self.blocks.iter().rfind(|(name, _)| is_named(name, kernel));
         let threads = |dims: [u32; 3]| dims.iter().map(|&n| u64::from(n)).product::<u64>();
         let is_meant = |all: &[u32; 3]| match bound {
-            Bounded::AmongOthers(own) if self.kernels.is_empty() => threads(*all) >= threads(own),
+            Bounded::AmongOthers(own) if self.kernels.is_empty() => threads(*all) == threads(own),
+            Bounded::Finished(own) if self.kernels.is_empty() => threads(*all) >= threads(own),
             _ => true,
         };
         own.map(|(_, dims)| *dims).or(self.block.filter(is_meant))
@@ -374,6 +377,17 @@ mod tests {
         let names = scope.kernels(&module).expect("they are there");
         let block = |name: &String| scope.setting(&module, name, &gpu).expect("it fits").block;
         names.iter().map(|name| block(name).dims).collect()
+    }
+
+    #[test]
+    fn a_block_for_all_leaves_other_bounds_alone() {
+        let small = ".visible .entry c() .maxntid 64, 1, 1 { ret; }\n";
+        let scope = Scope {
+            block: Some([256, 1, 1]),
+            ..Scope::default()
+        };
+        let found = blocks(&[ONE, TWO, small], &scope);
+        assert_eq!(found, [[1024, 1, 1], [256, 1, 1], [64, 1, 1]]);
     }
 
     #[test]

@@ -123,12 +123,26 @@ fn options(args: &BugArgs) -> String {
     text += &kernel.again();
     for (number, word) in args.nvcc.iter().enumerate() {
         text += if number == 0 { " -- " } else { " " };
-        text += &match word.rsplit_once('/') {
-            Some((_, name)) => format!("…/{}", quoted(name)),
-            None => quoted(word),
-        };
+        text += &option(word);
     }
     text
+}
+
+/// An option of nvcc: of an absolute path nothing, of another one its name.
+fn option(word: &str) -> String {
+    let mut slashes = word.match_indices('/').map(|(at, _)| at);
+    let is_start = |at: &usize| begins_a_path(&word[..*at]) || word[..*at].ends_with("-I");
+    match (slashes.find(is_start), word.rsplit_once('/')) {
+        (Some(0), _) => "…".to_owned(),
+        (Some(at), _) => format!("{}…", quoted(&word[..at])),
+        (None, Some((_, name))) => format!("…/{}", quoted(name)),
+        (None, None) => quoted(word),
+    }
+}
+
+/// May a slash behind this text be the root of a path?
+fn begins_a_path(before: &str) -> bool {
+    !before.ends_with(|c: char| c.is_alphanumeric() || "_-./…~".contains(c))
 }
 
 /// Versions, machine and input.
@@ -386,6 +400,7 @@ fn without_places(text: &str, file: &Path) -> String {
             text = text.replace(&folder, "…");
         }
     }
+    let text = without_absolute(&text);
     let lines = text
         .lines()
         .map(|line| match line.trim_start().starts_with(".file") {
@@ -398,6 +413,26 @@ fn without_places(text: &str, file: &Path) -> String {
             false => line.to_owned(),
         });
     lines.map(|line| line + "\n").collect()
+}
+
+/// The text without the folders of absolute paths, wherever they come from (headers in messages of nvcc).
+fn without_absolute(text: &str) -> String {
+    let is_end = |c: char| c.is_whitespace() || "\"'`,;:()<>=|*".contains(c);
+    let (mut out, mut from) = (String::new(), 0);
+    for (at, _) in text.match_indices('/') {
+        if at < from || !begins_a_path(&text[..at]) {
+            continue;
+        }
+        let run = &text[at..];
+        let run = &run[..run.find(is_end).unwrap_or(run.len())];
+        // A comment is no path.
+        if let (false, Some(last)) = (run.starts_with("//"), run[1..].rfind('/')) {
+            out.push_str(&text[from..at]);
+            out.push('…');
+            from = at + 1 + last;
+        }
+    }
+    out + &text[from..]
 }
 
 /// The text without a folder in front of names in it.
@@ -415,7 +450,7 @@ fn without_folder(text: &str, folder: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{without_folder, without_places, without_text};
+    use super::{option, without_absolute, without_folder, without_places, without_text};
 
     #[test]
     fn a_folder_is_no_part_of_another_word() {
@@ -453,6 +488,34 @@ mod tests {
         // Whatever was cut off.
         for end in (0..ptx.len()).filter(|&at| ptx.is_char_boundary(at)) {
             without_text(&ptx[..end]);
+        }
+    }
+
+    #[test]
+    fn absolute_paths_are_names_and_options_less() {
+        for (text, told) in [
+            ("/tmp/jdoe/hush/cfg.h(2): error: x", "…/cfg.h(2): error: x"),
+            (
+                "In file included from /home/j/a.h:3,",
+                "In file included from …/a.h:3,",
+            ),
+            ("`/a/b/` and \"/a/b/c d\"", "`…/` and \"…/c d\""),
+            ("// begin inline asm", "// begin inline asm"),
+            (
+                "//////// a/b/c, 1/2/3 /* x */",
+                "//////// a/b/c, 1/2/3 /* x */",
+            ),
+        ] {
+            assert_eq!(without_absolute(text), told);
+        }
+        for (word, told) in [
+            ("-I/home/jdoe/include", "-I…"),
+            ("/home/jdoe", "…"),
+            ("-fmacro-prefix-map=/home/jdoe=x", "-fmacro-prefix-map=…"),
+            ("-Iinclude/own", "…/own"),
+            ("-O3", "-O3"),
+        ] {
+            assert_eq!(option(word), told);
         }
     }
 
