@@ -485,7 +485,7 @@ fn a_report_names_no_place() {
     );
     let told = text(&told.stdout);
     assert!(
-        told.contains("- options: --kernel scale --gpu h200 -- …/include\n"),
+        told.contains("- options: --kernel scale --gpu h200 -- -I…\n"),
         "{told}"
     );
     let stencil = text(&run_in(&root(), &["bug", "examples/stencils/2d25pt.stencil"]).stdout);
