@@ -484,9 +484,9 @@ fn cubins(
             }
         })
         .collect();
-    let added = kernels_of(new)
-        .into_iter()
-        .filter(|name| wanted(name) && !kernels_of(old).contains(name));
+    let known = kernels_of(old);
+    let added = kernels_of(new).into_iter();
+    let added = added.filter(|name| wanted(name) && !known.contains(name));
     let added = added
         .map(|name| FunctionVerdict::of_run(name, "undecided", format!("undecided: {NEW_KERNEL}")));
     match functions.is_empty() {

@@ -43,9 +43,10 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
                 true => (of(b, OptTlp::relative_time) / time_of_default).max(contention),
                 false => p.cycles / default.cycles * contention.max(1.0),
             };
-            let own = case(setting, b, None).map(|case| profile(&case, &parameters));
+            let own = case(setting, b, None)?;
+            let own_profile = profile(&own, &parameters);
             let measure = || {
-                let inserted = inserted(own.as_ref()?, least.as_ref()?);
+                let inserted = inserted(&own_profile, least.as_ref()?);
                 let blocks = b.candidate.residency()?.blocks;
                 Some(tpsc(
                     setting.gpu,
@@ -60,7 +61,7 @@ pub fn score_all(setting: &Setting, opt_tlp: Option<&OptTlp>, built: &mut [Built
             Some(Score {
                 relative_time,
                 bound: p.bound().name().into(),
-                turns: turns(&case(setting, b, None)?),
+                turns: turns(&own, &own_profile),
                 contention,
                 active_warps: active_warps(setting, b)?,
                 is_trade: features.is_some_and(|f| is_trade(&b.candidate.recipe, &f)),
@@ -126,7 +127,7 @@ impl Cycles {
         let largest = parts.into_iter().fold(f64::MIN_POSITIVE, f64::max);
         Cycles {
             bound: prediction.bound().name().to_owned(),
-            turns: turns(case),
+            turns: turns(case, &profile(case, &Parameters::default())),
             issue: prediction.issue / largest,
             latency: prediction.latency / largest,
             traffic: prediction.traffic / largest,
@@ -135,11 +136,8 @@ impl Cycles {
 }
 
 /// What the model knows of the loops of machine code.
-fn turns(case: &Case) -> Turns {
-    match (
-        case.counts,
-        profile(case, &Parameters::default()).loop_depth,
-    ) {
+fn turns(case: &Case, profile: &warpwright_sass::Profile) -> Turns {
+    match (case.counts, profile.loop_depth) {
         (_, 0) => Turns::None,
         (Some(_), _) => Turns::Counted,
         (None, _) => Turns::Assumed,

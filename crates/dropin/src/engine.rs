@@ -13,7 +13,7 @@
 //!
 //! A kernel whose recipe is named (`WARPWRIGHT_PTXAS_RECIPES`) gets that, if it is proved, whatever is predicted.
 //!
-//! Requires, of the others: the block size from the PTX itself, no dynamic shared memory, no option that changes the code.
+//! Requires, of the others: the block size from the PTX itself, no option that changes the code.
 
 use warpwright_driver::Resources;
 use warpwright_driver::build::{Bench, Built, Workshop, mark_duplicates, resources_of};

@@ -109,7 +109,7 @@ pub fn main() -> ExitCode {
     if !ran.status.success() {
         return ran.pass_on();
     }
-    match improved(toolkit, &settings, &request, &ran.stderr, took) {
+    match improved(toolkit, &settings, &request, ptx, (&ran.stderr, took)) {
         Ok((better, messages)) => match replace(Path::new(&request.output), &better.cubin) {
             Ok(()) => {
                 let took = start.elapsed().as_secs_f64();
@@ -132,7 +132,7 @@ pub fn main() -> ExitCode {
 /// Why a build of ptxas stands.
 #[derive(Debug, thiserror::Error)]
 enum Unchanged {
-    #[error("its input or its output cannot be read again")]
+    #[error("its input or its output cannot be read")]
     Unreadable,
     #[error("ptxas alone takes longer than the budget of {0:?} ({BUDGET} raises it)")]
     Slow(Duration),
@@ -154,12 +154,11 @@ fn improved(
     toolkit: Toolkit,
     settings: &Settings,
     request: &Request,
-    said: &[u8],
-    took: Duration,
+    ptx: Option<String>,
+    (said, took): (&[u8], Duration),
 ) -> Result<(Better, Vec<u8>), Unchanged> {
-    let read = |path: &OsString| read_regular(Path::new(path)).ok_or(Unchanged::Unreadable);
-    let cubin = read(&request.output)?;
-    let ptx = String::from_utf8(read(&request.input)?).map_err(|_| Unchanged::Unreadable)?;
+    let cubin = read_regular(Path::new(&request.output)).ok_or(Unchanged::Unreadable)?;
+    let ptx = ptx.ok_or(Unchanged::Unreadable)?;
     let said = String::from_utf8(said.to_vec()).map_err(|_| Unchanged::Unreadable)?;
     let kernels = ptx.matches(".entry").count().max(1);
     let budget = settings.budget * u32::try_from(kernels).unwrap_or(u32::MAX);

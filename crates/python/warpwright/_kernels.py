@@ -54,11 +54,14 @@ class _Maker:
         self, cubin: bytes, block: Optional[Sequence[int]], dynamic_smem: int
     ) -> Optional[bytes]:
         """A better cubin; `None` if there is none."""
-        return self._kept(
-            lambda: optimise(
+        try:
+            outcome = optimise(
                 cubin, gpu=self.gpu, block=block, dynamic_smem=dynamic_smem, budget=self.budget
             )
-        )
+        except _native.WarpwrightError as error:
+            self.outcomes.append(error)
+            return None
+        return self._kept(outcome)
 
     def better_of_ptx(
         self, ptx: str, cubin: bytes, ptxas: str, ptxas_options: Sequence[Sequence[str]], dynamic_smem: int
@@ -71,17 +74,12 @@ class _Maker:
                 )
             except _native.WarpwrightError:
                 continue
-            return self._kept(lambda: outcome)
+            return self._kept(outcome)
         # Triton states the block in the PTX, and with it in the cubin.
         return self.better(cubin, None, dynamic_smem)
 
-    def _kept(self, work: Callable[[], Outcome]) -> Optional[bytes]:
-        """The code of a changed outcome; it is remembered, as an error is."""
-        try:
-            outcome = work()
-        except _native.WarpwrightError as error:
-            self.outcomes.append(error)
-            return None
+    def _kept(self, outcome: Outcome) -> Optional[bytes]:
+        """The code of a changed outcome, which is remembered."""
         self.outcomes.append(outcome)
         return outcome.code if outcome.is_changed else None
 

@@ -131,7 +131,8 @@ fn options(args: &BugArgs) -> String {
 /// An option of nvcc: of an absolute path nothing, of another one its name.
 fn option(word: &str) -> String {
     let mut slashes = word.match_indices('/').map(|(at, _)| at);
-    let is_start = |at: &usize| begins_a_path(&word[..*at]) || word[..*at].ends_with("-I");
+    // Behind `-I`, `-L` and the like a path begins at once.
+    let is_start = |at: &usize| begins_a_path(&word[..*at]) || (*at == 2 && word.starts_with('-'));
     match (slashes.find(is_start), word.rsplit_once('/')) {
         (Some(0), _) => "…".to_owned(),
         (Some(at), _) => format!("{}…", quoted(&word[..at])),
@@ -510,6 +511,7 @@ mod tests {
         }
         for (word, told) in [
             ("-I/home/jdoe/include", "-I…"),
+            ("-L/home/jdoe", "-L…"),
             ("/home/jdoe", "…"),
             ("-fmacro-prefix-map=/home/jdoe=x", "-fmacro-prefix-map=…"),
             ("-Iinclude/own", "…/own"),
