@@ -21,6 +21,8 @@ pub struct CheckOptions {
     pub block: Option<[u32; 3]>,
     /// The most dynamic shared memory of a launch in bytes per block, for cubins.
     pub dynamic_smem: Option<u32>,
+    /// Options for nvcc, for CUDA C.
+    pub nvcc: Vec<String>,
 }
 
 /// The document of `check`.
@@ -296,7 +298,8 @@ impl Optimizer {
                     .iter()
                     .all(|l| !matches!(l, Level::Cubin | Level::Fat)) =>
             {
-                modules(&self.compared(a, &[])?, &self.compared(b, &[])?, options)?
+                let nvcc = &options.nvcc;
+                modules(&self.compared(a, nvcc)?, &self.compared(b, nvcc)?, options)?
             }
             _ => {
                 return Err(Error::Kinds {

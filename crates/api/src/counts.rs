@@ -3,27 +3,36 @@
 //! Loops are the reason: the model takes each level of them for ten turns, which is wrong by much where a loop has two.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
-use warpwright_emu::{Emulator, Options, Outcome};
+use warpwright_emu::{Emulator, Options, Outcome, Patterns};
 use warpwright_flow::Function as _;
-use warpwright_launch::Launch;
-use warpwright_ptx::{FuncId, Module};
+use warpwright_launch::{ContentsError, Launch};
+use warpwright_ptx::{FuncId, Inst, Module};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
 
 use crate::optimise::launch_among;
 
-/// A launch that is run to count, and the first contents of its buffers.
+/// A launch that is run to count.
 #[derive(Debug, Clone)]
 pub struct Counted {
     /// The launch.
     pub launch: Launch,
-    /// The contents of [`Launch::buffers`].
-    pub inputs: Vec<Vec<u8>>,
+    /// Where the files lie that its buffers begin with.
+    pub folder: PathBuf,
     /// What it is, in words.
     pub at: String,
     /// Somebody described it, and wants to know if it could not be counted.
     pub is_described: bool,
+}
+
+/// What warps execute of a kernel's PTX.
+pub(crate) struct Executions {
+    /// How often a warp executes each instruction, on average, by its index.
+    pub counts: Vec<f64>,
+    /// How the accesses of instructions lie in memory.
+    pub patterns: Vec<(Inst, Patterns)>,
 }
 
 /// Blocks that are run: a few where each takes long, else enough to count.
@@ -31,55 +40,98 @@ const FEW: u64 = 4;
 const BLOCKS: u64 = 24;
 /// Warp instructions that are long: tens of milliseconds.
 const LONG: u64 = 1 << 18;
-/// Warp instructions of a block, and of all blocks: some seconds.
+/// Warp instructions of a block, and of all blocks: some seconds. Less where nobody asked for this launch.
 const OF_BLOCK: u64 = 1 << 24;
+const OF_BLOCK_UNASKED: u64 = 1 << 22;
 const OF_ALL: u64 = 1 << 27;
+/// Bytes of buffers that take longer to fill than some blocks to run.
+const LARGE: u64 = 32 << 20;
+/// Bytes of buffers that counting takes together: some seconds to fill.
+const MOST_BYTES: u64 = 768 << 20;
 
 impl Counted {
-    /// How often a warp executes each instruction of a kernel's PTX, on average, by its index. `None` for another kernel,
-    /// where it does not come to its end, and where half of the instructions are not executed at all.
+    /// Are its buffers small enough to be filled and run?
+    pub fn fits(&self) -> bool {
+        self.bytes() <= MOST_BYTES
+    }
+
+    /// Bytes of its buffers.
+    pub fn bytes(&self) -> u64 {
+        let bytes = self.launch.buffers().map(|b| b.size() as u64);
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    fn inputs(&self) -> Option<Vec<Vec<u8>>> {
+        let file = |name: &str| -> Result<Vec<u8>, ContentsError> {
+            let path = self.folder.join(name);
+            let read = || match std::fs::metadata(&path)? {
+                found if found.is_file() && found.len() <= MOST_BYTES => std::fs::read(&path),
+                _ => Err(std::io::ErrorKind::InvalidInput.into()),
+            };
+            read().map_err(|e| ContentsError::Reader(e.to_string().into()))
+        };
+        let all = self.launch.buffers();
+        all.map(|buffer| buffer.materialize(&file).ok()).collect()
+    }
+
+    /// What warps execute of a kernel. `None` for another kernel, where it does not come to its end, and where half of
+    /// the instructions are not executed at all.
     pub(crate) fn of(
         &self,
         module: &Module,
         id: FuncId,
         kernel: &str,
         file: &str,
-    ) -> Option<Vec<f64>> {
+    ) -> Option<Executions> {
         let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
         let launch = launch_among(&self.launch, file, &kernels).ok()?;
         if launch.kernel != kernel {
             return None;
         }
         let emulator = Emulator::new(module, kernel).ok()?;
-        let run = |blocks| {
+        let inputs = self.inputs()?;
+        let budget = match self.is_described {
+            true => OF_BLOCK,
+            false => OF_BLOCK_UNASKED,
+        };
+        let run = |inputs, blocks| {
             let options = Options {
-                budget: OF_BLOCK,
+                budget,
                 total: OF_ALL,
                 sample: Some(blocks),
+                patterns: true,
                 ..Options::default()
             };
-            match emulator.run(&launch, self.inputs.clone(), &options) {
+            match emulator.run(&launch, inputs, &options) {
                 Ok(Outcome::Finished(results)) => Some(results),
                 _ => None,
             }
         };
-        let mut results = run(FEW)?;
-        let all: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
-        if all > FEW && results.statistics.warp_instructions < LONG {
-            results = run(BLOCKS)?;
-        }
+        // Where filling the buffers takes longer than running, they are filled once.
+        let is_large = self.bytes() > LARGE;
+        let results = match is_large || launch.grid_blocks() <= FEW {
+            true => run(inputs, FEW)?,
+            false => match run(inputs.clone(), FEW)? {
+                few if few.statistics.warp_instructions < LONG => run(inputs, BLOCKS)?,
+                few => few,
+            },
+        };
         let body = module.functions[id].body.as_ref()?;
         let mut counts = vec![0.0; body.insts.len()];
+        let mut patterns = Vec::new();
         let own = results.statistics.instructions.iter();
         for of in own.filter(|of| of.function == id) {
             counts[of.inst.as_u32() as usize] += of.warps as f64;
+            if of.patterns != Patterns::default() {
+                patterns.push((of.inst, of.patterns));
+            }
         }
         // All warps of the blocks that ran begin at the first instruction.
         let warps = counts.first().copied().filter(|&warps| warps > 0.0)?;
         counts.iter_mut().for_each(|count| *count /= warps);
         // Where nearly all of the kernel is passed by, the launch is no example of it.
         let executed = counts.iter().filter(|&&count| count > 0.0).count();
-        (2 * executed > counts.len()).then_some(counts)
+        (2 * executed > counts.len()).then_some(Executions { counts, patterns })
     }
 }
 

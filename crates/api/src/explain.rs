@@ -5,6 +5,7 @@ use warpwright_driver::build::{resources, resources_of};
 use warpwright_pass::names::is_named;
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{Block, BlockSource, Bounded, Setting};
+use warpwright_report::accesses::AccessReport;
 use warpwright_report::cycles::{Facts, cycles_of};
 use warpwright_report::explain::{
     Explanation, explain, from_resources, lines_by_origin, lines_of_machine_code, origins,
@@ -123,15 +124,21 @@ impl Optimizer {
             // What the code's own launch says is no assumption.
             found.dynamic_smem_is_assumed =
                 setting.dynamic_smem.is_none() && setting.seen_dynamic.is_none();
+            let executions = options.counted.iter().find_map(|counted| {
+                let executions = counted.of(module, id, &kernel, &input.name)?;
+                Some((executions, &*counted.at))
+            });
+            found.accesses = executions.as_ref().and_then(|(executions, at)| {
+                AccessReport::new(module, id, &executions.patterns, at)
+            });
             if let Some(elf) = build.as_ref().and_then(|b| Elf::parse(&b.cubin).ok()) {
                 found.enter_functions(&elf);
                 let origins = origins(&elf, module, id);
                 let lines = lines_by_origin(&origins, module, id);
                 found.machine_code = pressure_of_machine_code(&elf, &kernel, &lines);
-                let counted = options.counted.iter().find_map(|counted| {
-                    let counts = counted.of(module, id, &kernel, &input.name)?;
-                    let counts = of_machine_code(&counts, &elf, &kernel, &origins)?;
-                    Some((counts, &*counted.at))
+                let counted = executions.as_ref().and_then(|(found, at)| {
+                    let counts = of_machine_code(&found.counts, &elf, &kernel, &origins)?;
+                    Some((counts, *at))
                 });
                 let known = Facts {
                     lines: &lines,

@@ -607,6 +607,9 @@ pub struct CheckArgs {
     pub setup: RunSetup,
     #[command(flatten)]
     pub show: OutputArgs,
+    /// Arguments for nvcc
+    #[arg(last = true)]
+    pub nvcc: Vec<String>,
 }
 
 /// `warpwright run`
@@ -665,6 +668,9 @@ pub struct PassArgs {
     pub set: Vec<(String, String)>,
     #[command(flatten)]
     pub kernel: KernelArgs,
+    /// Arguments for nvcc
+    #[arg(last = true)]
+    pub nvcc: Vec<String>,
 }
 
 /// `warpwright sass`

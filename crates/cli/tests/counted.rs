@@ -62,9 +62,9 @@ impl Bench {
 
     fn run(&self, args: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_warpwright"))
-            .args(args)
             .arg("--toolkit")
             .arg(&self.toolkit)
+            .args(args)
             .current_dir(self.folder.path())
             .output()
             .unwrap()
@@ -214,4 +214,129 @@ fn kernels_that_nothing_ran_are_named() {
     assert!(!screen.contains("equal here"), "{screen}");
     let named = "turns_tuned(float*): undecided: not run";
     assert!(screen.contains(named), "{screen}");
+}
+
+/// A tile's columns are read at once, which one bank has; a plain store goes to 32 rows.
+const TRANSPOSE: &str = "#include <cuda_runtime.h>
+#define N 2048
+__global__ void tile(const float* in, float* out, int n) {
+    __shared__ float t[32][32];
+    t[threadIdx.y][threadIdx.x] = in[(blockIdx.y * 32 + threadIdx.y) * n + blockIdx.x * 32 + threadIdx.x];
+    __syncthreads();
+    out[(blockIdx.x * 32 + threadIdx.y) * n + blockIdx.y * 32 + threadIdx.x] = t[threadIdx.x][threadIdx.y];
+}
+__global__ void plain(const float* in, float* out, int n) {
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+    out[x * n + y] = in[y * n + x];
+}
+__global__ void sums(const float* in, float* out, int n) {
+    float s = 0;
+#pragma unroll 1
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) s += in[i];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = s;
+}
+int main() {
+    float *a, *b;
+    cudaMalloc(&a, N * N * sizeof(float));
+    cudaMalloc(&b, N * N * sizeof(float));
+    tile<<<dim3(N / 32, N / 32), dim3(32, 32)>>>(a, b, N);
+    plain<<<dim3(N / 32, N / 32), dim3(32, 32)>>>(a, b, N);
+    sums<<<64, 256>>>(a, b, N * N);
+    return cudaDeviceSynchronize();
+}
+";
+
+#[test]
+fn coalescing_and_bank_conflicts_are_counted_at_the_codes_own_launch() {
+    let test = "coalescing_and_bank_conflicts_are_counted_at_the_codes_own_launch";
+    let Some(toolkit) = require_toolkit(test) else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    bench.file("t.cu", TRANSPOSE);
+    let found = bench.document(&["explain", "t.cu", "--gpu", "h200"]);
+    let kernels = found["kernels"].as_array().unwrap();
+    let of = |name: &str| {
+        let is_it = |k: &&Value| k["kernel"].as_str().unwrap().contains(name);
+        &kernels.iter().find(is_it).unwrap()["accesses"]
+    };
+    for kernel in ["tile", "plain", "sums"] {
+        assert_eq!(of(kernel)["counted_at"], "the code's own launch", "{found}");
+    }
+    let place = |accesses: &Value, at: usize| {
+        let place = &accesses["places"][at];
+        let text = |key: &str| place[key].as_str().unwrap_or_default().to_owned();
+        let number = |key: &str| place[key].as_f64().unwrap_or_default();
+        (
+            text("line"),
+            text("memory"),
+            number("taken"),
+            number("least"),
+        )
+    };
+    let (line, shared, global) = (
+        |at| format!("t.cu:{at}"),
+        "shared".to_owned(),
+        "global".to_owned(),
+    );
+    let tile = of("tile");
+    assert_eq!(place(tile, 0), (line(7), shared, 32.0, 1.0), "{tile}");
+    assert_eq!(tile["places"].as_array().unwrap().len(), 1, "{tile}");
+    assert_eq!(tile["sectors"], 1.0);
+    let plain = of("plain");
+    assert_eq!(place(plain, 0), (line(11), global, 32.0, 4.0), "{plain}");
+    assert_eq!(plain["sectors"], 4.5);
+    assert!(of("sums")["places"].as_array().unwrap().is_empty());
+    // All 256 turns of it, and not the few of a small launch.
+    let sums = kernels
+        .iter()
+        .find(|k| k["kernel"].as_str().unwrap().contains("sums"));
+    let turning = sums.unwrap()["causes"]["places"][0].clone();
+    assert_eq!(turning["line"], "t.cu:16", "{turning}");
+    assert!(turning["share"].as_f64().unwrap() > 0.9, "{turning}");
+    let screen = bench.screen(&["explain", "t.cu", "--gpu", "h200", "--kernel", "tile"]);
+    let said = "16.5 times the passes over shared memory that their bytes need";
+    assert!(screen.contains(said), "{screen}");
+}
+
+#[test]
+fn equal_outputs_that_tell_little_are_named() {
+    let Some(toolkit) = require_toolkit("equal_outputs_that_tell_little_are_named") else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    let root = "extern \"C\" __global__ void turns(const float* a, float* b) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    b[i] = ROOT;
+}
+";
+    bench.file("turns.cu", root);
+    bench.file("turns.toml", DESCRIPTION);
+    let screen = |value: &str| {
+        let root = format!("-DROOT={value}");
+        bench.screen(&[
+            "check",
+            "turns.cu",
+            "turns.cu",
+            "--run",
+            "--launch",
+            "turns.toml",
+            "--size",
+            "small",
+            "--",
+            &root,
+        ])
+    };
+    let nan = screen("sqrtf(-1.0f-a[i])");
+    assert!(
+        nan.contains("`b` tells little: every element is NaN"),
+        "{nan}"
+    );
+    let some = screen("i%2?a[i]:sqrtf(-1.0f-a[i])");
+    assert!(some.contains("512 of 1024 elements are NaN"), "{some}");
+    let fine = screen("a[i]+1");
+    assert!(
+        fine.contains("equal bit for bit") && !fine.contains("tells little"),
+        "{fine}"
+    );
 }

@@ -242,7 +242,7 @@ fn nothing_is_written_without_a_place() {
     assert!(summary.contains("of 3 kernels"), "{summary}");
     assert!(summary.contains("scale(float*, float)"), "{summary}");
     assert!(
-        summary.contains("256 threads per block are assumed of 3 kernels"),
+        summary.contains("256 threads per block are assumed of all"),
         "{summary}"
     );
 

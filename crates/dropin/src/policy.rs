@@ -123,6 +123,9 @@ impl Settings {
         }
         let mut recipes = Vec::new();
         for part in text(RECIPES).iter().flat_map(|value| value.split('|')) {
+            // `opt` wraps what is to be pasted.
+            let words: Vec<&str> = part.split_whitespace().collect();
+            let part = words.join(" ");
             let named = part.split_once('=');
             let named = named.and_then(|(name, recipe)| {
                 let name = name.trim();
@@ -133,7 +136,7 @@ impl Settings {
                 Some(named) => recipes.push(named),
                 None => mistakes.push(Mistake {
                     name: RECIPES,
-                    value: part.trim().to_owned(),
+                    value: part,
                     wanted: "NAME=RECIPE | NAME=RECIPE",
                 }),
             }
@@ -299,7 +302,8 @@ mod tests {
             let get = move |name: &str| (name == RECIPES).then(|| OsString::from(value));
             Settings::of(&get)
         };
-        let settings = with("lu=maxnreg(96); smem-spilling | phys::k = usage-level(5)");
+        let settings =
+            with("lu=maxnreg(96);\n          smem-spilling | phys::k =\n  usage-level(5)");
         let recipe = |symbol: &str| settings.recipe(symbol).map(ToString::to_string);
         assert_eq!(recipe("lu").as_deref(), Some("maxnreg(96); smem-spilling"));
         assert_eq!(recipe("_ZN4phys1kEPf").as_deref(), Some("usage-level(5)"));

@@ -13,10 +13,12 @@ mod machine;
 mod matrix;
 mod memory;
 mod outcome;
+mod pattern;
 mod program;
 mod race;
 
 pub use decode::Emulator;
 pub use fault::{DecodeError, EmuError, Fault, FaultKind, Place, Unsupported};
 pub use outcome::{Approximation, InstructionCount, Options, Outcome, Results, Statistics};
+pub use pattern::{Pattern, Patterns};
 pub use program::Program;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::fault::{Fault, Place};
 use crate::lanes::Mask;
+use crate::pattern::Patterns;
 use crate::program::Program;
 
 /// Options of a run.
@@ -24,6 +25,8 @@ pub struct Options {
     pub heap: usize,
     /// Only so many blocks, evenly spread over the grid: enough to count, and no result.
     pub sample: Option<u64>,
+    /// Count how the lanes of each access lie in memory ([`InstructionCount::patterns`]).
+    pub patterns: bool,
 }
 
 impl Options {
@@ -49,6 +52,7 @@ impl Default for Options {
             sequential: false,
             heap: 8 << 20,
             sample: None,
+            patterns: false,
         }
     }
 }
@@ -113,35 +117,54 @@ pub struct InstructionCount {
     pub warps: u64,
     /// Executions by threads whose guard held.
     pub threads: u64,
+    /// How its accesses lie in memory; nothing unless [`Options::patterns`] asks.
+    pub patterns: Patterns,
 }
 
-/// Raw counts by site: warps and threads.
+/// Raw counts by site: warps and threads, and accesses where these are asked for.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counts(Vec<[u64; 2]>);
+pub(crate) struct Counts {
+    executed: Vec<[u64; 2]>,
+    patterns: Vec<Patterns>,
+}
 
 impl Counts {
-    pub fn new(sites: usize) -> Self {
-        Counts(vec![[0; 2]; sites])
+    pub fn new(sites: usize, options: &Options) -> Self {
+        let accessed = if options.patterns { sites } else { 0 };
+        Counts {
+            executed: vec![[0; 2]; sites],
+            patterns: vec![Patterns::default(); accessed],
+        }
     }
 
     #[inline(always)]
     pub fn add(&mut self, site: u32, mask: Mask) {
-        if let Some([warps, threads]) = self.0.get_mut(site as usize) {
+        if let Some([warps, threads]) = self.executed.get_mut(site as usize) {
             *warps += 1;
             *threads += mask.count_ones() as u64;
         }
     }
 
+    /// Where the accesses of a site are counted, if they are.
+    #[inline(always)]
+    pub fn patterns_of(&mut self, site: u32) -> Option<&mut Patterns> {
+        self.patterns.get_mut(site as usize)
+    }
+
     pub fn merge(&mut self, other: &Counts) {
-        for (a, b) in self.0.iter_mut().zip(&other.0) {
+        for (a, b) in self.executed.iter_mut().zip(&other.executed) {
             a[0] += b[0];
             a[1] += b[1];
+        }
+        for (a, b) in self.patterns.iter_mut().zip(&other.patterns) {
+            a.add(b);
         }
     }
 
     pub fn statistics(&self, program: &Program) -> Statistics {
         let mut statistics = Statistics::default();
-        for (site, &[warps, threads]) in program.sites.iter().zip(&self.0) {
+        for (at, (site, &[warps, threads])) in program.sites.iter().zip(&self.executed).enumerate()
+        {
             statistics.warp_instructions += warps;
             statistics.thread_instructions += threads;
             if threads > 0 {
@@ -153,13 +176,14 @@ impl Counts {
                 function: site.func,
                 warps,
                 threads,
+                patterns: self.patterns.get(at).copied().unwrap_or_default(),
             });
         }
         statistics
     }
 
     pub fn approximations(&self, program: &Program) -> Vec<Approximation> {
-        let all = program.sites.iter().zip(&self.0);
+        let all = program.sites.iter().zip(&self.executed);
         all.filter(|(site, [_, threads])| site.approximate && *threads > 0)
             .map(|(site, &[_, threads])| Approximation {
                 place: site.place.clone(),

@@ -8,7 +8,7 @@
 use cranelift_entity::{EntityRef, entity_impl};
 
 use crate::lists::Lists;
-use crate::{Block, Cfg};
+use crate::{Block, Cfg, Inst};
 
 /// A loop. Outer loops come before the loops inside them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,6 +90,23 @@ impl Loops {
     /// Number of loops around `block`: 0 outside any.
     pub fn block_depth(&self, block: Block) -> u32 {
         self.innermost(block).map_or(0, |inner| self.depth(inner))
+    }
+
+    /// Number of loops around each instruction. A branch to itself is none: a thread that has ended waits there.
+    pub fn inst_depths(&self, cfg: &Cfg, count: usize) -> Vec<u32> {
+        let depth = |at: usize| match self.innermost(cfg.block_of(Inst::new(at))) {
+            Some(inner) => self.depth(inner) - u32::from(self.waits(cfg, inner)),
+            None => 0,
+        };
+        (0..count).map(depth).collect()
+    }
+
+    /// Is it a branch to itself?
+    pub fn waits(&self, cfg: &Cfg, of: Loop) -> bool {
+        match self.blocks(of) {
+            &[only] => cfg.first_inst(only) == cfg.last_inst(only),
+            _ => false,
+        }
     }
 
     /// Is `block` inside the loop?

@@ -8,7 +8,7 @@ use warpwright_driver::residency::occupy;
 use warpwright_driver::score::Cycles;
 use warpwright_driver::{Candidate, Residency, Resources};
 use warpwright_flow::{
-    Cfg, DefUse, Function, Inst, LiveRanges, Liveness, Loop, Loops, Point, Pressure, Value,
+    Cfg, DefUse, Function, Inst, LiveRanges, Liveness, Loops, Point, Pressure, Value,
 };
 use warpwright_pass::ptx::facts::static_shared_bytes;
 use warpwright_pass::{BlockSource, Recipe, Setting};
@@ -18,7 +18,9 @@ use warpwright_sass::elf::info::Attribute;
 use warpwright_sass::elf::symbol::Symbol;
 use warpwright_sass::function::{Calls, Code};
 use warpwright_sass::lines::{ptx_lines, source_lines};
+use warpwright_sass::profile::loop_depths;
 
+use crate::accesses::AccessReport;
 use crate::cycles::CyclesReport;
 use warpwright_target::{Stair, registers_for_one_more_block};
 
@@ -74,6 +76,9 @@ pub struct Explanation {
     pub pressure: Option<PressureReport>,
     /// The causes of a warp's cycles; absent without machine code.
     pub causes: Option<CyclesReport>,
+    /// Coalescing and bank conflicts; absent where no launch could be counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accesses: Option<AccessReport>,
     /// Resource usage as CRAT collects it; absent for a cubin.
     pub usage: Option<ResourceUsage>,
     /// The points of CRAT's design space; empty for a cubin.
@@ -266,6 +271,7 @@ pub fn from_resources(
         cannot_launch: candidate.rejected().map(ToString::to_string),
         pressure: None,
         causes: None,
+        accesses: None,
         usage: None,
         design_space: Vec::new(),
         cycles: None,
@@ -359,7 +365,7 @@ pub fn pressure_report(module: &Module, id: FuncId) -> PressureReport {
     let lines = Lines { module, id };
     let view = module.view(id);
     view.map_or_else(PressureReport::default, |view| {
-        pressure_of(&view, |inst| lines.of(inst))
+        pressure_of(&view, |inst| lines.of(inst), None)
     })
 }
 
@@ -373,7 +379,9 @@ pub fn pressure_of_machine_code(
     let code = Code::new(elf, &elf.kernel(kernel).ok()?, Calls::Followed).ok()?;
     let is_known = code.opaque().is_empty();
     let line = |inst: Inst| lines.get(inst.0 as usize)?.clone();
-    is_known.then(|| pressure_of(&code, line))
+    let targets = elf.branch_targets(&elf.kernel(kernel).ok()?).ok()?;
+    let depths = loop_depths(code.instructions(), &targets);
+    is_known.then(|| pressure_of(&code, line, Some(depths)))
 }
 
 /// The source line of each instruction of finished machine code (`file:line`), as far as its line table goes.
@@ -385,9 +393,14 @@ pub fn lines_of_machine_code(elf: &Elf, kernel: &str) -> Vec<Option<String>> {
     lines.map(|found| found.and_then(line)).collect()
 }
 
-fn pressure_of<F: Function>(view: &F, line: impl Fn(Inst) -> Option<String>) -> PressureReport {
+/// `depths`: of the loops around each instruction, where these are not those of the ways that registers live along.
+fn pressure_of<F: Function>(
+    view: &F,
+    line: impl Fn(Inst) -> Option<String>,
+    depths: Option<Vec<u32>>,
+) -> PressureReport {
     let cfg = Cfg::new(view);
-    let loops = Loops::new(&cfg);
+    let depths = depths.unwrap_or_else(|| Loops::new(&cfg).inst_depths(&cfg, view.inst_count()));
     let liveness = Liveness::new(view, &cfg);
     let pressure = Pressure::new(view, &cfg, &liveness);
     let ranges = LiveRanges::new(view, &cfg, &liveness);
@@ -447,23 +460,14 @@ fn pressure_of<F: Function>(view: &F, line: impl Fn(Inst) -> Option<String>) -> 
         source: None,
         ranges: columns.iter().map(|&value| becomes(value, inst)).collect(),
     };
-    // A branch to itself waits for the end of the thread.
-    let waits = |of: Loop| match loops.blocks(of) {
-        &[only] => cfg.first_inst(only) == cfg.last_inst(only),
-        _ => false,
-    };
-    let depth = |inst: Inst| {
-        let inner = loops.innermost(cfg.block_of(inst));
-        inner.map_or(0, |inner| loops.depth(inner) - u32::from(waits(inner)))
-    };
     PressureReport {
         peak_units: pressure.max(),
         instructions: view.inst_count(),
-        loop_depth: insts().map(depth).max().unwrap_or(0),
+        loop_depth: depths.iter().copied().max().unwrap_or(0),
         curve: insts().map(|i| pressure.during(i)).collect(),
         lines: insts().map(&line).collect(),
         texts: insts().map(|i| view.inst_text(i)).collect(),
-        depths: insts().map(depth).collect(),
+        depths,
         origins: Vec::new(),
         around: around.map(|i| row(Inst(i))).collect(),
         live: live
@@ -481,13 +485,14 @@ fn pressure_of<F: Function>(view: &F, line: impl Fn(Inst) -> Option<String>) -> 
 }
 
 /// Source lines by `.loc`.
-struct Lines<'m> {
-    module: &'m Module,
-    id: FuncId,
+#[derive(Clone, Copy)]
+pub(crate) struct Lines<'m> {
+    pub(crate) module: &'m Module,
+    pub(crate) id: FuncId,
 }
 
 impl Lines<'_> {
-    fn of(&self, inst: Inst) -> Option<String> {
+    pub(crate) fn of(&self, inst: Inst) -> Option<String> {
         let body = self.module.functions[self.id].body.as_ref()?;
         let is_own = |file: u32| {
             let file = self.module.file(file);

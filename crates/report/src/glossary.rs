@@ -31,7 +31,8 @@ pub const TERMS: &[Term] = &[
         "bank conflict",
         &["bank"],
         "Shared memory has 32 banks of 4 bytes. Lanes of a warp that read different words of one bank in one access \
-         wait for each other. Spill slots are laid out so that they never do.",
+         wait for each other. Spill slots are laid out so that they never do. `explain` counts passes over the banks, \
+         and what the same bytes need side by side.",
     ),
     term(
         "block",
@@ -309,6 +310,13 @@ pub const TERMS: &[Term] = &[
         &["stall count", "stall"],
         "How machine code waits: a stall count is a number of cycles to the next instruction, a scoreboard is what a \
          later instruction waits for until a load has arrived.",
+    ),
+    term(
+        "sector",
+        &["coalescing", "coalesced", "takes", "needs", "of all"],
+        "Global memory is moved in sectors of 32 bytes. Lanes of a warp that read neighbouring words share sectors \
+         (coalesced); lanes far apart take one each, and most of its bytes are thrown away. `explain` counts them at a \
+         launch.",
     ),
     term(
         "shared memory",

@@ -3,6 +3,7 @@
 //! * [`screen`]: what `opt` and `tune` print. [`glossary`]: words explained. [`table`]: plain-text tables.
 //! * [`explain`](mod@explain): what there is to say before any choice.
 //! * [`job`]: what travels between building and measuring; [`results`]: what comes back.
+//! * [`accesses`]: coalescing and bank conflicts.
 //! * [`cycles`]: where the cycles of a warp go, beside the source line.
 //! * [`page`]: the HTML page of a document that `opt`, `explain` or `tune` printed with `--json`.
 //! * [`crat`]: CRAT and You & Tsai on a result file, beside the papers' claims.
@@ -13,6 +14,7 @@
 //!
 //! Everything is text in, text out; the command line writes the files.
 
+pub mod accesses;
 pub mod crat;
 pub mod cycles;
 pub mod explain;

@@ -205,6 +205,7 @@ fn link(kernel: &mut Value, id: &str, room: &mut usize) {
         "/pressure/peaks",
         "/pressure/crossing",
         "/causes/places",
+        "/accesses/places",
     ] {
         for row in rows_of(kernel, rows) {
             let anchor = row["line"].as_str().and_then(|line| lines.anchor(id, line));

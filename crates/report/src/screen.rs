@@ -28,6 +28,8 @@ const CHOICE: usize = 26;
 const BESIDE: usize = 30;
 /// Kernels that a promise names.
 const NAMED: usize = 3;
+/// Recipes that are written out for the drop-in.
+const RECIPES: usize = 12;
 /// Kernels of a summary, unless all are asked for.
 const KERNELS: usize = 40;
 
@@ -460,10 +462,7 @@ fn summary(kernels: &[KernelReport]) -> String {
         }
     }
     for (promise, of) in promises {
-        let more = of.len().saturating_sub(NAMED);
-        let mut names: Vec<String> = of.iter().take(NAMED).map(|n| source_name(n)).collect();
-        names.extend((more > 0).then(|| format!("{more} more")));
-        let note = format!("{}: {promise}", names.join(", "));
+        let note = format!("{}: {promise}", names(of.into_iter()));
         text += &("\n".to_owned() + &wrap(&note, "  note    ", INDENT).join("\n") + "\n");
     }
     let assumed = kernels.iter();
@@ -472,13 +471,25 @@ fn summary(kernels: &[KernelReport]) -> String {
         .collect();
     if let Some(first) = assumed.first() {
         let threads: u32 = first.block.iter().product();
-        let of = count(assumed.len(), "kernel");
+        let of = match assumed.len() == kernels.len() {
+            true => "all".to_owned(),
+            false => names(assumed.iter().map(|kernel| &*kernel.name)),
+        };
         let note = format!(
             "{threads} threads per block are assumed of {of}: --block [NAME=]X states them"
         );
         text += &("\n".to_owned() + &wrap(&note, "  note    ", INDENT).join("\n") + "\n");
     }
     text + "\n"
+}
+
+/// Some names of kernels, and how many more there are.
+fn names<'n>(of: impl Iterator<Item = &'n str>) -> String {
+    let of: Vec<&str> = of.collect();
+    let more = of.len().saturating_sub(NAMED);
+    let mut names: Vec<String> = of.iter().take(NAMED).map(|n| source_name(n)).collect();
+    names.extend((more > 0).then(|| format!("{more} more")));
+    names.join(", ")
 }
 
 /// Every candidate of a kernel; what has the code of another stands in its line.
@@ -573,7 +584,7 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             }
         }
         (Some(output), "file") => {
-            let text = format!("wrote {output}: run it in the place of {}", about.input);
+            let text = format!("wrote {output}: it takes the place of {}", about.input);
             lines.extend(wrap(&text, "  next    ", INDENT));
         }
         (Some(output), _) => {
@@ -581,17 +592,29 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             lines.extend(wrap(&text, "  next    ", INDENT));
         }
     }
-    if let ([kernel], true) = (kernels, is_changed) {
-        let way = match (in_source(kernel), about.is_machine_code) {
-            (_, true) => None,
-            (Some(way), false) => Some(format!("the same from nvcc: {way}")),
-            (None, false) => Some(format!(
-                "in your build, by the drop-in: WARPWRIGHT_PTXAS_RECIPES='{}={}'",
-                instance_name(&kernel.name),
-                kernel.candidates[kernel.chosen].recipe
-            )),
+    let changed: Vec<&KernelReport> = kernels.iter().filter(|k| k.chosen != 0).collect();
+    if !changed.is_empty() && !about.is_machine_code {
+        let from_nvcc = match kernels {
+            [kernel] => in_source(kernel).map(|way| format!("the same from nvcc: {way}")),
+            _ => None,
         };
-        lines.extend(way.into_iter().flat_map(|way| wrap(&way, INDENT, INDENT)));
+        let recipe = |kernel: &&KernelReport| {
+            let name = instance_name(&kernel.name);
+            format!("{name}={}", kernel.candidates[kernel.chosen].recipe)
+        };
+        let by_the_drop_in = || {
+            // Whatever is wrapped within the quotes may be pasted: the drop-in takes a line's end for a space.
+            let recipes: Vec<String> = changed.iter().map(recipe).collect();
+            let start = if recipes.len() > 1 { "\n" } else { "" };
+            format!(
+                "in your build, by the drop-in: WARPWRIGHT_PTXAS_RECIPES='{start}{}'",
+                recipes.join(" |\n")
+            )
+        };
+        let way = from_nvcc.or_else(|| (changed.len() <= RECIPES).then(by_the_drop_in));
+        for line in way.iter().flat_map(|way| way.lines()) {
+            lines.extend(wrap(line, INDENT, INDENT));
+        }
     }
     if !is_changed && about.is_machine_code {
         let way =

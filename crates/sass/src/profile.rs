@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use warpwright_flow::{Cfg, EntityRef, Inst, Loop, Loops};
+use warpwright_flow::{Cfg, EntityRef, Loop, Loops};
 use warpwright_target::{Fact, Latency, Unit};
 
 use crate::elf::kernel::BranchTargets;
@@ -234,15 +234,7 @@ impl Nest {
     fn new(code: &[Instruction], targets: &BranchTargets) -> Nest {
         let cfg = Cfg::new(&paths(code, targets));
         let loops = Loops::new(&cfg);
-        // A branch to itself waits for the end of the thread, and is no loop.
-        let waits = |of: Loop| match loops.blocks(of) {
-            &[only] => cfg.first_inst(only) == cfg.last_inst(only),
-            _ => false,
-        };
-        let depth = |at: usize| {
-            let inner = loops.innermost(cfg.block_of(Inst::new(at)))?;
-            Some(loops.depth(inner) - u32::from(waits(inner)))
-        };
+        let waits = |of: Loop| loops.waits(&cfg, of);
         let outer: BTreeSet<Loop> = (loops.iter().filter(|&of| !waits(of)))
             .filter_map(|of| loops.parent(of))
             .collect();
@@ -255,10 +247,15 @@ impl Nest {
             Some((*insts.last()?, insts))
         });
         Nest {
-            depths: (0..code.len()).map(|at| depth(at).unwrap_or(0)).collect(),
+            depths: loops.inst_depths(&cfg, code.len()),
             innermost: innermost.collect(),
         }
     }
+}
+
+/// The number of loops around each instruction; a call comes back, and is no way into the callee's loops.
+pub fn loop_depths(code: &[Instruction], targets: &BranchTargets) -> Vec<u32> {
+    Nest::new(code, targets).depths
 }
 
 /// What a warp alone spends on one instruction.

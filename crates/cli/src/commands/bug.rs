@@ -26,6 +26,8 @@ pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
         Kind::Report.fits(output)?;
     }
     let input = input::read(&args.file)?;
+    // A slip of the command line is no bug.
+    session::named_gpu(args.kernel.gpu.as_deref())?;
     let mut ptx = None;
     let found = match input.level {
         // Of a stencil, its text says all; whether it is understood says the front end.

@@ -2,7 +2,7 @@
 
 use warpwright::{CheckOptions, Checked, FunctionVerdict, Optimizer};
 use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
-use warpwright_launch::{Launch, compare};
+use warpwright_launch::{Buffer, Launch, compare};
 use warpwright_pass::names::source_name;
 use warpwright_ptx::Module;
 use warpwright_report::screen::{WIDTH, shortened, wrap};
@@ -19,6 +19,7 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
     let a = input::read(&args.a)?;
     let b = input::read(&args.b)?;
     let optimizer = compiler(cli, [&a, &b])?;
+    let nvcc = |input| session::nvcc(input, args.setup.launch.as_deref(), &args.nvcc);
     // Of an original that faults nothing can be said but that.
     let mut has_run = args.setup.gpu.is_some();
     let document = match (args.run, args.setup.gpu) {
@@ -31,7 +32,6 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             Checked::new(&a, &b, "run on the GPU", functions)
         }
         (true, None) => {
-            let nvcc = |input| session::described_nvcc(input, args.setup.launch.as_deref());
             let modules = (
                 optimizer.compared(&a, &nvcc(&a)?)?,
                 optimizer.compared(&b, &nvcc(&b)?)?,
@@ -51,6 +51,10 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
                 kernel: args.setup.kernel.clone(),
                 block: args.block,
                 dynamic_smem: args.dynamic_smem,
+                nvcc: nvcc(match a.level {
+                    Level::Cuda => &a,
+                    _ => &b,
+                })?,
             };
             optimizer.check(&a, &b, &options)?
         }
@@ -168,7 +172,7 @@ fn in_emulator(
         }
     };
     Ok(Ok(match run(b)? {
-        Outcome::Finished(results) => compared(&launch, &first, &results.buffers),
+        Outcome::Finished(results) => compared(&launch, &inputs, &first, &results.buffers),
         Outcome::Faulted(fault) => verdict("refuted", format!("`{}` is at fault: {fault}", b.name)),
     }))
 }
@@ -184,10 +188,15 @@ fn on_device(
     let inputs = materialize(&launch, args.setup.launch.as_deref())?;
     let (_, first) = run_on_device(a.bytes.clone(), &launch, &inputs, ordinal)?;
     let (_, second) = run_on_device(b.bytes.clone(), &launch, &inputs, ordinal)?;
-    Ok(vec![compared(&launch, &first, &second)])
+    Ok(vec![compared(&launch, &inputs, &first, &second)])
 }
 
-fn compared(launch: &Launch, first: &[Vec<u8>], second: &[Vec<u8>]) -> FunctionVerdict {
+fn compared(
+    launch: &Launch,
+    inputs: &[Vec<u8>],
+    first: &[Vec<u8>],
+    second: &[Vec<u8>],
+) -> FunctionVerdict {
     for ((buffer, a), b) in launch.buffers().zip(first).zip(second) {
         if a == b {
             continue;
@@ -202,11 +211,32 @@ fn compared(launch: &Launch, first: &[Vec<u8>], second: &[Vec<u8>]) -> FunctionV
         );
         return FunctionVerdict::of_run(launch.kernel.clone(), "refuted", text);
     }
-    let text = format!(
+    let mut text = format!(
         "the outputs are equal bit for bit at size `{}`; other inputs may differ, so this is no proof (exit code 5)",
         launch.size
     );
+    let outputs = launch.buffers().zip(inputs).zip(first);
+    for ((buffer, input), output) in outputs.filter(|((buffer, _), _)| buffer.output) {
+        if let Some(what) = tells_little(buffer, input, output) {
+            text += &format!("\n  `{}` tells little: {what}", buffer.name);
+        }
+    }
     FunctionVerdict::of_run(launch.kernel.clone(), "undecided", text)
+}
+
+/// Why an output that both agree on says little about them.
+fn tells_little(buffer: &Buffer, input: &[u8], output: &[u8]) -> Option<String> {
+    if input == output {
+        return Some("it is as it was before the launch".to_owned());
+    }
+    let elements = output.chunks_exact(buffer.ty.size());
+    let is_nan = |bytes: &[u8]| buffer.ty.to_f64(buffer.ty.read(bytes)).is_nan();
+    let nans = elements.filter(|bytes| is_nan(bytes)).count();
+    match nans {
+        0 => None,
+        all if all == buffer.len => Some("every element is NaN".to_owned()),
+        some => Some(format!("{some} of {} elements are NaN", buffer.len)),
+    }
 }
 
 #[cfg(test)]

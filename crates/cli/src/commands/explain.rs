@@ -1,5 +1,7 @@
 //! `warpwright explain`: resources, staircase, register pressure; the numbers of stencils.
 
+use std::path::Path;
+
 use serde::Serialize;
 use warpwright_cudac::File;
 use warpwright_diag::count;
@@ -10,7 +12,6 @@ use warpwright_target::Gpu;
 use warpwright::{Counted, Launch};
 
 use super::launch::counted_launches;
-use super::run::materialize;
 use super::{cuda, print_json, stencil, write_page};
 use crate::args::{Cli, ExplainArgs, KernelArgs};
 use crate::failure::Failure;
@@ -111,49 +112,39 @@ fn of_kernels(
 ) -> Result<(Gpu, Vec<Explanation>), Failure> {
     let mut options = session::options(input, &args.kernel, &args.nvcc)?;
     let is_stated = args.kernel.launch.is_some() || args.kernel.trace.is_some();
-    options.counted = match (counted(&args.kernel)?, file) {
-        (Some(counted), _) => vec![counted],
-        (None, Some(file)) if !is_stated => {
+    options.counted = match file {
+        Some(file) if !is_stated => {
             counted_launches(cli, (input, file), &args.kernel, &args.nvcc).unwrap_or_default()
         }
-        _ => Vec::new(),
+        _ => counted(&args.kernel)?,
     };
     let found = session::optimizer(cli, input)?.explain(input, &options)?;
     Ok((found.gpu, found.kernels))
 }
 
-/// Buffers that counting may take together: some seconds to fill.
-const MOST_COUNTED: u64 = 768 << 20;
-
 /// The launch whose executions are counted: at the size that is asked for, or else at `small`.
-fn counted(args: &KernelArgs) -> Result<Option<Counted>, Failure> {
+fn counted(args: &KernelArgs) -> Result<Vec<Counted>, Failure> {
     let Some(path) = &args.launch else {
-        return Ok(None);
+        return Ok(Vec::new());
     };
-    let at = |size: Option<&str>, fallback: &str| session::launch(path, size, fallback, &[]);
-    let bytes = |launch: &Launch| -> u64 { launch.buffers().map(|b| b.size() as u64).sum() };
-    let asked = at(args.size.as_deref(), "full")?;
-    let (large, size) = (bytes(&asked), asked.size.clone());
-    let launch = match large <= MOST_COUNTED {
-        true => Some(asked),
-        false => at(Some("small"), "small").ok(),
-    };
-    let Some(launch) = launch.filter(|launch| bytes(launch) <= MOST_COUNTED) else {
-        return Ok(None);
-    };
-    let Ok(inputs) = materialize(&launch, Some(path)) else {
-        return Ok(None);
-    };
-    let mut at = format!("size `{}`", launch.size);
-    if launch.size != size {
-        at += &format!(", as `{size}` takes {} MiB", large >> 20);
-    }
-    Ok(Some(Counted {
+    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    let counted = |launch: Launch, at: String| Counted {
         launch,
-        inputs,
+        folder: folder.clone(),
         at,
         is_described: true,
-    }))
+    };
+    let asked = session::launch(path, args.size.as_deref(), "full", &[])?;
+    let size = asked.size.clone();
+    let asked = counted(asked, format!("size `{size}`"));
+    if asked.fits() {
+        return Ok(vec![asked]);
+    }
+    let large = asked.bytes() >> 20;
+    let small = format!("size `small`, as `{size}` takes {large} MiB");
+    let launch = session::launch(path, Some("small"), "small", &[]).ok();
+    let small = launch.map(|launch| counted(launch, small));
+    Ok(small.into_iter().filter(Counted::fits).collect())
 }
 
 /// The stencils among the kernels.
@@ -273,6 +264,9 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
     }
     if let Some(causes) = &e.causes {
         print!("{}", causes.screen());
+    }
+    if let Some(accesses) = &e.accesses {
+        print!("{}", accesses.screen());
     }
     println!();
 }

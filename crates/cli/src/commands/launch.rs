@@ -117,8 +117,8 @@ const LARGEST: u64 = 1 << 20;
 /// Kernels of a file whose own launches are looked at.
 const MOST_OWN: usize = 8;
 
-/// The code's own launches of kernels, made small, as far as they have a description that `launch` would begin with: to
-/// be run to count.
+/// The code's own launches of kernels, as far as they have a description that `launch` would begin with: to be run to
+/// count, as they are or else made small.
 pub fn counted_launches(
     cli: &Cli,
     (input, file): (&Input, &File),
@@ -140,7 +140,7 @@ pub fn counted_launches(
     let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
     let headers = own_headers(&input.path, text, nvcc);
     let code = HostCode::with_headers(text, nvcc, &headers);
-    let one = |symbol: &String| -> Option<Counted> {
+    let both = |symbol: &String| -> Option<Vec<Counted>> {
         let (header, symbol) = chosen(file, &symbols, Some(symbol)).ok()?;
         let launches = code.launches(&header.name.text, &template_arguments(&symbol));
         launches.first()?;
@@ -156,14 +156,38 @@ pub fn counted_launches(
         };
         let draft = trial::first(&ground, &ground.draft(input.name.clone(), None).ok()?);
         let described = LaunchFile::parse(&draft.render(), "the code's launch").ok()?;
-        let launch = described.resolve("small", &[]).ok()?;
-        let inputs = super::run::materialize(&launch, None).ok()?;
-        Some(Counted {
-            launch,
-            inputs,
-            at: "the code's own launch, made small".to_owned(),
-            is_described: false,
-        })
+        let own = "the code's own launch";
+        let is_guessed = |named: &draft::Named| !named.is_scalar && named.note == draft::GUESS;
+        let guess = match draft.names.iter().any(is_guessed) {
+            true => ", sizes guessed",
+            false => "",
+        };
+        let smaller = draft.names.iter().filter(|named| named.small != named.full);
+        let smaller: Vec<String> = smaller
+            .map(|named| format!("{} = {} for {}", named.name, named.small, named.full))
+            .collect();
+        let sizes = [
+            ("full", format!("{own}{guess}")),
+            (
+                "small",
+                format!("{own}, made small: {}", smaller.join(", ")),
+            ),
+        ];
+        let one = |(size, at)| {
+            Some(Counted {
+                launch: described.resolve(size, &[]).ok()?,
+                folder: PathBuf::new(),
+                at,
+                is_described: false,
+            })
+        };
+        Some(
+            sizes
+                .into_iter()
+                .filter_map(one)
+                .filter(Counted::fits)
+                .collect(),
+        )
     };
     let is_wanted = |symbol: &&String| {
         let mut names = kernels.kernels.iter();
@@ -171,7 +195,7 @@ pub fn counted_launches(
     };
     let wanted: Vec<&String> = symbols.iter().filter(is_wanted).collect();
     let few = wanted.len() <= MOST_OWN;
-    few.then(|| wanted.into_iter().filter_map(one).collect())
+    few.then(|| wanted.into_iter().filter_map(both).flatten().collect())
 }
 
 /// Is there no file of another's in the place of the description?

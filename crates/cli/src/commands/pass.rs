@@ -73,7 +73,7 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     let recipe = recipe(args, name)?;
     let first = recipe.passes().first().map(Invocation::level);
     let input = input::read(file)?;
-    let options = session::options(&input, &args.kernel, &[])?;
+    let options = session::options(&input, &args.kernel, &args.nvcc)?;
     let mut scope = options.scope();
     match input.level {
         Level::Cubin | Level::Fat => return on_cubins(cli, args, &recipe, &input, &scope),
@@ -83,7 +83,7 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
                 None => any_gpu()?,
             });
             let source = source(&input, input.text()?.to_owned());
-            let all = carry(cli, &how(args), &source, &recipe, &scope)?;
+            let all = carry(cli, &how(args, &options.nvcc), &source, &recipe, &scope)?;
             return write(args.output.as_deref(), &all);
         }
         _ => {}
@@ -101,7 +101,7 @@ pub fn run(cli: &Cli, args: &PassArgs) -> Result<(), Failure> {
     }
     let how = How {
         file: Some(&input),
-        ..how(args)
+        ..how(args, &[])
     };
     let all = carry(cli, &how, &session::verified(module)?, &recipe, &scope)?;
     write(args.output.as_deref(), &all)
@@ -236,14 +236,14 @@ struct How<'a> {
     file: Option<&'a Input>,
 }
 
-fn how(args: &PassArgs) -> How<'_> {
+fn how<'a>(args: &PassArgs, nvcc: &'a [String]) -> How<'a> {
     How {
         fuel: args.fuel,
         demand: match args.unproved {
             true => Demand::Whatever,
             false => Demand::Proved,
         },
-        nvcc: &[],
+        nvcc,
         file: None,
     }
 }
@@ -433,7 +433,7 @@ fn on_cubins(
             kernels: &here,
             ..*scope
         };
-        let all = carry(cli, &how(args), &artifact, recipe, &scope)?;
+        let all = carry(cli, &how(args, &[]), &artifact, recipe, &scope)?;
         // With a name, a refusal is an error; without one it has been said.
         let refused = all.kernels.iter().find_map(|done| done.refused.as_ref());
         if let (Some(kernel), Some((_, refusal))) = (scope.kernels.first(), refused) {

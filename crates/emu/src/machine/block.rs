@@ -118,7 +118,7 @@ impl<'a> BlockRun<'a> {
             block: Block {
                 shared: Shared::new(layout, POISON, options.uninitialised, races),
                 barriers: Barriers::new(warp_count),
-                counts: Counts::new(program.sites.len()),
+                counts: Counts::new(program.sites.len(), options),
                 printed: String::new(),
                 clock: 0,
                 left: u64::MAX,

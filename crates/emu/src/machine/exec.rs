@@ -5,6 +5,7 @@ use super::block::Block;
 use super::warp::{Next, Wait, Warp};
 use crate::fault::FaultKind;
 use crate::lanes::{Lanes, Mask, WARP, fill, lanes_of, mask_where};
+use crate::pattern::{self, Patterns};
 use crate::program::{Op, Out, Program, Src, Step};
 
 impl Warp {
@@ -42,6 +43,15 @@ impl Warp {
         }
         if mask == 0 {
             return Ok(Next::Fall);
+        }
+        if block.options.patterns {
+            let mut own = Patterns::default();
+            for access in pattern::accesses(&step.op).into_iter().flatten() {
+                own.note(access, self.value(block, frame, access.base), mask);
+            }
+            if let Some(patterns) = block.counts.patterns_of(step.site) {
+                patterns.add(&own);
+            }
         }
         if block.check.registers {
             self.check_reads(frame, step, mask)?;

@@ -47,9 +47,9 @@ struct Finished {
 }
 
 impl Finished {
-    fn new(program: &Program) -> Finished {
+    fn new(program: &Program, options: &Options) -> Finished {
         Finished {
-            counts: Counts::new(program.sites.len()),
+            counts: Counts::new(program.sites.len(), options),
             printed: String::new(),
             spent: 0,
         }
@@ -136,7 +136,7 @@ impl Program {
         options: &Options,
         blocks: u64,
     ) -> Result<Finished, Box<Fault>> {
-        let mut all = Finished::new(self);
+        let mut all = Finished::new(self, options);
         for start in (0..blocks).step_by(WAVE as usize) {
             let left = options.total.saturating_sub(all.spent);
             let wave = start..(start + WAVE).min(blocks);
@@ -178,7 +178,7 @@ impl Program {
         let chunks: Vec<_> = (0..blocks.div_ceil(chunk))
             .into_par_iter()
             .map(|c| {
-                let mut all = Finished::new(self);
+                let mut all = Finished::new(self, options);
                 for number in c * chunk..((c + 1) * chunk).min(blocks) {
                     match run(wave.start + number) {
                         Some(Ok(more)) => all.add(&more),
@@ -189,7 +189,7 @@ impl Program {
                 Ok(all)
             })
             .collect();
-        let mut total = Finished::new(self);
+        let mut total = Finished::new(self, options);
         let mut first: Option<(u64, Box<Fault>)> = None;
         for chunk in chunks {
             match chunk {
@@ -210,7 +210,7 @@ impl Program {
         options: &Options,
         blocks: u64,
     ) -> Result<Finished, Box<Fault>> {
-        let mut all = Finished::new(self);
+        let mut all = Finished::new(self, options);
         let mut printed: Vec<(u64, String)> = Vec::new();
         let mut waiting: Vec<(u64, BlockRun<'_>)> = Vec::new();
         let mut next = 0;

@@ -1,6 +1,6 @@
 //! The machine: blocks of warps that execute decoded instructions.
 
-mod access;
+pub(crate) mod access;
 mod asynchronous;
 mod barrier;
 mod block;

@@ -1,0 +1,186 @@
+//! How the lanes of a warp lie in memory: coalescing and bank conflicts.
+//!
+//! Global memory is moved in sectors of 32 bytes: an access of a warp takes as many as its lanes touch (CUDA C++ Best
+//! Practices Guide, "Coalesced Access to Global Memory"). Shared memory has 32 banks of 32 bits: an access takes as many
+//! passes as the fullest bank has different words (CUDA C++ Programming Guide, "Shared Memory", compute capability 5.0
+//! and later); elements of 8 and 16 bytes go half and a quarter of a warp at a time.
+
+use crate::lanes::{Lanes, Mask, WARP, lanes_of};
+use crate::machine::access::address_of;
+use crate::memory::{Window, window};
+use crate::program::{Access, AccessSpace, Op};
+
+/// Bytes of a sector.
+const SECTOR: u64 = 32;
+/// Banks, and bytes of a word.
+const BANKS: usize = 32;
+const WORD: u64 = 4;
+
+/// The accesses of an instruction to one kind of memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pattern {
+    /// Executions by warps that touched it.
+    pub requests: u64,
+    /// What they took: sectors of global memory, passes over shared memory.
+    pub taken: u64,
+    /// What the same bytes take side by side.
+    pub least: u64,
+}
+
+impl Pattern {
+    pub(crate) fn add(&mut self, other: &Pattern) {
+        self.requests += other.requests;
+        self.taken += other.taken;
+        self.least += other.least;
+    }
+}
+
+/// The accesses of an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Patterns {
+    /// To global memory; constants are in it.
+    pub global: Pattern,
+    /// To shared memory.
+    pub shared: Pattern,
+}
+
+impl Patterns {
+    pub(crate) fn add(&mut self, other: &Patterns) {
+        self.global.add(&other.global);
+        self.shared.add(&other.shared);
+    }
+
+    /// One access of the lanes in `mask`.
+    pub(crate) fn note(&mut self, access: &Access, base: &Lanes, mask: Mask) {
+        let (mut global, mut shared) = (Vec::new(), Vec::new());
+        for lane in lanes_of(mask) {
+            let address = address_of(access, base, lane);
+            match access.space {
+                AccessSpace::Global => global.push(address),
+                AccessSpace::Shared => shared.push((lane, address)),
+                AccessSpace::Generic => match window(address) {
+                    Window::Global => global.push(address),
+                    Window::Shared(offset) => shared.push((lane, offset)),
+                    _ => {}
+                },
+                AccessSpace::Local | AccessSpace::Param => {}
+            }
+        }
+        self.global.add(&sectors(global, access.bytes()));
+        self.shared.add(&passes(&shared, access.bytes()));
+    }
+}
+
+/// The accesses to memory that an instruction makes.
+pub(crate) fn accesses(op: &Op) -> [Option<&Access>; 2] {
+    match op {
+        Op::Load(load) => [Some(&load.access), None],
+        Op::Store { access, .. } | Op::Atomic128 { access, .. } => [Some(access), None],
+        Op::Atomic(atomic) => [Some(&atomic.access), None],
+        Op::CopyAsync(copy) => [Some(&copy.src), Some(&copy.dst)],
+        _ => [None, None],
+    }
+}
+
+/// An access to elements at these addresses; the same one is moved once.
+fn sectors(mut addresses: Vec<u64>, bytes: u64) -> Pattern {
+    if addresses.is_empty() || bytes == 0 {
+        return Pattern::default();
+    }
+    addresses.sort_unstable();
+    addresses.dedup();
+    let least = (addresses.len() as u64 * bytes).div_ceil(SECTOR);
+    let touched = |address: &u64| address / SECTOR..(address + bytes).div_ceil(SECTOR);
+    let mut sectors: Vec<u64> = addresses.iter().flat_map(touched).collect();
+    sectors.dedup();
+    Pattern {
+        requests: 1,
+        taken: sectors.len() as u64,
+        least,
+    }
+}
+
+fn passes(lanes: &[(usize, u64)], bytes: u64) -> Pattern {
+    if lanes.is_empty() {
+        return Pattern::default();
+    }
+    // Lanes that go together.
+    let together = match bytes {
+        ..=4 => WARP,
+        5..=8 => WARP / 2,
+        _ => WARP / 4,
+    };
+    let (mut taken, mut least) = (0, 0);
+    for first in (0..WARP).step_by(together) {
+        let own = lanes
+            .iter()
+            .filter(|(lane, _)| (first..first + together).contains(lane));
+        let words = own.flat_map(|(_, at)| at / WORD..(at + bytes).div_ceil(WORD));
+        let mut words: Vec<u64> = words.collect();
+        words.sort_unstable();
+        words.dedup();
+        let mut banks = [0_u64; BANKS];
+        for word in &words {
+            banks[*word as usize % BANKS] += 1;
+        }
+        taken += banks.into_iter().max().unwrap_or(0);
+        least += (words.len() as u64).div_ceil(BANKS as u64);
+    }
+    Pattern {
+        requests: 1,
+        taken,
+        least,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(taken: u64, least: u64) -> Pattern {
+        Pattern {
+            requests: 1,
+            taken,
+            least,
+        }
+    }
+
+    #[test]
+    fn sectors_are_those_that_lanes_touch() {
+        let strided = |stride: u64, bytes: u64| {
+            sectors((0..32).map(|lane| 4096 + lane * stride).collect(), bytes)
+        };
+        assert_eq!(strided(4, 4), pattern(4, 4));
+        assert_eq!(strided(0, 4), pattern(1, 1));
+        assert_eq!(strided(8, 4), pattern(8, 4));
+        assert_eq!(strided(4096, 4), pattern(32, 4));
+        assert_eq!(strided(16, 16), pattern(16, 16));
+        assert_eq!(strided(1, 1), pattern(1, 1));
+        // Off by one element: one sector more.
+        let off = sectors((0..32).map(|lane| 4100 + lane * 4).collect(), 4);
+        assert_eq!(off, pattern(5, 4));
+        assert_eq!(sectors(Vec::new(), 4), Pattern::default());
+    }
+
+    #[test]
+    fn passes_are_the_words_of_the_fullest_bank() {
+        let strided = |stride: u64, bytes: u64| {
+            let lanes: Vec<(usize, u64)> = (0..32).map(|l| (l, l as u64 * stride)).collect();
+            passes(&lanes, bytes)
+        };
+        assert_eq!(strided(4, 4), pattern(1, 1));
+        // The same word for all.
+        assert_eq!(strided(0, 4), pattern(1, 1));
+        assert_eq!(strided(8, 4), pattern(2, 1));
+        // A column of a tile of 32, and of one of 33.
+        assert_eq!(strided(128, 4), pattern(32, 1));
+        assert_eq!(strided(132, 4), pattern(1, 1));
+        assert_eq!(strided(8, 8), pattern(2, 2));
+        assert_eq!(strided(16, 16), pattern(4, 4));
+        // A structure of three floats.
+        assert_eq!(strided(12, 4), pattern(1, 1));
+        // Doubles a column of a tile of 32 apart.
+        assert_eq!(strided(256, 8), pattern(32, 2));
+        assert_eq!(passes(&[], 4), Pattern::default());
+    }
+}

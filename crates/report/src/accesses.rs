@@ -1,0 +1,226 @@
+//! How a kernel's accesses lie in memory: coalescing and bank conflicts, as the emulator counted them.
+
+use serde::Serialize;
+use warpwright_emu::{Pattern, Patterns};
+use warpwright_flow::{self as flow, Function as _};
+use warpwright_ptx::{FuncId, Inst, Module};
+
+use crate::explain::Lines;
+use crate::screen::wrap;
+use crate::table::Table;
+
+/// Places that are listed.
+const LISTED: usize = 6;
+/// What takes no more than this over the least is in order: a row that does not begin at a sector takes one more.
+const IN_ORDER: f64 = 1.3;
+/// A smaller part of all that is taken is not listed.
+const SMALLEST: f64 = 0.02;
+
+/// The kinds of memory whose accesses are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Memory {
+    /// Moved in sectors of 32 bytes.
+    Global,
+    /// Moved in passes over 32 banks.
+    Shared,
+}
+
+/// The accesses of a kernel at a launch.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AccessReport {
+    /// At which, in words.
+    pub counted_at: String,
+    /// Sectors of global memory over the least for the same bytes; absent where none is accessed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sectors: Option<f64>,
+    /// Passes over shared memory over the least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passes: Option<f64>,
+    /// What they come to, in a sentence.
+    pub summary: String,
+    /// The instructions that take more than they must, those that waste most first.
+    pub places: Vec<AccessPlace>,
+}
+
+/// An instruction that takes more than it must.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AccessPlace {
+    /// `file:line`.
+    pub line: Option<String>,
+    /// The instruction of the PTX.
+    pub text: String,
+    /// What it accesses.
+    pub memory: Memory,
+    /// Sectors or passes of an access of a warp, on average.
+    pub taken: f64,
+    /// What the same bytes take side by side.
+    pub least: f64,
+    /// Its part of all sectors or passes of the kernel, 0 to 1.
+    pub share: f64,
+}
+
+impl AccessReport {
+    /// The accesses of a kernel whose instructions have these patterns; `None` where there are none.
+    pub fn new(
+        module: &Module,
+        id: FuncId,
+        patterns: &[(Inst, Patterns)],
+        counted_at: &str,
+    ) -> Option<AccessReport> {
+        let view = module.view(id)?;
+        let lines = Lines { module, id };
+        let mut places = Vec::new();
+        let mut ratio = |memory: Memory| {
+            let of = |patterns: &Patterns| match memory {
+                Memory::Global => patterns.global,
+                Memory::Shared => patterns.shared,
+            };
+            let [mut all, mut least] = [0, 0];
+            for (_, patterns) in patterns {
+                all += of(patterns).taken;
+                least += of(patterns).least;
+            }
+            for (inst, patterns) in patterns {
+                let own = of(patterns);
+                let share = own.taken as f64 / all.max(1) as f64;
+                if is_in_order(&own) || share < SMALLEST {
+                    continue;
+                }
+                let mean = |count: u64| count as f64 / own.requests as f64;
+                let at = flow::Inst(inst.as_u32());
+                places.push(AccessPlace {
+                    line: lines.of(at),
+                    text: view.inst_text(at),
+                    memory,
+                    taken: mean(own.taken),
+                    least: mean(own.least),
+                    share,
+                });
+            }
+            (least > 0).then(|| all as f64 / least as f64)
+        };
+        let (sectors, passes) = (ratio(Memory::Global), ratio(Memory::Shared));
+        let wasted = |place: &AccessPlace| place.share * (1.0 - place.least / place.taken);
+        places.sort_by(|a, b| wasted(b).total_cmp(&wasted(a)));
+        places.truncate(LISTED);
+        let parts = [
+            in_words(sectors, "sectors of global memory"),
+            in_words(passes, "passes over shared memory"),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        // The model takes accesses to be in order.
+        let is_wasting = [sectors, passes].iter().flatten().any(|r| *r > IN_ORDER);
+        let unknown = match is_wasting {
+            true => "; the predicted cycles do not know of that",
+            false => "",
+        };
+        (!parts.is_empty()).then(|| AccessReport {
+            counted_at: counted_at.to_owned(),
+            sectors,
+            passes,
+            summary: format!(
+                "accesses of a warp (counted at {counted_at}) take {}{unknown}",
+                parts.join(", ")
+            ),
+            places,
+        })
+    }
+
+    /// The lines of the screen, indented as `explain` has them.
+    pub fn screen(&self) -> String {
+        let mut table = Table::new(&["takes", "needs", "", "of all", "place", "instruction"]);
+        for place in &self.places {
+            table.row(vec![
+                format!("{:.1}", place.taken),
+                format!("{:.1}", place.least),
+                place.memory.unit().to_owned(),
+                format!("{:.0}%", 100.0 * place.share),
+                place.line.clone().unwrap_or_default(),
+                place.text.clone(),
+            ]);
+        }
+        let rows = match self.places[..] {
+            [] => String::new(),
+            _ => table.render_within(4),
+        };
+        wrap(&self.summary, "  ", "    ").join("\n") + "\n" + &rows
+    }
+}
+
+fn in_words(ratio: Option<f64>, what: &str) -> Option<String> {
+    let ratio = ratio?;
+    Some(match ratio > IN_ORDER {
+        true => format!("{ratio:.1} times the {what} that their bytes need"),
+        false => format!("about as many {what} as their bytes need"),
+    })
+}
+
+impl Memory {
+    /// What its accesses are counted in.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Memory::Global => "sectors",
+            Memory::Shared => "passes",
+        }
+    }
+}
+
+fn is_in_order(pattern: &Pattern) -> bool {
+    pattern.taken as f64 <= IN_ORDER * pattern.least as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_more_than_it_must_is_listed() {
+        let text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\
+            .reg .b32 %r<3>;\n.reg .b64 %d;\nld.param.u64 %d, [p];\nld.global.u32 %r1, [%d];\n\
+            st.shared.u32 [%r1], %r1;\nst.global.u32 [%d], %r1;\nret;\n}\n";
+        let module = Module::parse("k.ptx", text).0;
+        let (id, _) = module.kernels().next().unwrap();
+        let pattern = |taken, least| Pattern {
+            requests: 2,
+            taken,
+            least,
+        };
+        let global = |taken, least| Patterns {
+            global: pattern(taken, least),
+            ..Patterns::default()
+        };
+        let shared = Patterns {
+            shared: pattern(4, 2),
+            ..Patterns::default()
+        };
+        let all = [
+            (Inst::from_u32(1), global(10, 8)),
+            (Inst::from_u32(2), shared),
+            (Inst::from_u32(3), global(64, 8)),
+        ];
+        let report = AccessReport::new(&module, id, &all, "size `small`").unwrap();
+        assert_eq!(
+            (report.sectors, report.passes),
+            (Some(74.0 / 16.0), Some(2.0))
+        );
+        let found: Vec<(Memory, f64, f64)> = (report.places.iter())
+            .map(|p| (p.memory, p.taken, p.least))
+            .collect();
+        assert_eq!(
+            found,
+            [(Memory::Global, 32.0, 4.0), (Memory::Shared, 2.0, 1.0)]
+        );
+        assert_eq!(
+            report.summary,
+            "accesses of a warp (counted at size `small`) take 4.6 times the sectors of global memory that their bytes \
+             need, 2.0 times the passes over shared memory that their bytes need; the predicted cycles do not know of that"
+        );
+        assert!(
+            report.screen().contains("st.global.u32"),
+            "{}",
+            report.screen()
+        );
+        assert_eq!(AccessReport::new(&module, id, &[], ""), None);
+    }
+}
