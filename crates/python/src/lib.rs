@@ -149,9 +149,9 @@ fn check(
     py: Python<'_>,
     original: (Vec<u8>, String, Option<PathBuf>),
     rewritten: (Vec<u8>, String, Option<PathBuf>),
-    how: (Option<String>, Option<[u32; 3]>, Option<u32>),
+    how: (Option<String>, Option<[u32; 3]>, Option<u32>, Vec<String>),
 ) -> PyResult<String> {
-    let (kernel, block, dynamic_smem) = how;
+    let (kernel, block, dynamic_smem, nvcc) = how;
     let (code, name, path) = original;
     let a = input(&code, &name, path)?;
     let (code, name, path) = rewritten;
@@ -162,6 +162,7 @@ fn check(
         kernel,
         block,
         dynamic_smem,
+        nvcc,
     };
     let checked = py.detach(|| optimizer.check(&a, &b, &options));
     json(&checked.map_err(raised)?)

@@ -97,6 +97,7 @@ def check(
     kernel: Optional[str] = None,
     block: Optional[Block] = None,
     dynamic_smem: Optional[int] = None,
+    nvcc: Sequence[str] = (),
 ) -> Checked:
     """Is `rewritten` a correct version of `original`? Two cubins, or two of PTX and CUDA C."""
     (first, (first_name, first_path)) = _input(original, None)
@@ -104,7 +105,7 @@ def check(
     document = _native.check(
         (first, first_name, first_path),
         (second, second_name, second_path),
-        (kernel, _block(block), dynamic_smem),
+        (kernel, _block(block), dynamic_smem, list(nvcc)),
     )
     return Checked(document)
 
