@@ -298,8 +298,11 @@ impl Optimizer {
                     .iter()
                     .all(|l| !matches!(l, Level::Cubin | Level::Fat)) =>
             {
-                let nvcc = &options.nvcc;
-                modules(&self.compared(a, nvcc)?, &self.compared(b, nvcc)?, options)?
+                let compared = |input: &Input| match input.level {
+                    Level::Cuda => self.compared(input, &options.nvcc),
+                    _ => self.compared(input, &[]),
+                };
+                modules(&compared(a)?, &compared(b)?, options)?
             }
             _ => {
                 return Err(Error::Kinds {

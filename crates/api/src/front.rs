@@ -126,9 +126,22 @@ fn compile(toolkit: Option<&Toolkit>, input: &Input, how: &Compile<'_>) -> Resul
         }
         Err(ToolError::Rejected { log, .. }) => Err(Error::Nvcc {
             name: input.name.clone(),
-            log: log.trim_end().to_owned(),
+            log: advised(log.trim_end()),
         }),
         Err(e) => Err(e.into()),
+    }
+}
+
+/// What nvcc says, and what to do about a header that is not found.
+fn advised(log: &str) -> String {
+    let is_missing = |line: &str| {
+        line.contains("fatal error: ") && line.ends_with(": No such file or directory")
+    };
+    match log.lines().any(is_missing) {
+        true => {
+            format!("{log}\n\nnote: folders of headers go to nvcc: `-- -I FOLDER` at the end")
+        }
+        false => log.to_owned(),
     }
 }
 

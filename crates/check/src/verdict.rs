@@ -178,11 +178,12 @@ impl fmt::Display for Refutation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.what)?;
         places(f, &self.original_place, &self.rewritten_place)?;
-        write!(
-            f,
-            "\n  was        {}\n  is         {}",
-            self.original, self.rewritten
-        )?;
+        let (was, is) = (&self.original, &self.rewritten);
+        match was == is {
+            // Terms are shown to some depth.
+            true => write!(f, "\n  both       {was}, but for what is not shown")?,
+            false => write!(f, "\n  was        {was}\n  is         {is}")?,
+        }
         for (index, step) in self.path.iter().enumerate() {
             let word = if index == 0 { "path" } else { "" };
             write!(f, "\n  {word:<9}  {step}")?;

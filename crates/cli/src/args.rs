@@ -628,6 +628,9 @@ pub struct RunArgs {
     /// Report shared-memory races
     #[arg(long)]
     pub races: bool,
+    /// Count sectors of global memory and passes over shared memory (coalescing, bank conflicts)
+    #[arg(long, conflicts_with = "gpu")]
+    pub accesses: bool,
     /// Stop once the launch has executed this many warp instructions [default: 16 Gi, a block 1 Gi]
     #[arg(long, value_name = "N")]
     pub fuel: Option<u64>,

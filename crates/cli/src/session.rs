@@ -140,6 +140,16 @@ fn overrides(set: &[String]) -> Result<Vec<(String, i64)>, Failure> {
         .collect()
 }
 
+/// Options of nvcc behind which a header or a folder of headers stands.
+const PATHS: [&str; 6] = [
+    "-I",
+    "--include-path",
+    "-isystem",
+    "--system-include",
+    "-include",
+    "--pre-include",
+];
+
 /// The nvcc options that a launch description asks for, when the input is CUDA C.
 pub fn described_nvcc(input: &Input, launch: Option<&Path>) -> Result<Vec<String>, Failure> {
     let (Level::Cuda, Some(path)) = (input.level, launch) else {
@@ -148,24 +158,24 @@ pub fn described_nvcc(input: &Input, launch: Option<&Path>) -> Result<Vec<String
     let text = input::text(path)?;
     let file = LaunchFile::parse(&text, &path.display().to_string())
         .map_err(|e| Failure::input(e.to_string()))?;
-    // As `source`, folders of headers are relative to the description; or to where we are.
+    // As `source`, headers and their folders are relative to the description; or to where we are.
     let folder = path.parent().unwrap_or(Path::new(""));
     let beside = |name: &str| {
         let place = folder.join(name);
-        match place.is_dir() {
+        match place.exists() {
             true => place.to_string_lossy().into_owned(),
             false => name.to_owned(),
         }
     };
     let mut options = Vec::new();
-    let mut is_folder = false;
+    let mut is_path = false;
     for option in file.nvcc() {
         options.push(match option.strip_prefix("-I") {
-            _ if is_folder => beside(option),
+            _ if is_path => beside(option),
             Some(name) if !name.is_empty() => format!("-I{}", beside(name)),
             _ => option.clone(),
         });
-        is_folder = option == "-I";
+        is_path = PATHS.contains(&&**option);
     }
     Ok(options)
 }

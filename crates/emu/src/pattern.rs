@@ -38,7 +38,7 @@ impl Pattern {
 /// The accesses of an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patterns {
-    /// To global memory; constants are in it.
+    /// To global memory, without constants.
     pub global: Pattern,
     /// To shared memory.
     pub shared: Pattern,
@@ -50,8 +50,14 @@ impl Patterns {
         self.shared.add(&other.shared);
     }
 
-    /// One access of the lanes in `mask`.
-    pub(crate) fn note(&mut self, access: &Access, base: &Lanes, mask: Mask) {
+    /// One access of the lanes in `mask`. Constants go another way.
+    pub(crate) fn note(
+        &mut self,
+        access: &Access,
+        base: &Lanes,
+        mask: Mask,
+        is_constant: impl Fn(u64) -> bool,
+    ) {
         let (mut global, mut shared) = (Vec::new(), Vec::new());
         for lane in lanes_of(mask) {
             let address = address_of(access, base, lane);
@@ -66,7 +72,9 @@ impl Patterns {
                 AccessSpace::Local | AccessSpace::Param => {}
             }
         }
-        self.global.add(&sectors(global, access.bytes()));
+        if !global.first().is_some_and(|&address| is_constant(address)) {
+            self.global.add(&sectors(global, access.bytes()));
+        }
         self.shared.add(&passes(&shared, access.bytes()));
     }
 }

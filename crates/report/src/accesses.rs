@@ -31,16 +31,31 @@ pub enum Memory {
 pub struct AccessReport {
     /// At which, in words.
     pub counted_at: String,
-    /// Sectors of global memory over the least for the same bytes; absent where none is accessed.
+    /// Sectors of global memory; absent where none is accessed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sectors: Option<f64>,
-    /// Passes over shared memory over the least.
+    pub sectors: Option<Total>,
+    /// Passes over shared memory.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub passes: Option<f64>,
+    pub passes: Option<Total>,
     /// What they come to, in a sentence.
     pub summary: String,
     /// The instructions that take more than they must, those that waste most first.
     pub places: Vec<AccessPlace>,
+}
+
+/// What the accesses of all warps that ran come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Total {
+    /// What they took.
+    pub taken: u64,
+    /// What the same bytes take side by side.
+    pub least: u64,
+}
+
+impl Total {
+    fn ratio(self) -> f64 {
+        self.taken as f64 / self.least.max(1) as f64
+    }
 }
 
 /// An instruction that takes more than it must.
@@ -71,7 +86,7 @@ impl AccessReport {
         let view = module.view(id)?;
         let lines = Lines { module, id };
         let mut places = Vec::new();
-        let mut ratio = |memory: Memory| {
+        let mut total = |memory: Memory| {
             let of = |patterns: &Patterns| match memory {
                 Memory::Global => patterns.global,
                 Memory::Shared => patterns.shared,
@@ -98,9 +113,9 @@ impl AccessReport {
                     share,
                 });
             }
-            (least > 0).then(|| all as f64 / least as f64)
+            (least > 0).then_some(Total { taken: all, least })
         };
-        let (sectors, passes) = (ratio(Memory::Global), ratio(Memory::Shared));
+        let (sectors, passes) = (total(Memory::Global), total(Memory::Shared));
         let wasted = |place: &AccessPlace| place.share * (1.0 - place.least / place.taken);
         places.sort_by(|a, b| wasted(b).total_cmp(&wasted(a)));
         places.truncate(LISTED);
@@ -110,9 +125,12 @@ impl AccessReport {
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         // The model takes accesses to be in order.
-        let is_wasting = [sectors, passes].iter().flatten().any(|r| *r > IN_ORDER);
+        let is_wasting = [sectors, passes]
+            .iter()
+            .flatten()
+            .any(|total| total.ratio() > IN_ORDER);
         let unknown = match is_wasting {
-            true => "; the predicted cycles do not know of that",
+            true => "; predicted cycles do not know of that",
             false => "",
         };
         (!parts.is_empty()).then(|| AccessReport {
@@ -148,8 +166,8 @@ impl AccessReport {
     }
 }
 
-fn in_words(ratio: Option<f64>, what: &str) -> Option<String> {
-    let ratio = ratio?;
+fn in_words(total: Option<Total>, what: &str) -> Option<String> {
+    let ratio = total?.ratio();
     Some(match ratio > IN_ORDER {
         true => format!("{ratio:.1} times the {what} that their bytes need"),
         false => format!("about as many {what} as their bytes need"),
@@ -200,9 +218,10 @@ mod tests {
             (Inst::from_u32(3), global(64, 8)),
         ];
         let report = AccessReport::new(&module, id, &all, "size `small`").unwrap();
+        let total = |taken, least| Some(Total { taken, least });
         assert_eq!(
             (report.sectors, report.passes),
-            (Some(74.0 / 16.0), Some(2.0))
+            (total(74, 16), total(4, 2))
         );
         let found: Vec<(Memory, f64, f64)> = (report.places.iter())
             .map(|p| (p.memory, p.taken, p.least))
@@ -214,7 +233,7 @@ mod tests {
         assert_eq!(
             report.summary,
             "accesses of a warp (counted at size `small`) take 4.6 times the sectors of global memory that their bytes \
-             need, 2.0 times the passes over shared memory that their bytes need; the predicted cycles do not know of that"
+             need, 2.0 times the passes over shared memory that their bytes need; predicted cycles do not know of that"
         );
         assert!(
             report.screen().contains("st.global.u32"),

@@ -28,6 +28,9 @@ const CHOICE: usize = 26;
 const BESIDE: usize = 30;
 /// Kernels that a promise names.
 const NAMED: usize = 3;
+/// What the notes say that want it.
+const UNSTATED: &str = "--dynamic-smem";
+const NOT_MOVED: &str = "spills are not moved to shared memory, whose dynamic part nobody states (--dynamic-smem BYTES, 0 if there is none)";
 /// Recipes that are written out for the drop-in.
 const RECIPES: usize = 12;
 /// Kernels of a summary, unless all are asked for.
@@ -455,10 +458,17 @@ fn summary(kernels: &[KernelReport]) -> String {
         let more = kernels.len() - KERNELS;
         text += &format!("  … and {more} more (--json has all)\n");
     }
+    // What launches must keep to, and what nobody has stated.
     let mut promises: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for report in order.iter().filter(|report| report.chosen != 0) {
-        for promise in &report.promises {
-            promises.entry(promise).or_default().push(&report.name);
+    for report in order {
+        let kept = report.promises.iter().filter(|_| report.chosen != 0);
+        let unstated = report.notes.iter().filter(|note| note.contains(UNSTATED));
+        for note in kept.chain(unstated) {
+            promises.entry(note).or_default().push(&report.name);
+        }
+        let mut refused = report.candidates.iter().filter_map(|c| c.rejected());
+        if refused.any(|why| why.to_string().contains(UNSTATED)) {
+            promises.entry(NOT_MOVED).or_default().push(&report.name);
         }
     }
     for (promise, of) in promises {

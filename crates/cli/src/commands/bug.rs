@@ -86,7 +86,11 @@ pub fn run(cli: &Cli, args: &BugArgs) -> Result<(), Failure> {
             let source = input.text()?.trim_end();
             let _ = writeln!(text, "\n## The stencil\n\n```\n{source}\n```");
         }
-        None => text += "\nThere is no PTX to show; please attach the file if you may.\n",
+        None => {
+            text += "\nThere is no PTX to show, and nobody can run this again without the file: please attach it if you \
+                     may. It holds the names of its kernels, the text in their data, and names of source files where it \
+                     was built with -lineinfo or -G.\n";
+        }
     }
     let text = without_places(&text, &args.file);
     match &args.output {

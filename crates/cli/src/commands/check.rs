@@ -19,7 +19,16 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
     let a = input::read(&args.a)?;
     let b = input::read(&args.b)?;
     let optimizer = compiler(cli, [&a, &b])?;
-    let nvcc = |input| session::nvcc(input, args.setup.launch.as_deref(), &args.nvcc);
+    // Options of nvcc are for what it compiles.
+    let nvcc = |input: &Input| match input.level {
+        Level::Cuda => session::nvcc(input, args.setup.launch.as_deref(), &args.nvcc),
+        _ => Ok(Vec::new()),
+    };
+    if !args.nvcc.is_empty() && ![&a, &b].iter().any(|input| input.level == Level::Cuda) {
+        return Err(Failure::Usage(
+            "arguments after `--` go to nvcc, but none of the two is CUDA C".into(),
+        ));
+    }
     // Of an original that faults nothing can be said but that.
     let mut has_run = args.setup.gpu.is_some();
     let document = match (args.run, args.setup.gpu) {

@@ -7,11 +7,14 @@ use serde::Serialize;
 use warpwright::DeviceCode;
 use warpwright::optimise::launch_among;
 use warpwright_diag::count;
-use warpwright_emu::{DecodeError, EmuError, Emulator, FaultKind, Options, Outcome, Results};
+use warpwright_emu::{
+    DecodeError, EmuError, Emulator, FaultKind, Options, Outcome, Patterns, Results,
+};
 use warpwright_gpu::{Image, Process, Variant, WorkerCommand, prepare};
 use warpwright_launch::{ContentsError, Launch, write_npy};
 use warpwright_pass::names::{is_named, source_name};
 use warpwright_ptx::Module;
+use warpwright_report::accesses::AccessReport;
 
 use super::print_json;
 use crate::args::{Cli, RunArgs, RunSetup};
@@ -41,6 +44,8 @@ struct Document {
     buffers: Vec<BufferReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread_instructions: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accesses: Option<AccessReport>,
     approximate: Vec<String>,
     printed: String,
 }
@@ -165,13 +170,14 @@ fn in_emulator(
     let mut options = Options {
         uninitialised: args.uninit,
         races: args.races,
+        patterns: args.accesses,
         ..Options::default()
     };
     if let Some(fuel) = args.fuel {
         (options.budget, options.total) = (fuel, fuel);
     }
     match program.run(launch, inputs, &options)? {
-        Outcome::Finished(results) => finished(args, launch, results),
+        Outcome::Finished(results) => finished(args, launch, &module, results),
         Outcome::Faulted(fault) if fault.kind == FaultKind::Budget && args.fuel.is_some() => {
             Err(Failure::Rendered(format!(
                 "error: the launch is not at its end after as much as --fuel permits\n\n{fault}"
@@ -183,7 +189,18 @@ fn in_emulator(
     }
 }
 
-fn finished(args: &RunArgs, launch: &Launch, results: Results) -> Result<Document, Failure> {
+fn finished(
+    args: &RunArgs,
+    launch: &Launch,
+    module: &Module,
+    results: Results,
+) -> Result<Document, Failure> {
+    let accesses = module.function(&launch.kernel).and_then(|id| {
+        let own = results.statistics.instructions.iter();
+        let own = own.filter(|of| of.function == id && of.patterns != Patterns::default());
+        let patterns: Vec<_> = own.map(|of| (of.inst, of.patterns)).collect();
+        AccessReport::new(module, id, &patterns, &format!("size `{}`", launch.size))
+    });
     let buffers = report(launch, &results.buffers, args.save.as_deref())?;
     let approximate = results
         .approximate
@@ -197,6 +214,7 @@ fn finished(args: &RunArgs, launch: &Launch, results: Results) -> Result<Documen
         ran_on: "the PTX emulator".into(),
         buffers,
         thread_instructions: Some(results.statistics.thread_instructions),
+        accesses,
         approximate,
         printed: results.printed,
     })
@@ -227,6 +245,7 @@ fn on_device(
         ran_on,
         buffers: report(launch, &outputs, args.save.as_deref())?,
         thread_instructions: None,
+        accesses: None,
         approximate: Vec::new(),
         printed: String::new(),
     })
@@ -319,6 +338,9 @@ fn print(document: &Document) {
             shape.join("×"),
             first.join(", ")
         );
+    }
+    if let Some(accesses) = &document.accesses {
+        print!("{}", accesses.screen());
     }
     let mut approximate: BTreeMap<&str, usize> = BTreeMap::new();
     for text in &document.approximate {

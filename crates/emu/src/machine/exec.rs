@@ -47,7 +47,13 @@ impl Warp {
         if block.options.patterns {
             let mut own = Patterns::default();
             for access in pattern::accesses(&step.op).into_iter().flatten() {
-                own.note(access, self.value(block, frame, access.base), mask);
+                let is_constant = |at| block.memory.slot(at).is_some_and(|found| found.constant);
+                own.note(
+                    access,
+                    self.value(block, frame, access.base),
+                    mask,
+                    is_constant,
+                );
             }
             if let Some(patterns) = block.counts.patterns_of(step.site) {
                 patterns.add(&own);
