@@ -68,10 +68,12 @@ def measure(folder, out):
     gpu = query("name")
     out = out or ROOT / f"bench/results/accesses-{gpu.lower().replace(' ', '-')}-{date.today()}.json"
     tool = os.path.abspath(folder / "warpwright")
+    known = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True).stdout.split()
+    metrics = [name for name in SECTORS + SHARED if name.removesuffix(".sum") in known]
     rows, failed = [], []
     for kernel in json.loads((folder / "kernels.json").read_text()):
         words = ["ncu", "--csv", "--target-processes", "all", "--clock-control", "none", "--launch-count", "1",
-                 "-k", kernel["kernel"], "--kernel-name-base", "mangled", "--metrics", ",".join(SECTORS + SHARED),
+                 "-k", kernel["kernel"], "--kernel-name-base", "mangled", "--metrics", ",".join(metrics),
                  tool, "run", folder / f"{kernel['name']}.cubin", "--gpu", "--launch", ROOT / kernel["launch"],
                  "--size", "small"]
         found, said = counters(words)
@@ -84,7 +86,7 @@ def measure(folder, out):
         out.parent.mkdir(parents=True, exist_ok=True)
         near = lambda key: sum(abs(row[key] - row["gpu_" + key]) <= 0.05 * max(row["gpu_" + key], 1) for row in rows)
         document = {"schema": "warpwright.accesses/1", "gpu": gpu, "driver": query("driver_version"),
-                    "date": str(date.today()), "kernels": rows, "failed": failed,
+                    "date": str(date.today()), "metrics": metrics, "kernels": rows, "failed": failed,
                     "within_5_percent": {key: near(key) for key in ("sectors", "passes")}}
         out.write_text(json.dumps(document, indent=1) + "\n")
     print(f"{len(rows)} kernels, {len(failed)} failed; wrote {out}")
@@ -93,7 +95,7 @@ def measure(folder, out):
 def main():
     match sys.argv[1:]:
         case ["build", folder, *tool]:
-            build(Path(folder), tool[0] if tool else "warpwright")
+            build(Path(folder).resolve(), tool[0] if tool else "warpwright")
         case ["measure", folder, *out]:
             measure(Path(folder), Path(out[0]) if out else None)
         case _:
