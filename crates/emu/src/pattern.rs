@@ -3,7 +3,7 @@
 //! Global memory is moved in sectors of 32 bytes: an access of a warp takes as many as its lanes touch (CUDA C++ Best
 //! Practices Guide, "Coalesced Access to Global Memory"). Shared memory has 32 banks of 32 bits: an access takes as many
 //! passes as the fullest bank has different words (CUDA C++ Programming Guide, "Shared Memory", compute capability 5.0
-//! and later); elements of 8 and 16 bytes go half and a quarter of a warp at a time.
+//! and later). How elements of 8 and 16 bytes go was seen on an H100 (bench/results/accesses-*.json).
 
 use crate::lanes::{Lanes, Mask, WARP, lanes_of};
 use crate::machine::access::address_of;
@@ -108,31 +108,46 @@ fn sectors(mut addresses: Vec<u64>, bytes: u64) -> Pattern {
     }
 }
 
+/// Elements of 8 bytes go half a warp at a time, those of 16 a quarter; two such parts go together where each lane has
+/// the address of its neighbour, or each that of the lane two away.
 fn passes(lanes: &[(usize, u64)], bytes: u64) -> Pattern {
     if lanes.is_empty() {
         return Pattern::default();
     }
-    // Lanes that go together.
-    let together = match bytes {
-        ..=4 => WARP,
-        5..=8 => WARP / 2,
-        _ => WARP / 4,
+    let mut addresses = [None; WARP];
+    for &(lane, address) in lanes {
+        addresses[lane] = Some(address);
+    }
+    // Lanes that go together at the least, and at the most.
+    let (part, whole) = match bytes {
+        ..=4 => (WARP, WARP),
+        5..=8 => (WARP / 2, WARP),
+        _ => (WARP / 4, WARP / 2),
     };
     let (mut taken, mut least) = (0, 0);
-    for first in (0..WARP).step_by(together) {
-        let own = lanes
-            .iter()
-            .filter(|(lane, _)| (first..first + together).contains(lane));
-        let words = own.flat_map(|(_, at)| at / WORD..(at + bytes).div_ceil(WORD));
-        let mut words: Vec<u64> = words.collect();
-        words.sort_unstable();
-        words.dedup();
-        let mut banks = [0_u64; BANKS];
-        for word in &words {
-            banks[*word as usize % BANKS] += 1;
+    for first in (0..WARP).step_by(whole) {
+        let own = first..first + whole;
+        let pairs = |apart: usize| {
+            let same = |lane: usize| match (addresses[lane], addresses[lane ^ apart]) {
+                (Some(one), Some(other)) => one == other,
+                _ => true,
+            };
+            own.clone().all(same)
+        };
+        let together = if pairs(1) || pairs(2) { whole } else { part };
+        for first in own.clone().step_by(together) {
+            let own = addresses[first..first + together].iter().flatten();
+            let words = own.flat_map(|at| at / WORD..(at + bytes).div_ceil(WORD));
+            let mut words: Vec<u64> = words.collect();
+            words.sort_unstable();
+            words.dedup();
+            let mut banks = [0_u64; BANKS];
+            for word in &words {
+                banks[*word as usize % BANKS] += 1;
+            }
+            taken += banks.into_iter().max().unwrap_or(0);
+            least += (words.len() as u64).div_ceil(BANKS as u64);
         }
-        taken += banks.into_iter().max().unwrap_or(0);
-        least += (words.len() as u64).div_ceil(BANKS as u64);
     }
     Pattern {
         requests: 1,
@@ -189,6 +204,13 @@ mod tests {
         assert_eq!(strided(12, 4), pattern(1, 1));
         // Doubles a column of a tile of 32 apart.
         assert_eq!(strided(256, 8), pattern(32, 2));
+        // One element for all lanes, and one for each pair.
+        assert_eq!(
+            (strided(0, 8), strided(0, 16)),
+            (pattern(1, 1), pattern(2, 2))
+        );
+        let pairs: Vec<(usize, u64)> = (0..32).map(|l| (l, (l as u64 / 2) * 16)).collect();
+        assert_eq!(passes(&pairs, 16), pattern(2, 2));
         assert_eq!(passes(&[], 4), Pattern::default());
     }
 }

@@ -81,8 +81,9 @@ pub(crate) enum Next {
     Yield,
 }
 
-/// Instructions that a strand may run while others of its warp could.
-const STRAND_SLICE: u32 = 1 << 12;
+/// Instructions that a strand may run while others of its warp could. Strands that have run unequally long meet less
+/// often than on hardware, so it is long for all but a lane that spins.
+const STRAND_SLICE: u32 = 1 << 17;
 
 /// Nested calls before the stack overflows.
 pub(crate) const MAX_DEPTH: u32 = 1024;
@@ -131,7 +132,8 @@ impl Warp {
             };
             let alone = self.strands.len() == 1;
             let limit = self.meeting_point(current);
-            let mut budget = if alone { left } else { left.min(STRAND_SLICE) };
+            // That other warps get a turn is no reason for another strand to run.
+            let mut budget = if alone { left } else { STRAND_SLICE };
             let before = budget;
             let next = self
                 .run_strand(block, current, limit, &mut budget)
