@@ -174,12 +174,12 @@ fn reason(default: &Candidate, chosen: &Candidate, relative: f64) -> String {
             (true, false) => parts.push("no spills any more".into()),
             (_, true) => {
                 let place = match (b.local_spill_bytes(), b.spill_moved_bytes) {
-                    (_, 0) => "",
-                    (0, _) => " in shared memory",
-                    _ => " partly in shared memory",
+                    (_, 0) => String::new(),
+                    (0, _) => " in shared memory".to_owned(),
+                    (_, moved) => format!(" ({moved} in shared memory)"),
                 };
                 parts.push(format!(
-                    "{} bytes of spill traffic{place} instead of {}",
+                    "{} bytes of spill traffic{place}, {} before",
                     spill_traffic(chosen),
                     spill_traffic(default)
                 ));
