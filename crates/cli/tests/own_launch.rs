@@ -41,13 +41,17 @@ fn described(folder: &Path, source: &str, kernel: &str) -> String {
 fn at_full(toml: &str) -> String {
     let file = LaunchFile::parse(toml, "k.toml").unwrap();
     let launch = file.resolve("full", &[]).unwrap();
-    let one = |arg: &Arg| match arg {
-        Arg::Buffer(buffer) => format!("[{}]", buffer.len),
-        Arg::Alias(alias) => format!("={}", alias.of),
-        Arg::Scalar(scalar) => match scalar.ty.map(|ty| (ty, ty.to_f64(ty.read(&scalar.bytes)))) {
-            Some((_, value)) => value.to_string(),
-            None => "{}".to_owned(),
-        },
+    let one = |arg: &Arg| match (arg.points_to(), arg.ty) {
+        (Some(of), _) if launch.memory[of].name == arg.name => {
+            format!("[{}]", launch.memory[of].len)
+        }
+        (Some(of), _) => format!("={of}"),
+        (None, Some(ty)) => ty.to_f64(ty.read(&arg.bytes)).to_string(),
+        (None, None) => {
+            let members = arg.pointers.iter().map(|to| &launch.memory[to.of]);
+            let members: Vec<String> = members.map(|m| format!("[{}]", m.len)).collect();
+            format!("{{{}}}", members.join(" "))
+        }
     };
     let args: Vec<String> = launch.args.iter().map(one).collect();
     let symbols: Vec<String> = launch

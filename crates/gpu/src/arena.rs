@@ -2,7 +2,7 @@
 
 use crate::cuda::{Context, Memory, Span};
 use crate::fault::Fault;
-use crate::job::{Job, Param};
+use crate::job::Job;
 use crate::rng::Rng;
 
 /// Bytes of guard before and after each buffer of a checked run.
@@ -83,12 +83,16 @@ impl Arena {
     pub(crate) fn params(&self, job: &Job) -> Result<Vec<Vec<u8>>, Fault> {
         job.params
             .iter()
-            .map(|param| match param {
-                Param::Bytes(bytes) => Ok(bytes.clone()),
-                Param::Pointer { buffer, offset } => {
-                    let address = self.data(*buffer)?.map_or(0, |span| span.address());
-                    Ok((address + offset).to_le_bytes().to_vec())
+            .map(|param| {
+                let mut bytes = param.bytes.clone();
+                for pointer in &param.pointers {
+                    let address = self.data(pointer.buffer)?.map_or(0, |span| span.address());
+                    let address = address.wrapping_add(pointer.offset);
+                    if let Some(place) = bytes.get_mut(pointer.at..pointer.at + 8) {
+                        place.copy_from_slice(&address.to_le_bytes());
+                    }
                 }
+                Ok(bytes)
             })
             .collect()
     }

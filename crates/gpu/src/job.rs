@@ -31,17 +31,22 @@ impl Shape {
 
 /// One parameter of the kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Param {
-    /// The parameter's bytes (scalars and structures by value).
-    Bytes(Vec<u8>),
-    /// A pointer into a buffer.
-    Pointer {
-        /// Index into [`Job::buffers`].
-        buffer: usize,
-        /// Offset in bytes from the buffer's start.
-        offset: u64,
-    },
+pub struct Param {
+    /// The parameter's bytes, zero where a pointer stands.
+    pub bytes: Vec<u8>,
+    /// The pointers in it.
+    pub pointers: Vec<Pointer>,
+}
+
+/// A pointer into a buffer, as a part of a parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pointer {
+    /// Its first byte in the parameter.
+    pub at: usize,
+    /// Index into [`Job::buffers`].
+    pub buffer: usize,
+    /// Offset in bytes from the buffer's start.
+    pub offset: u64,
 }
 
 /// Memory with initial contents: what a parameter points to, or a module variable.

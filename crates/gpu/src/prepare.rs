@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use warpwright_launch::{Arg, ContentsError, Init, Launch};
+use warpwright_launch::{ContentsError, Init, Launch};
 
 use crate::fault::{Fault, FaultKind};
-use crate::job::{self, Buffer, Job, Param, Shape};
+use crate::job::{self, Buffer, Job, Param, Pointer, Shape};
 
 /// Writes a launch's initial contents into `dir` (which must exist) and describes the job.
 /// `files` gives the bytes of files that the launch names.
@@ -14,35 +14,16 @@ pub fn prepare(
     dir: &Path,
     files: &dyn Fn(&str) -> Result<Vec<u8>, ContentsError>,
 ) -> Result<Job, Fault> {
-    let mut params = Vec::new();
-    // Index in `Launch::args` -> index in `Launch::buffers`.
-    let mut numbers = vec![None; launch.args.len()];
-    let mut buffers = 0;
-    for (index, arg) in launch.args.iter().enumerate() {
-        if let Arg::Buffer(_) = arg {
-            numbers[index] = Some(buffers);
-            buffers += 1;
-        }
-    }
-    for (index, arg) in launch.args.iter().enumerate() {
-        params.push(match arg {
-            Arg::Scalar(scalar) => Param::Bytes(scalar.bytes.clone()),
-            Arg::Buffer(_) => Param::Pointer {
-                buffer: numbers[index].unwrap_or(0),
-                offset: 0,
-            },
-            Arg::Alias(alias) => {
-                let Some(Some(buffer)) = numbers.get(alias.of) else {
-                    let detail = format!("`{}` is an alias of no buffer", alias.name);
-                    return Err(Fault::new(FaultKind::Input, detail));
-                };
-                Param::Pointer {
-                    buffer: *buffer,
-                    offset: alias.offset as u64,
-                }
-            }
-        });
-    }
+    let pointer = |of: &warpwright_launch::Pointer| Pointer {
+        at: of.at,
+        buffer: of.of,
+        offset: of.offset as u64,
+    };
+    let params = launch.args.iter().map(|arg| Param {
+        bytes: arg.bytes.clone(),
+        pointers: arg.pointers.iter().map(pointer).collect(),
+    });
+    let params = params.collect();
     let mut described = Vec::new();
     for (number, buffer) in launch.buffers().enumerate() {
         let file: PathBuf = dir.join(format!("initial-{number}.bin"));
@@ -58,7 +39,7 @@ pub fn prepare(
             bytes: bytes.len(),
             element: buffer.ty.name().to_string(),
             file,
-            symbol: number >= buffers,
+            symbol: number >= launch.memory.len(),
             output: buffer.output,
             unwritten: buffer.init == Init::Poison,
             align: buffer.align,

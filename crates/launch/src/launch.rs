@@ -29,39 +29,44 @@ pub struct Launch {
     pub dynamic_smem: u32,
     /// The kernel's parameters, in its order.
     pub args: Vec<Arg>,
+    /// What the arguments point to, in the order of the description.
+    pub memory: Vec<Buffer>,
     /// Module variables (`__constant__`, `__device__`) to be set before the launch, and read
     /// after it where `output` says so.
     pub symbols: Vec<Buffer>,
 }
 
-/// One kernel parameter.
-#[derive(Clone, Debug)]
-pub enum Arg {
-    /// Passed by value.
-    Scalar(Scalar),
-    /// A pointer to memory of its own.
-    Buffer(Buffer),
-    /// A pointer into the memory of another parameter.
-    Alias(Alias),
-}
-
-/// A parameter that is passed by value: a scalar, an array or a structure.
+/// One kernel parameter: a value, a pointer, or a structure with both.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scalar {
+pub struct Arg {
     /// The parameter's name in the description.
     pub name: String,
-    /// The element type; `None` for a structure.
+    /// The type of a scalar, or of the elements of an array; `None` for a pointer or a structure.
     pub ty: Option<ElemType>,
-    /// The parameter's bytes, padding (zero) included.
+    /// The parameter's bytes, padding included; zero where a pointer stands.
     pub bytes: Vec<u8>,
     /// Alignment in bytes, a power of two.
     pub align: usize,
+    /// The pointers in it, in the order of their places.
+    pub pointers: Vec<Pointer>,
+}
+
+/// A pointer into memory, as a part of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// Its first byte in the parameter; it has eight.
+    pub at: usize,
+    /// Index of the buffer among [`Launch::buffers`].
+    pub of: usize,
+    /// Bytes from that buffer's first element; within the buffer or one past its end.
+    pub offset: usize,
 }
 
 /// A block of device memory with its initial contents.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    /// The parameter's name in the description, or the symbol's name in the module.
+    /// The parameter's name in the description, that of a structure's member behind it (`arg.member`), or the symbol's
+    /// name in the module.
     pub name: String,
     /// Type of the elements.
     pub ty: ElemType,
@@ -81,17 +86,6 @@ pub struct Buffer {
     /// Alignment in bytes, a power of two, 256 (what `cudaMalloc` guarantees) unless given.
     pub align: usize,
     pub(crate) origin: Origin,
-}
-
-/// A second pointer to a buffer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alias {
-    /// The parameter's name in the description.
-    pub name: String,
-    /// Index in [`Launch::args`] of the [`Buffer`] that it points into.
-    pub of: usize,
-    /// Bytes from that buffer's first element; within the buffer or one past its end.
-    pub offset: usize,
 }
 
 /// Where in the description something stands, for errors that show up later.
@@ -125,14 +119,22 @@ impl Launch {
         self.params.get(name).copied()
     }
 
-    /// All blocks of memory: the buffers among the arguments in order, then the symbols. Inputs
-    /// and outputs of references are numbered this way.
+    /// All blocks of memory: those of the arguments in order, then the symbols. Inputs and outputs of references are
+    /// numbered this way.
     pub fn buffers(&self) -> impl Iterator<Item = &Buffer> {
-        let args = self.args.iter().filter_map(|arg| match arg {
-            Arg::Buffer(buffer) => Some(buffer),
-            Arg::Scalar(_) | Arg::Alias(_) => None,
-        });
-        args.chain(&self.symbols)
+        self.memory.iter().chain(&self.symbols)
+    }
+
+    /// Puts the arguments of another launch behind these.
+    pub fn append(&mut self, other: Launch) {
+        let before = self.memory.len();
+        self.args.extend(other.args.into_iter().map(|mut arg| {
+            arg.pointers
+                .iter_mut()
+                .for_each(|pointer| pointer.of += before);
+            arg
+        }));
+        self.memory.extend(other.memory);
     }
 
     /// The buffer or symbol of that name.
@@ -142,13 +144,41 @@ impl Launch {
 }
 
 impl Arg {
-    /// The parameter's name in the description.
-    pub fn name(&self) -> &str {
-        match self {
-            Arg::Scalar(scalar) => &scalar.name,
-            Arg::Buffer(buffer) => &buffer.name,
-            Arg::Alias(alias) => &alias.name,
+    /// A scalar by value.
+    pub fn scalar(name: impl Into<String>, ty: ElemType, bytes: Vec<u8>) -> Arg {
+        Arg {
+            name: name.into(),
+            ty: Some(ty),
+            bytes,
+            align: ty.size(),
+            pointers: Vec::new(),
         }
+    }
+
+    /// The buffer that it points to, where it is a plain pointer to a buffer's start.
+    pub fn points_to(&self) -> Option<usize> {
+        match self.pointers[..] {
+            [
+                Pointer {
+                    at: 0,
+                    of,
+                    offset: 0,
+                },
+            ] if self.bytes.len() == 8 => Some(of),
+            _ => None,
+        }
+    }
+
+    /// The parameter's bytes with its pointers, where each buffer begins at `base` of its index.
+    pub fn with_pointers(&self, base: impl Fn(usize) -> u64) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        for pointer in &self.pointers {
+            let address = base(pointer.of).wrapping_add(pointer.offset as u64);
+            if let Some(place) = bytes.get_mut(pointer.at..pointer.at + 8) {
+                place.copy_from_slice(&address.to_le_bytes());
+            }
+        }
+        bytes
     }
 }
 

@@ -11,8 +11,8 @@ use crate::element::ElemType;
 use crate::error::{LaunchError, Source};
 use crate::expr::{Expr, ExprError};
 use crate::init::Init;
-use crate::launch::{Alias, Arg, Buffer, Launch, Origin, Scalar};
-use crate::schema::{ArgTable, Document, FieldTable, OneOrMany, ToleranceTable};
+use crate::launch::{Arg, Buffer, Launch, Origin, Pointer};
+use crate::schema::{ArgTable, Document, OneOrMany, ToleranceTable};
 
 /// What `cudaMalloc` guarantees, in bytes (CUDA C++ Programming Guide, 'Device Memory Accesses').
 const DEFAULT_ALIGN: usize = 256;
@@ -89,10 +89,9 @@ impl<'a> Resolver<'a> {
             Some(bytes) => self.ranged("dynamic_smem", bytes, 0, u32::MAX.into())? as u32,
             None => 0,
         };
-        let mut args: Vec<Arg> = Vec::new();
+        let (mut args, mut memory) = (Vec::new(), Vec::new());
         for table in &self.document.args {
-            let arg = self.arg(table, &args)?;
-            args.push(arg);
+            args.push(self.arg(table, &mut memory)?);
         }
         let symbols = self
             .document
@@ -109,6 +108,7 @@ impl<'a> Resolver<'a> {
             cluster,
             dynamic_smem,
             args,
+            memory,
             symbols,
         };
         self.check_names(&launch)?;
@@ -197,105 +197,105 @@ impl<'a> Resolver<'a> {
 
     // Arguments
 
-    fn arg(&self, table: &Spanned<ArgTable>, before: &[Arg]) -> Result<Arg> {
-        let arg = table.get_ref();
-        if arg.alias.is_some() {
-            self.alias(table, before).map(Arg::Alias)
-        } else if arg.value.is_some() || arg.fields.is_some() {
-            self.scalar(table).map(Arg::Scalar)
-        } else {
-            self.buffer(table).map(Arg::Buffer)
+    fn arg(&self, table: &Spanned<ArgTable>, memory: &mut Vec<Buffer>) -> Result<Arg> {
+        let name = self.name(table)?;
+        let mut laid = Laid::default();
+        let align = self.lay_out(table, name, &mut laid, memory)?;
+        if laid.bytes.len() > MAX_PARAMETER_BYTES {
+            let bytes = laid.bytes.len();
+            let message = format!("{bytes} bytes do not fit in a kernel's parameters");
+            return Err(self.error(place(table), message));
         }
+        let arg = table.get_ref();
+        let ty = arg.value.as_ref().and(arg.ty.as_ref());
+        Ok(Arg {
+            name: name.to_owned(),
+            ty: ty.map(|ty| *ty.get_ref()),
+            bytes: laid.bytes,
+            align,
+            pointers: laid.pointers,
+        })
+    }
+
+    fn name<'t>(&self, table: &'t Spanned<ArgTable>) -> Result<&'t str> {
+        let name = table.get_ref().name.as_ref();
+        let name = name.ok_or_else(|| self.error(table.span(), "missing field `name`"))?;
+        Ok(name.get_ref())
     }
 
     /// Refuses keys that mean nothing for this sort of argument.
-    fn refuse(&self, table: &Spanned<ArgTable>, what: &str, keys: &[(&str, bool)]) -> Result<()> {
-        match keys.iter().find(|(_, present)| *present) {
-            Some((key, _)) => {
+    fn refuse(&self, table: &Spanned<ArgTable>, what: &str, keys: &[&str]) -> Result<()> {
+        let arg = table.get_ref();
+        let present = |key: &str| match key {
+            "type" => arg.ty.is_some(),
+            "value" => arg.value.is_some(),
+            "fields" => arg.fields.is_some(),
+            "shape" => arg.shape.is_some(),
+            "init" => arg.init.is_some(),
+            "output" => arg.output,
+            "tolerance" => arg.tolerance.is_some(),
+            "offset" => arg.offset.is_some(),
+            "align" => arg.align.is_some(),
+            _ => arg.alias.is_some(),
+        };
+        match keys.iter().find(|key| present(key)) {
+            Some(key) => {
                 let message = format!("`{key}` makes no sense for {what}");
-                Err(self.error(table.get_ref().name.span(), message))
+                Err(self.error(place(table), message))
             }
             None => Ok(()),
         }
     }
 
-    fn alias(&self, table: &Spanned<ArgTable>, before: &[Arg]) -> Result<Alias> {
+    /// Appends a value, a pointer or a structure as C lays it out (every member at a multiple of its alignment, the
+    /// whole padded to its own) and gives its alignment. What it points to goes to `memory`.
+    fn lay_out(
+        &self,
+        table: &Spanned<ArgTable>,
+        name: &str,
+        laid: &mut Laid,
+        memory: &mut Vec<Buffer>,
+    ) -> Result<usize> {
         let arg = table.get_ref();
-        let keys = [
-            ("type", arg.ty.is_some()),
-            ("value", arg.value.is_some()),
-            ("fields", arg.fields.is_some()),
-            ("shape", arg.shape.is_some()),
-            ("init", arg.init.is_some()),
-            ("output", arg.output),
-            ("tolerance", arg.tolerance.is_some()),
-            ("align", arg.align.is_some()),
-        ];
-        self.refuse(table, "an alias", &keys)?;
-        let (target, span) = arg
-            .alias
-            .as_ref()
-            .map_or(("", 0..0), |a| (a.get_ref().as_str(), a.span()));
-        let found = before.iter().enumerate().find_map(|(of, arg)| match arg {
-            Arg::Buffer(buffer) if buffer.name == target => Some((of, buffer.size())),
-            _ => None,
-        });
-        let (of, size) = found.ok_or_else(|| {
-            self.error(
-                span,
-                format!("there is no buffer `{target}` before this argument"),
-            )
-        })?;
-        let offset = match &arg.offset {
-            Some(offset) => self.ranged("offset", offset, 0, size as i128)? as usize,
-            None => 0,
-        };
-        Ok(Alias {
-            name: arg.name.get_ref().clone(),
-            of,
-            offset,
-        })
-    }
-
-    fn scalar(&self, table: &Spanned<ArgTable>) -> Result<Scalar> {
-        let arg = table.get_ref();
-        let keys = [
-            ("shape", arg.shape.is_some()),
-            ("init", arg.init.is_some()),
-            ("output", arg.output),
-            ("tolerance", arg.tolerance.is_some()),
-            ("offset", arg.offset.is_some()),
-        ];
-        self.refuse(table, "an argument that is passed by value", &keys)?;
-        let mut bytes = Vec::new();
-        let member = Member {
-            span: table.span(),
-            ty: arg.ty.as_ref(),
-            value: arg.value.as_ref(),
-            fields: arg.fields.as_deref(),
-            align: arg.align.as_ref(),
-        };
-        let align = self.lay_out(&member, &mut bytes)?;
-        if bytes.len() > MAX_PARAMETER_BYTES {
-            let message = format!("{} bytes do not fit in a kernel's parameters", bytes.len());
-            return Err(self.error(arg.name.span(), message));
+        if let Some(target) = &arg.alias {
+            let keys = [
+                "type",
+                "value",
+                "fields",
+                "shape",
+                "init",
+                "output",
+                "tolerance",
+                "align",
+            ];
+            self.refuse(table, "an alias", &keys)?;
+            let of = memory.iter().position(|of| of.name == *target.get_ref());
+            let of = of.ok_or_else(|| {
+                let message = format!(
+                    "there is no buffer `{}` before this argument",
+                    target.get_ref()
+                );
+                self.error(target.span(), message)
+            })?;
+            let offset = match &arg.offset {
+                Some(offset) => self.ranged("offset", offset, 0, memory[of].size() as i128)?,
+                None => 0,
+            };
+            laid.point(of, offset as usize);
+            return Ok(POINTER);
         }
-        let ty = arg.ty.as_ref().map(|ty| *ty.get_ref());
-        Ok(Scalar {
-            name: arg.name.get_ref().clone(),
-            ty,
-            bytes,
-            align,
-        })
-    }
-
-    /// Appends a scalar, array or structure as C lays it out (every member at a multiple of its
-    /// alignment, the whole padded to its own) and gives its alignment.
-    fn lay_out(&self, member: &Member<'_>, bytes: &mut Vec<u8>) -> Result<usize> {
-        match (member.ty, member.value, member.fields) {
+        if arg.value.is_none() && arg.fields.is_none() {
+            memory.push(self.buffer(table, name)?);
+            laid.point(memory.len() - 1, 0);
+            return Ok(POINTER);
+        }
+        let keys = ["shape", "init", "output", "tolerance", "offset"];
+        self.refuse(table, "an argument that is passed by value", &keys)?;
+        match (&arg.ty, &arg.value, &arg.fields) {
             (Some(ty), Some(value), None) => {
                 let ty = *ty.get_ref();
-                let align = self.align(member.align, ty.size(), MAX_VALUE_ALIGN)?;
+                let align = self.align(arg.align.as_ref(), ty.size(), MAX_VALUE_ALIGN)?;
+                let bytes = &mut laid.bytes;
                 pad(bytes, align);
                 let start = bytes.len();
                 let mut push = |expr: &Spanned<Expr>| -> Result<()> {
@@ -314,43 +314,81 @@ impl<'a> Resolver<'a> {
             }
             (None, None, Some(fields)) => {
                 // Alignment first: the structure's start depends on all of its members.
-                let mut inner = Vec::new();
+                let mut inner = Laid::default();
                 let mut align = 1;
                 for field in fields {
-                    align = align.max(self.lay_out(&Member::of(field), &mut inner)?);
+                    let own = field
+                        .get_ref()
+                        .name
+                        .as_ref()
+                        .map_or("", |name| name.get_ref());
+                    let path = format!("{name}.{own}");
+                    align = align.max(self.lay_out(field, &path, &mut inner, memory)?);
                 }
-                if inner.is_empty() {
-                    return Err(self.error(member.span.clone(), "the structure has no fields"));
+                if inner.bytes.is_empty() {
+                    return Err(self.error(table.span(), "the structure has no fields"));
                 }
-                let align = self.align(member.align, align, MAX_VALUE_ALIGN)?.max(align);
-                pad(&mut inner, align);
-                pad(bytes, align);
-                bytes.extend(inner);
+                let align = self
+                    .align(arg.align.as_ref(), align, MAX_VALUE_ALIGN)?
+                    .max(align);
+                pad(&mut inner.bytes, align);
+                pad(&mut laid.bytes, align);
+                laid.append(inner);
                 Ok(align)
             }
             _ => {
                 let message = "a value has either `type` and `value`, or `fields`";
-                Err(self.error(member.span.clone(), message))
+                Err(self.error(table.span(), message))
             }
         }
     }
 
     fn symbol(&self, table: &Spanned<ArgTable>) -> Result<Buffer> {
-        let arg = table.get_ref();
-        let keys = [
-            ("alias", arg.alias.is_some()),
-            ("value", arg.value.is_some()),
-            ("fields", arg.fields.is_some()),
-            ("offset", arg.offset.is_some()),
-            ("align", arg.align.is_some()),
-        ];
-        self.refuse(table, "a module variable", &keys)?;
-        self.buffer(table)
+        let name = self.name(table)?;
+        let Some(fields) = &table.get_ref().fields else {
+            let keys = ["alias", "value", "offset", "align"];
+            self.refuse(table, "a module variable", &keys)?;
+            return self.buffer(table, name);
+        };
+        let (mut laid, mut memory) = (Laid::default(), Vec::new());
+        self.lay_out(table, name, &mut laid, &mut memory)?;
+        let is_pointer = |field: &&Spanned<ArgTable>| {
+            let field = field.get_ref();
+            field.value.is_none() && field.fields.is_none()
+        };
+        if !laid.pointers.is_empty() {
+            let pointer = fields.iter().find(is_pointer).unwrap_or(table);
+            let message = "a module variable cannot hold pointers here";
+            return Err(self.error(place(pointer), message));
+        }
+        let len = laid.bytes.len();
+        Ok(Buffer {
+            name: name.to_owned(),
+            ty: ElemType::U8,
+            shape: vec![len as u64],
+            len,
+            init: Init::Values(laid.bytes.into_iter().map(u64::from).collect()),
+            output: false,
+            tolerance: None,
+            offset: 0,
+            align: DEFAULT_ALIGN,
+            origin: self.origin(table),
+        })
     }
 
-    fn buffer(&self, table: &Spanned<ArgTable>) -> Result<Buffer> {
+    fn origin(&self, table: &Spanned<ArgTable>) -> Origin {
+        Origin {
+            source: Arc::clone(self.source),
+            span: place(table),
+        }
+    }
+
+    fn buffer(&self, table: &Spanned<ArgTable>, name: &str) -> Result<Buffer> {
         let arg = table.get_ref();
-        let name = arg.name.get_ref().clone();
+        if name.ends_with('.') {
+            let message = "a member that is a pointer wants a `name`, which its memory has";
+            return Err(self.error(table.span(), message));
+        }
         let needs = |key: &str| {
             let message = format!("`{name}` has no `{key}` (nor a `value`, `fields` or `alias`)");
             self.error(table.span(), message)
@@ -376,7 +414,7 @@ impl<'a> Resolver<'a> {
             .transpose()?;
         if tolerance.is_some() && !arg.output {
             let message = "`tolerance` makes no sense for a buffer that is no output";
-            return Err(self.error(arg.name.span(), message));
+            return Err(self.error(place(table), message));
         }
         let offset = match &arg.offset {
             Some(offset) => self.ranged("offset", offset, 0, 1 << 30)? as usize,
@@ -391,11 +429,8 @@ impl<'a> Resolver<'a> {
             tolerance,
             offset,
             align: self.align(arg.align.as_ref(), DEFAULT_ALIGN, MAX_BUFFER_ALIGN)?,
-            origin: Origin {
-                source: Arc::clone(self.source),
-                span: arg.name.span(),
-            },
-            name,
+            origin: self.origin(table),
+            name: name.to_owned(),
         })
     }
 
@@ -426,13 +461,16 @@ impl<'a> Resolver<'a> {
         Ok(Tolerance { rel, abs })
     }
 
-    /// Names are keys for references and reports, so no two arguments or symbols share one.
+    /// Names are keys for references and reports, so no two arguments, members that are pointers, or symbols share one.
     fn check_names(&self, launch: &Launch) -> Result<()> {
-        let arg_names = launch.args.iter().map(Arg::name);
-        let names = arg_names.chain(launch.symbols.iter().map(|s| s.name.as_str()));
         let tables = self.document.args.iter().chain(&self.document.symbols);
+        let named = tables.map(|table| Ok((self.name(table)?, place(table))));
+        let mut names = named.collect::<Result<Vec<_>>>()?;
+        let is_member = |of: &&Buffer| !names.iter().any(|(name, _)| *name == of.name);
+        let members: Vec<&Buffer> = launch.memory.iter().filter(is_member).collect();
+        names.extend(members.iter().map(|of| (&*of.name, of.origin.span.clone())));
         let mut seen = std::collections::BTreeSet::new();
-        for (name, table) in names.zip(tables) {
+        for (name, span) in names {
             // A name becomes a file's (`run --save`), so it is not to lead anywhere else.
             let is_plain = !name.is_empty()
                 && name.len() <= MAX_NAME_BYTES
@@ -440,36 +478,51 @@ impl<'a> Resolver<'a> {
                 && !name.contains(|c: char| c == '/' || c == '\\' || c.is_control());
             if !is_plain {
                 let message = "a name is not empty, begins with no dot and has no slash and no control character";
-                return Err(self.error(table.get_ref().name.span(), message));
+                return Err(self.error(span, message));
             }
             if !seen.insert(name) {
                 let message = format!("there are two arguments `{name}`");
-                return Err(self.error(table.get_ref().name.span(), message));
+                return Err(self.error(span, message));
             }
         }
         Ok(())
     }
 }
 
-/// What an argument passed by value and a field of a structure have in common.
-struct Member<'a> {
-    span: Range<usize>,
-    ty: Option<&'a Spanned<ElemType>>,
-    value: Option<&'a Spanned<OneOrMany>>,
-    fields: Option<&'a [Spanned<FieldTable>]>,
-    align: Option<&'a Spanned<Expr>>,
+/// Bytes of a pointer.
+const POINTER: usize = 8;
+
+/// Where a table is named, or else where it stands.
+fn place(table: &Spanned<ArgTable>) -> Range<usize> {
+    let name = table.get_ref().name.as_ref();
+    name.map_or_else(|| table.span(), Spanned::span)
 }
 
-impl<'a> Member<'a> {
-    fn of(field: &'a Spanned<FieldTable>) -> Member<'a> {
-        let table = field.get_ref();
-        Member {
-            span: field.span(),
-            ty: table.ty.as_ref(),
-            value: table.value.as_ref(),
-            fields: table.fields.as_deref(),
-            align: table.align.as_ref(),
-        }
+/// A parameter as it is put together.
+#[derive(Default)]
+struct Laid {
+    bytes: Vec<u8>,
+    pointers: Vec<Pointer>,
+}
+
+impl Laid {
+    /// Appends a pointer.
+    fn point(&mut self, of: usize, offset: usize) {
+        pad(&mut self.bytes, POINTER);
+        let at = self.bytes.len();
+        self.pointers.push(Pointer { at, of, offset });
+        self.bytes.resize(at + POINTER, 0);
+    }
+
+    /// Appends what is laid out already; the alignment is seen to.
+    fn append(&mut self, inner: Laid) {
+        let start = self.bytes.len();
+        self.bytes.extend(inner.bytes);
+        let moved = inner.pointers.into_iter().map(|pointer| Pointer {
+            at: start + pointer.at,
+            ..pointer
+        });
+        self.pointers.extend(moved);
     }
 }
 

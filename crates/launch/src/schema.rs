@@ -38,15 +38,16 @@ pub(crate) struct LaunchTable {
     pub dynamic_smem: Option<Spanned<Expr>>,
 }
 
-/// An entry of `[[args]]` or `[[symbols]]`; which keys go together is checked when it is resolved.
+/// An entry of `[[args]]` or `[[symbols]]`, or a member of a structure; which keys go together is checked when it is
+/// resolved.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ArgTable {
-    pub name: Spanned<String>,
+    pub name: Option<Spanned<String>>,
     #[serde(rename = "type")]
     pub ty: Option<Spanned<ElemType>>,
     pub value: Option<Spanned<OneOrMany>>,
-    pub fields: Option<Vec<Spanned<FieldTable>>>,
+    pub fields: Option<Vec<Spanned<ArgTable>>>,
     pub shape: Option<Spanned<Vec<Spanned<Expr>>>>,
     pub init: Option<Spanned<InitTable>>,
     #[serde(default)]
@@ -55,20 +56,6 @@ pub(crate) struct ArgTable {
     pub offset: Option<Spanned<Expr>>,
     pub align: Option<Spanned<Expr>>,
     pub alias: Option<Spanned<String>>,
-}
-
-/// A member of a structure passed by value: a scalar, an array, or a structure in turn.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct FieldTable {
-    /// Only for the reader.
-    #[allow(dead_code)]
-    pub name: Option<String>,
-    #[serde(rename = "type")]
-    pub ty: Option<Spanned<ElemType>>,
-    pub value: Option<Spanned<OneOrMany>>,
-    pub fields: Option<Vec<Spanned<FieldTable>>>,
-    pub align: Option<Spanned<Expr>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]

@@ -4,15 +4,19 @@
 
 use std::path::Path;
 
-use warpwright_launch::{Arg, Buffer, Launch, LaunchFile, no_files};
+use warpwright_launch::{Buffer, Launch, LaunchError, LaunchFile, no_files};
 
 /// A description with these lines of arguments, a parameter `n = 100` in `small` and 200 in `full`.
 fn describe(args: &str) -> LaunchFile {
+    parsed(args).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn parsed(args: &str) -> Result<LaunchFile, LaunchError> {
     let text = format!(
         "kernel = 'k'\n[sizes]\nsmall.n = 100\nfull.n = 200\n\
          [launch]\ngrid = ['ceil_div(n, 32)', 2]\nblock = [32, 4]\ndynamic_smem = '8 * n'\n{args}"
     );
-    LaunchFile::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}"))
+    LaunchFile::parse(&text, "test.toml")
 }
 
 /// The contents of a buffer of this type, shape and `init`.
@@ -102,10 +106,9 @@ fn values_are_laid_out_as_in_c() {
         let launch = describe(&format!("[[args]]\nname = 'x'\n{text}"))
             .resolve("small", &[])
             .unwrap();
-        match launch.args.first() {
-            Some(Arg::Scalar(scalar)) => (scalar.bytes.clone(), scalar.align),
-            other => panic!("{other:?}"),
-        }
+        let arg = &launch.args[0];
+        assert!(arg.pointers.is_empty(), "{arg:?}");
+        (arg.bytes.clone(), arg.align)
     };
     assert_eq!(scalar("type = 's16'\nvalue = '-n'"), (vec![0x9C, 0xFF], 2));
     assert_eq!(
@@ -141,7 +144,7 @@ fn buffers_aliases_and_symbols() {
     )
     .resolve("full", &[])
     .unwrap();
-    let names: Vec<&str> = launch.args.iter().map(Arg::name).collect();
+    let names: Vec<&str> = launch.args.iter().map(|arg| &*arg.name).collect();
     assert_eq!(names, ["x", "y"]);
     let x = launch.buffer("x").unwrap();
     assert_eq!(
@@ -156,10 +159,8 @@ fn buffers_aliases_and_symbols() {
             .iter()
             .all(|v| v.is_nan())
     );
-    let Some(Arg::Alias(y)) = launch.args.get(1) else {
-        panic!()
-    };
-    assert_eq!((y.of, y.offset), (0, 1600));
+    let y = launch.args[1].pointers[0];
+    assert_eq!((y.at, y.of, y.offset), (0, 0, 1600));
     let table = launch.buffer("table").unwrap();
     assert_eq!((table.align, table.tolerance), (256, None));
     assert!(table.materialize_into(&mut [0; 3], &no_files).is_err());
@@ -401,4 +402,70 @@ fn the_documented_example_holds() {
     assert_eq!((launch.grid, launch.args.len()), ([8, 1, 1], 3));
     describe(&blocks.next().unwrap().replace("\"steps\"", "\"n\""));
     assert_eq!(blocks.next(), None);
+}
+
+#[test]
+fn structures_hold_pointers() {
+    let launch = describe(
+        "[[args]]\nname = 'x'\ntype = 'f32'\nshape = [4]\ninit = 'zeros'\n\
+         [[args]]\nname = 's'\nfields = [\n\
+           { name = 'n', type = 's32', value = 3 },\n\
+           { name = 'a', type = 'f64', shape = ['n'], output = true },\n\
+           { name = 'in', fields = [{ name = 'b', type = 'u8', shape = [2], init = 'zeros' }, \
+                                    { name = 'again', alias = 'x', offset = 8 }] },\n\
+           { name = 'c', alias = 's.a' },\n\
+           { type = 'u8', value = 1 } ]\n\
+         [[symbols]]\nname = 'table'\nfields = [{ type = 's32', value = 'n' }, { type = 'f64', value = 1 }]",
+    )
+    .resolve("small", &[])
+    .unwrap();
+    let names: Vec<&str> = launch.buffers().map(|b| &*b.name).collect();
+    assert_eq!(names, ["x", "s.a", "s.in.b", "table"]);
+    let s = &launch.args[1];
+    let pointers: Vec<(usize, usize, usize)> = (s.pointers.iter())
+        .map(|p| (p.at, p.of, p.offset))
+        .collect();
+    assert_eq!(pointers, [(8, 1, 0), (16, 2, 0), (24, 0, 8), (32, 1, 0)]);
+    assert_eq!((s.bytes.len(), s.align, s.points_to()), (48, 8, None));
+    let bytes = s.with_pointers(|of| 1000 * (of as u64 + 1));
+    assert_eq!(
+        numbers(&bytes[8..40], u64::from_le_bytes),
+        [2000, 3000, 1008, 2000]
+    );
+    assert_eq!((bytes[0], bytes[40]), (3, 1));
+    let table = launch.symbols[0].materialize(&no_files).unwrap();
+    assert_eq!(table[..4], 100_i32.to_le_bytes());
+    assert_eq!(table[8..], 1.0_f64.to_le_bytes());
+}
+
+#[test]
+fn members_that_make_no_sense_are_refused() {
+    let refused = |fields: &str, what: &str| {
+        let text = format!("[[args]]\nname = 's'\nfields = [{fields}]");
+        let error = parsed(&text).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    };
+    let a = "{ name = 'a', type = 'f32', shape = [4], init = 'zeros' }";
+    refused(
+        "{ type = 'f32', shape = [4], init = 'zeros' }",
+        "wants a `name`",
+    );
+    refused("{ name = 'a', type = 'f32' }", "`s.a` has no `shape`");
+    refused(&format!("{a}, {a}"), "there are two arguments `s.a`");
+    refused(&format!("{a}, {{ alias = 'a' }}"), "no buffer `a` before");
+    refused(
+        "{ name = 'a', type = 'f32', value = 1, shape = [4] }",
+        "`shape` makes no sense",
+    );
+    refused(
+        &format!("{a}, {{ alias = 's.a', offset = 17 }}"),
+        "outside 0 to 16",
+    );
+    refused(
+        "{ name = 'a/b', type = 'f32', shape = [4], init = 'zeros' }",
+        "no slash",
+    );
+    let text = format!("[[symbols]]\nname = 's'\nfields = [{a}]");
+    let error = parsed(&text).unwrap_err().to_string();
+    assert!(error.contains("cannot hold pointers"), "{error}");
 }

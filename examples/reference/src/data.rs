@@ -74,10 +74,9 @@ impl<'a> Data<'a> {
     }
 
     fn by_value(&self, name: &str) -> Option<(Option<ElemType>, &'a [u8])> {
-        self.launch.args.iter().find_map(|arg| match arg {
-            Arg::Scalar(scalar) if scalar.name == name => Some((scalar.ty, &*scalar.bytes)),
-            _ => None,
-        })
+        let is_it = |arg: &&Arg| arg.name == name && arg.pointers.is_empty();
+        let arg = self.launch.args.iter().find(is_it)?;
+        Some((arg.ty, &*arg.bytes))
     }
 
     fn buffer(&self, name: &str) -> Option<(&'a Buffer, &'a [u8])> {

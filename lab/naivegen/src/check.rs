@@ -7,7 +7,7 @@ use warpwright_cudac::affine::{Poly, Symbol};
 use warpwright_cudac::diag::Source;
 use warpwright_emu::{Emulator, Options, Outcome};
 use warpwright_fuzzgen::Rng;
-use warpwright_launch::{Arg, ElemType, Launch, LaunchFile, Scalar, Tolerance, compare, no_files};
+use warpwright_launch::{Arg, ElemType, Launch, LaunchFile, Tolerance, compare, no_files};
 use warpwright_naive::emit::{self, Condition, Entry, Generated, Names, NoLauncher, Parts};
 use warpwright_naive::ir;
 use warpwright_naive::recognise::recognise;
@@ -129,10 +129,8 @@ impl warpwright_sourcegen::Subject for Subject {
             // Arrays as cudaMalloc gives them, and beside any alignment.
             for offset in [0, 8] {
                 let mut launch = launch.clone();
-                for arg in &mut launch.args {
-                    if let Arg::Buffer(buffer) = arg {
-                        buffer.offset = offset;
-                    }
+                for buffer in &mut launch.memory {
+                    buffer.offset = offset;
                 }
                 let inputs: Result<Vec<_>, _> =
                     launch.buffers().map(|b| b.materialize(&no_files)).collect();
@@ -353,15 +351,12 @@ fn entry_launch(
     launch.block = [entry.threads, 1, 1];
     launch.dynamic_smem = entry.shared_bytes;
     for (number, end) in ends.iter().enumerate().take(ir.dims.len()) {
-        launch.args.push(Arg::Scalar(Scalar {
-            name: format!("end{number}"),
-            ty: Some(ElemType::S32),
-            bytes: i32::try_from(*end)
-                .unwrap_or(i32::MAX)
-                .to_le_bytes()
-                .to_vec(),
-            align: 4,
-        }));
+        let end = i32::try_from(*end).unwrap_or(i32::MAX);
+        launch.args.push(Arg::scalar(
+            format!("end{number}"),
+            ElemType::S32,
+            end.to_le_bytes().to_vec(),
+        ));
     }
     launch
 }
@@ -393,16 +388,13 @@ fn in_parts(
             points * count as usize
         );
         let file = LaunchFile::parse(&text, "values").map_err(|e| e.to_string())?;
-        launch
-            .args
-            .extend(file.resolve("s", &[]).map_err(|e| e.to_string())?.args);
+        launch.append(file.resolve("s", &[]).map_err(|e| e.to_string())?);
     }
-    launch.args.push(Arg::Scalar(Scalar {
-        name: "parts".into(),
-        ty: Some(ElemType::S32),
-        bytes: count.to_le_bytes().to_vec(),
-        align: 4,
-    }));
+    launch.args.push(Arg::scalar(
+        "parts",
+        ElemType::S32,
+        count.to_le_bytes().to_vec(),
+    ));
     let mut memory = inputs.to_vec();
     for buffer in launch.buffers().skip(own) {
         memory.push(buffer.materialize(&no_files).map_err(|e| e.to_string())?);
@@ -475,7 +467,7 @@ pub fn planted(subject: &Subject, module: &Module) -> Option<bool> {
         (1, blocks) => launch.grid[0] = blocks.div_ceil(2),
         _ => {
             let at = launch.args.len() - subject.ir.dims.len();
-            if let Some(Arg::Scalar(end)) = launch.args.get_mut(at) {
+            if let Some(end) = launch.args.get_mut(at) {
                 end.bytes = 0i32.to_le_bytes().to_vec();
             }
         }

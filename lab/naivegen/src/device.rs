@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use warpwright_launch::{Arg, ElemType, Launch, LaunchFile, Tolerance, no_files};
+use warpwright_launch::{ElemType, Launch, LaunchFile, Tolerance, no_files};
 use warpwright_naive::emit;
 use warpwright_naive::ir::Template;
 use warpwright_sourcegen::{Counters, Subject as _};
@@ -37,43 +37,41 @@ impl Program {
         let mut buffers = String::new();
         let before = self.data.len();
         for arg in &launch.args {
-            match arg {
-                Arg::Buffer(buffer) => {
-                    let bytes = buffer.materialize(&no_files).map_err(|e| e.to_string())?;
-                    let tolerance = match (is_loose && buffer.output, buffer.ty) {
-                        (true, ElemType::F32 | ElemType::F64) => {
-                            buffer.tolerance.unwrap_or(Tolerance {
-                                rel: 0.0,
-                                abs: if buffer.ty == ElemType::F32 {
-                                    1e-4
-                                } else {
-                                    1e-12
-                                },
-                            })
-                        }
-                        _ => Tolerance { rel: 0.0, abs: 0.0 },
-                    };
-                    let kind = match buffer.ty {
-                        ElemType::F32 => 1,
-                        ElemType::F64 => 2,
-                        _ => 0,
-                    };
-                    let _ = writeln!(
-                        buffers,
-                        "    memory.add({}, {kind}, {:e}, {:e});",
-                        bytes.len(),
-                        tolerance.abs,
-                        tolerance.rel
-                    );
-                    arguments.push(format!("memory.at({})", arguments_of_buffers(&arguments)));
-                    self.data.extend(bytes);
-                }
-                Arg::Scalar(scalar) => {
-                    let ty = scalar.ty.ok_or("a parameter without a type")?;
-                    arguments.push(literal(ty, &scalar.bytes)?);
-                }
-                Arg::Alias(_) => return Err("two names of an array".into()),
+            let Some(of) = arg.points_to() else {
+                let ty = arg.ty.ok_or("a parameter that is no value and no array")?;
+                arguments.push(literal(ty, &arg.bytes)?);
+                continue;
+            };
+            let buffer = &launch.memory[of];
+            if buffer.name != arg.name {
+                return Err("two names of an array".into());
             }
+            let bytes = buffer.materialize(&no_files).map_err(|e| e.to_string())?;
+            let tolerance = match (is_loose && buffer.output, buffer.ty) {
+                (true, ElemType::F32 | ElemType::F64) => buffer.tolerance.unwrap_or(Tolerance {
+                    rel: 0.0,
+                    abs: if buffer.ty == ElemType::F32 {
+                        1e-4
+                    } else {
+                        1e-12
+                    },
+                }),
+                _ => Tolerance { rel: 0.0, abs: 0.0 },
+            };
+            let kind = match buffer.ty {
+                ElemType::F32 => 1,
+                ElemType::F64 => 2,
+                _ => 0,
+            };
+            let _ = writeln!(
+                buffers,
+                "    memory.add({}, {kind}, {:e}, {:e});",
+                bytes.len(),
+                tolerance.abs,
+                tolerance.rel
+            );
+            arguments.push(format!("memory.at({})", arguments_of_buffers(&arguments)));
+            self.data.extend(bytes);
         }
         let passed = arguments.join(", ");
         let dim = |d: [u32; 3]| format!("dim3({}, {}, {})", d[0], d[1], d[2]);

@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
-use warpwright_launch::{Arg, Buffer, Launch};
+use warpwright_launch::{Buffer, Launch};
 
 use super::block::{BlockRun, Grid, Progress};
 use super::host::print;
@@ -382,34 +382,14 @@ fn params(program: &Program, launch: &Launch, bases: &[u64]) -> Result<Vec<u8>, 
         return Err(ArgumentError::Count { given, has });
     }
     let mut bytes = vec![0; layout.len as usize];
-    // The number of each buffer among the buffers.
-    let mut numbers = Vec::new();
-    let mut count = 0;
-    for arg in &launch.args {
-        numbers.push(count);
-        count += matches!(arg, Arg::Buffer(_)) as usize;
-    }
-    let base = |arg: usize| {
-        numbers
-            .get(arg)
-            .and_then(|&n| bases.get(n))
-            .copied()
-            .unwrap_or(0)
-    };
-    for (number, (arg, region)) in launch.args.iter().zip(&layout.regions).enumerate() {
-        let value = match arg {
-            Arg::Scalar(scalar) => scalar.bytes.clone(),
-            Arg::Buffer(_) => base(number).to_le_bytes().to_vec(),
-            Arg::Alias(alias) => (base(alias.of) + alias.offset as u64)
-                .to_le_bytes()
-                .to_vec(),
-        };
+    for (arg, region) in launch.args.iter().zip(&layout.regions) {
+        let value = arg.with_pointers(|of| bases.get(of).copied().unwrap_or(0));
         if value.len() as u64 != region.len {
             return Err(ArgumentError::Size {
                 given: value.len(),
                 has: region.len,
                 parameter: region.name.clone(),
-                argument: arg.name().to_owned(),
+                argument: arg.name.clone(),
             });
         }
         let start = region.start as usize;
