@@ -135,6 +135,57 @@ fn everyday_code_runs_and_has_its_own_numbers() {
             "conv",
             "[4096, 1, 1] [256, 1, 1] 0 [1048576] [1048576] =1 c[9] count[1]",
         ),
+        // A structure of pointers, filled member by member; one is set to zero.
+        (
+            "struct Particles { float *x, *v; const int *cell; int n; };\n\
+             __global__ void step(Particles p, float dt) { int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+               if (i < p.n && p.cell[i] >= 0) p.x[i] += dt * p.v[i]; }\n\
+             int main() { const int n = 1 << 20; Particles p; p.n = n; int *cell;\n\
+               cudaMalloc(&p.x, n * sizeof(float)); cudaMalloc((void **)&p.v, n * sizeof(float));\n\
+               cudaMalloc(&cell, n * sizeof(int)); cudaMemset(p.v, 0, n * 4); p.cell = cell;\n\
+               step<<<(n + 255) / 256, 256>>>(p, 0.01f); }",
+            "step",
+            "[4096, 1, 1] [256, 1, 1] 0 {[1048576] [1048576] [1048576]} 0.009999999776482582",
+        ),
+        // Braces, from the caller's sizes; two members of one memory.
+        (
+            "struct Csr { int rows; const int *ptr, *col; const double *val; double *y, *again; };\n\
+             __global__ void spmv(Csr a, const double *x) { int r = blockIdx.x * blockDim.x + threadIdx.x;\n\
+               if (r >= a.rows) return; double s = 0;\n\
+               for (int k = a.ptr[r]; k < a.ptr[r + 1]; ++k) s += a.val[k] * x[a.col[k]]; a.y[r] = s + 0 * a.again[r]; }\n\
+             void run(int rows, int nnz) { int *ptr, *col; double *val, *x, *y;\n\
+               cudaMalloc(&ptr, (rows + 1) * sizeof(int)); cudaMalloc(&col, nnz * sizeof(int));\n\
+               cudaMalloc(&val, nnz * sizeof(double)); cudaMalloc(&x, rows * 8); cudaMalloc(&y, rows * 8);\n\
+               Csr a = {rows, ptr, col, val, y, y}; spmv<<<(rows + 127) / 128, 128>>>(a, x); }\n\
+             int main() { run(50000, 50000 * 27); }",
+            "spmv",
+            "[391, 1, 1] [128, 1, 1] 0 {[50001] [1350000] [1350000] [50000] [50000]} [50000]",
+        ),
+        // A constructor, behind an array of pointers, and a module variable that is a structure.
+        (
+            "struct Grid { int nx, ny; float dx; Grid(int x, int y, float d) : nx(x), ny(y) { dx = d; } };\n\
+             struct Law { float a; int n; };\n__constant__ Law law;\n\
+             __global__ void lap(const float *u, float *v, Grid g, int k) { int x = blockIdx.x * 16 + threadIdx.x;\n\
+               int y = blockIdx.y * 16 + threadIdx.y; if (x > 0 && x < g.nx - 1 && y < g.ny)\n\
+               v[y * g.nx + x] = (u[y * g.nx + x - 1] + u[y * g.nx + x + 1]) / g.dx * law.a + k * law.n; }\n\
+             int main() { int w = 1920, h = 1080, k = 3; float *u, *v; Law l{0.5f, 7};\n\
+               cudaMemcpyToSymbol(law, &l, sizeof(l)); cudaMalloc(&u, w * h * 4); cudaMalloc(&v, w * h * 4);\n\
+               Grid g(w, h, 0.25f); void *args[] = {&u, &v, &g, (void *)&k}; dim3 b(16, 16);\n\
+               cudaLaunchKernel((void *)lap, dim3(w / 16, (h + 15) / 16), b, args, 0, 0); }",
+            "lap",
+            "[120, 68, 1] [16, 16, 1] 0 [2073600] [2073600] {} 3 law[8]",
+        ),
+        // First values of members, and a memory of ones' bits.
+        (
+            "struct Opt { int n; float scale = 2.5f; int steps{3}; unsigned *seen = nullptr; };\n\
+             __global__ void go(Opt o, int *f) { int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+               if (i < o.n) { f[i] = o.seen[i] * o.scale; for (int k = 0; k < o.steps; ++k) f[i] += k; } }\n\
+             int main() { Opt o; o.n = 100000; int *f; cudaMalloc(&f, o.n * 4);\n\
+               cudaMalloc(&o.seen, o.n * sizeof(unsigned)); cudaMemset(o.seen, 0, 4); cudaMemset(o.seen, 0xff, o.n * 4);\n\
+               go<<<(o.n + 255) / 256, 256>>>(o, f); }",
+            "go",
+            "[391, 1, 1] [256, 1, 1] 0 {[100000]} [100000]",
+        ),
         // A loop that changes what is handed over: its first launch. No name makes the grid smaller.
         (
             "__global__ void step(float *x, int j, int k) { unsigned i = threadIdx.x + blockDim.x * blockIdx.x, o = i ^ j;\n\
@@ -283,4 +334,34 @@ fn macros_of_own_headers_count_and_no_grid_is_empty() {
         "[1056, 1, 1] [256, 1, 1] 0 [1048576] 1048576"
     );
     assert!(toml.contains("sms = 132  # guess"), "{toml}");
+}
+
+#[test]
+fn members_are_what_the_code_makes_them() {
+    if require_toolkit("members of structures in launch descriptions").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("include")).unwrap();
+    let header = "#pragma once\nstruct Filter { int width, height; float gain, w[3]; };\n";
+    std::fs::write(folder.path().join("include/filter.h"), header).unwrap();
+    let source = "#include \"filter.h\"\n\
+        __global__ void sharpen(unsigned char *p, Filter f, unsigned *m) { int i = blockIdx.x * 256 + threadIdx.x;\n\
+          if (i < f.width * f.height) { p[i] = p[i] * f.gain + f.w[2]; m[i] |= 1; } }\n\
+        int main() { int w = 640, h = 480; unsigned char *p; unsigned *m; cudaMalloc(&p, w * h);\n\
+          cudaMalloc(&m, w * h * sizeof(unsigned)); cudaMemset(m, 0xff, w * h * 4);\n\
+          Filter f = {.width = w, .height = h, .gain = 1.5f}; sharpen<<<w * h / 256, 256>>>(p, f, m); }\n";
+    std::fs::write(folder.path().join("k.cu"), source).unwrap();
+    let made = run_in(folder.path(), &["launch", "k.cu", "--", "-Iinclude"]);
+    let toml = text(&made.stdout);
+    for line in [
+        "{ name = \"width\", type = \"s32\", value = \"w\" },\n",
+        "{ name = \"height\", type = \"s32\", value = \"h\" },\n",
+        "{ name = \"gain\", type = \"f32\", value = 1.5 },\n",
+        "{ name = \"w[2]\", type = \"f32\", value = ",
+        "init = { kind = \"fill\", value = 4294967295 }\n",
+        "the emulator runs it at `small`",
+    ] {
+        assert!(toml.contains(line), "{line}\n{toml}");
+    }
 }

@@ -14,6 +14,9 @@ pub struct Structure {
     pub name: String,
     /// Its members in order; none if something in it is not understood, such as a base or a bit field.
     pub members: Option<Vec<Member>>,
+    /// What an object consists of, also where it has functions and first values, which say what it means and not how it
+    /// lies; an array is its elements.
+    pub laid_out: Option<Vec<Member>>,
 }
 
 /// A member of a structure.
@@ -47,22 +50,68 @@ pub(crate) fn structure(lower: &mut Lower<'_>, node: Node<'_>) -> Option<Structu
             "type_identifier" | "field_declaration_list" | "comment"
         )
     });
-    let members = is_plain.then(|| members(lower, body)).flatten();
-    Some(Structure { name, members })
+    let (mut own, mut laid_out) = (None, None);
+    if is_plain {
+        own = members(lower, body, true);
+        laid_out = own.clone().or_else(|| members(lower, body, false));
+    }
+    Some(Structure {
+        name,
+        members: own,
+        laid_out,
+    })
 }
 
-fn members(lower: &mut Lower<'_>, body: Node<'_>) -> Option<Vec<Member>> {
+/// Elements of an array that are members.
+const MOST_ELEMENTS: usize = 64;
+
+/// What a structure may have besides members: its objects are laid out the same.
+const BESIDE: [&str; 8] = [
+    "function_definition",
+    "declaration",
+    "template_declaration",
+    "using_declaration",
+    "alias_declaration",
+    "type_definition",
+    "friend_declaration",
+    "static_assert_declaration",
+];
+
+fn members(lower: &mut Lower<'_>, body: Node<'_>, is_strict: bool) -> Option<Vec<Member>> {
     let mut all = Vec::new();
     let mut cursor = body.walk();
     for child in body.named_children(&mut cursor) {
         match child.kind() {
             "comment" | "access_specifier" => continue,
             "field_declaration" => {}
+            kind if !is_strict && BESIDE.contains(&kind) => {
+                // Those make objects larger.
+                let is_virtual = lower.text(child).split_whitespace().next() == Some("virtual");
+                match is_virtual {
+                    true => return None,
+                    false => continue,
+                }
+            }
             _ => return None,
         }
-        let ty = lower.base_type(child).ok()?;
         let mut inner = child.walk();
-        for part in child.named_children(&mut inner) {
+        let mut parts: Vec<Node<'_>> = child.named_children(&mut inner).collect();
+        if !is_strict {
+            let has = |kind: &str| parts.iter().any(|part| part.kind() == kind);
+            if has("virtual") || lower.text(child).contains("virtual ") {
+                return None;
+            }
+            let is_static = |part: &Node<'_>| {
+                part.kind() == "storage_class_specifier" && lower.text(*part) == "static"
+            };
+            if has("function_declarator") || parts.iter().any(is_static) {
+                continue;
+            }
+            let first = child.child_by_field_name("default_value");
+            parts.retain(|part| Some(*part) != first);
+        }
+        let ty = lower.base_type(child).ok()?;
+        for part in parts {
             let (name, ty) = match part.kind() {
                 "field_identifier" => (lower.ident(part), ty.clone()),
                 "pointer_declarator" => {
@@ -74,6 +123,20 @@ fn members(lower: &mut Lower<'_>, body: Node<'_>) -> Option<Vec<Member>> {
                         lower.ident(name),
                         Type::Pointer(Box::new(ty.clone()), false),
                     )
+                }
+                "array_declarator" if !is_strict => {
+                    let name = part.child_by_field_name("declarator")?;
+                    let count = lower.text(part.child_by_field_name("size")?);
+                    let count = count.parse::<usize>().ok()?;
+                    if name.kind() != "field_identifier" || !(1..=MOST_ELEMENTS).contains(&count) {
+                        return None;
+                    }
+                    let name = lower.ident(name).text;
+                    all.extend((0..count).map(|at| Member {
+                        name: format!("{name}[{at}]"),
+                        ty: ty.clone(),
+                    }));
+                    continue;
                 }
                 "comment"
                 | "type_qualifier"
@@ -96,15 +159,33 @@ impl File {
         let Type::Named(name) = ty.bare() else {
             return None;
         };
-        let name = name.strip_prefix("struct ").unwrap_or(name);
-        let mut own = self.structures.iter().filter(|s| s.name == name);
-        if let Some(first) = own.next() {
-            return first.members.clone().filter(|_| own.all(|s| s == first));
+        if let Some(own) = self.only_structure(name) {
+            return own.members.clone();
         }
         match self.resolved(ty, names) {
             Type::Named(name) => vector(&name),
             _ => None,
         }
+    }
+
+    /// What an object of a structure of the file consists of ([`Structure::laid_out`]).
+    pub fn laid_out(&self, name: &str) -> Option<Vec<Member>> {
+        self.only_structure(name)?.laid_out.clone()
+    }
+
+    /// The structure of that name; one without members where several differ.
+    fn only_structure(&self, name: &str) -> Option<Structure> {
+        let name = name.strip_prefix("struct ").unwrap_or(name);
+        let mut own = self.structures.iter().filter(|s| s.name == name);
+        let first = own.next()?;
+        Some(match own.all(|s| s == first) {
+            true => first.clone(),
+            false => Structure {
+                name: first.name.clone(),
+                members: None,
+                laid_out: None,
+            },
+        })
     }
 }
 

@@ -51,9 +51,8 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     let function = head(&file, header)?;
     let gpu = session::target(&module, None)?;
     let ground = Ground {
-        text: input.text()?,
         file: &file,
-        headers: &own_headers(&input.path, input.text()?, &args.nvcc),
+        host: host_code(&input.path, input.text()?, &args.nvcc),
         module: &module,
         symbol: &symbol,
         function: &function,
@@ -111,6 +110,14 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The texts of the user's headers, those that others include first, and that of the file behind them.
+fn host_code(path: &Path, text: &str, nvcc: &[String]) -> String {
+    let mut all = own_headers(path, text, nvcc);
+    all.reverse();
+    all.push(text.to_owned());
+    all.join("\n")
+}
+
 /// Bytes of a description that is looked at.
 const LARGEST: u64 = 1 << 20;
 
@@ -138,16 +145,15 @@ pub fn counted_launches(
     let text = input.text().ok()?;
     let module = session::module(cli, input, None, nvcc, true).ok()?;
     let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
-    let headers = own_headers(&input.path, text, nvcc);
-    let code = HostCode::with_headers(text, nvcc, &headers);
+    let host = host_code(&input.path, text, nvcc);
+    let code = HostCode::new(&host, nvcc);
     let both = |symbol: &String| -> Option<Vec<Counted>> {
         let (header, symbol) = chosen(file, &symbols, Some(symbol)).ok()?;
         let launches = code.launches(&header.name.text, &template_arguments(&symbol));
         launches.first()?;
         let ground = Ground {
-            text,
             file,
-            headers: &headers,
+            host: host.clone(),
             module: &module,
             symbol: &symbol,
             function: &head(file, header).ok()?,

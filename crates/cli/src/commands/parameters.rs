@@ -15,11 +15,26 @@ pub enum Layout {
     Elements(ElemType, usize, usize),
     /// A structure: its members by name.
     Structure(Vec<(String, Layout)>),
+    /// A pointer, as a member.
+    Pointer(Box<Pointed>),
 }
+
+/// What a member that is a pointer points to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pointed {
+    pub layout: Layout,
+    /// The type of its elements as it is written.
+    pub written: String,
+    /// Can the kernel write it?
+    pub is_output: bool,
+}
+
+/// Bytes of a pointer.
+const POINTER: usize = 8;
 
 /// Why something has no layout here.
 pub enum NoLayout {
-    /// A structure with pointers.
+    /// A structure with pointers to what no description has.
     Pointers,
     /// A type that is not understood.
     Unknown,
@@ -29,6 +44,7 @@ impl Layout {
     fn align(&self) -> usize {
         match self {
             Layout::Elements(_, _, align) => *align,
+            Layout::Pointer(_) => POINTER,
             Layout::Structure(all) => all.iter().map(|(_, m)| m.align()).max().unwrap_or(1),
         }
     }
@@ -39,6 +55,7 @@ impl Layout {
             Layout::Elements(element, count, align) => {
                 (element.size() * count).next_multiple_of(*align)
             }
+            Layout::Pointer(_) => POINTER,
             Layout::Structure(all) => {
                 let end = all.iter().fold(0_usize, |end, (_, member)| {
                     end.next_multiple_of(member.align()) + member.size()
@@ -52,6 +69,7 @@ impl Layout {
     pub fn uniform(&self) -> Option<(ElemType, usize)> {
         let (element, count) = match self {
             Layout::Elements(element, count, _) => (*element, *count),
+            Layout::Pointer(_) => return None,
             Layout::Structure(all) => {
                 let mut all = all.iter().map(|(_, member)| member.uniform());
                 let (first, mut count) = all.next()??;
@@ -68,25 +86,41 @@ impl Layout {
         (element.size() * count == self.size()).then_some((element, count))
     }
 
-    /// The names of a structure's members that are numbers.
+    /// The names of a structure's members that are numbers or pointers.
     pub fn members(&self) -> Vec<String> {
         match self {
-            Layout::Elements(..) => Vec::new(),
+            Layout::Elements(..) | Layout::Pointer(_) => Vec::new(),
             Layout::Structure(all) => {
-                let is_number =
-                    |(_, member): &&(String, Layout)| matches!(member, Layout::Elements(_, 1, _));
-                all.iter()
-                    .filter(is_number)
-                    .map(|(name, _)| name.clone())
-                    .collect()
+                let is_one = |(_, member): &&(String, Layout)| {
+                    matches!(member, Layout::Elements(_, 1, _) | Layout::Pointer(_))
+                };
+                let all = all.iter().filter(is_one);
+                all.map(|(name, _)| name.clone()).collect()
             }
         }
+    }
+
+    /// The pointers in it, by the way to each (`a.b`).
+    pub fn pointers(&self) -> Vec<(String, &Pointed)> {
+        let Layout::Structure(all) = self else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for (name, member) in all {
+            if let Layout::Pointer(to) = member {
+                found.push((name.clone(), &**to));
+            }
+            let inner = member.pointers().into_iter();
+            found.extend(inner.map(|(way, to)| (format!("{name}.{way}"), to)));
+        }
+        found
     }
 
     /// Is the member of a name, or the whole by no name, a floating-point number?
     pub fn is_float(&self, name: &str) -> bool {
         match self {
             Layout::Elements(element, ..) => name.is_empty() && element.is_float(),
+            Layout::Pointer(_) => false,
             Layout::Structure(all) => {
                 let found = all.iter().find(|(own, _)| own == name);
                 found.is_some_and(|(_, member)| member.is_float(""))
@@ -98,7 +132,7 @@ impl Layout {
     /// whether that is sure; `first` a parameter of the sizes, for what is guessed.
     pub fn value(&self, given: &Given<'_>, first: Option<&str>) -> String {
         match self {
-            Layout::Elements(..) => {
+            Layout::Elements(..) | Layout::Pointer(_) => {
                 let (text, is_guess) = self.inline("", "\n", given, first);
                 let line = |line: &str| match is_guess && line.starts_with("value = ") {
                     true => format!("{line}  # guess\n"),
@@ -127,7 +161,7 @@ impl Layout {
     ) -> (String, bool) {
         match self {
             Layout::Elements(element, count, align) => {
-                let known = given(name, *element).filter(|_| *count == 1);
+                let known = (given.number)(name, *element).filter(|_| *count == 1);
                 let is_guess = known.as_ref().is_none_or(|(_, is_sure)| !is_sure);
                 let value = known.map(|(text, _)| text).unwrap_or_else(|| {
                     // Sizes do not fit the narrowest numbers.
@@ -147,13 +181,14 @@ impl Layout {
                 }
                 (text, is_guess)
             }
+            Layout::Pointer(_) => (given.pointer)(name),
             Layout::Structure(all) => {
                 let mut is_guess = false;
-                let field = |(name, member): &(String, Layout)| {
-                    // Members of members are not looked up.
-                    let (inner, guessed) = member.inline(name, ", ", &|_, _| None, first);
+                let field = |(own, member): &(String, Layout)| {
+                    let way = format!("{name}.{own}");
+                    let (inner, guessed) = member.inline(&way, ", ", given, first);
                     is_guess |= guessed;
-                    format!("{{ name = {name:?}, {inner} }}")
+                    format!("{{ name = {own:?}, {inner} }}")
                 };
                 let all: Vec<String> = all.iter().map(field).collect();
                 (format!("fields = [{}]", all.join(", ")), is_guess)
@@ -162,8 +197,13 @@ impl Layout {
     }
 }
 
-/// What a member is as TOML, and whether that is sure.
-pub type Given<'a> = dyn Fn(&str, ElemType) -> Option<(String, bool)> + 'a;
+/// What the members of a structure are, by the way to each.
+pub struct Given<'a> {
+    /// A number as TOML, and whether that is sure.
+    pub number: &'a dyn Fn(&str, ElemType) -> Option<(String, bool)>,
+    /// The keys of a pointer's table but its name, and whether they are guessed.
+    pub pointer: &'a dyn Fn(&str) -> (String, bool),
+}
 
 /// Structures may hold structures; that deep they do not.
 pub const DEEPEST: u32 = 8;
@@ -178,7 +218,10 @@ pub fn layout(names: &[&str], file: &File, depth: u32) -> Result<Layout, NoLayou
             return Ok(Layout::Elements(element, count, align));
         }
     }
-    let known = |name: &&str| file.members(&Type::Named((*name).to_owned()), &TypeNames::new());
+    let known = |name: &&str| {
+        let own = file.members(&Type::Named((*name).to_owned()), &TypeNames::new());
+        own.or_else(|| file.laid_out(name))
+    };
     let members = names.iter().find_map(known).filter(|_| depth > 0);
     let members = members.ok_or(NoLayout::Unknown)?;
     let member = |member: &warpwright_cudac::structures::Member| match member.ty.bare() {
@@ -187,7 +230,21 @@ pub fn layout(names: &[&str], file: &File, depth: u32) -> Result<Layout, NoLayou
             let inner = layout(&[name, &own], file, depth - 1)?;
             Ok((member.name.clone(), inner))
         }
-        Type::Pointer(..) => Err(NoLayout::Pointers),
+        Type::Pointer(to, _) => {
+            let is_output = !matches!(**to, Type::Const(_));
+            let Type::Named(written) = to.bare() else {
+                return Err(NoLayout::Pointers);
+            };
+            let own = file.type_named(written);
+            let layout = layout(&[written, &own], file, depth - 1);
+            let layout = layout.ok().filter(|of| of.pointers().is_empty());
+            let to = Pointed {
+                layout: layout.ok_or(NoLayout::Pointers)?,
+                written: (**written).to_owned(),
+                is_output,
+            };
+            Ok((member.name.clone(), Layout::Pointer(Box::new(to))))
+        }
         _ => Err(NoLayout::Unknown),
     };
     let all: Result<Vec<_>, NoLayout> = members.iter().map(member).collect();
@@ -266,9 +323,13 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
     let found = layout(&names, file, DEEPEST);
     match (is_pointer, found) {
         (_, Err(NoLayout::Pointers)) => {
-            let what = format!("is of type `{written}`, which holds pointers");
-            let mend =
-                "a launch description cannot give these; hand them over as parameters of their own";
+            let what =
+                format!("is of type `{written}`, which holds pointers to what is not understood");
+            Err(unknown(&what, by_hand))
+        }
+        (true, Ok(found)) if !found.pointers().is_empty() => {
+            let what = format!("points to `{written}`, which holds pointers");
+            let mend = "a launch description has pointers in parameters alone";
             Err(unknown(&what, mend))
         }
         (false, Ok(found))

@@ -111,9 +111,13 @@ impl<'t> HostCode<'t> {
             None => Some(Amount::Number(0)),
             Some(range) => part(range).and_then(amount),
         };
-        let arguments = found
-            .parameters
-            .map(|range| self.arguments(&self.text[range], at, members));
+        let pointed = found
+            .array
+            .and_then(|range| self.pointed(&self.text[range], at));
+        let arguments = match (found.parameters, pointed) {
+            (Some(range), _) => Some(self.arguments(&self.text[range], at, members)),
+            (None, pointed) => pointed.map(|text| self.arguments(&text, at, members)),
+        };
         Some(Described {
             grid,
             block,
@@ -123,7 +127,7 @@ impl<'t> HostCode<'t> {
         })
     }
 
-    fn arguments(&self, text: &str, at: usize, members: &[String]) -> Vec<Argument> {
+    pub(super) fn arguments(&self, text: &str, at: usize, members: &[String]) -> Vec<Argument> {
         let one = |text: &str| {
             let mut argument = self.argument(text, at);
             if is_name(text) {
@@ -136,6 +140,29 @@ impl<'t> HostCode<'t> {
             argument
         };
         parts(text).into_iter().map(one).collect()
+    }
+
+    /// What the pointers of an array point to, as a list: `void *args[] = {&a, &b};`
+    fn pointed(&self, array: &str, at: usize) -> Option<String> {
+        let array = array.trim();
+        let listed = match super::values::inside(array).filter(|_| array.starts_with('{')) {
+            Some(listed) => listed,
+            None => {
+                let of = self.declaration(array, at)?;
+                let open = (of.at..self.tokens.len().min(of.at + 16))
+                    .take_while(|&at| self.word(at) != ";")
+                    .find(|&at| self.word(at) == "{")?;
+                let close = self.tokens.get(self.close(open))?;
+                &self.text[self.tokens[open].at.end..close.at.start]
+            }
+        };
+        let name = |element: &str| {
+            let (_, name) = element.rsplit_once('&')?;
+            let name = name.trim().trim_end_matches(')');
+            is_name(name).then(|| name.to_owned())
+        };
+        let names: Option<Vec<String>> = parts(listed).into_iter().map(name).collect();
+        names.map(|names| names.join(", "))
     }
 
     fn argument(&self, text: &str, at: usize) -> Argument {
@@ -371,9 +398,15 @@ impl<'t> HostCode<'t> {
         Some(Value::Number(self.rooted(number, name, of.at, false)))
     }
 
-    /// Where the code assigns `p.n` on the way to another place, if nothing else may change it: the token of `n`.
-    fn assigned_member(&self, base: &str, member: &str, at: usize) -> Option<usize> {
-        let own = self.declaration(base, at)?;
+    /// Where the code assigns `p.n` on the way to another place, if it does: the token of `n`. `None` where that is not
+    /// followed.
+    pub(super) fn assigned_member(
+        &self,
+        own: &Declaration,
+        base: &str,
+        member: &str,
+        at: usize,
+    ) -> Option<Option<usize>> {
         let is_own = |place: usize| {
             self.declaration(base, place)
                 .is_some_and(|d| d.at == own.at)
@@ -387,7 +420,10 @@ impl<'t> HostCode<'t> {
             let is_handed = self.word(place + 1) != "."
                 && call.is_some_and(|call| self.takes_references(self.word(call)));
             let is_taken = self.word_before(place) == "&" || is_handed;
-            let is_read = call.is_some_and(|call| self.word(call).starts_with("cuda"));
+            // `void *args[] = {&p};`
+            let open = self.around[place].filter(|&open| self.word(open) == "{");
+            let is_listed = open.is_some_and(|open| self.word(self.statement(open)) == "void");
+            let is_read = is_listed || call.is_some_and(|call| self.word(call).starts_with("cuda"));
             if self.word(place + 1) == "." && self.word(place + 2) != member {
                 continue;
             }
@@ -405,19 +441,18 @@ impl<'t> HostCode<'t> {
                 _ => {}
             }
         }
-        found
+        Some(found)
     }
 
-    /// `p.n`, if the code assigns it.
+    /// `p.n`, if the code says it.
     pub(super) fn member(&self, base: &Expr, member: &str, at: usize) -> Option<Number> {
         let ExprKind::Name(base) = &base.bare().kind else {
             return None;
         };
         let own = self.declaration(base, at);
-        let value = self.assigned_member(base, member, at).and_then(|only| {
-            let text = &self.text[self.assigned(only + 1)];
-            self.value(text, only, &Known::default())?.number()
-        });
+        let value = self.member_text(base, member, at);
+        let value = value.and_then(|given| self.value(given.text, given.at, &Known::default()));
+        let value = value.and_then(Value::number);
         let name = format!("{base}_{member}");
         let at = own.map_or(usize::MAX - 1, |d| d.at);
         match value {
@@ -466,8 +501,8 @@ impl<'t> HostCode<'t> {
                 let ExprKind::Name(base) = &base.bare().kind else {
                     return None;
                 };
-                let only = self.assigned_member(base, member, at)?;
-                self.real(&self.text[self.assigned(only + 1)], only)?
+                let given = self.member_text(base, member, at)?;
+                self.real(given.text, given.at)?
             }
             ExprKind::Name(name) => match self.macros.object(name) {
                 Some(body) => self.real(body, at)?,

@@ -17,6 +17,8 @@ pub(crate) struct Launch {
     pub(super) arguments: Option<Range<usize>>,
     /// What is handed over, where that stands in the launch.
     pub(super) parameters: Option<Range<usize>>,
+    /// The array of pointers to what is handed over.
+    pub(super) array: Option<Range<usize>>,
 }
 
 /// How a launch is written.
@@ -225,6 +227,7 @@ fn chevrons(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
         config,
         parameters: Some(tokens[number + 3].at.end..tokens[end].at.start),
         arguments: behind.map(|behind| tokens[at + 1].at.end..tokens[behind - 1].at.start),
+        array: None,
     })
 }
 
@@ -270,11 +273,12 @@ fn function(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
         }
         number += 1;
     }
-    let [grid, block, _, shared] = <[_; 4]>::try_from(parts).ok()?;
+    let [grid, block, array, shared] = <[_; 4]>::try_from(parts).ok()?;
     Some(Launch {
         form: Form::Function(tokens[before].at.start..tokens[comma].at.end),
         config: vec![grid, block, shared],
         arguments: None,
         parameters: None,
+        array: Some(array),
     })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::HostCode;
 use super::amount::Amount;
-use super::described::is_name;
+use super::described::{Argument, is_name};
 use super::names::{Declaration, Kind};
 use super::number::Number;
 use super::values::{Known, Value, inside, parts};
@@ -19,8 +19,8 @@ pub struct Memory {
     pub bytes: Option<Amount>,
     /// The pointer points behind its start.
     pub is_moved: bool,
-    /// The code fills it with zeros.
-    pub is_zero: bool,
+    /// The byte that the code fills it with.
+    pub set: Option<u8>,
 }
 
 /// Functions that hand out memory on the device, with the place of the size among their arguments.
@@ -139,15 +139,23 @@ impl HostCode<'_> {
         let own = pointer(text)?;
         let of = self.declaration(&own.name, at)?;
         let id = format!("{} {}", of.at, own.path);
-        let is_zero = self.is_zeroed(&own, &of);
+        let set = self.set(&own, &of, at);
         let is_sized = |bytes: &Amount| !own.is_cast || !bytes.has_element();
         if let Some(bytes) = self.asked(&own, &of).filter(is_sized) {
             return Some(Memory {
                 id,
                 bytes: Some(bytes),
                 is_moved: own.is_moved,
-                is_zero,
+                set,
             });
+        }
+        let member = own.path.strip_prefix('.').filter(|member| is_name(member));
+        if let Some(given) = member.and_then(|member| self.member_text(&own.name, member, at))
+            && let Some(mut other) = self.memory(given.text, given.at)
+        {
+            other.bytes = other.bytes.filter(is_sized);
+            other.is_moved |= own.is_moved;
+            return Some(other);
         }
         if own.path.is_empty() {
             if let Some(bytes) = self.vector(&of).filter(is_sized) {
@@ -155,7 +163,7 @@ impl HostCode<'_> {
                     id,
                     bytes: Some(bytes),
                     is_moved: own.is_moved,
-                    is_zero,
+                    set,
                 });
             }
             // What it is a name for.
@@ -171,7 +179,7 @@ impl HostCode<'_> {
             if let Some(mut other) = other {
                 other.bytes = other.bytes.filter(is_sized);
                 other.is_moved |= own.is_moved;
-                other.is_zero |= is_zero;
+                other.set = set.or(other.set);
                 return Some(other);
             }
         }
@@ -179,7 +187,7 @@ impl HostCode<'_> {
             id,
             bytes: None,
             is_moved: own.is_moved,
-            is_zero,
+            set,
         })
     }
 
@@ -391,6 +399,23 @@ impl HostCode<'_> {
         found
     }
 
+    /// What members of the structure are that the host copies to a variable of the module.
+    pub fn module_members(&self, name: &str, members: &[String]) -> Vec<(String, Argument)> {
+        let functions = ["cudaMemcpyToSymbol", "cudaMemcpyToSymbolAsync"].iter();
+        for &call in functions.flat_map(|function| self.places(function)) {
+            let arguments = self.call_arguments(call).unwrap_or_default();
+            let [target, from, ..] = arguments[..] else {
+                continue;
+            };
+            let from = from.strip_prefix('&').map_or(from, str::trim);
+            if target.trim_start_matches('&') == name && is_name(from) {
+                let mut found = self.arguments(from, call, members);
+                return found.pop().map_or_else(Vec::new, |found| found.members);
+            }
+        }
+        Vec::new()
+    }
+
     /// Names that a kernel, and what it calls and uses of this text, is written with: macros among them mean the same
     /// to host code.
     pub fn words_of(&self, kernel: &str) -> BTreeSet<String> {
@@ -436,13 +461,23 @@ impl HostCode<'_> {
         all
     }
 
-    /// Does the code set it to zero?
-    fn is_zeroed(&self, own: &Pointer, of: &Declaration) -> bool {
-        ["cudaMemset", "cudaMemsetAsync"].iter().any(|function| {
-            self.places(function).iter().any(|&call| {
-                let arguments = self.call_arguments(call).unwrap_or_default();
-                matches!(arguments[..], [target, "0", ..] if self.is_pointer(target, call, own, of))
-            })
+    /// What the last call in front of a token sets its bytes to; without one there, the first.
+    fn set(&self, own: &Pointer, of: &Declaration, at: usize) -> Option<u8> {
+        let functions = ["cudaMemset", "cudaMemsetAsync"].iter();
+        let mut calls: Vec<usize> = functions.flat_map(|f| self.places(f)).copied().collect();
+        calls.sort_unstable();
+        let behind = calls.partition_point(|&call| call < at);
+        let (before, behind) = calls.split_at(behind);
+        before.iter().rev().chain(behind).find_map(|&call| {
+            let arguments = self.call_arguments(call).unwrap_or_default();
+            let [target, value, ..] = arguments[..] else {
+                return None;
+            };
+            if !self.is_pointer(target, call, own, of) {
+                return None;
+            }
+            let value = self.value(value, call, &Known::default())?.number()?;
+            Some(value.number()? as u8)
         })
     }
 }

@@ -9,6 +9,7 @@ mod amount;
 mod choices;
 mod described;
 pub(crate) mod find;
+mod members;
 mod memory;
 mod names;
 mod number;

@@ -43,7 +43,7 @@ impl<'a> Lower<'a> {
         self.place.clone().unwrap_or_else(|| node.byte_range())
     }
 
-    fn text(&self, node: Node<'_>) -> &'a str {
+    pub(crate) fn text(&self, node: Node<'_>) -> &'a str {
         self.text.get(node.byte_range()).unwrap_or("")
     }
 

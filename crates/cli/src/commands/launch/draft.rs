@@ -7,7 +7,7 @@ use std::rc::Rc;
 use warpwright_cudac::launches::{Amount, Root};
 use warpwright_launch::ElemType;
 
-use crate::commands::parameters::Layout;
+use crate::commands::parameters::{Given, Layout};
 
 /// A parameter of the sizes.
 #[derive(Clone, Debug)]
@@ -53,6 +53,17 @@ pub struct Memory {
     pub note: &'static str,
     pub contents: Contents,
     pub is_output: bool,
+    /// Of a module variable that is one structure: its members that are known.
+    pub fields: Option<Vec<(String, Value)>>,
+}
+
+/// What a pointer points to.
+#[derive(Clone, Debug)]
+pub enum Made {
+    /// Memory of its own.
+    Memory(Memory),
+    /// That of the buffer of this name.
+    Alias(String),
 }
 
 /// A kernel parameter.
@@ -68,6 +79,8 @@ pub enum Parameter {
         name: String,
         layout: Layout,
         values: Vec<(String, Value)>,
+        /// Of a structure: its pointers, by the way to each.
+        pointers: Vec<(String, Made)>,
     },
     /// A table that nothing is known of.
     Text(String),
@@ -152,18 +165,34 @@ impl Draft {
 
     /// All buffers and symbols.
     pub fn memory(&self) -> impl Iterator<Item = &Memory> {
-        let buffers = self.parameters.iter().filter_map(|p| match p {
-            Parameter::Buffer(memory) => Some(memory),
-            _ => None,
+        let buffers = self.parameters.iter().flat_map(|p| match p {
+            Parameter::Buffer(memory) => vec![memory],
+            Parameter::Scalar { pointers, .. } => {
+                let own = |(_, made): &'_ (String, Made)| matches!(made, Made::Memory(_));
+                let own = pointers.iter().filter(|pointer| own(pointer));
+                own.filter_map(|(_, made)| match made {
+                    Made::Memory(memory) => Some(memory),
+                    Made::Alias(_) => None,
+                })
+                .collect()
+            }
+            _ => Vec::new(),
         });
         buffers.chain(&self.symbols)
     }
 
     /// The buffers alone.
     pub fn buffers_mut(&mut self) -> impl Iterator<Item = &mut Memory> {
-        self.parameters.iter_mut().filter_map(|p| match p {
-            Parameter::Buffer(memory) => Some(memory),
-            _ => None,
+        self.parameters.iter_mut().flat_map(|p| match p {
+            Parameter::Buffer(memory) => vec![memory],
+            Parameter::Scalar { pointers, .. } => {
+                let own = pointers.iter_mut().filter_map(|(_, made)| match made {
+                    Made::Memory(memory) => Some(memory),
+                    Made::Alias(_) => None,
+                });
+                own.collect()
+            }
+            _ => Vec::new(),
         })
     }
 
@@ -184,13 +213,20 @@ impl Draft {
                 add(a);
             }
         }
-        for parameter in &self.parameters {
-            if let Parameter::Scalar { values, .. } = parameter {
-                for (_, value) in values {
-                    if let Value::Integer(amount, _) = value {
-                        add(amount);
-                    }
-                }
+        let members = self
+            .symbols
+            .iter()
+            .flat_map(|symbol| symbol.fields.iter().flatten());
+        let values = self
+            .parameters
+            .iter()
+            .flat_map(|parameter| match parameter {
+                Parameter::Scalar { values, .. } => &values[..],
+                _ => &[],
+            });
+        for (_, value) in values.chain(members) {
+            if let Value::Integer(amount, _) = value {
+                add(amount);
             }
         }
         all
@@ -243,9 +279,10 @@ impl Draft {
                     name,
                     layout,
                     values,
+                    pointers,
                 } => {
                     let _ = write!(text, "\n[[args]]\nname = {name:?}\n");
-                    text += &self.scalar(layout, values);
+                    text += &self.scalar(layout, values, pointers);
                 }
                 Parameter::Buffer(memory) => {
                     text += "\n[[args]]\n";
@@ -255,13 +292,24 @@ impl Draft {
         }
         for symbol in &self.symbols {
             text += "\n[[symbols]]\n";
-            text += &self.table(symbol);
+            match &symbol.fields {
+                Some(values) => {
+                    let _ = writeln!(text, "name = {:?}", symbol.name);
+                    text += &self.scalar(&symbol.layout, values, &[]);
+                }
+                None => text += &self.table(symbol),
+            }
         }
         text
     }
 
-    fn scalar(&self, layout: &Layout, values: &[(String, Value)]) -> String {
-        let given = |member: &str, element: ElemType| {
+    fn scalar(
+        &self,
+        layout: &Layout,
+        values: &[(String, Value)],
+        pointers: &[(String, Made)],
+    ) -> String {
+        let number = |member: &str, element: ElemType| {
             let value = values
                 .iter()
                 .find(|(name, _)| name == member)
@@ -281,7 +329,22 @@ impl Draft {
             };
             Some((text, is_sure))
         };
+        let pointer = |way: &str| match pointers.iter().find(|(own, _)| own == way) {
+            Some((_, Made::Alias(of))) => (format!("alias = {of:?}"), false),
+            Some((_, Made::Memory(memory))) => {
+                let table = self.table(memory);
+                let is_guess = table.contains(GUESS);
+                let keys = table.lines().skip(1).filter(|line| !line.starts_with('#'));
+                let keys: Vec<&str> = keys.map(|line| line.trim_end_matches(GUESS)).collect();
+                (keys.join(", "), is_guess)
+            }
+            None => (String::new(), true),
+        };
         let first = self.names.first().map(|named| named.name.as_str());
+        let given = Given {
+            number: &number,
+            pointer: &pointer,
+        };
         layout.value(&given, first)
     }
 

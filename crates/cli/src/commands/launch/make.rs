@@ -10,18 +10,17 @@ use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
 use warpwright_ptx::{Module, Space};
 
-use super::draft::{Contents, Draft, GUESS, Memory, Parameter, Value};
+use super::draft::{Contents, Draft, GUESS, Made, Memory, Parameter, Value};
 use super::{element, own_bound, parameter_types};
 use crate::args::LaunchArgs;
-use crate::commands::parameters::{self, Known, Layout, Sort};
+use crate::commands::parameters::{self, Known, Layout, Pointed, Sort};
 use crate::failure::Failure;
 
 /// What a description is made of.
 pub struct Ground<'a> {
-    pub text: &'a str,
     pub file: &'a File,
-    /// The texts of the user's headers.
-    pub headers: &'a [String],
+    /// The host code: the text behind those of the user's headers.
+    pub host: String,
     pub module: &'a Module,
     pub symbol: &'a str,
     pub function: &'a Function,
@@ -109,7 +108,7 @@ impl Ground<'_> {
         });
         let members: BTreeSet<String> = layouts.flat_map(Layout::members).collect();
         let members: Vec<String> = members.into_iter().collect();
-        let code = HostCode::with_headers(self.text, &self.args.nvcc, self.headers).with_names();
+        let code = HostCode::new(&self.host, &self.args.nvcc).with_names();
         let launches = code.described(self.kernel(), &template_arguments(self.symbol), &members);
         let is_found = !launches.is_empty();
         let mut own = launches.into_iter().next().unwrap_or_default();
@@ -198,10 +197,47 @@ impl Ground<'_> {
             };
         }
         // Parameters.
-        let mut seen: Vec<(String, usize)> = Vec::new();
+        let mut seen: Vec<(String, String)> = Vec::new();
         let arguments = own.arguments.filter(|all| all.len() <= sorts.len());
         let arguments = arguments.unwrap_or_default();
         let none = Argument::default();
+        let made = |draft: &mut Draft,
+                    seen: &mut Vec<(String, String)>,
+                    name: String,
+                    to: &Pointed,
+                    argument: &Argument| {
+            let memory = argument.memory.as_ref();
+            let same = memory.filter(|m| !m.is_moved);
+            let before = same.and_then(|m| seen.iter().find(|(id, _)| *id == m.id));
+            if let Some((_, of)) = before {
+                let first = draft.buffers_mut().find(|m| m.name == *of);
+                // Members of the same parameter are not in the draft yet.
+                if let Some(first) = first {
+                    first.is_output |= to.is_output;
+                    return Made::Alias(of.clone());
+                }
+            }
+            if let Some(same) = same {
+                seen.push((same.id.clone(), name.clone()));
+            }
+            let bytes = memory.and_then(|m| m.bytes.as_ref());
+            let size = to.layout.size();
+            let count = bytes.map(|bytes| {
+                let count = bytes.clone().over(Amount::Number(size as i64));
+                fold(&count, size)
+            });
+            let sure = bytes.is_some_and(&is_sure) && same.is_some();
+            Made::Memory(Memory {
+                name,
+                contents: contents(&to.layout, same.and_then(|m| m.set)),
+                layout: to.layout.clone(),
+                written: to.written.clone(),
+                count: count.filter(|c| c.number().is_none_or(|c| c > 0)),
+                note: if sure { "" } else { GUESS },
+                is_output: to.is_output,
+                fields: None,
+            })
+        };
         for (at, (name, sort)) in sorts.into_iter().enumerate() {
             let argument = arguments.get(at).unwrap_or(&none);
             let parameter = match sort {
@@ -216,51 +252,55 @@ impl Ground<'_> {
                     };
                     let is_float = |name: &str| layout.is_float(name);
                     let whole = value("", argument, is_float(""));
+                    let pointers = layout.pointers();
+                    let is_number =
+                        |name: &str| !pointers.iter().any(|(pointer, _)| pointer == name);
                     let members = argument.members.iter();
+                    let members = members.filter(|(name, _)| is_number(name));
                     let members =
                         members.filter_map(|(name, own)| value(name, own, is_float(name)));
                     let values = match layout {
                         Layout::Structure(_) => members.collect(),
-                        Layout::Elements(..) => whole.into_iter().collect(),
+                        Layout::Elements(..) | Layout::Pointer(_) => whole.into_iter().collect(),
                     };
+                    let mut pointers = Vec::new();
+                    for (way, to) in layout.pointers() {
+                        let own = argument.members.iter().find(|(name, _)| *name == way);
+                        let own = own.map_or(&none, |(_, own)| own);
+                        let memory = format!("{name}.{way}");
+                        let same = own.memory.as_ref().filter(|m| !m.is_moved);
+                        let before = same.and_then(|m| seen.iter().find(|(id, _)| *id == m.id));
+                        let is_it = |(_, made): &&mut (String, Made)| match (made, before) {
+                            (Made::Memory(memory), Some((_, of))) => memory.name == *of,
+                            _ => false,
+                        };
+                        // Another member of this structure points to it.
+                        let found = match pointers.iter_mut().find(is_it) {
+                            Some((_, Made::Memory(first))) => {
+                                first.is_output |= to.is_output;
+                                Made::Alias(first.name.clone())
+                            }
+                            _ => made(&mut draft, &mut seen, memory, to, own),
+                        };
+                        pointers.push((way, found));
+                    }
                     Parameter::Scalar {
                         name,
                         layout,
                         values,
+                        pointers,
                     }
                 }
                 Sort::Memory(layout, written, is_output) => {
-                    let memory = argument.memory.as_ref();
-                    let same = memory.filter(|m| !m.is_moved);
-                    let before = same.and_then(|m| seen.iter().find(|(id, _)| *id == m.id));
-                    if let Some(&(_, place)) = before
-                        && let Some(Parameter::Buffer(first)) = draft.parameters.get_mut(place)
-                    {
-                        first.is_output |= is_output;
-                        let of = first.name.clone();
-                        draft.parameters.push(Parameter::Alias { name, of });
-                        continue;
-                    }
-                    if let Some(same) = same {
-                        seen.push((same.id.clone(), draft.parameters.len()));
-                    }
-                    let bytes = memory.and_then(|m| m.bytes.as_ref());
-                    let size = layout.size();
-                    let count = bytes.map(|bytes| {
-                        let count = bytes.clone().over(Amount::Number(size as i64));
-                        fold(&count, size)
-                    });
-                    let is_zero = same.is_some_and(|m| m.is_zero);
-                    let sure = bytes.is_some_and(&is_sure) && same.is_some();
-                    Parameter::Buffer(Memory {
-                        name,
-                        contents: contents(&layout, is_zero),
+                    let to = Pointed {
                         layout,
                         written,
-                        count: count.filter(|c| c.number().is_none_or(|c| c > 0)),
-                        note: if sure { "" } else { GUESS },
                         is_output,
-                    })
+                    };
+                    match made(&mut draft, &mut seen, name.clone(), &to, argument) {
+                        Made::Memory(memory) => Parameter::Buffer(memory),
+                        Made::Alias(of) => Parameter::Alias { name, of },
+                    }
                 }
             };
             draft.parameters.push(parameter);
@@ -405,14 +445,30 @@ impl Ground<'_> {
                 }
                 // What the host sets it to is not known; what it does not set is zero.
                 _ if integer || !is_constant => Contents::Zeros { is_code: false },
-                _ => contents(&layout, false),
+                _ => contents(&layout, None),
             };
+            let members = layout.members();
+            let is_known = layout.pointers().is_empty() && !members.is_empty();
+            let fields = is_known.then(|| {
+                let own = code.module_members(&base_name(&name), &members).into_iter();
+                let value = |(name, own): (String, Argument)| {
+                    let value = match layout.is_float(&name) {
+                        true => own.real.map(Value::Real),
+                        false => own
+                            .integer
+                            .map(|a| Value::Integer(fold(&a, 1), is_sure(&a))),
+                    };
+                    Some((name, value?))
+                };
+                own.filter_map(value).collect()
+            });
             draft.symbols.push(Memory {
                 name,
                 written: found.ty,
                 count: Some(Amount::Number((bytes / layout.size()) as i64)),
                 note: "",
                 contents,
+                fields: fields.filter(|_| bytes == layout.size()),
                 layout,
                 is_output: !is_constant,
             });
@@ -461,11 +517,30 @@ impl Ground<'_> {
 }
 
 /// What a buffer of such elements may hold.
-fn contents(layout: &Layout, is_zero: bool) -> Contents {
+fn contents(layout: &Layout, set: Option<u8>) -> Contents {
     match layout.uniform() {
-        _ if is_zero => Contents::Zeros { is_code: true },
+        _ if set == Some(0) => Contents::Zeros { is_code: true },
         None => Contents::Zeros { is_code: false },
         Some((element, _)) if element.is_float() => Contents::Uniform,
+        Some((element, _)) if set.is_some() => {
+            let bytes = [set.unwrap_or(0); 8];
+            let value = match element.size() {
+                1 => i64::from(i8::from_le_bytes([bytes[0]])),
+                2 => i64::from(i16::from_le_bytes([bytes[0]; 2])),
+                4 => i64::from(i32::from_le_bytes([bytes[0]; 4])),
+                _ => i64::from_le_bytes(bytes),
+            };
+            let (low, high) = element.int_range();
+            // Of unsigned numbers the same bits.
+            let value = match i128::from(value) < low {
+                true => i128::from(value) + high + 1,
+                false => i128::from(value),
+            };
+            match i64::try_from(value) {
+                Ok(value) => Contents::Fill(Amount::Number(value), true),
+                Err(_) => Contents::Indices(Amount::Number(100)),
+            }
+        }
         Some((element, _)) if element.size() < 4 => Contents::Narrow,
         Some(_) => Contents::Indices(Amount::Number(100)),
     }

@@ -1,0 +1,273 @@
+//! Members of structures: what the code makes of them before it hands the structure over.
+
+use super::HostCode;
+use super::described::is_name;
+use super::names::{Declaration, Kind};
+use super::values::parts;
+use crate::words::tokens;
+
+/// A text of the code, and the token at which it is understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Given<'t> {
+    pub(super) text: &'t str,
+    pub(super) at: usize,
+}
+
+/// A structure's definition, as far as it is read.
+struct Structure<'t> {
+    /// Its members in their order, with what they are where nobody says otherwise.
+    members: Vec<(&'t str, Option<Given<'t>>)>,
+    /// The parentheses of its constructors' parameters.
+    constructors: Vec<usize>,
+}
+
+/// What a statement in a structure begins with that declares no member of an object.
+const NO_MEMBER: [&str; 8] = [
+    "static", "using", "typedef", "friend", "enum", "template", "struct", "class",
+];
+
+/// What an aggregate's member is for which its braces have nothing.
+const ZERO: &str = "0";
+
+impl<'t> HostCode<'t> {
+    /// What `base.member` is at a token: the one assignment on the way there, or else what its initialiser makes of it.
+    pub(super) fn member_text(&self, base: &str, member: &str, at: usize) -> Option<Given<'t>> {
+        self.fuel.set(self.fuel.get().checked_sub(1)?);
+        let own = self.declaration(base, at)?;
+        if let Some(place) = self.assigned_member(&own, base, member, at)? {
+            let text = &self.text[self.assigned(place + 1)];
+            return Some(Given { text, at: place });
+        }
+        if own.kind == Kind::Parameter {
+            let (text, call) = self.handed_text(&own)?;
+            let is_other = is_name(text) && call != at;
+            return is_other.then(|| self.member_text(text, member, call))?;
+        }
+        self.initial_member(&own, member)
+    }
+
+    /// What a member is by its structure's declaration.
+    fn initial_member(&self, of: &Declaration, member: &str) -> Option<Given<'t>> {
+        let (mut ty, mut open) = (self.word_before(of.at), None);
+        match self.word(of.at + 1) {
+            "{" | "(" => open = Some(of.at + 1),
+            "=" => {
+                let mut first = of.at + 2;
+                if self.tokens.get(first)?.word {
+                    ty = self.word(first);
+                    first += 1;
+                }
+                matches!(self.word(first), "{" | "(").then_some(())?;
+                open = Some(first);
+            }
+            ";" | "," => {}
+            _ => return None,
+        }
+        let structure = self.structure(ty)?;
+        let default = |structure: &Structure<'t>| {
+            let all = structure.members.iter();
+            let mut all = all.filter(|(name, _)| *name == member);
+            all.next().and_then(|(_, default)| *default)
+        };
+        let arguments = match open {
+            None => Vec::new(),
+            Some(open) => {
+                let close = self.tokens.get(self.close(open))?;
+                parts(&self.text[self.tokens[open].at.end..close.at.start])
+            }
+        };
+        let at = open.unwrap_or(of.at);
+        if arguments.iter().any(|argument| argument.starts_with('.')) {
+            let designated = |argument: &&'t str| {
+                let (name, value) = argument.strip_prefix('.')?.split_once('=')?;
+                (name.trim() == member).then(|| value.trim())
+            };
+            let found = arguments.iter().find_map(designated);
+            let given = found.map(|text| Given { text, at });
+            return given
+                .or_else(|| default(&structure))
+                .or(Some(Given { text: ZERO, at }));
+        }
+        let takes = |paren: &&usize| self.parameters(**paren).len() == arguments.len();
+        if let Some(paren) = structure.constructors.iter().find(takes) {
+            let made = self.constructed(*paren, &arguments, member, at);
+            return made.or_else(|| default(&structure));
+        }
+        if !structure.constructors.is_empty() {
+            return None;
+        }
+        let index = structure
+            .members
+            .iter()
+            .position(|(name, _)| *name == member)?;
+        match (open, arguments.get(index)) {
+            (Some(open), Some(text)) if self.word(open) == "{" => Some(Given { text, at }),
+            (Some(open), None) if self.word(open) == "{" => {
+                default(&structure).or(Some(Given { text: ZERO, at }))
+            }
+            (None, _) => default(&structure),
+            _ => None,
+        }
+    }
+
+    /// The names of the parameters in parentheses.
+    fn parameters(&self, paren: usize) -> Vec<&'t str> {
+        let inside = (paren + 1..self.close(paren)).filter(|&at| self.around[at] == Some(paren));
+        let last = |&at: &usize| {
+            self.tokens[at].word && matches!(self.word(at + 1), "," | ")" | "=") && at > paren + 1
+        };
+        inside.filter(last).map(|at| self.word(at)).collect()
+    }
+
+    /// What a constructor makes of a member: by its list of initialisers, or by a plain assignment in its body.
+    fn constructed(
+        &self,
+        paren: usize,
+        arguments: &[&'t str],
+        member: &str,
+        call: usize,
+    ) -> Option<Given<'t>> {
+        let names = self.parameters(paren);
+        let level = self.around[paren];
+        let (mut at, mut found) = (self.close(paren) + 1, None);
+        while !matches!(self.word(at), "{" | ";" | "") || self.is_initialiser(at, level) {
+            if matches!(self.word(at), "(" | "{") {
+                let close = self.close(at);
+                if self.word_before(at) == member {
+                    let end = self.tokens.get(close)?.at.start;
+                    found = Some(Given {
+                        text: self.text[self.tokens[at].at.end..end].trim(),
+                        at,
+                    });
+                }
+                at = close;
+            }
+            at += 1;
+        }
+        if self.word(at) == "{" {
+            let body = at + 1..self.close(at);
+            let is_it = |place: &usize| {
+                self.word(*place) == member
+                    && self.word(*place + 1) == "="
+                    && self.word(*place + 2) != "="
+                    && matches!(self.word_before(*place), ";" | "{" | "}" | ">")
+            };
+            for place in body.filter(is_it) {
+                let text = self.text[self.assigned(place + 1)].trim();
+                found = Some(Given { text, at: place });
+            }
+        }
+        let found = found?;
+        if let Some(index) = names.iter().position(|name| *name == found.text) {
+            let text = *arguments.get(index)?;
+            return Some(Given { text, at: call });
+        }
+        let uses = |name: &&str| {
+            let mut all = tokens(found.text).into_iter();
+            all.any(|token| &found.text[token.at] == *name)
+        };
+        (!names.iter().any(|name| uses(name))).then_some(found)
+    }
+
+    /// Is a brace one behind a member in a constructor's list of initialisers?
+    fn is_initialiser(&self, brace: usize, level: Option<usize>) -> bool {
+        let before = self.word_before(brace.saturating_sub(1));
+        self.word(brace) == "{" && self.around[brace] == level && matches!(before, ":" | ",")
+    }
+
+    /// The definition of a structure.
+    fn structure(&self, name: &str) -> Option<Structure<'t>> {
+        let brace = |&at: &usize| {
+            let start = self.word(self.statement(at));
+            match (start, self.word_before(at), self.word(at + 1)) {
+                ("typedef", "}", ";") => self.opens.get(&(at - 1)).copied(),
+                ("struct" | "class" | "template" | "typedef", _, "{") => Some(at + 1),
+                _ => None,
+            }
+        };
+        let open = self.places(name).iter().find_map(brace)?;
+        let (mut members, mut constructors) = (Vec::new(), Vec::new());
+        let (mut start, mut at) = (open + 1, open + 1);
+        let mut is_function = false;
+        while at < self.close(open) {
+            match self.word(at) {
+                ";" => {
+                    if !is_function {
+                        self.declared_members(open, start..at, &mut members);
+                    }
+                    (start, is_function) = (at + 1, false);
+                }
+                "public" | "private" | "protected" if self.word(at + 1) == ":" => {
+                    at += 1;
+                    start = at + 1;
+                }
+                "(" => {
+                    let is_value = (start..at).any(|at| self.word(at) == "=");
+                    is_function |= !is_value;
+                    if self.word_before(at) == name && !is_value {
+                        constructors.push(at);
+                    }
+                    at = self.close(at);
+                }
+                "{" => {
+                    let close = self.close(at);
+                    let is_body = is_function && !self.is_initialiser(at, Some(open));
+                    at = close;
+                    if is_body {
+                        (start, is_function) = (close + 1, false);
+                    }
+                }
+                "[" => at = self.close(at),
+                _ => {}
+            }
+            at += 1;
+        }
+        Some(Structure {
+            members,
+            constructors,
+        })
+    }
+
+    /// The names that a statement in a structure declares.
+    fn declared_members(
+        &self,
+        open: usize,
+        statement: std::ops::Range<usize>,
+        members: &mut Vec<(&'t str, Option<Given<'t>>)>,
+    ) {
+        if NO_MEMBER.contains(&self.word(statement.start)) {
+            return;
+        }
+        let mut is_value = false;
+        for at in statement
+            .clone()
+            .filter(|&at| self.around[at] == Some(open))
+        {
+            let next = match at + 1 < statement.end {
+                true => self.word(at + 1),
+                false => ";",
+            };
+            match self.word(at) {
+                "," => is_value = false,
+                _ if is_value || at == statement.start || !self.tokens[at].word => {}
+                name => match next {
+                    "=" => {
+                        let text = self.text[self.assigned(at + 1)].trim();
+                        members.push((name, Some(Given { text, at })));
+                        is_value = true;
+                    }
+                    "{" => {
+                        let end = self.tokens.get(self.close(at + 1)).map(|t| t.at.start);
+                        let from = self.tokens[at + 1].at.end;
+                        let text = end.map_or("", |end| self.text[from..end].trim());
+                        let text = if text.is_empty() { ZERO } else { text };
+                        members.push((name, Some(Given { text, at })));
+                        is_value = true;
+                    }
+                    "," | ";" | "[" => members.push((name, None)),
+                    _ => {}
+                },
+            }
+        }
+    }
+}
