@@ -47,12 +47,15 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     let file = super::cuda::read(cli, &input, None, &args.nvcc)?;
     let module = session::module(cli, &input, None, &args.nvcc, true)?;
     let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
-    let (header, symbol) = chosen(&file, &symbols, args.kernel.as_deref())?;
-    let function = head(&file, header)?;
+    let host = host_code(&input.path, input.text()?, &args.nvcc);
+    let whole = with_headers(&input, &host);
+    let asked = (&symbols[..], args.kernel.as_deref());
+    let (file, header, symbol) = defined((&file, whole.as_ref()), asked)?;
+    let function = head(file, header)?;
     let gpu = session::target(&module, None)?;
     let ground = Ground {
-        file: &file,
-        host: host_code(&input.path, input.text()?, &args.nvcc),
+        file,
+        host,
         module: &module,
         symbol: &symbol,
         function: &function,
@@ -110,6 +113,27 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The file with its own headers, where it has some: kernels may stand in these.
+fn with_headers(input: &Input, host: &str) -> Option<File> {
+    let is_whole = input.text().is_ok_and(|text| text.len() == host.len());
+    match is_whole {
+        true => None,
+        false => File::parse(Source::new(&*input.name, host)).ok(),
+    }
+}
+
+/// The definition of the kernel that is wanted, in the file or else in the file with its headers.
+fn defined<'f>(
+    (file, whole): (&'f File, Option<&'f File>),
+    (symbols, wanted): (&[String], Option<&str>),
+) -> Result<(&'f File, &'f Header, String), Failure> {
+    let found = |file: &'f File| {
+        let (header, symbol) = chosen(file, symbols, wanted)?;
+        Ok::<_, Failure>((file, header, symbol))
+    };
+    found(file).or_else(|failure| whole.and_then(|whole| found(whole).ok()).ok_or(failure))
+}
+
 /// The texts of the user's headers, those that others include first, and that of the file behind them.
 fn host_code(path: &Path, text: &str, nvcc: &[String]) -> String {
     let mut all = own_headers(path, text, nvcc);
@@ -146,9 +170,11 @@ pub fn counted_launches(
     let module = session::module(cli, input, None, nvcc, true).ok()?;
     let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
     let host = host_code(&input.path, text, nvcc);
+    let whole = with_headers(input, &host);
     let code = HostCode::new(&host, nvcc);
     let both = |symbol: &String| -> Option<Vec<Counted>> {
-        let (header, symbol) = chosen(file, &symbols, Some(symbol)).ok()?;
+        let asked = (&symbols[..], Some(&**symbol));
+        let (file, header, symbol) = defined((file, whole.as_ref()), asked).ok()?;
         let launches = code.launches(&header.name.text, &template_arguments(&symbol));
         launches.first()?;
         let ground = Ground {

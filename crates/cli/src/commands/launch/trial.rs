@@ -1,7 +1,7 @@
 //! A description is tried in the emulator before it is written: what is guessed of it is guessed anew where it faults.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 use warpwright_cudac::launches::{Amount, Op};
 use warpwright_emu::{Emulator, FaultKind, Options, Outcome, Program};
@@ -14,8 +14,11 @@ use super::sizes;
 
 /// Warp instructions of a trial.
 const FUEL: u64 = 1 << 24;
-/// Time for all trials but the first.
-const TIME: Duration = Duration::from_secs(10);
+/// Work of all trials together: one for each, [`LONG`] for one that does not end, and one for so many bytes of buffers.
+/// Counted and not timed, so that a slow machine finds what a fast one does.
+const WORK: u32 = 256;
+const LONG: u32 = 16;
+const BYTES: usize = 16 << 20;
 /// Bytes of a buffer that is tried.
 const LARGEST: usize = 256 << 20;
 /// As much larger a buffer becomes, at most.
@@ -41,7 +44,9 @@ pub enum Trial {
 }
 
 /// Runs the small size of a description.
-fn trial(program: &Program, text: &str) -> Trial {
+fn trial(program: &Program, text: &str, left: &Cell<u32>) -> Trial {
+    let spend = |work: u32| left.set(left.get().saturating_sub(work));
+    spend(1);
     let impossible = |e: &dyn std::fmt::Display| Trial::Faults {
         why: first_line(&e.to_string()),
         may_help: true,
@@ -59,6 +64,7 @@ fn trial(program: &Program, text: &str) -> Trial {
         if buffer.size() > LARGEST {
             return Trial::Unknown(format!("`{}` is too large", buffer.name));
         }
+        spend((buffer.size() / BYTES) as u32);
         match buffer.materialize(&no_files) {
             Ok(bytes) => inputs.push(bytes),
             Err(e) => return impossible(&e),
@@ -71,18 +77,26 @@ fn trial(program: &Program, text: &str) -> Trial {
     };
     match program.run(&launch, inputs, &options) {
         Ok(Outcome::Finished(_)) => Trial::Runs,
+        Ok(Outcome::Faulted(fault)) if fault.kind == FaultKind::Budget => {
+            spend(LONG);
+            Trial::Faults {
+                why: format!("{}: {}", fault.kind.name(), first_line(&fault.message)),
+                may_help: true,
+                is_long: true,
+                beyond: None,
+            }
+        }
         Ok(Outcome::Faulted(fault)) => Trial::Faults {
             why: format!("{}: {}", fault.kind.name(), first_line(&fault.message)),
             may_help: matches!(
                 fault.kind,
                 FaultKind::OutOfBounds
-                    | FaultKind::Budget
                     | FaultKind::Misaligned
                     | FaultKind::Trap
                     | FaultKind::Assertion
                     | FaultKind::BarrierDivergence
             ),
-            is_long: fault.kind == FaultKind::Budget,
+            is_long: false,
             beyond: fault
                 .allocation
                 .filter(|_| fault.kind == FaultKind::OutOfBounds),
@@ -164,12 +178,12 @@ fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
 
 /// A try with buffers that grow where an access goes beyond them.
 fn grown(
-    (ground, program, start): (&Ground<'_>, &Program, Instant),
+    (ground, program, left): (&Ground<'_>, &Program, &Cell<u32>),
     base: &Draft,
     guess: &mut Guess,
 ) -> (Draft, Trial) {
     let mut draft = with(ground, base, guess);
-    let mut result = trial(program, &draft.render());
+    let mut result = trial(program, &draft.render(), left);
     for _ in 0..24 {
         let Trial::Faults {
             beyond: Some(name), ..
@@ -180,12 +194,12 @@ fn grown(
         let is_it = |m: &super::draft::Memory| m.name == *name && m.count.is_none();
         let is_unknown = base.memory().any(is_it);
         let factor = guess.factors.get(name).copied().unwrap_or(1);
-        if !is_unknown || factor >= MOST_FACTOR || start.elapsed() > TIME {
+        if !is_unknown || factor >= MOST_FACTOR || left.get() == 0 {
             break;
         }
         guess.factors.insert(name.clone(), factor * 4);
         draft = with(ground, base, guess);
-        result = trial(program, &draft.render());
+        result = trial(program, &draft.render(), left);
     }
     (draft, result)
 }
@@ -205,8 +219,8 @@ pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Dr
         Ok(program) => program,
         Err(e) => return Some((first, Trial::Unknown(first_line(&e.to_string())))),
     };
-    let start = Instant::now();
-    let result = trial(&program, &first.render());
+    let left = Cell::new(WORK);
+    let result = trial(&program, &first.render(), &left);
     if !matches!(result, Trial::Faults { may_help: true, .. }) {
         return Some((first, result));
     }
@@ -230,13 +244,13 @@ pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Dr
             for level in levels.clone() {
                 for &scalar in scalars {
                     for &indices in all_indices {
-                        if start.elapsed() > TIME {
+                        if left.get() == 0 {
                             return Some((first, result));
                         }
                         (guess.level, guess.indices) = (level, indices);
                         (guess.scalar, guess.shift) = (scalar, shift);
                         guess.factors.clear();
-                        let tried = grown((ground, &program, start), base, &mut guess);
+                        let tried = grown((ground, &program, &left), base, &mut guess);
                         if let (draft, Trial::Runs) = tried {
                             return Some((draft, Trial::Runs));
                         }
