@@ -197,10 +197,12 @@ impl Layout {
     }
 }
 
+/// A number of a type by the way to it, as TOML, and whether it is sure.
+type NumberOf<'a> = dyn Fn(&str, ElemType) -> Option<(String, bool)> + 'a;
+
 /// What the members of a structure are, by the way to each.
 pub struct Given<'a> {
-    /// A number as TOML, and whether that is sure.
-    pub number: &'a dyn Fn(&str, ElemType) -> Option<(String, bool)>,
+    pub number: &'a NumberOf<'a>,
     /// The keys of a pointer's table but its name, and whether they are guessed.
     pub pointer: &'a dyn Fn(&str) -> (String, bool),
 }

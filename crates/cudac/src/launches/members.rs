@@ -166,7 +166,7 @@ impl<'t> HostCode<'t> {
             let mut all = tokens(found.text).into_iter();
             all.any(|token| &found.text[token.at] == *name)
         };
-        (!names.iter().any(|name| uses(name))).then_some(found)
+        (!names.iter().any(uses)).then_some(found)
     }
 
     /// Is a brace one behind a member in a constructor's list of initialisers?
