@@ -2,7 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use warpwright_driver::opt::DEFAULT_BUDGET;
 use warpwright_pass::launch::possible;
 
@@ -157,7 +157,10 @@ impl Command {
             Command::Launch(args) => {
                 all.reads.push(&args.file);
                 all.reads.extend(args.trace.as_deref());
-                all.writes.extend(args.output.as_deref());
+                match args.folder() {
+                    Some(folder) => all.folders.push(folder),
+                    None => all.writes.extend(args.output.as_deref()),
+                }
                 None
             }
             Command::Bug(args) => {
@@ -851,7 +854,7 @@ pub struct LaunchArgs {
     /// A trace (`warpwright trace -o`) that saw the kernel: grid, block and dynamic shared memory are taken from it
     #[arg(long, value_name = "JSON")]
     pub trace: Option<PathBuf>,
-    /// Where the description goes [default: stdout]
+    /// Where the description goes; a folder has one of each kernel [default: stdout]
     #[arg(short, long, value_name = "TOML")]
     pub output: Option<PathBuf>,
     /// Overwrite a file that `launch` has not written
@@ -860,6 +863,15 @@ pub struct LaunchArgs {
     /// Arguments for nvcc
     #[arg(last = true)]
     pub nvcc: Vec<String>,
+}
+
+impl LaunchArgs {
+    /// The folder that descriptions go to, if they do.
+    pub fn folder(&self) -> Option<&Path> {
+        let output = self.output.as_deref()?;
+        let is_folder = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
+        is_folder.then_some(output)
+    }
 }
 
 /// `warpwright bug`

@@ -365,3 +365,40 @@ fn members_are_what_the_code_makes_them() {
         assert!(toml.contains(line), "{line}\n{toml}");
     }
 }
+
+#[test]
+fn a_folder_has_a_description_of_each_kernel() {
+    if require_toolkit("a folder of launch descriptions").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let header = "#pragma once\n__global__ void set(int *p, int n) { if (threadIdx.x < n) p[threadIdx.x] = n; }\n";
+    std::fs::write(folder.path().join("set.cuh"), header).unwrap();
+    let source = "#include \"set.cuh\"\ntemplate <typename T> struct View { T *p; };\n\
+        template <typename T> __global__ void add(T *p, T a) { p[threadIdx.x] += a; }\n\n\
+        __global__ void odd(View<float> v) { v.p[0] = 1; }\n\
+        int main() { float *f; double *d; int *i; cudaMalloc(&f, 256); cudaMalloc(&d, 512); cudaMalloc(&i, 40);\n\
+          add<float><<<1, 64>>>(f, 2.f); add<double><<<1, 64>>>(d, 3.); set<<<1, 32>>>(i, 10); }\n";
+    std::fs::write(folder.path().join("k.cu"), source).unwrap();
+    let made = run_in(folder.path(), &["launch", "k.cu", "-o", "all/"]);
+    let said = text(&made.stdout);
+    assert!(made.status.success(), "{said}\n{}", text(&made.stderr));
+    // The place is that in the file.
+    assert!(said.contains("left out odd(View<float>): "), "{said}");
+    assert!(said.contains("[k.cu:5:21]"), "{said}");
+    for (name, element) in [("add", "f32"), ("add_2", "f64"), ("set", "s32")] {
+        let toml = std::fs::read_to_string(folder.path().join(format!("all/{name}.toml"))).unwrap();
+        assert!(toml.contains("source = \"../k.cu\""), "{toml}");
+        assert!(toml.contains("emulator runs it"), "{toml}");
+        let element = format!("type = \"{element}\"");
+        assert!(toml.contains(&element), "{toml}");
+    }
+    // What somebody has changed stays.
+    let changed = folder.path().join("all/set.toml");
+    let mut toml = std::fs::read_to_string(&changed).unwrap();
+    toml += "# mine\n";
+    std::fs::write(&changed, &toml).unwrap();
+    let again = run_in(folder.path(), &["launch", "k.cu", "-o", "all"]);
+    assert!(text(&again.stdout).contains("left out set(int*, int): "));
+    assert_eq!(std::fs::read_to_string(&changed).unwrap(), toml);
+}

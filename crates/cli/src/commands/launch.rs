@@ -19,6 +19,7 @@ use warpwright_launch::{ElemType, LaunchFile};
 use warpwright_pass::names::{
     base_name, is_named, parameters, selected, source_name, template_arguments,
 };
+use warpwright_ptx::Module;
 use warpwright_target::{Gpu, Resources, occupancy};
 
 use self::make::Ground;
@@ -26,7 +27,7 @@ use self::trial::Trial;
 use super::inplace::document;
 use crate::args::{Cli, KernelArgs, LaunchArgs};
 use crate::failure::Failure;
-use crate::input::{self, Input, Level, write_atomically};
+use crate::input::{self, Input, Level, make_folder, write_atomically};
 use crate::session;
 
 /// Blocks that are tried where nobody knows one and the usual one faults.
@@ -41,76 +42,150 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
             input.name
         )));
     }
-    if let Some(output) = &args.output {
-        is_free(output, args.force)?;
-    }
     let file = super::cuda::read(cli, &input, None, &args.nvcc)?;
     let module = session::module(cli, &input, None, &args.nvcc, true)?;
     let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
     let host = host_code(&input.path, input.text()?, &args.nvcc);
     let whole = with_headers(&input, &host);
-    let asked = (&symbols[..], args.kernel.as_deref());
-    let (file, header, symbol) = defined((&file, whole.as_ref()), asked)?;
-    let function = head(file, header)?;
-    let gpu = session::target(&module, None)?;
-    let ground = Ground {
-        file,
-        host,
+    let code = Code {
+        file: &file,
+        whole: whole.as_ref(),
+        host: &host,
         module: &module,
-        symbol: &symbol,
-        function: &function,
+        symbols: &symbols,
         args,
-        traced: traced(args, &symbol)?,
     };
-    let source = source(&input.path, args.output.as_deref());
-    let mut bases = vec![ground.draft(source.clone(), None)?];
-    can_be_launched(&bases[0], &gpu)?;
-    if bases[0].block_note == draft::GUESS {
-        for block in OTHER_BLOCKS {
-            bases.push(ground.draft(source.clone(), Some(block))?);
-        }
+    if let Some(folder) = args.folder() {
+        return into_folder(&input, &code, folder);
     }
-    let (mut draft, trial) = trial::best(&ground, &bases, &module)
-        .ok_or_else(|| Failure::Internal("no description to try".into()))?;
-    let (about, said) = match &trial {
-        Trial::Runs => (
-            "; the emulator runs it at `small`. Lines with `guess` want a look.".to_owned(),
-            "look at what it marks as a guess".to_owned(),
-        ),
-        Trial::Faults { why, .. } => (
-            format!("; it FAULTS at `small` and wants a look: {why}"),
-            format!("it FAULTS at its small size and wants a look: {why}"),
-        ),
-        Trial::Unknown(why) => (
-            format!("; the emulator could not try it: {why}"),
-            format!("look at what it marks as a guess; the emulator could not try it: {why}"),
-        ),
-    };
-    draft.about = about;
-    let text = draft.render();
-    // What is written has to be what is read.
-    LaunchFile::parse(&text, "the description")
-        .and_then(|file| file.resolve("small", &[]))
-        .map_err(|e| {
-            Failure::input(format!(
-                "the launch of `{}` in the code has no description that can be run; write one by hand \
-                 (docs/launch.md): {e}",
-                source_name(&symbol)
-            ))
-        })?;
+    if let Some(output) = &args.output {
+        is_free(output, args.force)?;
+    }
+    let source = source(&input.path, args.output.as_deref());
+    let (text, trial) = code.describe(args.kernel.as_deref(), &source)?;
     match &args.output {
         Some(output) => {
             write_atomically(output, text.as_bytes())?;
-            println!("wrote {}: {said}", output.display());
+            println!("wrote {}: {}", output.display(), said(&trial));
         }
         None => {
             if let Trial::Faults { .. } = trial {
-                eprintln!("warning: {said}");
+                eprintln!("warning: {}", said(&trial));
             }
             crate::terminal::document(&text);
         }
     }
     Ok(())
+}
+
+/// A description of each kernel that is wanted, in a folder, by the kernel's name.
+fn into_folder(input: &Input, code: &Code<'_>, folder: &Path) -> Result<(), Failure> {
+    let wanted: Vec<&str> = match code.args.kernel.as_deref() {
+        Some(wanted) => selected(wanted, code.symbols),
+        None => code.symbols.iter().map(String::as_str).collect(),
+    };
+    if let ([], Some(wanted)) = (&wanted[..], code.args.kernel.as_deref()) {
+        chosen(code.file, code.symbols, Some(wanted))?;
+    }
+    let mut names: Vec<String> = Vec::new();
+    let mut first = None;
+    make_folder(folder)?;
+    for symbol in wanted {
+        let base = base_name(symbol);
+        let same = names.iter().filter(|name| **name == base).count();
+        names.push(base.clone());
+        let output = folder.join(match same {
+            0 => format!("{base}.toml"),
+            same => format!("{base}_{}.toml", same + 1),
+        });
+        let made = is_free(&output, code.args.force)
+            .and_then(|()| code.describe(Some(symbol), &source(&input.path, Some(&output))));
+        match made {
+            Ok((text, trial)) => {
+                write_atomically(&output, text.as_bytes())?;
+                println!("wrote {}: {}", output.display(), said(&trial));
+                first = first.or(Some(Ok(())));
+            }
+            Err(failure) => {
+                println!("left out {}: {}", source_name(symbol), failure.shown());
+                first = first.or(Some(Err(failure)));
+            }
+        }
+    }
+    first.unwrap_or_else(|| Err(Failure::input(format!("`{}` has no kernel", input.name))))
+}
+
+/// What the trial of a description says to who wrote it.
+fn said(trial: &Trial) -> String {
+    match trial {
+        Trial::Runs => "look at what it marks as a guess".to_owned(),
+        Trial::Faults { why, .. } => {
+            format!("it FAULTS at its small size and wants a look: {why}")
+        }
+        Trial::Unknown(why) => {
+            format!("look at what it marks as a guess; the emulator could not try it: {why}")
+        }
+    }
+}
+
+/// A file whose launches are described.
+struct Code<'a> {
+    file: &'a File,
+    /// With its own headers.
+    whole: Option<&'a File>,
+    host: &'a str,
+    module: &'a Module,
+    symbols: &'a [String],
+    args: &'a LaunchArgs,
+}
+
+impl Code<'_> {
+    /// The description of a kernel, and what came of running it.
+    fn describe(&self, wanted: Option<&str>, source: &str) -> Result<(String, Trial), Failure> {
+        let asked = (self.symbols, wanted);
+        let (file, header, symbol) = defined((self.file, self.whole), asked)?;
+        let function = head(file, header)?;
+        let gpu = session::target(self.module, None)?;
+        let ground = Ground {
+            file,
+            host: self.host,
+            module: self.module,
+            symbol: &symbol,
+            function: &function,
+            args: self.args,
+            traced: traced(self.args, &symbol)?,
+        };
+        let mut bases = vec![ground.draft(source.to_owned(), None)?];
+        can_be_launched(&bases[0], &gpu)?;
+        if bases[0].block_note == draft::GUESS {
+            for block in OTHER_BLOCKS {
+                bases.push(ground.draft(source.to_owned(), Some(block))?);
+            }
+        }
+        let (mut draft, trial) = trial::best(&ground, &bases, self.module)
+            .ok_or_else(|| Failure::Internal("no description to try".into()))?;
+        draft.about = match &trial {
+            Trial::Runs => {
+                "; the emulator runs it at `small`. Lines with `guess` want a look.".to_owned()
+            }
+            Trial::Faults { why, .. } => {
+                format!("; it FAULTS at `small` and wants a look: {why}")
+            }
+            Trial::Unknown(why) => format!("; the emulator could not try it: {why}"),
+        };
+        let text = draft.render();
+        // What is written has to be what is read.
+        LaunchFile::parse(&text, "the description")
+            .and_then(|file| file.resolve("small", &[]))
+            .map_err(|e| {
+                Failure::input(format!(
+                    "the launch of `{}` in the code has no description that can be run; write one by hand \
+                     (docs/launch.md): {e}",
+                    source_name(&symbol)
+                ))
+            })?;
+        Ok((text, trial))
+    }
 }
 
 /// The file with its own headers, where it has some: kernels may stand in these.
@@ -179,7 +254,7 @@ pub fn counted_launches(
         launches.first()?;
         let ground = Ground {
             file,
-            host: host.clone(),
+            host: &host,
             module: &module,
             symbol: &symbol,
             function: &head(file, header).ok()?,
@@ -341,7 +416,11 @@ fn chosen<'f>(
 fn head(file: &File, header: &Header) -> Result<Function, Failure> {
     let definition = &file.source.text[header.span.clone()];
     let head = definition.split('{').next().unwrap_or(definition);
-    let source = Source::new(&*file.source.name, format!("{head}{{}}"));
+    // At its own line and column, for what is said of it.
+    let before = &file.source.text[..header.span.start];
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    let place = "\n".repeat(before.matches('\n').count()) + &" ".repeat(line.chars().count());
+    let source = Source::new(&*file.source.name, format!("{place}{head}{{}}"));
     let failed = |problem| Failure::Rendered(render_all(&[problem], &source));
     let alone = File::parse(source.clone()).map_err(failed)?;
     let header = alone.kernels.first().ok_or_else(|| {

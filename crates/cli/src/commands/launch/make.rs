@@ -20,7 +20,7 @@ use crate::failure::Failure;
 pub struct Ground<'a> {
     pub file: &'a File,
     /// The host code: the text behind those of the user's headers.
-    pub host: String,
+    pub host: &'a str,
     pub module: &'a Module,
     pub symbol: &'a str,
     pub function: &'a Function,
@@ -108,7 +108,7 @@ impl Ground<'_> {
         });
         let members: BTreeSet<String> = layouts.flat_map(Layout::members).collect();
         let members: Vec<String> = members.into_iter().collect();
-        let code = HostCode::new(&self.host, &self.args.nvcc).with_names();
+        let code = HostCode::new(self.host, &self.args.nvcc).with_names();
         let launches = code.described(self.kernel(), &template_arguments(self.symbol), &members);
         let is_found = !launches.is_empty();
         let mut own = launches.into_iter().next().unwrap_or_default();
