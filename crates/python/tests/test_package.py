@@ -86,6 +86,8 @@ def test_ptx_without_any_tool():
     assert kernel.is_kept and kernel.speedup == 1.0 and kernel.default is kernel.chosen
     assert outcome.code.startswith(b"// warpwright:") and outcome.ptxas is None
     assert "kernel scale(float*, int)" in repr(outcome)
+    # What is to be done next is not what the command line says.
+    assert "save(path)" in repr(outcome) and "--all" not in repr(outcome).split("next  ")[-1]
     assert outcome.to_dict()["schema"] == "warpwright.opt/1"
     with pytest.raises(KeyError):
         outcome["other"]

@@ -102,9 +102,10 @@ class Kernel:
         return f"<{self.name}: {self.chosen.recipe}{gain}: {self.reason}>"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Explanation:
-    """What limits a kernel. `pressure` is by instruction, in 32-bit registers."""
+    """What limits a kernel. `bound` is what its predicted time consists of (`latency`, `issue` or `traffic`), `lines` are
+    source lines and their parts of a warp's cycles, `pressure` is by instruction, in 32-bit registers."""
 
     symbol: str
     name: str
@@ -117,6 +118,8 @@ class Explanation:
     limiters: Tuple[str, ...]
     estimated: bool
     registers_for_one_more_block: Optional[int]
+    bound: Optional[str]
+    lines: Tuple[Tuple[str, float], ...]
     pressure: Tuple[int, ...]
 
     @classmethod
@@ -124,6 +127,7 @@ class Explanation:
         x, y, z = raw["block"]
         resources = raw["resources"]
         residency = raw.get("residency") or {}
+        places = (raw.get("causes") or {}).get("places", ())
         return cls(
             symbol=raw["kernel"],
             name=_native.source_name(raw["kernel"]),
@@ -136,8 +140,28 @@ class Explanation:
             limiters=tuple(residency.get("limiters", ())),
             estimated=raw["estimated"],
             registers_for_one_more_block=raw["registers_for_one_more_block"],
+            bound=(raw.get("cycles") or {}).get("bound"),
+            lines=tuple((place["line"], place["share"]) for place in places if place["line"]),
             pressure=tuple((raw.get("pressure") or {}).get("curve", ())),
         )
+
+    def __repr__(self) -> str:
+        threads = "×".join(str(extent) for extent in self.block if extent > 1) or "1"
+        lines = [f"{self.name}, {threads} threads per block"]
+        about = " (estimated: no ptxas)" if self.estimated else ""
+        spills = f"{self.spill_bytes} B spills" if self.spill_bytes else "no spills"
+        lines.append(f"  {self.registers} registers, {spills}, {self.shared_bytes} B shared{about}")
+        if self.blocks is not None:
+            limiters = " and ".join(self.limiters)
+            lines.append(f"  {self.blocks} blocks, {self.warps} warps on an SM, limited by {limiters}")
+        if self.bound is not None:
+            lines.append(f"  time bound by {self.bound} (predicted)")
+        most = ", ".join(f"{line} {100 * share:.0f}%" for line, share in self.lines[:3])
+        if most:
+            lines.append(f"  where a warp's cycles go: {most}")
+        if self.pressure:
+            lines.append(f"  register pressure: {max(self.pressure)} at its peak")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -203,7 +227,8 @@ class Outcome(_Document[Kernel]):
         self.code = code
         self.gpu: str = raw["gpu"]
         self.ptxas: Optional[str] = raw["ptxas"]
-        self._screen = text
+        # What the command line says to do next is for the command line.
+        self._screen = text.split("\n  next  ")[0]
 
     @property
     def kernels(self) -> Tuple[Kernel, ...]:
@@ -220,7 +245,7 @@ class Outcome(_Document[Kernel]):
         Path(path).write_bytes(self.code)
 
     def __repr__(self) -> str:
-        return self._screen
+        return f"{self._screen}\n  next    `code` has it, save(path) writes it, to_html() is the page"
 
 
 class Explained(_Document[Explanation]):
