@@ -46,13 +46,18 @@ const OF_BLOCK_UNASKED: u64 = 1 << 22;
 const OF_ALL: u64 = 1 << 27;
 /// Bytes of buffers that take longer to fill than some blocks to run.
 const LARGE: u64 = 32 << 20;
-/// Bytes of buffers that counting takes together: some seconds to fill.
+/// Bytes of buffers that counting takes together: some seconds to fill, or one where nobody asked.
 const MOST_BYTES: u64 = 768 << 20;
+const MOST_BYTES_UNASKED: u64 = 320 << 20;
 
 impl Counted {
     /// Are its buffers small enough to be filled and run?
     pub fn fits(&self) -> bool {
-        self.bytes() <= MOST_BYTES
+        self.bytes()
+            <= match self.is_described {
+                true => MOST_BYTES,
+                false => MOST_BYTES_UNASKED,
+            }
     }
 
     /// Bytes of its buffers.

@@ -26,7 +26,8 @@ use crate::opt::{
 };
 use crate::proposal::{
     Goal, Peers, Situation, Throttled, all_spilling, first_round, for_machine_code, goals,
-    is_hopeless, is_rewritten, peers, reworked, second_round, steps, third_round, throttles,
+    is_hopeless, is_rewritten, peers, register_limit, reworked, second_round, steps, third_round,
+    throttles,
 };
 use crate::residency::occupy;
 use crate::score::score_all;
@@ -465,31 +466,52 @@ impl<'a> Exploration<'a> {
     /// proofs.
     fn build(&mut self, recipes: Vec<Recipe>) -> Result<(), OptError> {
         let reserve = self.reserve();
-        let mut new: Vec<Recipe> = Vec::new();
+        let mut all: Vec<Recipe> = Vec::new();
         for recipe in recipes {
             let is_known = self.built.iter().any(|b| b.candidate.recipe == recipe);
-            if is_known || new.contains(&recipe) {
-                continue;
+            if !is_known && !all.contains(&recipe) {
+                all.push(recipe);
             }
+        }
+        // Where the budget is short, what a kernel that spills gains most by comes first.
+        let mut by_need: Vec<usize> = (0..all.len()).collect();
+        by_need.sort_by_key(|&at| std::cmp::Reverse(self.relief(&all[at])));
+        let mut fits = vec![false; all.len()];
+        for at in by_need {
+            let recipe = &all[at];
             let is_known = recipe
                 .passes()
                 .first()
                 .is_some_and(|p| self.reduced.contains_key(p));
-            let work = match is_rewritten(&recipe) && !is_known {
+            let work = match is_rewritten(recipe) && !is_known {
                 true => self.building() + self.rewriting(),
                 false => self.building(),
             };
             let is_enough = self.budget.left().saturating_sub(work) >= reserve;
-            match is_enough && self.budget.spend(work) {
-                true => new.push(recipe),
-                false => self.untried += 1,
-            }
+            fits[at] = is_enough && self.budget.spend(work);
+            self.untried += usize::from(!fits[at]);
         }
+        let new: Vec<Recipe> = all
+            .into_iter()
+            .zip(fits)
+            .filter_map(|(recipe, fits)| fits.then_some(recipe))
+            .collect();
         let reduced = &self.reduced;
         let first = |recipe: &Recipe| reduced.get(recipe.passes().first()?);
         let built = self.bench.build_all(new, &first, self.done)?;
         self.take(built);
         Ok(())
+    }
+
+    /// Registers that a higher limit gives a kernel that spills.
+    fn relief(&self, recipe: &Recipe) -> u32 {
+        let default = self.built.first().and_then(|b| b.candidate.resources());
+        let default = default.filter(|resources| resources.spills());
+        let limit = default.and_then(|default| {
+            let limit = register_limit(recipe)?;
+            limit.checked_sub(default.registers)
+        });
+        limit.unwrap_or(0)
     }
 
     /// Half of the budget is kept for proofs.

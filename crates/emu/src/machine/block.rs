@@ -188,6 +188,8 @@ impl<'a> BlockRun<'a> {
             mask: 1,
             wait: Wait::Ready,
             turn: 0,
+            ran: 0,
+            may_spin: false,
         };
         chosen.map_or((0, none), |(warp, strand)| (warp, strand.clone()))
     }

@@ -117,6 +117,7 @@ impl Warp {
         mask: Mask,
         atomic: &Atomic,
     ) -> Result<(), Box<Trouble>> {
+        self.may_spin = true;
         let access = &atomic.access;
         let size = access.elem;
         for (lane, target) in self.targets(block, frame, mask, access)? {
@@ -167,6 +168,7 @@ impl Warp {
         compare: Option<[Src; 2]>,
         value: [Src; 2],
     ) -> Result<(), Box<Trouble>> {
+        self.may_spin = true;
         for (lane, target) in self.targets(block, frame, mask, access)? {
             let pair = |srcs: [Src; 2]| srcs.map(|s| self.value(block, frame, s)[lane]);
             let (new, compare) = (pair(value), compare.map(pair));

@@ -25,6 +25,10 @@ pub(crate) struct Strand {
     pub wait: Wait,
     /// When it last gave way to others; the scheduler prefers those that did so longest ago.
     pub turn: u32,
+    /// Instructions since then.
+    pub ran: u32,
+    /// It has executed an atomic operation since then.
+    pub may_spin: bool,
 }
 
 /// What a strand waits for.
@@ -56,6 +60,8 @@ pub(crate) struct Warp {
     pub deepest_local: u64,
     /// Copies that `cp.async` has begun, in order.
     pub copies: super::copies::Copies,
+    /// An atomic operation was executed.
+    pub may_spin: bool,
     turns: u32,
 }
 
@@ -82,8 +88,9 @@ pub(crate) enum Next {
 }
 
 /// Instructions that a strand may run while others of its warp could. Strands that have run unequally long meet less
-/// often than on hardware, so it is long for all but a lane that spins.
+/// often than on hardware, so it is long; but not behind an atomic operation, by which a lane may wait for another.
 const STRAND_SLICE: u32 = 1 << 17;
+const SPIN_SLICE: u32 = 1 << 12;
 
 /// Nested calls before the stack overflows.
 pub(crate) const MAX_DEPTH: u32 = 1024;
@@ -103,9 +110,12 @@ impl Warp {
                 mask: lanes,
                 wait: Wait::Ready,
                 turn: 0,
+                ran: 0,
+                may_spin: false,
             }],
             deepest_local,
             copies: Default::default(),
+            may_spin: false,
             turns: 0,
         }
     }
@@ -132,9 +142,8 @@ impl Warp {
             };
             let alone = self.strands.len() == 1;
             let limit = self.meeting_point(current);
-            // That other warps get a turn is no reason for another strand to run.
-            let mut budget = if alone { left } else { STRAND_SLICE };
-            let before = budget;
+            let mut budget = left;
+            let before = block.clock;
             let next = self
                 .run_strand(block, current, limit, &mut budget)
                 .map_err(|trouble| {
@@ -147,12 +156,16 @@ impl Warp {
                             mask: 1,
                             wait: Wait::Ready,
                             turn: 0,
+                            ran: 0,
+                            may_spin: false,
                         }),
                     )
                 })?;
-            left = left.saturating_sub(before - budget);
-            if budget == 0 && !alone {
-                self.give_way(current);
+            let ran = (block.clock - before) as u32;
+            left = left.saturating_sub(ran);
+            // That other warps get a turn is no reason for another strand to run.
+            if !alone {
+                self.count(current, ran);
             }
             if left == 0 || next == Next::Yield {
                 return Ok(Stop::Yield);
@@ -279,6 +292,24 @@ impl Warp {
             if strand.wait == Wait::Collective {
                 strand.wait = Wait::Ready;
             }
+        }
+    }
+
+    /// The strand has run so many instructions more.
+    fn count(&mut self, current: usize, ran: u32) {
+        let has_spun = std::mem::take(&mut self.may_spin);
+        let Some(strand) = self.strands.get_mut(current) else {
+            return;
+        };
+        strand.ran += ran;
+        strand.may_spin |= has_spun;
+        let most = match strand.may_spin {
+            true => SPIN_SLICE,
+            false => STRAND_SLICE,
+        };
+        if strand.ran >= most {
+            (strand.ran, strand.may_spin) = (0, false);
+            self.give_way(current);
         }
     }
 
