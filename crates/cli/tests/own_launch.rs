@@ -175,6 +175,31 @@ fn everyday_code_runs_and_has_its_own_numbers() {
             "lap",
             "[120, 68, 1] [16, 16, 1] 0 [2073600] [2073600] {} 3 law[8]",
         ),
+        // A vector within a structure, which is a name for another type; a loop swaps its pointers.
+        (
+            "typedef struct { double *in, *out; int3 dim; double omega; } Lattice;\n\
+             __global__ void stream(Lattice l, float2 f) { int x = blockIdx.x * blockDim.x + threadIdx.x;\n\
+               int y = blockIdx.y * blockDim.y + threadIdx.y; if (x < l.dim.x && y < l.dim.y) {\n\
+               size_t i = ((size_t)blockIdx.z * l.dim.y + y) * l.dim.x + x; l.out[i] = l.in[i] * l.omega + f.y; } }\n\
+             int main() { const int nx = 256, ny = 128, nz = 64; Lattice l; l.dim = make_int3(nx, ny, nz); l.omega = 1.2;\n\
+               size_t bytes = sizeof(double) * nx * ny * nz; cudaMalloc(&l.in, bytes); cudaMalloc(&l.out, bytes);\n\
+               for (int t = 0; t < 9; ++t) { stream<<<dim3(nx / 32, ny / 4, nz), dim3(32, 4)>>>(l, make_float2(0, 1));\n\
+               double *s = l.in; l.in = l.out; l.out = s; } }",
+            "stream",
+            "[8, 32, 64] [32, 4, 1] 0 {[2097152] [2097152]} 0",
+        ),
+        // A cooperative launch; an array in a structure, whose length is a macro's; the size of nobody is a buffer's.
+        (
+            "#define K 3\nstruct Conv { float w[K * K]; int r, n; };\n\
+             __global__ void conv(const float *in, float *out, Conv c, int m) { int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+               if (i < c.n && i < m) out[i] = in[i] * c.w[c.r]; }\n\
+             void go(const float *in, float *out, int m) { Conv c; c.r = K / 2; c.n = 50000;\n\
+               void *args[] = {&in, &out, &c, &m};\n\
+               cudaLaunchCooperativeKernel((void *)conv, dim3(200), dim3(250), args); }\n\
+             int main() { float *a, *b; int n = 50000; cudaMalloc(&a, n * 4); cudaMalloc(&b, n * 4); extern int m; go(a, b, m); }",
+            "conv",
+            "[200, 1, 1] [250, 1, 1] 0 [50000] [50000] {} 50000",
+        ),
         // First values of members, and a memory of ones' bits.
         (
             "struct Opt { int n; float scale = 2.5f; int steps{3}; unsigned *seen = nullptr; };\n\

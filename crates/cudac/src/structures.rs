@@ -4,6 +4,7 @@ use tree_sitter::Node;
 
 use crate::File;
 use crate::ast::{Ident, Type};
+use crate::launches::HostCode;
 use crate::lower::Lower;
 use crate::types::TypeNames;
 
@@ -126,8 +127,13 @@ fn members(lower: &mut Lower<'_>, body: Node<'_>, is_strict: bool) -> Option<Vec
                 }
                 "array_declarator" if !is_strict => {
                     let name = part.child_by_field_name("declarator")?;
-                    let count = lower.text(part.child_by_field_name("size")?);
-                    let count = count.parse::<usize>().ok()?;
+                    let size = part.child_by_field_name("size")?;
+                    let text = lower.text(size);
+                    // A number, or what macros and constants make one.
+                    let count = text.parse::<usize>().ok().or_else(|| {
+                        let code = HostCode::new(lower.source(), &[]);
+                        Some(code.number(text, size.start_byte())? as usize)
+                    })?;
                     if name.kind() != "field_identifier" || !(1..=MOST_ELEMENTS).contains(&count) {
                         return None;
                     }

@@ -273,13 +273,13 @@ pub fn counted_launches(
         let smaller: Vec<String> = smaller
             .map(|named| format!("{} = {} for {}", named.name, named.small, named.full))
             .collect();
-        let sizes = [
-            ("full", format!("{own}{guess}")),
-            (
-                "small",
-                format!("{own}, made small: {}", smaller.join(", ")),
-            ),
-        ];
+        let small = format!("{own}, made small: {}", smaller.join(", "));
+        let mut sizes = vec![("full", format!("{own}{guess}")), ("small", small)];
+        // Of sizes that nobody knows the small ones tell as much.
+        let is_unknown = |named: &draft::Named| !named.is_scalar && named.root.value.is_none();
+        if draft.names.iter().any(is_unknown) {
+            sizes = vec![("small", format!("{own}, sizes guessed"))];
+        }
         let one = |(size, at)| {
             Some(Counted {
                 launch: described.resolve(size, &[]).ok()?,

@@ -86,13 +86,13 @@ impl Layout {
         (element.size() * count == self.size()).then_some((element, count))
     }
 
-    /// The names of a structure's members that are numbers or pointers.
+    /// The names of a structure's members that are numbers, vectors or pointers.
     pub fn members(&self) -> Vec<String> {
         match self {
             Layout::Elements(..) | Layout::Pointer(_) => Vec::new(),
             Layout::Structure(all) => {
                 let is_one = |(_, member): &&(String, Layout)| {
-                    matches!(member, Layout::Elements(_, 1, _) | Layout::Pointer(_))
+                    matches!(member, Layout::Elements(..) | Layout::Pointer(_))
                 };
                 let all = all.iter().filter(is_one);
                 all.map(|(name, _)| name.clone()).collect()
@@ -161,7 +161,7 @@ impl Layout {
     ) -> (String, bool) {
         match self {
             Layout::Elements(element, count, align) => {
-                let known = (given.number)(name, *element).filter(|_| *count == 1);
+                let known = (given.number)(name, *element, *count);
                 let is_guess = known.as_ref().is_none_or(|(_, is_sure)| !is_sure);
                 let value = known.map(|(text, _)| text).unwrap_or_else(|| {
                     // Sizes do not fit the narrowest numbers.
@@ -197,8 +197,8 @@ impl Layout {
     }
 }
 
-/// A number of a type by the way to it, as TOML, and whether it is sure.
-type NumberOf<'a> = dyn Fn(&str, ElemType) -> Option<(String, bool)> + 'a;
+/// A number of a type by the way to it, or a vector of so many, as TOML, and whether it is sure.
+type NumberOf<'a> = dyn Fn(&str, ElemType, usize) -> Option<(String, bool)> + 'a;
 
 /// What the members of a structure are, by the way to each.
 pub struct Given<'a> {

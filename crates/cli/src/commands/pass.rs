@@ -342,8 +342,7 @@ pub fn say(cli: &Cli, all: &CarriedOut) {
             for caution in &step.cautions {
                 eprintln!("{of}{caution}");
             }
-            // A caution has said it.
-            if !stepped.promises.is_empty() && step.cautions.is_empty() {
+            if !stepped.promises.is_empty() {
                 eprintln!("{of}{}", warpwright_pass::rests_on(&stepped.promises));
             }
             match &stepped.rung {

@@ -41,6 +41,8 @@ pub struct Argument {
     pub memory: Option<Memory>,
     /// If it is a structure: what a member of it is, by name.
     pub members: Vec<(String, Argument)>,
+    /// If it is a vector: its parts.
+    pub parts: Vec<Argument>,
 }
 
 impl<'t> HostCode<'t> {
@@ -165,7 +167,66 @@ impl<'t> HostCode<'t> {
         names.map(|names| names.join(", "))
     }
 
+    /// The parts of a vector: of `make_int3(…)`, of braces, or of a variable that is made so and does not change.
+    fn vector_parts(&self, text: &str, at: usize) -> Vec<(String, usize)> {
+        let made = || {
+            if let Some((base, member)) = text.split_once('.') {
+                let is_path = is_name(base) && is_name(member);
+                let given = is_path.then(|| self.member_text(base, member, at))??;
+                return Some((given.text, given.at));
+            }
+            let of = self.declaration(text, at)?;
+            let is_changed = |&&place: &&usize| {
+                place != of.at
+                    && (self.change(place, None).is_some() || self.word(place + 1) == ".")
+                    && self.declaration(text, place).is_some_and(|d| d.at == of.at)
+                    && !matches!(
+                        self.word(place + 3),
+                        "," | ")" | ";" | "/" | "*" | "+" | "-" | "%"
+                    )
+            };
+            if self.places(text).iter().any(|place| is_changed(&place)) {
+                return None;
+            }
+            match self.word(of.at + 1) {
+                "=" => Some((&self.text[self.assigned(of.at + 1)], of.at)),
+                "(" | "{" => {
+                    let (open, close) = (of.at + 1, self.close(of.at + 1));
+                    let end = self.tokens.get(close)?.at.end;
+                    Some((&self.text[self.tokens[open].at.start..end], of.at))
+                }
+                _ => None,
+            }
+        };
+        let is_variable = text.split('.').all(is_name);
+        let made = if is_variable { made() } else { None };
+        let (text, at) = made.unwrap_or((text, at));
+        let text = text.trim();
+        let name = text.split(['(', '{']).next().unwrap_or("").trim();
+        let is_vector = name.is_empty()
+            || name == "dim3"
+            || name.starts_with("make_")
+            || name.ends_with(['2', '3', '4']);
+        let inner = text.get(name.len()..).map_or("", str::trim);
+        match super::values::inside(inner).filter(|_| is_vector) {
+            Some(inner) => parts(inner)
+                .into_iter()
+                .map(|part| (part.to_owned(), at))
+                .collect(),
+            None => Vec::new(),
+        }
+    }
+
     fn argument(&self, text: &str, at: usize) -> Argument {
+        let parts = self.vector_parts(text, at).into_iter();
+        let parts = parts.map(|(text, at)| self.scalar(&text, at)).collect();
+        Argument {
+            parts,
+            ..self.scalar(text, at)
+        }
+    }
+
+    fn scalar(&self, text: &str, at: usize) -> Argument {
         self.refuel();
         let known = Known::default();
         let integer = self.value(text, at, &known).and_then(amount);
@@ -178,6 +239,7 @@ impl<'t> HostCode<'t> {
             real,
             memory: self.memory(text, at),
             members: Vec::new(),
+            parts: Vec::new(),
         }
     }
 

@@ -35,6 +35,8 @@ pub(crate) enum Form {
     },
     /// `cudaLaunchKernel((void*)k, g, b, arguments, s, stream)`: from the name to the comma behind `k`.
     Function(Range<usize>),
+    /// `cudaLaunchCooperativeKernel`, or one with fewer arguments: it is not written anew. Where it begins.
+    Other(usize),
 }
 
 impl Launch {
@@ -43,6 +45,7 @@ impl Launch {
         match &self.form {
             Form::Chevrons { name, .. } => *name,
             Form::Function(range) => range.start,
+            Form::Other(start) => *start,
         }
     }
 }
@@ -93,6 +96,10 @@ pub(crate) fn find(text: &str, kernel: &str, own: &Range<usize>, may_declare: bo
             Some(_) if token.directive || is_counted(text, &tokens, number, &macros) => {
                 note(Use::InMacro);
             }
+            Some(Launch {
+                form: Form::Other(_),
+                ..
+            }) => note(Use::Other),
             Some(_) if token.at.start < from => note(Use::BeforeDefinition),
             Some(launch) => all.launches.push(launch),
         }
@@ -249,7 +256,9 @@ fn function(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
     while casts.contains(&word(text, tokens, before)) {
         before = before.checked_sub(1)?;
     }
-    if word(text, tokens, before) != "cudaLaunchKernel" || word(text, tokens, before + 1) != "(" {
+    let function = word(text, tokens, before);
+    let is_it = ["cudaLaunchKernel", "cudaLaunchCooperativeKernel"].contains(&function);
+    if !is_it || word(text, tokens, before + 1) != "(" {
         return None;
     }
     let mut comma = at + 1;
@@ -259,7 +268,7 @@ fn function(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
     if word(text, tokens, comma) != "," {
         return None;
     }
-    // Five more arguments.
+    // Five more arguments, of which the last two may be left out.
     let end = closed(text, tokens, before + 1)?;
     let (mut number, mut from, mut parts) = (comma + 1, tokens[comma].at.end, Vec::new());
     while number < end {
@@ -273,10 +282,19 @@ fn function(text: &str, tokens: &[Token], at: usize) -> Option<Launch> {
         }
         number += 1;
     }
-    let [grid, block, array, shared] = <[_; 4]>::try_from(parts).ok()?;
+    parts.push(from..tokens[end].at.start);
+    let is_whole = function == "cudaLaunchKernel" && parts.len() == 5;
+    let mut parts = parts.into_iter();
+    let (grid, block, array) = (parts.next()?, parts.next()?, parts.next()?);
     Some(Launch {
-        form: Form::Function(tokens[before].at.start..tokens[comma].at.end),
-        config: vec![grid, block, shared],
+        form: match is_whole {
+            true => Form::Function(tokens[before].at.start..tokens[comma].at.end),
+            false => Form::Other(tokens[before].at.start),
+        },
+        config: [Some(grid), Some(block), parts.next()]
+            .into_iter()
+            .flatten()
+            .collect(),
         arguments: None,
         parameters: None,
         array: Some(array),

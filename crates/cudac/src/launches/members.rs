@@ -178,9 +178,14 @@ impl<'t> HostCode<'t> {
     /// The definition of a structure.
     fn structure(&self, name: &str) -> Option<Structure<'t>> {
         let brace = |&at: &usize| {
+            if self.word_before(at) == "}" && self.word(at + 1) == ";" {
+                // `typedef struct { … } Name;`
+                let open = self.opens.get(&(at - 1)).copied()?;
+                let before = [1, 2].map(|n| open.checked_sub(n).map_or("", |at| self.word(at)));
+                return before.contains(&"struct").then_some(open);
+            }
             let start = self.word(self.statement(at));
             match (start, self.word_before(at), self.word(at + 1)) {
-                ("typedef", "}", ";") => self.opens.get(&(at - 1)).copied(),
                 ("struct" | "class" | "template" | "typedef", _, "{") => Some(at + 1),
                 _ => None,
             }

@@ -43,6 +43,11 @@ impl<'a> Lower<'a> {
         self.place.clone().unwrap_or_else(|| node.byte_range())
     }
 
+    /// All of the text.
+    pub(crate) fn source(&self) -> &'a str {
+        self.text
+    }
+
     pub(crate) fn text(&self, node: Node<'_>) -> &'a str {
         self.text.get(node.byte_range()).unwrap_or("")
     }

@@ -110,6 +110,8 @@ impl File {
                     edits.push((close, ", 0".repeat(missing) + comma));
                 }
                 Form::Function(range) => edits.push((range, format!("{launch}_pointers("))),
+                // `find` gives none of these.
+                Form::Other(_) => {}
             }
         }
         Replaced {

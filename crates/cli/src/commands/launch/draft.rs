@@ -93,6 +93,19 @@ pub enum Value {
     Integer(Amount, bool),
     /// The code's floating-point number.
     Real(f64),
+    /// The parts of a vector.
+    Vector(Vec<Value>),
+}
+
+impl Value {
+    /// The integers in it.
+    fn amounts(&self) -> Vec<&Amount> {
+        match self {
+            Value::Integer(amount, _) => vec![amount],
+            Value::Real(_) => Vec::new(),
+            Value::Vector(parts) => parts.iter().flat_map(Value::amounts).collect(),
+        }
+    }
 }
 
 /// The description.
@@ -225,9 +238,7 @@ impl Draft {
                 _ => &[],
             });
         for (_, value) in values.chain(members) {
-            if let Value::Integer(amount, _) = value {
-                add(amount);
-            }
+            value.amounts().into_iter().for_each(&mut add);
         }
         all
     }
@@ -309,11 +320,7 @@ impl Draft {
         values: &[(String, Value)],
         pointers: &[(String, Made)],
     ) -> String {
-        let number = |member: &str, element: ElemType| {
-            let value = values
-                .iter()
-                .find(|(name, _)| name == member)
-                .map(|(_, v)| v)?;
+        let one = |value: &Value, element: ElemType| {
             let text = match (value, element.is_float()) {
                 (Value::Integer(Amount::Number(n), _), true) => format!("{n}.0"),
                 (Value::Real(number), true) if element == ElemType::F32 => {
@@ -321,13 +328,27 @@ impl Draft {
                 }
                 (Value::Real(number), true) => format!("{number:?}"),
                 (Value::Integer(amount, _), _) => self.quoted(amount),
-                (Value::Real(_), false) => return None,
+                (Value::Real(_), false) | (Value::Vector(_), _) => return None,
             };
             let is_sure = match value {
                 Value::Integer(_, is_sure) => *is_sure,
-                Value::Real(_) => true,
+                _ => true,
             };
             Some((text, is_sure))
+        };
+        let number = |member: &str, element: ElemType, count: usize| {
+            let found = values.iter().find(|(name, _)| name == member);
+            match (found.map(|(_, value)| value)?, count) {
+                (Value::Vector(parts), count) if count > 1 && parts.len() == count => {
+                    let parts = parts.iter().map(|part| one(part, element));
+                    let parts: Vec<(String, bool)> = parts.collect::<Option<_>>()?;
+                    let is_sure = parts.iter().all(|(_, is_sure)| *is_sure);
+                    let texts: Vec<String> = parts.into_iter().map(|(text, _)| text).collect();
+                    Some((format!("[{}]", texts.join(", ")), is_sure))
+                }
+                (value, 1) => one(value, element),
+                _ => None,
+            }
         };
         let pointer = |way: &str| match pointers.iter().find(|(own, _)| own == way) {
             Some((_, Made::Alias(of))) => (format!("alias = {of:?}"), false),

@@ -243,18 +243,29 @@ impl Ground<'_> {
             let parameter = match sort {
                 Sort::Bytes(table) => Parameter::Text(table),
                 Sort::Scalar(layout) => {
-                    let value = |name: &str, argument: &Argument, is_float: bool| {
+                    let one = |argument: &Argument, is_float: bool| {
                         let integer = argument.integer.as_ref();
                         let integer = integer.map(|a| Value::Integer(fold(a, 1), is_sure(a)));
                         let real = argument.real.map(Value::Real);
-                        let value = if is_float { real } else { integer };
-                        value.map(|value| (name.to_owned(), value))
+                        if is_float { real } else { integer }
+                    };
+                    let value = |name: &str, argument: &Argument, is_float: bool| {
+                        let value = match argument.parts.is_empty() {
+                            true => one(argument, is_float)?,
+                            false => {
+                                let parts = argument.parts.iter().map(|part| one(part, is_float));
+                                Value::Vector(parts.collect::<Option<_>>()?)
+                            }
+                        };
+                        Some((name.to_owned(), value))
                     };
                     let is_float = |name: &str| layout.is_float(name);
                     let whole = value("", argument, is_float(""));
-                    let pointers = layout.pointers();
-                    let is_number =
-                        |name: &str| !pointers.iter().any(|(pointer, _)| pointer == name);
+                    let (own, pointers) = (layout.members(), layout.pointers());
+                    let is_number = |name: &str| {
+                        own.iter().any(|member| member == name)
+                            && !pointers.iter().any(|(pointer, _)| pointer == name)
+                    };
                     let members = argument.members.iter();
                     let members = members.filter(|(name, _)| is_number(name));
                     let members =

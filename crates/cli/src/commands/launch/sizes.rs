@@ -210,6 +210,18 @@ pub fn choose(draft: &mut Draft, shift: u32, scalar: Option<i64>) {
     } else {
         at_full(draft, 0);
     }
+    // What nobody knows may be the length of a buffer: no larger than the shortest, or the full size leaves it.
+    let lengths = draft.memory().filter_map(|memory| match &memory.count {
+        Some(Amount::Number(_)) => None,
+        Some(count) => draft.at(count, false),
+        None => product(draft.guessed_count.iter().map(|a| draft.at(a, false))),
+    });
+    if let Some(shortest) = lengths.filter(|n| *n > 1).min() {
+        let open = draft.names.iter_mut().filter(|named| named.is_scalar);
+        for named in open.filter(|named| named.root.value.is_none()) {
+            named.full = named.full.min(shortest);
+        }
+    }
     let caps: Vec<i64> = (0..=12).rev().map(|power| 1_i64 << power).collect();
     let mut found = None;
     for (most, elements) in [(FEW, ELEMENTS), (MANY, 4 * ELEMENTS)] {
