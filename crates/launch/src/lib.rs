@@ -5,7 +5,7 @@
 //! static model all start from the [`Launch`] that such a file resolves to at one of its sizes:
 //!
 //! ```
-//! use warpwright_launch::{Arg, LaunchFile, no_files};
+//! use warpwright_launch::{LaunchFile, no_files};
 //!
 //! let text = r#"
 //!     kernel = "scale"
@@ -27,8 +27,8 @@
 //! "#;
 //! let launch = LaunchFile::parse(text, "scale.toml")?.resolve("small", &[])?;
 //! assert_eq!((launch.grid, launch.block_threads()), ([4, 1, 1], 256));
-//! let Some(Arg::Buffer(x)) = launch.args.get(1) else { panic!() };
-//! assert_eq!(x.materialize(&no_files)?.len(), 4000);
+//! let x = launch.args[1].points_to().map(|of| &launch.memory[of]);
+//! assert_eq!(x.map(|x| x.materialize(&no_files)).transpose()?.map(|bytes| bytes.len()), Some(4000));
 //! # Ok::<(), warpwright_launch::LaunchError>(())
 //! ```
 //!
