@@ -362,6 +362,11 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
         }
         _ => {}
     }
+    let entries = |module: &Module| -> Vec<String> {
+        let with_body = module.kernels().filter(|(_, f)| f.body.is_some());
+        with_body.map(|(_, f)| f.name.to_string()).collect()
+    };
+    have_one_in_common([&a.name, &b.name], [entries(a), entries(b)])?;
     let options = warpwright_check::Options {
         block: options.block,
     };
@@ -465,6 +470,12 @@ fn cubins(
         b: b.to_owned(),
         error,
     })?;
+    let entries = |bytes: &[u8]| -> Vec<String> {
+        let kernels = Cubin::parse(bytes).map_or_else(|_| Vec::new(), |cubin| cubin.kernels);
+        let entries = kernels.into_iter().filter(|kernel| kernel.is_entry);
+        entries.map(|kernel| kernel.name).collect()
+    };
+    have_one_in_common([a, b], [entries(old), entries(new)])?;
     let wanted = |name: &str| options.kernel.as_deref().is_none_or(|k| is_named(k, name));
     let functions: Vec<FunctionVerdict> = verdicts
         .into_iter()
@@ -509,6 +520,19 @@ fn kernels_of(cubin: &[u8]) -> Vec<String> {
     let kernels = Cubin::parse(cubin).map(|cubin| cubin.kernels);
     let kernels = kernels.unwrap_or_default().into_iter();
     kernels.filter(|k| k.is_entry).map(|k| k.name).collect()
+}
+
+/// Two files whose kernels have other names throughout are no versions of each other.
+fn have_one_in_common([a, b]: [&str; 2], [of_a, of_b]: [Vec<String>; 2]) -> Result<(), Error> {
+    match of_a.is_empty() || of_b.is_empty() || of_a.iter().any(|name| of_b.contains(name)) {
+        true => Ok(()),
+        false => Err(Error::NothingInCommon {
+            a: a.to_owned(),
+            b: b.to_owned(),
+            of_a: some_names(&of_a),
+            of_b: some_names(&of_b),
+        }),
+    }
 }
 
 fn is_kernel(module: &Module, name: &str) -> bool {

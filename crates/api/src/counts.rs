@@ -5,9 +5,9 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use warpwright_emu::{Emulator, Options, Outcome, Patterns};
+use warpwright_emu::{Emulator, FaultKind, Options, Outcome, Patterns};
 use warpwright_flow::Function as _;
-use warpwright_launch::{ContentsError, Launch};
+use warpwright_launch::{Buffer, ContentsError, Init, Launch, no_files};
 use warpwright_ptx::{FuncId, Inst, Module};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
@@ -25,6 +25,8 @@ pub struct Counted {
     pub at: String,
     /// Somebody described it, and wants to know if it could not be counted.
     pub is_described: bool,
+    /// Of the code's own launch, not made small: the sizes that are guessed, in words.
+    pub guessed: Option<String>,
 }
 
 /// What warps execute of a kernel's PTX.
@@ -47,8 +49,8 @@ const OF_ALL: u64 = 1 << 27;
 /// Bytes of buffers that take longer to fill than some blocks to run.
 const LARGE: u64 = 32 << 20;
 /// Bytes of buffers that counting takes together: some seconds to fill, or one where nobody asked.
-const MOST_BYTES: u64 = 768 << 20;
-const MOST_BYTES_UNASKED: u64 = 320 << 20;
+const MOST_BYTES: u64 = 1 << 30;
+const MOST_BYTES_UNASKED: u64 = 768 << 20;
 
 impl Counted {
     /// Are its buffers small enough to be filled and run?
@@ -76,25 +78,33 @@ impl Counted {
             read().map_err(|e| ContentsError::Reader(e.to_string().into()))
         };
         let all = self.launch.buffers();
-        all.map(|buffer| buffer.materialize(&file).ok()).collect()
+        all.map(|buffer| match repeats(buffer) {
+            true => repeated(buffer),
+            false => buffer.materialize(&file).ok(),
+        })
+        .collect()
     }
 
-    /// What warps execute of a kernel. `None` for another kernel, where it does not come to its end, and where half of
-    /// the instructions are not executed at all.
+    /// What warps execute of a kernel, or why that cannot be counted. `None` for another kernel.
     pub(crate) fn of(
         &self,
         module: &Module,
         id: FuncId,
         kernel: &str,
         file: &str,
-    ) -> Option<Executions> {
+    ) -> Option<Result<Executions, String>> {
         let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
         let launch = launch_among(&self.launch, file, &kernels).ok()?;
-        if launch.kernel != kernel {
-            return None;
+        let found = || self.executed(module, id, &launch);
+        (launch.kernel == kernel).then(found)
+    }
+
+    fn executed(&self, module: &Module, id: FuncId, launch: &Launch) -> Result<Executions, String> {
+        if !self.fits() {
+            return Err(format!("its buffers take {} MiB", self.bytes() >> 20));
         }
-        let emulator = Emulator::new(module, kernel).ok()?;
-        let inputs = self.inputs()?;
+        let emulator = Emulator::new(module, &launch.kernel).map_err(|e| e.to_string())?;
+        let inputs = self.inputs().ok_or("its buffers cannot be filled")?;
         let budget = match self.is_described {
             true => OF_BLOCK,
             false => OF_BLOCK_UNASKED,
@@ -107,9 +117,13 @@ impl Counted {
                 patterns: true,
                 ..Options::default()
             };
-            match emulator.run(&launch, inputs, &options) {
-                Ok(Outcome::Finished(results)) => Some(results),
-                _ => None,
+            match emulator.run(launch, inputs, &options) {
+                Ok(Outcome::Finished(results)) => Ok(results),
+                Ok(Outcome::Faulted(fault)) if fault.kind == FaultKind::Budget => {
+                    Err("it takes too long to run in the emulator".to_owned())
+                }
+                Ok(Outcome::Faulted(fault)) => Err(format!("it faults: {}", fault.message)),
+                Err(error) => Err(error.to_string()),
             }
         };
         // Where filling the buffers takes longer than running, they are filled once.
@@ -121,7 +135,7 @@ impl Counted {
                 few => few,
             },
         };
-        let body = module.functions[id].body.as_ref()?;
+        let body = module.functions[id].body.as_ref().ok_or("it has no body")?;
         let mut counts = vec![0.0; body.insts.len()];
         let mut patterns = Vec::new();
         let own = results.statistics.instructions.iter();
@@ -132,12 +146,42 @@ impl Counted {
             }
         }
         // All warps of the blocks that ran begin at the first instruction.
-        let warps = counts.first().copied().filter(|&warps| warps > 0.0)?;
+        let warps = counts.first().copied().filter(|&warps| warps > 0.0);
+        let warps = warps.ok_or("nothing is executed")?;
         counts.iter_mut().for_each(|count| *count /= warps);
         // Where nearly all of the kernel is passed by, the launch is no example of it.
         let executed = counts.iter().filter(|&&count| count > 0.0).count();
-        (2 * executed > counts.len()).then_some(Executions { counts, patterns })
+        match 2 * executed > counts.len() {
+            true => Ok(Executions { counts, patterns }),
+            false => Err("most of the kernel is passed by".to_owned()),
+        }
     }
+}
+
+/// Bytes of random numbers that are made one by one: a large buffer has these again and again, in a tenth of the time.
+const MADE: usize = 1 << 20;
+
+/// Is it a large buffer of random numbers that do not go by their place?
+fn repeats(buffer: &Buffer) -> bool {
+    let is_random = match &buffer.init {
+        Init::UniformInt { .. } | Init::Normal { .. } | Init::Bits { .. } => true,
+        Init::UniformFloat { ranges, .. } => ranges.len() == 1,
+        _ => false,
+    };
+    is_random && buffer.size() > MADE
+}
+
+fn repeated(buffer: &Buffer) -> Option<Vec<u8>> {
+    let mut part = buffer.clone();
+    part.len = MADE / buffer.ty.size().max(1);
+    let part = part.materialize(&no_files).ok()?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(buffer.size()).ok()?;
+    while bytes.len() < buffer.size() {
+        let left = buffer.size() - bytes.len();
+        bytes.extend_from_slice(&part[..part.len().min(left)]);
+    }
+    Some(bytes)
 }
 
 /// The same of machine code whose instructions were made of those of the PTX at `origins`. Copies that ptxas makes of one

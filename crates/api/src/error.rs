@@ -39,7 +39,7 @@ pub enum Error {
     Archive(String),
     /// Of no kind that is known.
     #[error(
-        "`{0}` is neither CUDA C (.cu, or C++ with __global__), nor PTX (no `.version` directive), nor a cubin or the text of one (.sass), \
+        "`{0}` is neither CUDA C (.cu, or __global__ in C++ or in a file without an ending), nor PTX (no `.version` directive), nor a cubin or the text of one (.sass), \
          nor a file with cubins in it"
     )]
     Unknown(String),
@@ -276,6 +276,18 @@ pub enum Error {
         name: String,
         /// `function` or `kernel`.
         what: &'static str,
+    },
+    /// Two files without a kernel of the same name.
+    #[error("`{a}` and `{b}` have no kernel in common: the first has {of_a}, the second {of_b}")]
+    NothingInCommon {
+        /// The first.
+        a: String,
+        /// The second.
+        b: String,
+        /// Kernels of the first.
+        of_a: String,
+        /// Kernels of the second.
+        of_b: String,
     },
     /// What was stated contradicts the input.
     #[error(transparent)]

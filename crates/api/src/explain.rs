@@ -101,7 +101,7 @@ impl Optimizer {
             }
             None => None,
         };
-        let seen = seen(input, &module, &options.nvcc);
+        let seen = seen(input, &module, options);
         let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
         blocks_are_known(input, options, &kernels)?;
         let launch = options.launch.as_ref();
@@ -124,10 +124,24 @@ impl Optimizer {
             // What the code's own launch says is no assumption.
             found.dynamic_smem_is_assumed =
                 setting.dynamic_smem.is_none() && setting.seen_dynamic.is_none();
-            let executions = options.counted.iter().find_map(|counted| {
-                let executions = counted.of(module, id, &kernel, &input.name)?;
-                Some((executions, &*counted.at))
-            });
+            let mut executions = None;
+            for counted in &options.counted {
+                match counted.of(module, id, &kernel, &input.name) {
+                    None => {}
+                    Some(Ok(found)) => {
+                        executions = Some((found, &*counted.at));
+                        break;
+                    }
+                    // What is said of the first goes for the code's own launch.
+                    Some(Err(why)) => {
+                        let why = format!("{} is no example: {why}", counted.at);
+                        found.not_counted.get_or_insert(why);
+                    }
+                }
+            }
+            if executions.is_some() {
+                found.not_counted = None;
+            }
             found.accesses = executions.as_ref().and_then(|(executions, at)| {
                 AccessReport::new(module, id, &executions.patterns, at)
             });
@@ -145,10 +159,6 @@ impl Optimizer {
                     counts: counted.as_ref().map(|(counts, size)| (&counts[..], *size)),
                 };
                 of_cycles(&elf, &setting, &mut found, known);
-                let is_described = options.counted.iter().any(|counted| counted.is_described);
-                if let Some(causes) = found.causes.as_mut().filter(|_| counted.is_none()) {
-                    causes.is_not_to_be_counted = is_described;
-                }
                 if let Some(code) = &mut found.machine_code {
                     code.origins = origins;
                 }

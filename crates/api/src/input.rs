@@ -161,7 +161,13 @@ fn detect(path: &Path, bytes: &[u8]) -> Option<Level> {
         _ => {}
     }
     let head = &bytes[..bytes.len().min(1 << 16)];
-    holds(head, b".version").then_some(Level::Ptx)
+    let mut lines = head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_start);
+    let is_ptx = lines.any(|line| line.starts_with(b".version"));
+    // Without an ending, as from a pipe, the contents say it.
+    match path.extension().is_none() && holds(bytes, b"__global__") && !is_ptx {
+        true => Some(Level::Cuda),
+        false => holds(head, b".version").then_some(Level::Ptx),
+    }
 }
 
 fn holds(bytes: &[u8], word: &[u8]) -> bool {
@@ -192,6 +198,8 @@ mod tests {
         assert_eq!(at("a.cpp", b"int main() {}"), None);
         assert_eq!(at("a.stencil", b"function"), Some(Level::Stencil));
         assert_eq!(at("a", b"//\n.version 8.0\n"), Some(Level::Ptx));
+        assert_eq!(at("a", b"__global__ void k() {}"), Some(Level::Cuda));
+        assert_eq!(at("a.txt", b"__global__ void k() {}"), None);
         assert_eq!(at("a.txt", b"hello, world"), None);
     }
 }

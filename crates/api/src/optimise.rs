@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpwright_driver::build::{Bench, Made, Workshop};
-use warpwright_driver::candidate::Candidate;
+use warpwright_driver::candidate::{Candidate, Turns};
 use warpwright_driver::estimate::estimate;
 use warpwright_driver::explore::{Input as Explored, Shares, explore, replay};
 use warpwright_driver::opt::{
@@ -21,7 +21,7 @@ use warpwright_pass::{
     Artifact, Block, CarriedOut, Fuel, Level as PassLevel, Plan, Recipe, Scope, Setting, Stepped,
 };
 use warpwright_report::cycles::{CyclesReport, Facts, cycles_of};
-use warpwright_report::explain::lines_of_machine_code;
+use warpwright_report::explain::{Explanation, lines_of_machine_code};
 use warpwright_report::screen::{About, screen};
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::Gpu;
@@ -181,6 +181,15 @@ impl Report {
     /// [`Error::Json`].
     pub fn to_json(&self) -> Result<serde_json::Value, Error> {
         Ok(serde_json::to_value(self)?)
+    }
+
+    /// Takes over what bounds a kernel where its instructions were counted ([`Optimizer::explain`]).
+    pub fn count(&mut self, explained: &[Explanation]) {
+        for kernel in &mut self.kernels {
+            let found = explained.iter().find(|e| e.kernel == kernel.name);
+            let cycles = found.and_then(|found| found.cycles.clone());
+            kernel.counted = cycles.filter(|cycles| cycles.turns != Turns::Assumed);
+        }
     }
 
     /// As a self-contained HTML page.
@@ -427,7 +436,7 @@ impl Optimizer {
         let gpu = target(&module, options.gpu)?;
         let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
         blocks_are_known(input, options, &kernels)?;
-        let seen = seen(input, &module, &options.nvcc);
+        let seen = seen(input, &module, options);
         let artifact = verified(module)?;
         let mut scope = options.scope();
         let launch = options.launch.as_ref();
@@ -828,6 +837,8 @@ fn unrated(
         block: setting.block.dims,
         block_source: setting.block.source,
         dynamic_smem: setting.dynamic(),
+        grid: setting.grid,
+        guessed: setting.guessed.to_owned(),
         recipe_text: recipe.to_string(),
         candidates: vec![Candidate::named(recipe.clone())],
         chosen: 0,
@@ -835,6 +846,7 @@ fn unrated(
         notes: Vec::new(),
         promises: Vec::new(),
         gained: None,
+        counted: None,
         crat: None,
     })
 }

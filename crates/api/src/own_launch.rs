@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use warpwright_cudac::launches::{HostCode, numbers};
+use warpwright_launch::Launch;
 use warpwright_pass::Seen;
-use warpwright_pass::names::{base_name, template_arguments};
+use warpwright_pass::names::{base_name, is_named, template_arguments};
 use warpwright_ptx::Module;
 
-use crate::{Input, Level};
+use crate::{Input, Level, Options};
 
-/// Block and dynamic shared memory of each kernel of a module that the text launches. `nvcc`: its options.
+/// Block, grid and dynamic shared memory of each kernel of a module that the text launches. `nvcc`: its options.
 pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[String]) -> Vec<Seen> {
     let code = HostCode::with_headers(text, nvcc, headers);
     let of = |symbol: String| {
@@ -17,10 +18,14 @@ pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[Str
         let extent = |all: &[u32], at: usize| all.get(at).copied().unwrap_or(1);
         let dims = |all: Vec<u32>| [0, 1, 2].map(|at| extent(&all, at));
         let blocks = launches.iter().map(|l| numbers(&l.block).map(dims));
+        let product = |dims: Vec<u32>| dims.into_iter().map(u64::from).product();
+        let grids = launches.iter().map(|l| numbers(&l.grid).map(product));
         Seen {
             symbol,
             block: blocks.clone().flatten().next(),
             differ: agreed(blocks).is_none(),
+            grid: agreed(grids),
+            guessed: String::new(),
             dynamic_smem: agreed(launches.iter().map(|l| l.dynamic_smem)),
         }
     };
@@ -35,12 +40,28 @@ fn agreed<T: PartialEq + Copy>(mut all: impl Iterator<Item = Option<T>>) -> Opti
     all.all(|one| one == Some(first)).then_some(first)
 }
 
-/// [`own_launches`] of an input that is CUDA C.
-pub fn seen(input: &Input, module: &Module, nvcc: &[String]) -> Vec<Seen> {
+/// [`own_launches`] of an input that is CUDA C; how many blocks a launch has whose sizes are known beyond what the text
+/// says in place, of those that are counted.
+pub fn seen(input: &Input, module: &Module, options: &Options) -> Vec<Seen> {
     let text = input.text().ok().filter(|_| input.level == Level::Cuda);
-    text.map_or_else(Vec::new, |text| {
+    let nvcc = &options.nvcc;
+    let mut all = text.map_or_else(Vec::new, |text| {
         own_launches(text, module, nvcc, &own_headers(&input.path, text, nvcc))
-    })
+    });
+    for seen in &mut all {
+        let is_it = |launch: &&Launch| {
+            is_named(&launch.kernel, &seen.symbol) && seen.block == Some(launch.block)
+        };
+        let mut own = options.counted.iter().filter(|c| c.guessed.is_some());
+        let Some(own) = own.find(|counted| is_it(&&counted.launch)) else {
+            continue;
+        };
+        if seen.grid.is_none() {
+            seen.grid = Some(own.launch.grid_blocks());
+            seen.guessed = own.guessed.clone().unwrap_or_default();
+        }
+    }
+    all
 }
 
 /// Headers of the user's that are read, at most.
@@ -106,32 +127,38 @@ mod tests {
                    .visible .entry _ZN2ns4fillIiEEvPT_(.param .u64 p) { ret; }\n.visible .entry k() { ret; }\n";
         let module = Module::parse("k.ptx", ptx).0;
         let found = |text: &str| own_launches(&format!("void f() {{ {text} }}"), &module, &[], &[]);
-        let of = |kernel: &str, block: [u32; 3], differ, dynamic_smem| {
+        let of = |kernel: &str, (block, differ): ([u32; 3], bool), grid, dynamic_smem| {
             vec![Seen {
                 symbol: kernel.to_owned(),
                 block: Some(block),
                 differ,
+                grid,
+                guessed: String::new(),
                 dynamic_smem,
             }]
         };
         let fill = "_ZN2ns4fillIiEEvPT_";
         assert_eq!(
             found("dim3 b(16, 8); ns::fill<int><<<n, b>>>(p);"),
-            of(fill, [16, 8, 1], false, Some(0))
+            of(fill, ([16, 8, 1], false), None, Some(0))
+        );
+        assert_eq!(
+            found("k<<<dim3(3, 2), 64>>>(); k<<<6, 64, 8>>>();"),
+            of("k", ([64, 1, 1], false), Some(6), None)
         );
         assert_eq!(
             found("k<<<1, 64>>>(); k<<<n, 64, 8>>>();"),
-            of("k", [64, 1, 1], false, None)
+            of("k", ([64, 1, 1], false), None, None)
         );
         for other in ["k<<<1, 32, 4 * 2>>>();", "k<<<1, n, 8>>>();"] {
             assert_eq!(
                 found(&format!("k<<<1, 64, 8>>>(); {other}")),
-                of("k", [64, 1, 1], true, Some(8))
+                of("k", ([64, 1, 1], true), Some(1), Some(8))
             );
         }
         assert_eq!(
-            found("k<<<1, n>>>(); k<<<1, 32, 8>>>();"),
-            of("k", [32, 1, 1], true, None)
+            found("k<<<1, n>>>(); k<<<2, 32, 8>>>();"),
+            of("k", ([32, 1, 1], true), None, None)
         );
         for unknown in [
             "ns::fill<float><<<1, 64>>>(p);",

@@ -208,12 +208,14 @@ pub fn text(path: &Path) -> Result<String, Failure> {
 
 /// Reads FILE and detects its level, by content first and by ending where that says nothing.
 pub fn read(path: &Path) -> Result<Input, Failure> {
-    let name = match is_stdout(path) {
-        true => STDIN.to_owned(),
-        false => printable(&path.display().to_string()),
-    };
     let bytes = contents(path)?;
-    Ok(Input::of_file(name, path, bytes)?)
+    match is_stdout(path) {
+        true => Ok(Input::new(STDIN, bytes)?),
+        false => {
+            let name = printable(&path.display().to_string());
+            Ok(Input::of_file(name, path, bytes)?)
+        }
+    }
 }
 
 /// What is to be written, not yet in its place: dropped, it leaves nothing behind.
@@ -226,6 +228,13 @@ pub enum Staged {
     Stdout(Vec<u8>),
 }
 
+fn is_a_folder(path: &Path) -> Failure {
+    Failure::input(format!(
+        "`{}` is a folder: name the file in it that is to be written",
+        path.display()
+    ))
+}
+
 /// Writes a file beside the place where it belongs (behind symbolic links). [`Staged::commit`] puts it there.
 pub fn stage(path: &Path, bytes: &[u8]) -> Result<Staged, Failure> {
     let fail = |e: std::io::Error| cannot_write(path, &e);
@@ -233,7 +242,7 @@ pub fn stage(path: &Path, bytes: &[u8]) -> Result<Staged, Failure> {
         return Ok(Staged::Stdout(bytes.to_vec()));
     }
     if path.is_dir() {
-        return Err(Failure::input(format!("`{}` is a folder", path.display())));
+        return Err(is_a_folder(path));
     }
     if was_read(path) {
         return Err(is_an_input(path));
@@ -346,7 +355,7 @@ impl Places<'_> {
                 continue;
             }
             if path.is_dir() {
-                return Err(Failure::input(format!("`{}` is a folder", path.display())));
+                return Err(is_a_folder(path));
             }
             let file = identity(path);
             let is_same = |other: &&Path| match (file, identity(other)) {

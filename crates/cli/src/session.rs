@@ -6,7 +6,9 @@ use warpwright::front::Compile;
 pub use warpwright::front::{parse, target, verified};
 use warpwright::{Error, Optimizer, Options};
 use warpwright_launch::{Launch, LaunchFile};
+use warpwright_pass::names::is_named;
 use warpwright_ptx::Module;
+use warpwright_report::screen::extents;
 use warpwright_target::{Gpu, lookup};
 use warpwright_toolkit::{FindOptions, NotFound, ToolError, Toolkit};
 
@@ -195,5 +197,29 @@ pub fn kernel_launch(args: &KernelArgs) -> Result<Option<Launch>, Failure> {
         }
         return Ok(None);
     };
-    launch(path, args.size.as_deref(), "full", &[]).map(Some)
+    let launch = launch(path, args.size.as_deref(), "full", &[])?;
+    let blocks = args.block.iter().filter(|block| {
+        let kernel = block.kernel.as_deref();
+        kernel.is_none_or(|name| is_named(name, &launch.kernel) || name == launch.kernel)
+    });
+    let other = blocks
+        .map(|block| block.dims)
+        .find(|dims| *dims != launch.block);
+    let contradicts = |option: String, described: String| {
+        Err(Failure::Usage(format!(
+            "{option} contradicts `{}`, whose launch has {described}: leave one of them out",
+            path.display()
+        )))
+    };
+    if let Some(dims) = other {
+        let option = format!("--block {}", extents(dims));
+        return contradicts(option, format!("blocks of {}", extents(launch.block)));
+    }
+    match args.dynamic_smem {
+        Some(bytes) if bytes != launch.dynamic_smem => contradicts(
+            format!("--dynamic-smem {bytes}"),
+            format!("{} bytes", launch.dynamic_smem),
+        ),
+        _ => Ok(Some(launch)),
+    }
 }

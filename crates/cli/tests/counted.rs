@@ -130,6 +130,97 @@ fn turns_are_counted_where_a_launch_is_described() {
     assert!(!screen.contains("10 turns"), "{screen}");
 }
 
+/// All blocks together hold one tile each; a launch that is too large for the emulator as it is; one whose memory is not
+/// what the kernel takes.
+const LAUNCHED: &str = "#include <cuda_runtime.h>
+#include <cstdlib>
+__global__ void waits(const float* a, float* b, int n) {
+    float x = 0;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < n; i += 128) x += a[i] * a[blockIdx.x];
+    b[blockIdx.x * 128 + threadIdx.x] = x;
+}
+__global__ void sums(const float* in, float* out, size_t n) {
+    float s = 0;
+#pragma unroll 1
+    for (size_t i = blockIdx.x * 256ull + threadIdx.x; i < n; i += gridDim.x * 256ull) s += in[i];
+    atomicAdd(out, s);
+}
+__global__ void beyond(float* a, int n) {
+    a[(size_t)n * (1ull << 30) + threadIdx.x] = 1;
+}
+int main(int argc, char** argv) {
+    int n = argc > 1 ? atoi(argv[1]) : 4096;
+    float *a, *b;
+    cudaMalloc(&a, n * sizeof(float));
+    cudaMalloc(&b, n * sizeof(float));
+    waits<<<n / 128, 128>>>(a, b, n);
+    size_t m = 1ull << 29;
+    float *x, *s;
+    cudaMalloc(&x, m * sizeof(float));
+    cudaMalloc(&s, sizeof(float));
+    sums<<<1024, 256>>>(x, s, m);
+    beyond<<<4, 64>>>(s, 77);
+    return cudaDeviceSynchronize();
+}
+";
+
+#[test]
+fn the_codes_own_launch_says_how_many_blocks_there_are() {
+    let test = "the_codes_own_launch_says_how_many_blocks_there_are";
+    let Some(toolkit) = require_toolkit(test) else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    bench.file("l.cu", LAUNCHED);
+    let of = |found: &Value, name: &str| -> Value {
+        let kernels = found["kernels"].as_array().unwrap();
+        let name_of = |k: &Value| k.get("kernel").or(k.get("name")).cloned().unwrap();
+        let is_it = |k: &&Value| name_of(k).as_str().unwrap().contains(name);
+        kernels.iter().find(is_it).unwrap().clone()
+    };
+    let explained = bench.document(&["explain", "l.cu", "--gpu", "h200"]);
+    let chosen = bench.document(&["opt", "l.cu", "--gpu", "h200"]);
+    for found in [&explained, &chosen] {
+        let waits = of(found, "waits");
+        assert_eq!(
+            (&waits["grid"], &waits["guessed"]),
+            (&32.into(), &"guessed: n = 4096".into())
+        );
+        assert_eq!(of(found, "sums")["grid"], 1024);
+    }
+    // Both name the same limit, which is that of a description of the same launch.
+    let bound = |found: &Value| found["bound"].clone();
+    for kernel in ["waits", "sums"] {
+        let [one, other] = [
+            &of(&explained, kernel)["cycles"],
+            &of(&chosen, kernel)["counted"],
+        ];
+        assert_eq!(bound(one), bound(other), "{kernel}");
+        assert_eq!(one["turns"], "counted", "{kernel}: {one}");
+    }
+    let made = bench.run(&["launch", "l.cu", "--kernel", "waits", "-o", "w.toml"]);
+    assert!(made.status.success(), "{made:?}");
+    let options = ["--gpu", "h200", "--kernel", "waits", "--launch", "w.toml"];
+    let described = bench.document(&[&["explain", "l.cu"], &options[..]].concat());
+    assert_eq!(bound(&of(&described, "waits")["cycles"]), "latency");
+    assert_eq!(bound(&of(&explained, "waits")["cycles"]), "latency");
+    // A sum whose blocks all have work is bound by memory, in a part of its size, too.
+    let at = &of(&explained, "sums")["causes"]["counted_at"];
+    assert!(at.as_str().unwrap().contains("made small: m = "), "{at}");
+    let most = &of(&explained, "sums")["causes"]["causes"][0]["cause"];
+    assert_eq!(most, "global memory", "{explained}");
+    let why = of(&explained, "beyond")["not_counted"].clone();
+    assert!(why.as_str().unwrap().contains("it faults"), "{why}");
+    let screen = bench.screen(&["opt", "l.cu", "--gpu", "h200", "--kernel", "waits"]);
+    assert!(
+        screen.contains(
+            "128 threads per block (the code's own launch), 32 blocks (guessed: n = 4096)"
+        ),
+        "{screen}"
+    );
+}
+
 #[test]
 fn what_is_inlined_from_the_toolkit_belongs_to_the_line_that_calls_it() {
     let test = "what_is_inlined_from_the_toolkit_belongs_to_the_line_that_calls_it";
@@ -214,6 +305,61 @@ fn kernels_that_nothing_ran_are_named() {
     assert!(!screen.contains("equal here"), "{screen}");
     let named = "turns_tuned(float*): undecided: not run";
     assert!(screen.contains(named), "{screen}");
+}
+
+#[test]
+fn what_a_check_is_told_counts() {
+    let Some(toolkit) = require_toolkit("what_a_check_is_told_counts") else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    // Thread `n` is none of a block of as many.
+    for (file, is) in [("a.cu", "<"), ("b.cu", "<=")] {
+        let text = format!(
+            "__global__ void k(int *x, int n) {{ if (threadIdx.x {is} n) x[threadIdx.x] = n; }}\n"
+        );
+        bench.file(file, &text);
+    }
+    for (file, at) in [("c.cu", "threadIdx.x"), ("d.cu", "threadIdx.x % 64")] {
+        let text = format!("__global__ void k(int *x, int n) {{ x[{at}] = n; }}\n");
+        bench.file(file, &text);
+    }
+    bench.file("e.cu", "__global__ void other(int *x) { x[0] = 1; }\n");
+    bench.file(
+        "k.toml",
+        "source = \"a.cu\"\nkernel = \"k\"\n[sizes.small]\nn = 64\n[sizes.full]\nn = 64\n[launch]\ngrid = [1]\nblock = [64]\n\
+         [[args]]\nname = \"x\"\ntype = \"s32\"\nshape = [\"n\"]\noutput = true\n\
+         [[args]]\nname = \"n\"\ntype = \"s32\"\nvalue = \"n\"\n",
+    );
+    let check = |args: &[&str]| {
+        let args = [&["check"], args].concat();
+        let output = bench.run(&args);
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).unwrap();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        (output.status.code(), words.join(" "))
+    };
+    // A run at one launch does not hide what is known of others.
+    let (code, text) = check(&["a.cu", "b.cu", "--run", "--launch", "k.toml"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(
+        text.contains("at this launch the outputs are equal bit for bit"),
+        "{text}"
+    );
+    // The block of a description holds for a proof, too.
+    assert_eq!(check(&["c.cu", "d.cu"]).0, Some(1));
+    assert_eq!(check(&["c.cu", "d.cu", "--launch", "k.toml"]).0, Some(0));
+    let (code, text) = check(&["a.cu", "e.cu"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("have no kernel in common"), "{text}");
+    let (code, text) = check(&["a.cu", "b.cu", "--size", "small"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("--size needs --launch"), "{text}");
+    let options = ["opt", "a.cu", "--launch", "k.toml", "--block"];
+    for (block, code) in [("64", 0), ("32", 2), ("k=32", 2)] {
+        let output = bench.run(&[&options[..], &[block]].concat());
+        assert_eq!(output.status.code(), Some(code), "{block}: {output:?}");
+    }
 }
 
 /// A tile's columns are read at once, which one bank has; a plain store goes to 32 rows.

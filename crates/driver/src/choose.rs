@@ -114,9 +114,7 @@ fn kept(candidates: &[Candidate], margin: f64) -> String {
     let others = others.filter_map(|(i, c)| Some((i, c.score()?.relative_time)));
     let faster = others.filter(|&(_, time)| time <= 1.0 - NOTHING);
     let Some((index, time)) = faster.min_by(|a, b| a.1.total_cmp(&b.1)) else {
-        let bound = candidates.first().and_then(Candidate::score);
-        let bound = bound.map_or(String::new(), |score| format!(" ({} bound)", score.bound));
-        return format!("no candidate is predicted to be faster{bound}");
+        return "no candidate is predicted to be faster".to_owned();
     };
     let saves = 100.0 * (1.0 - time);
     match why_not(candidates, 0, index, margin) {
@@ -258,7 +256,7 @@ mod tests {
         let mut waiting = scored(0, 0.8);
         waiting.recipe = waits;
         assert!(told(&[waiting]).contains("saves 20.0%, but: waits for `tune`"));
-        let none = "no candidate is predicted to be faster (latency bound)";
+        let none = "no candidate is predicted to be faster";
         assert_eq!(told(&[scored(64, 1.0), scored(56, 0.9999)]), none);
     }
 

@@ -100,6 +100,8 @@ fn estimate_one(
         block: block.dims,
         block_source: block.source,
         dynamic_smem: setting.dynamic(),
+        grid: setting.grid,
+        guessed: setting.guessed.to_owned(),
         recipe_text: candidates[chosen].recipe.to_string(),
         candidates,
         chosen,
@@ -107,6 +109,7 @@ fn estimate_one(
         notes,
         promises: Vec::new(),
         gained: None,
+        counted: None,
         crat: None,
     })
 }

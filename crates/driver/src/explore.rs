@@ -664,6 +664,8 @@ impl<'a> Exploration<'a> {
             block: setting.block.dims,
             block_source: setting.block.source,
             dynamic_smem: setting.dynamic(),
+            grid: setting.grid,
+            guessed: setting.guessed.to_owned(),
             recipe_text: recipe.to_string(),
             candidates,
             chosen: choice.index,
@@ -671,6 +673,7 @@ impl<'a> Exploration<'a> {
             notes: self.notes,
             promises,
             gained: None,
+            counted: None,
             crat,
         };
         KernelOutcome {

@@ -20,6 +20,7 @@ use crate::candidate::{Candidate, Measured};
 use crate::crat::ResourceUsage;
 use crate::database::Entry;
 use crate::proposal::Peers;
+use crate::score::Cycles;
 
 /// Which candidates are proved.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -141,6 +142,12 @@ pub struct KernelReport {
     pub block_source: BlockSource,
     /// Dynamic shared memory in bytes per block.
     pub dynamic_smem: u32,
+    /// Blocks of the launch that the prediction goes by, if one is known.
+    #[serde(default)]
+    pub grid: Option<u64>,
+    /// The sizes that `grid` goes by and that are guessed, in words.
+    #[serde(default)]
+    pub guessed: String,
     /// The chosen recipe, for `opt --recipe`.
     #[serde(default)]
     pub recipe_text: String,
@@ -158,6 +165,10 @@ pub struct KernelReport {
     /// What the choice changes for a warp alone, as the model has it.
     #[serde(default)]
     pub gained: Option<String>,
+    /// What bounds the default build where its instructions were counted: what [`crate::candidate::Score::bound`] says
+    /// takes loops for ten turns.
+    #[serde(default)]
+    pub counted: Option<Cycles>,
     /// CRAT's view of the kernel.
     #[serde(default)]
     pub crat: Option<Crat>,

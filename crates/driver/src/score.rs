@@ -105,7 +105,7 @@ pub fn predict_one(
 }
 
 /// What the predicted time consists of.
-#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Cycles {
     /// The largest part: `issue`, `latency` or `traffic`.
     pub bound: String,
@@ -120,6 +120,16 @@ pub struct Cycles {
 }
 
 impl Cycles {
+    /// The parts beside the largest, over it.
+    pub fn others(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let parts = [
+            ("issue", self.issue),
+            ("latency", self.latency),
+            ("traffic", self.traffic),
+        ];
+        parts.into_iter().filter(|(name, _)| *name != self.bound)
+    }
+
     /// Of machine code that runs at a residency.
     pub fn of_case(case: &Case) -> Cycles {
         let prediction = predict(case, &Parameters::default());
@@ -152,7 +162,7 @@ fn judge(setting: &Setting, built: &Built, features: &[f64; COUNT]) -> Option<Ju
     if !is_common || is_rewritten(recipe) || is_throttle_only(recipe) && !recipe.is_default() {
         return None;
     }
-    setting.grid.filter(|_| setting.block.is_given())?;
+    setting.grid?;
     Some(Correction::fitted()?.judge(features))
 }
 

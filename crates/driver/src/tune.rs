@@ -86,6 +86,8 @@ mod tests {
             block: [256, 1, 1],
             block_source: BlockSource::Launch,
             dynamic_smem: 0,
+            grid: None,
+            guessed: String::new(),
             recipe_text: String::new(),
             candidates: candidates.to_vec(),
             chosen: 1,
@@ -93,6 +95,7 @@ mod tests {
             notes: Vec::new(),
             promises: vec!["of 0 bytes".to_owned()],
             gained: None,
+            counted: None,
             crat: None,
         };
         let measured = |time: f64| {

@@ -68,7 +68,11 @@ pub fn main() -> ExitCode {
     let note = |what: &str| settings.note(&format!("{what} [{}]", program.display()));
     if settings.policy == Policy::Off {
         if !is_question {
-            settings.mistakes.iter().for_each(|m| note(&m.to_string()));
+            // Who mistypes a setting has asked for something: that nothing happens is said where the build speaks.
+            for mistake in &settings.mistakes {
+                note(&mistake.to_string());
+                eprintln!("warpwright-ptxas: {mistake}");
+            }
         }
         return real::become_it(&program, &args);
     }

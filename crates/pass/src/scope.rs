@@ -41,6 +41,10 @@ pub struct Seen {
     pub block: Option<[u32; 3]>,
     /// Have other launches another block, or none that is a number?
     pub differ: bool,
+    /// Blocks of these launches.
+    pub grid: Option<u64>,
+    /// The sizes that `grid` goes by and that are guessed, in words.
+    pub guessed: String,
     /// Dynamic shared memory, bytes per block.
     pub dynamic_smem: Option<u32>,
 }
@@ -245,13 +249,18 @@ impl<'a> Scope<'a> {
         {
             return Err(error.into());
         }
-        let blocks = |launch: &Launch| launch.grid.iter().map(|&n| u64::from(n)).product();
+        let stated_grid = self.grid.or(launch.map(Launch::grid_blocks));
+        // A launch that was seen counts for its own block.
+        let is_its_own = |seen: &&Seen| stated_grid.is_none() && seen.block == Some(block.dims);
+        let seen = self.seen(kernel).filter(is_its_own);
+        let grid = stated_grid.or(seen.and_then(|seen| seen.grid));
         Ok(Setting {
             gpu,
             block,
             dynamic_smem,
             seen_dynamic: seen_dynamic.filter(|_| stated.is_none()),
-            grid: self.grid.or(launch.map(blocks)),
+            grid,
+            guessed: seen.map_or("", |seen| &seen.guessed),
             sizes: self.sizes,
             reassociate: self.reassociate,
         })
@@ -398,8 +407,10 @@ mod tests {
         let of = |name: &str, block| Seen {
             symbol: name.to_owned(),
             block: Some(block),
-            differ: false,
+            grid: Some(64),
+            guessed: "guessed: n = 16384".to_owned(),
             dynamic_smem: Some(40_000),
+            ..Seen::default()
         };
         let seen = ["a", "b"].map(|name| of(name, [16, 16, 1]));
         let mut scope = Scope {
@@ -412,6 +423,17 @@ mod tests {
         assert_eq!(block(&scope, "a").source, BlockSource::Bound);
         let found = block(&scope, "b");
         assert_eq!((found.dims, found.source), ([16, 16, 1], BlockSource::Seen));
+        let grid = |scope: &Scope<'_>| {
+            let found = scope.setting(&module, "b", &gpu).expect("it fits");
+            (found.grid, found.guessed.to_owned())
+        };
+        assert_eq!(grid(&scope), (Some(64), "guessed: n = 16384".to_owned()));
+        // Of another block they say nothing, and what is stated goes before.
+        scope.block = Some([64, 1, 1]);
+        assert_eq!(grid(&scope), (None, String::new()));
+        (scope.block, scope.grid) = (None, Some(7));
+        assert_eq!(grid(&scope), (Some(7), String::new()));
+        scope.grid = None;
         assert!(!found.is_given() && found.stated().is_none());
         let first = [Seen {
             differ: true,

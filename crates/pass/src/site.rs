@@ -21,6 +21,8 @@ pub struct Setting<'a> {
     pub seen_dynamic: Option<u32>,
     /// Blocks of the grid, if a launch is known.
     pub grid: Option<u64>,
+    /// The sizes that it goes by and that are guessed, in words.
+    pub guessed: &'a str,
     /// Sizes of the kernels in CUDA C that are to be optimized for, by the names of their parameters.
     pub sizes: &'a [(String, i64)],
     /// Sums of stencils may be reordered, whatever their pragmas say.
@@ -36,6 +38,7 @@ impl<'a> Setting<'a> {
             dynamic_smem: None,
             seen_dynamic: None,
             grid: None,
+            guessed: "",
             sizes: &[],
             reassociate: false,
         }

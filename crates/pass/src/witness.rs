@@ -5,6 +5,7 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 use warpwright_check::{Options as CheckOptions, Refutation, Verdict};
+use warpwright_diag::count;
 use warpwright_emu::{Emulator, FaultKind, Options, Outcome};
 use warpwright_launch::{LaunchFile, no_files};
 use warpwright_ptx::{FuncId, Module, Type, TypeKind};
@@ -53,9 +54,25 @@ pub enum Happens {
     },
 }
 
+impl Witness {
+    /// `param_0` of nvcc's `_Z1kPf_param_0`.
+    fn short<'p>(&self, parameter: &'p str) -> &'p str {
+        let rest = parameter.strip_prefix(&*self.kernel);
+        rest.and_then(|rest| rest.strip_prefix('_'))
+            .unwrap_or(parameter)
+    }
+}
+
 impl fmt::Display for Witness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "with n = {} for every number, ", self.number)?;
+        let threads = self.block.iter().product::<u32>();
+        write!(
+            f,
+            "launched with {} of {} and {} for every number, ",
+            count(self.blocks, "block"),
+            count(threads, "thread"),
+            self.number
+        )?;
         match &self.happens {
             Happens::Fault { fault } => write!(f, "the emulator says: {fault}"),
             Happens::Word {
@@ -65,7 +82,8 @@ impl fmt::Display for Witness {
                 is,
             } => write!(
                 f,
-                "word {word} of `{parameter}` is {is:#010x} in the emulator, not {was:#010x}"
+                "word {word} behind the pointer `{}` is {is:#010x} in the emulator, not {was:#010x}",
+                self.short(parameter)
             ),
         }
     }

@@ -13,7 +13,7 @@ use crate::table::Table;
 const LISTED: usize = 6;
 /// What takes no more than this over the least is in order: a row that does not begin at a sector takes one more.
 const IN_ORDER: f64 = 1.3;
-/// A smaller part of all that is taken is not listed.
+/// A smaller part of all that is taken is not listed beside larger ones.
 const SMALLEST: f64 = 0.02;
 
 /// The kinds of memory whose accesses are counted.
@@ -99,7 +99,7 @@ impl AccessReport {
             for (inst, patterns) in patterns {
                 let own = of(patterns);
                 let share = own.taken as f64 / all.max(1) as f64;
-                if is_in_order(&own) || share < SMALLEST {
+                if is_in_order(&own) {
                     continue;
                 }
                 let mean = |count: u64| count as f64 / own.requests as f64;
@@ -118,7 +118,6 @@ impl AccessReport {
         let (sectors, passes) = (total(Memory::Global), total(Memory::Shared));
         let wasted = |place: &AccessPlace| place.share * (1.0 - place.least / place.taken);
         places.sort_by(|a, b| wasted(b).total_cmp(&wasted(a)));
-        places.truncate(LISTED);
         let parts = [
             in_words(sectors, "sectors of global memory"),
             in_words(passes, "passes over shared memory"),
@@ -129,6 +128,12 @@ impl AccessReport {
             .iter()
             .flatten()
             .any(|total| total.ratio() > IN_ORDER);
+        // Of a loop that is unrolled each copy is small, and all of them are not.
+        let is_large = |place: &AccessPlace| place.share >= SMALLEST;
+        if !is_wasting || places.iter().any(is_large) {
+            places.retain(is_large);
+        }
+        places.truncate(LISTED);
         let unknown = match is_wasting {
             true => "; predicted cycles do not know of that",
             false => "",
@@ -191,6 +196,32 @@ fn is_in_order(pattern: &Pattern) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_small_places_are_no_reason_to_name_none() {
+        let loads = "ld.global.u32 %r1, [%d];\n".repeat(100);
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n{{\n\
+             .reg .b32 %r<3>;\n.reg .b64 %d;\nld.param.u64 %d, [p];\n{loads}ret;\n}}\n"
+        );
+        let module = Module::parse("k.ptx", text.as_str()).0;
+        let (id, _) = module.kernels().next().unwrap();
+        let pattern = Pattern {
+            requests: 1,
+            taken: 32,
+            least: 4,
+        };
+        let of = |at| {
+            let global = Patterns {
+                global: pattern,
+                ..Patterns::default()
+            };
+            (Inst::from_u32(at), global)
+        };
+        let all: Vec<_> = (1..=100).map(of).collect();
+        let report = AccessReport::new(&module, id, &all, "size `small`").unwrap();
+        assert_eq!(report.places.len(), LISTED);
+    }
 
     #[test]
     fn what_takes_more_than_it_must_is_listed() {

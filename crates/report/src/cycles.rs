@@ -43,9 +43,6 @@ pub struct CyclesReport {
     /// Where executions were counted: at which launch, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted_at: Option<String>,
-    /// A launch was described, and could not be counted: it faults, does not end, or passes by most of the kernel.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub is_not_to_be_counted: bool,
 }
 
 /// What is known of a kernel's instructions besides the machine code.
@@ -152,7 +149,6 @@ fn report(
         each: cycles.iter().map(Cycles::total).collect(),
         turns: Turns::None,
         counted_at: None,
-        is_not_to_be_counted: false,
     }
 }
 
@@ -218,13 +214,7 @@ impl CyclesReport {
         let loops = match (&self.counted_at, self.turns) {
             (Some(at), _) => format!(", instructions counted at {at}"),
             (None, Turns::None) => String::new(),
-            (None, _) => {
-                let why = match self.is_not_to_be_counted {
-                    true => "the launch faults, is long, or passes by most of the kernel",
-                    false => "--launch counts",
-                };
-                format!(", loops {LOOP_WEIGHT:.0} times a level: {why}")
-            }
+            (None, _) => format!(", loops {LOOP_WEIGHT:.0} times a level: --launch counts"),
         };
         let causes = format!(
             "where a warp's cycles go (predicted; alone{loops}): {}",

@@ -46,6 +46,15 @@ pub struct Explanation {
     pub block_source: BlockSource,
     /// Dynamic shared memory in bytes per block; that of `resources` is static.
     pub dynamic_smem: u32,
+    /// Blocks of the launch that cycles and bound go by, if one is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grid: Option<u64>,
+    /// The sizes that `grid` goes by and that are guessed, in words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub guessed: String,
+    /// Why neither turns of loops nor accesses are counted, where a launch is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_counted: Option<String>,
     /// The kernel has dynamic shared memory, and nobody said how much: it is taken for none.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dynamic_smem_is_assumed: bool,
@@ -258,6 +267,9 @@ pub fn from_resources(
         block: block.dims,
         block_source: block.source,
         dynamic_smem: setting.dynamic(),
+        grid: setting.grid,
+        guessed: setting.guessed.to_owned(),
+        not_counted: None,
         dynamic_smem_is_assumed: false,
         calls: Vec::new(),
         functions: Vec::new(),

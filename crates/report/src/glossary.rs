@@ -29,7 +29,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "bank conflict",
-        &["bank"],
+        &["bank", "passes", "passes over shared memory"],
         "Shared memory has 32 banks of 4 bytes. Lanes of a warp that read different words of one bank in one access \
          wait for each other. Spill slots are laid out so that they never do. `explain` counts passes over the banks, \
          and what the same bytes need side by side.",

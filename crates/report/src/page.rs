@@ -16,7 +16,7 @@ use crate::ReportError;
 use crate::glossary::TERMS;
 use crate::listing::{Lines, listing};
 use crate::plane::{Point, Stairs, plane};
-use crate::screen::{bound_by, decision, extents, proof};
+use crate::screen::{bound_by, decision, extents, launched_of, proof};
 use crate::svg;
 
 /// Instructions, of PTX and machine code, that the listings of a page have together: some five megabytes.
@@ -27,8 +27,7 @@ const LISTED: usize = 40_000;
 struct Kernel {
     name: String,
     symbol: String,
-    block: String,
-    block_source: String,
+    launched: String,
     decision: String,
     is_kept: bool,
     proof: Option<&'static str>,
@@ -228,8 +227,7 @@ fn shown(report: &KernelReport, gpu: Option<&str>, explained: Option<Value>) -> 
     Kernel {
         name: source_name(&report.name),
         symbol: report.name.clone(),
-        block: extents(report.block),
-        block_source: report.block_source.to_string(),
+        launched: launched_of(report),
         decision: decision(report),
         is_kept: report.chosen == 0,
         proof: proof(chosen),

@@ -120,7 +120,7 @@ fn one(report: &KernelReport, room: usize, level: Level) -> Vec<String> {
         let default = &report.candidates[0];
         let now = figures(default, report.dynamic_smem, level);
         lines.extend(wrap(&now, "  now     ", INDENT));
-        lines.extend(wrap(&limits(default), INDENT, INDENT));
+        lines.extend(wrap(&limits(report), INDENT, INDENT));
     }
     lines.extend(choice(report, level));
     // What the choice relies on goes before the alternatives.
@@ -229,17 +229,34 @@ fn is_replayed(report: &KernelReport) -> bool {
 const INDENT: &str = "          ";
 
 fn title(report: &KernelReport) -> Vec<String> {
-    kernel_title(&report.name, report.block, report.block_source)
+    wrap(&titled(&report.name, &launched_of(report)), "", "  ")
 }
 
-/// The first lines about a kernel.
-pub fn kernel_title(kernel: &str, block: [u32; 3], source: BlockSource) -> Vec<String> {
-    let block = format!("{} threads per block ({})", extents(block), source);
-    wrap(
-        &format!("kernel {}, {block}", source_name(kernel)),
-        "",
-        "  ",
-    )
+/// The launch that a report goes by.
+pub(crate) fn launched_of(report: &KernelReport) -> String {
+    let block = (report.block, report.block_source);
+    launched(block, report.grid, &report.guessed)
+}
+
+/// A launch in words: its block, who says so, and its blocks where they are known.
+pub fn launched(
+    (block, source): ([u32; 3], BlockSource),
+    grid: Option<u64>,
+    guessed: &str,
+) -> String {
+    let mut text = format!("{} threads per block ({source})", extents(block));
+    if let Some(blocks) = grid {
+        text += &format!(", {}", count(blocks, "block"));
+    }
+    if !guessed.is_empty() {
+        text += &format!(" ({guessed})");
+    }
+    text
+}
+
+/// The first line about a kernel.
+pub fn titled(kernel: &str, launched: &str) -> String {
+    format!("kernel {}, {launched}", source_name(kernel))
 }
 
 /// `256`, `16×8`: a block without the directions that it does not use.
@@ -285,15 +302,30 @@ pub fn spills(r: &Resources, level: Level) -> String {
 }
 
 /// What limits a kernel: its resident warps, and its time.
-fn limits(default: &Candidate) -> String {
+fn limits(report: &KernelReport) -> String {
+    let default = &report.candidates[0];
     let mut parts = Vec::new();
     if let Some(found) = default.residency() {
         parts.push(format!("limited by {}", found.limiters.join(" and ")));
     }
-    if let Some(score) = default.score() {
-        parts.push(bound_by(&score.bound, score.turns, &[]));
+    match (&report.counted, default.score()) {
+        (Some(counted), _) => {
+            let near = counted.others().filter(|(_, part)| *part >= NEAR);
+            let near: Vec<String> = near.map(beside).collect();
+            parts.push(bound_by(&counted.bound, counted.turns, &near));
+        }
+        (None, Some(score)) => parts.push(bound_by(&score.bound, score.turns, &[])),
+        (None, None) => {}
     }
     parts.join("; ")
+}
+
+/// Of the largest part of a time: what is as large as this nearly bounds it, too.
+const NEAR: f64 = 0.8;
+
+/// A part of a time beside the largest.
+pub fn beside((name, part): (&str, f64)) -> String {
+    format!("{name} takes {:.0}% of that", 100.0 * part)
 }
 
 /// What bounds a time under the model, what that goes by, and what else there is to say of it.
@@ -617,7 +649,7 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
             let recipes: Vec<String> = changed.iter().map(recipe).collect();
             let start = if recipes.len() > 1 { "\n" } else { "" };
             format!(
-                "in your build, by the drop-in: WARPWRIGHT_PTXAS_RECIPES='{start}{}'",
+                "in your build, by the drop-in (explain-term drop-in): WARPWRIGHT_PTXAS_RECIPES='{start}{}'",
                 recipes.join(" |\n")
             )
         };

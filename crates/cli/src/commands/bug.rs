@@ -213,7 +213,7 @@ fn choices(
                 *ptx = Some(input.text()?.to_owned());
             }
             let module = session::module(cli, input, scope.gpu.as_ref(), &options.nvcc, false)?;
-            own = seen(input, &module, &options.nvcc);
+            own = seen(input, &module, &options);
             scope.seen = &own;
             *ptx = Some(module.source.to_string());
             scope.gpu = Some(session::target(&module, scope.gpu)?);

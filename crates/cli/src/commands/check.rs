@@ -1,5 +1,7 @@
 //! `warpwright check A B`: is kernel B a correct version of kernel A?
 
+use std::path::PathBuf;
+
 use warpwright::{CheckOptions, Checked, FunctionVerdict, Optimizer};
 use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
 use warpwright_launch::{Buffer, Launch, compare};
@@ -29,6 +31,14 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             "arguments after `--` go to nvcc, but none of the two is CUDA C".into(),
         ));
     }
+    refuse_what_has_no_effect(args)?;
+    let symbolically = || {
+        let compiled = match a.level {
+            Level::Cuda => &a,
+            _ => &b,
+        };
+        Ok::<_, Failure>(optimizer.check(&a, &b, &symbolic(args, nvcc(compiled)?)?)?)
+    };
     // Of an original that faults nothing can be said but that.
     let mut has_run = args.setup.gpu.is_some();
     let document = match (args.run, args.setup.gpu) {
@@ -47,7 +57,17 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             );
             let found = in_emulator(args, &modules)?;
             has_run = found.is_ok();
-            let verdict = found.unwrap_or_else(|verdict| verdict);
+            let mut verdict = found.unwrap_or_else(|verdict| verdict);
+            // What is equal here may be known to differ elsewhere.
+            if has_run && verdict.verdict == "undecided" {
+                let mut elsewhere = symbolically()?.functions.into_iter();
+                let differs =
+                    |f: &FunctionVerdict| f.name == verdict.name && f.verdict == "refuted";
+                if let Some(mut refuted) = elsewhere.find(differs) {
+                    refuted.text += &format!("\nat this launch {}", verdict.text);
+                    verdict = refuted;
+                }
+            }
             let mut verdicts = vec![verdict];
             let kernels = [&modules.0, &modules.1].map(kernels);
             let others = not_run(&kernels, (&a.name, &b.name));
@@ -55,18 +75,7 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
             verdicts.extend(others);
             Checked::new(&a, &b, "run in the emulator", verdicts)
         }
-        (false, None) => {
-            let options = CheckOptions {
-                kernel: args.setup.kernel.clone(),
-                block: args.block,
-                dynamic_smem: args.dynamic_smem,
-                nvcc: nvcc(match a.level {
-                    Level::Cuda => &a,
-                    _ => &b,
-                })?,
-            };
-            optimizer.check(&a, &b, &options)?
-        }
+        (false, None) => symbolically()?,
     };
     let (how, worst) = (document.how, document.verdict);
     write_page(args.show.report.as_deref(), &document)?;
@@ -92,8 +101,8 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
         if worst == "undecided" && are_sources && !args.run {
-            let note = "note: --run (with --launch) runs a kernel that both have and compares what it writes; `opt` has \
-                        run what it writes to OUT.cu beside what it stands for";
+            let note = "note: --run --launch L.toml runs a kernel that both have and compares what it writes; \
+                        `warpwright launch A.cu -o L.toml` begins its description from A.cu's own launch";
             println!("{}", wrap(note, "", "  ").join("\n"));
         }
     }
@@ -102,6 +111,35 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         "refuted" => Err(Failure::Quiet(1)),
         _ => Err(Failure::Quiet(5)),
     }
+}
+
+/// Sizes are those of a launch description.
+fn refuse_what_has_no_effect(args: &CheckArgs) -> Result<(), Failure> {
+    let setup = &args.setup;
+    let given = [
+        ("--size", setup.size.is_some()),
+        ("--set", !setup.set.is_empty()),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) if setup.launch.is_none() => {
+            Err(Failure::Usage(format!("{name} needs --launch")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is compared, and what launches are taken to keep to: what a description says of its launch counts.
+fn symbolic(args: &CheckArgs, nvcc: Vec<String>) -> Result<CheckOptions, Failure> {
+    let setup = &args.setup;
+    let launch = |path: &PathBuf| session::launch(path, setup.size.as_deref(), "full", &setup.set);
+    let launch = setup.launch.as_ref().map(launch).transpose()?;
+    let launch = launch.as_ref();
+    Ok(CheckOptions {
+        kernel: setup.kernel.clone().or(launch.map(|l| l.kernel.clone())),
+        block: args.block.or(launch.map(|l| l.block)),
+        dynamic_smem: args.dynamic_smem.or(launch.map(|l| l.dynamic_smem)),
+        nvcc,
+    })
 }
 
 /// Kernels that the second has alone: nothing runs them, so nothing is said of what launches them.

@@ -8,6 +8,7 @@ use warpwright::front::refuse_options;
 use warpwright_cudac::diag::{Diagnostic, Source};
 use warpwright_cudac::{File, marked};
 use warpwright_driver::naive::promise;
+use warpwright_naive::versions::is_emulated;
 use warpwright_pass::names::is_definition_named;
 use warpwright_report::screen::part as in_words;
 use warpwright_stencil::extract;
@@ -225,6 +226,8 @@ fn what_pays(
     wants_name: bool,
 ) -> Option<String> {
     let kernels = found.iter().map(|found| &found.problem.kernel);
+    // What cannot be compared is not advised.
+    let kernels = kernels.filter(|kernel| is_emulated(kernel));
     let gains = kernels.filter_map(|kernel| Some((&kernel.name, promise(kernel, gpu)?)));
     let gains: Vec<_> = gains.collect();
     let (first, part) = gains.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;

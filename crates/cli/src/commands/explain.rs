@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::input::{self, Input, Level};
 use crate::session;
 use warpwright_pass::names::source_name;
-use warpwright_report::screen::{bound_by, kernel_title, spills, wrap};
+use warpwright_report::screen::{beside, bound_by, launched, spills, titled, wrap};
 use warpwright_report::table::Table;
 
 #[derive(Serialize)]
@@ -111,19 +111,29 @@ fn of_kernels(
     (input, file): (&Input, Option<&File>),
 ) -> Result<(Gpu, Vec<Explanation>), Failure> {
     let mut options = session::options(input, &args.kernel, &args.nvcc)?;
-    let is_stated = args.kernel.launch.is_some() || args.kernel.trace.is_some();
-    options.counted = match file {
-        Some(file) if !is_stated => {
-            counted_launches(cli, (input, file), &args.kernel, &args.nvcc).unwrap_or_default()
-        }
-        _ => counted(&args.kernel)?,
-    };
+    options.counted = counted(cli, (input, file), &args.kernel, &args.nvcc)?;
     let found = session::optimizer(cli, input)?.explain(input, &options)?;
     Ok((found.gpu, found.kernels))
 }
 
-/// The launch whose executions are counted: at the size that is asked for, or else at `small`.
-fn counted(args: &KernelArgs) -> Result<Vec<Counted>, Failure> {
+/// The launches whose executions are counted: that which is described, or else the code's own.
+pub fn counted(
+    cli: &Cli,
+    (input, file): (&Input, Option<&File>),
+    args: &KernelArgs,
+    nvcc: &[String],
+) -> Result<Vec<Counted>, Failure> {
+    let is_stated = args.launch.is_some() || args.trace.is_some();
+    match file {
+        Some(file) if !is_stated => {
+            Ok(counted_launches(cli, (input, file), args, nvcc).unwrap_or_default())
+        }
+        _ => described(args),
+    }
+}
+
+/// The launch that is described: at the size that is asked for, or else at `small`.
+fn described(args: &KernelArgs) -> Result<Vec<Counted>, Failure> {
     let Some(path) = &args.launch else {
         return Ok(Vec::new());
     };
@@ -133,6 +143,7 @@ fn counted(args: &KernelArgs) -> Result<Vec<Counted>, Failure> {
         folder: folder.clone(),
         at,
         is_described: true,
+        guessed: None,
     };
     let asked = session::launch(path, args.size.as_deref(), "full", &[])?;
     let size = asked.size.clone();
@@ -164,9 +175,10 @@ fn stencils(
 }
 
 fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
+    let launched = launched((e.block, e.block_source), e.grid, &e.guessed);
     println!(
         "{}",
-        kernel_title(&e.kernel, e.block, e.block_source).join("\n")
+        wrap(&titled(&e.kernel, &launched), "", "  ").join("\n")
     );
     let r = &e.resources;
     let about = if e.estimated {
@@ -219,15 +231,7 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
         (None, None) => {}
     }
     if let Some(c) = &e.cycles {
-        let parts = [
-            ("issue", c.issue),
-            ("latency", c.latency),
-            ("traffic", c.traffic),
-        ];
-        let others = parts.into_iter().filter(|(name, _)| *name != c.bound);
-        let others: Vec<String> = others
-            .map(|(name, part)| format!("{name} takes {:.0}% of that", 100.0 * part))
-            .collect();
+        let others: Vec<String> = c.others().map(beside).collect();
         let text = bound_by(&c.bound, c.turns, &others);
         println!("{}", wrap(&text, "  ", "    ").join("\n"));
     }
@@ -264,6 +268,17 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
     }
     if let Some(causes) = &e.causes {
         print!("{}", causes.screen());
+    }
+    let is_counted = e.causes.as_ref().is_some_and(|c| c.counted_at.is_some());
+    let uncounted = match (&e.not_counted, &e.accesses) {
+        (Some(why), _) => Some(format!("neither loops nor accesses are counted: {why}")),
+        (None, None) if !is_counted && level(e) == warpwright_pass::Level::Ptx => Some(
+            "how its accesses lie in memory is counted with --launch (`warpwright launch` writes one)".to_owned(),
+        ),
+        (None, _) => None,
+    };
+    if let Some(text) = uncounted {
+        println!("{}", wrap(&text, "  ", "    ").join("\n"));
     }
     if let Some(accesses) = &e.accesses {
         print!("{}", accesses.screen());

@@ -15,7 +15,7 @@ use warpwright_cudac::ast::{Function, Parameter, Type};
 use warpwright_cudac::diag::{Source, render_all};
 use warpwright_cudac::launches::HostCode;
 use warpwright_cudac::{File, Header};
-use warpwright_launch::{ElemType, LaunchFile};
+use warpwright_launch::{ElemType, Launch, LaunchFile};
 use warpwright_pass::names::{
     base_name, is_named, parameters, selected, source_name, template_arguments,
 };
@@ -220,6 +220,9 @@ fn host_code(path: &Path, text: &str, nvcc: &[String]) -> String {
 /// Bytes of a description that is looked at.
 const LARGEST: u64 = 1 << 20;
 
+/// As much smaller the code's sizes become, by powers of two, before the small ones are taken.
+const MOST_SHIFT: u32 = 12;
+
 /// Kernels of a file whose own launches are looked at.
 const MOST_OWN: usize = 8;
 
@@ -261,40 +264,76 @@ pub fn counted_launches(
             args: &args,
             traced: None,
         };
-        let draft = trial::first(&ground, &ground.draft(input.name.clone(), None).ok()?);
+        let base = ground.draft(input.name.clone(), None).ok()?;
+        let (draft, _) = trial::best(&ground, &[base], &module)?;
         let described = LaunchFile::parse(&draft.render(), "the code's launch").ok()?;
-        let own = "the code's own launch";
-        let is_guessed = |named: &draft::Named| !named.is_scalar && named.note == draft::GUESS;
-        let guess = match draft.names.iter().any(is_guessed) {
-            true => ", sizes guessed",
-            false => "",
-        };
-        let smaller = draft.names.iter().filter(|named| named.small != named.full);
-        let smaller: Vec<String> = smaller
-            .map(|named| format!("{} = {} for {}", named.name, named.small, named.full))
-            .collect();
-        let small = format!("{own}, made small: {}", smaller.join(", "));
-        let mut sizes = vec![("full", format!("{own}{guess}")), ("small", small)];
-        // Of sizes that nobody knows the small ones tell as much.
-        let is_unknown = |named: &draft::Named| !named.is_scalar && named.root.value.is_none();
-        if draft.names.iter().any(is_unknown) {
-            sizes = vec![("small", format!("{own}, sizes guessed"))];
-        }
-        let one = |(size, at)| {
+        let sized = |at: String, launch: Option<Launch>, guessed: Option<String>| {
             Some(Counted {
-                launch: described.resolve(size, &[]).ok()?,
+                launch: launch?,
                 folder: PathBuf::new(),
                 at,
                 is_described: false,
+                guessed,
             })
         };
-        Some(
-            sizes
-                .into_iter()
-                .filter_map(one)
-                .filter(Counted::fits)
-                .collect(),
-        )
+        let small = described.resolve("small", &[]).ok();
+        let is_guessed = |named: &&draft::Named| !named.is_scalar && named.note == draft::GUESS;
+        let guessed = |of: fn(&draft::Named) -> i64| {
+            let names = draft.names.iter().filter(is_guessed);
+            let all: Vec<String> = names.map(|n| format!("{} = {}", n.name, of(n))).collect();
+            match all[..] {
+                [] => String::new(),
+                _ => format!("guessed: {}", all.join(", ")),
+            }
+        };
+        // Accesses and branches may go by them.
+        let is_guess = |memory: &draft::Memory| {
+            use draft::Contents::{Indices, Narrow, Sorted};
+            matches!(memory.contents, Indices(_) | Narrow | Sorted(_))
+        };
+        let own = match draft.memory().any(is_guess) {
+            true => "the code's own launch, contents of integer arrays guessed",
+            false => "the code's own launch",
+        };
+        // Of sizes that nobody knows the small ones tell as much.
+        let is_unknown = |named: &draft::Named| !named.is_scalar && named.root.value.is_none();
+        if draft.names.iter().any(is_unknown) {
+            let at = format!("{own}, {}", guessed(|n| n.small));
+            return Some(sized(at, small, None).into_iter().collect());
+        }
+        let full = guessed(|n| n.full);
+        let at = match full.is_empty() {
+            true => own.to_owned(),
+            false => format!("{own}, {full}"),
+        };
+        let mut all = vec![sized(at, described.resolve("full", &[]).ok(), Some(full))];
+        // A part of the full size is more like it than the small one, whose blocks may have next to nothing to do.
+        let made_small = |sizes: &[(String, i64)]| {
+            let full = |name: &str| draft.names.iter().find(|n| n.name == name).map(|n| n.full);
+            let smaller = sizes.iter().filter_map(|(name, size)| {
+                let full = full(name).filter(|full| full != size)?;
+                Some(format!("{name} = {size} for {full}"))
+            });
+            let smaller: Vec<String> = smaller.collect();
+            format!("{own}, made small: {}", smaller.join(", "))
+        };
+        let part = |shift: u32| {
+            let sizes = draft.names.iter().filter(|n| n.small != n.full);
+            let sizes = sizes.map(|n| (n.name.clone(), (n.full >> shift).max(n.small)));
+            let sizes: Vec<(String, i64)> = sizes.collect();
+            let launch = described.resolve("full", &sizes).ok();
+            sized(made_small(&sizes), launch, None).filter(Counted::fits)
+        };
+        if all.iter().flatten().any(|full| !full.fits()) {
+            all.push((1..MOST_SHIFT).find_map(part));
+        }
+        let sizes: Vec<(String, i64)> = draft
+            .names
+            .iter()
+            .map(|n| (n.name.clone(), n.small))
+            .collect();
+        all.push(sized(made_small(&sizes), small, None));
+        Some(all.into_iter().flatten().collect())
     };
     let is_wanted = |symbol: &&String| {
         let mut names = kernels.kernels.iter();

@@ -17,6 +17,7 @@ use warpwright_sass::Cubin;
 use warpwright_target::Gpu;
 use warpwright_toolkit::{BuildCache, Toolkit};
 
+use super::explain::counted;
 use super::pass::say;
 use super::{print_json, quoted, write_page};
 use crate::args::{Cli, Emit, OptArgs};
@@ -47,6 +48,16 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         }
         return super::stencil_opt::run(cli, args, &input);
     }
+    let of_sources = [
+        ("--grid", !args.stencil.sizes.is_empty()),
+        ("--fp", args.stencil.fp.is_some()),
+        ("--unchecked", args.stencil.unchecked),
+    ];
+    if let Some((name, _)) = of_sources.iter().find(|(_, is_given)| *is_given) {
+        return Err(Failure::Usage(format!(
+            "{name} is for rewrites from source to source (-o OUT.cu), and has no effect on builds"
+        )));
+    }
     let mut options = session::options(&input, &args.kernel, &args.nvcc)?;
     options.emit = emitted(args, &input)?;
     options.recipe = args.recipe.as_ref().map(|text| text.parse()).transpose()?;
@@ -61,8 +72,23 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     options.fuel = args.fuel;
     options.budget = args.budget;
     let optimizer = session::optimizer(cli, &input)?;
+    let file = match input.level {
+        Level::Cuda => super::cuda::read(cli, &input, None, &args.nvcc).ok(),
+        _ => None,
+    };
+    options.counted = counted(cli, (&input, file.as_ref()), &args.kernel, &args.nvcc)?;
     let watch = Progress::new(cli, !args.no_database);
     let mut outcome = optimizer.optimise_watched(&input, &options, &watch)?;
+    // What limits the build that is there, as far as its instructions can be counted; the page has it at length.
+    let is_explained = args.show.report.is_some() || !options.counted.is_empty();
+    let explained = match is_explained && outcome.report.kernels.len() <= EXPLAINED {
+        true => {
+            let found = optimizer.explain(&input, &options);
+            found.map(|found| found.kernels).unwrap_or_default()
+        }
+        false => Vec::new(),
+    };
+    outcome.report.count(&explained);
     watch.bar.finish_and_clear();
     if let Some(folder) = &args.keep {
         keep(folder, &outcome.explored)?;
@@ -87,19 +113,10 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         }
     }
     outcome.report.output = written_to(args);
-    // The page has what limits the build that is there, beside the choice.
-    let explained = match args.show.report {
-        Some(_) if outcome.report.kernels.len() <= EXPLAINED => {
-            let found = optimizer.explain(&input, &options);
-            found.map(|found| found.kernels).unwrap_or_default()
-        }
-        _ => Vec::new(),
-    };
     finish(args, &outcome, &explained)?;
-    if input.level == Level::Cuda
-        && !args.show.json
-        && let Ok(file) = super::cuda::read(cli, &input, None, &args.nvcc)
-        && let Some(advice) = super::cuda::advice(&file, &args.kernel)
+    if !args.show.json
+        && let Some(file) = &file
+        && let Some(advice) = super::cuda::advice(file, &args.kernel)
     {
         let advice = wrap(&advice, "", "").join("\n");
         match args.output.as_deref().is_some_and(is_stdout) {

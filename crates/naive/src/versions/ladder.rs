@@ -201,8 +201,8 @@ fn holds(conditions: &[Condition], case: &Case) -> bool {
     })
 }
 
-/// Have all parameters types that a launch can pass?
-fn is_emulated(kernel: &Kernel) -> bool {
+/// Have all parameters types that a launch can pass? Of others no version can be compared.
+pub fn is_emulated(kernel: &Kernel) -> bool {
     kernel
         .parameters
         .iter()

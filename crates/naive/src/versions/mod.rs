@@ -10,5 +10,5 @@ mod problem;
 mod shrunk;
 mod trial;
 
-pub use ladder::climb;
+pub use ladder::{climb, is_emulated};
 pub use problem::{Output, Problem};

@@ -205,7 +205,7 @@ fn grown(
 }
 
 /// The first guess.
-pub fn first(ground: &Ground<'_>, base: &Draft) -> Draft {
+fn first(ground: &Ground<'_>, base: &Draft) -> Draft {
     with(ground, base, &Guess::default())
 }
 
