@@ -209,7 +209,7 @@ fn the_codes_own_launch_says_how_many_blocks_there_are() {
     let at = &of(&explained, "sums")["causes"]["counted_at"];
     assert!(at.as_str().unwrap().contains("made small: m = "), "{at}");
     let most = &of(&explained, "sums")["causes"]["causes"][0]["cause"];
-    assert_eq!(most, "global memory", "{explained}");
+    assert_eq!(most, "global", "{explained}");
     let why = of(&explained, "beyond")["not_counted"].clone();
     assert!(why.as_str().unwrap().contains("it faults"), "{why}");
     let screen = bench.screen(&["opt", "l.cu", "--gpu", "h200", "--kernel", "waits"]);
@@ -320,8 +320,9 @@ fn what_a_check_is_told_counts() {
         );
         bench.file(file, &text);
     }
-    for (file, at) in [("c.cu", "threadIdx.x"), ("d.cu", "threadIdx.x % 64")] {
-        let text = format!("__global__ void k(int *x, int n) {{ x[{at}] = n; }}\n");
+    for (file, threads) in [("c.cu", "blockDim.x"), ("d.cu", "64")] {
+        let text =
+            format!("__global__ void k(int *x, int n) {{ x[threadIdx.x] = n + {threads}; }}\n");
         bench.file(file, &text);
     }
     bench.file("e.cu", "__global__ void other(int *x) { x[0] = 1; }\n");
@@ -347,7 +348,7 @@ fn what_a_check_is_told_counts() {
         "{text}"
     );
     // The block of a description holds for a proof, too.
-    assert_eq!(check(&["c.cu", "d.cu"]).0, Some(1));
+    assert_eq!(check(&["c.cu", "d.cu"]).0, Some(5));
     assert_eq!(check(&["c.cu", "d.cu", "--launch", "k.toml"]).0, Some(0));
     let (code, text) = check(&["a.cu", "e.cu"]);
     assert_eq!(code, Some(1), "{text}");

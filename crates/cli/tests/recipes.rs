@@ -237,7 +237,7 @@ fn static_kernels_are_kernels() {
     let source = std::fs::read_to_string(examples.join("two_stream/two_stream.cu")).unwrap();
     let source = source.replace("extern \"C\" __global__", "static __global__");
     let folder = tempfile::tempdir().unwrap();
-    let host = "int main() { two_stream<<<1, 256>>>(0, 0, 0, 0, 0, 0, 0, 0); }\n";
+    let host = "int main() { two_stream<<<4096, 256>>>(0, 0, 0, 0, 0, 0, 0, 0); }\n";
     std::fs::write(folder.path().join("k.cu"), source + host).unwrap();
     let target = ["--gpu", "h200", "--block", "256", "--json", "--no-database"];
     let opt = [&["opt", "k.cu", "-o", "k.cubin"][..], &target].concat();
