@@ -50,6 +50,7 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     let code = Code {
         file: &file,
         whole: whole.as_ref(),
+        text: input.text()?,
         host: &host,
         module: &module,
         symbols: &symbols,
@@ -62,17 +63,14 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
         is_free(output, args.force)?;
     }
     let source = source(&input.path, args.output.as_deref());
-    let (text, trial) = code.describe(args.kernel.as_deref(), &source)?;
+    let made = code.describe(args.kernel.as_deref(), &source)?;
     match &args.output {
-        Some(output) => {
-            write_atomically(output, text.as_bytes())?;
-            println!("wrote {}: {}", output.display(), said(&trial));
-        }
+        Some(output) => made.write(output)?,
         None => {
-            if let Trial::Faults { .. } = trial {
-                eprintln!("warning: {}", said(&trial));
+            if let Trial::Faults { .. } = made.trial {
+                eprintln!("warning: {}", said(&made.trial));
             }
-            crate::terminal::document(&text);
+            crate::terminal::document(&made.text);
         }
     }
     Ok(())
@@ -89,6 +87,7 @@ fn into_folder(input: &Input, code: &Code<'_>, folder: &Path) -> Result<(), Fail
     }
     let mut names: Vec<String> = Vec::new();
     let mut first = None;
+    let is_new = !folder.exists();
     make_folder(folder)?;
     for symbol in wanted {
         let base = base_name(symbol);
@@ -101,9 +100,8 @@ fn into_folder(input: &Input, code: &Code<'_>, folder: &Path) -> Result<(), Fail
         let made = is_free(&output, code.args.force)
             .and_then(|()| code.describe(Some(symbol), &source(&input.path, Some(&output))));
         match made {
-            Ok((text, trial)) => {
-                write_atomically(&output, text.as_bytes())?;
-                println!("wrote {}: {}", output.display(), said(&trial));
+            Ok(made) => {
+                made.write(&output)?;
                 first = first.or(Some(Ok(())));
             }
             Err(failure) => {
@@ -112,7 +110,30 @@ fn into_folder(input: &Input, code: &Code<'_>, folder: &Path) -> Result<(), Fail
             }
         }
     }
+    if is_new && !matches!(first, Some(Ok(()))) {
+        // Only an empty one goes.
+        let _ = std::fs::remove_dir(folder);
+    }
     first.unwrap_or_else(|| Err(Failure::input(format!("`{}` has no kernel", input.name))))
+}
+
+/// A description.
+struct Made {
+    text: String,
+    trial: Trial,
+    launched: draft::Launched,
+}
+
+impl Made {
+    /// Writes it and says so.
+    fn write(&self, output: &Path) -> Result<(), Failure> {
+        write_atomically(output, self.text.as_bytes())?;
+        println!("wrote {}: {}", output.display(), said(&self.trial));
+        if let Some(said) = self.launched.said() {
+            println!("  {said}");
+        }
+        Ok(())
+    }
 }
 
 /// What the trial of a description says to who wrote it.
@@ -133,6 +154,9 @@ struct Code<'a> {
     file: &'a File,
     /// With its own headers.
     whole: Option<&'a File>,
+    /// The text of the file.
+    text: &'a str,
+    /// Behind those of its headers.
     host: &'a str,
     module: &'a Module,
     symbols: &'a [String],
@@ -141,7 +165,7 @@ struct Code<'a> {
 
 impl Code<'_> {
     /// The description of a kernel, and what came of running it.
-    fn describe(&self, wanted: Option<&str>, source: &str) -> Result<(String, Trial), Failure> {
+    fn describe(&self, wanted: Option<&str>, source: &str) -> Result<Made, Failure> {
         let asked = (self.symbols, wanted);
         let (file, header, symbol) = defined((self.file, self.whole), asked)?;
         let function = head(file, header)?;
@@ -149,6 +173,7 @@ impl Code<'_> {
         let ground = Ground {
             file,
             host: self.host,
+            start: self.host.len() - self.text.len(),
             module: self.module,
             symbol: &symbol,
             function: &function,
@@ -184,7 +209,11 @@ impl Code<'_> {
                     source_name(&symbol)
                 ))
             })?;
-        Ok((text, trial))
+        Ok(Made {
+            text,
+            trial,
+            launched: draft.launched,
+        })
     }
 }
 
@@ -255,6 +284,7 @@ pub fn counted_launches(
         let ground = Ground {
             file,
             host: &host,
+            start: host.len() - text.len(),
             module: &module,
             symbol: &symbol,
             function: &head(file, header).ok()?,
@@ -416,13 +446,12 @@ fn chosen<'f>(
 fn head(file: &File, header: &Header) -> Result<Function, Failure> {
     let definition = &file.source.text[header.span.clone()];
     let head = definition.split('{').next().unwrap_or(definition);
-    // At its own line and column, for what is said of it.
-    let before = &file.source.text[..header.span.start];
-    let line = before.rsplit('\n').next().unwrap_or(before);
-    let place = "\n".repeat(before.matches('\n').count()) + &" ".repeat(line.chars().count());
-    let source = Source::new(&*file.source.name, format!("{place}{head}{{}}"));
-    let failed = |problem| Failure::Rendered(render_all(&[problem], &source));
-    let alone = File::parse(source.clone()).map_err(failed)?;
+    // At its own place, for what is said of it.
+    let before = file.source.text[..header.span.start].bytes();
+    let place = before.map(|byte| if byte == b'\n' { '\n' } else { ' ' });
+    let text = format!("{}{head}{{}}", place.collect::<String>());
+    let failed = |problem| Failure::Rendered(render_all(&[problem], &file.source));
+    let alone = File::parse(Source::new(&*file.source.name, text)).map_err(failed)?;
     let header = alone.kernels.first().ok_or_else(|| {
         Failure::input(format!(
             "the head of `{}` is not understood",

@@ -8,7 +8,7 @@ use super::memory::Memory;
 use super::names::{Declaration, Kind};
 use super::number::{Number, Ty, combined};
 use super::values::{Change, Known, Value, parts};
-use super::{HostCode, find};
+use super::{HostCode, Reached, Site, find};
 use crate::ast::{Expr, ExprKind};
 use crate::literal::Literal;
 use crate::parse_expr;
@@ -16,6 +16,10 @@ use crate::parse_expr;
 /// A launch, with expressions instead of numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Described {
+    /// The byte of the text at which the kernel is named.
+    pub at: usize,
+    /// Does the code come to it?
+    pub reached: Reached,
     /// Blocks in as many dimensions as the launch says; none where not even that is known.
     pub grid: Vec<Option<Amount>>,
     /// Threads per block, likewise.
@@ -61,15 +65,22 @@ impl<'t> HostCode<'t> {
         instance: &[String],
         members: &[String],
     ) -> Vec<Described> {
-        let is_it = |at: &usize| self.word(*at) == kernel && self.tokens[*at].word;
-        let all = (0..self.tokens.len()).filter(is_it);
-        all.filter_map(|at| self.description(at, instance, members))
+        let all = self.sites(kernel, instance).into_iter();
+        all.map(|(site, _)| self.description(site, instance, members))
             .collect()
     }
 
-    fn description(&self, at: usize, instance: &[String], members: &[String]) -> Option<Described> {
-        // Nothing new where the numbers do not see a launch.
-        self.launch(at, instance)?;
+    fn description(&self, site: Site, instance: &[String], members: &[String]) -> Described {
+        let at = site.at;
+        let own = self.described_at(at, instance, members);
+        Described {
+            at: self.tokens[at].at.start,
+            reached: site.reached,
+            ..own.unwrap_or_default()
+        }
+    }
+
+    fn described_at(&self, at: usize, instance: &[String], members: &[String]) -> Option<Described> {
         self.refuel();
         let known = Known::default();
         if let Some(config) = self.extended(at) {
@@ -84,7 +95,7 @@ impl<'t> HostCode<'t> {
                 block: amounts(field("blockDim")),
                 dynamic_smem: field("dynamicSmemBytes").and_then(amount),
                 arguments: Some(self.arguments(behind, at, members)),
-                fixed: BTreeSet::new(),
+                ..Described::default()
             });
         }
         let found = find::launch(self.text, &self.tokens, at)?;
@@ -126,6 +137,7 @@ impl<'t> HostCode<'t> {
             dynamic_smem,
             arguments,
             fixed,
+            ..Described::default()
         })
     }
 

@@ -276,6 +276,118 @@ fn launches_of_all_forms() {
 }
 
 #[test]
+fn what_is_not_compiled_is_no_launch() {
+    let of = |text: &str| found(&format!("void f() {{\n{text}\n}}"));
+    let one = "k<<<1, 1>>>(p);\n";
+    let two = "k<<<2, 2>>>(p);\n";
+    for (directive, otherwise, expected) in [
+        ("#if 0", "#else", "2/2/0"),
+        ("#if 1", "#else", "1/1/0"),
+        ("#ifdef FAST", "#else", "2/2/0"),
+        ("#ifndef FAST", "#else", "1/1/0"),
+        ("#if defined(FAST) || defined SLOW", "#else", "2/2/0"),
+        ("#if defined(_OPENMP) && 0 // no", "#else", "2/2/0"),
+        ("#define FAST\n#ifdef FAST", "#elif 1", "1/1/0"),
+        ("#define N 4\n#if N > 2 && !defined(FAST)", "#else", "1/1/0"),
+        ("#define N 4\n#undef N\n#ifdef N", "#elif defined(__CUDACC__)", "2/2/0"),
+        ("#if 0\n#ifndef X\n#endif\n#define X", "#elif defined(X)\n#else", "2/2/0"),
+        ("#ifdef __CUDACC__", "#else", "1/1/0"),
+    ] {
+        let text = format!("{directive}\n{one}{otherwise}\n{two}#endif");
+        assert_eq!(of(&text), [expected], "{text}");
+    }
+    // What nobody knows may be either.
+    for directive in ["#ifdef _OPENMP", "#if CUDART_VERSION > 12000", "#if MODE"] {
+        let text = format!("{directive}\n{one}#else\n{two}#endif");
+        assert_eq!(of(&text), ["1/1/0", "2/2/0"], "{text}");
+    }
+    // What is compiled declares.
+    let text = "#ifdef BIG\nconst int b = 512;\n#else\nconst int b = 64;\n#endif\nvoid f() { k<<<1, b>>>(p); }";
+    let block = |options: &[&str]| {
+        let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();
+        numbers(&HostCode::new(text, &options).launches("k", &[])[0].block)
+    };
+    assert_eq!(block(&[]), Some(vec![64]));
+    assert_eq!(block(&["-DBIG"]), Some(vec![512]));
+    assert_eq!(block(&["-DBIG", "-UBIG"]), Some(vec![64]));
+    let headers = ["#define BIG\n".to_owned(), "#ifndef H\n#define H\n#endif".to_owned()];
+    let with = HostCode::with_headers(text, &[], &headers);
+    assert_eq!(numbers(&with.launches("k", &[])[0].block), Some(vec![512]));
+}
+
+#[test]
+fn the_launch_that_the_code_comes_to_is_first() {
+    for (text, expected) in [
+        (
+            "const int n = 100000; if (n < 1000) k<<<1, 1024>>>(p); else k<<<(n + 255) / 256, 256>>>(p);",
+            &["391/256/0"][..],
+        ),
+        (
+            "int n = 100; if (n < 1000) { k<<<1, 1024>>>(p); } else { k<<<2, 256>>>(p); }",
+            &["1/1024/0"],
+        ),
+        (
+            "int m = 3; if (m == 1) k<<<1, 1>>>(p); else if (m == 3) { k<<<3, 1>>>(p); } else k<<<4, 1>>>(p);",
+            &["3/1/0"],
+        ),
+        (
+            "int m = 5; if (m == 1) k<<<1, 1>>>(p); else if (m == 3) { k<<<3, 1>>>(p); } else k<<<4, 1>>>(p);",
+            &["4/1/0"],
+        ),
+        // What is not known is behind what surely is.
+        (
+            "if (argc > 1) k<<<1, 1>>>(p); for (int i = 0; i < 9; ++i) k<<<2, 1>>>(p);",
+            &["2/1/0", "1/1/0"],
+        ),
+        (
+            "if (argc > 1) k<<<1, 1>>>(p); else k<<<2, 1>>>(p);",
+            &["1/1/0", "2/1/0"],
+        ),
+        ("if (0 && argc) k<<<1, 1>>>(p); k<<<2, 1>>>(p);", &["2/1/0"]),
+        // Where nothing else is, that is what there is.
+        ("if (0) k<<<1, 1>>>(p);", &["1/1/0"]),
+    ] {
+        let text = format!("int main(int argc, char **argv) {{ {text} }}");
+        assert_eq!(found(&text), expected, "{text}");
+    }
+    for (text, expected) in [
+        (
+            "void warmup() { k<<<1, 32>>>(p); }\nint main() { warmup(); k<<<8, 64>>>(p); }",
+            &["8/64/0", "1/32/0"][..],
+        ),
+        (
+            "void old() { k<<<1, 32>>>(p); }\nvoid run() { k<<<8, 64>>>(p); }\nint main() { run(); }",
+            &["8/64/0", "1/32/0"],
+        ),
+        (
+            "void small() { k<<<1, 32>>>(p); }\nvoid run() { k<<<8, 64>>>(p); }\n\
+             int main() { const int n = 9000; if (n > 99) run(); else small(); }",
+            &["8/64/0"],
+        ),
+        (
+            "template <int B> void run() { if constexpr (B > 64) k<B><<<1, B>>>(p); else k<B><<<2, B>>>(p); }",
+            &["1/128/0"],
+        ),
+    ] {
+        assert_eq!(instance(text, &["128"]), expected, "{text}");
+    }
+    // With names a number that the program may be given counts as the code's own, though not surely.
+    for (text, expected) in [
+        (
+            "int n = 100000; if (argc > 1) n = atoi(argv[1]); if (n < 1000) k<<<1, 1024>>>(n); else k<<<n / 256, 256>>>(n);",
+            "n / 256? / 256 | n? : n=100000",
+        ),
+        (
+            "int n = 100000; if (argc > 1) n = atoi(argv[1]); if (n > 1000) k<<<1, 1024>>>(n); else k<<<n / 256, 256>>>(n);",
+            "1 / 1024 | n? : n=100000",
+        ),
+    ] {
+        let text = format!("int main(int argc, char **argv) {{ {text} }}");
+        assert_eq!(described(&text), expected, "{text}");
+    }
+}
+
+#[test]
 fn instances_are_told_apart() {
     let text = "template <int B, class T> void run(T *p) { k<T, B><<<1, B>>>(p); }\n\
                 void f() { run<64>(p); k<float, 256><<<2, 256>>>(p); k<double, 512><<<3, 512>>>(q); k<<<4, n>>>(p); }";

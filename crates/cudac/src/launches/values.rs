@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::amount::{Amount, Op};
 use super::names::{Declaration, Kind};
-use super::number::{Number, Ty, binary, combined, given};
+use super::number::{Number, Ty, binary, combined, either, given};
 use super::{HostCode, is_extended};
 use crate::ast::{Expr, ExprKind, Type};
 use crate::literal::Literal;
@@ -323,6 +323,9 @@ impl HostCode<'_> {
                     "~" => given(!inner.number()?, inner.ty, [inner])?,
                     _ => return None,
                 }
+            }
+            ExprKind::Binary(sign, a, b) if matches!(&**sign, "&&" | "||") => {
+                either(sign == "||", number(a), number(b))?
             }
             ExprKind::Binary(sign, a, b) => binary(sign, number(a)?, number(b)?)?,
             ExprKind::Conditional(condition, a, b) => {

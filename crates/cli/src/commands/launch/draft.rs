@@ -123,10 +123,37 @@ pub struct Draft {
     pub block_note: String,
     pub dynamic_smem: Amount,
     pub smem_note: &'static str,
+    /// Where the launch stands, and where others of the kernel do.
+    pub launched: Launched,
     pub parameters: Vec<Parameter>,
     pub symbols: Vec<Memory>,
     /// What a buffer has whose size is not known.
     pub guessed_count: Vec<Amount>,
+}
+
+/// Where the code launches a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Launched {
+    /// The line of the launch that is described, if it is one of several.
+    pub own: Option<String>,
+    /// Those of the others, the most likely first.
+    pub others: Vec<String>,
+    /// Is it known that the code comes to this one?
+    pub is_sure: bool,
+}
+
+impl Launched {
+    /// What is said of the others.
+    pub fn said(&self) -> Option<String> {
+        let own = self.own.as_deref().filter(|_| !self.others.is_empty())?;
+        let others = self.others.join(", ");
+        Some(match self.is_sure {
+            true => format!("of its launches that at {own}, not those at {others}"),
+            false => format!(
+                "which launch runs is a guess: that at {own}, not those at {others}"
+            ),
+        })
+    }
 }
 
 /// The mark of a guess.
@@ -269,12 +296,11 @@ impl Draft {
         }
         let grid: Vec<String> = self.grid.iter().map(|a| self.quoted(a)).collect();
         let block: Vec<String> = self.block.iter().map(u32::to_string).collect();
-        let _ = writeln!(
-            text,
-            "\n[launch]\ngrid = [{}]{}",
-            grid.join(", "),
-            self.grid_note
-        );
+        text += "\n[launch]\n";
+        if let Some(said) = self.launched.said() {
+            let _ = writeln!(text, "# {said}");
+        }
+        let _ = writeln!(text, "grid = [{}]{}", grid.join(", "), self.grid_note);
         let _ = writeln!(text, "block = [{}]{}", block.join(", "), self.block_note);
         if self.dynamic_smem != Amount::Number(0) || !self.smem_note.is_empty() {
             let bytes = self.quoted(&self.dynamic_smem);

@@ -5,12 +5,12 @@ use std::rc::Rc;
 
 use warpwright_cudac::File;
 use warpwright_cudac::ast::Function;
-use warpwright_cudac::launches::{Amount, Argument, Described, HostCode, Op, Root};
+use warpwright_cudac::launches::{Amount, Argument, Described, HostCode, Op, Reached, Root};
 use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
 use warpwright_ptx::{Module, Space};
 
-use super::draft::{Contents, Draft, GUESS, Made, Memory, Parameter, Value};
+use super::draft::{Contents, Draft, GUESS, Launched, Made, Memory, Parameter, Value};
 use super::{element, own_bound, parameter_types};
 use crate::args::LaunchArgs;
 use crate::commands::parameters::{self, Known, Layout, Pointed, Sort};
@@ -21,6 +21,8 @@ pub struct Ground<'a> {
     pub file: &'a File,
     /// The host code: the text behind those of the user's headers.
     pub host: &'a str,
+    /// Where the file's own text begins in it.
+    pub start: usize,
     pub module: &'a Module,
     pub symbol: &'a str,
     pub function: &'a Function,
@@ -111,6 +113,7 @@ impl Ground<'_> {
         let code = HostCode::new(self.host, &self.args.nvcc).with_names();
         let launches = code.described(self.kernel(), &template_arguments(self.symbol), &members);
         let is_found = !launches.is_empty();
+        let launched = self.launched(&launches);
         let mut own = launches.into_iter().next().unwrap_or_default();
         let mut from = "  # the code's launch";
         if let Some((grid, block, smem)) = self.traced {
@@ -118,6 +121,8 @@ impl Ground<'_> {
             (own.grid, own.block) = (numbers(grid), numbers(block));
             own.dynamic_smem = Some(Amount::Number(smem.into()));
             from = "  # the trace";
+        } else if !launched.others.is_empty() && !launched.is_sure {
+            from = GUESS;
         } else if !is_found {
             own.dynamic_smem = Some(Amount::Number(0));
         }
@@ -149,6 +154,7 @@ impl Ground<'_> {
             block_note,
             dynamic_smem: Amount::Number(0),
             smem_note: "",
+            launched,
             parameters: Vec::new(),
             symbols: Vec::new(),
             guessed_count: Vec::new(),
@@ -329,6 +335,26 @@ impl Ground<'_> {
             draft.guessed_count = vec![n];
         }
         Ok(draft)
+    }
+
+    /// Where the launches are of which the first is described.
+    fn launched(&self, launches: &[Described]) -> Launched {
+        if self.traced.is_some() {
+            return Launched::default();
+        }
+        let line = |launch: &Described| match self.host.get(self.start..launch.at) {
+            Some(before) => format!("line {}", before.matches('\n').count() + 1),
+            None => "a header".to_owned(),
+        };
+        let (own, others) = match launches.split_first() {
+            Some((own, others)) => (Some(own), others),
+            None => (None, &[][..]),
+        };
+        Launched {
+            own: own.map(line),
+            others: others.iter().map(line).collect(),
+            is_sure: own.is_some_and(|own| own.reached < Reached::Unknown),
+        }
     }
 
     /// Names that have to be what the code makes them: they decide the block or what is compiled, or change on the way.
