@@ -62,8 +62,7 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     if let Some(output) = &args.output {
         is_free(output, args.force)?;
     }
-    let source = source(&input.path, args.output.as_deref());
-    let made = code.describe(args.kernel.as_deref(), &source)?;
+    let made = code.describe(args.kernel.as_deref(), args.output.as_deref())?;
     match &args.output {
         Some(output) => made.write(output)?,
         None => {
@@ -98,7 +97,7 @@ fn into_folder(input: &Input, code: &Code<'_>, folder: &Path) -> Result<(), Fail
             same => format!("{base}_{}.toml", same + 1),
         });
         let made = is_free(&output, code.args.force)
-            .and_then(|()| code.describe(Some(symbol), &source(&input.path, Some(&output))));
+            .and_then(|()| code.describe(Some(symbol), Some(&output)));
         match made {
             Ok(made) => {
                 made.write(&output)?;
@@ -116,6 +115,9 @@ fn into_folder(input: &Input, code: &Code<'_>, folder: &Path) -> Result<(), Fail
     }
     first.unwrap_or_else(|| Err(Failure::input(format!("`{}` has no kernel", input.name))))
 }
+
+/// What is said of a description that does not come to an end.
+const TOO_LONG: &str = "its small size takes longer than it is tried in the emulator, and nothing wrong was seen: make it smaller";
 
 /// A description.
 struct Made {
@@ -140,6 +142,9 @@ impl Made {
 fn said(trial: &Trial) -> String {
     match trial {
         Trial::Runs => "look at what it marks as a guess".to_owned(),
+        Trial::Faults { is_long: true, .. } => {
+            format!("{TOO_LONG}; look at what it marks as a guess")
+        }
         Trial::Faults { why, .. } => {
             format!("it FAULTS at its small size and wants a look: {why}")
         }
@@ -165,7 +170,7 @@ struct Code<'a> {
 
 impl Code<'_> {
     /// The description of a kernel, and what came of running it.
-    fn describe(&self, wanted: Option<&str>, source: &str) -> Result<Made, Failure> {
+    fn describe(&self, wanted: Option<&str>, output: Option<&Path>) -> Result<Made, Failure> {
         let asked = (self.symbols, wanted);
         let (file, header, symbol) = defined((self.file, self.whole), asked)?;
         let function = head(file, header)?;
@@ -180,19 +185,22 @@ impl Code<'_> {
             args: self.args,
             traced: traced(self.args, &symbol)?,
         };
-        let mut bases = vec![ground.draft(source.to_owned(), None)?];
+        let source = source(&self.args.file, output);
+        let mut bases = vec![ground.draft(source.clone(), None)?];
         can_be_launched(&bases[0], &gpu)?;
         if bases[0].block_note == draft::GUESS {
             for block in OTHER_BLOCKS {
-                bases.push(ground.draft(source.to_owned(), Some(block))?);
+                bases.push(ground.draft(source.clone(), Some(block))?);
             }
         }
         let (mut draft, trial) = trial::best(&ground, &bases, self.module)
             .ok_or_else(|| Failure::Internal("no description to try".into()))?;
+        draft.nvcc = options(&self.args.nvcc, output);
         draft.about = match &trial {
             Trial::Runs => {
                 "; the emulator runs it at `small`. Lines with `guess` want a look.".to_owned()
             }
+            Trial::Faults { is_long: true, .. } => format!("; {TOO_LONG}"),
             Trial::Faults { why, .. } => {
                 format!("; it FAULTS at `small` and wants a look: {why}")
             }
@@ -354,32 +362,56 @@ fn is_free(output: &Path, force: bool) -> Result<(), Failure> {
     )))
 }
 
-/// The source as the description names it: relative to its folder where there is a way.
-fn source(file: &Path, output: Option<&Path>) -> String {
+/// The folder of a description, without links.
+fn folder(output: Option<&Path>) -> Option<PathBuf> {
     let folder = match output.and_then(Path::parent) {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     };
-    let whole = |path: &Path| std::fs::canonicalize(path);
-    let relative = match (
-        file.parent().map(Path::to_path_buf),
-        file.file_name(),
-        whole(&folder),
-    ) {
-        (Some(parent), Some(name), Ok(folder)) => {
-            let parent = if parent.as_os_str().is_empty() {
-                PathBuf::from(".")
-            } else {
-                parent
-            };
-            whole(&parent)
-                .ok()
-                .map(|parent| way(&folder, &parent).join(name))
-        }
-        _ => None,
+    std::fs::canonicalize(folder).ok()
+}
+
+/// A folder as the description names it: relative to its own where there is a way.
+fn named(path: &Path, output: Option<&Path>) -> Option<PathBuf> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
     };
-    let path = relative.unwrap_or_else(|| file.to_path_buf());
+    Some(way(&folder(output)?, &std::fs::canonicalize(path).ok()?))
+}
+
+/// The source as the description names it.
+fn source(file: &Path, output: Option<&Path>) -> String {
+    let relative = || Some(named(file.parent()?, output)?.join(file.file_name()?));
+    let path = relative().unwrap_or_else(|| file.to_path_buf());
     path.to_string_lossy().into_owned()
+}
+
+/// nvcc's options as the description has them: its folders of headers are relative to it.
+fn options(nvcc: &[String], output: Option<&Path>) -> Vec<String> {
+    let relative = |folder: &str| {
+        let path = Path::new(folder);
+        let named = named(path, output).filter(|_| path.is_relative());
+        named.map_or_else(
+            || folder.to_owned(),
+            |way| match way.as_os_str().is_empty() {
+                true => ".".to_owned(),
+                false => way.to_string_lossy().into_owned(),
+            },
+        )
+    };
+    let mut is_folder = false;
+    let one = |option: &String| {
+        let own = match option.strip_prefix("-I") {
+            Some(folder) if !folder.is_empty() => format!("-I{}", relative(folder)),
+            _ if is_folder => relative(option),
+            _ => option.clone(),
+        };
+        is_folder = option == "-I";
+        own
+    };
+    nvcc.iter().map(one).collect()
 }
 
 /// The way from a folder to another.

@@ -27,8 +27,9 @@ use crate::macros::Macros;
 use crate::words::Token;
 pub use amount::{Amount, Op, Root};
 pub use described::{Argument, Described};
-pub use memory::{Memory, ModuleVariable};
+pub use memory::{Held, Memory, ModuleVariable};
 use number::Number;
+pub use preprocess::expanded;
 pub use reached::Reached;
 use values::Known;
 
@@ -49,8 +50,10 @@ pub struct OwnLaunch {
 /// Where a launch stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Site {
-    /// The token that names the kernel.
+    /// The token that names the kernel, or the variable that is it.
     at: usize,
+    /// The token that names the kernel.
+    named: usize,
     /// Does the code come to it?
     reached: Reached,
 }
@@ -121,16 +124,25 @@ impl<'t> HostCode<'t> {
     /// The same with their places.
     fn sites(&self, kernel: &str, instance: &[String]) -> Vec<(Site, OwnLaunch)> {
         let is_it = |at: &usize| self.word(*at) == kernel && self.tokens[*at].word;
-        let site = |at: usize| {
+        let uses = (0..self.tokens.len()).filter(is_it);
+        let site = |(at, named)| {
             let mut known = Known::default();
-            let launch = self.launch(at, instance, &mut known)?;
+            let launch = self.launch((at, named), instance, &mut known)?;
             let reached = match self.tokens[at].directive {
                 true => Reached::Unknown,
                 false => self.reached(at, &known),
             };
-            Some((Site { at, reached }, launch))
+            Some((Site { at, named, reached }, launch))
         };
-        let mut all: Vec<_> = (0..self.tokens.len()).filter(is_it).filter_map(site).collect();
+        let all = uses.flat_map(|named| {
+            let own = [(named, named)].into_iter();
+            own.chain(
+                self.by_variable(named)
+                    .into_iter()
+                    .map(move |at| (at, named)),
+            )
+        });
+        let mut all: Vec<_> = all.filter_map(site).collect();
         all.sort_by_key(|(site, _)| site.reached);
         let possible = all.partition_point(|(site, _)| site.reached < Reached::Never);
         all.truncate(if possible == 0 { all.len() } else { possible });
@@ -148,8 +160,42 @@ impl<'t> HostCode<'t> {
         u32::try_from(value).ok().filter(|&n| n > 0)
     }
 
-    /// The launch of the kernel that is named at a token, and what it says of the parameters of templates.
-    fn launch(&self, at: usize, instance: &[String], known: &mut Known) -> Option<OwnLaunch> {
+    /// `auto f = k<float>; f<<<…>>>(…);`: the uses of the variable that is the kernel named at a token.
+    fn by_variable(&self, named: usize) -> Vec<usize> {
+        let end = find::behind_template(self.text, &self.tokens, named).unwrap_or(named + 1);
+        let address = usize::from(self.word_before(named) == "&");
+        let equals = named.checked_sub(1 + address);
+        let is_it =
+            |equals: &usize| self.word(*equals) == "=" && matches!(self.word(end), ";" | ",");
+        let variable = equals
+            .filter(is_it)
+            .and_then(|equals| equals.checked_sub(1));
+        let variable = variable.and_then(|at| match self.opens.get(&at) {
+            // `void (*f)(…) = k`
+            Some(&open) => open.checked_sub(2),
+            None => Some(at),
+        });
+        let Some(variable) = variable.filter(|&at| self.tokens[at].word) else {
+            return Vec::new();
+        };
+        let home = self.around[variable];
+        let home = home
+            .filter(|&open| self.word(open) == "(")
+            .map_or(home, |open| self.around[open]);
+        let all = self.places(self.word(variable)).iter();
+        all.copied()
+            .filter(|&at| at > variable && self.is_inside(at, home))
+            .collect()
+    }
+
+    /// The launch at a token of the kernel that is named at that or at another, and what it says of the parameters of
+    /// templates.
+    fn launch(
+        &self,
+        (at, named): (usize, usize),
+        instance: &[String],
+        known: &mut Known,
+    ) -> Option<OwnLaunch> {
         self.fuel.set(values::MOST);
         if let Some(config) = self.extended(at) {
             let field = |field| self.field(config, field, at, known);
@@ -164,8 +210,7 @@ impl<'t> HostCode<'t> {
             // Its names are the parameters of a macro.
             return Some(OwnLaunch::default());
         }
-        if let Some(arguments) = &found.arguments {
-            let arguments = values::parts(&self.text[arguments.clone()]);
+        if let Some(arguments) = self.template_arguments(&found, named) {
             for (argument, own) in arguments.into_iter().zip(instance) {
                 if !self.may_be(argument, own, at, known) {
                     return None;
@@ -183,6 +228,16 @@ impl<'t> HostCode<'t> {
             block,
             dynamic_smem,
         })
+    }
+
+    /// The template's arguments of a launch, or those behind the name of the kernel.
+    fn template_arguments(&self, found: &find::Launch, named: usize) -> Option<Vec<&'t str>> {
+        let behind = || {
+            let end = find::behind_template(self.text, &self.tokens, named)?;
+            Some(self.tokens[named + 1].at.end..self.tokens[end - 1].at.start)
+        };
+        let range = found.arguments.clone().or_else(behind)?;
+        Some(values::parts(&self.text[range]))
     }
 
     /// `cudaLaunchKernelEx(&config, k, …)`: the token of `config`, for that of `k`.

@@ -295,8 +295,8 @@ impl<'t> HostCode<'t> {
             },
             Some(kind) if is_plain && !matches!(next, "[" | ":" | ")") => kind,
             Some(_) if is_plain || matches!(before, "*" | "&") => Kind::Unknown,
-            // A type that is not known here, in front of the name.
-            None if self.is_type(start..at) => Kind::Unknown,
+            // A type that is not known here, in front of the name, or in front of the first of several.
+            None if self.is_type(start..at) || self.follows(start, at) => Kind::Unknown,
             _ => return None,
         };
         // Each object has its own members; what is static remembers what the last call made of it.
@@ -313,6 +313,20 @@ impl<'t> HostCode<'t> {
             kind,
             is_fixed,
         })
+    }
+
+    /// `T a(…), b`: is the name at a token one behind the first?
+    fn follows(&self, start: usize, at: usize) -> bool {
+        let level = self.around[at];
+        let mut own = (start..at).filter(|&now| self.around[now] == level);
+        let first = own.find(|&now| matches!(self.word(now), "(" | "{" | "=" | "["));
+        let name = first.and_then(|first| first.checked_sub(1));
+        let is_sign = |before: &usize| !matches!(self.word(*before), "*" | "&");
+        let before = (start..at).rev().find(is_sign);
+        before.is_some_and(|before| self.word(before) == ",")
+            && name.is_some_and(|name| {
+                name > start && self.tokens[name].word && self.is_type(start..name)
+            })
     }
 
     pub(super) fn is_declared(&self, at: usize) -> bool {

@@ -1,11 +1,12 @@
 //! What the preprocessor makes of host code: macros, and the lines that are compiled.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::HostCode;
-use super::values::{Known, Value};
-use crate::macros::{Macro, Macros};
-use crate::words::{Token, line, tokens};
+use super::values::{Known, Value, parts};
+use crate::macros::{Macro, Macros, substitute};
+use crate::words::{Token, closed, line, tokens};
 
 /// The parameters of a macro, if it takes any, and its body; nothing for an `#undef`.
 type Meaning = Option<(Option<Vec<String>>, String)>;
@@ -51,6 +52,54 @@ pub(super) fn compiled(text: &str, options: &[String], headers: &[String]) -> (V
     }
     let kept = meanings.read(text);
     (kept, meanings.macros(false))
+}
+
+/// A text with the uses of macros that launch something as what they stand for, each in as many lines.
+pub fn expanded<'t>(text: &'t str, options: &[String], headers: &[String]) -> Cow<'t, str> {
+    let (all, macros) = compiled(text, options, headers);
+    let word = |at: usize| all.get(at).map_or("", |t: &Token| &text[t.at.clone()]);
+    let launching = |name: &str| {
+        let own = macros.named(name).next()?;
+        let body = own.body.as_deref().filter(|body| body.contains("<<<"))?;
+        Some((own.parameters.as_deref()?, body))
+    };
+    let (mut out, mut from) = (String::new(), 0);
+    for (at, token) in all.iter().enumerate().filter(|(_, t)| t.word) {
+        let Some((parameters, body)) = launching(word(at)) else {
+            continue;
+        };
+        let close = closed(text, &all, at + 1).filter(|_| word(at + 1) == "(");
+        let Some(close) = close.filter(|_| token.at.start >= from) else {
+            continue;
+        };
+        let end = all[close].at.end;
+        if token.directive {
+            // Its body is no launch of its own.
+            let end = token.at.start + line(&text.as_bytes()[token.at.start..]);
+            out += &text[from..token.at.start];
+            out += &text[token.at.start..end].replace("<<<", "   ");
+            from = end;
+            continue;
+        }
+        let mut arguments: Vec<String> = parts(&text[all[at + 1].at.end..all[close].at.start])
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        let rest = arguments.split_off(parameters.len().min(arguments.len()));
+        let mut names = parameters.to_vec();
+        names.push("__VA_ARGS__".to_owned());
+        arguments.resize(parameters.len(), String::new());
+        arguments.push(rest.join(", "));
+        let body = body.replace("##", "");
+        out += &text[from..token.at.start];
+        out += &substitute(&body, &names, &arguments).replace('\n', " ");
+        out += &"\n".repeat(text[token.at.start..end].matches('\n').count());
+        from = end;
+    }
+    match from {
+        0 => Cow::Borrowed(text),
+        from => Cow::Owned(out + &text[from..]),
+    }
 }
 
 fn both(a: Option<bool>, b: Option<bool>) -> Option<bool> {

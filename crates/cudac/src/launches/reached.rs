@@ -53,12 +53,10 @@ impl HostCode<'_> {
         let mut all = Vec::new();
         self.heads(self.statement(at)..at, &mut all);
         let mut outermost = None;
-        for brace in self.braces_around(at) {
-            if self.is_shared(Some(brace)) {
-                break;
-            }
-            self.heads(self.statement(brace)..brace, &mut all);
-            outermost = Some(brace);
+        let around = std::iter::successors(self.around[at], |open| self.around[*open]);
+        for open in around.take_while(|open| !self.is_shared(Some(*open))) {
+            self.heads(self.statement(open)..open, &mut all);
+            outermost = Some(open);
         }
         let conditions = all.into_iter().map(|(open, holds)| {
             let is_so = self.holds(open, known);
@@ -107,7 +105,11 @@ impl HostCode<'_> {
             None if is_program && function != "main" => Reached::Unknown,
             None => Reached::Surely,
         };
-        if is_warm_up { own.max(Reached::Unknown) } else { own }
+        if is_warm_up {
+            own.max(Reached::Unknown)
+        } else {
+            own
+        }
     }
 
     /// The conditions in front of a statement or of a brace.
