@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use warpwright_cudac::launches::{HostCode, numbers};
+use warpwright_cudac::launches::{HostCode, expanded, numbers};
 use warpwright_launch::Launch;
 use warpwright_pass::Seen;
 use warpwright_pass::names::{base_name, is_named, template_arguments};
@@ -12,7 +12,8 @@ use crate::{Input, Level, Options};
 
 /// Block, grid and dynamic shared memory of each kernel of a module that the text launches. `nvcc`: its options.
 pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[String]) -> Vec<Seen> {
-    let code = HostCode::with_headers(text, nvcc, headers);
+    let text = expanded(text, nvcc, headers);
+    let code = HostCode::with_headers(&text, nvcc, headers);
     let of = |symbol: String| {
         let launches = code.launches(&base_name(&symbol), &template_arguments(&symbol));
         let extent = |all: &[u32], at: usize| all.get(at).copied().unwrap_or(1);

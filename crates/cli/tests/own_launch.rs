@@ -211,6 +211,38 @@ fn everyday_code_runs_and_has_its_own_numbers() {
             "go",
             "[391, 1, 1] [256, 1, 1] 0 {[100000]} [100000]",
         ),
+        // Instances of a structure's template, as the kernel names them and as its own template does.
+        (
+            "template <class R> struct Particles { R *x, *y; int n; };\n\
+             __global__ void push(Particles<float> p, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+               if (i < n && i < p.n) p.x[i] += p.y[i]; }\n\
+             int main() { int n = 50000; Particles<float> p; p.n = n; cudaMalloc(&p.x, n * sizeof(float));\n\
+               cudaMalloc(&p.y, n * sizeof(float)); push<<<(n + 127) / 128, 128>>>(p, n); }",
+            "push",
+            "[391, 1, 1] [128, 1, 1] 0 {[50000] [50000]} 50000",
+        ),
+        (
+            "template <typename T, int D> struct View { const T *p; T scale; int shape[D]; };\n\
+             template <typename T> __global__ void sum(View<T, 2> v, T *y) { int i = blockIdx.x * blockDim.x + threadIdx.x;\n\
+               if (i < v.shape[0] * v.shape[1]) y[i] = v.p[i] * v.scale; }\n\
+             int main() { int n = 50000; double *d, *y; cudaMalloc(&d, n * sizeof(double)); cudaMalloc(&y, n * 8);\n\
+               View<double, 2> v{d, 2.5, {n, 1}}; sum<double><<<(n + 127) / 128, 128>>>(v, y); }",
+            "sum",
+            "[391, 1, 1] [128, 1, 1] 0 {[50000]} [50000]",
+        ),
+        // A table of pointers, and a pointer to nothing.
+        (
+            "__global__ void rows(float **rows, const float *const *in, int n, int cols, const float *bias) {\n\
+               int i = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y; if (i < cols && r < n)\n\
+               rows[r][i] = in[r][i] * 2 + (bias ? bias[i] : 0); }\n\
+             int main() { const int n = 16, cols = 5000; float *h[n], *g[n], **d, **e;\n\
+               for (int i = 0; i < n; ++i) { cudaMalloc(&h[i], cols * sizeof(float)); cudaMalloc(&g[i], cols * 4); }\n\
+               cudaMalloc(&d, n * sizeof(float *)); cudaMemcpy(d, h, sizeof(h), cudaMemcpyHostToDevice);\n\
+               cudaMalloc((void **)&e, n * sizeof *e); cudaMemcpy(e, g, sizeof(g), cudaMemcpyHostToDevice);\n\
+               rows<<<dim3((cols + 255) / 256, n), 256>>>(d, e, n, cols, nullptr); }",
+            "rows",
+            "[20, 16, 1] [256, 1, 1] 0 [16] [16] 16 5000 0",
+        ),
         // A loop that changes what is handed over: its first launch. No name makes the grid smaller.
         (
             "__global__ void step(float *x, int j, int k) { unsigned i = threadIdx.x + blockDim.x * blockIdx.x, o = i ^ j;\n\
@@ -259,6 +291,83 @@ fn what_cannot_run_says_so_and_what_is_not_known_is_a_guess() {
     ] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
+}
+
+#[test]
+fn of_several_launches_that_which_runs_is_described() {
+    if require_toolkit("launch descriptions of several launches").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let kernel = "__global__ void k(float *x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] += 1; }\n";
+    let of = |code: &str| {
+        let source = format!(
+            "{kernel}int main(int argc, char **argv) {{ float *x; cudaMalloc(&x, 400000);\n{code}\n}}\n"
+        );
+        described(folder.path(), &source, "k")
+    };
+    let toml = of(
+        "const int n = 100000;\nif (n < 1000)\nk<<<1, 1024>>>(x, n);\nelse\nk<<<(n + 255) / 256, 256>>>(x, n);",
+    );
+    assert!(
+        toml.contains("block = [256]  # the code's launch"),
+        "{toml}"
+    );
+    assert!(!toml.contains("launches"), "{toml}");
+    let toml = of("#if 0\nk<<<1, 32>>>(x, 32);\n#endif\nk<<<4, 64>>>(x, 256);");
+    assert!(toml.contains("block = [64]  # the code's launch"), "{toml}");
+    // What is not known says so, with the lines.
+    let toml = of("if (argc > 1)\nk<<<2, 32>>>(x, 64);\nelse\nk<<<4, 64>>>(x, 256);");
+    assert!(toml.contains("block = [32]  # guess"), "{toml}");
+    let said = "# which launch runs is a guess: that at line 4, not those at line 6\n";
+    assert!(toml.contains(said), "{toml}");
+    let toml = of("k<<<2, 32>>>(x, 64);\nk<<<4, 64>>>(x, 256);");
+    assert!(toml.contains("block = [32]  # the code's launch"), "{toml}");
+    assert!(
+        toml.contains("# of its launches that at line 3, not those at line 4\n"),
+        "{toml}"
+    );
+}
+
+#[test]
+fn small_sizes_have_borders_and_take_no_time() {
+    if require_toolkit("small sizes of launch descriptions").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let small = |toml: &str, name: &str| {
+        let file = LaunchFile::parse(toml, "k.toml").unwrap();
+        file.resolve("small", &[]).unwrap().param(name).unwrap()
+    };
+    let kernel = "__global__ void k(const float *x, float *y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x;\n";
+    let host = "int main() { const int n = 1 << 20; float *x, *y; cudaMalloc(&x, n * 4); cudaMalloc(&y, n * 4);\n\
+                k<<<(n + 255) / 256, 256>>>(x, y, n); }\n";
+    let bounded = format!("{kernel}if (i < n) y[i] = x[i]; }}\n{host}");
+    let toml = described(folder.path(), &bounded, "k");
+    assert_ne!(small(&toml, "n") % 256, 0, "{toml}");
+    // What needs whole blocks gets them.
+    let toml = described(
+        folder.path(),
+        &format!("{kernel}y[i] = x[i]; }}\n{host}"),
+        "k",
+    );
+    assert_eq!(small(&toml, "n") % 256, 0, "{toml}");
+    // A loop's count that is handed over.
+    let long = "__global__ void k(float *y, int turns, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; float s = i;\n\
+                for (int t = 0; t < turns; ++t) s = s * 0.5f + t; if (i < n) y[i] = s; }\n\
+                int main() { float *y; int n = 4096; cudaMalloc(&y, n * sizeof(float)); k<<<n / 256, 256>>>(y, 1000000, n); }\n";
+    let toml = described(folder.path(), long, "k");
+    assert!(small(&toml, "turns") < 10_000, "{toml}");
+    assert!(at_full(&toml).ends_with("[4096] 1000000 4096"), "{toml}");
+    // One that is not: it is no fault.
+    let endless = long.replace("t < turns", "t < 100000000");
+    std::fs::write(folder.path().join("k.cu"), endless).unwrap();
+    let made = run_in(folder.path(), &["launch", "k.cu", "-o", "k.toml"]);
+    let said = text(&made.stdout);
+    assert!(
+        said.contains("takes longer") && !said.contains("FAULTS"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -379,6 +488,34 @@ fn members_are_what_the_code_makes_them() {
     std::fs::write(folder.path().join("k.cu"), source).unwrap();
     let made = run_in(folder.path(), &["launch", "k.cu", "--", "-Iinclude"]);
     let toml = text(&made.stdout);
+    assert!(toml.contains("nvcc = [\"-Iinclude\"]"), "{toml}");
+    // Folders of headers are relative to the description, wherever that is.
+    std::fs::create_dir(folder.path().join("launches")).unwrap();
+    let args = [
+        "launch",
+        "k.cu",
+        "-o",
+        "launches/k.toml",
+        "--",
+        "-I",
+        "include",
+    ];
+    assert!(run_in(folder.path(), &args).status.success());
+    let elsewhere = std::fs::read_to_string(folder.path().join("launches/k.toml")).unwrap();
+    assert!(
+        elsewhere.contains("nvcc = [\"-I\", \"../include\"]"),
+        "{elsewhere}"
+    );
+    let args = [
+        "run",
+        "k.cu",
+        "--launch",
+        "launches/k.toml",
+        "--size",
+        "small",
+    ];
+    let ran = run_in(folder.path(), &args);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
     for line in [
         "{ name = \"width\", type = \"s32\", value = \"w\" },\n",
         "{ name = \"height\", type = \"s32\", value = \"h\" },\n",
@@ -401,7 +538,7 @@ fn a_folder_has_a_description_of_each_kernel() {
     std::fs::write(folder.path().join("set.cuh"), header).unwrap();
     let source = "#include \"set.cuh\"\ntemplate <typename T> struct View { T *p; };\n\
         template <typename T> __global__ void add(T *p, T a) { p[threadIdx.x] += a; }\n\n\
-        __global__ void odd(View<float> v) { v.p[0] = 1; }\n\
+        __global__ void odd(volatile float *v) { v[0] = 1; }\n\
         int main() { float *f; double *d; int *i; cudaMalloc(&f, 256); cudaMalloc(&d, 512); cudaMalloc(&i, 40);\n\
           add<float><<<1, 64>>>(f, 2.f); add<double><<<1, 64>>>(d, 3.); set<<<1, 32>>>(i, 10); }\n";
     std::fs::write(folder.path().join("k.cu"), source).unwrap();
@@ -409,8 +546,8 @@ fn a_folder_has_a_description_of_each_kernel() {
     let said = text(&made.stdout);
     assert!(made.status.success(), "{said}\n{}", text(&made.stderr));
     // The place is that in the file.
-    assert!(said.contains("left out odd(View<float>): "), "{said}");
-    assert!(said.contains("[k.cu:5:21]"), "{said}");
+    assert!(said.contains("left out odd(float volatile*): "), "{said}");
+    assert!(said.contains("[k.cu:5:30]"), "{said}");
     for (name, element) in [("add", "f32"), ("add_2", "f64"), ("set", "s32")] {
         let toml = std::fs::read_to_string(folder.path().join(format!("all/{name}.toml"))).unwrap();
         assert!(toml.contains("source = \"../k.cu\""), "{toml}");
@@ -418,6 +555,13 @@ fn a_folder_has_a_description_of_each_kernel() {
         let element = format!("type = \"{element}\"");
         assert!(toml.contains(&element), "{toml}");
     }
+    // A folder for nothing does not stay.
+    let made = run_in(
+        folder.path(),
+        &["launch", "k.cu", "--kernel", "odd", "-o", "none/"],
+    );
+    assert_eq!(made.status.code(), Some(1));
+    assert!(!folder.path().join("none").exists());
     // What somebody has changed stays.
     let changed = folder.path().join("all/set.toml");
     let mut toml = std::fs::read_to_string(&changed).unwrap();

@@ -153,7 +153,7 @@ pub enum Expanded {
 }
 
 /// Puts arguments in the place of parameters, word by word.
-fn substitute(body: &str, parameters: &[String], arguments: &[String]) -> String {
+pub(crate) fn substitute(body: &str, parameters: &[String], arguments: &[String]) -> String {
     let mut out = String::new();
     let mut rest = body;
     while let Some(first) = rest.chars().next() {

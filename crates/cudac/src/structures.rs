@@ -4,8 +4,11 @@ use tree_sitter::Node;
 
 use crate::File;
 use crate::ast::{Ident, Type};
+use crate::definitions::template_parameters;
+use crate::diag::Source;
 use crate::launches::HostCode;
 use crate::lower::Lower;
+use crate::macros::substitute;
 use crate::types::TypeNames;
 
 /// A structure of the file or of its headers.
@@ -18,6 +21,8 @@ pub struct Structure {
     /// What an object consists of, also where it has functions and first values, which say what it means and not how it
     /// lies; an array is its elements.
     pub laid_out: Option<Vec<Member>>,
+    /// Of a template: its parameters, and the braces as they are written.
+    pub(crate) template: Option<(Vec<String>, String)>,
 }
 
 /// A member of a structure.
@@ -52,7 +57,16 @@ pub(crate) fn structure(lower: &mut Lower<'_>, node: Node<'_>) -> Option<Structu
         )
     });
     let (mut own, mut laid_out) = (None, None);
-    if is_plain {
+    let template = node
+        .parent()
+        .filter(|parent| parent.kind() == "template_declaration")
+        .map(|parent| {
+            let parameters = template_parameters(lower, parent).filter(|_| is_plain);
+            let names = parameters.into_iter().flatten().map(|p| p.name);
+            (names.collect(), lower.text(body).to_owned())
+        });
+    // What a template's members are its arguments say.
+    if is_plain && template.is_none() {
         own = members(lower, body, true);
         laid_out = own.clone().or_else(|| members(lower, body, false));
     }
@@ -60,6 +74,7 @@ pub(crate) fn structure(lower: &mut Lower<'_>, node: Node<'_>) -> Option<Structu
         name,
         members: own,
         laid_out,
+        template,
     })
 }
 
@@ -174,9 +189,29 @@ impl File {
         }
     }
 
-    /// What an object of a structure of the file consists of ([`Structure::laid_out`]).
+    /// What an object of a structure of the file, or of an instance of a template (`View<float>`), consists of
+    /// ([`Structure::laid_out`]).
     pub fn laid_out(&self, name: &str) -> Option<Vec<Member>> {
-        self.only_structure(name)?.laid_out.clone()
+        match name.split_once('<') {
+            Some((template, arguments)) => self.instantiated(template, arguments),
+            None => self.only_structure(name)?.laid_out,
+        }
+    }
+
+    /// The members of a template's instance: those of the structure that its text becomes with these arguments.
+    fn instantiated(&self, template: &str, arguments: &str) -> Option<Vec<Member>> {
+        let base = template.rsplit("::").next().unwrap_or(template).trim();
+        let (names, body) = self.only_structure(base)?.template?;
+        let arguments = split(arguments.trim().strip_suffix('>')?);
+        if names.is_empty() || names.len() != arguments.len() {
+            return None;
+        }
+        let body = substitute(&body, &names, &arguments);
+        // A name of its own, behind the constants and types of the file.
+        let own = format!("{base}_of_these_arguments");
+        let text = format!("{}\nstruct {own} {body};\n", self.source.text);
+        let file = File::parse(Source::new(&*self.source.name, text)).ok()?;
+        file.only_structure(&own)?.laid_out
     }
 
     /// The structure of that name; one without members where several differ.
@@ -190,9 +225,38 @@ impl File {
                 name: first.name.clone(),
                 members: None,
                 laid_out: None,
+                template: None,
             },
         })
     }
+}
+
+/// A template's arguments as a symbol has them: `float, (int)4`.
+fn split(arguments: &str) -> Vec<String> {
+    let (mut depth, mut all) = (0_i32, vec![String::new()]);
+    for c in arguments.chars() {
+        match c {
+            '<' | '(' => depth += 1,
+            '>' | ')' => depth -= 1,
+            ',' if depth == 0 => {
+                all.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = all.last_mut() {
+            last.push(c);
+        }
+    }
+    let plain = |argument: String| {
+        let argument = argument.trim();
+        // A number without its type.
+        match argument.rsplit_once(')') {
+            Some((_, number)) if !number.is_empty() => number.to_owned(),
+            _ => argument.to_owned(),
+        }
+    };
+    all.into_iter().map(plain).collect()
 }
 
 /// `int3`, `dim3`, …

@@ -79,6 +79,24 @@ impl Arena {
             .transpose()
     }
 
+    /// Gives a buffer its first contents, which are `pristine` or the addresses in this arena; module variables are
+    /// nothing of its.
+    pub(crate) fn restore(
+        &self,
+        context: &Context,
+        job: &Job,
+        (buffer, pristine): (usize, &Memory),
+    ) -> Result<(), Fault> {
+        let Some(to) = self.data(buffer)? else {
+            return Ok(());
+        };
+        let Some(table) = job.buffers.get(buffer).and_then(|b| b.table) else {
+            return context.copy(to, pristine.all());
+        };
+        let base = self.data(table.of)?.map_or(0, |span| span.address());
+        to.upload(&table.bytes(base, to.len() / 8))
+    }
+
     /// The kernel's parameters with this arena's addresses.
     pub(crate) fn params(&self, job: &Job) -> Result<Vec<Vec<u8>>, Fault> {
         job.params

@@ -80,10 +80,8 @@ impl<'a> Bench<'a> {
         let mut params = Vec::new();
         for _ in 0..plan.sets() {
             let set = Arena::plain(context, &open.job)?;
-            for (index, from) in open.pristine.iter().enumerate() {
-                if let Some(to) = set.data(index)? {
-                    context.copy(to, from.all())?;
-                }
+            for restored in open.pristine.iter().enumerate() {
+                set.restore(context, &open.job, restored)?;
             }
             params.push(set.params(&open.job)?);
             sets.push(set);
@@ -123,9 +121,7 @@ impl<'a> Bench<'a> {
     fn sample(&self, open: &Open, kernel: &Kernel<'_>) -> Result<f64, Fault> {
         for set in &self.sets {
             for &index in self.restore {
-                if let Some(to) = set.data(index)? {
-                    self.context.copy(to, open.pristine[index].all())?;
-                }
+                set.restore(self.context, &open.job, (index, &open.pristine[index]))?;
             }
         }
         kernel.restore_symbols(self.context, &open.pristine)?;

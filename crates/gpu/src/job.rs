@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use warpwright_launch::Table;
+
 use crate::fault::{Fault, FaultKind};
 
 /// Grid, block and shared memory of a launch.
@@ -60,6 +62,8 @@ pub struct Buffer {
     pub element: String,
     /// File with the initial contents.
     pub file: PathBuf,
+    /// Its elements are pointers to parts of another buffer, whatever the file has.
+    pub table: Option<Table>,
     /// True for a `__device__` or `__constant__` variable: it lies in the module.
     pub symbol: bool,
     /// True if its contents after the launch are a result.

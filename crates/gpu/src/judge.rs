@@ -91,6 +91,7 @@ mod tests {
             bytes: 12,
             element: "f32".into(),
             file: "y.bin".into(),
+            table: None,
             symbol: false,
             output: true,
             unwritten: true,

@@ -39,6 +39,7 @@ pub fn prepare(
             bytes: bytes.len(),
             element: buffer.ty.name().to_string(),
             file,
+            table: buffer.table,
             symbol: number >= launch.memory.len(),
             output: buffer.output,
             unwritten: buffer.init == Init::Poison,

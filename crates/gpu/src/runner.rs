@@ -198,10 +198,8 @@ impl Open {
         kernel: &Kernel<'_>,
         limit: Duration,
     ) -> Result<f64, Fault> {
-        for (index, from) in self.pristine.iter().enumerate() {
-            if let Some(to) = self.arena.data(index)? {
-                context.copy(to, from.all())?;
-            }
+        for restored in self.pristine.iter().enumerate() {
+            self.arena.restore(context, &self.job, restored)?;
         }
         kernel.restore_symbols(context, &self.pristine)?;
         self.arena.arm()?;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::compare::Tolerance;
 use crate::element::ElemType;
 use crate::error::{LaunchError, Source};
@@ -62,6 +64,23 @@ pub struct Pointer {
     pub offset: usize,
 }
 
+/// A buffer of pointers: each to the next part of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// Index of the other among [`Launch::buffers`].
+    pub of: usize,
+    /// Bytes of a part.
+    pub stride: usize,
+}
+
+impl Table {
+    /// So many pointers as bytes, where the other buffer begins at `base`.
+    pub fn bytes(&self, base: u64, len: usize) -> Vec<u8> {
+        let one = |at: usize| base.wrapping_add((at * self.stride) as u64).to_le_bytes();
+        (0..len).flat_map(one).collect()
+    }
+}
+
 /// A block of device memory with its initial contents.
 #[derive(Clone, Debug)]
 pub struct Buffer {
@@ -76,6 +95,8 @@ pub struct Buffer {
     pub len: usize,
     /// What it holds before the launch.
     pub init: Init,
+    /// Its elements are pointers, which whoever places the memory writes.
+    pub table: Option<Table>,
     /// Is it compared after the run?
     pub output: bool,
     /// How far an output may be from a reference; `None`: not one bit. Goes to
@@ -134,7 +155,11 @@ impl Launch {
                 .for_each(|pointer| pointer.of += before);
             arg
         }));
-        self.memory.extend(other.memory);
+        self.memory
+            .extend(other.memory.into_iter().map(|mut buffer| {
+                buffer.table.iter_mut().for_each(|table| table.of += before);
+                buffer
+            }));
     }
 
     /// The buffer or symbol of that name.

@@ -55,5 +55,5 @@ pub use expr::{Expr, ExprError};
 pub use file::LaunchFile;
 pub use generate::Generator;
 pub use init::{ContentsError, FileFormat, Init, no_files};
-pub use launch::{Arg, Buffer, Launch, Pointer};
+pub use launch::{Arg, Buffer, Launch, Pointer, Table};
 pub use npy::{Npy, NpyError, read_npy, write_npy};

@@ -11,7 +11,7 @@ use crate::element::ElemType;
 use crate::error::{LaunchError, Source};
 use crate::expr::{Expr, ExprError};
 use crate::init::Init;
-use crate::launch::{Arg, Buffer, Launch, Origin, Pointer};
+use crate::launch::{Arg, Buffer, Launch, Origin, Pointer, Table};
 use crate::schema::{ArgTable, Document, OneOrMany, ToleranceTable};
 
 /// What `cudaMalloc` guarantees, in bytes (CUDA C++ Programming Guide, 'Device Memory Accesses').
@@ -236,6 +236,8 @@ impl<'a> Resolver<'a> {
             "tolerance" => arg.tolerance.is_some(),
             "offset" => arg.offset.is_some(),
             "align" => arg.align.is_some(),
+            "each" => arg.each.is_some(),
+            "name" => arg.name.is_some(),
             _ => arg.alias.is_some(),
         };
         match keys.iter().find(|key| present(key)) {
@@ -267,6 +269,7 @@ impl<'a> Resolver<'a> {
                 "output",
                 "tolerance",
                 "align",
+                "each",
             ];
             self.refuse(table, "an alias", &keys)?;
             let of = memory.iter().position(|of| of.name == *target.get_ref());
@@ -285,11 +288,15 @@ impl<'a> Resolver<'a> {
             return Ok(POINTER);
         }
         if arg.value.is_none() && arg.fields.is_none() {
-            memory.push(self.buffer(table, name)?);
+            let buffer = match &arg.each {
+                Some(each) => self.table(table, name, each, memory)?,
+                None => self.buffer(table, name)?,
+            };
+            memory.push(buffer);
             laid.point(memory.len() - 1, 0);
             return Ok(POINTER);
         }
-        let keys = ["shape", "init", "output", "tolerance", "offset"];
+        let keys = ["shape", "init", "output", "tolerance", "offset", "each"];
         self.refuse(table, "an argument that is passed by value", &keys)?;
         match (&arg.ty, &arg.value, &arg.fields) {
             (Some(ty), Some(value), None) => {
@@ -346,7 +353,7 @@ impl<'a> Resolver<'a> {
     fn symbol(&self, table: &Spanned<ArgTable>) -> Result<Buffer> {
         let name = self.name(table)?;
         let Some(fields) = &table.get_ref().fields else {
-            let keys = ["alias", "value", "offset", "align"];
+            let keys = ["alias", "value", "offset", "align", "each"];
             self.refuse(table, "a module variable", &keys)?;
             return self.buffer(table, name);
         };
@@ -368,6 +375,7 @@ impl<'a> Resolver<'a> {
             shape: vec![len as u64],
             len,
             init: Init::Values(laid.bytes.into_iter().map(u64::from).collect()),
+            table: None,
             output: false,
             tolerance: None,
             offset: 0,
@@ -425,12 +433,56 @@ impl<'a> Resolver<'a> {
             shape,
             len,
             init,
+            table: None,
             output: arg.output,
             tolerance,
             offset,
             align: self.align(arg.align.as_ref(), DEFAULT_ALIGN, MAX_BUFFER_ALIGN)?,
             origin: self.origin(table),
             name: name.to_owned(),
+        })
+    }
+
+    /// A table of pointers; the memory that they share goes in front of it.
+    fn table(
+        &self,
+        table: &Spanned<ArgTable>,
+        name: &str,
+        each: &Spanned<ArgTable>,
+        memory: &mut Vec<Buffer>,
+    ) -> Result<Buffer> {
+        let keys = ["type", "init", "output", "tolerance", "offset", "align"];
+        self.refuse(table, "a table of pointers, whose `each` has it", &keys)?;
+        let keys = ["name", "value", "fields", "alias", "each", "offset"];
+        self.refuse(each, "what each pointer of a table points to", &keys)?;
+        let shape = table.get_ref().shape.as_ref();
+        let rows = shape.ok_or_else(|| {
+            let message = format!("`{name}` has no `shape`: how many pointers it has");
+            self.error(table.span(), message)
+        })?;
+        let (shape, len) = self.shape(rows, ElemType::U64)?;
+        let of = memory.len();
+        // One buffer of all parts: its extents are those of the table, then those of a part.
+        let mut whole = each.get_ref().clone();
+        if let Some(part) = &mut whole.shape {
+            let all = rows.get_ref().iter().chain(part.get_ref()).cloned();
+            *part = Spanned::new(part.span(), all.collect());
+        }
+        let whole = self.buffer(&Spanned::new(each.span(), whole), &format!("{name}.each"))?;
+        let stride = whole.size() / len;
+        memory.push(whole);
+        Ok(Buffer {
+            name: name.to_owned(),
+            ty: ElemType::U64,
+            shape,
+            len,
+            init: Init::Zeros,
+            table: Some(Table { of, stride }),
+            output: false,
+            tolerance: None,
+            offset: 0,
+            align: DEFAULT_ALIGN,
+            origin: self.origin(table),
         })
     }
 

@@ -56,6 +56,7 @@ pub(crate) struct ArgTable {
     pub offset: Option<Spanned<Expr>>,
     pub align: Option<Spanned<Expr>>,
     pub alias: Option<Spanned<String>>,
+    pub each: Option<Box<Spanned<ArgTable>>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]

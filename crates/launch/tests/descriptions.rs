@@ -405,6 +405,34 @@ fn the_documented_example_holds() {
 }
 
 #[test]
+fn tables_point_to_parts_of_one_buffer() {
+    let launch = describe(
+        "[[args]]\nname = 'x'\ntype = 'f32'\nshape = [4]\ninit = 'zeros'\n\
+         [[args]]\nname = 'rows'\nshape = [3]\n\
+         each = { type = 'f32', shape = ['n', 2], output = true }\n\
+         [[args]]\nname = 's'\nfields = [{ name = 't', shape = [2], each = { type = 'u8', shape = [5], init = 'zeros' } }]",
+    )
+    .resolve("small", &[])
+    .unwrap();
+    let names: Vec<&str> = launch.buffers().map(|b| &*b.name).collect();
+    assert_eq!(names, ["x", "rows.each", "rows", "s.t.each", "s.t"]);
+    let [_, each, rows, _, inner] = &launch.memory[..] else {
+        panic!("{names:?}");
+    };
+    assert_eq!(each.shape, [3, 100, 2]);
+    assert!(each.output && !rows.output);
+    let table = rows.table.unwrap();
+    assert_eq!((table.of, table.stride, rows.size()), (1, 800, 24));
+    let bytes = table.bytes(4096, rows.len);
+    assert_eq!(numbers(&bytes, u64::from_le_bytes), [4096, 4896, 5696]);
+    assert_eq!(inner.table.map(|t| (t.of, t.stride)), Some((3, 5)));
+    assert_eq!(launch.args[1].points_to(), Some(2));
+    let mut both = launch.clone();
+    both.append(launch);
+    assert_eq!(both.memory[7].table.map(|t| t.of), Some(6));
+}
+
+#[test]
 fn structures_hold_pointers() {
     let launch = describe(
         "[[args]]\nname = 'x'\ntype = 'f32'\nshape = [4]\ninit = 'zeros'\n\

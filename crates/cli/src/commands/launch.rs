@@ -50,6 +50,7 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     let code = Code {
         file: &file,
         whole: whole.as_ref(),
+        text: input.text()?,
         host: &host,
         module: &module,
         symbols: &symbols,
@@ -61,18 +62,14 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     if let Some(output) = &args.output {
         is_free(output, args.force)?;
     }
-    let source = source(&input.path, args.output.as_deref());
-    let (text, trial) = code.describe(args.kernel.as_deref(), &source)?;
+    let made = code.describe(args.kernel.as_deref(), args.output.as_deref())?;
     match &args.output {
-        Some(output) => {
-            write_atomically(output, text.as_bytes())?;
-            println!("wrote {}: {}", output.display(), said(&trial));
-        }
+        Some(output) => made.write(output)?,
         None => {
-            if let Trial::Faults { .. } = trial {
-                eprintln!("warning: {}", said(&trial));
+            if let Trial::Faults { .. } = made.trial {
+                eprintln!("warning: {}", said(&made.trial));
             }
-            crate::terminal::document(&text);
+            crate::terminal::document(&made.text);
         }
     }
     Ok(())
@@ -89,6 +86,7 @@ fn into_folder(input: &Input, code: &Code<'_>, folder: &Path) -> Result<(), Fail
     }
     let mut names: Vec<String> = Vec::new();
     let mut first = None;
+    let is_new = !folder.exists();
     make_folder(folder)?;
     for symbol in wanted {
         let base = base_name(symbol);
@@ -99,11 +97,10 @@ fn into_folder(input: &Input, code: &Code<'_>, folder: &Path) -> Result<(), Fail
             same => format!("{base}_{}.toml", same + 1),
         });
         let made = is_free(&output, code.args.force)
-            .and_then(|()| code.describe(Some(symbol), &source(&input.path, Some(&output))));
+            .and_then(|()| code.describe(Some(symbol), Some(&output)));
         match made {
-            Ok((text, trial)) => {
-                write_atomically(&output, text.as_bytes())?;
-                println!("wrote {}: {}", output.display(), said(&trial));
+            Ok(made) => {
+                made.write(&output)?;
                 first = first.or(Some(Ok(())));
             }
             Err(failure) => {
@@ -112,13 +109,42 @@ fn into_folder(input: &Input, code: &Code<'_>, folder: &Path) -> Result<(), Fail
             }
         }
     }
+    if is_new && !matches!(first, Some(Ok(()))) {
+        // Only an empty one goes.
+        let _ = std::fs::remove_dir(folder);
+    }
     first.unwrap_or_else(|| Err(Failure::input(format!("`{}` has no kernel", input.name))))
+}
+
+/// What is said of a description that does not come to an end.
+const TOO_LONG: &str = "its small size takes longer than it is tried in the emulator, and nothing wrong was seen: make it smaller";
+
+/// A description.
+struct Made {
+    text: String,
+    trial: Trial,
+    launched: draft::Launched,
+}
+
+impl Made {
+    /// Writes it and says so.
+    fn write(&self, output: &Path) -> Result<(), Failure> {
+        write_atomically(output, self.text.as_bytes())?;
+        println!("wrote {}: {}", output.display(), said(&self.trial));
+        if let Some(said) = self.launched.said() {
+            println!("  {said}");
+        }
+        Ok(())
+    }
 }
 
 /// What the trial of a description says to who wrote it.
 fn said(trial: &Trial) -> String {
     match trial {
         Trial::Runs => "look at what it marks as a guess".to_owned(),
+        Trial::Faults { is_long: true, .. } => {
+            format!("{TOO_LONG}; look at what it marks as a guess")
+        }
         Trial::Faults { why, .. } => {
             format!("it FAULTS at its small size and wants a look: {why}")
         }
@@ -133,6 +159,9 @@ struct Code<'a> {
     file: &'a File,
     /// With its own headers.
     whole: Option<&'a File>,
+    /// The text of the file.
+    text: &'a str,
+    /// Behind those of its headers.
     host: &'a str,
     module: &'a Module,
     symbols: &'a [String],
@@ -141,7 +170,7 @@ struct Code<'a> {
 
 impl Code<'_> {
     /// The description of a kernel, and what came of running it.
-    fn describe(&self, wanted: Option<&str>, source: &str) -> Result<(String, Trial), Failure> {
+    fn describe(&self, wanted: Option<&str>, output: Option<&Path>) -> Result<Made, Failure> {
         let asked = (self.symbols, wanted);
         let (file, header, symbol) = defined((self.file, self.whole), asked)?;
         let function = head(file, header)?;
@@ -149,25 +178,29 @@ impl Code<'_> {
         let ground = Ground {
             file,
             host: self.host,
+            start: self.host.len() - self.text.len(),
             module: self.module,
             symbol: &symbol,
             function: &function,
             args: self.args,
             traced: traced(self.args, &symbol)?,
         };
-        let mut bases = vec![ground.draft(source.to_owned(), None)?];
+        let source = source(&self.args.file, output);
+        let mut bases = vec![ground.draft(source.clone(), None)?];
         can_be_launched(&bases[0], &gpu)?;
         if bases[0].block_note == draft::GUESS {
             for block in OTHER_BLOCKS {
-                bases.push(ground.draft(source.to_owned(), Some(block))?);
+                bases.push(ground.draft(source.clone(), Some(block))?);
             }
         }
         let (mut draft, trial) = trial::best(&ground, &bases, self.module)
             .ok_or_else(|| Failure::Internal("no description to try".into()))?;
+        draft.nvcc = options(&self.args.nvcc, output);
         draft.about = match &trial {
             Trial::Runs => {
                 "; the emulator runs it at `small`. Lines with `guess` want a look.".to_owned()
             }
+            Trial::Faults { is_long: true, .. } => format!("; {TOO_LONG}"),
             Trial::Faults { why, .. } => {
                 format!("; it FAULTS at `small` and wants a look: {why}")
             }
@@ -184,7 +217,11 @@ impl Code<'_> {
                     source_name(&symbol)
                 ))
             })?;
-        Ok((text, trial))
+        Ok(Made {
+            text,
+            trial,
+            launched: draft.launched,
+        })
     }
 }
 
@@ -258,6 +295,7 @@ pub fn counted_launches(
         let ground = Ground {
             file,
             host: &host,
+            start: host.len() - text.len(),
             module: &module,
             symbol: &symbol,
             function: &head(file, header).ok()?,
@@ -363,32 +401,56 @@ fn is_free(output: &Path, force: bool) -> Result<(), Failure> {
     )))
 }
 
-/// The source as the description names it: relative to its folder where there is a way.
-fn source(file: &Path, output: Option<&Path>) -> String {
+/// The folder of a description, without links.
+fn folder(output: Option<&Path>) -> Option<PathBuf> {
     let folder = match output.and_then(Path::parent) {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     };
-    let whole = |path: &Path| std::fs::canonicalize(path);
-    let relative = match (
-        file.parent().map(Path::to_path_buf),
-        file.file_name(),
-        whole(&folder),
-    ) {
-        (Some(parent), Some(name), Ok(folder)) => {
-            let parent = if parent.as_os_str().is_empty() {
-                PathBuf::from(".")
-            } else {
-                parent
-            };
-            whole(&parent)
-                .ok()
-                .map(|parent| way(&folder, &parent).join(name))
-        }
-        _ => None,
+    std::fs::canonicalize(folder).ok()
+}
+
+/// A folder as the description names it: relative to its own where there is a way.
+fn named(path: &Path, output: Option<&Path>) -> Option<PathBuf> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
     };
-    let path = relative.unwrap_or_else(|| file.to_path_buf());
+    Some(way(&folder(output)?, &std::fs::canonicalize(path).ok()?))
+}
+
+/// The source as the description names it.
+fn source(file: &Path, output: Option<&Path>) -> String {
+    let relative = || Some(named(file.parent()?, output)?.join(file.file_name()?));
+    let path = relative().unwrap_or_else(|| file.to_path_buf());
     path.to_string_lossy().into_owned()
+}
+
+/// nvcc's options as the description has them: its folders of headers are relative to it.
+fn options(nvcc: &[String], output: Option<&Path>) -> Vec<String> {
+    let relative = |folder: &str| {
+        let path = Path::new(folder);
+        let named = named(path, output).filter(|_| path.is_relative());
+        named.map_or_else(
+            || folder.to_owned(),
+            |way| match way.as_os_str().is_empty() {
+                true => ".".to_owned(),
+                false => way.to_string_lossy().into_owned(),
+            },
+        )
+    };
+    let mut is_folder = false;
+    let one = |option: &String| {
+        let own = match option.strip_prefix("-I") {
+            Some(folder) if !folder.is_empty() => format!("-I{}", relative(folder)),
+            _ if is_folder => relative(option),
+            _ => option.clone(),
+        };
+        is_folder = option == "-I";
+        own
+    };
+    nvcc.iter().map(one).collect()
 }
 
 /// The way from a folder to another.
@@ -455,13 +517,12 @@ fn chosen<'f>(
 fn head(file: &File, header: &Header) -> Result<Function, Failure> {
     let definition = &file.source.text[header.span.clone()];
     let head = definition.split('{').next().unwrap_or(definition);
-    // At its own line and column, for what is said of it.
-    let before = &file.source.text[..header.span.start];
-    let line = before.rsplit('\n').next().unwrap_or(before);
-    let place = "\n".repeat(before.matches('\n').count()) + &" ".repeat(line.chars().count());
-    let source = Source::new(&*file.source.name, format!("{place}{head}{{}}"));
-    let failed = |problem| Failure::Rendered(render_all(&[problem], &source));
-    let alone = File::parse(source.clone()).map_err(failed)?;
+    // At its own place, for what is said of it.
+    let before = file.source.text[..header.span.start].bytes();
+    let place = before.map(|byte| if byte == b'\n' { '\n' } else { ' ' });
+    let text = format!("{}{head}{{}}", place.collect::<String>());
+    let failed = |problem| Failure::Rendered(render_all(&[problem], &file.source));
+    let alone = File::parse(Source::new(&*file.source.name, text)).map_err(failed)?;
     let header = alone.kernels.first().ok_or_else(|| {
         Failure::input(format!(
             "the head of `{}` is not understood",

@@ -275,8 +275,10 @@ pub struct Known<'a> {
 
 /// What a parameter is.
 pub enum Sort {
-    /// Memory of such elements, by their type as it is written; can the kernel write it?
-    Memory(Layout, String, bool),
+    /// Memory of such elements.
+    Memory(Pointed),
+    /// A table of pointers to such memory.
+    Table(Pointed),
     /// A value.
     Scalar(Layout),
     /// A value of which only the compiler knows the size: its table.
@@ -293,15 +295,15 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
         |what: &str, mend: &str| Failure::input(format!("parameter `{name}` {what}: {mend}"));
     let by_hand = "write its table by hand (docs/launch.md)";
     let strange = || unknown("is of a type that is not understood", by_hand);
-    let (mut ty, mut is_pointer, mut is_const) = (&parameter.ty, false, false);
+    let (mut ty, mut pointers, mut is_const) = (&parameter.ty, 0, false);
     loop {
         match ty {
             Type::Const(inner) => {
                 is_const = true;
                 ty = inner;
             }
-            Type::Pointer(inner, _) if !is_pointer => {
-                is_pointer = true;
+            Type::Pointer(inner, _) if pointers < 2 => {
+                pointers += 1;
                 // What is const is the pointer so far.
                 is_const = false;
                 ty = inner;
@@ -318,12 +320,17 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
         return Err(unknown(&format!("is a `{written}`"), mend));
     }
     let meaning = file.type_named(written);
-    let names: Vec<&str> = [Some(&**written), Some(&*meaning), known.instance]
-        .into_iter()
-        .flatten()
-        .collect();
+    let own = [Some(&**written), Some(&*meaning)];
+    // `View<T>` is what the instance makes of it.
+    let names: Vec<&str> = match written.contains('<') {
+        true => [&[known.instance][..], &own].concat(),
+        false => [&own[..], &[known.instance]].concat(),
+    }
+    .into_iter()
+    .flatten()
+    .collect();
     let found = layout(&names, file, DEEPEST);
-    match (is_pointer, found) {
+    match (pointers > 0, found) {
         (_, Err(NoLayout::Pointers)) => {
             let what =
                 format!("is of type `{written}`, which holds pointers to what is not understood");
@@ -371,7 +378,15 @@ pub fn sort(parameter: &Parameter, file: &File, known: &Known<'_>) -> Result<Sor
                 );
                 return Err(unknown(&what, &bytes_by_hand(written)));
             }
-            Ok(Sort::Memory(found, (**written).to_owned(), !is_const))
+            let to = Pointed {
+                layout: found,
+                written: (**written).to_owned(),
+                is_output: !is_const,
+            };
+            Ok(match pointers {
+                1 => Sort::Memory(to),
+                _ => Sort::Table(to),
+            })
         }
         (true, Err(NoLayout::Unknown)) => {
             let what = format!("points to `{written}`, which is not understood");

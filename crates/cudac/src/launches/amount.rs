@@ -61,11 +61,20 @@ pub enum Amount {
 impl Root {
     /// A name that nobody has used, for what is guessed.
     pub fn guess(name: &str, value: Option<i64>) -> Amount {
+        Self::named(name, value, false)
+    }
+
+    /// The same for a number of the code.
+    pub fn literal(name: &str, value: i64) -> Amount {
+        Self::named(name, Some(value), true)
+    }
+
+    fn named(name: &str, value: Option<i64>, is_sure: bool) -> Amount {
         Amount::Root(Rc::new(Root {
             name: name.to_owned(),
             at: usize::MAX,
             value,
-            is_sure: false,
+            is_sure,
             varies: false,
             is_shared: false,
         }))

@@ -86,6 +86,31 @@ impl HostCode<'_> {
         }
     }
 
+    /// `x / y + (x % y > 0)`
+    pub(super) fn rest_added(
+        &self,
+        whole: &Number,
+        rest: &Expr,
+        number: &dyn Fn(&Expr) -> Option<Number>,
+    ) -> Option<Number> {
+        let mut rest = rest.bare();
+        while let ExprKind::Cast(_, _, inner) = &rest.kind {
+            rest = inner.bare();
+        }
+        let rest = match &rest.kind {
+            ExprKind::Binary(sign, rest, zero) if matches!(&**sign, "!=" | ">") => {
+                number(rest).filter(|_| number(zero).is_some_and(|n| n.number() == Some(0)))?
+            }
+            ExprKind::Conditional(rest, one, zero) => {
+                let is = |expr, what| number(expr).is_some_and(|n| n.number() == Some(what));
+                number(rest).filter(|_| is(one, 1) && is(zero, 0))?
+            }
+            _ => return None,
+        };
+        let one = Amount::binary(Op::Add, whole.amount.clone(), Amount::Number(1));
+        self.rounding(rest, &whole.clone().with(one), whole)
+    }
+
     /// `x % y ? x / y + 1 : x / y`
     fn rounding(&self, rest: Number, more: &Number, less: &Number) -> Option<Number> {
         let Amount::Binary(Op::Rem, x, y) = rest.amount else {

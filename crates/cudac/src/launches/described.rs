@@ -8,7 +8,7 @@ use super::memory::Memory;
 use super::names::{Declaration, Kind};
 use super::number::{Number, Ty, combined};
 use super::values::{Change, Known, Value, parts};
-use super::{HostCode, find};
+use super::{HostCode, Reached, Site, find};
 use crate::ast::{Expr, ExprKind};
 use crate::literal::Literal;
 use crate::parse_expr;
@@ -16,6 +16,10 @@ use crate::parse_expr;
 /// A launch, with expressions instead of numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Described {
+    /// The byte of the text at which the kernel is named.
+    pub at: usize,
+    /// Does the code come to it?
+    pub reached: Reached,
     /// Blocks in as many dimensions as the launch says; none where not even that is known.
     pub grid: Vec<Option<Amount>>,
     /// Threads per block, likewise.
@@ -61,15 +65,27 @@ impl<'t> HostCode<'t> {
         instance: &[String],
         members: &[String],
     ) -> Vec<Described> {
-        let is_it = |at: &usize| self.word(*at) == kernel && self.tokens[*at].word;
-        let all = (0..self.tokens.len()).filter(is_it);
-        all.filter_map(|at| self.description(at, instance, members))
+        let all = self.sites(kernel, instance).into_iter();
+        all.map(|(site, _)| self.description(site, instance, members))
             .collect()
     }
 
-    fn description(&self, at: usize, instance: &[String], members: &[String]) -> Option<Described> {
-        // Nothing new where the numbers do not see a launch.
-        self.launch(at, instance)?;
+    fn description(&self, site: Site, instance: &[String], members: &[String]) -> Described {
+        let at = site.at;
+        let own = self.described_at((at, site.named), instance, members);
+        Described {
+            at: self.tokens[at].at.start,
+            reached: site.reached,
+            ..own.unwrap_or_default()
+        }
+    }
+
+    fn described_at(
+        &self,
+        (at, named): (usize, usize),
+        instance: &[String],
+        members: &[String],
+    ) -> Option<Described> {
         self.refuel();
         let known = Known::default();
         if let Some(config) = self.extended(at) {
@@ -84,7 +100,7 @@ impl<'t> HostCode<'t> {
                 block: amounts(field("blockDim")),
                 dynamic_smem: field("dynamicSmemBytes").and_then(amount),
                 arguments: Some(self.arguments(behind, at, members)),
-                fixed: BTreeSet::new(),
+                ..Described::default()
             });
         }
         let found = find::launch(self.text, &self.tokens, at)?;
@@ -92,12 +108,8 @@ impl<'t> HostCode<'t> {
             return Some(Described::default());
         }
         let (mut known, mut fixed) = (Known::default(), BTreeSet::new());
-        for (argument, own) in found
-            .arguments
-            .iter()
-            .flat_map(|range| parts(&self.text[range.clone()]))
-            .zip(instance)
-        {
+        let own = self.template_arguments(&found, named).unwrap_or_default();
+        for (argument, own) in own.into_iter().zip(instance) {
             if let Some(amount) = self.value(argument, at, &known).and_then(amount) {
                 amount.roots(&mut BTreeSet::new(), &mut fixed);
                 amount.roots(&mut fixed, &mut BTreeSet::new());
@@ -126,6 +138,7 @@ impl<'t> HostCode<'t> {
             dynamic_smem,
             arguments,
             fixed,
+            ..Described::default()
         })
     }
 
@@ -332,7 +345,7 @@ impl<'t> HostCode<'t> {
         at: usize,
         known: &Known,
     ) -> Option<Value> {
-        if let Some(pitch) = self.pitch(of) {
+        if let Some(pitch) = self.pitch(of, "") {
             return Some(Value::Number(pitch));
         }
         let initial = self.initial(of, None, known).and_then(Value::number);
@@ -373,15 +386,19 @@ impl<'t> HostCode<'t> {
         Number::new(Amount::Root(Rc::new(root)), ty).map(Value::Number)
     }
 
-    /// What `cudaMallocPitch` writes, as far as devices agree.
-    fn pitch(&self, of: &Declaration) -> Option<Number> {
+    /// What `cudaMallocPitch` writes to a variable or to its member, as far as devices agree.
+    fn pitch(&self, of: &Declaration, member: &str) -> Option<Number> {
         let name = self.word(of.at);
+        let whole = match member {
+            "" => name.to_owned(),
+            member => format!("{name}.{member}"),
+        };
         for &call in self.places("cudaMallocPitch") {
             let arguments = self.call_arguments(call)?;
             let [_, pitch, width, _] = arguments[..] else {
                 continue;
             };
-            let is_it = pitch.strip_prefix('&').map(str::trim) == Some(name)
+            let is_it = pitch.strip_prefix('&').map(str::trim) == Some(&whole)
                 && self.declaration(name, call).is_some_and(|d| d.at == of.at);
             if is_it {
                 let width = self.value(width, call, &Known::default())?.number()?;
@@ -490,6 +507,10 @@ impl<'t> HostCode<'t> {
                 continue;
             }
             match self.change(place, None) {
+                // A call writes it.
+                Some(_) if self.word(place + 1) == "." && self.word_before(place) == "&" => {
+                    return None;
+                }
                 Some(_) if self.word(place + 1) == "." && self.word(place + 3) == "=" => {
                     let is_plain = matches!(self.word_before(place), ";" | "{" | "}");
                     let is_on_the_way = self.is_inside(at, self.around[place]);
@@ -512,9 +533,13 @@ impl<'t> HostCode<'t> {
             return None;
         };
         let own = self.declaration(base, at);
-        let value = self.member_text(base, member, at);
-        let value = value.and_then(|given| self.value(given.text, given.at, &Known::default()));
-        let value = value.and_then(Value::number);
+        let pitch = own.as_ref().and_then(|own| self.pitch(own, member));
+        let value = || {
+            let given = self.member_text(base, member, at)?;
+            self.value(given.text, given.at, &Known::default())?
+                .number()
+        };
+        let value = pitch.or_else(value);
         let name = format!("{base}_{member}");
         let at = own.map_or(usize::MAX - 1, |d| d.at);
         match value {

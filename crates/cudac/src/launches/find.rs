@@ -173,7 +173,7 @@ fn declaration(text: &str, tokens: &[Token], at: usize) -> Option<Declaration> {
 }
 
 /// The token behind `k<…>`; nothing where `k` has no template's arguments.
-fn behind_template(text: &str, tokens: &[Token], at: usize) -> Option<usize> {
+pub(super) fn behind_template(text: &str, tokens: &[Token], at: usize) -> Option<usize> {
     let open = tokens.get(at + 1)?.at.start;
     if !text[open..].starts_with('<') || text[open..].starts_with("<<") {
         return None;

@@ -48,22 +48,25 @@ impl<'t> HostCode<'t> {
 
     /// What a member is by its structure's declaration.
     fn initial_member(&self, of: &Declaration, member: &str) -> Option<Given<'t>> {
-        let (mut ty, mut open) = (self.word_before(of.at), None);
+        let (mut ty, mut open) = (self.type_before(of.at), None);
         match self.word(of.at + 1) {
             "{" | "(" => open = Some(of.at + 1),
             "=" => {
-                let mut first = of.at + 2;
-                if self.tokens.get(first)?.word {
-                    ty = self.word(first);
-                    first += 1;
+                let end = self.assigned(of.at + 1).end;
+                let mut behind =
+                    (of.at + 2..self.tokens.len()).take_while(|&at| self.tokens[at].at.start < end);
+                let first = behind.find(|&at| matches!(self.word(at), "{" | "("))?;
+                if first > of.at + 2 {
+                    ty = self.type_before(first);
                 }
-                matches!(self.word(first), "{" | "(").then_some(())?;
                 open = Some(first);
             }
             ";" | "," => {}
             _ => return None,
         }
-        let structure = self.structure(ty)?;
+        let Some(structure) = self.structure(ty) else {
+            return self.returned_member(ty, open?, member);
+        };
         let default = |structure: &Structure<'t>| {
             let all = structure.members.iter();
             let mut all = all.filter(|(name, _)| *name == member);
@@ -108,6 +111,77 @@ impl<'t> HostCode<'t> {
             (None, _) => default(&structure),
             _ => None,
         }
+    }
+
+    /// What a member is of what a function of the file returns: `return {p, n};`, or a variable that it fills.
+    fn returned_member(&self, function: &str, call: usize, member: &str) -> Option<Given<'t>> {
+        let is_head = |&&at: &&usize| self.word(at + 1) == "(" && self.body(at + 1).is_some();
+        let mut heads = self.places(function).iter().filter(is_head);
+        let (&head, None) = (heads.next()?, heads.next()) else {
+            return None;
+        };
+        let (paren, brace) = (head + 1, self.body(head + 1)?);
+        let mut returns = (brace..self.close(brace)).filter(|&at| self.word(at) == "return");
+        let (back, None) = (returns.next()?, returns.next()) else {
+            return None;
+        };
+        let end = (back..self.tokens.len()).find(|&at| self.word(at) == ";")?;
+        let found = if end == back + 2 && self.tokens[back + 1].word {
+            self.member_text(self.word(back + 1), member, back)?
+        } else {
+            let open = (back..end).find(|&at| matches!(self.word(at), "{" | "("))?;
+            let ty = match self.type_before(open) {
+                "return" => self.type_before(head),
+                ty => ty,
+            };
+            let names = self.structure(ty)?.members.into_iter();
+            let index = names
+                .map(|(name, _)| name)
+                .position(|name| name == member)?;
+            let close = self.tokens.get(self.close(open))?;
+            let all = parts(&self.text[self.tokens[open].at.end..close.at.start]);
+            Given {
+                text: all.get(index)?,
+                at: open,
+            }
+        };
+        let close = self.tokens.get(self.close(call))?;
+        let arguments = parts(&self.text[self.tokens[call].at.end..close.at.start]);
+        self.in_call(found, &self.parameters(paren), (&arguments, call))
+    }
+
+    /// What a text in a function is where that is called, as far as it is one of its parameters or uses none.
+    fn in_call(
+        &self,
+        found: Given<'t>,
+        names: &[&str],
+        (arguments, call): (&[&'t str], usize),
+    ) -> Option<Given<'t>> {
+        if let Some(index) = names.iter().position(|name| *name == found.text.trim()) {
+            let text = *arguments.get(index)?;
+            return Some(Given { text, at: call });
+        }
+        let uses = |name: &&str| {
+            let mut all = tokens(found.text).into_iter();
+            all.any(|token| &found.text[token.at] == *name)
+        };
+        (!names.iter().any(uses)).then_some(found)
+    }
+
+    /// The word of the type in front of a token, without a template's arguments.
+    fn type_before(&self, at: usize) -> &'t str {
+        let (mut depth, mut before) = (0_u32, at);
+        while let Some(now) = before.checked_sub(1) {
+            before = now;
+            match self.word(now) {
+                ">" => depth += 1,
+                "<" => depth = depth.saturating_sub(1),
+                ";" | "{" | "}" => return "",
+                _ if depth > 0 => {}
+                word => return word,
+            }
+        }
+        ""
     }
 
     /// The names of the parameters in parentheses.
@@ -157,16 +231,7 @@ impl<'t> HostCode<'t> {
                 found = Some(Given { text, at: place });
             }
         }
-        let found = found?;
-        if let Some(index) = names.iter().position(|name| *name == found.text) {
-            let text = *arguments.get(index)?;
-            return Some(Given { text, at: call });
-        }
-        let uses = |name: &&str| {
-            let mut all = tokens(found.text).into_iter();
-            all.any(|token| &found.text[token.at] == *name)
-        };
-        (!names.iter().any(uses)).then_some(found)
+        self.in_call(found?, &names, (arguments, call))
     }
 
     /// Is a brace one behind a member in a constructor's list of initialisers?

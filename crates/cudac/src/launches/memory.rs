@@ -19,8 +19,21 @@ pub struct Memory {
     pub bytes: Option<Amount>,
     /// The pointer points behind its start.
     pub is_moved: bool,
-    /// The byte that the code fills it with.
-    pub set: Option<u8>,
+    /// What the code fills it with, and whether nothing else is known to change that before the launch.
+    pub held: Option<(Held, bool)>,
+    /// Of pointers: the bytes that each points to, if the code says so.
+    pub each: Option<Amount>,
+}
+
+/// What the code fills memory with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// This byte.
+    Byte(u8),
+    /// This integer in each element.
+    Value(Amount),
+    /// Integers from zero, below this one.
+    Below(Amount),
 }
 
 /// Functions that hand out memory on the device, with the place of the size among their arguments.
@@ -138,19 +151,20 @@ impl HostCode<'_> {
         self.fuel.set(self.fuel.get().checked_sub(1)?);
         let own = pointer(text)?;
         let of = self.declaration(&own.name, at)?;
-        let id = format!("{} {}", of.at, own.path);
-        let set = self.set(&own, &of, at);
+        let memory = |bytes| Memory {
+            id: format!("{} {}", of.at, own.path),
+            bytes,
+            is_moved: own.is_moved,
+            held: self.held(&own, &of, at),
+            each: self.each(&own, &of, at),
+        };
         let is_sized = |bytes: &Amount| !own.is_cast || !bytes.has_element();
         if let Some(bytes) = self.asked(&own, &of).filter(is_sized) {
-            return Some(Memory {
-                id,
-                bytes: Some(bytes),
-                is_moved: own.is_moved,
-                set,
-            });
+            return Some(memory(Some(bytes)));
         }
         let member = own.path.strip_prefix('.').filter(|member| is_name(member));
-        if let Some(given) = member.and_then(|member| self.member_text(&own.name, member, at))
+        let text = member.and_then(|member| self.member_text(&own.name, member, at));
+        if let Some(given) = text
             && let Some(mut other) = self.memory(given.text, given.at)
         {
             other.bytes = other.bytes.filter(is_sized);
@@ -159,12 +173,7 @@ impl HostCode<'_> {
         }
         if own.path.is_empty() {
             if let Some(bytes) = self.vector(&of).filter(is_sized) {
-                return Some(Memory {
-                    id,
-                    bytes: Some(bytes),
-                    is_moved: own.is_moved,
-                    set,
-                });
+                return Some(memory(Some(bytes)));
             }
             // What it is a name for.
             let other = match of.kind {
@@ -179,16 +188,11 @@ impl HostCode<'_> {
             if let Some(mut other) = other {
                 other.bytes = other.bytes.filter(is_sized);
                 other.is_moved |= own.is_moved;
-                other.set = set.or(other.set);
+                other.held = memory(None).held.or(other.held);
                 return Some(other);
             }
         }
-        Some(Memory {
-            id,
-            bytes: None,
-            is_moved: own.is_moved,
-            set,
-        })
+        Some(memory(None))
     }
 
     /// Is a text a pointer of this name and declaration?
@@ -256,14 +260,10 @@ impl HostCode<'_> {
         };
         let declaration = plain(declaration);
         size.split("sizeof").skip(1).all(|behind| {
-            let Some(ty) = behind
-                .trim_start()
-                .strip_prefix('(')
-                .and_then(|b| b.split_once(')'))
-            else {
+            let Some((ty, _)) = super::values::operand(behind) else {
                 return false;
             };
-            let ty = plain(ty.0);
+            let ty = plain(ty);
             let named = ty.trim_start_matches('*').trim();
             let first = declaration
                 .trim_start_matches("const ")
@@ -461,23 +461,140 @@ impl HostCode<'_> {
         all
     }
 
-    /// What the last call in front of a token sets its bytes to; without one there, the first.
-    fn set(&self, own: &Pointer, of: &Declaration, at: usize) -> Option<u8> {
-        let functions = ["cudaMemset", "cudaMemsetAsync"].iter();
-        let mut calls: Vec<usize> = functions.flat_map(|f| self.places(f)).copied().collect();
-        calls.sort_unstable();
-        let behind = calls.partition_point(|&call| call < at);
-        let (before, behind) = calls.split_at(behind);
-        before.iter().rev().chain(behind).find_map(|&call| {
+    /// What the last call in front of a token fills memory with; without one there, the first.
+    fn held(&self, own: &Pointer, of: &Declaration, at: usize) -> Option<(Held, bool)> {
+        let functions = [
+            "cudaMemset",
+            "cudaMemsetAsync",
+            "cudaMemcpy",
+            "cudaMemcpyAsync",
+        ];
+        let (before, behind) = self.calls(&functions, at);
+        let mut all = before.iter().rev().chain(&behind);
+        let (call, found) = all.find_map(|&call| {
             let arguments = self.call_arguments(call).unwrap_or_default();
-            let [target, value, ..] = arguments[..] else {
+            let [target, from, ..] = arguments[..] else {
                 return None;
             };
             if !self.is_pointer(target, call, own, of) {
                 return None;
             }
-            let value = self.value(value, call, &Known::default())?.number()?;
-            Some(value.number()? as u8)
+            let found = match self.word(call).starts_with("cudaMemset") {
+                true => {
+                    let value = self.value(from, call, &Known::default());
+                    let byte = value.and_then(Value::number).and_then(|n| n.number());
+                    byte.map(|byte| Held::Byte(byte as u8))
+                }
+                false => self.filled(from, call),
+            };
+            Some((call, found))
+        })?;
+        // A launch on the way may write it.
+        let is_handed = |&&place: &&usize| {
+            let open = self.around[place].and_then(|open| open.checked_sub(3));
+            let is_launch = open.is_some_and(|at| (at..at + 3).all(|at| self.word(at) == ">"));
+            place > call && place < at && is_launch
+        };
+        let is_sure = !self.places(&own.name).iter().any(|place| is_handed(&place));
+        found.map(|found| (found, is_sure))
+    }
+
+    /// Calls of some functions in front of a token, and those behind it.
+    fn calls(&self, functions: &[&str], at: usize) -> (Vec<usize>, Vec<usize>) {
+        let mut calls: Vec<usize> = functions
+            .iter()
+            .flat_map(|f| self.places(f))
+            .copied()
+            .collect();
+        calls.sort_unstable();
+        calls.into_iter().partition(|&call| call < at)
+    }
+
+    /// What host memory holds where a call copies it: by its vector, a fill, or the only assignment to its elements.
+    fn filled(&self, text: &str, call: usize) -> Option<Held> {
+        let own = pointer(text).filter(|own| own.path.is_empty())?;
+        let of = self.declaration(&own.name, call)?;
+        let number = |text: &str, at: usize| {
+            let value = self.value(text, at, &Known::default())?.number()?;
+            value.number().map(|_| Held::Value(value.amount))
+        };
+        let is_own = |text: &str, at| self.is_pointer(text, at, &own, &of);
+        let (fills, _) = self.calls(&["fill", "fill_n"], call);
+        for &fill in fills.iter().rev() {
+            if let [target, _, value] = self.call_arguments(fill).unwrap_or_default()[..]
+                && is_own(target, fill)
+            {
+                return number(value, fill);
+            }
+        }
+        let element = |&&place: &&usize| {
+            let equals = self.close(place + 1) + 1;
+            let is_it = place < call
+                && self.word(place + 1) == "["
+                && self.word(equals) == "="
+                && self.word(equals + 1) != "="
+                && is_own(self.word(place), place);
+            is_it.then_some(equals)
+        };
+        let mut all = self
+            .places(&own.name)
+            .iter()
+            .filter_map(|place| element(&place));
+        if let Some(equals) = all.next() {
+            let text = self.text[self.assigned(equals)].trim();
+            let bound = text.rsplit_once('%').map(|(_, bound)| bound.trim());
+            let bound = bound.filter(|bound| is_name(bound) || bound.parse::<u32>().is_ok());
+            return match (all.next(), bound) {
+                (Some(_), _) => None,
+                (None, Some(bound)) => {
+                    let bound = self.value(bound, equals, &Known::default())?.number()?;
+                    Some(Held::Below(bound.amount))
+                }
+                (None, None) => number(text, equals).filter(|_| !self.is_of_loop(text, equals)),
+            };
+        }
+        let open = of.at + 1;
+        let close = self
+            .tokens
+            .get(self.close(open))
+            .filter(|_| self.word(open) == "(")?;
+        match parts(&self.text[self.tokens[open].at.end..close.at.start])[..] {
+            [_, value] => number(value, of.at),
+            _ => None,
+        }
+    }
+
+    /// Does a text use a variable of a `for` around it?
+    fn is_of_loop(&self, text: &str, at: usize) -> bool {
+        let mut words = tokens(text).into_iter().filter(|t| t.word);
+        words.any(|token| {
+            let of = self.declaration(&text[token.at], at);
+            let head = of
+                .and_then(|of| self.around[of.at])
+                .and_then(|open| open.checked_sub(1));
+            head.is_some_and(|head| self.word(head) == "for")
+        })
+    }
+
+    /// The bytes that each pointer of a table points to: of its own elements, or of those that it is a copy of.
+    fn each(&self, own: &Pointer, of: &Declaration, at: usize) -> Option<Amount> {
+        let part = |own: &Pointer| Pointer {
+            path: "[0]".to_owned(),
+            ..own.clone()
+        };
+        if !own.path.is_empty() {
+            return None;
+        }
+        self.asked(&part(own), of).or_else(|| {
+            let (before, _) = self.calls(&["cudaMemcpy", "cudaMemcpyAsync"], at);
+            before.iter().rev().find_map(|&call| {
+                let arguments = self.call_arguments(call).unwrap_or_default();
+                let [target, from, ..] = arguments[..] else {
+                    return None;
+                };
+                let from = pointer(from).filter(|_| self.is_pointer(target, call, own, of))?;
+                self.asked(&part(&from), &self.declaration(&from.name, call)?)
+            })
         })
     }
 }

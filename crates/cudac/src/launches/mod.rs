@@ -13,6 +13,8 @@ mod members;
 mod memory;
 mod names;
 mod number;
+mod preprocess;
+mod reached;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -22,11 +24,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::macros::Macros;
-use crate::words::{Token, tokens};
+use crate::words::Token;
 pub use amount::{Amount, Op, Root};
 pub use described::{Argument, Described};
-pub use memory::{Memory, ModuleVariable};
+pub use memory::{Held, Memory, ModuleVariable};
 use number::Number;
+pub use preprocess::expanded;
+pub use reached::Reached;
 use values::Known;
 
 /// Extents of a launch in as many dimensions as it says; none where one is no number that is known.
@@ -41,6 +45,17 @@ pub struct OwnLaunch {
     pub block: Extents,
     /// Dynamic shared memory in bytes per block, if it is known.
     pub dynamic_smem: Option<u32>,
+}
+
+/// Where a launch stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Site {
+    /// The token that names the kernel, or the variable that is it.
+    at: usize,
+    /// The token that names the kernel.
+    named: usize,
+    /// Does the code come to it?
+    reached: Reached,
 }
 
 /// Are all of them numbers? These, then.
@@ -70,15 +85,19 @@ pub struct HostCode<'t> {
 }
 
 impl<'t> HostCode<'t> {
-    /// Reads a text; `options` are nvcc's, of which `-DNAME=VALUE` counts.
+    /// Reads a text without what is not compiled; `options` are nvcc's, of which `-D` and `-U` count.
     pub fn new(text: &'t str, options: &[String]) -> Self {
         Self::with_headers(text, options, &[])
     }
 
     /// The same with the texts of headers, of which macros count.
     pub fn with_headers(text: &'t str, options: &[String], headers: &[String]) -> Self {
-        let tokens = tokens(text);
-        let macros = names::macros(text, &tokens, options, headers);
+        let (tokens, macros) = preprocess::compiled(text, options, headers);
+        Self::of(text, tokens, macros)
+    }
+
+    /// A text of these tokens.
+    fn of(text: &'t str, tokens: Vec<Token>, macros: Macros) -> Self {
         let mut code = HostCode {
             text,
             tokens,
@@ -94,12 +113,40 @@ impl<'t> HostCode<'t> {
         code
     }
 
-    /// All launches of a kernel, by its name without namespaces, in their order. Those of another instance than that
-    /// with these template arguments are left out, as far as they are known to be.
+    /// All launches of a kernel, by its name without namespaces: those that the code surely comes to first, in their
+    /// order. Those that it never comes to are left out where there are others, and so are those of another instance than
+    /// that with these template arguments, as far as they are known to be.
     pub fn launches(&self, kernel: &str, instance: &[String]) -> Vec<OwnLaunch> {
+        let all = self.sites(kernel, instance).into_iter();
+        all.map(|(_, launch)| launch).collect()
+    }
+
+    /// The same with their places.
+    fn sites(&self, kernel: &str, instance: &[String]) -> Vec<(Site, OwnLaunch)> {
         let is_it = |at: &usize| self.word(*at) == kernel && self.tokens[*at].word;
-        let all = (0..self.tokens.len()).filter(is_it);
-        all.filter_map(|at| self.launch(at, instance)).collect()
+        let uses = (0..self.tokens.len()).filter(is_it);
+        let site = |(at, named)| {
+            let mut known = Known::default();
+            let launch = self.launch((at, named), instance, &mut known)?;
+            let reached = match self.tokens[at].directive {
+                true => Reached::Unknown,
+                false => self.reached(at, &known),
+            };
+            Some((Site { at, named, reached }, launch))
+        };
+        let all = uses.flat_map(|named| {
+            let own = [(named, named)].into_iter();
+            own.chain(
+                self.by_variable(named)
+                    .into_iter()
+                    .map(move |at| (at, named)),
+            )
+        });
+        let mut all: Vec<_> = all.filter_map(site).collect();
+        all.sort_by_key(|(site, _)| site.reached);
+        let possible = all.partition_point(|(site, _)| site.reached < Reached::Never);
+        all.truncate(if possible == 0 { all.len() } else { possible });
+        all
     }
 
     /// What a text that stands at a byte of this code is, if it is a number above zero.
@@ -113,12 +160,45 @@ impl<'t> HostCode<'t> {
         u32::try_from(value).ok().filter(|&n| n > 0)
     }
 
-    /// The launch of the kernel that is named at a token.
-    fn launch(&self, at: usize, instance: &[String]) -> Option<OwnLaunch> {
+    /// `auto f = k<float>; f<<<…>>>(…);`: the uses of the variable that is the kernel named at a token.
+    fn by_variable(&self, named: usize) -> Vec<usize> {
+        let end = find::behind_template(self.text, &self.tokens, named).unwrap_or(named + 1);
+        let address = usize::from(self.word_before(named) == "&");
+        let equals = named.checked_sub(1 + address);
+        let is_it =
+            |equals: &usize| self.word(*equals) == "=" && matches!(self.word(end), ";" | ",");
+        let variable = equals
+            .filter(is_it)
+            .and_then(|equals| equals.checked_sub(1));
+        let variable = variable.and_then(|at| match self.opens.get(&at) {
+            // `void (*f)(…) = k`
+            Some(&open) => open.checked_sub(2),
+            None => Some(at),
+        });
+        let Some(variable) = variable.filter(|&at| self.tokens[at].word) else {
+            return Vec::new();
+        };
+        let home = self.around[variable];
+        let home = home
+            .filter(|&open| self.word(open) == "(")
+            .map_or(home, |open| self.around[open]);
+        let all = self.places(self.word(variable)).iter();
+        all.copied()
+            .filter(|&at| at > variable && self.is_inside(at, home))
+            .collect()
+    }
+
+    /// The launch at a token of the kernel that is named at that or at another, and what it says of the parameters of
+    /// templates.
+    fn launch(
+        &self,
+        (at, named): (usize, usize),
+        instance: &[String],
+        known: &mut Known,
+    ) -> Option<OwnLaunch> {
         self.fuel.set(values::MOST);
         if let Some(config) = self.extended(at) {
-            let known = Known::default();
-            let field = |field| self.field(config, field, at, &known);
+            let field = |field| self.field(config, field, at, known);
             return Some(OwnLaunch {
                 grid: extents(field("gridDim")),
                 block: extents(field("blockDim")),
@@ -130,16 +210,14 @@ impl<'t> HostCode<'t> {
             // Its names are the parameters of a macro.
             return Some(OwnLaunch::default());
         }
-        let mut known = Known::default();
-        if let Some(arguments) = &found.arguments {
-            let arguments = values::parts(&self.text[arguments.clone()]);
+        if let Some(arguments) = self.template_arguments(&found, named) {
             for (argument, own) in arguments.into_iter().zip(instance) {
-                if !self.may_be(argument, own, at, &mut known) {
+                if !self.may_be(argument, own, at, known) {
                     return None;
                 }
             }
         }
-        let part = |range: &Range<usize>| self.value(&self.text[range.clone()], at, &known);
+        let part = |range: &Range<usize>| self.value(&self.text[range.clone()], at, known);
         let [grid, block] = [0, 1].map(|n| extents(found.config.get(n).and_then(part)));
         let dynamic_smem = match found.config.get(2) {
             None => Some(0),
@@ -150,6 +228,16 @@ impl<'t> HostCode<'t> {
             block,
             dynamic_smem,
         })
+    }
+
+    /// The template's arguments of a launch, or those behind the name of the kernel.
+    fn template_arguments(&self, found: &find::Launch, named: usize) -> Option<Vec<&'t str>> {
+        let behind = || {
+            let end = find::behind_template(self.text, &self.tokens, named)?;
+            Some(self.tokens[named + 1].at.end..self.tokens[end - 1].at.start)
+        };
+        let range = found.arguments.clone().or_else(behind)?;
+        Some(values::parts(&self.text[range]))
     }
 
     /// `cudaLaunchKernelEx(&config, k, …)`: the token of `config`, for that of `k`.

@@ -1,10 +1,6 @@
 //! Declarations in host code, and where they hold.
 
-use std::collections::BTreeMap;
-
 use super::HostCode;
-use crate::macros::{Macro, Macros};
-use crate::words::{Token, line};
 
 /// A declaration of a name.
 #[derive(Clone, Debug)]
@@ -81,91 +77,6 @@ const NO_DECLARATION: [&str; 11] = [
     "sizeof",
     "namespace",
 ];
-
-/// The parameters of a macro, if it takes any, and its body.
-type Meaning = (Option<Vec<String>>, String);
-
-/// The definitions of a text.
-fn define(text: &str, tokens: &[Token], all: &mut Meanings) {
-    let word = |at: usize| tokens.get(at).map_or("", |t: &Token| &text[t.at.clone()]);
-    for (at, token) in tokens.iter().enumerate().filter(|(_, t)| t.directive) {
-        // The first word of its line.
-        let first = |t: &Token| {
-            text[..t.at.start]
-                .trim_end_matches([' ', '\t'])
-                .ends_with('#')
-        };
-        let meaning = match word(at) {
-            "define" if first(token) => {
-                let end = token.at.start + line(&text.as_bytes()[token.at.start..]);
-                let name = tokens.get(at + 1).filter(|name| name.at.end <= end);
-                let Some(name) = name else { continue };
-                let has_parameters = tokens
-                    .get(at + 2)
-                    .is_some_and(|t| t.at.start == name.at.end)
-                    && word(at + 2) == "(";
-                let close = (at + 2..tokens.len()).find(|&at| word(at) == ")");
-                let (parameters, from) = match (has_parameters, close) {
-                    (true, Some(close)) => {
-                        let names = (at + 3..close).filter(|&at| tokens[at].word);
-                        let names = names.map(|at| word(at).to_owned()).collect();
-                        (Some(names), tokens[close].at.end)
-                    }
-                    _ => (None, name.at.end),
-                };
-                let body = text.get(from..end).unwrap_or("");
-                let body = body.split("//").next().unwrap_or(body).replace("\\\n", " ");
-                Some((parameters, body.trim().to_owned()))
-            }
-            "undef" if first(token) => None,
-            _ => continue,
-        };
-        all.entry(word(at + 1).to_owned())
-            .or_default()
-            .push(meaning);
-    }
-}
-
-/// What macros mean, by name: every definition, and nothing for an `#undef`.
-type Meanings = BTreeMap<String, Vec<Option<Meaning>>>;
-
-/// The macros of a text, of its headers and of nvcc's options that mean one thing all over them.
-pub(super) fn macros(
-    text: &str,
-    tokens: &[Token],
-    options: &[String],
-    headers: &[String],
-) -> Macros {
-    let mut all = Meanings::new();
-    define(text, tokens, &mut all);
-    for header in headers {
-        define(header, &crate::words::tokens(header), &mut all);
-    }
-    for (at, option) in options.iter().enumerate() {
-        let definition = match option.strip_prefix("-D") {
-            Some("") => options.get(at + 1).map(String::as_str),
-            definition => definition,
-        };
-        if let Some((name, value)) = definition.and_then(|d| d.split_once('=')) {
-            // Without `#ifndef` around it, the compiler would refuse another definition.
-            all.insert(name.to_owned(), vec![Some((None, value.to_owned()))]);
-        }
-    }
-    let one = |(name, mut meanings): (String, Vec<Option<Meaning>>)| {
-        meanings.dedup();
-        let is_one = meanings.len() == 1;
-        let (parameters, body) = meanings.pop()?.filter(|_| is_one)?;
-        Some(Macro {
-            name,
-            parameters,
-            body: Some(body),
-            span: 0..0,
-            conditional: false,
-            foreign: false,
-        })
-    };
-    Macros::new(all.into_iter().filter_map(one).collect())
-}
 
 impl<'t> HostCode<'t> {
     pub(super) fn word(&self, at: usize) -> &'t str {
@@ -384,8 +295,8 @@ impl<'t> HostCode<'t> {
             },
             Some(kind) if is_plain && !matches!(next, "[" | ":" | ")") => kind,
             Some(_) if is_plain || matches!(before, "*" | "&") => Kind::Unknown,
-            // A type that is not known here, in front of the name.
-            None if self.is_type(start..at) => Kind::Unknown,
+            // A type that is not known here, in front of the name, or in front of the first of several.
+            None if self.is_type(start..at) || self.follows(start, at) => Kind::Unknown,
             _ => return None,
         };
         // Each object has its own members; what is static remembers what the last call made of it.
@@ -402,6 +313,20 @@ impl<'t> HostCode<'t> {
             kind,
             is_fixed,
         })
+    }
+
+    /// `T a(…), b`: is the name at a token one behind the first?
+    fn follows(&self, start: usize, at: usize) -> bool {
+        let level = self.around[at];
+        let mut own = (start..at).filter(|&now| self.around[now] == level);
+        let first = own.find(|&now| matches!(self.word(now), "(" | "{" | "=" | "["));
+        let name = first.and_then(|first| first.checked_sub(1));
+        let is_sign = |before: &usize| !matches!(self.word(*before), "*" | "&");
+        let before = (start..at).rev().find(is_sign);
+        before.is_some_and(|before| self.word(before) == ",")
+            && name.is_some_and(|name| {
+                name > start && self.tokens[name].word && self.is_type(start..name)
+            })
     }
 
     pub(super) fn is_declared(&self, at: usize) -> bool {

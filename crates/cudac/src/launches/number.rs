@@ -145,7 +145,18 @@ pub(super) fn binary(sign: &str, a: Number, b: Number) -> Option<Number> {
     combined(op, a, b)
 }
 
-/// Shifts, bits and truths, which only are computed of numbers.
+/// `a || b`, or `a && b`: one of them may decide it alone.
+pub(super) fn either(is_or: bool, a: Option<Number>, b: Option<Number>) -> Option<Number> {
+    let truth = |n: &Option<Number>| Some(n.as_ref()?.number()? != 0);
+    match (truth(&a), truth(&b)) {
+        (Some(own), _) if own == is_or => given(i64::from(is_or), Ty::INT, [a?]),
+        (_, Some(own)) if own == is_or => given(i64::from(is_or), Ty::INT, [b?]),
+        (Some(_), Some(_)) => given(i64::from(!is_or), Ty::INT, [a?, b?]),
+        _ => None,
+    }
+}
+
+/// Shifts, bits and comparisons, which only are computed of numbers.
 fn compared(sign: &str, a: Number, b: Number) -> Option<Number> {
     let (x, y) = (a.number(), b.number()?);
     let shift = || u32::try_from(y).ok().filter(|&n| n < 63);
@@ -175,8 +186,6 @@ fn compared(sign: &str, a: Number, b: Number) -> Option<Number> {
         ">=" => x >= y,
         "==" => x == y,
         "!=" => x != y,
-        "&&" => x != 0 && y != 0,
-        "||" => x != 0 || y != 0,
         _ => return None,
     };
     given(i64::from(truth), Ty::INT, [a, b])

@@ -262,6 +262,29 @@ fn launches_of_all_forms() {
         let text = format!("void f(float *p) {{ {text} }}");
         assert_eq!(found(&text), [expected], "{text}");
     }
+    // By a variable, and by a macro.
+    for (text, expected) in [
+        ("void f() { auto g = k<float>; g<<<2, 64>>>(p); }", "2/64/0"),
+        (
+            "void f() { void (*g)(float *) = &k; g<<<2, 64>>>(p); } void h() { g<<<3, 64>>>(p); }",
+            "2/64/0",
+        ),
+        ("void f() { auto g = k<float>; { g(1); } }", "none"),
+    ] {
+        let all = found(text);
+        assert_eq!(
+            all.first().map_or("none", String::as_str),
+            expected,
+            "{text}"
+        );
+        assert!(all.len() < 2, "{text}");
+    }
+    let text = "#define RUN(f, g, b, ...) do { \\\n f<<<g, b>>>(__VA_ARGS__); \\\n } while (0)\n\
+                int main() { const int n = 96;\nRUN(k,\n n / 32, 32, p, n);\n k<<<9, 9>>>(p, n); }";
+    let expanded = expanded(text, &[], &[]);
+    assert_eq!(found(&expanded), ["3/32/0", "9/9/0"]);
+    assert_eq!(described(&expanded), "n / 32 / 32 | p? | n : n=96 p=?");
+    assert_eq!(text.matches('\n').count(), expanded.matches('\n').count());
     // No launches.
     for text in [
         "k(x);",
@@ -272,6 +295,133 @@ fn launches_of_all_forms() {
         "",
     ] {
         assert!(found(text).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_compiled_is_no_launch() {
+    let of = |text: &str| found(&format!("void f() {{\n{text}\n}}"));
+    let one = "k<<<1, 1>>>(p);\n";
+    let two = "k<<<2, 2>>>(p);\n";
+    for (directive, otherwise, expected) in [
+        ("#if 0", "#else", "2/2/0"),
+        ("#if 1", "#else", "1/1/0"),
+        ("#ifdef FAST", "#else", "2/2/0"),
+        ("#ifndef FAST", "#else", "1/1/0"),
+        ("#if defined(FAST) || defined SLOW", "#else", "2/2/0"),
+        ("#if defined(_OPENMP) && 0 // no", "#else", "2/2/0"),
+        ("#define FAST\n#ifdef FAST", "#elif 1", "1/1/0"),
+        ("#define N 4\n#if N > 2 && !defined(FAST)", "#else", "1/1/0"),
+        (
+            "#define N 4\n#undef N\n#ifdef N",
+            "#elif defined(__CUDACC__)",
+            "2/2/0",
+        ),
+        (
+            "#if 0\n#ifndef X\n#endif\n#define X",
+            "#elif defined(X)\n#else",
+            "2/2/0",
+        ),
+        ("#ifdef __CUDACC__", "#else", "1/1/0"),
+    ] {
+        let text = format!("{directive}\n{one}{otherwise}\n{two}#endif");
+        assert_eq!(of(&text), [expected], "{text}");
+    }
+    // What nobody knows may be either.
+    for directive in ["#ifdef _OPENMP", "#if CUDART_VERSION > 12000", "#if MODE"] {
+        let text = format!("{directive}\n{one}#else\n{two}#endif");
+        assert_eq!(of(&text), ["1/1/0", "2/2/0"], "{text}");
+    }
+    // What is compiled declares.
+    let text = "#ifdef BIG\nconst int b = 512;\n#else\nconst int b = 64;\n#endif\nvoid f() { k<<<1, b>>>(p); }";
+    let block = |options: &[&str]| {
+        let options: Vec<String> = options.iter().map(|o| (*o).to_owned()).collect();
+        numbers(&HostCode::new(text, &options).launches("k", &[])[0].block)
+    };
+    assert_eq!(block(&[]), Some(vec![64]));
+    assert_eq!(block(&["-DBIG"]), Some(vec![512]));
+    assert_eq!(block(&["-DBIG", "-UBIG"]), Some(vec![64]));
+    let headers = [
+        "#define BIG\n".to_owned(),
+        "#ifndef H\n#define H\n#endif".to_owned(),
+    ];
+    let with = HostCode::with_headers(text, &[], &headers);
+    assert_eq!(numbers(&with.launches("k", &[])[0].block), Some(vec![512]));
+}
+
+#[test]
+fn the_launch_that_the_code_comes_to_is_first() {
+    for (text, expected) in [
+        (
+            "const int n = 100000; if (n < 1000) k<<<1, 1024>>>(p); else k<<<(n + 255) / 256, 256>>>(p);",
+            &["391/256/0"][..],
+        ),
+        (
+            "int n = 100; if (n < 1000) { k<<<1, 1024>>>(p); } else { k<<<2, 256>>>(p); }",
+            &["1/1024/0"],
+        ),
+        (
+            "int m = 3; if (m == 1) k<<<1, 1>>>(p); else if (m == 3) { k<<<3, 1>>>(p); } else k<<<4, 1>>>(p);",
+            &["3/1/0"],
+        ),
+        (
+            "int m = 5; if (m == 1) k<<<1, 1>>>(p); else if (m == 3) { k<<<3, 1>>>(p); } else k<<<4, 1>>>(p);",
+            &["4/1/0"],
+        ),
+        // What is not known is behind what surely is.
+        (
+            "if (argc > 1) k<<<1, 1>>>(p); for (int i = 0; i < 9; ++i) k<<<2, 1>>>(p);",
+            &["2/1/0", "1/1/0"],
+        ),
+        (
+            "if (argc > 1) k<<<1, 1>>>(p); else k<<<2, 1>>>(p);",
+            &["1/1/0", "2/1/0"],
+        ),
+        ("if (0 && argc) k<<<1, 1>>>(p); k<<<2, 1>>>(p);", &["2/1/0"]),
+        (
+            "if (0) time([&] { k<<<1, 1>>>(p); }); k<<<2, 1>>>(p);",
+            &["2/1/0"],
+        ),
+        // Where nothing else is, that is what there is.
+        ("if (0) k<<<1, 1>>>(p);", &["1/1/0"]),
+    ] {
+        let text = format!("int main(int argc, char **argv) {{ {text} }}");
+        assert_eq!(found(&text), expected, "{text}");
+    }
+    for (text, expected) in [
+        (
+            "void warmup() { k<<<1, 32>>>(p); }\nint main() { warmup(); k<<<8, 64>>>(p); }",
+            &["8/64/0", "1/32/0"][..],
+        ),
+        (
+            "void old() { k<<<1, 32>>>(p); }\nvoid run() { k<<<8, 64>>>(p); }\nint main() { run(); }",
+            &["8/64/0", "1/32/0"],
+        ),
+        (
+            "void small() { k<<<1, 32>>>(p); }\nvoid run() { k<<<8, 64>>>(p); }\n\
+             int main() { const int n = 9000; if (n > 99) run(); else small(); }",
+            &["8/64/0"],
+        ),
+        (
+            "template <int B> void run() { if constexpr (B > 64) k<B><<<1, B>>>(p); else k<B><<<2, B>>>(p); }",
+            &["1/128/0"],
+        ),
+    ] {
+        assert_eq!(instance(text, &["128"]), expected, "{text}");
+    }
+    // With names a number that the program may be given counts as the code's own, though not surely.
+    for (text, expected) in [
+        (
+            "int n = 100000; if (argc > 1) n = atoi(argv[1]); if (n < 1000) k<<<1, 1024>>>(n); else k<<<n / 256, 256>>>(n);",
+            "n / 256? / 256 | n? : n=100000",
+        ),
+        (
+            "int n = 100000; if (argc > 1) n = atoi(argv[1]); if (n > 1000) k<<<1, 1024>>>(n); else k<<<n / 256, 256>>>(n);",
+            "1 / 1024 | n? : n=100000",
+        ),
+    ] {
+        let text = format!("int main(int argc, char **argv) {{ {text} }}");
+        assert_eq!(described(&text), expected, "{text}");
     }
 }
 
@@ -308,10 +458,15 @@ fn no_text_is_too_wild() {
         "void f(int b) { k<<<b, b>>>(b); f(b); } void g() { f(b.size()); } int *b = b + b;",
         "k<<<1, 1>>>((é*)&b[0].x->y, b.data().get(), (b)(b), -, &, 1 ? : 2); cudaMalloc(&b, sizeof(*b) * sizeof b);",
         "#define b b + b\n#define é(x) x ## x\nk<<<b * b, é(b) << 70>>>(1 << b, b % 0, 99999999999999999999);",
+        "#if\n#elif é defined(\n#define é(b, ...) b<<<b, ##__VA_ARGS__\n#else if (é(b)) else k<<<é(b, b), (b)>>>(b);\n#endif\n#endif",
+        "void warm() { else if k<<<1, 1>>>(); if () else if (b) k<<<sizeof b, sizeof *>>>(b); warm(); } auto b = k<b>, k = b; b<<<1, b>>>();",
+        "b f(b) { return b; } b b = f(b); std::vector<b> b(b, b), k(b); b[b] = b % b; cudaMemcpy(b, b.b, b, b); k<<<min<b>(b), b>>>(b.b);",
         "cudaMallocPitch(&b, &b, b, b); cudaMemcpyToSymbol(b, &b, 4); __constant__ b b[; k<<<b, ceil(b / 0.0)>>>(b);",
     ] {
         let ends = (0..=text.len()).filter(|&end| text.is_char_boundary(end));
         for end in ends {
+            let expanded = expanded(&text[..end], &[], &[]);
+            let _ = HostCode::new(&expanded, &[]).launches("k", &[]);
             let code = HostCode::new(&text[..end], &[]);
             let _ = code.launches("k", &["1".to_owned()]);
             let _ = code.number("b", end);
@@ -421,7 +576,24 @@ fn launches_by_names() {
         ),
         (
             "thrust::device_vector<float> v(n), u = v; k<<<v.size() / 2, 1>>>(thrust::raw_pointer_cast(v.data()), u.data().get());",
-            "n / 2? / 1 | [4 * n?] | ? : n=?",
+            "n / 2? / 1 | [4 * n?] | [4 * n?] : n=?",
+        ),
+        (
+            "size_t n = 1e6; float *a; float2 **b; cudaMalloc(&a, n * sizeof *a); cudaMalloc(&b, sizeof(float *) * n); k<<<1, 1>>>(a, b, sizeof a[0] * 2);",
+            "1 / 1 | [4 * n?] | [8 * n] | ? : n=1000000",
+        ),
+        (
+            "const int n = 9; float *h[n], **d; cudaMalloc(&d, n * sizeof(float *)); k<<<1, 1>>>(d);",
+            "1 / 1 | [8 * n] : n=9",
+        ),
+        (
+            "std::vector<int> i(90), o(7 + 1); int *d; cudaMalloc(&d, o.size() * sizeof(int)); k<<<1, 1>>>(d);",
+            "1 / 1 | [32] : ",
+        ),
+        // Types in calls.
+        (
+            "int n = 5000; k<<<std::min<int>((n + 255) / 256, 1024), std::max<unsigned int>(64, 32)>>>(n);",
+            "min(ceil_div(n, 256), 1024) / 64 | n : n=5000",
         ),
         // What does not fit its type is no number.
         (
@@ -436,6 +608,10 @@ fn launches_by_names() {
         (
             "int n = 99; int b = n % 8 ? n / 8 + 1 : n / 8; k<<<b, 8>>>(n < 32 ? n : 32, n > 5 ? 1 : 2);",
             "ceil_div(n, 8) / 8 | min(n, 32) | 1 : n=99",
+        ),
+        (
+            "int n = 99; k<<<n / 8 + (n % 8 > 0), 8>>>(n / 4 + (n % 4 ? 1 : 0), n / 4 + (n % 8 != 0));",
+            "ceil_div(n, 8) / 8 | ceil_div(n, 4) | n / 4 + 1 : n=99",
         ),
         (
             "int n = 99; k<<<(int)ceil((float)n / 8), 8>>>(ceil(n / 8.0f), ceil(n / 8));",
@@ -469,6 +645,59 @@ fn launches_by_names() {
 }
 
 #[test]
+fn memory_holds_what_the_code_fills_it_with() {
+    for (text, expected) in [
+        ("cudaMemset(d, 0xff, 4);", "Byte(255) true"),
+        ("cudaMemset(d, 0, 4); j<<<1, 1>>>(d);", "Byte(0) false"),
+        (
+            "std::vector<int> h(9, -1); cudaMemcpy(d, h.data(), 36, kind);",
+            "-1 true",
+        ),
+        (
+            "int h[9]; std::fill(h, h + 9, m); cudaMemcpy(d, h, 36, kind);",
+            "m true",
+        ),
+        (
+            "std::vector<int> h(9); for (int i = 0; i < 9; ++i) h[i] = rand() % vocab; cudaMemcpy(d, h.data(), 36, kind);",
+            "below vocab true",
+        ),
+        (
+            "int *h = new int[9]; for (int i = 0; i < 9; i++) { h[i] = 7; } cudaMemcpy(d, h, 36, kind);",
+            "7 true",
+        ),
+        // What is not one thing.
+        (
+            "int h[9]; for (int i = 0; i < 9; i++) h[i] = i; cudaMemcpy(d, h, 36, kind);",
+            "none",
+        ),
+        (
+            "std::vector<int> h(9, -1); h[0] = 1; h[3] = 2; cudaMemcpy(d, h.data(), 36, kind);",
+            "none",
+        ),
+        (
+            "std::vector<int> h(9); cudaMemcpy(d, h.data(), 36, kind);",
+            "none",
+        ),
+    ] {
+        let text = format!(
+            "int main() {{ const int vocab = 50, m = 3; int *d; cudaMalloc(&d, 36); {text} k<<<1, 1>>>(d); }}"
+        );
+        let found = HostCode::new(&text, &[])
+            .with_names()
+            .described("k", &[], &[]);
+        let arguments = found.into_iter().next().and_then(|l| l.arguments);
+        let held = arguments.and_then(|all| all.into_iter().next()?.memory?.held);
+        let name = |amount: &Amount| amount.text(&|root| root.name.clone());
+        let said = held.map_or("none".to_owned(), |(held, is_sure)| match held {
+            Held::Byte(byte) => format!("Byte({byte}) {is_sure}"),
+            Held::Value(value) => format!("{} {is_sure}", name(&value)),
+            Held::Below(bound) => format!("below {} {is_sure}", name(&bound)),
+        });
+        assert_eq!(said, expected, "{text}");
+    }
+}
+
+#[test]
 fn names_go_from_call_to_call() {
     for (text, expected) in [
         (
@@ -491,6 +720,11 @@ fn names_go_from_call_to_call() {
         (
             "#define N 1 << 10\n#define M N * 2\nint main() { k<<<N, 32>>>(M, N + 1); }",
             "N / 32 | 1048576 | 2048 : N=1024",
+        ),
+        (
+            "struct V { float *p; int n; };\nV view(float *p, int n) { return {p, n}; }\nV fill(float *q, int m) { V v; v.p = q; v.n = m; return v; }\n\
+             int main() { int c = 70; float *d; cudaMalloc(&d, c * 4); V v = view(d, c), w = fill(d, 2 * c); k<<<1, 2>>>(v.p, v.n, w.p, w.n); }",
+            "1 / 2 | [4 * c] | c | [4 * c] | 2 * c : c=70",
         ),
         (
             "struct C { int n_; float *d_; C() { cudaMalloc(&d_, n_ * sizeof(float)); } void f() { k<<<n_, 2>>>(d_); } };",

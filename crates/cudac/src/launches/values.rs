@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::amount::{Amount, Op};
 use super::names::{Declaration, Kind};
-use super::number::{Number, Ty, binary, combined, given};
+use super::number::{Number, Ty, binary, combined, either, given};
 use super::{HostCode, is_extended};
 use crate::ast::{Expr, ExprKind, Type};
 use crate::literal::Literal;
@@ -99,8 +99,53 @@ pub(super) fn size(ty: &str) -> Option<u32> {
         "float4" | "int4" | "uint4" | "double2" => 16,
         "double3" => 24,
         "double4" => 32,
+        pointer if pointer.ends_with('*') => 8,
         _ => return None,
     })
+}
+
+/// What a `sizeof` in front of a text is of, and where that ends: `(float)` or `*p`.
+pub(super) fn operand(behind: &str) -> Option<(&str, usize)> {
+    let all = tokens(behind);
+    let word = |at: usize| all.get(at).map_or("", |t| &behind[t.at.clone()]);
+    if word(0) == "(" {
+        let close = crate::words::closed(behind, &all, 0)?;
+        let inside = &behind[all[0].at.end..all[close].at.start];
+        return Some((inside.trim(), all[close].at.end));
+    }
+    let mut at = (0..all.len()).find(|&at| word(at) != "*")?;
+    all.get(at).filter(|token| token.word)?;
+    at += 1;
+    loop {
+        match word(at) {
+            "[" => at = crate::words::closed(behind, &all, at)? + 1,
+            "." => at += 2,
+            "-" if word(at + 1) == ">" => at += 3,
+            _ => break,
+        }
+    }
+    let end = all.get(at - 1)?.at.end;
+    Some((behind[..end].trim(), end))
+}
+
+/// A text in which calls name no types: `min(a, b)` for `std::min<int>(a, b)`.
+fn without_types(text: &str) -> String {
+    let (mut out, mut from) = (String::new(), 0);
+    let all = tokens(text);
+    let word = |at: usize| all.get(at).map_or("", |t| &text[t.at.clone()]);
+    for open in 1..all.len() {
+        let is_cast = word(open - 1).ends_with("_cast");
+        if word(open) != "<" || !all[open - 1].word || is_cast || all[open].at.start < from {
+            continue;
+        }
+        let is_type = |at: &usize| all[*at].word || matches!(word(*at), ":" | "*" | "&" | ",");
+        let close = open + 1 + (open + 1..all.len()).take_while(is_type).count();
+        if close > open + 1 && word(close) == ">" && word(close + 1) == "(" {
+            out += &text[from..all[open].at.start];
+            from = all[close].at.end;
+        }
+    }
+    out + &text[from..]
 }
 
 /// What stands for the size of something that is not known here.
@@ -120,13 +165,7 @@ impl HostCode<'_> {
                 from = at + "sizeof".len();
                 continue;
             }
-            let close = crate::words::closed(behind, &tokens(behind), 0)?;
-            let end = tokens(behind).get(close)?.at.end;
-            let ty = behind[..end]
-                .trim()
-                .strip_prefix('(')?
-                .strip_suffix(')')?
-                .trim();
+            let (ty, end) = operand(behind)?;
             let name = match size(ty) {
                 Some(bytes) => format!("{SIZE}{bytes}"),
                 None if self.symbolic => ELEMENT.to_owned(),
@@ -181,7 +220,7 @@ impl HostCode<'_> {
         if let Some(list) = inside(list).filter(|_| is_list) {
             return self.listed(&parts(list), at, known);
         }
-        let text = &self.without_sizeof(text)?;
+        let text = &without_types(&self.without_sizeof(text)?);
         let text = &match self.symbolic {
             true => self.with_lengths(text, at),
             false => text.clone(),
@@ -322,6 +361,16 @@ impl HostCode<'_> {
                     "!" => given(i64::from(inner.number()? == 0), Ty::INT, [inner])?,
                     "~" => given(!inner.number()?, inner.ty, [inner])?,
                     _ => return None,
+                }
+            }
+            ExprKind::Binary(sign, a, b) if matches!(&**sign, "&&" | "||") => {
+                either(sign == "||", number(a), number(b))?
+            }
+            ExprKind::Binary(sign, a, b) if sign == "+" && self.symbolic => {
+                let (whole, rest) = (number(a)?, number(b)?);
+                match self.rest_added(&whole, b, &number) {
+                    Some(rounded) => rounded,
+                    None => binary(sign, whole, rest)?,
                 }
             }
             ExprKind::Binary(sign, a, b) => binary(sign, number(a)?, number(b)?)?,

@@ -14,6 +14,7 @@ impl<'a> Lower<'a> {
             "primitive_type"
             | "type_identifier"
             | "sized_type_specifier"
+            | "template_type"
             | "qualified_identifier" => {
                 let words: Vec<&str> = self.text(ty).split_whitespace().collect();
                 words.join(" ")

@@ -343,6 +343,14 @@ impl Setup {
             buffers.push(index);
         }
         let bases: Vec<u64> = buffers.iter().map(|&i| allocations[i].base).collect();
+        for (buffer, &index) in wanted.iter().zip(&buffers) {
+            if let Some(table) = buffer.table {
+                let base = bases.get(table.of).copied().unwrap_or(0);
+                let old = &allocations[index];
+                let bytes = table.bytes(base, buffer.len);
+                allocations[index] = Allocation::new(old.name.clone(), old.base, &bytes, false);
+            }
+        }
         let params = params(program, launch, &bases).map_err(|wrong| error(wrong.to_string()))?;
         Ok(Setup {
             memory: match program.heap {

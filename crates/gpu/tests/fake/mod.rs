@@ -230,6 +230,7 @@ pub fn job(dir: &Path) -> Job {
             bytes: 400,
             element: "f32".into(),
             file: dir.join("y.bin"),
+            table: None,
             symbol: false,
             output: true,
             unwritten: false,

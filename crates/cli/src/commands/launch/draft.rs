@@ -38,6 +38,8 @@ pub enum Contents {
     Sorted(Amount),
     /// This number; is it the code's?
     Fill(Amount, bool),
+    /// Numbers below what the code says.
+    Below(Amount),
 }
 
 /// A buffer or a module variable.
@@ -49,6 +51,8 @@ pub struct Memory {
     pub written: String,
     /// Elements; none where they are guessed anew for each trial.
     pub count: Option<Amount>,
+    /// Of a table of pointers: how many there are, each to so many elements.
+    pub rows: Option<Amount>,
     /// What is said of that.
     pub note: &'static str,
     pub contents: Contents,
@@ -84,6 +88,8 @@ pub enum Parameter {
     },
     /// A table that nothing is known of.
     Text(String),
+    /// A null pointer.
+    Null(String),
 }
 
 /// What a scalar, or a member of one, is.
@@ -123,10 +129,35 @@ pub struct Draft {
     pub block_note: String,
     pub dynamic_smem: Amount,
     pub smem_note: &'static str,
+    /// Where the launch stands, and where others of the kernel do.
+    pub launched: Launched,
     pub parameters: Vec<Parameter>,
     pub symbols: Vec<Memory>,
     /// What a buffer has whose size is not known.
     pub guessed_count: Vec<Amount>,
+}
+
+/// Where the code launches a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Launched {
+    /// The line of the launch that is described, if it is one of several.
+    pub own: Option<String>,
+    /// Those of the others, the most likely first.
+    pub others: Vec<String>,
+    /// Is it known that the code comes to this one?
+    pub is_sure: bool,
+}
+
+impl Launched {
+    /// What is said of the others.
+    pub fn said(&self) -> Option<String> {
+        let own = self.own.as_deref().filter(|_| !self.others.is_empty())?;
+        let others = self.others.join(", ");
+        Some(match self.is_sure {
+            true => format!("of its launches that at {own}, not those at {others}"),
+            false => format!("which launch runs is a guess: that at {own}, not those at {others}"),
+        })
+    }
 }
 
 /// The mark of a guess.
@@ -220,8 +251,11 @@ impl Draft {
                 Some(count) => add(count),
                 None => self.guessed_count.iter().for_each(&mut add),
             }
-            if let Contents::Indices(a) | Contents::Sorted(a) | Contents::Fill(a, _) =
-                &memory.contents
+            memory.rows.iter().for_each(&mut add);
+            if let Contents::Indices(a)
+            | Contents::Sorted(a)
+            | Contents::Fill(a, _)
+            | Contents::Below(a) = &memory.contents
             {
                 add(a);
             }
@@ -269,12 +303,11 @@ impl Draft {
         }
         let grid: Vec<String> = self.grid.iter().map(|a| self.quoted(a)).collect();
         let block: Vec<String> = self.block.iter().map(u32::to_string).collect();
-        let _ = writeln!(
-            text,
-            "\n[launch]\ngrid = [{}]{}",
-            grid.join(", "),
-            self.grid_note
-        );
+        text += "\n[launch]\n";
+        if let Some(said) = self.launched.said() {
+            let _ = writeln!(text, "# {said}");
+        }
+        let _ = writeln!(text, "grid = [{}]{}", grid.join(", "), self.grid_note);
         let _ = writeln!(text, "block = [{}]{}", block.join(", "), self.block_note);
         if self.dynamic_smem != Amount::Number(0) || !self.smem_note.is_empty() {
             let bytes = self.quoted(&self.dynamic_smem);
@@ -283,6 +316,12 @@ impl Draft {
         for parameter in &self.parameters {
             match parameter {
                 Parameter::Text(table) => text += table,
+                Parameter::Null(name) => {
+                    let _ = write!(
+                        text,
+                        "\n[[args]]\nname = {name:?}\n# A null pointer.\ntype = \"u64\"\nvalue = 0\n"
+                    );
+                }
                 Parameter::Alias { name, of } => {
                     let _ = write!(text, "\n[[args]]\nname = {name:?}\nalias = {of:?}\n");
                 }
@@ -410,12 +449,32 @@ impl Draft {
                     GUESS,
                 )
             }
+            Contents::Below(bound) => {
+                let bound = self.quoted(bound);
+                (format!("{{ kind = \"indices\", bound = {bound} }}"), "")
+            }
             Contents::Fill(value, is_sure) => {
                 let number = self.quoted(value);
                 let note = if *is_sure { "" } else { GUESS };
                 (format!("{{ kind = \"fill\", value = {number} }}"), note)
             }
         };
+        if let Some(rows) = &memory.rows {
+            let output = if memory.is_output {
+                ", output = true"
+            } else {
+                ""
+            };
+            let _ = writeln!(
+                text,
+                "shape = [{}]{note}\neach = {{ type = \"{}\", shape = [{}], init = {init}{output} }}{}",
+                self.quoted(rows),
+                element.name(),
+                shape.join(", "),
+                if note.is_empty() { init_note } else { note },
+            );
+            return text;
+        }
         let _ = writeln!(
             text,
             "type = \"{}\"\nshape = [{}]{note}\ninit = {init}{init_note}",

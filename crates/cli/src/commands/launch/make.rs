@@ -5,12 +5,14 @@ use std::rc::Rc;
 
 use warpwright_cudac::File;
 use warpwright_cudac::ast::Function;
-use warpwright_cudac::launches::{Amount, Argument, Described, HostCode, Op, Root};
+use warpwright_cudac::launches::{
+    Amount, Argument, Described, Held, HostCode, Op, Reached, Root, expanded,
+};
 use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
 use warpwright_ptx::{Module, Space};
 
-use super::draft::{Contents, Draft, GUESS, Made, Memory, Parameter, Value};
+use super::draft::{Contents, Draft, GUESS, Launched, Made, Memory, Parameter, Value};
 use super::{element, own_bound, parameter_types};
 use crate::args::LaunchArgs;
 use crate::commands::parameters::{self, Known, Layout, Pointed, Sort};
@@ -21,6 +23,8 @@ pub struct Ground<'a> {
     pub file: &'a File,
     /// The host code: the text behind those of the user's headers.
     pub host: &'a str,
+    /// Where the file's own text begins in it.
+    pub start: usize,
     pub module: &'a Module,
     pub symbol: &'a str,
     pub function: &'a Function,
@@ -31,6 +35,9 @@ pub struct Ground<'a> {
 
 /// Threads of a block that nobody knows, by its dimensions.
 const BLOCKS: [&[u32]; 3] = [&[256], &[16, 16], &[8, 8, 8]];
+
+/// Pointers of a table of which nobody knows how many it has.
+const ROWS: i64 = 64;
 
 /// Dynamic shared memory that every GPU gives to a block that does not ask for more than usual.
 const MOST_SMEM: i64 = 32 << 10;
@@ -108,9 +115,11 @@ impl Ground<'_> {
         });
         let members: BTreeSet<String> = layouts.flat_map(Layout::members).collect();
         let members: Vec<String> = members.into_iter().collect();
-        let code = HostCode::new(self.host, &self.args.nvcc).with_names();
+        let host = expanded(self.host, &self.args.nvcc, &[]);
+        let code = HostCode::new(&host, &self.args.nvcc).with_names();
         let launches = code.described(self.kernel(), &template_arguments(self.symbol), &members);
         let is_found = !launches.is_empty();
+        let launched = self.launched(&host, &launches);
         let mut own = launches.into_iter().next().unwrap_or_default();
         let mut from = "  # the code's launch";
         if let Some((grid, block, smem)) = self.traced {
@@ -118,6 +127,8 @@ impl Ground<'_> {
             (own.grid, own.block) = (numbers(grid), numbers(block));
             own.dynamic_smem = Some(Amount::Number(smem.into()));
             from = "  # the trace";
+        } else if !launched.others.is_empty() && !launched.is_sure {
+            from = GUESS;
         } else if !is_found {
             own.dynamic_smem = Some(Amount::Number(0));
         }
@@ -149,6 +160,7 @@ impl Ground<'_> {
             block_note,
             dynamic_smem: Amount::Number(0),
             smem_note: "",
+            launched,
             parameters: Vec::new(),
             symbols: Vec::new(),
             guessed_count: Vec::new(),
@@ -229,7 +241,8 @@ impl Ground<'_> {
             let sure = bytes.is_some_and(&is_sure) && same.is_some();
             Made::Memory(Memory {
                 name,
-                contents: contents(&to.layout, same.and_then(|m| m.set)),
+                contents: held(&to.layout, same.and_then(|m| m.held.as_ref()), &fold),
+                rows: None,
                 layout: to.layout.clone(),
                 written: to.written.clone(),
                 count: count.filter(|c| c.number().is_none_or(|c| c > 0)),
@@ -302,12 +315,32 @@ impl Ground<'_> {
                         pointers,
                     }
                 }
-                Sort::Memory(layout, written, is_output) => {
-                    let to = Pointed {
-                        layout,
-                        written,
-                        is_output,
+                Sort::Memory(_) | Sort::Table(_) if is_null(&argument.text) => {
+                    Parameter::Null(name)
+                }
+                Sort::Table(to) => {
+                    let memory = argument.memory.as_ref().filter(|m| !m.is_moved);
+                    let amount = |bytes: Option<&Amount>, size: usize| {
+                        let count = bytes?.clone().over(Amount::Number(size as i64));
+                        Some(fold(&count, size)).filter(|n| n.number().is_none_or(|n| n > 0))
                     };
+                    let rows = amount(memory.and_then(|m| m.bytes.as_ref()), 8);
+                    let size = to.layout.size();
+                    let count = amount(memory.and_then(|m| m.each.as_ref()), size);
+                    let is_known = rows.is_some() && count.is_some();
+                    Parameter::Buffer(Memory {
+                        name,
+                        contents: contents(&to.layout, None),
+                        layout: to.layout,
+                        written: to.written,
+                        count,
+                        rows: Some(rows.unwrap_or(Amount::Number(ROWS))),
+                        note: if is_known { "" } else { GUESS },
+                        is_output: to.is_output,
+                        fields: None,
+                    })
+                }
+                Sort::Memory(to) => {
                     match made(&mut draft, &mut seen, name.clone(), &to, argument) {
                         Made::Memory(memory) => Parameter::Buffer(memory),
                         Made::Alias(of) => Parameter::Alias { name, of },
@@ -331,6 +364,28 @@ impl Ground<'_> {
         Ok(draft)
     }
 
+    /// Where the launches are of which the first is described.
+    fn launched(&self, host: &str, launches: &[Described]) -> Launched {
+        if self.traced.is_some() {
+            return Launched::default();
+        }
+        let lines = |text: &str| text.matches('\n').count();
+        let headers = lines(&self.host[..self.start]);
+        let line = |launch: &Described| match lines(&host[..launch.at]).checked_sub(headers) {
+            Some(before) => format!("line {}", before + 1),
+            None => "a header".to_owned(),
+        };
+        let (own, others) = match launches.split_first() {
+            Some((own, others)) => (Some(own), others),
+            None => (None, &[][..]),
+        };
+        Launched {
+            own: own.map(line),
+            others: others.iter().map(line).collect(),
+            is_sure: own.is_some_and(|own| own.reached < Reached::Unknown),
+        }
+    }
+
     /// Names that have to be what the code makes them: they decide the block or what is compiled, or change on the way.
     fn fixed(&self, code: &HostCode<'_>, own: &Described) -> BTreeSet<Rc<Root>> {
         let (mut all, mut fixed) = (BTreeSet::new(), own.fixed.clone());
@@ -347,7 +402,8 @@ impl Ground<'_> {
             let members = argument.members.iter().map(|(_, member)| member);
             for argument in members.chain([argument]) {
                 rest.extend(&argument.integer);
-                rest.extend(argument.memory.iter().filter_map(|m| m.bytes.as_ref()));
+                let memory = argument.memory.iter();
+                rest.extend(memory.flat_map(|m| m.bytes.iter().chain(&m.each)));
             }
         }
         for amount in rest {
@@ -479,6 +535,7 @@ impl Ground<'_> {
                 count: Some(Amount::Number((bytes / layout.size()) as i64)),
                 note: "",
                 contents,
+                rows: None,
                 fields: fields.filter(|_| bytes == layout.size()),
                 layout,
                 is_output: !is_constant,
@@ -524,6 +581,31 @@ impl Ground<'_> {
             2 => vec![all()],
             _ => vec![whole.times(Amount::Number(4))],
         };
+    }
+}
+
+/// Is it a null pointer, perhaps cast?
+fn is_null(text: &str) -> bool {
+    let text = text.rsplit_once(')').map_or(text, |(_, text)| text);
+    ["nullptr", "NULL", "0"].contains(&text.trim())
+}
+
+/// What a buffer of such elements holds where the code fills it.
+fn held(
+    layout: &Layout,
+    held: Option<&(Held, bool)>,
+    fold: &dyn Fn(&Amount, usize) -> Amount,
+) -> Contents {
+    let is_integer = matches!(layout.uniform(), Some((element, _)) if !element.is_float());
+    match held {
+        Some((Held::Byte(0), is_sure)) => Contents::Zeros { is_code: *is_sure },
+        Some((Held::Byte(byte), _)) => contents(layout, Some(*byte)),
+        Some((Held::Value(value), is_sure)) if is_integer => match value.number() {
+            Some(0) => Contents::Zeros { is_code: *is_sure },
+            _ => Contents::Fill(fold(value, 1), *is_sure),
+        },
+        Some((Held::Below(bound), true)) if is_integer => Contents::Below(fold(bound, 1)),
+        _ => contents(layout, None),
     }
 }
 

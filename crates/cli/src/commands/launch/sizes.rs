@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use warpwright_cudac::launches::{Amount, Root};
+use warpwright_cudac::launches::{Amount, Op, Root};
 
-use super::draft::{Contents, Draft, GUESS, Named};
+use super::draft::{Contents, Draft, GUESS, Named, Parameter, Value};
 
 /// Threads that the emulator runs in a moment, and those that it still may be asked to run.
 const FEW: i64 = 1 << 13;
@@ -17,6 +17,23 @@ const OTHERS: i64 = 1 << 10;
 /// Threads and bytes of the full size where these are guessed.
 const FULL_THREADS: i64 = 1 << 24;
 const FULL_BYTES: i64 = 2 << 30;
+
+/// How the small size is chosen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Small {
+    /// It is halved that often.
+    pub shift: u32,
+    /// Sizes are no multiples of the block.
+    pub is_ragged: bool,
+    /// Scalars are made smaller than they have to be.
+    pub is_long: bool,
+}
+
+/// As much smaller than a whole number of blocks a size is.
+const RAGGED: i64 = 27;
+
+/// Numbers that are handed over, from which on they may be counts of a loop.
+const COUNT: i64 = 1 << 8;
 
 /// Multiprocessors of a GPU that nobody named.
 const PROCESSORS: i64 = 132;
@@ -36,7 +53,7 @@ pub fn name(draft: &mut Draft) {
             Some(_) => [].iter(),
             None => draft.guessed_count.iter(),
         });
-        for count in counts {
+        for count in counts.chain(&memory.rows) {
             count.roots(&mut shaping, &mut fixed);
         }
     }
@@ -106,6 +123,8 @@ fn extent(draft: &Draft, is_small: bool) -> Option<(i64, i64, i64)> {
             Some(count) => draft.at(count, is_small).filter(|n| *n > 0)?,
             None => product(draft.guessed_count.iter().map(|a| draft.at(a, is_small)))?,
         };
+        let rows = memory.rows.iter().map(|rows| draft.at(rows, is_small));
+        let count = count.saturating_mul(product(rows)?);
         elements = elements.saturating_add(count);
         bytes = bytes.saturating_add(count.saturating_mul(memory.layout.size() as i64));
     }
@@ -141,27 +160,62 @@ fn is_open_extent(named: &Named, in_grid: &BTreeSet<Rc<Root>>) -> bool {
     !root.is_sure && root.value.is_some_and(|n| n <= 0) && in_grid.contains(root)
 }
 
+/// The names of which a part of the grid is a quotient that is rounded up: they need not be whole blocks.
+fn rounded(draft: &Draft) -> BTreeSet<Rc<Root>> {
+    let (mut all, mut others, mut fixed) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    for extent in &draft.grid {
+        match extent {
+            Amount::Binary(Op::CeilDiv, of, _) => of.roots(&mut all, &mut fixed),
+            extent => extent.roots(&mut others, &mut fixed),
+        }
+    }
+    all.retain(|root| !others.contains(root) && !fixed.contains(root));
+    all
+}
+
 /// Numbers at the small size: those of the grid no larger than the first cap, others no larger than the second.
-fn cap_small(draft: &mut Draft, cap: i64, others: i64) {
+fn cap_small(draft: &mut Draft, cap: i64, others: i64, small: Small) {
     let in_grid = in_grid(draft);
     let (cap, others) = (whole(cap, &draft.block), whole(others, &draft.block));
+    let ragged = match small.is_ragged {
+        true => rounded(draft),
+        false => BTreeSet::new(),
+    };
     for named in &mut draft.names {
         let cap = match in_grid.contains(&named.root) {
+            true if ragged.contains(&named.root) && cap > 2 * RAGGED => cap - RAGGED,
             true => cap,
             false => others,
         };
         named.small = match named.root.value {
             Some(_) if is_open_extent(named, &in_grid) => cap.min(named.full),
-            Some(value) if named.is_scalar && value < 1 << 16 => value,
+            Some(value) if named.is_scalar && value < 1 << 16 && !small.is_long => value,
             Some(value) => value.min(cap),
             None => cap.min(named.full),
         };
     }
 }
 
-/// Chooses all numbers. `shift` halves the small size that often; those of scalars that nobody knows are `scalar`, if
-/// that is given.
-pub fn choose(draft: &mut Draft, shift: u32, scalar: Option<i64>) {
+/// Numbers that are handed over get the names of their parameters.
+pub fn name_scalars(draft: &mut Draft) {
+    for parameter in &mut draft.parameters {
+        let Parameter::Scalar { name, values, .. } = parameter else {
+            continue;
+        };
+        for (member, value) in values {
+            if let Value::Integer(amount, _) = value
+                && let Amount::Number(number @ COUNT..) = *amount
+            {
+                let name = if member.is_empty() { &*name } else { &*member };
+                let name = name.replace(|c: char| !c.is_alphanumeric(), "_");
+                *amount = Root::literal(&name, number);
+            }
+        }
+    }
+}
+
+/// Chooses all numbers. Those of scalars that nobody knows are `scalar`, if that is given.
+pub fn choose(draft: &mut Draft, small: Small, scalar: Option<i64>) {
     let at_full = |draft: &mut Draft, cap: i64| {
         let cap = whole(cap, &draft.block);
         let in_grid = in_grid(draft);
@@ -227,7 +281,7 @@ pub fn choose(draft: &mut Draft, shift: u32, scalar: Option<i64>) {
     for (most, elements) in [(FEW, ELEMENTS), (MANY, 4 * ELEMENTS)] {
         for &cap in &caps {
             let mut fits = |others: &&i64| {
-                cap_small(draft, cap, **others);
+                cap_small(draft, cap, **others, small);
                 extent(draft, true).is_some_and(|(t, e, _)| t <= most && e <= elements)
             };
             let others = caps.iter().filter(|others| **others <= OTHERS.max(cap));
@@ -245,9 +299,15 @@ pub fn choose(draft: &mut Draft, shift: u32, scalar: Option<i64>) {
         shorter_buffers(draft);
     }
     let (cap, others) = found.unwrap_or((OTHERS, OTHERS));
-    cap_small(draft, (cap >> shift).max(1), (others >> shift).max(1));
+    let shift = small.shift;
+    cap_small(
+        draft,
+        (cap >> shift).max(1),
+        (others >> shift).max(1),
+        small,
+    );
     if extent(draft, true).is_none() {
-        cap_small(draft, cap, others);
+        cap_small(draft, cap, others, small);
     }
     for named in &mut draft.names {
         if let (true, None, Some(scalar)) = (named.is_scalar, named.root.value, scalar) {

@@ -140,8 +140,8 @@ struct Guess {
     indices: Indices,
     /// Integers that nobody knows and no size is made of.
     scalar: Option<i64>,
-    /// The small size is halved that often.
-    shift: u32,
+    /// How the small size is chosen.
+    small: sizes::Small,
     /// Buffers that are larger by a factor.
     factors: BTreeMap<String, i64>,
 }
@@ -170,8 +170,11 @@ fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
             (memory.count, memory.note) = (Some(count), GUESS);
         }
     }
+    if guess.small.is_long {
+        sizes::name_scalars(&mut draft);
+    }
     sizes::name(&mut draft);
-    sizes::choose(&mut draft, guess.shift, guess.scalar);
+    sizes::choose(&mut draft, guess.small, guess.scalar);
     sizes::fill(&mut draft);
     draft
 }
@@ -191,13 +194,15 @@ fn grown(
         else {
             break;
         };
-        let is_it = |m: &super::draft::Memory| m.name == *name && m.count.is_none();
+        // What a table of pointers points to is called after it.
+        let name = name.strip_suffix(".each").unwrap_or(name);
+        let is_it = |m: &super::draft::Memory| m.name == name && m.count.is_none();
         let is_unknown = base.memory().any(is_it);
         let factor = guess.factors.get(name).copied().unwrap_or(1);
         if !is_unknown || factor >= MOST_FACTOR || left.get() == 0 {
             break;
         }
-        guess.factors.insert(name.clone(), factor * 4);
+        guess.factors.insert(name.to_owned(), factor * 4);
         draft = with(ground, base, guess);
         result = trial(program, &draft.render(), left);
     }
@@ -214,13 +219,32 @@ fn first(ground: &Ground<'_>, base: &Draft) -> Draft {
 pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Draft, Trial)> {
     let base = bases.first()?;
     let mut guess = Guess::default();
-    let first = first(ground, base);
+    let mut first = first(ground, base);
     let program = match Emulator::new(module, ground.symbol) {
         Ok(program) => program,
         Err(e) => return Some((first, Trial::Unknown(first_line(&e.to_string())))),
     };
     let left = Cell::new(WORK);
-    let result = trial(&program, &first.render(), &left);
+    // Sizes that are no whole blocks try the borders; not all code takes them.
+    guess.small.is_ragged = true;
+    let ragged = with(ground, base, &guess);
+    guess.small.is_ragged = false;
+    if ragged
+        .names
+        .iter()
+        .zip(&first.names)
+        .any(|(a, b)| a.small != b.small)
+        && let Trial::Runs = trial(&program, &ragged.render(), &left)
+    {
+        return Some((ragged, Trial::Runs));
+    }
+    let mut result = trial(&program, &first.render(), &left);
+    guess.small.is_long = matches!(result, Trial::Faults { is_long: true, .. });
+    if guess.small.is_long {
+        // Counts of loops are made small as well, once they are known to matter.
+        first = with(ground, base, &guess);
+        result = trial(&program, &first.render(), &left);
+    }
     if !matches!(result, Trial::Faults { may_help: true, .. }) {
         return Some((first, result));
     }
@@ -248,7 +272,7 @@ pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Dr
                             return Some((first, result));
                         }
                         (guess.level, guess.indices) = (level, indices);
-                        (guess.scalar, guess.shift) = (scalar, shift);
+                        (guess.scalar, guess.small.shift) = (scalar, shift);
                         guess.factors.clear();
                         let tried = grown((ground, &program, &left), base, &mut guess);
                         if let (draft, Trial::Runs) = tried {
