@@ -146,7 +146,10 @@ impl Meanings {
         for (at, token) in all.iter().enumerate() {
             let before = text[..token.at.start].trim_end_matches([' ', '\t']);
             let is_first = token.directive && before.ends_with('#');
-            let around = |open: &[Branch]| open.iter().fold(Some(true), |all, b| both(all, b.now));
+            let around = |open: &[Branch]| {
+                let all = open.iter().map(|branch| branch.now);
+                all.reduce(both).unwrap_or(Some(true))
+            };
             if is_first {
                 let end = token.at.start + line(&text.as_bytes()[token.at.start..]);
                 let rest = text.get(token.at.end..end).unwrap_or("");

@@ -65,7 +65,7 @@ pub struct Memory {
 #[derive(Clone, Debug)]
 pub enum Made {
     /// Memory of its own.
-    Memory(Memory),
+    Memory(Box<Memory>),
     /// That of the buffer of this name.
     Alias(String),
 }
@@ -215,7 +215,7 @@ impl Draft {
                 let own = |(_, made): &'_ (String, Made)| matches!(made, Made::Memory(_));
                 let own = pointers.iter().filter(|pointer| own(pointer));
                 own.filter_map(|(_, made)| match made {
-                    Made::Memory(memory) => Some(memory),
+                    Made::Memory(memory) => Some(&**memory),
                     Made::Alias(_) => None,
                 })
                 .collect()
@@ -231,7 +231,7 @@ impl Draft {
             Parameter::Buffer(memory) => vec![memory],
             Parameter::Scalar { pointers, .. } => {
                 let own = pointers.iter_mut().filter_map(|(_, made)| match made {
-                    Made::Memory(memory) => Some(memory),
+                    Made::Memory(memory) => Some(&mut **memory),
                     Made::Alias(_) => None,
                 });
                 own.collect()

@@ -239,7 +239,7 @@ impl Ground<'_> {
                 fold(&count, size)
             });
             let sure = bytes.is_some_and(&is_sure) && same.is_some();
-            Made::Memory(Memory {
+            Made::Memory(Box::new(Memory {
                 name,
                 contents: held(&to.layout, same.and_then(|m| m.held.as_ref()), &fold),
                 rows: None,
@@ -249,7 +249,7 @@ impl Ground<'_> {
                 note: if sure { "" } else { GUESS },
                 is_output: to.is_output,
                 fields: None,
-            })
+            }))
         };
         for (at, (name, sort)) in sorts.into_iter().enumerate() {
             let argument = arguments.get(at).unwrap_or(&none);
@@ -342,7 +342,7 @@ impl Ground<'_> {
                 }
                 Sort::Memory(to) => {
                     match made(&mut draft, &mut seen, name.clone(), &to, argument) {
-                        Made::Memory(memory) => Parameter::Buffer(memory),
+                        Made::Memory(memory) => Parameter::Buffer(*memory),
                         Made::Alias(of) => Parameter::Alias { name, of },
                     }
                 }
