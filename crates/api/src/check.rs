@@ -4,6 +4,7 @@ use serde::Serialize;
 use warpwright_check::{CubinOptions, NEW_KERNEL, Verdict, check_files, check_modules};
 use warpwright_pass::names::is_named;
 use warpwright_pass::witness::{Witness, refute};
+use warpwright_pass::{Block, ScopeError};
 use warpwright_ptx::{FunctionKind, Module};
 use warpwright_sass::Cubin;
 use warpwright_sass::fatbin::{Entry, Fatbin, Kind};
@@ -367,6 +368,7 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
         with_body.map(|(_, f)| f.name.to_string()).collect()
     };
     have_one_in_common([&a.name, &b.name], [entries(a), entries(b)])?;
+    is_launched(a, options, &is_meant)?;
     let options = warpwright_check::Options {
         block: options.block,
     };
@@ -384,6 +386,26 @@ fn modules(a: &Module, b: &Module, options: &CheckOptions) -> Result<Vec<Functio
             witness,
         })
         .collect())
+}
+
+/// The block that is stated must be one that a kernel takes: of several it need not be everyone's.
+fn is_launched(
+    module: &Module,
+    options: &CheckOptions,
+    is_meant: &dyn Fn(&str) -> bool,
+) -> Result<(), Error> {
+    let kernels = module.kernels().map(|(_, kernel)| kernel);
+    let mut kernels = kernels.filter(|kernel| kernel.body.is_some() && is_meant(&kernel.name));
+    let Some(first) = kernels.next() else {
+        return Ok(());
+    };
+    let taken = |kernel| Block::of(kernel, options.block, None);
+    match taken(first) {
+        Err(error) if !kernels.any(|kernel| taken(kernel).is_ok()) => {
+            Err(ScopeError::from(error).into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Two programs, libraries, objects or fat binaries: the cubins in them kernel by kernel, everything else byte for byte.

@@ -4,6 +4,9 @@
 // What the macros of pyo3 write.
 #![allow(unsafe_code, missing_docs)]
 
+mod words;
+mod work;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -11,8 +14,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3::{create_exception, exceptions::PyException};
 use warpwright_api::{
-    CheckOptions, Emit, Error, Fault, Input, Level, Optimizer, Options, Toolkit, gpu, page,
+    CheckOptions, Emit, Error, Fault, Input, Level, Optimizer, Options, Recipe, Toolkit, gpu, page,
 };
+use words::{python, python_document};
+use work::worked;
 
 create_exception!(warpwright, WarpwrightError, PyException);
 create_exception!(warpwright, InputError, WarpwrightError);
@@ -24,7 +29,7 @@ create_exception!(warpwright, UndecidedError, WarpwrightError);
 /// An error of the library as Python's.
 fn raised(error: impl Into<Error>) -> PyErr {
     let error = error.into();
-    let mut text = error.to_string();
+    let mut text = python(&error.to_string());
     if let Some(mend) = error.mend() {
         text += &format!("\nmend it with: {mend}");
     }
@@ -37,10 +42,12 @@ fn raised(error: impl Into<Error>) -> PyErr {
     }
 }
 
-/// The bytes with the place of their file, if they stand in one.
-fn input(code: &[u8], name: &str, path: Option<PathBuf>) -> PyResult<Input> {
+/// Bytes, what they are called, and their file, if they stand in one.
+type Code = (Vec<u8>, String, Option<PathBuf>);
+
+fn input((code, name, path): Code) -> PyResult<Input> {
     let found = match path {
-        Some(path) => Input::of_file(name.to_owned(), &path, code.to_vec()),
+        Some(path) => Input::of_file(name, &path, code),
         None => Input::new(name, code),
     };
     found.map_err(raised)
@@ -85,6 +92,17 @@ impl Asked {
             ..Options::default()
         })
     }
+
+    /// An error, also where the tools are missing because nobody wanted them.
+    fn raised(&self, error: Error) -> PyErr {
+        match error.fault() {
+            Fault::Missing if !self.use_toolkit => MissingToolError::new_err(
+                "NVIDIA's tools are needed for this, and use_toolkit=False turns them off (emit=\"ptx\" of PTX does \
+                 without)",
+            ),
+            _ => raised(error),
+        }
+    }
 }
 
 /// The code, the document as JSON, and the screen of text.
@@ -93,23 +111,18 @@ type Optimised<'py> = (Bound<'py, PyBytes>, String, String);
 #[pyfunction]
 fn optimise<'py>(
     py: Python<'py>,
-    code: &[u8],
-    place: (String, Option<PathBuf>),
+    code: Code,
     asked: Asked,
     how: (Option<String>, Option<f64>, bool),
 ) -> PyResult<Optimised<'py>> {
-    let ((name, path), (recipe, budget, as_ptx)) = (place, how);
-    let input = input(code, &name, path)?;
+    let (recipe, budget, as_ptx) = how;
+    let input = input(code)?;
     let mut options = asked.options()?;
-    if let Some(budget) = budget {
-        if !budget.is_finite() || budget <= 0.0 {
-            return Err(UsageError::new_err("a budget is more than 0 seconds"));
-        }
-        options.budget = budget;
-    }
+    options.budget = budget.unwrap_or(options.budget);
     if let Some(text) = recipe {
-        let recipe = text.parse();
-        options.recipe = Some(recipe.map_err(|e| UsageError::new_err(format!("recipe: {e}")))?);
+        let recipe: Result<Recipe, _> = text.parse();
+        let said = |error| UsageError::new_err(python(&format!("recipe: {error}")));
+        options.recipe = Some(recipe.map_err(said)?);
     }
     if as_ptx {
         options.emit = Emit::Ptx;
@@ -119,57 +132,63 @@ fn optimise<'py>(
             .ok_or_else(|| InputError::new_err(format!("`{}` is no ptxas", file.display())))?,
         None => optimizer(input.level, asked.use_toolkit)?,
     };
-    let outcome = py.detach(|| optimizer.optimise(&input, &options));
-    let outcome = outcome.map_err(raised)?;
-    let document = outcome.report.to_json().map_err(raised)?;
+    let outcome = worked(py, move |stop| {
+        optimizer.optimise_watched(&input, &options, stop)
+    })?;
+    let outcome = outcome.map_err(|error| asked.raised(error))?;
+    let mut document = outcome.report.to_json().map_err(raised)?;
+    python_document(&mut document);
     Ok((
         PyBytes::new(py, &outcome.code),
         document.to_string(),
-        outcome.report.screen(false),
+        python(&outcome.report.screen(false)),
     ))
 }
 
 #[pyfunction]
-fn explain(
-    py: Python<'_>,
-    code: &[u8],
-    place: (String, Option<PathBuf>),
-    asked: Asked,
-) -> PyResult<String> {
-    let (name, path) = place;
-    let input = input(code, &name, path)?;
+fn explain(py: Python<'_>, code: Code, asked: Asked) -> PyResult<String> {
+    let input = input(code)?;
     let options = asked.options()?;
     let optimizer = optimizer(input.level, asked.use_toolkit)?;
-    let explained = py.detach(|| optimizer.explain(&input, &options));
-    json(&explained.map_err(raised)?)
+    let explained = worked(py, move |_| optimizer.explain(&input, &options))?;
+    json(&explained.map_err(|error| asked.raised(error))?)
 }
 
 #[pyfunction]
 fn check(
     py: Python<'_>,
-    original: (Vec<u8>, String, Option<PathBuf>),
-    rewritten: (Vec<u8>, String, Option<PathBuf>),
+    original: Code,
+    rewritten: Code,
     how: (Option<String>, Option<[u32; 3]>, Option<u32>, Vec<String>),
 ) -> PyResult<String> {
     let (kernel, block, dynamic_smem, nvcc) = how;
-    let (code, name, path) = original;
-    let a = input(&code, &name, path)?;
-    let (code, name, path) = rewritten;
-    let b = input(&code, &name, path)?;
+    let (a, b) = (input(original)?, input(rewritten)?);
     let is_source = [&a, &b].iter().any(|input| input.level == Level::Cuda);
-    let optimizer = optimizer(a.level, is_source)?;
+    let optimizer = match is_source {
+        true => optimizer(Level::Cuda, true)?,
+        false => Optimizer::without_toolkit(),
+    };
     let options = CheckOptions {
         kernel,
         block,
         dynamic_smem,
         nvcc,
     };
-    let checked = py.detach(|| optimizer.check(&a, &b, &options));
+    let checked = worked(py, move |_| optimizer.check(&a, &b, &options))?;
     json(&checked.map_err(raised)?)
 }
 
+/// A document in Python's words.
 fn json<T: serde::Serialize>(document: &T) -> PyResult<String> {
-    serde_json::to_string(document).map_err(raised)
+    let mut document = serde_json::to_value(document).map_err(raised)?;
+    python_document(&mut document);
+    Ok(document.to_string())
+}
+
+/// Is this a GPU's name?
+#[pyfunction]
+fn known_gpu(name: &str) -> PyResult<()> {
+    gpu(name).map(drop).map_err(raised)
 }
 
 /// The self-contained page of a document.
@@ -214,6 +233,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(optimise, module)?)?;
     module.add_function(wrap_pyfunction!(explain, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(known_gpu, module)?)?;
+    module.add_function(wrap_pyfunction!(work::before_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(work::after_fork, module)?)?;
     module.add_function(wrap_pyfunction!(html, module)?)?;
     module.add_function(wrap_pyfunction!(read_trace, module)?)?;
     module.add_function(wrap_pyfunction!(source_name, module)?)?;

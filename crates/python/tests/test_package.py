@@ -1,11 +1,18 @@
 """The package on this machine: no GPU is needed. What needs NVIDIA's tools is skipped without them, unless
 WARPWRIGHT_REQUIRE_TOOLKIT is set."""
 
+import copy
 import doctest
+import json
 import os
+import pickle
+import signal
 import struct
 import subprocess
 import sys
+import threading
+import time
+import types
 from pathlib import Path
 
 import pytest
@@ -167,6 +174,44 @@ class Knobs:
     runtime = Runtime
 
 
+class Target:
+    backend = "cuda"
+
+
+class Active:
+    get_current_target = staticmethod(Target)
+
+
+class Driver:
+    active = Active
+
+
+class TritonRuntime:
+    driver = Driver
+
+
+class Triton:
+    """What is used of the package."""
+
+    __version__ = "3.9.0"
+    knobs = Knobs
+    runtime = TritonRuntime
+
+
+class Triton36(Triton):
+    """It does not ask the hook for its keys."""
+
+    __version__ = "3.6.0"
+
+
+class Compiled:
+    """A kernel of Triton: its metadata as they come back from the cache, and its code."""
+
+    def __init__(self, cubin, metadata):
+        self.asm = {"cubin": cubin}
+        self.metadata = types.SimpleNamespace(**json.loads(json.dumps(metadata)))
+
+
 class JitFunction:
     """The interface of a `triton.jit` function that a launch goes through: `run` compiles by stages."""
 
@@ -200,7 +245,7 @@ def test_a_triton_kernel_is_optimised_as_it_compiles(tmp_path, eager):
     expected = better(compiled)
     assert expected.is_changed and warpwright.check(compiled, expected.code, dynamic_smem=0, block=256)
     function = JitFunction(compiled)
-    wrapped = _kernels.TritonKernel(function, _kernels._Maker("h200", None), Knobs)
+    wrapped = _kernels.TritonKernel(function, _kernels._Maker("h200", None), Triton)
     assert wrapped[(4,)](1, 2, BLOCK=3) == ((4,), (1, 2), {"BLOCK": 3})
     assert function.loaded == expected.code != compiled
     assert isinstance(wrapped.outcomes[0], warpwright.Outcome)
@@ -215,7 +260,7 @@ def test_a_triton_kernel_that_spills_is_built_again_from_its_ptx(tmp_path, monke
 
     def made(compiled):
         function = JitFunction(compiled, text)
-        wrapped = _kernels.TritonKernel(function, _kernels._Maker("h200", None), Knobs)
+        wrapped = _kernels.TritonKernel(function, _kernels._Maker("h200", None), Triton)
         wrapped[(1,)]()
         [outcome] = wrapped.outcomes
         return function.loaded, outcome["scale"].chosen.recipe
@@ -232,7 +277,7 @@ def test_a_triton_kernel_that_spills_is_built_again_from_its_ptx(tmp_path, monke
 
 def test_what_cannot_be_read_stays_as_it_is():
     function = JitFunction(b"\x7fELF no cubin")
-    wrapped = _kernels.TritonKernel(function, _kernels._Maker("h200", None), Knobs)
+    wrapped = _kernels.TritonKernel(function, _kernels._Maker("h200", None), Triton)
     wrapped[(1,)]()
     assert function.loaded == b"\x7fELF no cubin"
     assert isinstance(wrapped.outcomes[0], warpwright.InputError)
@@ -243,10 +288,138 @@ def test_an_earlier_hook_goes_on_working(tmp_path):
     Runtime.add_stages_inspection_hook = lambda *args: seen.append(args) or ("key", "digest")
     try:
         function = JitFunction(b"no cubin")
-        _kernels.TritonKernel(function, _kernels._Maker(None, None), Knobs)[(1,)]()
+        _kernels.TritonKernel(function, _kernels._Maker(None, None), Triton)[(1,)]()
         assert [len(args) for args in seen] == [0, 5] and function.keys[0].startswith("key")
     finally:
         Runtime.add_stages_inspection_hook = None
+
+
+class CachingFunction:
+    """The same with a cache on disk, whose keys are those of a version of Triton."""
+
+    def __init__(self, triton, cubin, disk):
+        self.triton, self.cubin, self.disk = triton, cubin, disk
+        self.__module__, self.__qualname__ = __name__, "CACHING"
+
+    def __getitem__(self, grid):
+        return lambda *args: self.run(*args, grid=grid, warmup=False)
+
+    def run(self, *args, grid, warmup, ir_override=None):
+        hook = Runtime.add_stages_inspection_hook
+        asked = hook is not None and self.triton is Triton
+        key = f"key-{ir_override}-{hook()[0] if asked else ''}"
+        if key not in self.disk:
+            stages = {"cubin": lambda source, metadata: self.cubin}
+            if hook is not None:
+                hook(object(), stages, object(), "triton", 90)
+            metadata = {"hash": key, "shared": 0}
+            self.disk[key] = stages["cubin"](object(), metadata), metadata
+        return Compiled(*self.disk[key])
+
+
+CACHING = None
+
+
+@pytest.mark.parametrize("triton", [Triton, Triton36])
+def test_the_cache_of_triton_tells_builds_apart_and_keeps_what_became_of_them(tmp_path, eager, triton):
+    compiled, disk = cubin(tmp_path), {}
+    expected = better(compiled)
+
+    def decorated(gpu="h200", budget=None):
+        function = CachingFunction(triton, compiled, disk)
+        return _kernels.TritonKernel(function, _kernels._Maker(gpu, budget), triton)
+
+    plain = CachingFunction(triton, compiled, disk)
+    assert plain[(1,)]().asm["cubin"] == compiled
+    kernel = decorated()
+    assert kernel[(1,)]().asm["cubin"] == expected.code != compiled, "not what the plain one has left"
+    assert plain[(1,)]().asm["cubin"] == compiled, "nor the other way round"
+    decorated(budget=3.0)[(1,)]()
+    assert len(disk) == 3, "other settings are another build"
+    # Another process finds both the code and what became of it.
+    again = decorated()
+    assert again[(1,)]().asm["cubin"] == expected.code
+    again[(1,)]()
+    [was], [found] = kernel.outcomes, again.outcomes
+    assert found.to_dict() == was.to_dict() and found.code == was.code and found["scale"].chosen == was["scale"].chosen
+    assert repr(found) == repr(was)
+
+
+def test_an_error_is_found_in_the_cache_of_triton():
+    disk = {}
+    for _ in range(2):
+        function = CachingFunction(Triton, b"\x7fELF no cubin", disk)
+        wrapped = _kernels.TritonKernel(function, _kernels._Maker(None, None), Triton)
+        wrapped[(1,)]()
+        [error] = wrapped.outcomes
+        assert type(error) is warpwright.InputError and str(error)
+
+
+def test_another_thread_compiles_as_it_would(tmp_path, eager):
+    compiled, disk = cubin(tmp_path), {}
+
+    class Busy(CachingFunction):
+        def run(self, *args, **kwargs):
+            made = super().run(*args, **kwargs)
+            other = CachingFunction(Triton, compiled, disk)
+            thread = threading.Thread(target=lambda: others.append(other[(1,)]()))
+            thread.start()
+            thread.join()
+            return made
+
+    others = []
+    wrapped = _kernels.TritonKernel(Busy(Triton, compiled, disk), _kernels._Maker("h200", None), Triton)
+    assert wrapped[(1,)]().asm["cubin"] != compiled
+    assert others[0].asm["cubin"] == compiled
+
+
+def test_a_decorated_kernel_is_copied_and_pickled_as_a_function():
+    global CACHING
+    function = CachingFunction(Triton, b"", {})
+    CACHING = warpwright.optimised(function)
+    assert copy.copy(CACHING) is CACHING and copy.deepcopy(CACHING) is CACHING
+    assert pickle.loads(pickle.dumps(CACHING)) is CACHING
+    raw = warpwright.optimised(RawKernel(), gpu="h200")
+    for one in (copy.copy(raw), copy.deepcopy(raw), pickle.loads(pickle.dumps(raw))):
+        assert isinstance(one, _kernels.CupyKernel) and one.outcomes == [] and one._maker.gpu == "h200"
+
+
+class Autotuner:
+    """What `triton.autotune` makes."""
+
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __getitem__(self, grid):
+        raise AssertionError("it is not launched")
+
+    def run(self, *args, **kwargs):
+        raise AssertionError("it is not launched")
+
+
+def test_the_decorator_refuses_what_would_have_no_effect(monkeypatch):
+    with pytest.raises(warpwright.UsageError, match="next to @triton.jit"):
+        warpwright.optimised(Autotuner(JitFunction(b"")))
+    with pytest.raises(warpwright.UsageError, match="next to @triton.jit"):
+        warpwright.optimised(warpwright.optimised(JitFunction(b"")))
+    monkeypatch.setitem(sys.modules, "triton", types.SimpleNamespace(__version__="3.5.1"))
+    with pytest.raises(warpwright.MissingToolError, match="3.6 or later"):
+        warpwright.optimised(JitFunction(b""))
+
+
+@pytest.mark.parametrize(
+    ("error", "how"),
+    [
+        (warpwright.InputError, {"gpu": "v100"}),
+        (TypeError, {"gpu": 90}),
+        (warpwright.UsageError, {"budget": 0}),
+        (warpwright.UsageError, {"budget": float("nan")}),
+        (TypeError, {"budget": "5"}),
+    ],
+)
+def test_the_decorator_checks_its_settings_at_once(error, how):
+    with pytest.raises(error):
+        warpwright.optimised(**how)
 
 
 class RawKernel:
@@ -293,6 +466,105 @@ def test_a_cupy_kernel_that_cannot_be_compiled_runs_as_it_is():
 def test_the_decorator_knows_both():
     assert isinstance(warpwright.optimised(JitFunction(b"")), _kernels.TritonKernel)
     assert isinstance(warpwright.optimised(gpu="h200")(RawKernel()), _kernels.CupyKernel)
+
+
+def child(work):
+    """What a forked child's work returns (true or false); it has a minute."""
+    pid = os.fork()
+    if pid == 0:
+        ok = False
+        try:
+            ok = work()
+        finally:
+            os._exit(0 if ok else 1)
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status == 0
+        time.sleep(0.02)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    pytest.fail("the child hangs")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_optimises(tmp_path):
+    compiled = cubin(tmp_path, spilling())
+
+    def optimises():
+        return warpwright.optimise(compiled, gpu="h200", dynamic_smem=0).code == code
+
+    code = warpwright.optimise(compiled, gpu="h200", dynamic_smem=0).code
+    assert child(optimises)
+    # Also while another thread works.
+    stop = threading.Event()
+
+    def works():
+        while not stop.is_set():
+            assert optimises()
+
+    threads = [threading.Thread(target=works) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert all(child(optimises) for _ in range(5))
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_launches_a_kernel_though_another_thread_did(tmp_path):
+    held, free = threading.Event(), threading.Event()
+
+    class Slow(JitFunction):
+        def run(self, *args, **kwargs):
+            held.set()
+            free.wait()
+
+    slow = _kernels.TritonKernel(Slow(b""), _kernels._Maker(None, None), Triton)
+    thread = threading.Thread(target=slow[(1,)])
+    thread.start()
+    held.wait()
+
+    def launches():
+        function = JitFunction(b"no cubin")
+        wrapped = _kernels.TritonKernel(function, _kernels._Maker(None, None), Triton)
+        wrapped[(1,)]()
+        return len(wrapped.outcomes) == 1
+
+    try:
+        assert child(launches)
+    finally:
+        free.set()
+        thread.join()
+        Runtime.add_stages_inspection_hook = None
+
+
+def test_a_signal_ends_a_call():
+    ptxas()
+
+    class Told(Exception):
+        pass
+
+    def tells(number, frame):
+        raise Told
+
+    # No build of it is in the cache.
+    slow = spilling(400).replace("%i, 100;", f"%i, {time.time_ns() % 1000000 + 1000};")
+    before = signal.signal(signal.SIGALRM, tells)
+    began = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    try:
+        with pytest.raises(Told):
+            warpwright.optimise(slow, gpu="h200")
+        assert time.monotonic() - began < 1.0
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert warpwright.explain(PTX, use_toolkit=False)["scale"].warps == 64, "the next call works"
 
 
 PROGRAM = Path(__file__).parents[2] / "inject" / "tests" / "program"

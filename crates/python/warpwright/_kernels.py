@@ -7,17 +7,23 @@ stays as it is, and so does everything where something goes wrong; `outcomes` sa
 
 import os
 import struct
+import sys
 import tempfile
 import threading
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple, TypeVar, Union, overload
 
 from . import _native
-from ._api import optimise, optimise_made
+from ._api import known_gpu, optimise, optimise_made, seconds
 from ._results import Outcome
 
 Result = Union[Outcome, Exception]
+K = TypeVar("K")
 
 
+@overload
+def optimised(kernel: K, *, gpu: Optional[str] = None, budget: Optional[float] = None) -> K: ...
+@overload
+def optimised(*, gpu: Optional[str] = None, budget: Optional[float] = None) -> Callable[[K], K]: ...
 def optimised(kernel: Any = None, *, gpu: Optional[str] = None, budget: Optional[float] = None) -> Any:
     """Decorates a `triton.jit` function or a `cupy.RawKernel`, which is then called as before.
 
@@ -28,18 +34,27 @@ def optimised(kernel: Any = None, *, gpu: Optional[str] = None, budget: Optional
     >>> add[(grid,)](x, y, out, n, BLOCK=1024)  # doctest: +SKIP
     >>> add.outcomes[0]  # doctest: +SKIP
 
-    `gpu` is the GPU by name, where the architecture in the cubin says too little.
+    `gpu` is the GPU by name, where the architecture in the cubin says too little; `budget` as for `optimise`. Triton is
+    3.6 or later.
     """
+    maker = _Maker(known_gpu(gpu), seconds(budget))
     if kernel is None:
-        return lambda kernel: optimised(kernel, gpu=gpu, budget=budget)
-    maker = _Maker(gpu, budget)
+        return lambda kernel: _wrapped(kernel, maker.like())
+    return _wrapped(kernel, maker)
+
+
+def _wrapped(kernel: Any, maker: "_Maker") -> Any:
     if hasattr(kernel, "run") and hasattr(kernel, "__getitem__"):
+        if hasattr(getattr(kernel, "fn", None), "run"):
+            # An autotuner, heuristics, or a kernel that is decorated already.
+            raise _native.UsageError(
+                f"the decorator stands next to @triton.jit, and {type(kernel).__name__} above it"
+            )
+        _check_triton()
         return TritonKernel(kernel, maker)
     if callable(kernel) and hasattr(kernel, "code") and hasattr(kernel, "name"):
         return CupyKernel(kernel, maker)
-    raise _native.UsageError(
-        f"a triton.jit function or a cupy.RawKernel is wanted, not {type(kernel).__name__} (a triton.autotune goes outside)"
-    )
+    raise _native.UsageError(f"a triton.jit function or a cupy.RawKernel is wanted, not {type(kernel).__name__}")
 
 
 class _Maker:
@@ -49,6 +64,15 @@ class _Maker:
         self.gpu = gpu
         self.budget = budget
         self.outcomes: List[Result] = []
+
+    def like(self) -> "_Maker":
+        """One more with the same settings."""
+        return _Maker(self.gpu, self.budget)
+
+    @property
+    def key(self) -> str:
+        """What its results depend on."""
+        return f"warpwright-{_native.__version__}-{self.gpu}-{self.budget}"
 
     def better(
         self, cubin: bytes, block: Optional[Sequence[int]], dynamic_smem: int
@@ -87,17 +111,31 @@ class _Maker:
 _LOCK = threading.RLock()
 
 
+def _unlock() -> None:
+    """In a child whose parent's other threads may have held it."""
+    global _LOCK
+    _LOCK = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_unlock)
+
+
 class TritonKernel:
     """A `triton.jit` function whose cubins are optimised as they are compiled."""
 
-    def __init__(self, kernel: Any, maker: _Maker, knobs: Any = None) -> None:
+    def __init__(self, kernel: Any, maker: _Maker, triton: Any = None) -> None:
         self.fn = kernel
         self._maker = maker
-        self._knobs = knobs
+        self._triton = triton
+        # Builds by Triton's hash, of which the outcome is known.
+        self._known: Set[Any] = set()
+        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+            if hasattr(kernel, name):
+                setattr(self, name, getattr(kernel, name))
 
     @property
     def outcomes(self) -> List[Result]:
-        """What became of each build, in order."""
+        """What became of each build, in order; of one in Triton's cache, what became of it when it was made."""
         return self._maker.outcomes
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
@@ -112,42 +150,112 @@ class TritonKernel:
         return self._hooked(self.fn.warmup, *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "fn":
+            raise AttributeError(name)
         return getattr(self.fn, name)
 
+    def __reduce__(self) -> str:
+        # As of a function: copies are the same one, and it is pickled by its name.
+        return str(getattr(self, "__qualname__"))
+
     def _hooked(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Calls it with the hook that Triton has for the stages of its compiler (3.4 and later)."""
-        runtime = (self._knobs or _triton_knobs()).runtime
+        """Calls it with the hook that Triton has for the stages of its compiler (3.6 and later)."""
+        triton = self._triton or _imported_triton()
+        runtime = triton.knobs.runtime
+        if not _asks_the_hook(triton):
+            # Nothing else of a launch that both of Triton's caches look at is without effect. What ends in no kind of
+            # intermediate code overrides none. Only the options of CUDA have it.
+            target = triton.runtime.driver.active.get_current_target()
+            if kwargs.get("ir_override") or target.backend != "cuda":
+                return call(*args, **kwargs)
+            kwargs["ir_override"] = self._maker.key
         with _LOCK:
             earlier = runtime.add_stages_inspection_hook
-            runtime.add_stages_inspection_hook = _stages_hook(self._maker, earlier)
+            runtime.add_stages_inspection_hook = _stages_hook(self._maker, earlier, self._known)
             try:
-                return call(*args, **kwargs)
+                made = call(*args, **kwargs)
             finally:
                 runtime.add_stages_inspection_hook = earlier
+            self._note(made)
+        return made
+
+    def _note(self, made: Any) -> None:
+        """The outcome of a build that Triton had in its cache."""
+        metadata = getattr(made, "metadata", None)
+        recorded, key = getattr(metadata, "warpwright", None), getattr(metadata, "hash", None)
+        if recorded is not None and key not in self._known:
+            self._known.add(key)
+            self._maker.outcomes.append(_restored(recorded, made.asm["cubin"]))
 
 
-def _triton_knobs() -> Any:
-    from triton import knobs
+def _imported_triton() -> Any:
+    import triton
+    import triton.knobs
 
-    return knobs
+    return triton
 
 
-def _stages_hook(maker: _Maker, earlier: Optional[Callable[..., Any]]) -> Callable[..., Any]:
+def _release(triton: Any) -> Tuple[int, ...]:
+    return tuple(int(number) for number in str(triton.__version__).split(".")[:2])
+
+
+def _check_triton() -> None:
+    """Before 3.6 Triton has no hook."""
+    triton = sys.modules.get("triton")
+    if triton is not None and _release(triton) < (3, 6):
+        raise _native.MissingToolError(f"Triton 3.6 or later is needed, this is {triton.__version__}")
+
+
+def _asks_the_hook(triton: Any) -> bool:
+    """Does this Triton ask the hook for a part of the keys of its caches?"""
+    return _release(triton) >= (3, 7)
+
+
+def _stages_hook(
+    maker: _Maker, earlier: Optional[Callable[..., Any]], known: Set[Any]
+) -> Callable[..., Any]:
+    owner = threading.get_ident()
+
     def hook(*args: Any) -> Any:
+        is_ours = threading.get_ident() == owner
         if not args:
-            # Part of the key of Triton's own cache.
+            # Part of the keys of Triton's own caches.
             key, digest = earlier() if earlier else ("", "")
-            own = f"warpwright-{_native.__version__}-{maker.gpu}-{maker.budget}"
+            own = maker.key if is_ours else ""
             return key + own, digest + own
         if earlier:
             earlier(*args)
         stages: Dict[str, Callable[..., bytes]] = args[1]
         plain = stages.get("cubin")
-        if plain is not None:
-            stages["cubin"] = lambda source, metadata: _cubin(plain, maker, source, metadata)
+        # Whatever other threads compile meanwhile is theirs.
+        if plain is not None and is_ours:
+            stages["cubin"] = lambda source, metadata: _recorded(plain, maker, known, source, metadata)
         return None
 
     return hook
+
+
+def _recorded(
+    plain: Callable[..., bytes], maker: _Maker, known: Set[Any], source: Any, metadata: Dict[str, Any]
+) -> bytes:
+    """The cubin; what became of it stands beside it in Triton's cache."""
+    cubin = _cubin(plain, maker, source, metadata)
+    known.add(metadata.get("hash"))
+    metadata["warpwright"] = _record(maker.outcomes[-1])
+    return cubin
+
+
+def _record(result: Result) -> Dict[str, str]:
+    if isinstance(result, Outcome):
+        return {"document": result._text, "screen": result._screen}
+    return {"error": type(result).__name__, "text": str(result)}
+
+
+def _restored(record: Dict[str, str], cubin: bytes) -> Result:
+    if "document" in record:
+        return Outcome(cubin, record["document"], record["screen"])
+    error: Exception = getattr(_native, record["error"], _native.WarpwrightError)(record["text"])
+    return error
 
 
 def _cubin(plain: Callable[..., bytes], maker: _Maker, source: Any, metadata: Dict[str, Any]) -> bytes:
@@ -206,7 +314,13 @@ class CupyKernel:
         return self._functions[key](grid, block, args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "kernel":
+            raise AttributeError(name)
         return getattr(self.kernel, name)
+
+    def __reduce__(self) -> Any:
+        # As the kernel that is decorated: its builds are made again.
+        return _wrapped, (self.kernel, self._maker.like())
 
     def _made(self, block: Tuple[int, ...], smem: int) -> Any:
         try:

@@ -1,5 +1,6 @@
 """What comes back, as objects; in a notebook the page that the command line writes with `--report`."""
 
+import contextlib
 import html
 import json
 from dataclasses import dataclass
@@ -7,6 +8,9 @@ from pathlib import Path
 from typing import Any, Dict, Generic, Iterator, List, Optional, Tuple, TypeVar, Union
 
 from . import _native
+
+# Kernels that a page explains at length, as the command line's does.
+_EXPLAINED = 8
 
 Block = Tuple[int, int, int]
 
@@ -153,7 +157,8 @@ class Explanation:
         lines.append(f"  {self.registers} registers, {spills}, {self.shared_bytes} B shared{about}")
         if self.blocks is not None:
             limiters = " and ".join(self.limiters)
-            lines.append(f"  {self.blocks} blocks, {self.warps} warps on an SM, limited by {limiters}")
+            blocks = "1 block" if self.blocks == 1 else f"{self.blocks} blocks"
+            lines.append(f"  {blocks}, {self.warps} warps on an SM, limited by {limiters}")
         if self.bound is not None:
             lines.append(f"  time bound by {self.bound} (predicted)")
         most = ", ".join(f"{line} {100 * share:.0f}%" for line, share in self.lines[:3])
@@ -189,7 +194,7 @@ class _Document(Generic[Item]):
         self._items: List[Item] = items
 
     def to_dict(self) -> Dict[str, Any]:
-        """What the command line prints with `--json`."""
+        """What the command line prints with `--json`, but for stencils, which it alone reads."""
         found: Dict[str, Any] = json.loads(self._text)
         return found
 
@@ -211,6 +216,20 @@ class _Document(Generic[Item]):
                 return item
         raise KeyError(key)
 
+    def __contains__(self, key: object) -> bool:
+        if not isinstance(key, str):
+            return key in self._items
+        try:
+            return self[key] is not None
+        except KeyError:
+            return False
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
     def _repr_html_(self) -> str:
         # In a frame of its own: the page's styles stay in it, and its script sees nothing else.
         page = html.escape(self.to_html(), quote=True)
@@ -221,7 +240,14 @@ class _Document(Generic[Item]):
 class Outcome(_Document[Kernel]):
     """What `optimise` gives back: `code`, and its kernels, by index or name."""
 
-    def __init__(self, code: bytes, document: str, text: str) -> None:
+    def __init__(
+        self,
+        code: bytes,
+        document: str,
+        text: str,
+        given: Optional["_native.Code"] = None,
+        asked: Optional["_native.Asked"] = None,
+    ) -> None:
         raw = json.loads(document)
         super().__init__(document, [Kernel._of(kernel) for kernel in raw["kernels"]])
         self.code = code
@@ -229,6 +255,9 @@ class Outcome(_Document[Kernel]):
         self.ptxas: Optional[str] = raw["ptxas"]
         # What the command line says to do next is for the command line.
         self._screen = text.split("\n  next  ")[0]
+        # For the page: what the build that was there is like, and the call that makes it.
+        self._given = given
+        self._asked = asked
 
     @property
     def kernels(self) -> Tuple[Kernel, ...]:
@@ -244,8 +273,35 @@ class Outcome(_Document[Kernel]):
         """Writes `code`."""
         Path(path).write_bytes(self.code)
 
+    def to_html(self) -> str:
+        """The self-contained page that the command line writes with `--report`."""
+        document = self.to_dict()
+        document["python"] = {"code": "code", "how": ""}
+        if self._given is not None and self._asked is not None:
+            document["python"] = _call(self._given, self._asked)
+            if len(self) <= _EXPLAINED:
+                with contextlib.suppress(_native.WarpwrightError):
+                    explained = json.loads(_native.explain(self._given, self._asked))
+                    document["explained"] = explained["kernels"]
+        return _native.page(json.dumps(document))
+
     def __repr__(self) -> str:
         return f"{self._screen}\n  next    `code` has it, save(path) writes it, to_html() is the page"
+
+
+def _call(given: "_native.Code", asked: "_native.Asked") -> Dict[str, str]:
+    """The arguments of the call that was made: its code, and how."""
+    _, name, path = given
+    how = {
+        "gpu": asked.gpu,
+        "block": asked.block,
+        "dynamic_smem": asked.dynamic_smem,
+        "nvcc": asked.nvcc or None,
+        "name": name if path is None and name != "kernel" else None,
+        "use_toolkit": None if asked.use_toolkit else False,
+    }
+    words = [f", {what}={value!r}" for what, value in how.items() if value is not None]
+    return {"code": "code" if path is None else repr(str(path)), "how": "".join(words)}
 
 
 class Explained(_Document[Explanation]):

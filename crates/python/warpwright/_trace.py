@@ -7,9 +7,11 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from . import _native
+
+File = Union[str, "os.PathLike[str]"]
 
 _LIBRARY = "libwarpwright_inject.so"
 
@@ -62,7 +64,7 @@ class Trace:
         """The document of `warpwright trace --json`."""
         return self._document
 
-    def save(self, path: "os.PathLike[str]") -> None:
+    def save(self, path: File) -> None:
         """Writes it for `--trace` of the command line."""
         Path(path).write_text(json.dumps(self._document, indent=2))
 
@@ -80,7 +82,7 @@ class Trace:
 
 
 @contextlib.contextmanager
-def trace(library: Optional["os.PathLike[str]"] = None) -> Iterator[Trace]:
+def trace(library: Optional[File] = None) -> Iterator[Trace]:
     """Traces the programs that are started inside the block (`subprocess`, `multiprocessing` with "spawn").
 
     This process itself is not: the library has to be there when a process starts. Python itself can be started
@@ -115,7 +117,7 @@ def trace(library: Optional["os.PathLike[str]"] = None) -> Iterator[Trace]:
             seen._read(Path(folder))
 
 
-def _library(named: Optional["os.PathLike[str]"]) -> Path:
+def _library(named: Optional[File]) -> Path:
     places: List[Path] = []
     if named is not None:
         places = [Path(named)]

@@ -90,7 +90,11 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
                 .map(|report| {
                     let is_it = |kernel: &&Value| kernel["kernel"].as_str() == Some(&report.name);
                     let explained = explained.and_then(|all| all.iter().find(is_it));
-                    shown(report, gpu, explained.cloned())
+                    let mut shown = shown(report, gpu, explained.cloned());
+                    if document["python"].is_object() {
+                        shown.block_source = shown.block_source.replace("--block", "block=");
+                    }
+                    shown
                 })
                 .collect();
             for (at, kernel) in kernels.iter_mut().enumerate() {
@@ -485,6 +489,20 @@ mod tests {
         }
         assert_eq!(html.matches("<script>").count(), 1);
         stands_alone(&html);
+    }
+
+    #[test]
+    fn a_result_of_python_names_the_call_that_makes_it_again() {
+        let mut document = document();
+        document["python"] = json!({"code": "code", "how": ", gpu='h200', block=(64, 1, 1)"});
+        let html = page(&document).unwrap();
+        let call = "code, gpu='h200', block=(64, 1, 1), kernels=\"_Z1kPf\"".replace('\'', "&#x27;");
+        let call = call.replace('"', "&quot;");
+        for function in ["optimise", "explain"] {
+            let call = format!("warpwright.{function}({call}");
+            assert!(html.contains(&call), "{call}\n{html}");
+        }
+        assert!(!html.contains("warpwright opt ") && !html.contains("warpwright explain "));
     }
 
     #[test]
