@@ -92,7 +92,7 @@ pub fn page(document: &Value) -> Result<String, ReportError> {
                     let explained = explained.and_then(|all| all.iter().find(is_it));
                     let mut shown = shown(report, gpu, explained.cloned());
                     if document["python"].is_object() {
-                        shown.block_source = shown.block_source.replace("--block", "block=");
+                        shown.launched = shown.launched.replace("--block", "block=");
                     }
                     shown
                 })
