@@ -3,6 +3,7 @@ WARPWRIGHT_REQUIRE_TOOLKIT is set."""
 
 import copy
 import doctest
+import html
 import json
 import os
 import pickle
@@ -153,6 +154,128 @@ def test_errors_are_types(error, call):
     with pytest.raises(error) as raised:
         call()
     assert isinstance(raised.value, warpwright.WarpwrightError) and str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "call"),
+    [
+        ("code", 3, lambda value: warpwright.optimise(value)),
+        ("original", None, lambda value: warpwright.check(value, PTX)),
+        *[
+            (parameter, value, lambda value, parameter=parameter: warpwright.optimise(PTX, **{parameter: value}))
+            for parameter, value in [
+                ("gpu", 90),
+                ("block", "256"),
+                ("block", 1.5),
+                ("block", (1, "2")),
+                ("dynamic_smem", 1.5),
+                ("kernels", [3]),
+                ("nvcc", "-O3"),
+                ("recipe", 3),
+                ("budget", "5"),
+                ("name", 3),
+            ]
+        ],
+    ],
+)
+def test_a_wrong_type_is_named_by_its_parameter(parameter, value, call):
+    with pytest.raises(TypeError, match=f"^{parameter} is "):
+        call(value)
+
+
+class Index:
+    """A whole number of another library."""
+
+    def __index__(self):
+        return 256
+
+
+def test_whole_numbers_of_others_are_numbers():
+    text = PTX.replace(".reqntid 256", "")
+    assert warpwright.explain(text, block=Index(), use_toolkit=False)[0].block == (256, 1, 1)
+    assert warpwright.explain(text, block=(Index(), 2), use_toolkit=False)[0].block == (256, 2, 1)
+
+
+CUDA = "__global__ void twice(float *p) { p[threadIdx.x] *= 2; }\n"
+
+
+def words_of(value):
+    if isinstance(value, dict):
+        return [word for part in value.values() for word in words_of(part)]
+    if isinstance(value, list):
+        return [word for part in value for word in words_of(part)]
+    return [str(value)]
+
+
+def is_python(text):
+    return not any(word in text for word in ("--", "`tune`", "`opt`", "FILE", "explain-term", " -o "))
+
+
+@pytest.mark.parametrize(
+    ("says", "call"),
+    [
+        ("block=64,1,1 contradicts", lambda: warpwright.optimise(PTX, block=64)),
+        ("block=64,1,1 contradicts", lambda: warpwright.check(PTX, PTX, block=64)),
+        ("`nvcc=` is for CUDA C", lambda: warpwright.optimise(PTX, nvcc=["-O3"])),
+        ("`gpu=`", lambda: warpwright.optimise(PTX.replace("sm_90", "sm_900"), emit="ptx")),
+        ("use_toolkit=False turns them off", lambda: warpwright.optimise(PTX, use_toolkit=False)),
+        ("use_toolkit=False turns them off", lambda: warpwright.optimise(CUDA, use_toolkit=False)),
+        ("code is empty", lambda: warpwright.optimise("")),
+        ("too long", lambda: warpwright.optimise("a" * 5000)),
+    ],
+)
+def test_errors_are_in_python_words(says, call):
+    with pytest.raises(warpwright.WarpwrightError) as raised:
+        call()
+    text = str(raised.value)
+    assert says in text and len(text) < 400
+    assert is_python(text.replace("`warpwright occupancy --list`", "")), text
+
+
+def test_results_are_in_python_words(tmp_path):
+    ptxas()
+    text = spilling(60).replace(".reqntid 256\n", "")
+    several = text + PTX.split(".address_size 64")[1]
+    outcomes = [
+        warpwright.optimise(text, gpu="h200", budget=0.2),
+        warpwright.optimise(text, gpu="h200", block=256),
+        warpwright.optimise(cubin(tmp_path, text), gpu="h200"),
+        warpwright.optimise(several.replace("_Z5scalePfi", "other", 1), gpu="h200"),
+        warpwright.explain(text),
+        warpwright.check(text, PTX),
+    ]
+    for outcome in outcomes:
+        assert is_python(repr(outcome)), repr(outcome)
+        for words in words_of(outcome.to_dict()):
+            assert is_python(words), words
+
+
+def test_source_text_is_told_from_a_path():
+    one_line = PTX.replace("\n", " ")
+    assert warpwright.explain(one_line, use_toolkit=False)["scale"].block == (256, 1, 1)
+    ptxas()
+    assert warpwright.explain(CUDA, gpu="h200")["twice"].registers > 0
+    assert warpwright.check(CUDA, CUDA) and warpwright.check(CUDA, CUDA, name="twice.cu")
+
+
+def test_an_outcome_knows_its_kernels_and_equals_itself():
+    how = {"gpu": "h200", "emit": "ptx", "use_toolkit": False}
+    one, two = warpwright.optimise(PTX, **how), warpwright.optimise(PTX, **how)
+    for key in ("scale", "_Z5scalePfi", "scale(float*, int)", one[0]):
+        assert key in one
+    assert "other" not in one and 3 not in one
+    assert one == two and hash(one) == hash(two) and one != warpwright.optimise(PTX, **{**how, "gpu": "h100"})
+    assert "1 block, " in repr(warpwright.explain(PTX, dynamic_smem=120000, gpu="h200", use_toolkit=False))
+
+
+def test_the_page_has_the_call_and_what_limits_the_build(tmp_path):
+    path = tmp_path / "k.ptx"
+    path.write_text(PTX.replace(".reqntid 256", ""))
+    ptxas()
+    page = warpwright.optimise(path, gpu="h200", block=256, recipe="maxnreg(32)").to_html()
+    call = f"warpwright.optimise('{path}', gpu='h200', block=(256, 1, 1), kernels="
+    assert call in html.unescape(page) and "warpwright opt" not in page
+    assert "Now, in detail" in page
 
 
 def test_candidates_are_built_and_replayed():

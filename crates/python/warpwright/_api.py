@@ -108,7 +108,11 @@ def check(
     nvcc: Sequence[str] = (),
     name: Optional[str] = None,
 ) -> Checked:
-    """Is `rewritten` a correct version of `original`? Two cubins, or two of PTX and CUDA C."""
+    """Is `rewritten` a correct version of `original`? Two cubins, or two of PTX and CUDA C.
+
+    Two builds of ptxas are not compared, so an outcome with another register limit than its input is undecided here:
+    what `optimise` proves is each rewrite of its own, against what stood before it.
+    """
     first, second = _input("original", original, name), _input("rewritten", rewritten, name)
     how = (_text("kernel", kernel), _block(block), _bytes(dynamic_smem), _texts("nvcc", nvcc))
     return Checked(_native.check(first, second, how))
