@@ -298,6 +298,11 @@ pub enum Error {
     /// A toolkit without ptxas, or none.
     #[error("there is no ptxas to build a cubin with (`--emit ptx` works without)")]
     NoPtxas,
+    /// A recipe without ptxas.
+    #[error(
+        "`{0}` is carried out with ptxas, and there is none (`warpwright pass` does the passes over PTX without)"
+    )]
+    RecipeWithoutPtxas(String),
     /// ptxas refuses PTX.
     #[error("{0}")]
     Ptxas(Box<RefusedPtx>),
@@ -366,7 +371,7 @@ impl Error {
             | Error::Architectures(_)
             | Error::OtherArchitecture { .. }
             | Error::MachineCode => Fault::Usage,
-            Error::Toolkit(_) | Error::NoPtxas => Fault::Missing,
+            Error::Toolkit(_) | Error::NoPtxas | Error::RecipeWithoutPtxas(_) => Fault::Missing,
             Error::Tool(error) => of_tool(error),
             Error::Opt(error) => of_opt(error),
             Error::Page(_) | Error::Json(_) | Error::Internal(_) => Fault::Internal,
@@ -384,7 +389,11 @@ impl Error {
 
     /// The command that mends it, if one does.
     pub fn mend(&self) -> Option<&'static str> {
-        matches!(self, Error::Toolkit(_) | Error::NoPtxas).then_some(REMEDY)
+        let is_without = matches!(
+            self,
+            Error::Toolkit(_) | Error::NoPtxas | Error::RecipeWithoutPtxas(_)
+        );
+        is_without.then_some(REMEDY)
     }
 }
 

@@ -452,8 +452,10 @@ impl Optimizer {
             extra: &options.ptxas,
             ..workshop(toolkit, &self.cache, &arch, &artifact)
         });
-        if workshop.is_none() && options.emit == Emit::Cubin {
-            return Err(Error::NoPtxas);
+        match (&workshop, &options.recipe) {
+            (None, _) if options.emit == Emit::Cubin => return Err(Error::NoPtxas),
+            (None, Some(recipe)) => return Err(Error::RecipeWithoutPtxas(recipe.to_string())),
+            _ => {}
         }
         if let Some(made) = &options.made {
             let ours = untouched(workshop.as_ref(), &artifact, &request)?;
@@ -867,4 +869,25 @@ fn annotated(text: &str, reports: &[KernelReport]) -> String {
         }
     }
     head + text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_is_carried_out_or_refused() {
+        let ptx = ".version 8.5\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n";
+        let input = Input::new("k.ptx", ptx).expect("it is PTX");
+        let options = Options {
+            emit: Emit::Ptx,
+            recipe: Some("maxnreg(32)".parse().expect("a recipe")),
+            ..Options::default()
+        };
+        let found = Optimizer::without_toolkit().optimise(&input, &options);
+        assert!(
+            matches!(&found, Err(Error::RecipeWithoutPtxas(recipe)) if recipe == "maxnreg(32)"),
+            "{found:?}"
+        );
+    }
 }
