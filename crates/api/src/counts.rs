@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use warpwright_emu::{Emulator, FaultKind, Options, Outcome, Patterns};
+use warpwright_emu::{DecodeError, EmuError, Emulator, FaultKind, Options, Outcome, Patterns};
 use warpwright_flow::Function as _;
 use warpwright_launch::{Buffer, ContentsError, Init, Launch, no_files};
 use warpwright_ptx::{FuncId, Inst, Module};
@@ -27,6 +27,26 @@ pub struct Counted {
     pub is_described: bool,
     /// Of the code's own launch, not made small: the sizes that are guessed, in words.
     pub guessed: Option<String>,
+}
+
+/// Why a launch is no example of its kernel.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Uncounted {
+    /// More than is filled for this; MiB.
+    #[error("its buffers take {0} MiB")]
+    Large(u64),
+    #[error("its buffers cannot be filled")]
+    Unfilled,
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    #[error(transparent)]
+    Emulator(#[from] EmuError),
+    #[error("it takes too long to run in the emulator")]
+    Long,
+    #[error("it faults: {0}")]
+    Faults(String),
+    #[error("most of the kernel is passed by")]
+    PassedBy,
 }
 
 /// What warps execute of a kernel's PTX.
@@ -92,19 +112,24 @@ impl Counted {
         id: FuncId,
         kernel: &str,
         file: &str,
-    ) -> Option<Result<Executions, String>> {
+    ) -> Option<Result<Executions, Uncounted>> {
         let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
         let launch = launch_among(&self.launch, file, &kernels).ok()?;
         let found = || self.executed(module, id, &launch);
         (launch.kernel == kernel).then(found)
     }
 
-    fn executed(&self, module: &Module, id: FuncId, launch: &Launch) -> Result<Executions, String> {
+    fn executed(
+        &self,
+        module: &Module,
+        id: FuncId,
+        launch: &Launch,
+    ) -> Result<Executions, Uncounted> {
         if !self.fits() {
-            return Err(format!("its buffers take {} MiB", self.bytes() >> 20));
+            return Err(Uncounted::Large(self.bytes() >> 20));
         }
-        let emulator = Emulator::new(module, &launch.kernel).map_err(|e| e.to_string())?;
-        let inputs = self.inputs().ok_or("its buffers cannot be filled")?;
+        let emulator = Emulator::new(module, &launch.kernel)?;
+        let inputs = self.inputs().ok_or(Uncounted::Unfilled)?;
         let budget = match self.is_described {
             true => OF_BLOCK,
             false => OF_BLOCK_UNASKED,
@@ -120,10 +145,10 @@ impl Counted {
             match emulator.run(launch, inputs, &options) {
                 Ok(Outcome::Finished(results)) => Ok(results),
                 Ok(Outcome::Faulted(fault)) if fault.kind == FaultKind::Budget => {
-                    Err("it takes too long to run in the emulator".to_owned())
+                    Err(Uncounted::Long)
                 }
-                Ok(Outcome::Faulted(fault)) => Err(format!("it faults: {}", fault.message)),
-                Err(error) => Err(error.to_string()),
+                Ok(Outcome::Faulted(fault)) => Err(Uncounted::Faults(fault.message)),
+                Err(error) => Err(error.into()),
             }
         };
         // Where filling the buffers takes longer than running, they are filled once.
@@ -135,7 +160,10 @@ impl Counted {
                 few => few,
             },
         };
-        let body = module.functions[id].body.as_ref().ok_or("it has no body")?;
+        let body = module.functions[id]
+            .body
+            .as_ref()
+            .ok_or(Uncounted::PassedBy)?;
         let mut counts = vec![0.0; body.insts.len()];
         let mut patterns = Vec::new();
         let own = results.statistics.instructions.iter();
@@ -147,13 +175,13 @@ impl Counted {
         }
         // All warps of the blocks that ran begin at the first instruction.
         let warps = counts.first().copied().filter(|&warps| warps > 0.0);
-        let warps = warps.ok_or("nothing is executed")?;
+        let warps = warps.ok_or(Uncounted::PassedBy)?;
         counts.iter_mut().for_each(|count| *count /= warps);
         // Where nearly all of the kernel is passed by, the launch is no example of it.
         let executed = counts.iter().filter(|&&count| count > 0.0).count();
         match 2 * executed > counts.len() {
             true => Ok(Executions { counts, patterns }),
-            false => Err("most of the kernel is passed by".to_owned()),
+            false => Err(Uncounted::PassedBy),
         }
     }
 }
