@@ -492,12 +492,7 @@ fn cubins(
         b: b.to_owned(),
         error,
     })?;
-    let entries = |bytes: &[u8]| -> Vec<String> {
-        let kernels = Cubin::parse(bytes).map_or_else(|_| Vec::new(), |cubin| cubin.kernels);
-        let entries = kernels.into_iter().filter(|kernel| kernel.is_entry);
-        entries.map(|kernel| kernel.name).collect()
-    };
-    have_one_in_common([a, b], [entries(old), entries(new)])?;
+    have_one_in_common([a, b], [old, new].map(kernels_of))?;
     let wanted = |name: &str| options.kernel.as_deref().is_none_or(|k| is_named(k, name));
     let functions: Vec<FunctionVerdict> = verdicts
         .into_iter()

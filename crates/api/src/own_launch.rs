@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use warpwright_cudac::launches::{HostCode, expanded, numbers};
-use warpwright_launch::Launch;
 use warpwright_pass::Seen;
 use warpwright_pass::names::{base_name, is_named, template_arguments};
 use warpwright_ptx::Module;
 
-use crate::{Input, Level, Options};
+use crate::{Counted, Input, Level, Options};
 
 /// Block, grid and dynamic shared memory of each kernel of a module that the text launches. `nvcc`: its options.
 pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[String]) -> Vec<Seen> {
@@ -49,17 +48,19 @@ pub fn seen(input: &Input, module: &Module, options: &Options) -> Vec<Seen> {
     let mut all = text.map_or_else(Vec::new, |text| {
         own_launches(text, module, nvcc, &own_headers(&input.path, text, nvcc))
     });
-    for seen in &mut all {
-        let is_it = |launch: &&Launch| {
-            is_named(&launch.kernel, &seen.symbol) && seen.block == Some(launch.block)
-        };
-        let mut own = options.counted.iter().filter(|c| c.guessed.is_some());
-        let Some(own) = own.find(|counted| is_it(&&counted.launch)) else {
-            continue;
-        };
-        if seen.grid.is_none() {
-            seen.grid = Some(own.launch.grid_blocks());
-            seen.guessed = own.guessed.clone().unwrap_or_default();
+    for seen in all.iter_mut().filter(|seen| seen.grid.is_none()) {
+        let own = options.counted.iter().find_map(
+            |Counted {
+                 launch, guessed, ..
+             }| {
+                let is_it =
+                    seen.block == Some(launch.block) && is_named(&launch.kernel, &seen.symbol);
+                Some((launch.grid_blocks(), guessed.as_ref().filter(|_| is_it)?))
+            },
+        );
+        if let Some((blocks, guessed)) = own {
+            seen.grid = Some(blocks);
+            seen.guessed.clone_from(guessed);
         }
     }
     all

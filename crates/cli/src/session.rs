@@ -189,6 +189,12 @@ pub fn nvcc(input: &Input, launch: Option<&Path>, nvcc: &[String]) -> Result<Vec
     Ok(all)
 }
 
+/// The first of some options that is given.
+pub fn first_given(options: &[(&'static str, bool)]) -> Option<&'static str> {
+    let mut given = options.iter().filter(|(_, is_given)| *is_given);
+    given.next().map(|(name, _)| *name)
+}
+
 /// The launch description of `--launch`, if one was named.
 pub fn kernel_launch(args: &KernelArgs) -> Result<Option<Launch>, Failure> {
     let Some(path) = &args.launch else {
@@ -200,7 +206,7 @@ pub fn kernel_launch(args: &KernelArgs) -> Result<Option<Launch>, Failure> {
     let launch = launch(path, args.size.as_deref(), "full", &[])?;
     let blocks = args.block.iter().filter(|block| {
         let kernel = block.kernel.as_deref();
-        kernel.is_none_or(|name| is_named(name, &launch.kernel) || name == launch.kernel)
+        kernel.is_none_or(|name| is_named(name, &launch.kernel))
     });
     let other = blocks
         .map(|block| block.dims)

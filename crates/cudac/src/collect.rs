@@ -9,6 +9,7 @@ use crate::definitions::{
 use crate::diag::Span;
 use crate::macros::Macro;
 use crate::structures::structure;
+use crate::words::plain;
 use crate::{File, Header, Part};
 
 /// The text of a header as its author wrote it, where the preprocessor replaced qualifiers.
@@ -209,28 +210,9 @@ fn definition(text: &str, node: Node<'_>) -> Option<Macro> {
     Some(Macro {
         name: name.to_owned(),
         parameters,
-        body: Some(
-            without_comments(&body.replace("\\\n", " "))
-                .trim()
-                .to_owned(),
-        ),
+        body: Some(plain(body)),
         span: node.start_byte()..node.start_byte() + line,
         conditional: is_conditional(node),
         foreign: false,
     })
-}
-
-/// The body of a macro without what the preprocessor removes.
-fn without_comments(body: &str) -> String {
-    let (mut out, mut rest) = (String::new(), body);
-    while let Some(at) = rest.find("/*") {
-        out.push_str(&rest[..at]);
-        out.push(' ');
-        rest = rest[at..]
-            .find("*/")
-            .map_or("", |end| &rest[at + end + 2..]);
-    }
-    let line = rest.find("//").map_or(rest, |at| &rest[..at]);
-    out.push_str(line);
-    out
 }

@@ -80,6 +80,17 @@ pub fn tokens(text: &str) -> Vec<Token> {
     out
 }
 
+/// The rest of a preprocessor line in one line and without comments.
+pub(crate) fn plain(rest: &str) -> String {
+    let mut out = rest.replace("\\\n", " ").replace("\\\r\n", " ");
+    while let Some(at) = out.find("/*") {
+        let end = out[at..].find("*/").map_or(out.len(), |end| at + end + 2);
+        out.replace_range(at..end, " ");
+    }
+    let end = out.find("//").unwrap_or(out.len());
+    out[..end].trim().to_owned()
+}
+
 /// The bytes up to the end of the line, with those that a backslash joins to it.
 pub(crate) fn line(rest: &[u8]) -> usize {
     let is_joined = |at: usize| {

@@ -120,8 +120,8 @@ fn refuse_what_has_no_effect(args: &CheckArgs) -> Result<(), Failure> {
         ("--size", setup.size.is_some()),
         ("--set", !setup.set.is_empty()),
     ];
-    match given.iter().find(|(_, is_given)| *is_given) {
-        Some((name, _)) if setup.launch.is_none() => {
+    match session::first_given(&given) {
+        Some(name) if setup.launch.is_none() => {
             Err(Failure::Usage(format!("{name} needs --launch")))
         }
         _ => Ok(()),

@@ -13,7 +13,7 @@ use warpwright::Counted;
 use warpwright::own_launch::own_headers;
 use warpwright_cudac::ast::{Function, Parameter, Type};
 use warpwright_cudac::diag::{Source, render_all};
-use warpwright_cudac::launches::HostCode;
+use warpwright_cudac::launches::{HostCode, expanded};
 use warpwright_cudac::{File, Header};
 use warpwright_launch::{ElemType, Launch, LaunchFile};
 use warpwright_pass::names::{
@@ -50,8 +50,8 @@ pub fn run(cli: &Cli, args: &LaunchArgs) -> Result<(), Failure> {
     let code = Code {
         file: &file,
         whole: whole.as_ref(),
-        text: input.text()?,
-        host: &host,
+        host: &expanded(&host, &args.nvcc, &[]),
+        headers: lines_of_headers(&host, input.text()?),
         module: &module,
         symbols: &symbols,
         args,
@@ -159,10 +159,9 @@ struct Code<'a> {
     file: &'a File,
     /// With its own headers.
     whole: Option<&'a File>,
-    /// The text of the file.
-    text: &'a str,
-    /// Behind those of its headers.
+    /// As [`Ground`] has them.
     host: &'a str,
+    headers: usize,
     module: &'a Module,
     symbols: &'a [String],
     args: &'a LaunchArgs,
@@ -178,7 +177,7 @@ impl Code<'_> {
         let ground = Ground {
             file,
             host: self.host,
-            start: self.host.len() - self.text.len(),
+            headers: self.headers,
             module: self.module,
             symbol: &symbol,
             function: &function,
@@ -254,6 +253,11 @@ fn host_code(path: &Path, text: &str, nvcc: &[String]) -> String {
     all.join("\n")
 }
 
+/// The lines in front of the file's own text.
+fn lines_of_headers(host: &str, text: &str) -> usize {
+    host[..host.len() - text.len()].matches('\n').count()
+}
+
 /// Bytes of a description that is looked at.
 const LARGEST: u64 = 1 << 20;
 
@@ -286,6 +290,8 @@ pub fn counted_launches(
     let symbols: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
     let host = host_code(&input.path, text, nvcc);
     let whole = with_headers(input, &host);
+    let headers = lines_of_headers(&host, text);
+    let host = expanded(&host, nvcc, &[]);
     let code = HostCode::new(&host, nvcc);
     let both = |symbol: &String| -> Option<Vec<Counted>> {
         let asked = (&symbols[..], Some(&**symbol));
@@ -295,7 +301,7 @@ pub fn counted_launches(
         let ground = Ground {
             file,
             host: &host,
-            start: host.len() - text.len(),
+            headers,
             module: &module,
             symbol: &symbol,
             function: &head(file, header).ok()?,

@@ -53,7 +53,7 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         ("--fp", args.stencil.fp.is_some()),
         ("--unchecked", args.stencil.unchecked),
     ];
-    if let Some((name, _)) = of_sources.iter().find(|(_, is_given)| *is_given) {
+    if let Some(name) = session::first_given(&of_sources) {
         return Err(Failure::Usage(format!(
             "{name} is for rewrites from source to source (-o OUT.cu), and has no effect on builds"
         )));
@@ -79,8 +79,10 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
     options.counted = counted(cli, (&input, file.as_ref()), &args.kernel, &args.nvcc)?;
     let watch = Progress::new(cli, !args.no_database);
     let mut outcome = optimizer.optimise_watched(&input, &options, &watch)?;
-    // What limits the build that is there, as far as its instructions can be counted; the page has it at length.
-    let is_explained = args.show.report.is_some() || !options.counted.is_empty();
+    // What limits the build that is there, as far as its instructions can be counted; the page has it at length. Beside a
+    // recipe that was named no other build stands.
+    let is_limited = !options.counted.is_empty() && options.recipe.is_none();
+    let is_explained = args.show.report.is_some() || is_limited;
     let explained = match is_explained && outcome.report.kernels.len() <= EXPLAINED {
         true => {
             let found = optimizer.explain(&input, &options);

@@ -86,9 +86,9 @@ pub fn refuse_what_has_no_effect(args: &OptArgs) -> Result<(), Failure> {
         ("--dynamic-smem", args.kernel.dynamic_smem.is_some()),
         ("--launch", args.kernel.launch.is_some()),
     ];
-    match given.iter().find(|(_, is_given)| *is_given) {
+    match session::first_given(&given) {
         None => Ok(()),
-        Some((name, _)) => Err(Failure::Usage(format!(
+        Some(name) => Err(Failure::Usage(format!(
             "{name} has no effect from source to source (--grid NAME=N states a size); without OUT.cu, candidates of \
              a build are tried"
         ))),

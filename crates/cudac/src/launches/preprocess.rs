@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::HostCode;
 use super::values::{Known, Value, parts};
 use crate::macros::{Macro, Macros, substitute};
-use crate::words::{Token, closed, line, tokens};
+use crate::words::{Token, closed, line, plain, tokens};
 
 /// The parameters of a macro, if it takes any, and its body; nothing for an `#undef`.
 type Meaning = Option<(Option<Vec<String>>, String)>;
@@ -213,9 +213,7 @@ impl Meanings {
                 }
                 _ => (None, name.at.end),
             };
-            let body = text.get(from..end).unwrap_or("");
-            let body = body.split("//").next().unwrap_or(body).replace("\\\n", " ");
-            (parameters, body.trim().to_owned())
+            (parameters, plain(text.get(from..end).unwrap_or("")))
         };
         let meaning = (word(at) == "define").then(meaning);
         let known = self.all.entry(word(at + 1).to_owned()).or_default();
@@ -291,15 +289,4 @@ impl Meanings {
         };
         Macros::new(self.all.iter().filter_map(one).collect())
     }
-}
-
-/// The rest of a directive in one line and without comments.
-fn plain(rest: &str) -> String {
-    let mut out = rest.replace("\\\n", " ").replace("\\\r\n", " ");
-    while let Some(at) = out.find("/*") {
-        let end = out[at..].find("*/").map_or(out.len(), |end| at + end + 2);
-        out.replace_range(at..end, " ");
-    }
-    let end = out.find("//").unwrap_or(out.len());
-    out[..end].trim().to_owned()
 }

@@ -5,9 +5,7 @@ use std::rc::Rc;
 
 use warpwright_cudac::File;
 use warpwright_cudac::ast::Function;
-use warpwright_cudac::launches::{
-    Amount, Argument, Described, Held, HostCode, Op, Reached, Root, expanded,
-};
+use warpwright_cudac::launches::{Amount, Argument, Described, Held, HostCode, Op, Reached, Root};
 use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
 use warpwright_ptx::{Module, Space};
@@ -21,10 +19,10 @@ use crate::failure::Failure;
 /// What a description is made of.
 pub struct Ground<'a> {
     pub file: &'a File,
-    /// The host code: the text behind those of the user's headers.
+    /// The host code: the text behind those of the user's headers, with its macros that launch as what they stand for.
     pub host: &'a str,
-    /// Where the file's own text begins in it.
-    pub start: usize,
+    /// Lines of it in front of the file's own.
+    pub headers: usize,
     pub module: &'a Module,
     pub symbol: &'a str,
     pub function: &'a Function,
@@ -115,11 +113,10 @@ impl Ground<'_> {
         });
         let members: BTreeSet<String> = layouts.flat_map(Layout::members).collect();
         let members: Vec<String> = members.into_iter().collect();
-        let host = expanded(self.host, &self.args.nvcc, &[]);
-        let code = HostCode::new(&host, &self.args.nvcc).with_names();
+        let code = HostCode::new(self.host, &self.args.nvcc).with_names();
         let launches = code.described(self.kernel(), &template_arguments(self.symbol), &members);
         let is_found = !launches.is_empty();
-        let launched = self.launched(&host, &launches);
+        let launched = self.launched(&launches);
         let mut own = launches.into_iter().next().unwrap_or_default();
         let mut from = "  # the code's launch";
         if let Some((grid, block, smem)) = self.traced {
@@ -365,15 +362,16 @@ impl Ground<'_> {
     }
 
     /// Where the launches are of which the first is described.
-    fn launched(&self, host: &str, launches: &[Described]) -> Launched {
+    fn launched(&self, launches: &[Described]) -> Launched {
         if self.traced.is_some() {
             return Launched::default();
         }
-        let lines = |text: &str| text.matches('\n').count();
-        let headers = lines(&self.host[..self.start]);
-        let line = |launch: &Described| match lines(&host[..launch.at]).checked_sub(headers) {
-            Some(before) => format!("line {}", before + 1),
-            None => "a header".to_owned(),
+        let line = |launch: &Described| {
+            let before = self.host[..launch.at].matches('\n').count();
+            match before.checked_sub(self.headers) {
+                Some(before) => format!("line {}", before + 1),
+                None => "a header".to_owned(),
+            }
         };
         let (own, others) = match launches.split_first() {
             Some((own, others)) => (Some(own), others),
