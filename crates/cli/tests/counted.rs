@@ -221,6 +221,58 @@ fn the_codes_own_launch_says_how_many_blocks_there_are() {
     );
 }
 
+/// Its grid is asked of the device; its data are not.
+const ASKED: &str = "#include <cuda_runtime.h>
+__global__ void reduce(const float* in, float* out, size_t n) {
+    __shared__ float s[256];
+    float x = 0;
+    for (size_t i = blockIdx.x * 256ull + threadIdx.x; i < n; i += gridDim.x * 256ull) x += in[i];
+    s[threadIdx.x] = x;
+    __syncthreads();
+    for (int k = 128; k > 0; k >>= 1) {
+        if (threadIdx.x < k) s[threadIdx.x] += s[threadIdx.x + k];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) atomicAdd(out, s[0]);
+}
+int main() {
+    size_t n = 1 << 28;
+    float *in, *out;
+    cudaMalloc(&in, n * sizeof(float));
+    cudaMalloc(&out, sizeof(float));
+    int sms;
+    cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
+    reduce<<<sms * 8, 256>>>(in, out, n);
+    return cudaDeviceSynchronize();
+}
+";
+
+#[test]
+fn a_size_that_nobody_knows_makes_no_others_small() {
+    let test = "a_size_that_nobody_knows_makes_no_others_small";
+    let Some(toolkit) = require_toolkit(test) else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    bench.file("r.cu", ASKED);
+    let found = bench.document(&["explain", "r.cu", "--gpu", "h200"]);
+    let kernel = &found["kernels"][0];
+    // A thread adds thousands of numbers; what is made smaller than in the code is named beside what is guessed.
+    let at = kernel["causes"]["counted_at"].as_str().unwrap();
+    assert!(at.contains("guessed: sms = "), "{at}");
+    assert!(
+        at.contains("made small: n = 134217728 for 268435456"),
+        "{at}"
+    );
+    assert_eq!(kernel["causes"]["causes"][0]["cause"], "global", "{kernel}");
+    assert_ne!(kernel["cycles"]["bound"], "issue", "{kernel}");
+    // How many blocks there are is not known.
+    assert!(kernel["grid"].is_null(), "{kernel}");
+    let chosen = bench.document(&["opt", "r.cu", "--gpu", "h200"]);
+    let counted = &chosen["kernels"][0]["counted"]["bound"];
+    assert_eq!(counted, &kernel["cycles"]["bound"]);
+}
+
 #[test]
 fn what_is_inlined_from_the_toolkit_belongs_to_the_line_that_calls_it() {
     let test = "what_is_inlined_from_the_toolkit_belongs_to_the_line_that_calls_it";

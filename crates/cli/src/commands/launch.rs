@@ -15,7 +15,7 @@ use warpwright_cudac::ast::{Function, Parameter, Type};
 use warpwright_cudac::diag::{Source, render_all};
 use warpwright_cudac::launches::{HostCode, expanded};
 use warpwright_cudac::{File, Header};
-use warpwright_launch::{ElemType, Launch, LaunchFile};
+use warpwright_launch::{ElemType, LaunchFile};
 use warpwright_pass::names::{
     base_name, is_named, parameters, selected, source_name, template_arguments,
 };
@@ -261,8 +261,13 @@ fn lines_of_headers(host: &str, text: &str) -> usize {
 /// Bytes of a description that is looked at.
 const LARGEST: u64 = 1 << 20;
 
-/// As much smaller the code's sizes become, by powers of two, before the small ones are taken.
-const MOST_SHIFT: u32 = 12;
+/// Sizes that are halved that often are the small ones.
+const SMALLEST: u32 = i64::BITS - 1;
+
+/// `what: a, b`; none of nothing.
+fn labelled(what: &str, all: &[String]) -> Option<String> {
+    (!all.is_empty()).then(|| format!("{what}: {}", all.join(", ")))
+}
 
 /// Kernels of a file whose own launches are looked at.
 const MOST_OWN: usize = 8;
@@ -311,25 +316,6 @@ pub fn counted_launches(
         let base = ground.draft(input.name.clone(), None).ok()?;
         let (draft, _) = trial::best(&ground, &[base], &module)?;
         let described = LaunchFile::parse(&draft.render(), "the code's launch").ok()?;
-        let sized = |at: String, launch: Option<Launch>, guessed: Option<String>| {
-            Some(Counted {
-                launch: launch?,
-                folder: PathBuf::new(),
-                at,
-                is_described: false,
-                guessed,
-            })
-        };
-        let small = described.resolve("small", &[]).ok();
-        let is_guessed = |named: &&draft::Named| !named.is_scalar && named.note == draft::GUESS;
-        let guessed = |of: fn(&draft::Named) -> i64| {
-            let names = draft.names.iter().filter(is_guessed);
-            let all: Vec<String> = names.map(|n| format!("{} = {}", n.name, of(n))).collect();
-            match all[..] {
-                [] => String::new(),
-                _ => format!("guessed: {}", all.join(", ")),
-            }
-        };
         // Accesses and branches may go by them.
         let is_guess = |memory: &draft::Memory| {
             use draft::Contents::{Indices, Narrow, Sorted};
@@ -339,45 +325,54 @@ pub fn counted_launches(
             true => "the code's own launch, contents of integer arrays guessed",
             false => "the code's own launch",
         };
-        // Of sizes that nobody knows the small ones tell as much.
+        // Of a size that nobody knows the small one tells as much.
         let is_unknown = |named: &draft::Named| !named.is_scalar && named.root.value.is_none();
-        if draft.names.iter().any(is_unknown) {
-            let at = format!("{own}, {}", guessed(|n| n.small));
-            return Some(sized(at, small, None).into_iter().collect());
-        }
-        let full = guessed(|n| n.full);
-        let at = match full.is_empty() {
-            true => own.to_owned(),
-            false => format!("{own}, {full}"),
+        let whole = |named: &draft::Named| match is_unknown(named) {
+            true => named.small,
+            false => named.full,
         };
-        let mut all = vec![sized(at, described.resolve("full", &[]).ok(), Some(full))];
+        let is_guessed = |named: &&draft::Named| !named.is_scalar && named.note == draft::GUESS;
+        let guessed = draft.names.iter().filter(is_guessed);
+        let guessed = guessed.map(|named| format!("{} = {}", named.name, whole(named)));
+        let guessed = labelled("guessed", &guessed.collect::<Vec<_>>());
+        // Halved that often, but for what becomes too small.
+        let sized = |shift: u32| {
+            let (mut sizes, mut smaller) = (Vec::new(), Vec::new());
+            for named in &draft.names {
+                let whole = whole(named);
+                let size = (whole >> shift).max(named.small.min(whole));
+                sizes.push((named.name.clone(), size));
+                if size != whole {
+                    smaller.push(format!("{} = {size} for {whole}", named.name));
+                }
+            }
+            let smaller = labelled("made small", &smaller);
+            let is_own = smaller.is_none() && !draft.names.iter().any(is_unknown);
+            let at = [Some(own.to_owned()), guessed.clone(), smaller];
+            Some(Counted {
+                launch: described.resolve("full", &sizes).ok()?,
+                folder: PathBuf::new(),
+                at: at.into_iter().flatten().collect::<Vec<_>>().join(", "),
+                is_described: false,
+                guessed: is_own.then(|| guessed.clone().unwrap_or_default()),
+            })
+        };
+        let full = sized(0);
         // A part of the full size is more like it than the small one, whose blocks may have next to nothing to do.
-        let made_small = |sizes: &[(String, i64)]| {
-            let full = |name: &str| draft.names.iter().find(|n| n.name == name).map(|n| n.full);
-            let smaller = sizes.iter().filter_map(|(name, size)| {
-                let full = full(name).filter(|full| full != size)?;
-                Some(format!("{name} = {size} for {full}"))
-            });
-            let smaller: Vec<String> = smaller.collect();
-            format!("{own}, made small: {}", smaller.join(", "))
+        let part = match &full {
+            Some(full) if !full.fits() => {
+                let mut parts = (1..SMALLEST).filter_map(sized);
+                parts.find(Counted::fits)
+            }
+            _ => None,
         };
-        let part = |shift: u32| {
-            let sizes = draft.names.iter().filter(|n| n.small != n.full);
-            let sizes = sizes.map(|n| (n.name.clone(), (n.full >> shift).max(n.small)));
-            let sizes: Vec<(String, i64)> = sizes.collect();
-            let launch = described.resolve("full", &sizes).ok();
-            sized(made_small(&sizes), launch, None).filter(Counted::fits)
-        };
-        if all.iter().flatten().any(|full| !full.fits()) {
-            all.push((1..MOST_SHIFT).find_map(part));
-        }
-        let sizes: Vec<(String, i64)> = draft
-            .names
-            .iter()
-            .map(|n| (n.name.clone(), n.small))
+        let mut all: Vec<Counted> = full
+            .into_iter()
+            .chain(part)
+            .chain(sized(SMALLEST))
             .collect();
-        all.push(sized(made_small(&sizes), small, None));
-        Some(all.into_iter().flatten().collect())
+        all.dedup_by(|a, b| a.at == b.at);
+        Some(all)
     };
     let is_wanted = |symbol: &&String| {
         let mut names = kernels.kernels.iter();
