@@ -361,8 +361,8 @@ pub enum Emit {
 /// `warpwright opt`
 #[derive(Debug, Clone, Args)]
 pub struct OptArgs {
-    /// A .cu, .ptx, .cubin or .stencil file, or a host file with cubins in it, which are replaced; `-`: PTX or a
-    /// cubin on stdin
+    /// A .cu, .ptx, .cubin or .stencil file, or a host file with cubins in it, which are replaced; `-`: CUDA C,
+    /// PTX or a cubin on stdin
     pub file: PathBuf,
     /// Where the chosen kernel goes (`-`: stdout); for OUT.cu, a stencil goes from source to source. Without it
     /// nothing is written
@@ -593,7 +593,7 @@ pub struct RunSetup {
 /// `warpwright check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// The original (.ptx or .cubin)
+    /// The original (.cu, .ptx or .cubin, or a host file with cubins in it)
     pub a: PathBuf,
     /// The rewritten version (of the same kind)
     pub b: PathBuf,
