@@ -218,7 +218,7 @@ pub enum Error {
         has: String,
     },
     /// No kernel at all.
-    #[error("`{0}` has no kernel")]
+    #[error("`{0}` has no kernel (a template is none before the code names an instance)")]
     NoKernel(String),
     /// No kernel of that name.
     #[error("`{name}` has no kernel `{kernel}`; it has {has}")]

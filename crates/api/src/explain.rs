@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use warpwright_driver::build::{resources, resources_of};
+use warpwright_driver::candidate::Turns;
 use warpwright_pass::names::is_named;
 use warpwright_pass::scope::too_large;
 use warpwright_pass::{Block, BlockSource, Bounded, Setting};
@@ -17,7 +18,7 @@ use warpwright_toolkit::PtxasJob;
 
 use crate::counts::of_machine_code;
 use crate::device_code::some_names;
-use crate::front::{Compile, module, target, verified};
+use crate::front::{Compile, kernels_of, module, target, verified};
 use crate::optimise::{blocks_are_known, launch_among};
 use crate::own_launch::seen;
 use crate::refused::placed;
@@ -102,7 +103,7 @@ impl Optimizer {
             None => None,
         };
         let seen = seen(input, &module, options);
-        let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
+        let kernels = kernels_of(&module, input)?;
         blocks_are_known(input, options, &kernels)?;
         let launch = options.launch.as_ref();
         let launch = launch.map(|launch| launch_among(launch, &input.name, &kernels));
@@ -125,11 +126,13 @@ impl Optimizer {
             found.dynamic_smem_is_assumed =
                 setting.dynamic_smem.is_none() && setting.seen_dynamic.is_none();
             let mut executions = None;
+            let mut is_smaller = false;
             for counted in &options.counted {
                 match counted.of(module, id, &kernel, &input.name) {
                     None => {}
                     Some(Ok(found)) => {
                         executions = Some((found, &*counted.at));
+                        is_smaller = counted.is_smaller;
                         break;
                     }
                     // What is said of the first goes for the code's own launch.
@@ -159,6 +162,12 @@ impl Optimizer {
                     counts: counted.as_ref().map(|(counts, size)| (&counts[..], *size)),
                 };
                 of_cycles(&elf, &setting, &mut found, known);
+                let turns = found.cycles.as_mut().map(|cycles| &mut cycles.turns);
+                if let Some(turns @ Turns::Counted) = turns
+                    && is_smaller
+                {
+                    *turns = Turns::CountedSmaller;
+                }
                 if let Some(code) = &mut found.machine_code {
                     code.origins = origins;
                 }

@@ -45,6 +45,19 @@ pub fn verified(module: Module) -> Result<Artifact, Error> {
     Artifact::ptx(module).map_err(|error| Error::Ptx(error.render()))
 }
 
+/// The kernels of an input, of which there is one at least.
+///
+/// # Errors
+/// [`Error::NoKernel`].
+pub(crate) fn kernels_of(module: &Module, input: &Input) -> Result<Vec<String>, Error> {
+    let names = module.kernels().map(|(_, f)| f.name.to_string());
+    let names: Vec<String> = names.collect();
+    match names.is_empty() {
+        true => Err(Error::NoKernel(input.name.clone())),
+        false => Ok(names),
+    }
+}
+
 /// What nvcc is told.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Compile<'a> {

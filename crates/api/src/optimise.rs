@@ -29,7 +29,7 @@ use warpwright_toolkit::{BuildCache, FindOptions, Origin, Toolkit};
 
 use crate::counts::Counted;
 use crate::device_code::some_names;
-use crate::front::{Compile, module, target, verified};
+use crate::front::{Compile, kernels_of, module, target, verified};
 use crate::own_launch::seen;
 use crate::refused::placed;
 use crate::{DeviceCode, Error, Input, Level};
@@ -434,7 +434,7 @@ impl Optimizer {
         };
         let module = module(self.toolkit(), input, &compile)?;
         let gpu = target(&module, options.gpu)?;
-        let kernels: Vec<String> = module.kernels().map(|(_, f)| f.name.to_string()).collect();
+        let kernels = kernels_of(&module, input)?;
         blocks_are_known(input, options, &kernels)?;
         let seen = seen(input, &module, options);
         let artifact = verified(module)?;

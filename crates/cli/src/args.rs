@@ -325,7 +325,7 @@ pub struct OutputArgs {
 /// `warpwright explain`
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// A .cu, .ptx, .cubin or .stencil file, or a host file with cubins in it
+    /// A .cu, .ptx, .cubin or .stencil file, or a host file with cubins in it; `-`: stdin
     pub file: PathBuf,
     #[command(flatten)]
     pub kernel: KernelArgs,
@@ -593,9 +593,9 @@ pub struct RunSetup {
 /// `warpwright check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// The original (.cu, .ptx or .cubin, or a host file with cubins in it)
+    /// The original (.cu, .ptx or .cubin, or a host file with cubins in it; `-`: stdin)
     pub a: PathBuf,
-    /// The rewritten version (of the same kind)
+    /// The rewritten version (of the same kind; `-`: stdin)
     pub b: PathBuf,
     /// Run both in the emulator on the launch description and compare the outputs
     #[arg(long)]
@@ -618,7 +618,7 @@ pub struct CheckArgs {
 /// `warpwright run`
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// A .cu or .ptx file (with --gpu also .cubin)
+    /// A .cu or .ptx file (with --gpu also .cubin); `-`: stdin
     pub file: PathBuf,
     #[command(flatten)]
     pub setup: RunSetup,
@@ -840,7 +840,7 @@ pub struct ReportArgs {
 /// `warpwright launch`
 #[derive(Debug, Args)]
 pub struct LaunchArgs {
-    /// A .cu file
+    /// A .cu file; `-`: stdin
     pub file: PathBuf,
     /// The kernel: its symbol, its name in the source, or a pattern with * and ?
     #[arg(long, value_name = "NAME")]
@@ -1053,6 +1053,11 @@ pub fn option_of_nvcc(error: &clap::Error, words: &[String]) -> Option<String> {
     let mut own = words.iter().take_while(|word| *word != "--");
     let word = own.find(looks_so)?;
     let command = command_of(words);
+    if word.parse::<f64>().is_ok() {
+        return Some(format!(
+            "no option of `{command}` takes a number below zero, as {word} is"
+        ));
+    }
     let mut found = &<Cli as clap::CommandFactory>::command();
     for name in command.split(' ').skip(1) {
         found = found.find_subcommand(name)?;

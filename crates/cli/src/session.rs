@@ -110,9 +110,24 @@ pub fn launch(
     fallback: &str,
     set: &[String],
 ) -> Result<Launch, Failure> {
-    let input = input::text(path)?;
-    let show = |e: warpwright_launch::LaunchError| Failure::input(e.to_string());
-    let file = LaunchFile::parse(&input, &path.display().to_string()).map_err(show)?;
+    let file = launch_file(path)?;
+    let size = size_of(&file, path, (size, fallback))?;
+    file.resolve(&size, &overrides(set)?)
+        .map_err(|e| Failure::input(e.to_string()))
+}
+
+/// The launch description in a file.
+pub fn launch_file(path: &Path) -> Result<LaunchFile, Failure> {
+    let text = input::text(path)?;
+    LaunchFile::parse(&text, &path.display().to_string()).map_err(|e| Failure::input(e.to_string()))
+}
+
+/// The size that was named, or else `fallback`, or else the only one.
+pub fn size_of(
+    file: &LaunchFile,
+    path: &Path,
+    (size, fallback): (Option<&str>, &str),
+) -> Result<String, Failure> {
     let sizes: Vec<&str> = file.sizes().collect();
     let size = match (size, &sizes[..]) {
         (Some(size), _) => size,
@@ -126,20 +141,39 @@ pub fn launch(
             )));
         }
     };
-    file.resolve(size, &overrides(set)?).map_err(show)
+    Ok(size.to_owned())
 }
 
 fn overrides(set: &[String]) -> Result<Vec<(String, i64)>, Failure> {
-    set.iter()
-        .map(|pair| {
-            let (name, value) = pair.split_once('=')?;
-            Some((name.trim().to_string(), value.trim().parse().ok()?))
-        })
-        .zip(set)
-        .map(|(parsed, pair)| {
-            parsed.ok_or_else(|| Failure::Usage(format!("--set {pair}: NAME=VALUE is wanted")))
-        })
-        .collect()
+    let one = |pair: &String| {
+        let wanted = |what: &str| Failure::Usage(format!("--set {pair}: {what}"));
+        let (name, value) = pair
+            .split_once('=')
+            .ok_or_else(|| wanted("NAME=VALUE is wanted"))?;
+        let number = value.trim().parse();
+        let number = number
+            .map_err(|_| wanted(&format!("`{}` is no whole number of 64 bits", value.trim())))?;
+        Ok((name.trim().to_owned(), number))
+    };
+    set.iter().map(one).collect()
+}
+
+/// What a launch description marks as guesses, for who blames the program: a wrong one faults as well.
+pub fn guesses(launch: Option<&Path>) -> Option<String> {
+    let path = launch?;
+    let text = input::text(path).ok()?;
+    let lines = text.lines().zip(1_usize..);
+    let lines = lines.filter(|(line, _)| line.contains("# guess"));
+    let lines: Vec<String> = lines.map(|(_, number)| number.to_string()).collect();
+    let (last, first) = lines.split_last()?;
+    let lines = match first {
+        [] => format!("line {last} is a guess"),
+        first => format!("lines {} and {last} are guesses", first.join(", ")),
+    };
+    Some(format!(
+        "in `{}` {lines}: a wrong one faults as well",
+        path.display()
+    ))
 }
 
 /// Options of nvcc behind which a header or a folder of headers stands.
@@ -157,9 +191,7 @@ pub fn described_nvcc(input: &Input, launch: Option<&Path>) -> Result<Vec<String
     let (Level::Cuda, Some(path)) = (input.level, launch) else {
         return Ok(Vec::new());
     };
-    let text = input::text(path)?;
-    let file = LaunchFile::parse(&text, &path.display().to_string())
-        .map_err(|e| Failure::input(e.to_string()))?;
+    let file = launch_file(path)?;
     // As `source`, headers and their folders are relative to the description; or to where we are.
     let folder = path.parent().unwrap_or(Path::new(""));
     let beside = |name: &str| {

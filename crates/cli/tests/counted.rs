@@ -105,7 +105,7 @@ fn turns_are_counted_where_a_launch_is_described() {
     let found = bench.document(&guessed);
     assert_eq!(lines(&found)[0], "turns.cu:5", "ten turns of each");
     assert!(bench.screen(&guessed).contains("if loops have 10 turns"));
-    // The full size does not fit; the small one is counted.
+    // The full size does not fit; the largest part of it that does is counted, and the limit says so.
     let counted = [
         "explain",
         "turns.cu",
@@ -115,18 +115,21 @@ fn turns_are_counted_where_a_launch_is_described() {
         "turns.toml",
     ];
     let found = bench.document(&counted);
-    assert_eq!(
-        found["kernels"][0]["causes"]["counted_at"],
-        "size `small`, as `full` takes 8192 MiB"
-    );
+    let at = found["kernels"][0]["causes"]["counted_at"]
+        .as_str()
+        .unwrap();
+    assert!(at.starts_with("size `full`, made small: "), "{at}");
+    assert_eq!(found["kernels"][0]["cycles"]["turns"], "counted-smaller");
     assert_eq!(lines(&found)[0], "turns.cu:8");
     let share = found["kernels"][0]["causes"]["places"][0]["share"].as_f64();
     assert!(share.unwrap() > 0.8, "{share:?}");
     let screen = bench.screen(&counted);
-    assert!(
-        screen.contains("instructions counted at size `small`, as `full` takes 8192 MiB"),
-        "{screen}"
-    );
+    for said in [
+        "instructions counted at size `full`, made small: ",
+        "loops counted at a smaller size",
+    ] {
+        assert!(screen.contains(said), "{said}: {screen}");
+    }
     assert!(!screen.contains("10 turns"), "{screen}");
 }
 
@@ -254,7 +257,8 @@ fn a_size_that_nobody_knows_makes_no_others_small() {
         return;
     };
     let bench = Bench::new(&toolkit);
-    bench.file("r.cu", ASKED);
+    let asked = "cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0)";
+    bench.file("r.cu", &ASKED.replace(asked, "scanf(\"%d\", &sms)"));
     let found = bench.document(&["explain", "r.cu", "--gpu", "h200"]);
     let kernel = &found["kernels"][0];
     // A thread adds thousands of numbers; what is made smaller than in the code is named beside what is guessed.
@@ -271,6 +275,60 @@ fn a_size_that_nobody_knows_makes_no_others_small() {
     let chosen = bench.document(&["opt", "r.cu", "--gpu", "h200"]);
     let counted = &chosen["kernels"][0]["counted"]["bound"];
     assert_eq!(counted, &kernel["cycles"]["bound"]);
+}
+
+#[test]
+fn the_processors_that_code_asks_for_are_those_of_the_gpu() {
+    let test = "the_processors_that_code_asks_for_are_those_of_the_gpu";
+    let Some(toolkit) = require_toolkit(test) else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    bench.file("r.cu", ASKED);
+    for (gpu, processors) in [("h200", 132), ("a100", 108)] {
+        let found = bench.document(&["explain", "r.cu", "--gpu", gpu]);
+        let kernel = &found["kernels"][0];
+        assert_eq!(kernel["grid"], processors * 8, "{kernel}");
+        assert!(kernel["guessed"].is_null(), "{kernel}");
+        assert_ne!(kernel["cycles"]["bound"], "issue", "{kernel}");
+        assert_eq!(kernel["cycles"]["turns"], "counted-smaller", "{kernel}");
+    }
+    // Of an architecture the usual board has them.
+    let found = bench.document(&["explain", "r.cu"]);
+    assert_eq!(found["kernels"][0]["guessed"], "guessed: sms = 132");
+    // A description says as much as the code does.
+    let args = ["launch", "r.cu", "-o", "r.toml"];
+    assert!(bench.run(&args).status.success());
+    let counted = ["explain", "r.cu", "--gpu", "h200", "--launch", "r.toml"];
+    let described = bench.document(&counted);
+    assert_ne!(described["kernels"][0]["cycles"]["bound"], "issue");
+}
+
+#[test]
+fn a_description_of_one_kernel_says_nothing_of_others() {
+    let test = "a_description_of_one_kernel_says_nothing_of_others";
+    let Some(toolkit) = require_toolkit(test) else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    bench.file(
+        "two.cu",
+        "__global__ void a(float *x, int n) { for (int i = threadIdx.x; i < n; i += 64) x[i] += 1; }
+__global__ void b(float *x, int n) { for (int i = threadIdx.x; i < n; i += 64) x[i] *= 2; }
+int main() {
+    float *x; int n = 4096; cudaMalloc(&x, n * 4);
+    a<<<7, 64>>>(x, n);
+    b<<<9, 64>>>(x, n);
+}
+",
+    );
+    let args = ["launch", "two.cu", "--kernel", "a", "-o", "a.toml"];
+    assert!(bench.run(&args).status.success());
+    let found = bench.document(&["explain", "two.cu", "--launch", "a.toml"]);
+    let at = |kernel: usize| found["kernels"][kernel]["causes"]["counted_at"].clone();
+    assert_eq!(at(0), "size `full`");
+    assert_eq!(at(1), "the code's own launch");
+    assert_eq!(found["kernels"][1]["grid"], 9);
 }
 
 #[test]

@@ -471,6 +471,78 @@ fn macros_of_own_headers_count_and_no_grid_is_empty() {
 }
 
 #[test]
+fn small_sizes_differ_where_those_of_the_code_do() {
+    if require_toolkit("small sizes of a transpose").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = |sizes: &str| {
+        format!(
+            "__global__ void transpose(const float *a, float *b, int w, int h) {{\n\
+               int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y;\n\
+               if (x < w && y < h) b[x * h + y] = a[y * w + x]; }}\n\
+             int main() {{ {sizes}; float *a, *b; cudaMalloc(&a, w * h * 4); cudaMalloc(&b, w * h * 4);\n\
+               dim3 block(32, 8), grid((w + 31) / 32, (h + 7) / 8); transpose<<<grid, block>>>(a, b, w, h); }}\n"
+        )
+    };
+    let number = |toml: &str, name: &str| {
+        let line = toml.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap().parse::<i64>().unwrap()
+    };
+    let toml = described(
+        folder.path(),
+        &source("int w = 4096, h = 2048"),
+        "transpose",
+    );
+    let (w, h) = (number(&toml, "w = "), number(&toml, "h = "));
+    assert!(w > h && h > 8 && w % 32 != 0 && h % 8 != 0, "{toml}");
+    // One for the other is seen.
+    let wrong = source("int w = 4096, h = 2048").replace("a[y * w + x]", "a[y * h + x]");
+    std::fs::write(folder.path().join("wrong.cu"), wrong).unwrap();
+    let args = ["check", "k.cu", "wrong.cu", "--run", "--launch", "k.toml"];
+    let checked = run_in(folder.path(), &args);
+    assert!(text(&checked.stdout).contains("refuted"), "{checked:?}");
+    // A square stays one.
+    let toml = described(
+        folder.path(),
+        &source("int w = 2048, h = 2048"),
+        "transpose",
+    );
+    assert_eq!(number(&toml, "w = "), number(&toml, "h = "));
+}
+
+#[test]
+fn a_table_has_as_many_pointers_as_the_hosts_array() {
+    if require_toolkit("tables of pointers from arrays").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = "#define ROWS 96\n\
+        __global__ void add(float **rows, int n, int m) {\n\
+          for (int i = threadIdx.x; i < m; i += blockDim.x) rows[blockIdx.x][i] += 1.0f; }\n\
+        int main() { float *h[ROWS], **d; int m = 1000;\n\
+          for (int i = 0; i < ROWS; i++) cudaMalloc(&h[i], m * sizeof(float));\n\
+          cudaMalloc(&d, sizeof h); cudaMemcpy(d, h, sizeof(h), cudaMemcpyHostToDevice);\n\
+          add<<<ROWS, 128>>>(d, ROWS, m); }\n";
+    let toml = described(folder.path(), source, "add");
+    assert!(
+        toml.contains("shape = [96]") || toml.contains("shape = [\"ROWS\"]"),
+        "{toml}"
+    );
+    // Where that is guessed and wrong, the program is not blamed alone.
+    std::fs::write(
+        folder.path().join("k.toml"),
+        toml.replace("shape = [96]", "shape = [8]  # guess")
+            .replace("shape = [\"ROWS\"]", "shape = [8]  # guess"),
+    )
+    .unwrap();
+    let ran = run_in(folder.path(), &["run", "k.cu", "--launch", "k.toml"]);
+    assert_eq!(ran.status.code(), Some(1));
+    let said = text(&ran.stderr);
+    assert!(said.contains("a wrong one faults as well"), "{said}");
+}
+
+#[test]
 fn members_are_what_the_code_makes_them() {
     if require_toolkit("members of structures in launch descriptions").is_none() {
         return;

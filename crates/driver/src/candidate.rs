@@ -66,6 +66,8 @@ pub enum Turns {
     Assumed,
     /// Executions were counted at a launch.
     Counted,
+    /// The same at a launch that is smaller than the one that it stands for.
+    CountedSmaller,
 }
 
 /// What the static model says of a candidate.

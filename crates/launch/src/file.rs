@@ -64,6 +64,13 @@ impl LaunchFile {
         self.document.sizes.get_ref().keys().map(String::as_str)
     }
 
+    /// The parameters of a size; none of one that there is not.
+    pub fn parameters(&self, size: &str) -> impl Iterator<Item = (&str, i64)> {
+        let table = self.document.sizes.get_ref().get(size);
+        let all = table.into_iter().flat_map(|table| table.get_ref());
+        all.map(|(name, value)| (name.as_str(), *value.get_ref()))
+    }
+
     /// The launch at one size, with some of its parameters replaced.
     ///
     /// Fails if there is no such size or parameter, or if with these overrides a value is out of

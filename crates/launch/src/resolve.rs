@@ -65,7 +65,10 @@ impl<'a> Resolver<'a> {
         }
         for (name, value) in overrides {
             let slot = params.get_mut(name).ok_or_else(|| {
-                let message = format!("size `{size}` has no parameter `{name}` to override");
+                let known: Vec<&str> = table.get_ref().keys().map(String::as_str).collect();
+                let known = known.join(", ");
+                let message =
+                    format!("size `{size}` has no parameter `{name}` to override; it has {known}");
                 LaunchError::new(source, table.span(), message)
             })?;
             *slot = *value;

@@ -334,6 +334,7 @@ pub fn bound_by(bound: &str, turns: Turns, more: &[String]) -> String {
         Turns::None => "predicted".to_owned(),
         Turns::Assumed => format!("if loops have {LOOP_WEIGHT:.0} turns"),
         Turns::Counted => "predicted, loops counted".to_owned(),
+        Turns::CountedSmaller => "predicted, loops counted at a smaller size".to_owned(),
     };
     let more = match more {
         [] => String::new(),

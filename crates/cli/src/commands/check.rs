@@ -99,6 +99,20 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
                         the build that its first steps make (`opt --recipe`)";
             println!("{}", wrap(note, "", "  ").join("\n"));
         }
+        if worst == "undecided" && has_run && args.setup.gpu.is_none() {
+            let launch = args
+                .setup
+                .launch
+                .as_deref()
+                .map(|path| path.display().to_string());
+            let note = format!(
+                "note: `warpwright run {} --launch {} --races --uninit` looks for races and for reads of what nobody \
+                 has written, which equal outputs may hide",
+                b.name,
+                launch.unwrap_or_default()
+            );
+            println!("{}", wrap(&note, "", "  ").join("\n"));
+        }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
         if worst == "undecided" && are_sources && !args.run {
             let note = "note: --run --launch L.toml runs a kernel that both have and compares what it writes; \
@@ -211,9 +225,13 @@ fn in_emulator(
     let first = match run(a)? {
         Outcome::Finished(results) => results.buffers,
         Outcome::Faulted(fault) => {
+            let guesses = session::guesses(args.setup.launch.as_deref());
+            let guesses = guesses.map_or_else(String::new, |text| format!("\n{text}"));
+            let fault = fault.to_string();
             let text = format!(
-                "undecided: the original `{}` is at fault at this launch, so it is no judge: {fault}",
-                a.name
+                "undecided: the original `{}` is at fault at this launch, so it is no judge: {}{guesses}",
+                a.name,
+                fault.trim_end()
             );
             return Ok(Err(verdict("undecided", text)));
         }

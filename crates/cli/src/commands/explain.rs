@@ -1,5 +1,6 @@
 //! `warpwright explain`: resources, staircase, register pressure; the numbers of stencils.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
@@ -9,15 +10,15 @@ use warpwright_driver::crat::ResourceUsage;
 use warpwright_report::explain::Explanation;
 use warpwright_target::Gpu;
 
-use warpwright::{Counted, Launch};
-
-use super::launch::counted_launches;
+use super::launch::{counted_launches, halved, whole_or_parts};
 use super::{cuda, print_json, stencil, write_page};
 use crate::args::{Cli, ExplainArgs, KernelArgs};
 use crate::failure::Failure;
 use crate::input::{self, Input, Level};
 use crate::session;
-use warpwright_pass::names::source_name;
+use warpwright::Counted;
+use warpwright_launch::LaunchFile;
+use warpwright_pass::names::{is_named, source_name};
 use warpwright_report::screen::{beside, bound_by, launched, spills, titled, wrap};
 use warpwright_report::table::Table;
 
@@ -84,7 +85,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         }
         println!("{} for {gpu}\n", document.input);
         for kernel in &document.kernels {
-            print_kernel(kernel, &gpu, cli.verbose > 0);
+            print_kernel(kernel, (&gpu, &args.kernel), cli.verbose > 0);
         }
     }
     if let Some(file) = &file
@@ -123,39 +124,51 @@ pub fn counted(
     args: &KernelArgs,
     nvcc: &[String],
 ) -> Result<Vec<Counted>, Failure> {
-    let is_stated = args.launch.is_some() || args.trace.is_some();
-    match file {
-        Some(file) if !is_stated => {
-            Ok(counted_launches(cli, (input, file), args, nvcc).unwrap_or_default())
-        }
-        _ => described(args),
+    let file_of = args.launch.as_deref().map(session::launch_file);
+    let described_in = file_of.transpose()?;
+    let mut all = match (&described_in, &args.launch) {
+        (Some(file), Some(path)) => described(args, (file, path))?,
+        _ => Vec::new(),
+    };
+    if let (Some(file), None) = (file, &args.trace) {
+        let mut own = counted_launches(cli, (input, file), args, nvcc).unwrap_or_default();
+        own.retain(|own| {
+            let symbol = &own.launch.kernel;
+            let described = described_in.as_ref().map(LaunchFile::kernel);
+            described.is_none_or(|name| !is_named(name, symbol))
+        });
+        all.extend(own);
     }
+    Ok(all)
 }
 
-/// The launch that is described: at the size that is asked for, or else at `small`.
-fn described(args: &KernelArgs) -> Result<Vec<Counted>, Failure> {
-    let Some(path) = &args.launch else {
-        return Ok(Vec::new());
-    };
+/// The launch that is described: at the size that is asked for, or as much smaller as it has to be.
+fn described(
+    args: &KernelArgs,
+    (file, path): (&LaunchFile, &Path),
+) -> Result<Vec<Counted>, Failure> {
+    let size = session::size_of(file, path, (args.size.as_deref(), "full"))?;
+    let of_small: BTreeMap<&str, i64> = file.parameters("small").collect();
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    let counted = |launch: Launch, at: String| Counted {
-        launch,
-        folder: folder.clone(),
-        at,
-        is_described: true,
-        guessed: None,
+    let sized = |shift: u32| {
+        let names = file.parameters(&size);
+        let names = names.map(|(name, whole)| {
+            let small = of_small.get(name).copied();
+            (name, whole, small.unwrap_or(whole))
+        });
+        let (sizes, smaller) = halved(names, shift);
+        let is_smaller = smaller.is_some();
+        let at = [Some(format!("size `{size}`")), smaller].into_iter();
+        Some(Counted {
+            launch: file.resolve(&size, &sizes).ok()?,
+            folder: folder.clone(),
+            at: at.flatten().collect::<Vec<_>>().join(", "),
+            is_described: true,
+            is_smaller,
+            guessed: None,
+        })
     };
-    let asked = session::launch(path, args.size.as_deref(), "full", &[])?;
-    let size = asked.size.clone();
-    let asked = counted(asked, format!("size `{size}`"));
-    if asked.fits() {
-        return Ok(vec![asked]);
-    }
-    let large = asked.bytes() >> 20;
-    let small = format!("size `small`, as `{size}` takes {large} MiB");
-    let launch = session::launch(path, Some("small"), "small", &[]).ok();
-    let small = launch.map(|launch| counted(launch, small));
-    Ok(small.into_iter().filter(Counted::fits).collect())
+    Ok(whole_or_parts(&sized))
 }
 
 /// The stencils among the kernels.
@@ -174,7 +187,7 @@ fn stencils(
     }
 }
 
-fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
+fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: bool) {
     let launched = launched((e.block, e.block_source), e.grid, &e.guessed);
     println!(
         "{}",
@@ -271,7 +284,13 @@ fn print_kernel(e: &Explanation, gpu: &Gpu, is_verbose: bool) {
     }
     let is_counted = e.causes.as_ref().is_some_and(|c| c.counted_at.is_some());
     let uncounted = match (&e.not_counted, &e.accesses) {
-        (Some(why), _) => Some(format!("neither loops nor accesses are counted: {why}")),
+        (Some(why), _) => {
+            let guesses = session::guesses(args.launch.as_deref());
+            let guesses = guesses.map_or_else(String::new, |text| format!("; {text}"));
+            Some(format!(
+                "neither loops nor accesses are counted: {why}{guesses}"
+            ))
+        }
         (None, None) if !is_counted && level(e) == warpwright_pass::Level::Ptx => Some(
             "how its accesses lie in memory is counted with --launch (`warpwright launch` writes one)".to_owned(),
         ),

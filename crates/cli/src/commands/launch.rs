@@ -183,6 +183,7 @@ impl Code<'_> {
             function: &function,
             args: self.args,
             traced: traced(self.args, &symbol)?,
+            processors: draft::Processors::of(&gpu),
         };
         let source = source(&self.args.file, output);
         let mut bases = vec![ground.draft(source.clone(), None)?];
@@ -269,6 +270,37 @@ fn labelled(what: &str, all: &[String]) -> Option<String> {
     (!all.is_empty()).then(|| format!("{what}: {}", all.join(", ")))
 }
 
+/// Sizes that are halved so often, but for what becomes too small, and what is said of those that are; from names, what
+/// they are at the whole launch, and at the small one.
+pub fn halved<'n>(
+    names: impl Iterator<Item = (&'n str, i64, i64)>,
+    shift: u32,
+) -> (Vec<(String, i64)>, Option<String>) {
+    let (mut sizes, mut smaller) = (Vec::new(), Vec::new());
+    for (name, whole, small) in names {
+        let size = (whole >> shift).max(small.min(whole));
+        sizes.push((name.to_owned(), size));
+        if size != whole {
+            smaller.push(format!("{name} = {size} for {whole}"));
+        }
+    }
+    (sizes, labelled("made small", &smaller))
+}
+
+/// A launch that is made smaller by halves: as it is, then the largest part of it that fits, which is more like it than
+/// the smallest, whose blocks may have next to nothing to do, then that.
+pub fn whole_or_parts(sized: &dyn Fn(u32) -> Option<Counted>) -> Vec<Counted> {
+    let whole = sized(0);
+    let part = match &whole {
+        Some(whole) if !whole.fits() => (1..SMALLEST).filter_map(sized).find(Counted::fits),
+        _ => None,
+    };
+    let all = whole.into_iter().chain(part).chain(sized(SMALLEST));
+    let mut all: Vec<Counted> = all.collect();
+    all.dedup_by(|a, b| a.at == b.at);
+    all
+}
+
 /// Kernels of a file whose own launches are looked at.
 const MOST_OWN: usize = 8;
 
@@ -296,6 +328,8 @@ pub fn counted_launches(
     let host = host_code(&input.path, text, nvcc);
     let whole = with_headers(input, &host);
     let headers = lines_of_headers(&host, text);
+    let gpu = session::named_gpu(kernels.gpu.as_deref()).ok()?;
+    let gpu = session::target(&module, gpu).ok()?;
     let host = expanded(&host, nvcc, &[]);
     let code = HostCode::new(&host, nvcc);
     let both = |symbol: &String| -> Option<Vec<Counted>> {
@@ -312,6 +346,7 @@ pub fn counted_launches(
             function: &head(file, header).ok()?,
             args: &args,
             traced: None,
+            processors: draft::Processors::of(&gpu),
         };
         let base = ground.draft(input.name.clone(), None).ok()?;
         let (draft, _) = trial::best(&ground, &[base], &module)?;
@@ -326,7 +361,9 @@ pub fn counted_launches(
             false => "the code's own launch",
         };
         // Of a size that nobody knows the small one tells as much.
-        let is_unknown = |named: &draft::Named| !named.is_scalar && named.root.value.is_none();
+        let is_unknown = |named: &draft::Named| {
+            !named.is_scalar && named.root.value.is_none() && !named.root.is_processors
+        };
         let whole = |named: &draft::Named| match is_unknown(named) {
             true => named.small,
             false => named.full,
@@ -335,18 +372,10 @@ pub fn counted_launches(
         let guessed = draft.names.iter().filter(is_guessed);
         let guessed = guessed.map(|named| format!("{} = {}", named.name, whole(named)));
         let guessed = labelled("guessed", &guessed.collect::<Vec<_>>());
-        // Halved that often, but for what becomes too small.
         let sized = |shift: u32| {
-            let (mut sizes, mut smaller) = (Vec::new(), Vec::new());
-            for named in &draft.names {
-                let whole = whole(named);
-                let size = (whole >> shift).max(named.small.min(whole));
-                sizes.push((named.name.clone(), size));
-                if size != whole {
-                    smaller.push(format!("{} = {size} for {whole}", named.name));
-                }
-            }
-            let smaller = labelled("made small", &smaller);
+            let names = draft.names.iter();
+            let names = names.map(|named| (&*named.name, whole(named), named.small));
+            let (sizes, smaller) = halved(names, shift);
             let is_own = smaller.is_none() && !draft.names.iter().any(is_unknown);
             let at = [Some(own.to_owned()), guessed.clone(), smaller];
             Some(Counted {
@@ -354,25 +383,11 @@ pub fn counted_launches(
                 folder: PathBuf::new(),
                 at: at.into_iter().flatten().collect::<Vec<_>>().join(", "),
                 is_described: false,
+                is_smaller: !is_own,
                 guessed: is_own.then(|| guessed.clone().unwrap_or_default()),
             })
         };
-        let full = sized(0);
-        // A part of the full size is more like it than the small one, whose blocks may have next to nothing to do.
-        let part = match &full {
-            Some(full) if !full.fits() => {
-                let mut parts = (1..SMALLEST).filter_map(sized);
-                parts.find(Counted::fits)
-            }
-            _ => None,
-        };
-        let mut all: Vec<Counted> = full
-            .into_iter()
-            .chain(part)
-            .chain(sized(SMALLEST))
-            .collect();
-        all.dedup_by(|a, b| a.at == b.at);
-        Some(all)
+        Some(whole_or_parts(&sized))
     };
     let is_wanted = |symbol: &&String| {
         let mut names = kernels.kernels.iter();
@@ -477,14 +492,16 @@ fn chosen<'f>(
         let names = warpwright::device_code::some_names(symbols);
         let file = &file.source.name;
         return Err(Failure::input(match (wanted, found.len()) {
-            _ if symbols.is_empty() => format!("`{file}` has no kernel"),
+            _ if symbols.is_empty() => warpwright::Error::NoKernel(file.clone()).to_string(),
             (Some(wanted), 0) => format!("`{file}` has no kernel `{wanted}`; it has {names}"),
             (Some(wanted), count) => {
                 let found: Vec<String> = found.iter().map(ToString::to_string).collect();
                 let names = warpwright::device_code::some_names(&found);
                 format!("`{wanted}` names {count} kernels: {names}")
             }
-            (None, _) => format!("name one kernel with --kernel: {names}"),
+            (None, _) => format!(
+                "name one kernel with --kernel, or a folder for all with -o FOLDER/: {names}"
+            ),
         }));
     };
     let base = base_name(symbol);

@@ -46,6 +46,9 @@ struct Document {
     thread_instructions: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     accesses: Option<AccessReport>,
+    /// What the emulator would have stopped at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    looked_for: Vec<&'static str>,
     approximate: Vec<String>,
     printed: String,
 }
@@ -180,13 +183,30 @@ fn in_emulator(
         Outcome::Finished(results) => finished(args, launch, &module, results),
         Outcome::Faulted(fault) if fault.kind == FaultKind::Budget && args.fuel.is_some() => {
             Err(Failure::Rendered(format!(
-                "error: the launch is not at its end after as much as --fuel permits\n\n{fault}"
+                "error: the launch is not at its end after as much as --fuel permits: give it more, or a smaller \
+                 size (--size, --set)\n\n{fault}"
             )))
         }
-        Outcome::Faulted(fault) => Err(Failure::Rendered(format!(
-            "error: the program is at fault\n\n{fault}"
-        ))),
+        Outcome::Faulted(fault) => {
+            let guesses = session::guesses(args.setup.launch.as_deref());
+            let guesses = guesses.map_or_else(String::new, |text| format!("\nnote: {text}"));
+            let fault = fault.to_string();
+            Err(Failure::Rendered(format!(
+                "error: the program is at fault\n\n{}{guesses}",
+                fault.trim_end()
+            )))
+        }
     }
+}
+
+/// What the emulator stops at where it is asked to.
+fn looked_for(args: &RunArgs) -> Vec<&'static str> {
+    let asked = [
+        (args.races, "races between threads"),
+        (args.uninit, "reads of what nobody has written"),
+    ];
+    let asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
+    asked.map(|(_, what)| what).collect()
 }
 
 fn finished(
@@ -215,6 +235,7 @@ fn finished(
         buffers,
         thread_instructions: Some(results.statistics.thread_instructions),
         accesses,
+        looked_for: looked_for(args),
         approximate,
         printed: results.printed,
     })
@@ -246,6 +267,7 @@ fn on_device(
         buffers: report(launch, &outputs, args.save.as_deref())?,
         thread_instructions: None,
         accesses: None,
+        looked_for: Vec::new(),
         approximate: Vec::new(),
         printed: String::new(),
     })
@@ -328,9 +350,18 @@ fn print(document: &Document) {
     if let Some(count) = document.thread_instructions {
         println!("{count} thread instructions");
     }
+    if !document.looked_for.is_empty() {
+        println!("none at this launch: {}", document.looked_for.join("; "));
+    }
     for b in document.buffers.iter().filter(|b| b.output) {
         let shape: Vec<String> = b.shape.iter().map(ToString::to_string).collect();
-        let first: Vec<String> = b.first.iter().map(|x| format!("{x}")).collect();
+        // No more digits than tell it from its neighbours.
+        let digits = |x: &f64| match b.element {
+            "f64" => x.to_string(),
+            _ if x.fract() == 0.0 => x.to_string(),
+            _ => (*x as f32).to_string(),
+        };
+        let first: Vec<String> = b.first.iter().map(digits).collect();
         println!(
             "  {} {}[{}]: {} …",
             b.name,

@@ -18,6 +18,8 @@ pub struct Root {
     pub varies: bool,
     /// It is a macro or stands outside of functions, so that device code may use it as well.
     pub is_shared: bool,
+    /// The runtime says it: the multiprocessors of the device.
+    pub is_processors: bool,
 }
 
 /// What is computed of two amounts.
@@ -77,6 +79,7 @@ impl Root {
             is_sure,
             varies: false,
             is_shared: false,
+            is_processors: false,
         }))
     }
 }

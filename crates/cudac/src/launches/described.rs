@@ -49,6 +49,12 @@ pub struct Argument {
     pub parts: Vec<Argument>,
 }
 
+/// The device's multiprocessors, as the runtime and the driver call them.
+const ATTRIBUTES: [&str; 2] = [
+    "cudaDevAttrMultiProcessorCount",
+    "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT",
+];
+
 impl<'t> HostCode<'t> {
     /// The same text, with names kept that numbers are computed from.
     #[must_use]
@@ -277,6 +283,7 @@ impl<'t> HostCode<'t> {
             is_sure: number.amount.is_sure(),
             varies: false,
             is_shared,
+            is_processors: self.counts_processors(name, at),
         };
         number.with(Amount::Root(Rc::new(root)))
     }
@@ -290,8 +297,23 @@ impl<'t> HostCode<'t> {
             is_sure: false,
             varies: false,
             is_shared: false,
+            is_processors: false,
         };
         number.with(Amount::Root(Rc::new(root)))
+    }
+
+    /// Does the runtime say how many multiprocessors a device has, and this name is that? A member, or the variable whose
+    /// address is handed over with the attribute.
+    fn counts_processors(&self, name: &str, declared: usize) -> bool {
+        let is_asked = |&place: &usize| {
+            self.word_before(place) == "&"
+                && self.word(place + 1) == ","
+                && ATTRIBUTES.contains(&self.word(place + 2))
+                && self
+                    .declaration(name, place)
+                    .is_some_and(|d| d.at == declared)
+        };
+        name.ends_with("_multiProcessorCount") || self.places(name).iter().any(is_asked)
     }
 
     /// What a name is of which nothing is known.
@@ -306,6 +328,7 @@ impl<'t> HostCode<'t> {
             is_sure: false,
             varies: false,
             is_shared,
+            is_processors: self.counts_processors(name, at),
         };
         let ty = Ty {
             wide: true,
@@ -381,6 +404,7 @@ impl<'t> HostCode<'t> {
             is_sure: false,
             varies,
             is_shared: self.is_shared(self.around[of.at]),
+            is_processors: self.counts_processors(name, of.at),
         };
         let ty = value.map_or(is_wide, |v| v.ty());
         Number::new(Amount::Root(Rc::new(root)), ty).map(Value::Number)

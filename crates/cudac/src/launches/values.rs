@@ -155,7 +155,7 @@ const SIZE: &str = "__sizeof_";
 
 impl HostCode<'_> {
     /// A text with a name for the number in place of each `sizeof`.
-    fn without_sizeof(&self, text: &str) -> Option<String> {
+    fn without_sizeof(&self, text: &str, place: usize) -> Option<String> {
         let mut out = text.to_owned();
         let mut from = 0;
         while let Some(at) = out[from..].find("sizeof").map(|at| at + from) {
@@ -166,15 +166,50 @@ impl HostCode<'_> {
                 continue;
             }
             let (ty, end) = operand(behind)?;
-            let name = match size(ty) {
-                Some(bytes) => format!("{SIZE}{bytes}"),
-                None if self.symbolic => ELEMENT.to_owned(),
-                None => return None,
+            self.fuel.set(self.fuel.get().checked_sub(1)?);
+            let name = match size(ty).map(|bytes| format!("{SIZE}{bytes}")) {
+                Some(name) => name,
+                None => match self.array(ty, place) {
+                    Some(product) => product,
+                    None if self.symbolic => ELEMENT.to_owned(),
+                    None => return None,
+                },
             };
-            from = at + name.len();
+            from = at;
             out = format!("{}{name}{}", &out[..at], &behind[end..]);
         }
         Some(out)
+    }
+
+    /// The size of an array by its name, as its declaration says it: `(8*(512))` for `float *h[512]`.
+    fn array(&self, name: &str, at: usize) -> Option<String> {
+        let is_name = tokens(name).len() == 1;
+        let of = self.declaration(name, at).filter(|_| is_name)?;
+        let mut open = of.at + 1;
+        let mut product = String::new();
+        while self.word(open) == "[" {
+            let close = self.close(open);
+            let extent = self.tokens[open].at.end..self.tokens.get(close)?.at.start;
+            let extent = Some(self.text[extent].trim()).filter(|text| !text.is_empty())?;
+            product += &format!("*({extent})");
+            open = close + 1;
+        }
+        let start = self.tokens[self.statement(of.at)].at.start;
+        let before = self.text[start..self.tokens[of.at].at.start].trim();
+        let bytes = match before.ends_with('*') {
+            true => 8,
+            false => {
+                // `float a, h[4]` has a name behind its type.
+                let first = before.split(',').next()?;
+                let mut words: Vec<&str> = first.split_whitespace().collect();
+                words.retain(|word| !["static", "const", "constexpr"].contains(word));
+                if first.len() < before.len() {
+                    words.pop();
+                }
+                size(&words.join(" "))?
+            }
+        };
+        (!product.is_empty()).then(|| format!("({SIZE}{bytes}{product})"))
     }
 
     /// A text with the bodies of macros that are no expressions of their own, as the preprocessor puts them there.
@@ -220,7 +255,7 @@ impl HostCode<'_> {
         if let Some(list) = inside(list).filter(|_| is_list) {
             return self.listed(&parts(list), at, known);
         }
-        let text = &without_types(&self.without_sizeof(text)?);
+        let text = &without_types(&self.without_sizeof(text, at)?);
         let text = &match self.symbolic {
             true => self.with_lengths(text, at),
             false => text.clone(),

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use warpwright_cudac::launches::{Amount, Root};
 use warpwright_launch::ElemType;
+use warpwright_target::Gpu;
 
 use crate::commands::parameters::{Given, Layout};
 
@@ -135,6 +136,7 @@ pub struct Draft {
     pub symbols: Vec<Memory>,
     /// What a buffer has whose size is not known.
     pub guessed_count: Vec<Amount>,
+    pub processors: Processors,
 }
 
 /// Where the code launches a kernel.
@@ -162,6 +164,28 @@ impl Launched {
 
 /// The mark of a guess.
 pub const GUESS: &str = "  # guess";
+
+/// What is said of a number that the named GPU has.
+pub const OF_GPU: &str = "  # the GPU's";
+
+/// The multiprocessors of the GPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Processors {
+    pub number: i64,
+    /// Somebody has said which GPU.
+    pub is_named: bool,
+}
+
+impl Processors {
+    /// Of a GPU, or of the typical one of its architecture, or else of the H100 and H200.
+    pub fn of(gpu: &Gpu) -> Processors {
+        let sms = gpu.typical_board().and_then(|board| board.sms);
+        Processors {
+            number: sms.map_or(132, |sms| sms.value.into()),
+            is_named: gpu.board.is_some() && sms.is_some(),
+        }
+    }
+}
 
 /// What the first line of each description begins with.
 pub const MARK: &str = "# A start, by `warpwright launch`";

@@ -10,7 +10,7 @@ use warpwright_pass::names::{base_name, template_arguments};
 use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
 use warpwright_ptx::{Module, Space};
 
-use super::draft::{Contents, Draft, GUESS, Launched, Made, Memory, Parameter, Value};
+use super::draft::{Contents, Draft, GUESS, Launched, Made, Memory, Parameter, Processors, Value};
 use super::{element, own_bound, parameter_types};
 use crate::args::LaunchArgs;
 use crate::commands::parameters::{self, Known, Layout, Pointed, Sort};
@@ -29,6 +29,7 @@ pub struct Ground<'a> {
     pub args: &'a LaunchArgs,
     /// A launch that was seen: grid, block and dynamic shared memory.
     pub traced: Option<([u32; 3], [u32; 3], u32)>,
+    pub processors: Processors,
 }
 
 /// Threads of a block that nobody knows, by its dimensions.
@@ -161,6 +162,7 @@ impl Ground<'_> {
             parameters: Vec::new(),
             symbols: Vec::new(),
             guessed_count: Vec::new(),
+            processors: self.processors,
             block,
         };
         // The grid.

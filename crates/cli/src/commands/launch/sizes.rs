@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use warpwright_cudac::launches::{Amount, Op, Root};
 
-use super::draft::{Contents, Draft, GUESS, Named, Parameter, Value};
+use super::draft::{Contents, Draft, GUESS, Named, OF_GPU, Parameter, Value};
 
 /// Threads that the emulator runs in a moment, and those that it still may be asked to run.
 const FEW: i64 = 1 << 13;
@@ -27,16 +27,16 @@ pub struct Small {
     pub is_ragged: bool,
     /// Scalars are made smaller than they have to be.
     pub is_long: bool,
+    /// Sizes that are not the same in the code differ, so that one taken for another is seen.
+    pub differ: bool,
 }
 
-/// As much smaller than a whole number of blocks a size is.
+/// As much smaller than a whole number of blocks a size is, and the next than that.
 const RAGGED: i64 = 27;
+const STEP: i64 = 10;
 
 /// Numbers that are handed over, from which on they may be counts of a loop.
 const COUNT: i64 = 1 << 8;
-
-/// Multiprocessors of a GPU that nobody named.
-const PROCESSORS: i64 = 132;
 
 /// Gives each root of a draft a name, in the order of their importance.
 pub fn name(draft: &mut Draft) {
@@ -82,10 +82,10 @@ pub fn name(draft: &mut Draft) {
             name,
             small: before.map_or(1, |b| b.small),
             full: before.map_or(1, |b| b.full),
-            note: if root.is_sure && root.value.is_some() {
-                ""
-            } else {
-                GUESS
+            note: match (root.is_sure && root.value.is_some(), root.is_processors) {
+                (true, _) => "",
+                (false, true) if draft.processors.is_named => OF_GPU,
+                (false, _) => GUESS,
             },
             is_scalar: !shaping.contains(&root),
             root,
@@ -154,10 +154,11 @@ fn in_grid(draft: &Draft) -> BTreeSet<Rc<Root>> {
     found
 }
 
-/// `int sms = 0;` before a call of the runtime that sets it: no extent is nothing, and most such are processors.
-fn is_open_extent(named: &Named, in_grid: &BTreeSet<Rc<Root>>) -> bool {
+/// Multiprocessors, or `int n = 0;` before a call that sets it: no extent is nothing, and most such are processors.
+fn is_processors(named: &Named, in_grid: &BTreeSet<Rc<Root>>) -> bool {
     let root = &named.root;
-    !root.is_sure && root.value.is_some_and(|n| n <= 0) && in_grid.contains(root)
+    let is_open = root.value.is_some_and(|n| n <= 0) && in_grid.contains(root);
+    !root.is_sure && (root.is_processors || is_open)
 }
 
 /// The names of which a part of the grid is a quotient that is rounded up: they need not be whole blocks.
@@ -188,11 +189,42 @@ fn cap_small(draft: &mut Draft, cap: i64, others: i64, small: Small) {
             false => others,
         };
         named.small = match named.root.value {
-            Some(_) if is_open_extent(named, &in_grid) => cap.min(named.full),
+            Some(_) if is_processors(named, &in_grid) => cap.min(named.full),
             Some(value) if named.is_scalar && value < 1 << 16 && !small.is_long => value,
             Some(value) => value.min(cap),
             None => cap.min(named.full),
         };
+    }
+    if small.differ {
+        differ(draft, small);
+    }
+}
+
+/// Of sizes that the code does not say to be the same, and that are, the smaller becomes smaller.
+fn differ(draft: &mut Draft, small: Small) {
+    let widest = draft.block.iter().copied().max().map_or(1, i64::from);
+    let mut order: Vec<usize> = (0..draft.names.len()).collect();
+    order.retain(|&at| !draft.names[at].is_scalar);
+    order.sort_by_key(|&at| std::cmp::Reverse(draft.names[at].full));
+    for (at, &own) in order.iter().enumerate() {
+        let is_same = |named: &Named, of: &Named| {
+            named.small == of.small && (named.full != of.full || of.root.value.is_none())
+        };
+        for _ in 0..order.len() {
+            let named = &draft.names[own];
+            let mut before = order[..at].iter().map(|&other| &draft.names[other]);
+            if !before.any(|other| is_same(other, named)) {
+                break;
+            }
+            let less = match small.is_ragged && named.small % widest != 0 {
+                true => named.small - STEP,
+                false => whole(named.small / 2, &draft.block),
+            };
+            if less < widest.min(STEP) {
+                break;
+            }
+            draft.names[own].small = less;
+        }
     }
 }
 
@@ -221,9 +253,8 @@ pub fn choose(draft: &mut Draft, small: Small, scalar: Option<i64>) {
         let in_grid = in_grid(draft);
         for named in &mut draft.names {
             named.full = match named.root.value {
-                Some(_) if is_open_extent(named, &in_grid) => PROCESSORS,
+                _ if is_processors(named, &in_grid) => draft.processors.number,
                 Some(value) => value,
-                None if named.root.name.ends_with("multiProcessorCount") => PROCESSORS,
                 None => cap,
             };
         }

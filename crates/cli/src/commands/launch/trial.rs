@@ -225,19 +225,19 @@ pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Dr
         Err(e) => return Some((first, Trial::Unknown(first_line(&e.to_string())))),
     };
     let left = Cell::new(WORK);
-    // Sizes that are no whole blocks try the borders; not all code takes them.
-    guess.small.is_ragged = true;
-    let ragged = with(ground, base, &guess);
-    guess.small.is_ragged = false;
-    if ragged
-        .names
-        .iter()
-        .zip(&first.names)
-        .any(|(a, b)| a.small != b.small)
-        && let Trial::Runs = trial(&program, &ragged.render(), &left)
-    {
-        return Some((ragged, Trial::Runs));
+    // Sizes that are no whole blocks try the borders, and such that differ what is taken for another; not all code takes
+    // them.
+    for is_ragged in [true, false] {
+        (guess.small.is_ragged, guess.small.differ) = (is_ragged, true);
+        let harder = with(ground, base, &guess);
+        let mut both = harder.names.iter().zip(&first.names);
+        if both.any(|(a, b)| a.small != b.small)
+            && let Trial::Runs = trial(&program, &harder.render(), &left)
+        {
+            return Some((harder, Trial::Runs));
+        }
     }
+    (guess.small.is_ragged, guess.small.differ) = (false, false);
     let mut result = trial(&program, &first.render(), &left);
     guess.small.is_long = matches!(result, Trial::Faults { is_long: true, .. });
     if guess.small.is_long {
