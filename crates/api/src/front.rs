@@ -11,6 +11,15 @@ use crate::{Error, Input, Level};
 /// The architecture that is assumed for CUDA C when nobody names one.
 pub const DEFAULT_GPU: &str = "sm_90";
 
+/// What is said behind a GPU that is assumed.
+pub const ASSUMED: &str = " (assumed: no --gpu)";
+
+/// Is what CUDA C is compiled for assumed, because neither a GPU nor nvcc's `-arch` names it?
+pub fn is_assumed(input: &Input, gpu: Option<&Gpu>, nvcc: &[String]) -> bool {
+    let is_stated = || architecture(None, nvcc).is_ok_and(|(stated, _)| stated.is_some());
+    input.level == Level::Cuda && gpu.is_none() && !is_stated()
+}
+
 /// Parses and verifies PTX; all errors are shown together.
 ///
 /// # Errors

@@ -29,7 +29,7 @@ use warpwright_toolkit::{BuildCache, FindOptions, Origin, Toolkit};
 
 use crate::counts::Counted;
 use crate::device_code::some_names;
-use crate::front::{Compile, kernels_of, module, target, verified};
+use crate::front::{ASSUMED, Compile, is_assumed, kernels_of, module, target, verified};
 use crate::own_launch::seen;
 use crate::refused::placed;
 use crate::{DeviceCode, Error, Input, Level};
@@ -164,6 +164,9 @@ pub struct Report {
     pub input: String,
     /// The target, by name.
     pub gpu: String,
+    /// Nobody named it ([`crate::front::is_assumed`]).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gpu_is_assumed: bool,
     /// Version of ptxas; absent if everything was estimated.
     pub ptxas: Option<String>,
     /// Kernel by kernel.
@@ -207,9 +210,13 @@ impl Report {
             None if self.emitted != "ptx" => "machine code as it is".into(),
             None => "no ptxas: resources are estimated from the PTX".into(),
         };
+        let gpu = match self.gpu_is_assumed {
+            true => format!("{}{ASSUMED}", self.gpu),
+            false => self.gpu.clone(),
+        };
         let about = About {
             input: &self.input,
-            gpu: &self.gpu,
+            gpu: &gpu,
             builder: &builder,
             output: self.output.as_deref(),
             emitted: self.emitted,
@@ -490,6 +497,7 @@ impl Optimizer {
                 schema: "warpwright.opt/1",
                 input: input.name.clone(),
                 gpu: gpu.to_string(),
+                gpu_is_assumed: is_assumed(input, options.gpu.as_ref(), &options.nvcc),
                 ptxas: assembler.and_then(ptxas_version),
                 kernels: one.reports,
                 output: None,
@@ -559,6 +567,7 @@ fn machine_code(input: &Input, options: &Options, watch: &dyn Watch) -> Result<O
             schema: "warpwright.opt/1",
             input: input.name.clone(),
             gpu: gpu.to_string(),
+            gpu_is_assumed: false,
             ptxas: None,
             kernels,
             output: None,

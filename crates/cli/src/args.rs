@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use warpwright_driver::opt::DEFAULT_BUDGET;
 use warpwright_pass::launch::possible;
+use warpwright_pass::names::is_named;
 
 use crate::commands::measure::SessionArgs;
 use crate::commands::quoted;
@@ -280,6 +281,16 @@ impl KernelArgs {
         let mut blocks = self.block.iter().rev();
         let all = blocks.find(|block| block.kernel.is_none());
         all.map(|block| block.dims)
+    }
+
+    /// What `--block` says of a kernel by its symbol: by name before that of all.
+    pub fn block_of(&self, symbol: &str) -> Option<[u32; 3]> {
+        let is_it = |block: &&StatedBlock| {
+            let name = block.kernel.as_deref();
+            name.is_some_and(|name| is_named(name, symbol))
+        };
+        let own = self.block.iter().rev().find(is_it);
+        own.map(|block| block.dims).or_else(|| self.block_of_all())
     }
 
     /// `--block NAME=X,Y,Z`.

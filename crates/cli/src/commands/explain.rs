@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::input::{self, Input, Level};
 use crate::session;
 use warpwright::Counted;
+use warpwright::front::{ASSUMED, is_assumed};
 use warpwright_launch::LaunchFile;
 use warpwright_pass::names::{is_named, source_name};
 use warpwright_report::screen::{beside, bound_by, launched, spills, titled, wrap};
@@ -83,7 +84,11 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         if !document.stencils.is_empty() {
             println!();
         }
-        println!("{} for {gpu}\n", document.input);
+        let assumed = match is_assumed(&input, named.as_ref(), &args.nvcc) {
+            true => ASSUMED,
+            false => "",
+        };
+        println!("{} for {gpu}{assumed}\n", document.input);
         for kernel in &document.kernels {
             print_kernel(kernel, (&gpu, &args.kernel), cli.verbose > 0);
         }

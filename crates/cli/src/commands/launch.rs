@@ -312,10 +312,10 @@ pub fn counted_launches(
     kernels: &KernelArgs,
     nvcc: &[String],
 ) -> Option<Vec<Counted>> {
-    let args = LaunchArgs {
+    let args_of = |symbol: &str| LaunchArgs {
         file: input.path.clone(),
         kernel: None,
-        block: kernels.block_of_all(),
+        block: kernels.block_of(symbol),
         dynamic_smem: kernels.dynamic_smem,
         trace: None,
         output: None,
@@ -334,6 +334,7 @@ pub fn counted_launches(
     let code = HostCode::new(&host, nvcc);
     let both = |symbol: &String| -> Option<Vec<Counted>> {
         let asked = (&symbols[..], Some(&**symbol));
+        let args = &args_of(symbol);
         let (file, header, symbol) = defined((file, whole.as_ref()), asked).ok()?;
         let launches = code.launches(&header.name.text, &template_arguments(&symbol));
         launches.first()?;
@@ -344,7 +345,7 @@ pub fn counted_launches(
             module: &module,
             symbol: &symbol,
             function: &head(file, header).ok()?,
-            args: &args,
+            args,
             traced: None,
             processors: draft::Processors::of(&gpu),
         };
@@ -356,10 +357,16 @@ pub fn counted_launches(
             use draft::Contents::{Indices, Narrow, Sorted};
             matches!(memory.contents, Indices(_) | Narrow | Sorted(_))
         };
-        let own = match draft.memory().any(is_guess) {
-            true => "the code's own launch, contents of integer arrays guessed",
-            false => "the code's own launch",
-        };
+        let own = [
+            Some("the code's own launch"),
+            args.block.map(|_| "blocks as --block says"),
+            draft
+                .memory()
+                .any(is_guess)
+                .then_some("contents of integer arrays guessed"),
+        ];
+        let own: Vec<&str> = own.into_iter().flatten().collect();
+        let own = own.join(", ");
         // Of a size that nobody knows the small one tells as much.
         let is_unknown = |named: &draft::Named| {
             !named.is_scalar && named.root.value.is_none() && !named.root.is_processors
@@ -377,7 +384,7 @@ pub fn counted_launches(
             let names = names.map(|named| (&*named.name, whole(named), named.small));
             let (sizes, smaller) = halved(names, shift);
             let is_own = smaller.is_none() && !draft.names.iter().any(is_unknown);
-            let at = [Some(own.to_owned()), guessed.clone(), smaller];
+            let at = [Some(own.clone()), guessed.clone(), smaller];
             Some(Counted {
                 launch: described.resolve("full", &sizes).ok()?,
                 folder: PathBuf::new(),
