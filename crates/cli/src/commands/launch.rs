@@ -329,7 +329,8 @@ pub fn counted_launches(
     let whole = with_headers(input, &host);
     let headers = lines_of_headers(&host, text);
     let gpu = session::named_gpu(kernels.gpu.as_deref()).ok()?;
-    let gpu = session::target(&module, gpu).ok()?;
+    let own = || session::target(&module, None).ok();
+    let gpu = gpu.or_else(own)?;
     let host = expanded(&host, nvcc, &[]);
     let code = HostCode::new(&host, nvcc);
     let both = |symbol: &String| -> Option<Vec<Counted>> {
