@@ -25,6 +25,8 @@ pub struct Counted {
     pub at: String,
     /// Somebody described it, and wants to know if it could not be counted.
     pub is_described: bool,
+    /// Its block is what somebody says or the code does, and no guess, and the code has no other launch.
+    pub is_known_block: bool,
     /// It is smaller than the launch that it stands for.
     pub is_smaller: bool,
     /// Of the code's own launch, not made small: the sizes that are guessed, in words.

@@ -12,6 +12,7 @@ use warpwright_report::explain::{
     Explanation, explain, from_resources, lines_by_origin, lines_of_machine_code, origins,
     pressure_of_machine_code,
 };
+use warpwright_report::screen::extents;
 use warpwright_sass::{Cubin, Elf};
 use warpwright_target::{Gpu, lookup, runs_on};
 use warpwright_toolkit::PtxasJob;
@@ -128,6 +129,16 @@ impl Optimizer {
             let mut executions = None;
             let mut is_smaller = false;
             for counted in &options.counted {
+                // What is counted goes for its own block.
+                let is_other = counted.launch.block != setting.block.dims;
+                if is_other && !counted.is_described && is_named(&counted.launch.kernel, &kernel) {
+                    let own = extents(counted.launch.block);
+                    let why = format!(
+                        "the code's own launch, as far as it is known, has blocks of {own}: --block"
+                    );
+                    found.not_counted.get_or_insert(why);
+                    continue;
+                }
                 match counted.of(module, id, &kernel, &input.name) {
                     None => {}
                     Some(Ok(found)) => {

@@ -849,6 +849,7 @@ fn unrated(
         block_source: setting.block.source,
         dynamic_smem: setting.dynamic(),
         grid: setting.grid,
+        idle_sms: setting.idle_sms(),
         guessed: setting.guessed.to_owned(),
         recipe_text: recipe.to_string(),
         candidates: vec![Candidate::named(recipe.clone())],

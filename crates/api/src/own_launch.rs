@@ -19,10 +19,20 @@ pub fn own_launches(text: &str, module: &Module, nvcc: &[String], headers: &[Str
         let dims = |all: Vec<u32>| [0, 1, 2].map(|at| extent(&all, at));
         let blocks = launches.iter().map(|l| numbers(&l.block).map(dims));
         let product = |dims: Vec<u32>| dims.into_iter().map(u64::from).product();
+        // Of several kernels of a name nobody says here which is launched.
+        let names = module.kernels().map(|(_, f)| &*f.name);
+        let mut others =
+            names.filter(|other| **other != *symbol && base_name(other) == base_name(&symbol));
+        let is_overloaded = template_arguments(&symbol).is_empty()
+            && others.any(|o| template_arguments(o).is_empty());
+        let block = match is_overloaded {
+            true => agreed(blocks.clone()),
+            false => blocks.clone().flatten().next(),
+        };
         let grids = launches.iter().map(|l| numbers(&l.grid).map(product));
         Seen {
             symbol,
-            block: blocks.clone().flatten().next(),
+            block,
             differ: agreed(blocks).is_none(),
             grid: agreed(grids),
             guessed: String::new(),
@@ -48,6 +58,22 @@ pub fn seen(input: &Input, module: &Module, options: &Options) -> Vec<Seen> {
     let mut all = text.map_or_else(Vec::new, |text| {
         own_launches(text, module, nvcc, &own_headers(&input.path, text, nvcc))
     });
+    // What a launch says by way of its callers.
+    let own = options.counted.iter();
+    for own in own.filter(|own| !own.is_described && own.is_known_block) {
+        let symbol = &own.launch.kernel;
+        let found = all.iter_mut().find(|seen| is_named(symbol, &seen.symbol));
+        let known = Some(own.launch.block);
+        match found {
+            Some(seen) if seen.block.is_none() => (seen.block, seen.differ) = (known, false),
+            Some(_) => {}
+            None => all.push(Seen {
+                symbol: symbol.clone(),
+                block: known,
+                ..Seen::default()
+            }),
+        }
+    }
     for seen in all.iter_mut().filter(|seen| seen.grid.is_none()) {
         let own = options.counted.iter().find_map(
             |Counted {

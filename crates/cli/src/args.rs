@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use warpwright_driver::opt::DEFAULT_BUDGET;
 use warpwright_pass::launch::possible;
-use warpwright_pass::names::is_named;
+use warpwright_pass::names::{is_named, nearest};
 
 use crate::commands::measure::SessionArgs;
 use crate::commands::quoted;
@@ -1029,6 +1029,40 @@ pub fn with_suggestion(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// The same with the option that a mistyped one may be; that it could be handed to nvcc helps nobody.
+pub fn with_option(mut error: clap::Error, words: &[String]) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let wrong = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(wrong)) if error.kind() == ErrorKind::UnknownArgument => {
+            wrong.clone()
+        }
+        _ => return error,
+    };
+    let Some(command) = subcommand(words) else {
+        return error;
+    };
+    error.remove(ContextKind::Suggested);
+    if error.get(ContextKind::SuggestedArg).is_none() {
+        let names = command.get_arguments().filter_map(|a| a.get_long());
+        let names: Vec<String> = names.map(|name| format!("--{name}")).collect();
+        let found = nearest(&wrong, names.iter().map(String::as_str));
+        if let [first, ..] = found[..] {
+            let first = ContextValue::String(first.to_owned());
+            error.insert(ContextKind::SuggestedArg, first);
+        }
+    }
+    error
+}
+
+/// The command of a command line.
+fn subcommand(words: &[String]) -> Option<clap::Command> {
+    let mut found = <Cli as clap::CommandFactory>::command();
+    for name in command_of(words).split(' ').skip(1) {
+        found = found.find_subcommand(name)?.clone();
+    }
+    Some(found)
+}
+
 /// Long options that people give nvcc; short ones begin with a single dash.
 const OF_NVCC: [&str; 12] = [
     "--compiler-options",
@@ -1069,10 +1103,7 @@ pub fn option_of_nvcc(error: &clap::Error, words: &[String]) -> Option<String> {
             "no option of `{command}` takes a number below zero, as {word} is"
         ));
     }
-    let mut found = &<Cli as clap::CommandFactory>::command();
-    for name in command.split(' ').skip(1) {
-        found = found.find_subcommand(name)?;
-    }
+    let found = subcommand(words)?;
     let mut arguments = found.get_arguments();
     arguments.any(|argument| argument.get_id() == "nvcc").then(|| {
         format!(

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
             if let Some(text) = args::option_of_nvcc(&error, &words) {
                 return Failure::Usage(text).report(wants_json);
             }
-            let error = args::with_suggestion(error);
+            let error = args::with_option(args::with_suggestion(error), &words);
             if error.use_stderr() && (wants_json || error.to_string().len() > LONGEST_USAGE) {
                 let text = error.to_string();
                 let message = text.strip_prefix("error: ").unwrap_or(&text);

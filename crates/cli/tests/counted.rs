@@ -305,6 +305,53 @@ fn the_processors_that_code_asks_for_are_those_of_the_gpu() {
 }
 
 #[test]
+fn runs_are_compared_within_the_tolerance() {
+    let test = "runs_are_compared_within_the_tolerance";
+    let Some(toolkit) = require_toolkit(test) else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    let sum = |order: &str| {
+        format!(
+            "__global__ void k(const float *a, float *o) {{ float s = 0;
+    for ({order}) s += a[i * 32 + threadIdx.x]; o[threadIdx.x] = s; }}
+int main() {{ float *a, *o; cudaMalloc(&a, 2048 * 4); cudaMalloc(&o, 32 * 4); k<<<1, 32>>>(a, o); }}
+"
+        )
+    };
+    bench.file("a.cu", &sum("int i = 0; i < 64; i++"));
+    bench.file("b.cu", &sum("int i = 63; i >= 0; i--"));
+    assert!(
+        bench
+            .run(&["launch", "a.cu", "-o", "a.toml"])
+            .status
+            .success()
+    );
+    let check = ["check", "a.cu", "b.cu", "--run", "--launch", "a.toml"];
+    let refuted = bench.screen(&check);
+    for said in [
+        "refuted: `o[",
+        " in place of ",
+        " of 32 elements do",
+        "a `tolerance` in the description",
+    ] {
+        assert!(refuted.contains(said), "{said}: {refuted}");
+    }
+    let path = bench.folder.path().join("a.toml");
+    let toml = std::fs::read_to_string(&path).unwrap();
+    let within = toml.replace("output = true", "output = true\ntolerance = { abs = 1e-4 }");
+    std::fs::write(&path, &within).unwrap();
+    assert_eq!(bench.run(&check).status.code(), Some(5));
+    let equal = bench.screen(&check);
+    assert!(
+        equal.contains("equal within the description's tolerance"),
+        "{equal}"
+    );
+    std::fs::write(&path, within.replace("1e-4", "1e-9")).unwrap();
+    assert_eq!(bench.run(&check).status.code(), Some(1));
+}
+
+#[test]
 fn a_description_of_one_kernel_says_nothing_of_others() {
     let test = "a_description_of_one_kernel_says_nothing_of_others";
     let Some(toolkit) = require_toolkit(test) else {
@@ -454,7 +501,7 @@ fn what_a_check_is_told_counts() {
     let (code, text) = check(&["a.cu", "b.cu", "--run", "--launch", "k.toml"]);
     assert_eq!(code, Some(1), "{text}");
     assert!(
-        text.contains("at this launch the outputs are equal bit for bit"),
+        text.contains("at the launch of `k.toml` the outputs are equal bit for bit"),
         "{text}"
     );
     // Of launches with other blocks than the description's nothing is said.

@@ -470,6 +470,207 @@ fn macros_of_own_headers_count_and_no_grid_is_empty() {
     assert!(toml.contains("sms = 132  # guess"), "{toml}");
 }
 
+/// What is added to each element of an array.
+const ADD: &str = "#include <utility>\n#include <cstdlib>\n\
+    __global__ void k(float *a, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) a[i] += 1; }\n";
+
+/// The lines of a description that say what the code does, not what is guessed.
+fn sure(toml: &str) -> Vec<&str> {
+    let full = toml
+        .split_once("[sizes.full]")
+        .map_or(toml, |(_, full)| full);
+    full.lines()
+        .filter(|line| !line.contains("# guess"))
+        .collect()
+}
+
+#[test]
+fn what_changes_on_the_way_is_a_guess() {
+    if require_toolkit("values that change in launch descriptions").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let launched = "float *a; cudaMalloc(&a, n * sizeof(float)); k<<<(n + 63) / 64, 64>>>(a, n);";
+    for (before, body) in [
+        ("", "int n = 100; int &r = n; r = 5000;"),
+        ("", "int n = 100; auto &r = n; r *= 3;"),
+        ("", "int n = 100, m = 3000; std::swap(n, m);"),
+        ("", "int n = 100; int o = std::exchange(n, 2000);"),
+        (
+            "struct P { int n; };",
+            "P p{100}; P &q = p; q.n = 1800; int n = p.n;",
+        ),
+        (
+            "struct P { int n = 100; void grow() { n = n * 7; } };",
+            "P p; p.grow(); int n = p.n;",
+        ),
+        (
+            "struct S { char c; double d; short s; };",
+            "int n = sizeof(S) * 100;",
+        ),
+        ("using real = double;", "int n = sizeof(real) * 100;"),
+    ] {
+        let source = format!("{ADD}{before}\nint main() {{ {body} {launched} }}\n");
+        let toml = described(folder.path(), &source, "k");
+        let lines = sure(&toml);
+        let is_said = |line: &&str| {
+            let number = line
+                .split(" = ")
+                .nth(1)
+                .and_then(|n| n.trim().parse::<i64>().ok());
+            let is_size = number.is_some() && !line.starts_with("value");
+            is_size || line.starts_with("shape = [1") || line.starts_with("grid = [2")
+        };
+        assert!(!lines.iter().any(is_said), "{body}: {toml}");
+    }
+    // Known all the same: a constant reference, a method that writes another member.
+    for (before, body) in [
+        ("", "int n = 100; const int &r = n; (void)r;"),
+        (
+            "struct P { int n = 100, m = 0; void grow() { m = 7; } };",
+            "P p; p.grow(); int n = p.n;",
+        ),
+    ] {
+        let source = format!("{ADD}{before}\nint main() {{ {body} {launched} }}\n");
+        let toml = described(folder.path(), &source, "k");
+        let lines = sure(&toml);
+        assert!(
+            lines.iter().any(|line| line.ends_with("n = 100")),
+            "{body}: {toml}"
+        );
+    }
+}
+
+#[test]
+fn pointers_that_change_and_several_callers_are_guesses() {
+    if require_toolkit("pointers that change in launch descriptions").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let of = |main: &str| {
+        let source = format!(
+            "{ADD}__global__ void other(float *a) {{ a[threadIdx.x] = 3; }}\n\
+             void go(float *a, int n) {{ k<<<(n + 255) / 256, 256>>>(a, n); }}\nint main() {{ {main} }}\n"
+        );
+        described(folder.path(), &source, "k")
+    };
+    let has = |toml: &str, line: &str| sure(toml).contains(&line);
+    let two = "int n = 1000, m = 4000; float *a, *b; cudaMalloc(&a, n * 4); cudaMalloc(&b, m * 4);";
+    let launch = "k<<<(n + 63) / 64, 64>>>(a, n);";
+    assert!(has(&of(&format!("{two} {launch}")), "shape = [\"n\"]"));
+    for swap in ["float *t = a; a = b; b = t;", "std::swap(a, b);"] {
+        let toml = of(&format!("{two} {swap} {launch}"));
+        assert!(
+            !sure(&toml).iter().any(|line| line.starts_with("shape")),
+            "{toml}"
+        );
+    }
+    // The first of two callers is one of two.
+    let toml = of(
+        "const int n = 90000; float *a, *t; cudaMalloc(&a, n * 4); cudaMalloc(&t, 400); go(t, 100); go(a, n);",
+    );
+    assert!(
+        !has(&toml, "n = 100") && !has(&toml, "shape = [100]"),
+        "{toml}"
+    );
+    // Zeros, as far as they last.
+    let one = "int n = 1000; float *a; cudaMalloc(&a, n * 4);";
+    let zeros = "init = \"zeros\"";
+    assert!(has(
+        &of(&format!("{one} cudaMemset(a, 0, n * 4); {launch}")),
+        zeros
+    ));
+    for order in [
+        format!("{launch} cudaMemset(a, 0, n * 4);"),
+        format!("cudaMemset(a, 0, n * 4); other<<<1, 32>>>(a); {launch}"),
+        format!("cudaMemset(a, 0, 100); {launch}"),
+    ] {
+        let toml = of(&format!("{one} {order}"));
+        assert!(!has(&toml, zeros), "{order}: {toml}");
+    }
+}
+
+#[test]
+fn kernels_of_one_name_have_their_own_launches() {
+    if require_toolkit("launches of overloads").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let body = "{ int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) a[i] += 1; }";
+    let overloads = format!(
+        "__global__ void f(float *a, int n) {body}\n__global__ void f(double *a, int n) {body}\n\
+         int main() {{ float *x; double *y; cudaMalloc(&x, 100 * 4); cudaMalloc(&y, 5000 * 8);\n\
+           f<<<1, 128>>>(x, 100); f<<<10, 512>>>(y, 5000); }}\n"
+    );
+    let spaces = format!(
+        "namespace A {{ __global__ void f(float *a, int n) {body} }}\n\
+         namespace B {{ __global__ void f(float *a, int n) {body} }}\n\
+         int main() {{ float *x, *y; cudaMalloc(&x, 100 * 4); cudaMalloc(&y, 5000 * 4);\n\
+           A::f<<<1, 128>>>(x, 100); B::f<<<10, 512>>>(y, 5000); }}\n"
+    );
+    for (source, first, second) in [
+        (&overloads, "_Z1fPfi", "_Z1fPdi"),
+        (&spaces, "A::f", "B::f"),
+    ] {
+        let toml = described(folder.path(), source, first);
+        assert!(
+            sure(&toml).contains(&"grid = [1]  # the code's launch"),
+            "{toml}"
+        );
+        let toml = described(folder.path(), source, second);
+        for line in [
+            "grid = [10]  # the code's launch",
+            "block = [512]  # the code's launch",
+        ] {
+            assert!(sure(&toml).contains(&line), "{second}: {toml}");
+        }
+    }
+    // Nobody says which of the two it is.
+    let unsaid = overloads.replace(
+        "float *x; double *y;",
+        "auto x = get<float>(); auto y = get<double>();",
+    );
+    let unsaid = unsaid.replace(
+        "int main",
+        "template <class T> T *get() { return nullptr; }\nint main",
+    );
+    std::fs::write(folder.path().join("k.cu"), unsaid).unwrap();
+    let explained = run_in(folder.path(), &["explain", "k.cu", "--gpu", "h200"]);
+    let screen = text(&explained.stdout);
+    assert_eq!(
+        screen.matches("256 threads per block (assumed").count(),
+        2,
+        "{screen}"
+    );
+}
+
+#[test]
+fn clusters_are_those_of_the_launch() {
+    if require_toolkit("clusters in launch descriptions").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = "__global__ void kc(int *o) { if (threadIdx.x == 0) o[blockIdx.x] = 1; }\n\
+        __global__ void __cluster_dims__(2) fixed(int *o) { if (threadIdx.x == 0) o[blockIdx.x] = 1; }\n\
+        int main() { int *o; cudaMalloc(&o, 16 * sizeof(int)); cudaLaunchConfig_t cfg = {};\n\
+          cfg.gridDim = 16; cfg.blockDim = 32; cudaLaunchAttribute at[1];\n\
+          at[0].id = cudaLaunchAttributeClusterDimension; at[0].val.clusterDim.x = 4;\n\
+          at[0].val.clusterDim.y = 1; at[0].val.clusterDim.z = 1; cfg.attrs = at; cfg.numAttrs = 1;\n\
+          cudaLaunchKernelEx(&cfg, kc, o); fixed<<<16, 32>>>(o); }\n";
+    std::fs::write(folder.path().join("k.cu"), source).unwrap();
+    let of = |kernel| text(&run_in(folder.path(), &["launch", "k.cu", "--kernel", kernel]).stdout);
+    let toml = of("kc");
+    assert!(
+        toml.contains("cluster = [4, 1, 1]  # the code's launch"),
+        "{toml}"
+    );
+    let toml = of("fixed");
+    assert!(
+        toml.contains("grid = [16]  # the code's launch") && !toml.contains("cluster"),
+        "{toml}"
+    );
+}
+
 #[test]
 fn small_sizes_differ_where_those_of_the_code_do() {
     if require_toolkit("small sizes of a transpose").is_none() {

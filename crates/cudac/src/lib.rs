@@ -363,7 +363,32 @@ fn tree(text: &str) -> Option<Tree> {
     parser
         .set_language(&tree_sitter_cuda::LANGUAGE.into())
         .ok()?;
-    parser.parse(text, None)
+    parser.parse(&*without_attributes(text), None)
+}
+
+/// A text with blanks for the attributes of kernels that the grammar does not know.
+fn without_attributes(text: &str) -> std::borrow::Cow<'_, str> {
+    const UNKNOWN: [&str; 2] = ["__cluster_dims__", "__block_size__"];
+    let mut out = std::borrow::Cow::Borrowed(text);
+    for name in UNKNOWN {
+        let mut from = 0;
+        while let Some(start) = text[from..].find(name).map(|at| from + at) {
+            from = start + name.len();
+            let all = words::tokens(&text[from..]);
+            let is_open = all
+                .first()
+                .is_some_and(|t| &text[from..][t.at.clone()] == "(");
+            let close = is_open
+                .then(|| words::closed(&text[from..], &all, 0))
+                .flatten();
+            if let Some(close) = close {
+                let end = from + all[close].at.end;
+                out.to_mut()
+                    .replace_range(start..end, &" ".repeat(end - start));
+            }
+        }
+    }
+    out
 }
 
 /// An expression that stands nowhere in a file.

@@ -101,6 +101,7 @@ fn estimate_one(
         block_source: block.source,
         dynamic_smem: setting.dynamic(),
         grid: setting.grid,
+        idle_sms: setting.idle_sms(),
         guessed: setting.guessed.to_owned(),
         recipe_text: candidates[chosen].recipe.to_string(),
         candidates,

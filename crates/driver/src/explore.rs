@@ -665,6 +665,7 @@ impl<'a> Exploration<'a> {
             block_source: setting.block.source,
             dynamic_smem: setting.dynamic(),
             grid: setting.grid,
+            idle_sms: setting.idle_sms(),
             guessed: setting.guessed.to_owned(),
             recipe_text: recipe.to_string(),
             candidates,

@@ -145,6 +145,9 @@ pub struct KernelReport {
     /// Blocks of the launch that the prediction goes by, if one is known.
     #[serde(default)]
     pub grid: Option<u64>,
+    /// Multiprocessors that get none of these blocks, if there are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_sms: Option<u32>,
     /// The sizes that `grid` goes by and that are guessed, in words.
     #[serde(default)]
     pub guessed: String,

@@ -87,6 +87,7 @@ mod tests {
             block_source: BlockSource::Launch,
             dynamic_smem: 0,
             grid: None,
+            idle_sms: None,
             guessed: String::new(),
             recipe_text: String::new(),
             candidates: candidates.to_vec(),

@@ -24,7 +24,7 @@ pub enum BlockSource {
     /// A launch in the kernel's own source: a fact about that launch, which occupancy and prediction may use, and no
     /// promise of others.
     Seen,
-    /// The same of the first of several launches, which differ.
+    /// The same of the first known one of several launches, which differ.
     SeenFirst,
     /// Nobody said; 256 is assumed.
     Assumed,
@@ -38,7 +38,7 @@ impl fmt::Display for BlockSource {
             BlockSource::Launch => "launch description",
             BlockSource::Bound => ".maxntid",
             BlockSource::Seen => "the code's own launch",
-            BlockSource::SeenFirst => "the first of the code's launches, which differ: --block",
+            BlockSource::SeenFirst => "one of the code's launches, which differ: --block",
             BlockSource::Assumed => "assumed: state it with --block",
         })
     }

@@ -44,6 +44,13 @@ impl<'a> Setting<'a> {
         }
     }
 
+    /// Multiprocessors that get no block of the launch, if it is known; of the typical board where none was named.
+    pub fn idle_sms(&self) -> Option<u32> {
+        let sms = u64::from(self.gpu.typical_board()?.sms?.value);
+        let idle = sms.checked_sub(self.grid?).filter(|idle| *idle > 0)?;
+        u32::try_from(idle).ok()
+    }
+
     /// Dynamic shared memory in bytes per block, for occupancy and prediction; none where nobody said.
     pub fn dynamic(&self) -> u32 {
         self.seen_dynamic.unwrap_or(self.promised_dynamic())

@@ -49,6 +49,9 @@ pub struct Explanation {
     /// Blocks of the launch that cycles and bound go by, if one is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grid: Option<u64>,
+    /// Multiprocessors that get none of these blocks, if there are some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_sms: Option<u32>,
     /// The sizes that `grid` goes by and that are guessed, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub guessed: String,
@@ -268,6 +271,7 @@ pub fn from_resources(
         block_source: block.source,
         dynamic_smem: setting.dynamic(),
         grid: setting.grid,
+        idle_sms: setting.idle_sms(),
         guessed: setting.guessed.to_owned(),
         not_counted: None,
         dynamic_smem_is_assumed: false,

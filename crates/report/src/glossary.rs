@@ -189,8 +189,9 @@ pub const TERMS: &[Term] = &[
     term(
         "margin",
         &["promise"],
-        "The share of time that a change must promise to save before the default is given up: 5%, and 15% where one \
-         thing is traded for another (more spilling for more warps), because the model errs.",
+        "The share of time that a change must promise to save before the default is given up, because the model errs: \
+         5%; 15% where one thing is traded for another (more spilling for more warps); 30% where no block more would fit \
+         beside those of the launch; 40% where blocks are only kept out.",
     ),
     term(
         "MaxReg",

@@ -194,7 +194,11 @@ fn choice(report: &KernelReport, level: Level) -> Vec<String> {
         let text = format!("{what}: {}", report.reason);
         lines.extend(wrap(&text, "  choice  ", INDENT));
     } else {
-        lines.extend(wrap(&gain(chosen, &report.reason), "  choice  ", INDENT));
+        lines.extend(wrap(
+            &gain(chosen, &report.reason, report.counted.is_some()),
+            "  choice  ",
+            INDENT,
+        ));
         let figures = figures(chosen, report.dynamic_smem, level);
         lines.extend(wrap(&figures, INDENT, INDENT));
         if let Some(gained) = &report.gained {
@@ -235,13 +239,13 @@ fn title(report: &KernelReport) -> Vec<String> {
 /// The launch that a report goes by.
 pub(crate) fn launched_of(report: &KernelReport) -> String {
     let block = (report.block, report.block_source);
-    launched(block, report.grid, &report.guessed)
+    launched(block, (report.grid, report.idle_sms), &report.guessed)
 }
 
 /// A launch in words: its block, who says so, and its blocks where they are known.
 pub fn launched(
     (block, source): ([u32; 3], BlockSource),
-    grid: Option<u64>,
+    (grid, idle_sms): (Option<u64>, Option<u32>),
     guessed: &str,
 ) -> String {
     let mut text = format!("{} threads per block ({source})", extents(block));
@@ -250,6 +254,9 @@ pub fn launched(
     }
     if !guessed.is_empty() {
         text += &format!(" ({guessed})");
+    }
+    if let Some(idle) = idle_sms {
+        text += &format!(": {idle} SMs get none");
     }
     text
 }
@@ -332,7 +339,7 @@ pub fn beside((name, part): (&str, f64)) -> String {
 pub fn bound_by(bound: &str, turns: Turns, more: &[String]) -> String {
     let turns = match turns {
         Turns::None => "predicted".to_owned(),
-        Turns::Assumed => format!("if loops have {LOOP_WEIGHT:.0} turns"),
+        Turns::Assumed => assumed(),
         Turns::Counted => "predicted, loops counted".to_owned(),
         Turns::CountedSmaller => "predicted, loops counted at a smaller size".to_owned(),
     };
@@ -341,6 +348,11 @@ pub fn bound_by(bound: &str, turns: Turns, more: &[String]) -> String {
         more => format!("; {}", more.join(", ")),
     };
     format!("time bound by {bound} ({turns}{more})")
+}
+
+/// What a prediction goes by that counts no turns of loops.
+fn assumed() -> String {
+    format!("if loops have {LOOP_WEIGHT:.0} turns")
 }
 
 /// The choice in a sentence.
@@ -357,7 +369,7 @@ pub(crate) fn decision(report: &KernelReport) -> String {
     }
 }
 
-fn gain(chosen: &Candidate, reason: &str) -> String {
+fn gain(chosen: &Candidate, reason: &str, is_counted: bool) -> String {
     let (how, time) = match (chosen.measured(), chosen.score()) {
         (Some(m), _) => ("measured", m.relative_time),
         (None, Some(s)) => ("predicted", s.relative_time),
@@ -371,8 +383,16 @@ fn gain(chosen: &Candidate, reason: &str) -> String {
         1.0.. => String::new(),
         _ => format!(", {:.2} times as fast", 1.0 / time),
     };
+    // Beside turns that are counted.
+    let turns = match chosen.score().filter(|_| chosen.measured().is_none()) {
+        Some(score) if is_counted && score.turns == Turns::Assumed => format!(" {}", assumed()),
+        _ => String::new(),
+    };
     let part = part(time);
-    format!("{}: {by}{how} {part} of the time{faster}", chosen.recipe)
+    format!(
+        "{}: {by}{how} {part} of the time{turns}{faster}",
+        chosen.recipe
+    )
 }
 
 /// A time over that of now, in words.

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use warpwright::{CheckOptions, Checked, FunctionVerdict, Optimizer};
+use warpwright_diag::count;
 use warpwright_emu::{Emulator, Options as RunOptions, Outcome};
-use warpwright_launch::{Buffer, Launch, compare};
+use warpwright_launch::{Buffer, Comparison, Launch, compare};
 use warpwright_pass::names::source_name;
 use warpwright_ptx::Module;
 use warpwright_report::screen::{WIDTH, shortened, wrap};
 
-use super::run::{among, described, kernels, kernels_of, materialize, run_on_device};
+use super::run::{among, described, kernels, kernels_of, materialize, run_on_device, shown};
 use super::{print_json, write_page};
 use crate::args::{CheckArgs, Cli};
 use crate::failure::Failure;
@@ -64,7 +65,13 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
                 let differs =
                     |f: &FunctionVerdict| f.name == verdict.name && f.verdict == "refuted";
                 if let Some(mut refuted) = elsewhere.find(differs) {
-                    refuted.text += &format!("\nat this launch {}", verdict.text);
+                    let launch = args.setup.launch.as_deref();
+                    let launch = launch.map(|path| path.display().to_string());
+                    refuted.text += &format!(
+                        "\nat the launch of `{}` {}",
+                        launch.unwrap_or_default(),
+                        verdict.text
+                    );
                     verdict = refuted;
                 }
             }
@@ -83,7 +90,7 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         print_json(&document)?;
     } else {
         let summary = match (worst, has_run) {
-            ("undecided", true) => "equal here, not proved",
+            ("undecided", true) => "equal here, not proved (exit code 5)",
             _ => worst,
         };
         println!("checked {how}: {summary}");
@@ -115,8 +122,9 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
         }
         let are_sources = a.level == Level::Cuda && b.level == Level::Cuda;
         if worst == "undecided" && are_sources && !args.run {
-            let note = "note: --run --launch L.toml runs a kernel that both have and compares what it writes; \
-                        `warpwright launch A.cu -o L.toml` begins its description from A.cu's own launch";
+            let note = "note: --block names the threads per block that count. --run --launch L.toml runs a kernel that \
+                        both have and compares what it writes; `warpwright launch A.cu -o L.toml` begins its description \
+                        from A.cu's own launch";
             println!("{}", wrap(note, "", "  ").join("\n"));
         }
     }
@@ -262,22 +270,25 @@ fn compared(
     first: &[Vec<u8>],
     second: &[Vec<u8>],
 ) -> FunctionVerdict {
+    let mut is_equal = true;
     for ((buffer, a), b) in launch.buffers().zip(first).zip(second) {
         if a == b {
             continue;
         }
-        let found = compare(b, a, buffer.ty, None);
-        let place = found
-            .first_mismatch
-            .map_or_else(String::new, |i| format!("[{i}]"));
-        let text = format!(
-            "refuted: `{}{place}` differs (largest relative difference {:e})",
-            buffer.name, found.max_rel
-        );
+        let found = compare(b, a, buffer.ty, buffer.tolerance);
+        if found.within() {
+            is_equal = false;
+            continue;
+        }
+        let text = differs(buffer, (a, b), &found);
         return FunctionVerdict::of_run(launch.kernel.clone(), "refuted", text);
     }
+    let how = match is_equal {
+        true => "equal bit for bit",
+        false => "equal within the description's tolerance, not bit for bit,",
+    };
     let mut text = format!(
-        "the outputs are equal bit for bit at size `{}`; other inputs may differ, so this is no proof (exit code 5)",
+        "the outputs are {how} at size `{}`; other inputs may differ, so this is no proof",
         launch.size
     );
     let outputs = launch.buffers().zip(inputs).zip(first);
@@ -288,6 +299,36 @@ fn compared(
     }
     FunctionVerdict::of_run(launch.kernel.clone(), "undecided", text)
 }
+
+/// The first element that differs, how many do, and by how much.
+fn differs(buffer: &Buffer, (a, b): (&[u8], &[u8]), found: &Comparison) -> String {
+    let at = found.first_mismatch.unwrap_or_default();
+    let ty = buffer.ty;
+    let value = |bytes: &[u8]| {
+        let element = bytes.chunks_exact(ty.size()).nth(at);
+        element.map_or_else(
+            || "missing".to_owned(),
+            |bytes| shown(ty, ty.to_f64(ty.read(bytes))),
+        )
+    };
+    let mut text = format!(
+        "refuted: `{}[{at}]` differs: {} in place of {}; {} of {} do, by at most {:.2e}, {:.2e} of the value",
+        buffer.name,
+        value(b),
+        value(a),
+        found.mismatches,
+        count(found.len, "element"),
+        found.max_abs,
+        found.max_rel
+    );
+    if ty.is_float() && buffer.tolerance.is_none() && found.max_rel < MAY_BE_ROUNDING {
+        text += "\n  as little as another rounding may make: a `tolerance` in the description permits it (docs/launch.md)";
+    }
+    text
+}
+
+/// Relative differences below it may be those of sums in another order.
+const MAY_BE_ROUNDING: f64 = 1e-2;
 
 /// Why an output that both agree on says little about them.
 fn tells_little(buffer: &Buffer, input: &[u8], output: &[u8]) -> Option<String> {

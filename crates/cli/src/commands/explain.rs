@@ -169,6 +169,7 @@ fn described(
             folder: folder.clone(),
             at: at.flatten().collect::<Vec<_>>().join(", "),
             is_described: true,
+            is_known_block: true,
             is_smaller,
             guessed: None,
         })
@@ -193,7 +194,7 @@ fn stencils(
 }
 
 fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: bool) {
-    let launched = launched((e.block, e.block_source), e.grid, &e.guessed);
+    let launched = launched((e.block, e.block_source), (e.grid, e.idle_sms), &e.guessed);
     println!(
         "{}",
         wrap(&titled(&e.kernel, &launched), "", "  ").join("\n")

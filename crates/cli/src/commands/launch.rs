@@ -356,11 +356,14 @@ pub fn counted_launches(
         // Accesses and branches may go by them.
         let is_guess = |memory: &draft::Memory| {
             use draft::Contents::{Indices, Narrow, Sorted};
-            matches!(memory.contents, Indices(_) | Narrow | Sorted(_))
+            matches!(memory.contents, Indices(_) | Narrow(_) | Sorted(_))
         };
+        let is_block_guessed = draft.block_note.contains(draft::GUESS);
         let own = [
             Some("the code's own launch"),
             args.block.map(|_| "blocks as --block says"),
+            is_block_guessed.then_some("threads per block guessed"),
+            (draft.grid_note.contains(draft::GUESS)).then_some("blocks guessed"),
             draft
                 .memory()
                 .any(is_guess)
@@ -376,7 +379,9 @@ pub fn counted_launches(
             true => named.small,
             false => named.full,
         };
-        let is_guessed = |named: &&draft::Named| !named.is_scalar && named.note == draft::GUESS;
+        let is_guessed = |named: &&draft::Named| {
+            (!named.is_scalar || named.root.varies) && named.note == draft::GUESS
+        };
         let guessed = draft.names.iter().filter(is_guessed);
         let guessed = guessed.map(|named| format!("{} = {}", named.name, whole(named)));
         let guessed = labelled("guessed", &guessed.collect::<Vec<_>>());
@@ -384,13 +389,16 @@ pub fn counted_launches(
             let names = draft.names.iter();
             let names = names.map(|named| (&*named.name, whole(named), named.small));
             let (sizes, smaller) = halved(names, shift);
-            let is_own = smaller.is_none() && !draft.names.iter().any(is_unknown);
+            let is_own = smaller.is_none()
+                && !draft.grid_note.contains(draft::GUESS)
+                && !draft.names.iter().any(is_unknown);
             let at = [Some(own.clone()), guessed.clone(), smaller];
             Some(Counted {
                 launch: described.resolve("full", &sizes).ok()?,
                 folder: PathBuf::new(),
                 at: at.into_iter().flatten().collect::<Vec<_>>().join(", "),
                 is_described: false,
+                is_known_block: !is_block_guessed && draft.launched.others.is_empty(),
                 is_smaller: !is_own,
                 guessed: is_own.then(|| guessed.clone().unwrap_or_default()),
             })

@@ -11,7 +11,7 @@ use warpwright_emu::{
     DecodeError, EmuError, Emulator, FaultKind, Options, Outcome, Patterns, Results,
 };
 use warpwright_gpu::{Image, Process, Variant, WorkerCommand, prepare};
-use warpwright_launch::{ContentsError, Launch, write_npy};
+use warpwright_launch::{ContentsError, ElemType, Launch, write_npy};
 use warpwright_pass::names::{is_named, source_name};
 use warpwright_ptx::Module;
 use warpwright_report::accesses::AccessReport;
@@ -188,7 +188,10 @@ fn in_emulator(
             )))
         }
         Outcome::Faulted(fault) => {
-            let guesses = session::guesses(args.setup.launch.as_deref());
+            // Sizes and contents decide which addresses there are, and no race.
+            let launch = args.setup.launch.as_deref();
+            let launch = launch.filter(|_| fault.kind != FaultKind::SharedRace);
+            let guesses = session::guesses(launch);
             let guesses = guesses.map_or_else(String::new, |text| format!("\nnote: {text}"));
             let fault = fault.to_string();
             Err(Failure::Rendered(format!(
@@ -340,6 +343,15 @@ fn report(
     Ok(reports)
 }
 
+/// A number, with no more digits than tell it from its neighbours.
+pub fn shown(ty: ElemType, x: f64) -> String {
+    match ty {
+        ElemType::F64 => x.to_string(),
+        ty if ty.is_float() => (x as f32).to_string(),
+        _ => x.to_string(),
+    }
+}
+
 fn print(document: &Document) {
     println!(
         "{} ({}) on {}",
@@ -355,13 +367,8 @@ fn print(document: &Document) {
     }
     for b in document.buffers.iter().filter(|b| b.output) {
         let shape: Vec<String> = b.shape.iter().map(ToString::to_string).collect();
-        // No more digits than tell it from its neighbours.
-        let digits = |x: &f64| match b.element {
-            "f64" => x.to_string(),
-            _ if x.fract() == 0.0 => x.to_string(),
-            _ => (*x as f32).to_string(),
-        };
-        let first: Vec<String> = b.first.iter().map(digits).collect();
+        let ty = ElemType::from_name(b.element).unwrap_or(ElemType::F64);
+        let first: Vec<String> = b.first.iter().map(|x| shown(ty, *x)).collect();
         println!(
             "  {} {}[{}]: {} …",
             b.name,

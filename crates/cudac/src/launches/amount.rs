@@ -60,6 +60,9 @@ pub enum Amount {
     Binary(Op, Box<Amount>, Box<Amount>),
 }
 
+/// What rows of `cudaMallocPitch` are a multiple of, in bytes.
+pub(super) const PITCH: i64 = 512;
+
 impl Root {
     /// A name that nobody has used, for what is guessed.
     pub fn guess(name: &str, value: Option<i64>) -> Amount {
@@ -125,6 +128,19 @@ impl Amount {
     #[must_use]
     pub fn times(self, other: Amount) -> Amount {
         Amount::binary(Op::Mul, self, other)
+    }
+
+    /// Does it go by the pitch of `cudaMallocPitch`, which is the device's? A multiple of 512 bytes on most.
+    pub fn has_pitch(&self) -> bool {
+        match self {
+            Amount::Number(_) | Amount::Root(_) | Amount::Element => false,
+            Amount::Given(of, _) => of.has_pitch(),
+            Amount::Binary(op, a, b) => {
+                (*op == Op::RoundUp && **b == Amount::Number(PITCH))
+                    || a.has_pitch()
+                    || b.has_pitch()
+            }
+        }
     }
 
     /// A quotient.

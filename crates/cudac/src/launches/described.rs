@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use super::amount::{Amount, Op, Root};
+use super::amount::{Amount, Op, PITCH, Root};
 use super::memory::Memory;
 use super::names::{Declaration, Kind};
 use super::number::{Number, Ty, combined};
@@ -26,6 +26,8 @@ pub struct Described {
     pub block: Vec<Option<Amount>>,
     /// Dynamic shared memory in bytes per block.
     pub dynamic_smem: Option<Amount>,
+    /// Blocks per cluster, where the code launches in clusters.
+    pub cluster: Vec<Option<Amount>>,
     /// What it hands over, where that is seen.
     pub arguments: Option<Vec<Argument>>,
     /// Names that template arguments are made of.
@@ -105,6 +107,7 @@ impl<'t> HostCode<'t> {
                 grid: amounts(field("gridDim")),
                 block: amounts(field("blockDim")),
                 dynamic_smem: field("dynamicSmemBytes").and_then(amount),
+                cluster: self.cluster(at),
                 arguments: Some(self.arguments(behind, at, members)),
                 ..Described::default()
             });
@@ -146,6 +149,61 @@ impl<'t> HostCode<'t> {
             fixed,
             ..Described::default()
         })
+    }
+
+    /// The extents of a `clusterDim` that the function of a launch sets, as far as they are known.
+    fn cluster(&self, at: usize) -> Vec<Option<Amount>> {
+        let function = self.braces_around(at).last();
+        let function = function.filter(|&open| !self.is_shared(Some(open)));
+        let number = |text: &str, at| self.value(text, at, &Known::default()).and_then(amount);
+        let mut found = Vec::new();
+        for &place in self.places("clusterDim") {
+            if !self.is_inside(place, function) || place > at {
+                continue;
+            }
+            let axis = ["x", "y", "z"]
+                .iter()
+                .position(|a| *a == self.word(place + 2));
+            match (self.word(place + 1), axis, self.word(place + 3)) {
+                (".", Some(axis), "=") => {
+                    found.resize(found.len().max(axis + 1), Some(Amount::Number(1)));
+                    found[axis] = number(&self.text[self.assigned(place + 3)], place);
+                }
+                ("=", ..) => {
+                    let text = self.text[self.assigned(place + 1)].trim();
+                    let text = text.strip_prefix("dim3").unwrap_or(text).trim();
+                    let all = super::values::inside(text).map_or_else(Vec::new, parts);
+                    found = all.into_iter().map(|text| number(text, place)).collect();
+                }
+                _ => found.push(None),
+            }
+        }
+        found
+    }
+
+    /// The namespaces around a byte of the text, and the name in front of the `::` there.
+    pub fn spaces(&self, at: usize) -> (Vec<&'t str>, Option<&'t str>) {
+        let at = self.tokens.partition_point(|t| t.at.start < at);
+        let around = self.braces_around(at).filter_map(|open| {
+            let named = (self.statement(open)..open).find(|&at| self.word(at) == "namespace")?;
+            Some(self.word(named + 1))
+        });
+        let is_written = self.word_before(at) == ":" && at > 2 && self.word(at - 2) == ":";
+        (around.collect(), is_written.then(|| self.word(at - 3)))
+    }
+
+    /// The type that the pointer of a name is declared to point to, at a byte of the text.
+    pub fn pointed_type(&self, name: &str, at: usize) -> Option<String> {
+        let at = self.tokens.partition_point(|t| t.at.start < at);
+        let of = self.declaration(name, at).filter(|_| is_name(name))?;
+        let start = self.tokens[self.statement(of.at)].at.start;
+        let words = &self.text[start..self.tokens[of.at].at.start];
+        let (ty, _) = words.split_once('*')?;
+        let words = ty
+            .split_whitespace()
+            .filter(|w| !["const", "static"].contains(w));
+        let words: Vec<&str> = words.collect();
+        Some(words.join(" ")).filter(|ty| !ty.is_empty())
     }
 
     pub(super) fn arguments(&self, text: &str, at: usize, members: &[String]) -> Vec<Argument> {
@@ -426,7 +484,7 @@ impl<'t> HostCode<'t> {
                 && self.declaration(name, call).is_some_and(|d| d.at == of.at);
             if is_it {
                 let width = self.value(width, call, &Known::default())?.number()?;
-                let sure = combined(Op::RoundUp, width, Number::constant(512))?;
+                let sure = combined(Op::RoundUp, width, Number::constant(PITCH))?;
                 return Some(sure);
             }
         }
@@ -448,12 +506,24 @@ impl<'t> HostCode<'t> {
 
     /// What the first call of a function hands over for its parameter, and the token of that call.
     pub(super) fn handed_text(&self, of: &Declaration) -> Option<(&'t str, usize)> {
+        self.handed_texts(of)?.into_iter().next()
+    }
+
+    /// Does another call hand over something else than this?
+    pub(super) fn is_handed_otherwise(&self, of: &Declaration, first: &str) -> bool {
+        let all = self.handed_texts(of).unwrap_or_default();
+        all.iter().any(|(text, _)| *text != first)
+    }
+
+    /// What the calls of a function hand over for its parameter, each with the token of that call.
+    fn handed_texts(&self, of: &Declaration) -> Option<Vec<(&'t str, usize)>> {
         let open = self.around[of.at].filter(|&open| self.word(open) == "(" && open > 0)?;
         let body = self.body(open)?;
         let function = self.word(open - 1);
         let commas =
             (open + 1..of.at).filter(|&at| self.around[at] == Some(open) && self.word(at) == ",");
         let index = commas.count();
+        let mut found = Vec::new();
         for &place in self.places(function) {
             self.fuel.set(self.fuel.get().checked_sub(1)?);
             let before = self.word_before(place);
@@ -471,10 +541,10 @@ impl<'t> HostCode<'t> {
                 .call_arguments(place)
                 .and_then(|all| all.get(index).copied())
             {
-                return Some((argument, place));
+                found.push((argument, place));
             }
         }
-        None
+        Some(found)
     }
 
     /// What the first call hands over for a parameter, as a number.
@@ -492,7 +562,8 @@ impl<'t> HostCode<'t> {
                 && self.declaration(name, place).is_some_and(|d| d.at == of.at)
         };
         let number = self.declared_as(Value::Number(number?), of)?.number()?;
-        let is_changed = self.places(name).iter().any(|place| is_changed(&place));
+        let is_changed = self.places(name).iter().any(|place| is_changed(&place))
+            || self.is_handed_otherwise(of, text);
         let number = if is_changed {
             self.rooted_unsure(number)
         } else {
@@ -528,6 +599,10 @@ impl<'t> HostCode<'t> {
             let is_listed = open.is_some_and(|open| self.word(self.statement(open)) == "void");
             let is_read = is_listed || call.is_some_and(|call| self.word(call).starts_with("cuda"));
             if self.word(place + 1) == "." && self.word(place + 2) != member {
+                let method = self.word(place + 2);
+                if self.word(place + 3) == "(" && self.writes_member(method, member) {
+                    return None;
+                }
                 continue;
             }
             match self.change(place, None) {
@@ -549,6 +624,19 @@ impl<'t> HostCode<'t> {
             }
         }
         Some(found)
+    }
+
+    /// Does a function of this name assign to a member of that name, in one of its bodies?
+    fn writes_member(&self, method: &str, member: &str) -> bool {
+        let bodies = self.places(method).iter().filter_map(|at| {
+            let open = at + 1;
+            (self.word(open) == "(").then(|| self.body(open)).flatten()
+        });
+        let mut bodies = bodies;
+        bodies.any(|body| {
+            let mut inside = self.places(member).iter();
+            inside.any(|&at| self.is_inside(at, Some(body)) && self.change(at, None).is_some())
+        })
     }
 
     /// `p.n`, if the code says it.

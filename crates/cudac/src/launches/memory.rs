@@ -7,7 +7,7 @@ use super::amount::Amount;
 use super::described::{Argument, is_name};
 use super::names::{Declaration, Kind};
 use super::number::Number;
-use super::values::{Known, Value, inside, parts};
+use super::values::{Change, Known, SWAPS, Value, inside, parts};
 use crate::words::tokens;
 
 /// Memory of a pointer.
@@ -151,10 +151,12 @@ impl HostCode<'_> {
         self.fuel.set(self.fuel.get().checked_sub(1)?);
         let own = pointer(text)?;
         let of = self.declaration(&own.name, at)?;
+        let is_moved =
+            own.is_moved || own.path.is_empty() && self.is_redirected(&own.name, &of, at);
         let memory = |bytes| Memory {
             id: format!("{} {}", of.at, own.path),
             bytes,
-            is_moved: own.is_moved,
+            is_moved,
             held: self.held(&own, &of, at),
             each: self.each(&own, &of, at),
         };
@@ -184,15 +186,55 @@ impl HostCode<'_> {
                 }
                 _ => None,
             };
+            let is_other = other.is_some_and(|(text, _)| {
+                of.kind == Kind::Parameter && self.is_handed_otherwise(&of, text)
+            });
             let other = other.and_then(|(text, at)| self.memory(text, at));
             if let Some(mut other) = other {
                 other.bytes = other.bytes.filter(is_sized);
-                other.is_moved |= own.is_moved;
+                other.is_moved |= is_moved || is_other;
                 other.held = memory(None).held.or(other.held);
                 return Some(other);
             }
         }
         Some(memory(None))
+    }
+
+    /// Does a pointer become another on the way to a token: by an assignment, or because two are swapped?
+    fn is_redirected(&self, name: &str, of: &Declaration, at: usize) -> bool {
+        let redirects = |&place: &usize| {
+            let loops = self.braces_around(place);
+            let mut loops = loops.filter(|&brace| self.runs_again(brace));
+            let is_on_the_way = place < at || loops.any(|brace| self.is_inside(at, Some(brace)));
+            let call = self.around[place].and_then(|open| open.checked_sub(1));
+            let is_swapped = call.is_some_and(|call| SWAPS.contains(&self.word(call)));
+            let is_it = match self.change(place, None) {
+                Some(Change::Whole(text)) => !self.text[text].contains("alloc"),
+                Some(Change::Anything) => is_swapped,
+                _ => false,
+            };
+            place != of.at
+                && is_on_the_way
+                && is_it
+                && self.declaration(name, place).is_some_and(|d| d.at == of.at)
+        };
+        self.places(name).iter().any(redirects)
+    }
+
+    /// The text of a size, and those of the variables that it is made of.
+    fn with_parts(&self, text: &str, at: usize, depth: u32) -> Vec<String> {
+        let mut all = vec![text.to_owned()];
+        for token in tokens(text)
+            .into_iter()
+            .filter(|token| token.word && depth > 0)
+        {
+            let of = self.declaration(&text[token.at], at);
+            if let Some(of) = of.filter(|of| self.word(of.at + 1) == "=") {
+                let own = &self.text[self.assigned(of.at + 1)];
+                all.extend(self.with_parts(own, of.at, depth - 1));
+            }
+        }
+        all
     }
 
     /// Is a text a pointer of this name and declaration?
@@ -236,8 +278,11 @@ impl HostCode<'_> {
                     }
                     _ => number(size)?.amount,
                 };
-                if bytes.has_element() && !self.is_of_its_type(arguments.get(size)?, own, of) {
-                    return None;
+                if bytes.has_element() {
+                    let texts = self.with_parts(arguments.get(size)?, call, 3);
+                    if !texts.iter().all(|text| self.is_of_its_type(text, own, of)) {
+                        return None;
+                    }
                 }
                 match &found {
                     Some(other) if *other != bytes => return None,
@@ -495,8 +540,21 @@ impl HostCode<'_> {
             let is_launch = open.is_some_and(|at| (at..at + 3).all(|at| self.word(at) == ">"));
             place > call && place < at && is_launch
         };
-        let is_sure = !self.places(&own.name).iter().any(|place| is_handed(&place));
-        found.map(|found| (found, is_sure))
+        let is_handed = self.places(&own.name).iter().any(|place| is_handed(&place));
+        // What comes behind goes for the next time, and what is shorter leaves a rest.
+        let is_before = call < at;
+        let size = self
+            .call_arguments(call)
+            .and_then(|all| all.get(2).copied());
+        let size = size.and_then(|size| self.value(size, call, &Known::default())?.number());
+        let whole = self.asked(own, of);
+        let is_part = size.is_some_and(|size| {
+            whole.is_some_and(|whole| {
+                let both = (size.amount.number(), whole.number());
+                size.amount != whole && !matches!(both, (Some(a), Some(b)) if a == b)
+            })
+        });
+        found.map(|found| (found, is_before && !is_handed && !is_part))
     }
 
     /// Calls of some functions in front of a token, and those behind it.

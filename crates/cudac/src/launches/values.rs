@@ -52,6 +52,9 @@ pub(super) enum Change {
     Anything,
 }
 
+/// Functions of the standard library that write what they are handed.
+pub(super) const SWAPS: [&str; 3] = ["swap", "exchange", "tie"];
+
 /// The members of a `dim3`.
 const AXES: [&str; 3] = ["x", "y", "z"];
 
@@ -671,6 +674,8 @@ impl HostCode<'_> {
             (["+", "+", _] | ["-", "-", _], _) if is_touching(1) => Some(Change::Anything),
             (["<", "<", "="] | [">", ">", "="], _) => Some(Change::Anything),
             (_, ["+", "+"] | ["-", "-"] | [">", ">"]) => Some(Change::Anything),
+            // `int &r = n;`: what happens to the one happens to the other.
+            (["," | ";" | ".", ..], ["=", _]) if self.is_referred(at) => Some(Change::Anything),
             (_, ["&", "(" | "," | "=" | "{"]) => {
                 let call = self.around[at].and_then(|open| open.checked_sub(1));
                 let is_launch = call.is_some_and(|call| is_extended(self.word(call)));
@@ -678,10 +683,24 @@ impl HostCode<'_> {
             }
             (["," | ")", ..], ["(" | ",", _]) if member.is_none() => {
                 let call = self.around[at].and_then(|open| open.checked_sub(1));
-                let writes = call.is_some_and(|call| self.takes_references(self.word(call)));
+                let writes = call.is_some_and(|call| {
+                    SWAPS.contains(&self.word(call)) || self.takes_references(self.word(call))
+                });
                 writes.then_some(Change::Anything)
             }
             _ => None,
         }
+    }
+
+    /// Does a reference to what is no constant begin with the name at a token?
+    fn is_referred(&self, at: usize) -> bool {
+        let Some(sign) = at.checked_sub(3) else {
+            return false;
+        };
+        let start = self.statement(at);
+        self.word(sign) == "&"
+            && self.word_before(sign) != "&"
+            && start < sign
+            && !(start..sign).any(|at| self.word(at) == "const")
     }
 }

@@ -7,7 +7,7 @@ use warpwright_ptx::ir::{
     Address, Base, Body, FuncId, Imm, Inst, InstData, Operand, OperandList, Part, Reg, Symbol,
     VarId,
 };
-use warpwright_ptx::{Space, Type, TypeKind};
+use warpwright_ptx::{Space, SpecialReg, Type, TypeKind};
 
 use super::words::{Reason, Words};
 use super::{Constants, Decoding, MAX_PRIVATE, scope};
@@ -304,6 +304,13 @@ impl<'a> Decoder<'a> {
                 Ok(self.computed(index, unary(|p: bool| !p)))
             }
             Operand::Imm(imm) => Ok(self.constant(immediate(imm, ty))),
+            // The runtime's memory for `grid.sync()` of a cooperative launch.
+            Operand::Special {
+                reg: SpecialReg::EnvReg(_),
+                ..
+            } => Err(
+                "what the driver says in %envreg, as `this_grid().sync()` of a cooperative launch reads".to_owned(),
+            ),
             Operand::Special { reg, part } => {
                 let dst = self.temporary();
                 self.prepare(Op::Special { dst, reg, part }, smallvec![], dst);

@@ -31,8 +31,8 @@ pub enum Contents {
     Zeros { is_code: bool },
     /// Floating-point numbers between -1 and 1.
     Uniform,
-    /// Small numbers for narrow integers.
-    Narrow,
+    /// Numbers below this one for narrow integers.
+    Narrow(i64),
     /// Indices below an amount.
     Indices(Amount),
     /// Row pointers up to an amount.
@@ -128,6 +128,9 @@ pub struct Draft {
     pub grid_note: &'static str,
     pub block: Vec<u32>,
     pub block_note: String,
+    /// Blocks per cluster, if it is launched in clusters, and what is said of that.
+    pub cluster: Vec<Amount>,
+    pub cluster_note: &'static str,
     pub dynamic_smem: Amount,
     pub smem_note: &'static str,
     /// Where the launch stands, and where others of the kernel do.
@@ -269,6 +272,7 @@ impl Draft {
         let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
         let mut add = |amount: &Amount| amount.roots(&mut all, &mut fixed);
         self.grid.iter().for_each(&mut add);
+        self.cluster.iter().for_each(&mut add);
         add(&self.dynamic_smem);
         for memory in self.memory() {
             match &memory.count {
@@ -333,6 +337,11 @@ impl Draft {
         }
         let _ = writeln!(text, "grid = [{}]{}", grid.join(", "), self.grid_note);
         let _ = writeln!(text, "block = [{}]{}", block.join(", "), self.block_note);
+        if !self.cluster.is_empty() || !self.cluster_note.is_empty() {
+            let cluster: Vec<String> = self.cluster.iter().map(|a| self.quoted(a)).collect();
+            let cluster = cluster.join(", ");
+            let _ = writeln!(text, "cluster = [{cluster}]{}", self.cluster_note);
+        }
         if self.dynamic_smem != Amount::Number(0) || !self.smem_note.is_empty() {
             let bytes = self.quoted(&self.dynamic_smem);
             let _ = writeln!(text, "dynamic_smem = {bytes}{}", self.smem_note);
@@ -461,7 +470,9 @@ impl Draft {
                 "{ kind = \"uniform\", low = -1.0, high = 1.0 }".to_owned(),
                 GUESS,
             ),
-            Contents::Narrow => ("{ kind = \"indices\", bound = 100 }".to_owned(), GUESS),
+            Contents::Narrow(bound) => {
+                (format!("{{ kind = \"indices\", bound = {bound} }}"), GUESS)
+            }
             Contents::Indices(bound) => {
                 let bound = self.quoted(bound);
                 (format!("{{ kind = \"indices\", bound = {bound} }}"), GUESS)

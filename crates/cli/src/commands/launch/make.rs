@@ -6,7 +6,8 @@ use std::rc::Rc;
 use warpwright_cudac::File;
 use warpwright_cudac::ast::Function;
 use warpwright_cudac::launches::{Amount, Argument, Described, Held, HostCode, Op, Reached, Root};
-use warpwright_pass::names::{base_name, template_arguments};
+use warpwright_launch::ElemType;
+use warpwright_pass::names::{base_name, source_name, template_arguments};
 use warpwright_pass::ptx::facts::{used_variables, uses_dynamic_shared};
 use warpwright_ptx::{Module, Space};
 
@@ -43,6 +44,15 @@ const MOST_SMEM: i64 = 32 << 10;
 
 /// A block, what is guessed of the names in it, and what is said of it.
 type Block = (Vec<u32>, BTreeMap<Rc<Root>, i64>, String);
+
+/// The innermost namespace of a symbol.
+fn space(symbol: &str) -> Option<String> {
+    let name = source_name(symbol);
+    let name = name.split('(').next()?.split('<').next()?;
+    let (spaces, _) = name.rsplit_once("::")?;
+    let last = spaces.rsplit("::").next()?;
+    Some(last.trim_start_matches("void ").to_owned())
+}
 
 fn is_one(amount: &Amount) -> bool {
     *amount == Amount::Number(1)
@@ -115,9 +125,10 @@ impl Ground<'_> {
         let members: BTreeSet<String> = layouts.flat_map(Layout::members).collect();
         let members: Vec<String> = members.into_iter().collect();
         let code = HostCode::new(self.host, &self.args.nvcc).with_names();
-        let launches = code.described(self.kernel(), &template_arguments(self.symbol), &members);
+        let (launches, may_be_anothers) = self.own_of(&code, &members);
         let is_found = !launches.is_empty();
-        let launched = self.launched(&launches);
+        let mut launched = self.launched(&launches);
+        launched.is_sure &= !may_be_anothers;
         let mut own = launches.into_iter().next().unwrap_or_default();
         let mut from = "  # the code's launch";
         if let Some((grid, block, smem)) = self.traced {
@@ -125,7 +136,7 @@ impl Ground<'_> {
             (own.grid, own.block) = (numbers(grid), numbers(block));
             own.dynamic_smem = Some(Amount::Number(smem.into()));
             from = "  # the trace";
-        } else if !launched.others.is_empty() && !launched.is_sure {
+        } else if (!launched.others.is_empty() || may_be_anothers) && !launched.is_sure {
             from = GUESS;
         } else if !is_found {
             own.dynamic_smem = Some(Amount::Number(0));
@@ -143,9 +154,8 @@ impl Ground<'_> {
         let is_sure = |amount: &Amount| {
             let (mut all, mut inner) = (BTreeSet::new(), BTreeSet::new());
             amount.roots(&mut all, &mut inner);
-            all.iter()
-                .filter(|root| fixed.contains(*root))
-                .all(|root| root.is_sure)
+            let mut fixed_ones = all.iter().filter(|root| fixed.contains(*root));
+            fixed_ones.all(|root| root.is_sure) && !amount.has_pitch()
         };
         let mut draft = Draft {
             about: String::new(),
@@ -156,6 +166,8 @@ impl Ground<'_> {
             grid: Vec::new(),
             grid_note: GUESS,
             block_note,
+            cluster: Vec::new(),
+            cluster_note: "",
             dynamic_smem: Amount::Number(0),
             smem_note: "",
             launched,
@@ -166,20 +178,32 @@ impl Ground<'_> {
             block,
         };
         // The grid.
-        let said: Vec<Amount> = own.grid.iter().flatten().map(|a| fold(a, 1)).collect();
+        let said = own.grid.iter().flatten().filter(|a| !a.has_element());
+        let said: Vec<Amount> = said.map(|a| fold(a, 1)).collect();
         let n = Root::guess("n", None);
         let threads = |at: usize| draft.block.get(at).copied().unwrap_or(1);
         if said.len() == own.grid.len() && is_found | self.traced.is_some() && !said.is_empty() {
-            let sure = own.grid.iter().flatten().all(&is_sure) && guessed.is_empty();
+            let sure = own.grid.iter().flatten().all(&is_sure)
+                && guessed.is_empty()
+                && self.args.block.is_none();
             draft.grid_note = if sure { from } else { GUESS };
             draft.grid = trimmed(said, is_one);
         } else {
             let dimensions = self.dimensions().max(draft.block.len()).max(own.grid.len());
             let extent = |at: usize| match own.grid.get(at) {
-                Some(Some(known)) => fold(known, 1),
+                Some(Some(known)) if !known.has_element() => fold(known, 1),
                 _ => Amount::binary(Op::CeilDiv, n.clone(), Amount::Number(threads(at).into())),
             };
             draft.grid = (0..dimensions).map(extent).collect();
+        }
+        if !own.cluster.is_empty() {
+            let known: Option<Vec<Amount>> = own.cluster.iter().cloned().collect();
+            draft.cluster_note = match &known {
+                Some(all) if all.iter().all(&is_sure) => from,
+                _ => GUESS,
+            };
+            let one = vec![Amount::Number(1)];
+            draft.cluster = known.map_or(one, |all| all.iter().map(|a| fold(a, 1)).collect());
         }
         // Dynamic shared memory.
         match (self.args.dynamic_smem, &own.dynamic_smem) {
@@ -363,16 +387,76 @@ impl Ground<'_> {
         Ok(draft)
     }
 
+    /// The launches of the kernel, without those of others of its name, and whether the first may be of another.
+    fn own_of(&self, code: &HostCode<'_>, members: &[String]) -> (Vec<Described>, bool) {
+        let all = |symbol: &str, members: &[String]| {
+            let mut all = code.described(self.kernel(), &template_arguments(symbol), members);
+            all.retain(|launch| self.may_launch(code, launch, symbol));
+            all
+        };
+        let own = all(self.symbol, members);
+        let Some(first) = own.first() else {
+            return (own, false);
+        };
+        let others = self.module.kernels().map(|(_, f)| &*f.name);
+        let mut others = others.filter(|other| self.is_namesake(other));
+        let is_it = |other: &str| all(other, &[]).iter().any(|launch| launch.at == first.at);
+        let may_be_anothers = others.any(is_it);
+        (own, may_be_anothers)
+    }
+
+    /// Another kernel of the same name: of other parameters, another instance, or in another namespace.
+    fn is_namesake(&self, symbol: &str) -> bool {
+        symbol != self.symbol && base_name(symbol) == base_name(self.symbol)
+    }
+
+    /// Can a launch be of the kernel of a symbol, by the namespace, the number of arguments and the types of pointers?
+    fn may_launch(&self, code: &HostCode<'_>, launch: &Described, symbol: &str) -> bool {
+        let others = self.module.kernels().map(|(_, f)| &*f.name);
+        let namesakes: Vec<&str> = others.filter(|other| self.is_namesake(other)).collect();
+        if namesakes.is_empty() {
+            return true;
+        }
+        let (around, written) = code.spaces(launch.at);
+        let own = space(symbol);
+        let is_here = match (written, &own) {
+            (Some(written), own) => own.as_deref().is_none_or(|own| own == written),
+            (None, Some(own)) => {
+                let is_around =
+                    |symbol: &&str| space(symbol).is_some_and(|space| around.contains(&&*space));
+                around.contains(&&**own)
+                    || !is_around(&self.symbol) && !namesakes.iter().any(is_around)
+            }
+            (None, None) => true,
+        };
+        let types = parameter_types(symbol);
+        let Some(arguments) = &launch.arguments else {
+            return is_here;
+        };
+        let is_type = |(argument, ty): (&Argument, &String)| {
+            let declared = code.pointed_type(&argument.text, launch.at);
+            let known = declared.and_then(|ty| ElemType::from_name(&ty));
+            let wanted = ElemType::from_name(element(ty)).filter(|_| ty.ends_with('*'));
+            known.is_none() || wanted.is_none() || known == wanted
+        };
+        is_here && arguments.len() == types.len() && arguments.iter().zip(&types).all(is_type)
+    }
+
     /// Where the launches are of which the first is described.
     fn launched(&self, launches: &[Described]) -> Launched {
         if self.traced.is_some() {
             return Launched::default();
         }
+        let number = |launch: &Described| self.host[..launch.at].matches('\n').count();
         let line = |launch: &Described| {
-            let before = self.host[..launch.at].matches('\n').count();
-            match before.checked_sub(self.headers) {
-                Some(before) => format!("line {}", before + 1),
-                None => "a header".to_owned(),
+            let before = number(launch);
+            // Two on a line differ by the column.
+            let same = launches.iter().filter(|other| number(other) == before);
+            let column = launch.at - self.host[..launch.at].rfind('\n').map_or(0, |at| at + 1);
+            match (before.checked_sub(self.headers), same.count()) {
+                (Some(before), 0 | 1) => format!("line {}", before + 1),
+                (Some(before), _) => format!("{}:{}", before + 1, column + 1),
+                (None, _) => "a header".to_owned(),
             }
         };
         let (own, others) = match launches.split_first() {
@@ -609,6 +693,9 @@ fn held(
     }
 }
 
+/// Integers that nobody knows are below it, where larger ones may be no index.
+pub const FEW: i64 = 100;
+
 /// What a buffer of such elements may hold.
 fn contents(layout: &Layout, set: Option<u8>) -> Contents {
     match layout.uniform() {
@@ -634,7 +721,12 @@ fn contents(layout: &Layout, set: Option<u8>) -> Contents {
                 Err(_) => Contents::Indices(Amount::Number(100)),
             }
         }
-        Some((element, _)) if element.size() < 4 => Contents::Narrow,
+        // All that a byte may be, where the kernel takes that.
+        Some((element, _)) if element.size() == 1 => {
+            let (_, high) = element.int_range();
+            Contents::Narrow(i64::try_from(high).map_or(FEW, |high| high + 1))
+        }
+        Some((element, _)) if element.size() < 4 => Contents::Narrow(FEW),
         Some(_) => Contents::Indices(Amount::Number(100)),
     }
 }

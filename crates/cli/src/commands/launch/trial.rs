@@ -9,7 +9,7 @@ use warpwright_launch::{LaunchFile, no_files};
 use warpwright_ptx::Module;
 
 use super::draft::{Contents, Draft, GUESS};
-use super::make::Ground;
+use super::make::{self, Ground};
 use super::sizes;
 
 /// Warp instructions of a trial.
@@ -112,7 +112,7 @@ fn first_line(text: &str) -> String {
 
 /// Are there integers whose values are guessed?
 fn has_indices(draft: &Draft) -> bool {
-    let is_index = |c: &Contents| matches!(c, Contents::Indices(_) | Contents::Narrow);
+    let is_index = |c: &Contents| matches!(c, Contents::Indices(_) | Contents::Narrow(_));
     draft.memory().any(|memory| is_index(&memory.contents))
 }
 
@@ -128,6 +128,8 @@ fn points_to_rows(name: &str) -> bool {
 enum Indices {
     #[default]
     AsThey,
+    /// Narrow ones below [`make::FEW`].
+    Few,
     Rows,
     Zeros,
 }
@@ -152,10 +154,15 @@ fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
     let guessed = draft.guessed_count.iter().cloned().reduce(Amount::times);
     let guessed = guessed.unwrap_or(Amount::Number(1));
     for memory in draft.buffers_mut() {
-        let is_index = matches!(memory.contents, Contents::Indices(_) | Contents::Narrow);
+        let is_index = matches!(memory.contents, Contents::Indices(_) | Contents::Narrow(_));
         let is_unknown = memory.count.is_none();
         let mut count = guessed.clone();
         match guess.indices {
+            Indices::Few => {
+                if let Contents::Narrow(bound) = &mut memory.contents {
+                    *bound = make::FEW.min(*bound);
+                }
+            }
             Indices::Zeros if is_index => memory.contents = Contents::Zeros { is_code: false },
             Indices::Rows if is_index && !memory.is_output && points_to_rows(&memory.name) => {
                 memory.contents = Contents::Sorted(Amount::Number(1));
@@ -252,7 +259,7 @@ pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Dr
     let is_open = |named: &super::draft::Named| named.is_scalar && named.root.value.is_none();
     let levels = if guesses_sizes { 0..4 } else { 0..1 };
     let all_indices: &[Indices] = match has_indices(&first) {
-        true => &[Indices::AsThey, Indices::Rows, Indices::Zeros],
+        true => &[Indices::AsThey, Indices::Few, Indices::Rows, Indices::Zeros],
         false => &[Indices::AsThey],
     };
     let scalars: &[Option<i64>] = match first.names.iter().any(is_open) {
