@@ -509,28 +509,11 @@ pub(crate) struct Lines<'m> {
 
 impl Lines<'_> {
     pub(crate) fn of(&self, inst: Inst) -> Option<String> {
-        let body = self.module.functions[self.id].body.as_ref()?;
-        let is_own = |file: u32| {
-            let file = self.module.file(file);
-            file.is_some_and(|file| !is_of_the_toolkit(&file.path))
-        };
-        let (file, line) = body.own_line(warpwright_ptx::Inst::from_u32(inst.0), is_own)?;
-        let path = &self.module.file(file)?.path;
+        let inst = warpwright_ptx::Inst::from_u32(inst.0);
+        let (path, line) = self.module.own_line(self.id, inst)?;
         let name = path.rsplit('/').next().unwrap_or(path);
         Some(format!("{name}:{line}"))
     }
-}
-
-/// Is it a header of the toolkit or of the host compiler? What is inlined from there belongs to the line that calls it.
-fn is_of_the_toolkit(path: &str) -> bool {
-    [
-        "/bin/../include/",
-        "/targets/",
-        "/usr/include/",
-        "/usr/lib/gcc/",
-    ]
-    .iter()
-    .any(|part| path.contains(part))
 }
 
 /// The source lines of instructions of the machine code by those of the PTX that they were made of ([`origins`]).

@@ -32,11 +32,10 @@ impl<'m> PtxFunction<'m> {
     /// ` (k.cu:12)`, where `.loc` says so.
     fn source_line(&self, inst: Inst) -> Option<String> {
         let inst = warpwright_ptx::Inst::from_u32(inst.as_u32());
-        // Line 0 is code of no line.
-        let loc = self.view.body().loc(inst).filter(|loc| loc.line > 0)?;
-        let path = &self.module().file(loc.file)?.path;
+        let id = self.module().function(&self.view.function().name)?;
+        let (path, line) = self.module().own_line(id, inst)?;
         let file = path.rsplit('/').next().unwrap_or(path);
-        Some(format!(" ({file}:{})", loc.line))
+        Some(format!(" ({file}:{line})"))
     }
 
     pub(super) fn new(module: &'m Module, id: FuncId) -> Option<Self> {

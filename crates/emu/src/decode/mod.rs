@@ -155,10 +155,8 @@ impl<'m> Decoding<'m> {
             .lines
             .line_col(&self.module.source, data.span.start)
             .line;
-        place.source = body
-            .loc(inst)
-            .filter(|loc| loc.line > 0)
-            .and_then(|loc| Some((self.module.file(loc.file)?.path.clone(), loc.line)));
+        let source = self.module.own_line(func, inst);
+        place.source = source.map(|(path, line)| (path.to_owned(), line));
         place
     }
 

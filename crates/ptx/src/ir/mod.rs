@@ -144,7 +144,27 @@ impl Module {
     pub fn file(&self, index: u32) -> Option<&File> {
         self.files.iter().find(|f| f.index == index)
     }
+
+    /// The file and the line of an instruction; what is inlined from a header of the toolkit or of the host compiler
+    /// belongs to the line that calls it.
+    pub fn own_line(&self, func: FuncId, inst: Inst) -> Option<(&str, u32)> {
+        let body = self.functions[func].body.as_ref()?;
+        let is_own = |file: u32| {
+            let path = self.file(file).map(|file| &*file.path);
+            path.is_some_and(|path| !HEADERS.iter().any(|part| path.contains(part)))
+        };
+        let (file, line) = body.own_line(inst, is_own)?;
+        Some((&self.file(file)?.path, line))
+    }
 }
+
+/// Parts of the paths of headers that are nobody's own.
+const HEADERS: [&str; 4] = [
+    "/bin/../include/",
+    "/targets/",
+    "/usr/include/",
+    "/usr/lib/gcc/",
+];
 
 /// The three directives every module begins with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
