@@ -191,6 +191,8 @@ impl Report {
         for kernel in &mut self.kernels {
             let found = explained.iter().find(|e| e.kernel == kernel.name);
             let cycles = found.and_then(|found| found.cycles.clone());
+            let accesses = found.and_then(|found| found.accesses.as_ref());
+            kernel.wasted = accesses.and_then(|accesses| accesses.wasted.clone());
             kernel.counted = cycles.filter(|cycles| cycles.turns != Turns::Assumed);
         }
     }
@@ -205,6 +207,11 @@ impl Report {
 
     /// As a screen of text; every candidate with `all`.
     pub fn screen(&self, all: bool) -> String {
+        self.screen_above(all, 0)
+    }
+
+    /// The same above so many lines, with less of what there is room for.
+    pub fn screen_above(&self, all: bool, reserved: usize) -> String {
         let builder = match &self.ptxas {
             Some(version) => format!("ptxas {version}"),
             None if self.emitted != "ptx" => "machine code as it is".into(),
@@ -223,6 +230,7 @@ impl Report {
             is_machine_code: self.ptxas.is_none() && self.emitted != "ptx",
             is_measured: false,
             all,
+            reserved,
         };
         screen(&self.kernels, &about)
     }
@@ -858,6 +866,7 @@ fn unrated(
         notes: Vec::new(),
         promises: Vec::new(),
         gained: None,
+        wasted: None,
         counted: None,
         crat: None,
     })

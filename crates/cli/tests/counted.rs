@@ -305,6 +305,35 @@ fn the_processors_that_code_asks_for_are_those_of_the_gpu() {
 }
 
 #[test]
+fn what_accesses_waste_stands_beside_the_limit() {
+    let test = "what_accesses_waste_stands_beside_the_limit";
+    let Some(toolkit) = require_toolkit(test) else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    bench.file(
+        "t.cu",
+        "__global__ void turn(const float *a, float *b) {
+    __shared__ float s[32][32];
+    s[threadIdx.y][threadIdx.x] = a[blockIdx.x * 1024 + threadIdx.y * 32 + threadIdx.x];
+    __syncthreads();
+    b[blockIdx.x * 1024 + threadIdx.y * 32 + threadIdx.x] = s[threadIdx.x][threadIdx.y];
+}
+int main() {
+    float *a, *b; cudaMalloc(&a, 64 * 4096); cudaMalloc(&b, 64 * 4096);
+    turn<<<64, dim3(32, 32)>>>(a, b);
+}
+",
+    );
+    let said = "not in that: 16.5 times the passes over shared memory needed (t.cu:5)";
+    for command in ["explain", "opt"] {
+        let screen = bench.screen(&[command, "t.cu", "--gpu", "h200"]);
+        assert!(screen.contains(said), "{command}: {screen}");
+        assert!(screen.contains("64 blocks: 68 SMs get none"), "{screen}");
+    }
+}
+
+#[test]
 fn runs_are_compared_within_the_tolerance() {
     let test = "runs_are_compared_within_the_tolerance";
     let Some(toolkit) = require_toolkit(test) else {

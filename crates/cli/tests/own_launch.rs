@@ -542,6 +542,120 @@ fn what_changes_on_the_way_is_a_guess() {
 }
 
 #[test]
+fn macros_that_write_are_what_they_stand_for() {
+    if require_toolkit("macros that write in launch descriptions").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let launched = "float *a; cudaMalloc(&a, n * sizeof(float)); k<<<(n + 63) / 64, 64>>>(a, n);";
+    let of = |before: &str, body: &str| {
+        let source =
+            format!("{before}\n{ADD}int main(int argc, char **argv) {{ {body} {launched} }}\n");
+        described(folder.path(), &source, "k")
+    };
+    let full = |toml: &str| {
+        let (_, full) = toml.split_once("[sizes.full]").unwrap();
+        full.lines()
+            .find(|line| line.starts_with("n = "))
+            .unwrap()
+            .to_owned()
+    };
+    for (before, body, expected) in [
+        (
+            "#define GETARG(v, i) if (argc > i) v = atoi(argv[i])",
+            "int n = 5000; GETARG(n, 1);",
+            "n = 5000  # guess",
+        ),
+        (
+            "#define ROUND_UP(v, m) ((v) = ((v) + (m) - 1) / (m) * (m))",
+            "int n = 1000; ROUND_UP(n, 256);",
+            "n = 1000  # guess",
+        ),
+        ("#define INITN n = 2000", "int n = 1000; INITN;", "n = 2000"),
+        (
+            "#define ADD10(v) do { v += 10; } while (0)",
+            "int n = 100; ADD10(n);",
+            "n = 100  # guess",
+        ),
+        (
+            "void bcast(void *, int);\n#define BCAST(v) bcast(&v, sizeof(v))",
+            "int n = 1000; BCAST(n);",
+            "n = 1000  # guess",
+        ),
+        // What only calls leaves all as it is.
+        (
+            "#define CHECK(c) do { cudaError_t e = c; if (e != cudaSuccess) exit(1); } while (0)",
+            "int n = 5000; CHECK(cudaDeviceSynchronize());",
+            "n = 5000",
+        ),
+    ] {
+        assert_eq!(full(&of(before, body)), expected, "{before}");
+    }
+    let blocks = |before: &str, body: &str| {
+        let source = format!(
+            "{before}\n{ADD}int main() {{ int n = 1000; float *a; cudaMalloc(&a, 4000); {body} }}\n"
+        );
+        described(folder.path(), &source, "k")
+    };
+    let toml = blocks(
+        "#define SETG(g, a) g.x = a",
+        "dim3 g(5), b(100); SETG(g, 10); k<<<g, b>>>(a, n);",
+    );
+    assert!(toml.contains("grid = [10]  # the code's launch"), "{toml}");
+    let toml = blocks(
+        "#define CFG(g, b, n) b = dim3(50); g = dim3((n + 49) / 50)",
+        "dim3 g(10), b(100); CFG(g, b, n); k<<<g, b>>>(a, n);",
+    );
+    assert!(toml.contains("block = [50]  # the code's launch"), "{toml}");
+}
+
+#[test]
+fn numbers_become_what_their_types_hold() {
+    if require_toolkit("conversions in launch descriptions").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (parameter, before, argument, expected) in [
+        ("unsigned m", "", "-1", "value = 4294967295"),
+        ("bool m", "", "5", "value = 1"),
+        ("int m", "short s = 40000;", "s", "# guess"),
+        (
+            "int m",
+            "int a = -100; unsigned b = 7;",
+            "a < b ? 500 : 1000",
+            "# guess",
+        ),
+        (
+            "double m",
+            "#define LX 2.0\n#define DX LX/8\n",
+            "1.0 / DX",
+            "value = 0.0625",
+        ),
+    ] {
+        let source = format!(
+            "__global__ void k(float *x, {parameter}) {{ x[threadIdx.x] = m; }}\n\
+             int main() {{ float *x; cudaMalloc(&x, 128);\n{before}\nk<<<1, 32>>>(x, {argument}); }}\n"
+        );
+        let toml = described(folder.path(), &source, "k");
+        let (_, own) = toml.rsplit_once("name = \"m\"").unwrap();
+        let line = own.lines().find(|line| line.starts_with("value")).unwrap();
+        let name = line
+            .trim_start_matches("value = ")
+            .trim_matches('"')
+            .to_owned()
+            + " = ";
+        let is_marked = line.contains("# guess")
+            || toml
+                .lines()
+                .any(|line| line.starts_with(&name) && line.contains("# guess"));
+        assert!(
+            line == expected || expected == "# guess" && is_marked,
+            "{argument}: {toml}"
+        );
+    }
+}
+
+#[test]
 fn pointers_that_change_and_several_callers_are_guesses() {
     if require_toolkit("pointers that change in launch descriptions").is_none() {
         return;
@@ -550,6 +664,7 @@ fn pointers_that_change_and_several_callers_are_guesses() {
     let of = |main: &str| {
         let source = format!(
             "{ADD}__global__ void other(float *a) {{ a[threadIdx.x] = 3; }}\n\
+             void turn(float *&a, float *&b) {{ float *t = a; a = b; b = t; }}\n\
              void go(float *a, int n) {{ k<<<(n + 255) / 256, 256>>>(a, n); }}\nint main() {{ {main} }}\n"
         );
         described(folder.path(), &source, "k")
@@ -558,7 +673,12 @@ fn pointers_that_change_and_several_callers_are_guesses() {
     let two = "int n = 1000, m = 4000; float *a, *b; cudaMalloc(&a, n * 4); cudaMalloc(&b, m * 4);";
     let launch = "k<<<(n + 63) / 64, 64>>>(a, n);";
     assert!(has(&of(&format!("{two} {launch}")), "shape = [\"n\"]"));
-    for swap in ["float *t = a; a = b; b = t;", "std::swap(a, b);"] {
+    for swap in [
+        "float *t = a; a = b; b = t;",
+        "std::swap(a, b);",
+        "a += 8; b++;",
+        "turn(a, b);",
+    ] {
         let toml = of(&format!("{two} {swap} {launch}"));
         assert!(
             !sure(&toml).iter().any(|line| line.starts_with("shape")),

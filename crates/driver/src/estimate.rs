@@ -110,6 +110,7 @@ fn estimate_one(
         notes,
         promises: Vec::new(),
         gained: None,
+        wasted: None,
         counted: None,
         crat: None,
     })

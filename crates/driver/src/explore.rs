@@ -674,6 +674,7 @@ impl<'a> Exploration<'a> {
             notes: self.notes,
             promises,
             gained: None,
+            wasted: None,
             counted: None,
             crat,
         };

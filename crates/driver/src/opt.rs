@@ -168,6 +168,9 @@ pub struct KernelReport {
     /// What the choice changes for a warp alone, as the model has it.
     #[serde(default)]
     pub gained: Option<String>,
+    /// What its accesses take beyond what is predicted, where they were counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wasted: Option<String>,
     /// What bounds the default build where its instructions were counted: what [`crate::candidate::Score::bound`] says
     /// takes loops for ten turns.
     #[serde(default)]

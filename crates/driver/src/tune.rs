@@ -96,6 +96,7 @@ mod tests {
             notes: Vec::new(),
             promises: vec!["of 0 bytes".to_owned()],
             gained: None,
+            wasted: None,
             counted: None,
             crat: None,
         };

@@ -39,6 +39,9 @@ pub struct AccessReport {
     pub passes: Option<Total>,
     /// What they come to, in a sentence.
     pub summary: String,
+    /// What the prediction does not know of them, if they take more than they must.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wasted: Option<String>,
     /// The instructions that take more than they must, those that waste most first.
     pub places: Vec<AccessPlace>,
 }
@@ -138,10 +141,23 @@ impl AccessReport {
             true => "; predicted cycles do not know of that",
             false => "",
         };
+        let wasted = [
+            (sectors, "sectors"),
+            (passes, "passes over shared memory"),
+        ];
+        let wasted = wasted.into_iter().filter_map(|(total, what)| {
+            let ratio = total?.ratio();
+            (ratio > IN_ORDER).then(|| format!("{ratio:.1} times the {what} needed"))
+        });
+        let wasted: Vec<String> = wasted.collect();
+        let place = places.first().and_then(|place| place.line.as_deref());
+        let place = place.map_or_else(String::new, |line| format!(" ({line})"));
+        let wasted = is_wasting.then(|| format!("not in that: {}{place}", wasted.join(", ")));
         (!parts.is_empty()).then(|| AccessReport {
             counted_at: counted_at.to_owned(),
             sectors,
             passes,
+            wasted,
             summary: format!(
                 "accesses of a warp (counted at {counted_at}) take {}{unknown}",
                 parts.join(", ")

@@ -379,7 +379,7 @@ pub const TERMS: &[Term] = &[
     term(
         "unlike anything measured",
         &["may be slower"],
-        "With a launch description, a model learned from measured kernels says how likely a candidate is slower. One whose \
+        "Where a launch is known, a model learned from measured kernels says how likely a candidate is slower. One whose \
          numbers lie outside all that was measured is not chosen; `tune` measures it.",
     ),
     term(

@@ -55,6 +55,8 @@ pub struct About<'a> {
     pub is_measured: bool,
     /// Is every candidate to be shown?
     pub all: bool,
+    /// Lines that stand below.
+    pub reserved: usize,
 }
 
 impl About<'_> {
@@ -86,7 +88,7 @@ pub fn screen(kernels: &[KernelReport], about: &About<'_>) -> String {
         }
         [kernel] => {
             let next = next(kernels, about);
-            let room = HEIGHT.saturating_sub(lines.len() + next.len());
+            let room = HEIGHT.saturating_sub(lines.len() + next.len() + about.reserved);
             lines.extend(one(kernel, room, about.level()));
             lines.extend(next);
         }
@@ -324,6 +326,7 @@ fn limits(report: &KernelReport) -> String {
         (None, Some(score)) => parts.push(bound_by(&score.bound, score.turns, &[])),
         (None, None) => {}
     }
+    parts.extend(report.wasted.clone());
     parts.join("; ")
 }
 
@@ -630,15 +633,13 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
                 true => "what was given",
                 false => "the default build",
             };
-            let text = format!("wrote {output}: {what}, since nothing is to be gained");
+            let text = format!("wrote {output}: {what}, since no recipe gains");
             lines.extend(wrap(&text, "  next    ", INDENT));
         }
         (None, _) if is_changed || is_replayed => {
             lines.push("  next    -o OUT writes it; nothing is written now".into())
         }
-        (None, _) => {
-            lines.push("  next    nothing is to be gained, and nothing was written".into())
-        }
+        (None, _) => lines.push("  next    no recipe gains, and nothing was written".into()),
         (Some(output), "ptx") => {
             lines.extend(wrap(&format!("wrote {output} (PTX)"), "  next    ", INDENT));
             if let Some(level) = level {
@@ -868,6 +869,7 @@ mod tests {
         is_machine_code: false,
         is_measured: false,
         all: false,
+        reserved: 0,
     };
 
     #[test]
@@ -1011,7 +1013,7 @@ mod tests {
     fn a_kernel_that_is_kept_says_why() {
         let shown = screen(&[report("k", 1.0, &[])], &ABOUT);
         assert!(
-            shown.contains("kept: because") && shown.contains("nothing is to be gained"),
+            shown.contains("kept: because") && shown.contains("no recipe gains"),
             "{shown}"
         );
     }

@@ -113,8 +113,8 @@ pub fn run(cli: &Cli, args: &CheckArgs) -> Result<(), Failure> {
                 .as_deref()
                 .map(|path| path.display().to_string());
             let note = format!(
-                "note: `warpwright run {} --launch {} --races --uninit` looks for races and for reads of what nobody \
-                 has written, which equal outputs may hide",
+                "note: `warpwright run {} --launch {} --races --uninit` looks for races of warps in shared memory and \
+                 for reads of what nobody has written, which equal outputs may hide",
                 b.name,
                 launch.unwrap_or_default()
             );
@@ -245,7 +245,12 @@ fn in_emulator(
         }
     };
     Ok(Ok(match run(b)? {
-        Outcome::Finished(results) => compared(&launch, &inputs, &first, &results.buffers),
+        Outcome::Finished(results) => compared(
+            (&launch, &args.setup.set),
+            &inputs,
+            &first,
+            &results.buffers,
+        ),
         Outcome::Faulted(fault) => verdict("refuted", format!("`{}` is at fault: {fault}", b.name)),
     }))
 }
@@ -261,11 +266,12 @@ fn on_device(
     let inputs = materialize(&launch, args.setup.launch.as_deref())?;
     let (_, first) = run_on_device(a.bytes.clone(), &launch, &inputs, ordinal)?;
     let (_, second) = run_on_device(b.bytes.clone(), &launch, &inputs, ordinal)?;
-    Ok(vec![compared(&launch, &inputs, &first, &second)])
+    let all = (&launch, &*args.setup.set);
+    Ok(vec![compared(all, &inputs, &first, &second)])
 }
 
 fn compared(
-    launch: &Launch,
+    (launch, set): (&Launch, &[String]),
     inputs: &[Vec<u8>],
     first: &[Vec<u8>],
     second: &[Vec<u8>],
@@ -287,8 +293,12 @@ fn compared(
         true => "equal bit for bit",
         false => "equal within the description's tolerance, not bit for bit,",
     };
+    let changed = match set {
+        [] => String::new(),
+        set => format!(" with {}", set.join(", ")),
+    };
     let mut text = format!(
-        "the outputs are {how} at size `{}`; other inputs may differ, so this is no proof",
+        "the outputs are {how} at size `{}`{changed}; other inputs may differ, so this is no proof",
         launch.size
     );
     let outputs = launch.buffers().zip(inputs).zip(first);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use warpwright::device_code::some_names;
-use warpwright::front::refuse_options;
+use warpwright::front::{architecture, refuse_options};
 use warpwright_cudac::diag::{Diagnostic, Source};
 use warpwright_cudac::{File, marked};
 use warpwright_driver::naive::promise;
@@ -17,7 +17,7 @@ use warpwright_target::Gpu;
 use warpwright_toolkit::{NvccJob, ToolError, Toolkit};
 
 use super::stencil::failure;
-use super::{naive_opt, stencil_opt};
+use super::{naive_opt, quoted, stencil_opt};
 use crate::args::{Cli, KernelArgs};
 use crate::failure::Failure;
 use crate::input::Input;
@@ -184,8 +184,9 @@ pub fn named(file: &File, pattern: &str) -> Result<Vec<String>, Failure> {
 
 /// What `opt FILE -o OUT.cu` would do, in a sentence, by the decisions that it makes itself; nothing where it would
 /// write no other kernel.
-pub fn advice(file: &File, args: &KernelArgs) -> Option<String> {
-    let (kernel, gpu) = (args.one().ok()?, args.gpu.as_deref());
+pub fn advice(file: &File, args: &KernelArgs, nvcc: &[String]) -> Option<String> {
+    let stated = architecture(None, nvcc).ok().and_then(|(stated, _)| stated);
+    let (kernel, gpu) = (args.one().ok()?, args.gpu.as_deref().or(stated.as_deref()));
     let (named, gpu) = (gpu, stencil_opt::target(gpu).ok()?);
     let (naive, _) = naive_opt::wanted_in(file, kernel).ok()?;
     if !naive.is_empty() {
@@ -235,7 +236,7 @@ fn what_pays(
         1 => String::new(),
         count => format!(" ({} more)", count - 1),
     };
-    let mut option = named.map_or_else(String::new, |gpu| format!(" --gpu {gpu}"));
+    let mut option = named.map_or_else(String::new, |gpu| format!(" --gpu {}", quoted(gpu)));
     if wants_name {
         option += &format!(" --kernel {first}");
     }

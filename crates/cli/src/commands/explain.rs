@@ -94,7 +94,7 @@ pub fn run(cli: &Cli, args: &ExplainArgs) -> Result<(), Failure> {
         }
     }
     if let Some(file) = &file
-        && let Some(advice) = cuda::advice(file, &args.kernel)
+        && let Some(advice) = cuda::advice(file, &args.kernel, &args.nvcc)
     {
         println!("{}\n", wrap(&advice, "  ", "  ").join("\n"));
     }
@@ -253,6 +253,10 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
         let others: Vec<String> = c.others().map(beside).collect();
         let text = bound_by(&c.bound, c.turns, &others);
         println!("{}", wrap(&text, "  ", "    ").join("\n"));
+        let wasted = e.accesses.as_ref().and_then(|a| a.wasted.as_deref());
+        if let Some(wasted) = wasted {
+            println!("{}", wrap(wasted, "  ", "    ").join("\n"));
+        }
     }
     match (e.registers_for_one_more_block, e.registers_to_save) {
         (Some(limit), Some(save)) => {

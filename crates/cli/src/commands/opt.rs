@@ -115,12 +115,13 @@ pub fn run(cli: &Cli, args: &OptArgs) -> Result<(), Failure> {
         }
     }
     outcome.report.output = written_to(args);
-    finish(args, &outcome, &explained)?;
-    if !args.show.json
-        && let Some(file) = &file
-        && let Some(advice) = super::cuda::advice(file, &args.kernel)
-    {
-        let advice = wrap(&advice, "", "").join("\n");
+    let advice = file.as_ref().filter(|_| !args.show.json);
+    let advice = advice.and_then(|file| super::cuda::advice(file, &args.kernel, &args.nvcc));
+    let advice = advice.map(|advice| wrap(&advice, "", ""));
+    let reserved = advice.as_ref().map_or(0, |lines| lines.len() + 1);
+    finish(args, &outcome, &explained, reserved)?;
+    if let Some(advice) = advice {
+        let advice = advice.join("\n");
         match args.output.as_deref().is_some_and(is_stdout) {
             true => eprintln!("\n{advice}"),
             false => println!("\n{advice}"),
@@ -267,7 +268,12 @@ pub fn keep(folder: &Path, outcomes: &[KernelOutcome]) -> Result<(), Failure> {
 }
 
 /// Writes OUT and the HTML page, both or neither, and prints the result the way that was asked for.
-fn finish(args: &OptArgs, outcome: &Outcome, explained: &[Explanation]) -> Result<(), Failure> {
+fn finish(
+    args: &OptArgs,
+    outcome: &Outcome,
+    explained: &[Explanation],
+    reserved: usize,
+) -> Result<(), Failure> {
     let report: &Report = &outcome.report;
     let output = args.output.as_deref();
     let staged = output.map(|path| stage(path, &outcome.code)).transpose()?;
@@ -290,7 +296,7 @@ fn finish(args: &OptArgs, outcome: &Outcome, explained: &[Explanation]) -> Resul
     if args.show.json {
         return print_json(report);
     }
-    let text = report.screen(args.all);
+    let text = report.screen_above(args.all, reserved);
     match output.is_some_and(is_stdout) {
         true => eprint!("{text}"),
         false => print!("{text}"),

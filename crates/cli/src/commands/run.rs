@@ -205,8 +205,11 @@ fn in_emulator(
 /// What the emulator stops at where it is asked to.
 fn looked_for(args: &RunArgs) -> Vec<&'static str> {
     let asked = [
-        (args.races, "races between threads"),
-        (args.uninit, "reads of what nobody has written"),
+        (args.races, "races of warps in shared memory"),
+        (
+            args.uninit,
+            "reads of shared memory and registers that nobody has written",
+        ),
     ];
     let asked = asked.into_iter().filter(|(is_asked, _)| *is_asked);
     asked.map(|(_, what)| what).collect()

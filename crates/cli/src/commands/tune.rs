@@ -139,6 +139,7 @@ pub fn run(cli: &Cli, args: &TuneArgs) -> Result<(), Failure> {
             is_machine_code: matches!(input.level, Level::Cubin | Level::Fat),
             is_measured: true,
             all: args.all,
+            reserved: 0,
         },
     );
     print!("{text}");

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::amount::{Amount, Op, PITCH, Root};
 use super::memory::Memory;
 use super::names::{Declaration, Kind};
-use super::number::{Number, Ty, combined};
+use super::number::{Number, Ty, combined, is_narrowed};
 use super::values::{Change, Known, Value, parts};
 use super::{HostCode, Reached, Site, find};
 use crate::ast::{Expr, ExprKind};
@@ -157,6 +157,12 @@ impl<'t> HostCode<'t> {
         let function = function.filter(|&open| !self.is_shared(Some(open)));
         let number = |text: &str, at| self.value(text, at, &Known::default()).and_then(amount);
         let mut found = Vec::new();
+        let is_none = |&at: &usize| self.word(at + 1) == "=" && self.word(at + 2) == "0";
+        let attributes = self.places("numAttrs").iter();
+        let mut attributes = attributes.filter(|&&at| self.is_inside(at, function));
+        if attributes.any(is_none) {
+            return found;
+        }
         for &place in self.places("clusterDim") {
             if !self.is_inside(place, function) || place > at {
                 continue;
@@ -409,6 +415,9 @@ impl<'t> HostCode<'t> {
                 .any(|w| w == word)
         };
         let is_plain = !has("auto") && of.kind == Kind::Integer && !has("enum");
+        if is_narrowed(words, &number) {
+            return None;
+        }
         match is_plain {
             true => {
                 let words = words.split([',', '=']).next().unwrap_or("");
@@ -597,7 +606,11 @@ impl<'t> HostCode<'t> {
             // `void *args[] = {&p};`
             let open = self.around[place].filter(|&open| self.word(open) == "{");
             let is_listed = open.is_some_and(|open| self.word(self.statement(open)) == "void");
-            let is_read = is_listed || call.is_some_and(|call| self.word(call).starts_with("cuda"));
+            let is_read = is_listed
+                || call.is_some_and(|call| {
+                    let call = self.word(call);
+                    call.starts_with("cuda") && !call.starts_with("cudaGet")
+                });
             if self.word(place + 1) == "." && self.word(place + 2) != member {
                 let method = self.word(place + 2);
                 if self.word(place + 3) == "(" && self.writes_member(method, member) {
@@ -627,7 +640,7 @@ impl<'t> HostCode<'t> {
     }
 
     /// Does a function of this name assign to a member of that name, in one of its bodies?
-    fn writes_member(&self, method: &str, member: &str) -> bool {
+    pub(super) fn writes_member(&self, method: &str, member: &str) -> bool {
         let bodies = self.places(method).iter().filter_map(|at| {
             let open = at + 1;
             (self.word(open) == "(").then(|| self.body(open)).flatten()
@@ -663,7 +676,9 @@ impl<'t> HostCode<'t> {
     /// A floating-point number.
     pub(super) fn real(&self, text: &str, at: usize) -> Option<f64> {
         self.fuel.set(self.fuel.get().checked_sub(1)?);
-        let expr = parse_expr(text.trim(), 0..0, |word| word.ends_with("_t"))?;
+        // A macro's body may fall apart where its neighbours bind closer.
+        let text = self.with_loose_macros(text.trim())?;
+        let expr = parse_expr(&text, 0..0, |word| word.ends_with("_t"))?;
         crate::with_stack(|| self.real_of(&expr, at))
     }
 

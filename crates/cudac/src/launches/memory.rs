@@ -7,7 +7,7 @@ use super::amount::Amount;
 use super::described::{Argument, is_name};
 use super::names::{Declaration, Kind};
 use super::number::Number;
-use super::values::{Change, Known, SWAPS, Value, inside, parts};
+use super::values::{Change, Known, Value, inside, parts};
 use crate::words::tokens;
 
 /// Memory of a pointer.
@@ -151,8 +151,11 @@ impl HostCode<'_> {
         self.fuel.set(self.fuel.get().checked_sub(1)?);
         let own = pointer(text)?;
         let of = self.declaration(&own.name, at)?;
-        let is_moved =
-            own.is_moved || own.path.is_empty() && self.is_redirected(&own.name, &of, at);
+        let is_redirected = match own.path.strip_prefix('.') {
+            Some(member) => self.redirects_member(&own.name, member, &of, at),
+            None => own.path.is_empty() && self.is_redirected(&own.name, &of, at),
+        };
+        let is_moved = own.is_moved || is_redirected;
         let memory = |bytes| Memory {
             id: format!("{} {}", of.at, own.path),
             bytes,
@@ -207,10 +210,14 @@ impl HostCode<'_> {
             let mut loops = loops.filter(|&brace| self.runs_again(brace));
             let is_on_the_way = place < at || loops.any(|brace| self.is_inside(at, Some(brace)));
             let call = self.around[place].and_then(|open| open.checked_sub(1));
-            let is_swapped = call.is_some_and(|call| SWAPS.contains(&self.word(call)));
+            // The runtime, and what asks it for memory, fill a pointer.
+            let fills = |call| {
+                let call = self.word(call).to_lowercase();
+                call.starts_with("cuda") || call.contains("alloc")
+            };
             let is_it = match self.change(place, None) {
                 Some(Change::Whole(text)) => !self.text[text].contains("alloc"),
-                Some(Change::Anything) => is_swapped,
+                Some(Change::Anything) => !call.is_some_and(fills),
                 _ => false,
             };
             place != of.at
@@ -219,6 +226,16 @@ impl HostCode<'_> {
                 && self.declaration(name, place).is_some_and(|d| d.at == of.at)
         };
         self.places(name).iter().any(redirects)
+    }
+
+    /// The same of a member, by a method of the structure.
+    fn redirects_member(&self, name: &str, member: &str, of: &Declaration, at: usize) -> bool {
+        let calls = self.places(name).iter().filter(|&&place| {
+            place < at && self.word(place + 1) == "." && self.word(place + 3) == "("
+        });
+        let mut calls =
+            calls.filter(|&&place| self.declaration(name, place).is_some_and(|d| d.at == of.at));
+        calls.any(|&place| self.writes_member(self.word(place + 2), member))
     }
 
     /// The text of a size, and those of the variables that it is made of.

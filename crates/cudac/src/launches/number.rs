@@ -145,6 +145,32 @@ pub(super) fn binary(sign: &str, a: Number, b: Number) -> Option<Number> {
     combined(op, a, b)
 }
 
+/// Types that hold less than an `int`, with the least and the most that all of their kind hold: other numbers become
+/// others.
+const NARROW: [(&str, i64, i64); 7] = [
+    ("short", 0, 32767),
+    ("char", 0, 127),
+    ("int16_t", -32768, 32767),
+    ("uint16_t", 0, 65535),
+    ("int8_t", -128, 127),
+    ("uint8_t", 0, 255),
+    ("bool", 0, 1),
+];
+
+/// Does a number not fit the type that some words name?
+pub(super) fn is_narrowed(words: &str, number: &Number) -> bool {
+    let is_word = |word: &str| {
+        let mut all = words.split(|c: char| !c.is_alphanumeric() && c != '_');
+        all.any(|own| own == word)
+    };
+    let Some(number) = number.number() else {
+        return false;
+    };
+    let narrow = NARROW.iter().filter(|(word, ..)| is_word(word));
+    let mut narrow = narrow.map(|(_, least, most)| (*least..=*most).contains(&number));
+    narrow.any(|fits| !fits)
+}
+
 /// `a || b`, or `a && b`: one of them may decide it alone.
 pub(super) fn either(is_or: bool, a: Option<Number>, b: Option<Number>) -> Option<Number> {
     let truth = |n: &Option<Number>| Some(n.as_ref()?.number()? != 0);
@@ -176,6 +202,10 @@ fn compared(sign: &str, a: Number, b: Number) -> Option<Number> {
     }
     let x = x?;
     let ty = a.ty.with(b.ty);
+    // A negative number becomes a large one where the other has no sign.
+    if ty.unsigned && (x < 0 || y < 0) {
+        return None;
+    }
     let truth = match sign {
         "&" => return given(x & y, ty, [a, b]),
         "|" => return given(x | y, ty, [a, b]),

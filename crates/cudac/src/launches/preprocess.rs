@@ -54,22 +54,82 @@ pub(super) fn compiled(text: &str, options: &[String], headers: &[String]) -> (V
     (kept, meanings.macros(false))
 }
 
-/// A text with the uses of macros that launch something as what they stand for, each in as many lines.
+/// Macros within macros, so many at most.
+const DEEPEST: u32 = 3;
+
+/// A text with the uses of macros that launch something, or write a variable, as what they stand for, each in as many
+/// lines.
 pub fn expanded<'t>(text: &'t str, options: &[String], headers: &[String]) -> Cow<'t, str> {
+    let mut whole = Cow::Borrowed(text);
+    for _ in 0..DEEPEST {
+        match expanded_once(&whole, options, headers) {
+            Some(more) => whole = Cow::Owned(more),
+            None => break,
+        }
+    }
+    whole
+}
+
+/// Does the body of a macro write what it is handed, or a name that it does not declare?
+fn writes(body: &str, parameters: &[String]) -> bool {
+    let all = tokens(body);
+    let word = |at: usize| all.get(at).map_or("", |t: &Token| &body[t.at.clone()]);
+    let before = |at: usize, n: usize| at.checked_sub(n).map_or("", word);
+    let is_assigned = |at: usize| match (word(at), word(at + 1), word(at + 2)) {
+        ("=", second, _) => second != "=",
+        ("+" | "-" | "*" | "/" | "%" | "|" | "&" | "^", "=", third) => third != "=",
+        ("+", "+", _) | ("-", "-", _) => true,
+        ("<", "<", "=") | (">", ">", "=") => true,
+        _ => false,
+    };
+    (0..all.len()).filter(|&at| all[at].word).any(|at| {
+        let mut end = at + 1;
+        while word(end) == "." && all.get(end + 1).is_some_and(|t| t.word) {
+            end += 2;
+        }
+        let is_declared = all
+            .get(at.wrapping_sub(1))
+            .is_some_and(|t| t.word && !matches!(before(at, 1), "else" | "do"))
+            || matches!(before(at, 1), "*" | "&" | "." | ",");
+        let is_handed = parameters.iter().any(|own| own == word(at));
+        // `(v) = …`
+        let mut behind = end;
+        while is_handed && word(behind) == ")" {
+            behind += 1;
+        }
+        let is_changed = [["+", "+"], ["-", "-"]].contains(&[before(at, 2), before(at, 1)]);
+        let is_handed_on = is_handed && before(at, 1) == "&" && matches!(before(at, 2), "(" | ",");
+        is_handed_on || is_changed || is_assigned(behind) && (is_handed || !is_declared)
+    })
+}
+
+fn expanded_once(text: &str, options: &[String], headers: &[String]) -> Option<String> {
     let (all, macros) = compiled(text, options, headers);
     let word = |at: usize| all.get(at).map_or("", |t: &Token| &text[t.at.clone()]);
-    let launching = |name: &str| {
+    let acting = |name: &str| {
         let own = macros.named(name).next()?;
-        let body = own.body.as_deref().filter(|body| body.contains("<<<"))?;
-        Some((own.parameters.as_deref()?, body))
+        let body = own.body.as_deref()?;
+        let parameters = own.parameters.as_deref();
+        let launches = body.contains("<<<") && parameters.is_some();
+        let is_it = launches || writes(body, parameters.unwrap_or_default());
+        is_it.then_some((parameters, body, launches))
     };
     let (mut out, mut from) = (String::new(), 0);
     for (at, token) in all.iter().enumerate().filter(|(_, t)| t.word) {
-        let Some((parameters, body)) = launching(word(at)) else {
+        let Some((parameters, body, launches)) = acting(word(at)) else {
+            continue;
+        };
+        if token.directive && !launches || token.at.start < from {
+            continue;
+        }
+        let Some(parameters) = parameters else {
+            out += &text[from..token.at.start];
+            out += &body.replace('\n', " ");
+            from = token.at.end;
             continue;
         };
         let close = closed(text, &all, at + 1).filter(|_| word(at + 1) == "(");
-        let Some(close) = close.filter(|_| token.at.start >= from) else {
+        let Some(close) = close else {
             continue;
         };
         let end = all[close].at.end;
@@ -96,10 +156,7 @@ pub fn expanded<'t>(text: &'t str, options: &[String], headers: &[String]) -> Co
         out += &"\n".repeat(text[token.at.start..end].matches('\n').count());
         from = end;
     }
-    match from {
-        0 => Cow::Borrowed(text),
-        from => Cow::Owned(out + &text[from..]),
-    }
+    (from > 0).then(|| out + &text[from..])
 }
 
 fn both(a: Option<bool>, b: Option<bool>) -> Option<bool> {

@@ -647,8 +647,10 @@ fn launches_by_names() {
 #[test]
 fn memory_holds_what_the_code_fills_it_with() {
     for (text, expected) in [
-        ("cudaMemset(d, 0xff, 4);", "Byte(255) true"),
-        ("cudaMemset(d, 0, 4); j<<<1, 1>>>(d);", "Byte(0) false"),
+        ("cudaMemset(d, 0xff, 36);", "Byte(255) true"),
+        // A part of it.
+        ("cudaMemset(d, 0xff, 4);", "Byte(255) false"),
+        ("cudaMemset(d, 0, 36); j<<<1, 1>>>(d);", "Byte(0) false"),
         (
             "std::vector<int> h(9, -1); cudaMemcpy(d, h.data(), 36, kind);",
             "-1 true",

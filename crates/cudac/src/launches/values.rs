@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::amount::{Amount, Op};
 use super::names::{Declaration, Kind};
-use super::number::{Number, Ty, binary, combined, either, given};
+use super::number::{Number, Ty, binary, combined, either, given, is_narrowed};
 use super::{HostCode, is_extended};
 use crate::ast::{Expr, ExprKind, Type};
 use crate::literal::Literal;
@@ -216,7 +216,7 @@ impl HostCode<'_> {
     }
 
     /// A text with the bodies of macros that are no expressions of their own, as the preprocessor puts them there.
-    fn with_loose_macros(&self, text: &str) -> Option<String> {
+    pub(super) fn with_loose_macros(&self, text: &str) -> Option<String> {
         let mut out = text.to_owned();
         for _ in 0..8 {
             let is_loose =
@@ -419,6 +419,11 @@ impl HostCode<'_> {
                 let Type::Named(words) = ty.bare() else {
                     return None;
                 };
+                if let Some(inner) = number(inner)
+                    && is_narrowed(words, &inner)
+                {
+                    return None;
+                }
                 Number::new(number(inner)?.amount, Ty::of(words))?
             }
             ExprKind::Paren(inner) => return self.evaluated(inner, at, known),
@@ -674,6 +679,11 @@ impl HostCode<'_> {
             (["+", "+", _] | ["-", "-", _], _) if is_touching(1) => Some(Change::Anything),
             (["<", "<", "="] | [">", ">", "="], _) => Some(Change::Anything),
             (_, ["+", "+"] | ["-", "-"] | [">", ">"]) => Some(Change::Anything),
+            // `(n) = …`, as macros have it.
+            ([")", "=", third], ["(", _]) if third != "=" => Some(Change::Anything),
+            ([")", sign, "="], ["(", _]) if is_arithmetic(sign) && is_touching(2) => {
+                Some(Change::Anything)
+            }
             // `int &r = n;`: what happens to the one happens to the other.
             (["," | ";" | ".", ..], ["=", _]) if self.is_referred(at) => Some(Change::Anything),
             (_, ["&", "(" | "," | "=" | "{"]) => {
@@ -681,10 +691,11 @@ impl HostCode<'_> {
                 let is_launch = call.is_some_and(|call| is_extended(self.word(call)));
                 (!is_launch).then_some(Change::Anything)
             }
-            (["," | ")", ..], ["(" | ",", _]) if member.is_none() => {
+            (["," | ")", ..], ["(" | ",", _]) => {
                 let call = self.around[at].and_then(|open| open.checked_sub(1));
                 let writes = call.is_some_and(|call| {
-                    SWAPS.contains(&self.word(call)) || self.takes_references(self.word(call))
+                    SWAPS.contains(&self.word(call))
+                        || member.is_none() && self.takes_references(self.word(call))
                 });
                 writes.then_some(Change::Anything)
             }

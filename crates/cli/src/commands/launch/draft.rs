@@ -190,6 +190,12 @@ impl Processors {
     }
 }
 
+/// What a number becomes in an integer type.
+fn wrapped(number: i64, element: ElemType) -> i128 {
+    let (low, high) = element.int_range();
+    low + (i128::from(number) - low).rem_euclid(high - low + 1)
+}
+
 /// What the first line of each description begins with.
 pub const MARK: &str = "# A start, by `warpwright launch`";
 
@@ -399,6 +405,8 @@ impl Draft {
                     format!("{:?}", *number as f32)
                 }
                 (Value::Real(number), true) => format!("{number:?}"),
+                // As C converts it.
+                (Value::Integer(Amount::Number(n), _), false) => wrapped(*n, element).to_string(),
                 (Value::Integer(amount, _), _) => self.quoted(amount),
                 (Value::Real(_), false) | (Value::Vector(_), _) => return None,
             };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use warpwright_cudac::File;
-use warpwright_cudac::ast::Function;
+use warpwright_cudac::ast::{Function, Type};
 use warpwright_cudac::launches::{Amount, Argument, Described, Held, HostCode, Op, Reached, Root};
 use warpwright_launch::ElemType;
 use warpwright_pass::names::{base_name, source_name, template_arguments};
@@ -279,9 +279,18 @@ impl Ground<'_> {
             let parameter = match sort {
                 Sort::Bytes(table) => Parameter::Text(table),
                 Sort::Scalar(layout) => {
+                    let own = self.function.parameters.get(at).map(|own| own.ty.bare());
+                    let is_bool = own.is_some_and(|ty| *ty == Type::Named("bool".into()));
+                    let truth = |amount: Amount, is_sure: bool| match amount {
+                        Amount::Number(n) if is_bool => {
+                            Value::Integer(Amount::Number(i64::from(n != 0)), is_sure)
+                        }
+                        _ if is_bool => Value::Integer(Amount::Number(1), false),
+                        amount => Value::Integer(amount, is_sure),
+                    };
                     let one = |argument: &Argument, is_float: bool| {
                         let integer = argument.integer.as_ref();
-                        let integer = integer.map(|a| Value::Integer(fold(a, 1), is_sure(a)));
+                        let integer = integer.map(|a| truth(fold(a, 1), is_sure(a)));
                         let real = argument.real.map(Value::Real);
                         if is_float { real } else { integer }
                     };
