@@ -542,6 +542,29 @@ fn what_changes_on_the_way_is_a_guess() {
 }
 
 #[test]
+fn loops_by_the_grid_turn_twice_at_the_small_size() {
+    if require_toolkit("small sizes of loops by the grid").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let body = "for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) a[i] += 1;";
+    let source = format!(
+        "__global__ void k(float *a, int n) {{ {body} }}\n\
+         int main() {{ int n = 1 << 22; float *a; cudaMalloc(&a, n * 4); k<<<128, 256>>>(a, n); }}\n"
+    );
+    let toml = described(folder.path(), &source, "k");
+    let small = toml.lines().find_map(|line| line.strip_prefix("n = "));
+    let small: i64 = small.unwrap().parse().unwrap();
+    assert!(small > 2 * 128 * 256, "{toml}");
+    // A wrong stride is seen.
+    let wrong = source.replace("gridDim.x * blockDim.x", "gridDim.x * 128");
+    std::fs::write(folder.path().join("wrong.cu"), wrong).unwrap();
+    let args = ["check", "k.cu", "wrong.cu", "--run", "--launch", "k.toml"];
+    let checked = run_in(folder.path(), &args);
+    assert!(text(&checked.stdout).contains("refuted"), "{checked:?}");
+}
+
+#[test]
 fn macros_that_write_are_what_they_stand_for() {
     if require_toolkit("macros that write in launch descriptions").is_none() {
         return;

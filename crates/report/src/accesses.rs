@@ -141,10 +141,7 @@ impl AccessReport {
             true => "; predicted cycles do not know of that",
             false => "",
         };
-        let wasted = [
-            (sectors, "sectors"),
-            (passes, "passes over shared memory"),
-        ];
+        let wasted = [(sectors, "sectors"), (passes, "passes over shared memory")];
         let wasted = wasted.into_iter().filter_map(|(total, what)| {
             let ratio = total?.ratio();
             (ratio > IN_ORDER).then(|| format!("{ratio:.1} times the {what} needed"))

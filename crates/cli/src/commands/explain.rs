@@ -238,14 +238,22 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
         println!("{}", wrap(&note, "  ", "  ").join("\n"));
     }
     match (&e.residency, &e.cannot_launch) {
-        (Some(found), _) => println!(
-            "  {}, {} of {} warps ({:.1}%), limited by {}",
-            count(found.blocks, "block"),
-            found.warps,
-            gpu.arch.threads.warps,
-            found.percent,
-            found.limiters.join(" and ")
-        ),
+        (Some(found), _) => {
+            // Each multiprocessor has one of the launch's blocks, or none.
+            let own = match e.idle_sms.filter(|_| found.blocks > 1) {
+                Some(_) => "; this launch has 1 for an SM",
+                None => "",
+            };
+            let text = format!(
+                "{}, {} of {} warps ({:.1}%), limited by {}{own}",
+                count(found.blocks, "block"),
+                found.warps,
+                gpu.arch.threads.warps,
+                found.percent,
+                found.limiters.join(" and ")
+            );
+            println!("{}", wrap(&text, "  ", "    ").join("\n"));
+        }
         (None, Some(why)) => println!("  cannot be launched: {why}"),
         (None, None) => {}
     }

@@ -140,6 +140,8 @@ pub struct Draft {
     /// What a buffer has whose size is not known.
     pub guessed_count: Vec<Amount>,
     pub processors: Processors,
+    /// The kernel asks how many blocks there are, as loops do that go by the grid.
+    pub strides: bool,
 }
 
 /// Where the code launches a kernel.

@@ -76,18 +76,16 @@ impl Ground<'_> {
         self.places(&["%tid.", "%ctaid.", "%ntid.", "%nctaid."])
     }
 
+    /// Does the kernel read a register?
+    fn reads(&self, register: &str) -> bool {
+        let compiled = self.module.function(self.symbol);
+        let compiled = compiled.map(|id| self.module.text(self.module.functions[id].span));
+        compiled.is_some_and(|text| text.contains(register))
+    }
+
     /// The same of some of the registers that say a place.
     fn places(&self, registers: &[&str]) -> usize {
-        let compiled = self
-            .module
-            .function(self.symbol)
-            .map(|id| &self.module.functions[id]);
-        let text = compiled.map_or("", |f| self.module.text(f.span));
-        let reads = |axis: &str| {
-            registers
-                .iter()
-                .any(|r| text.contains(&format!("{r}{axis}")))
-        };
+        let reads = |axis: &str| registers.iter().any(|r| self.reads(&format!("{r}{axis}")));
         match (reads("y"), reads("z")) {
             (_, true) => 3,
             (true, false) => 2,
@@ -175,6 +173,7 @@ impl Ground<'_> {
             symbols: Vec::new(),
             guessed_count: Vec::new(),
             processors: self.processors,
+            strides: self.reads("%nctaid."),
             block,
         };
         // The grid.

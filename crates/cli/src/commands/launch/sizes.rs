@@ -340,6 +340,9 @@ pub fn choose(draft: &mut Draft, small: Small, scalar: Option<i64>) {
     if extent(draft, true).is_none() {
         cap_small(draft, cap, others, small);
     }
+    if small.differ {
+        turn_twice(draft);
+    }
     for named in &mut draft.names {
         if let (true, None, Some(scalar)) = (named.is_scalar, named.root.value, scalar) {
             (named.small, named.full) = (scalar, scalar);
@@ -354,6 +357,27 @@ pub fn choose(draft: &mut Draft, small: Small, scalar: Option<i64>) {
         }
         if is_blocks && found.is_none() && !named.is_scalar {
             named.small = named.small.min(4);
+        }
+    }
+}
+
+/// Where loops go by the grid they turn twice at the small size, if they do at the full one.
+fn turn_twice(draft: &mut Draft) {
+    let in_grid = in_grid(draft);
+    let threads = [true, false].map(|is_small| extent(draft, is_small).map(|(t, ..)| t));
+    let (true, [Some(small), Some(full)]) = (draft.strides, threads) else {
+        return;
+    };
+    for at in 0..draft.names.len() {
+        let named = &draft.names[at];
+        let before = named.small;
+        let twice = named.full.min(2 * small + RAGGED);
+        let is_turned = named.full > full && before < twice && !in_grid.contains(&named.root);
+        if is_turned && !named.is_scalar {
+            draft.names[at].small = twice;
+            if extent(draft, true).is_none_or(|(_, elements, _)| elements > ELEMENTS) {
+                draft.names[at].small = before;
+            }
         }
     }
 }
