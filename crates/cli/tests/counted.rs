@@ -334,6 +334,34 @@ int main() {
 }
 
 #[test]
+fn another_block_alone_is_not_advised() {
+    let test = "another_block_alone_is_not_advised";
+    let Some(toolkit) = require_toolkit(test) else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    let source = |body: &str| {
+        format!(
+            "__global__ void k(const int *next, int *o, int steps) {{
+    int p = blockIdx.x * blockDim.x + threadIdx.x;
+    {body}
+}}
+int main() {{ int *a, *o; cudaMalloc(&a, 4 << 24); cudaMalloc(&o, 4 << 17); k<<<264, 256>>>(a, o, 100); }}
+"
+        )
+    };
+    // Each step waits for the one before, in whatever block.
+    let chase = "int q = p; for (int i = 0; i < steps; i++) q = next[q]; o[p] = q;";
+    bench.file("chase.cu", &source(chase));
+    let screen = bench.screen(&["explain", "chase.cu", "--gpu", "h100"]);
+    assert!(
+        screen.contains("kernel k(int const*, int*, int)"),
+        "{screen}"
+    );
+    assert!(!screen.contains("writes a tuned kernel"), "{screen}");
+}
+
+#[test]
 fn runs_are_compared_within_the_tolerance() {
     let test = "runs_are_compared_within_the_tolerance";
     let Some(toolkit) = require_toolkit(test) else {

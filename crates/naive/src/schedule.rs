@@ -37,6 +37,15 @@ pub struct Stage {
 }
 
 impl Schedule {
+    /// Is nothing but the block another?
+    pub fn is_block_alone(&self) -> bool {
+        let own = Schedule {
+            threads: self.threads,
+            ..Schedule::identity(1)
+        };
+        *self == own
+    }
+
     /// A thread for a point, as the kernel is written.
     pub fn identity(dims: usize) -> Schedule {
         Schedule {

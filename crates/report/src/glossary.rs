@@ -269,6 +269,12 @@ pub const TERMS: &[Term] = &[
         "How many 32-bit registers are needed at an instruction, for all values live there.",
     ),
     term(
+        "race",
+        &["--races"],
+        "Two warps access the same shared memory, one of them writes, and no barrier stands between: what is read depends on \
+         who is first. `run --races` stops at one; it does not look at global memory, nor at the lanes of one warp.",
+    ),
+    term(
         "registers",
         &["register", "regs"],
         "Where a thread keeps its values, 32 bits in each. All threads that reside on an SM share its registers, so \
