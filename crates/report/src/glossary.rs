@@ -253,6 +253,12 @@ pub const TERMS: &[Term] = &[
         "NVIDIA's assembly language for a virtual machine with unlimited registers. ptxas turns it into machine code.",
     ),
     term(
+        "race",
+        &["--races"],
+        "Two warps access the same shared memory, one of them writes, and no barrier stands between: what is read depends on \
+         who is first. `run --races` stops at one; it does not look at global memory, nor at the lanes of one warp.",
+    ),
+    term(
         "RegDem",
         &["register demotion"],
         "A paper (2019) that moves registers to shared memory in finished machine code; `demote` and `spill-to-shared` do.",
@@ -267,12 +273,6 @@ pub const TERMS: &[Term] = &[
         "register pressure",
         &["pressure", "units", "peak", "peak at", "MAXLIVE"],
         "How many 32-bit registers are needed at an instruction, for all values live there.",
-    ),
-    term(
-        "race",
-        &["--races"],
-        "Two warps access the same shared memory, one of them writes, and no barrier stands between: what is read depends on \
-         who is first. `run --races` stops at one; it does not look at global memory, nor at the lanes of one warp.",
     ),
     term(
         "registers",
