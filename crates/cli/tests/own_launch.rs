@@ -509,6 +509,10 @@ fn what_changes_on_the_way_is_a_guess() {
             "int n = sizeof(S) * 100;",
         ),
         ("using real = double;", "int n = sizeof(real) * 100;"),
+        (
+            "bool odd(int n) { return n; }",
+            "int n = odd(3) * 100 + 1000;",
+        ),
     ] {
         let source = format!("{ADD}{before}\nint main() {{ {body} {launched} }}\n");
         let toml = described(folder.path(), &source, "k");
@@ -716,6 +720,12 @@ fn pointers_that_change_and_several_callers_are_guesses() {
         !has(&toml, "n = 100") && !has(&toml, "shape = [100]"),
         "{toml}"
     );
+    // The first time of a loop, and what is only handed over, are as they are.
+    let swapped = "for (int i = 0; i < 9; i++) { k<<<8, 64>>>(a, n); std::swap(a, b); }";
+    assert!(has(&of(&format!("{two} {swapped}")), "shape = [\"n\"]"));
+    let listed =
+        "void *args[] = {&a, &n}; cudaLaunchKernel((void *)k, dim3(8), dim3(64), args, 0, 0);";
+    assert!(has(&of(&format!("{two} {listed}")), "shape = [\"n\"]"));
     // Zeros, as far as they last.
     let one = "int n = 1000; float *a; cudaMalloc(&a, n * 4);";
     let zeros = "init = \"zeros\"";
@@ -807,6 +817,15 @@ fn clusters_are_those_of_the_launch() {
         toml.contains("cluster = [4, 1, 1]  # the code's launch"),
         "{toml}"
     );
+    // A launch without attributes, or with another alone.
+    for (attributes, element) in [("numAttrs = 0", "at[0]"), ("numAttrs = 1", "at[1]")] {
+        let other = source.replace("numAttrs = 1", attributes);
+        let other = other.replace("at[0].val", &format!("{element}.val"));
+        let other = other.replace("Attribute at[1]", "Attribute at[2]");
+        std::fs::write(folder.path().join("k.cu"), other).unwrap();
+        let toml = of("kc");
+        assert!(!toml.contains("cluster"), "{attributes}: {toml}");
+    }
     let toml = of("fixed");
     assert!(
         toml.contains("grid = [16]  # the code's launch") && !toml.contains("cluster"),

@@ -152,20 +152,36 @@ impl<'t> HostCode<'t> {
     }
 
     /// The extents of a `clusterDim` that the function of a launch sets, as far as they are known.
-    fn cluster(&self, at: usize) -> Vec<Option<Amount>> {
-        let function = self.braces_around(at).last();
+    fn cluster(&self, launch: usize) -> Vec<Option<Amount>> {
+        let function = self.braces_around(launch).last();
         let function = function.filter(|&open| !self.is_shared(Some(open)));
-        let number = |text: &str, at| self.value(text, at, &Known::default()).and_then(amount);
         let mut found = Vec::new();
-        let is_none = |&at: &usize| self.word(at + 1) == "=" && self.word(at + 2) == "0";
+        // How many of them the launch gets.
         let attributes = self.places("numAttrs").iter();
-        let mut attributes = attributes.filter(|&&at| self.is_inside(at, function));
-        if attributes.any(is_none) {
-            return found;
-        }
+        let mut attributes = attributes.filter(|&&at| self.is_inside(at, function) && at < launch);
+        let number = |text: &str, at| self.value(text, at, &Known::default()).and_then(amount);
+        let many = attributes.next_back().map(|&at| {
+            let equals = at + 1;
+            let text = (self.word(equals) == "=").then(|| &self.text[self.assigned(equals)]);
+            text.and_then(|text| number(text, at)?.number())
+        });
         for &place in self.places("clusterDim") {
-            if !self.is_inside(place, function) || place > at {
+            if !self.is_inside(place, function) || place > launch {
                 continue;
+            }
+            // `at[1].val.clusterDim`
+            let index = place.checked_sub(4).and_then(|close| {
+                let open = self.opens.get(&close).filter(|_| self.word(close) == "]")?;
+                let inside = self.tokens[*open].at.end..self.tokens[close].at.start;
+                number(&self.text[inside], place)?.number()
+            });
+            match (many, index) {
+                (Some(Some(many)), index) if index.unwrap_or(0) >= many => continue,
+                (Some(None), _) => {
+                    found = vec![None];
+                    break;
+                }
+                _ => {}
             }
             let axis = ["x", "y", "z"]
                 .iter()

@@ -206,9 +206,11 @@ impl HostCode<'_> {
     /// Does a pointer become another on the way to a token: by an assignment, or because two are swapped?
     fn is_redirected(&self, name: &str, of: &Declaration, at: usize) -> bool {
         let redirects = |&place: &usize| {
-            let loops = self.braces_around(place);
-            let mut loops = loops.filter(|&brace| self.runs_again(brace));
-            let is_on_the_way = place < at || loops.any(|brace| self.is_inside(at, Some(brace)));
+            // Of a loop the first time counts.
+            let is_on_the_way = place < at;
+            // `void *args[] = {&p};`
+            let is_listed = self.around[place]
+                .is_some_and(|open| self.word(open) == "{" && self.word_before(place) == "&");
             let call = self.around[place].and_then(|open| open.checked_sub(1));
             // The runtime, and what asks it for memory, fill a pointer.
             let fills = |call| {
@@ -217,7 +219,7 @@ impl HostCode<'_> {
             };
             let is_it = match self.change(place, None) {
                 Some(Change::Whole(text)) => !self.text[text].contains("alloc"),
-                Some(Change::Anything) => !call.is_some_and(fills),
+                Some(Change::Anything) => !is_listed && !call.is_some_and(fills),
                 _ => false,
             };
             place != of.at

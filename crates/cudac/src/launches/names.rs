@@ -386,8 +386,8 @@ impl<'t> HostCode<'t> {
         declaration.is_some_and(|d| d.kind == Kind::Parameter)
     }
 
-    /// `T f(…) { return …; }`: its parameters and what it returns.
-    pub(super) fn returned(&self, name: &str) -> Option<(Vec<&'t str>, &'t str, usize)> {
+    /// `T f(…) { return …; }`: its parameters, what it returns, where that stands, and the words of its type.
+    pub(super) fn returned(&self, name: &str) -> Option<(Vec<&'t str>, &'t str, usize, &'t str)> {
         let is_head = |&&at: &&usize| self.word(at + 1) == "(" && self.body(at + 1).is_some();
         let mut found = self.places(name).iter().filter(is_head);
         let (&at, None) = (found.next()?, found.next()) else {
@@ -405,7 +405,9 @@ impl<'t> HostCode<'t> {
         let last = |&at: &usize| matches!(self.word(at + 1), "," | ")");
         let names = inside.filter(|&at| self.tokens[at].word).filter(last);
         let text = &self.text[self.tokens[brace + 1].at.end..self.tokens[end].at.start];
-        Some((names.map(|at| self.word(at)).collect(), text, brace + 1))
+        let start = self.tokens[self.statement(at)].at.start;
+        let ty = self.text.get(start..self.tokens[at].at.start)?;
+        Some((names.map(|at| self.word(at)).collect(), text, brace + 1, ty))
     }
 
     /// Does a function of this file that is called so take references?

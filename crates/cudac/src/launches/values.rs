@@ -375,12 +375,16 @@ impl HostCode<'_> {
                         Number::new(value.clone()?.amount, Ty::of(last))?
                     }
                     _ => {
-                        let (names, text, at) = self.returned(last)?;
+                        let (names, text, at, ty) = self.returned(last)?;
                         let names = names.into_iter().map(str::to_owned);
                         let values: Option<Vec<Number>> = values.into_iter().collect();
                         let values = values.filter(|v| v.len() == names.len())?;
                         let known: Known = names.zip(values).collect();
-                        return self.value(text, at, &known);
+                        let value = self.value(text, at, &known)?;
+                        return match &value {
+                            Value::Number(number) if is_narrowed(ty, number) => None,
+                            _ => Some(value),
+                        };
                     }
                 }
             }
