@@ -636,7 +636,7 @@ pub struct RunArgs {
     /// Save every buffer after the run as NAME.npy in this folder
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
-    /// Report reads of registers that were never written
+    /// Report reads of registers, local and shared memory that were never written
     #[arg(long)]
     pub uninit: bool,
     /// Report shared-memory races

@@ -44,6 +44,8 @@ pub struct AccessReport {
     pub wasted: Option<String>,
     /// The instructions that take more than they must, those that waste most first.
     pub places: Vec<AccessPlace>,
+    /// How many there are besides.
+    pub more: usize,
 }
 
 /// What the accesses of all warps that ran come to.
@@ -136,6 +138,7 @@ impl AccessReport {
         if !is_wasting || places.iter().any(is_large) {
             places.retain(is_large);
         }
+        let more = places.len().saturating_sub(LISTED);
         places.truncate(LISTED);
         let unknown = match is_wasting {
             true => "; predicted cycles do not know of that",
@@ -160,6 +163,7 @@ impl AccessReport {
                 parts.join(", ")
             ),
             places,
+            more,
         })
     }
 
@@ -179,6 +183,10 @@ impl AccessReport {
         let rows = match self.places[..] {
             [] => String::new(),
             _ => table.render_within(4),
+        };
+        let rows = match self.more {
+            0 => rows,
+            more => format!("{rows}    {more} more\n"),
         };
         wrap(&self.summary, "  ", "    ").join("\n") + "\n" + &rows
     }
