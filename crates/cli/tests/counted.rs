@@ -334,6 +334,48 @@ int main() {
 }
 
 #[test]
+fn a_launch_of_few_blocks_is_not_throttled() {
+    let test = "a_launch_of_few_blocks_is_not_throttled";
+    let Some(toolkit) = require_toolkit(test) else {
+        return;
+    };
+    let bench = Bench::new(&toolkit);
+    let source = |rows: u32| {
+        format!(
+            "__global__ void k(const float *__restrict__ a, float *__restrict__ o, int rows, int w) {{
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= rows) return;
+    float s = 0; for (int i = 0; i < w; i++) s += a[r * w + i];
+    o[r] = s;
+}}
+int main() {{ int rows = {rows}, w = 64; float *a, *o; cudaMalloc(&a, rows * w * 4); cudaMalloc(&o, rows * 4);
+    k<<<(rows + 127) / 128, 128>>>(a, o, rows, w); }}
+"
+        )
+    };
+    // An SM has one block at most, whatever fits.
+    bench.file("few.cu", &source(512));
+    let screen = bench.screen(&["opt", "few.cu", "--gpu", "h200", "--all"]);
+    assert!(screen.contains("4 blocks: 128 SMs get none"), "{screen}");
+    assert!(!screen.contains("throttle("), "{screen}");
+    // Where nothing is known of the launch there may be more.
+    let source = source(512);
+    let (unknown, _) = source.split_once("int main").unwrap();
+    bench.file("unknown.cu", unknown);
+    let args = [
+        "opt",
+        "unknown.cu",
+        "--gpu",
+        "h200",
+        "--block",
+        "128",
+        "--all",
+    ];
+    let screen = bench.screen(&args);
+    assert!(screen.contains("throttle("), "{screen}");
+}
+
+#[test]
 fn another_block_alone_is_not_advised() {
     let test = "another_block_alone_is_not_advised";
     let Some(toolkit) = require_toolkit(test) else {

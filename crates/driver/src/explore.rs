@@ -438,7 +438,11 @@ impl<'a> Exploration<'a> {
         Throttled {
             gpu: self.bench.setting.gpu,
             need,
-            resident: self.resident(),
+            // Fewer than the launch has for an SM anyway are no fewer.
+            resident: match self.bench.setting.blocks_for_sm() {
+                Some(own) => self.resident().min(own),
+                None => self.resident(),
+            },
             opt_tlp,
             ptx_only: self.request.ptx_only,
         }

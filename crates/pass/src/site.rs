@@ -51,6 +51,12 @@ impl<'a> Setting<'a> {
         u32::try_from(idle).ok()
     }
 
+    /// Blocks that an SM gets of the launch at a time, at most, if it is known and they are dealt out evenly.
+    pub fn blocks_for_sm(&self) -> Option<u32> {
+        let sms = u64::from(self.gpu.typical_board()?.sms?.value);
+        u32::try_from(self.grid?.div_ceil(sms)).ok()
+    }
+
     /// Dynamic shared memory in bytes per block, for occupancy and prediction; none where nobody said.
     pub fn dynamic(&self) -> u32 {
         self.seen_dynamic.unwrap_or(self.promised_dynamic())
