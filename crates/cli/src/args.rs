@@ -802,7 +802,7 @@ pub enum DropinPolicy {
     Off,
     /// Winners of the database
     Recorded,
-    /// What the static model is sure of
+    /// What the static model promises, without the launch
     Safe,
 }
 

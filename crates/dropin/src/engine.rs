@@ -1,4 +1,4 @@
-//! What the static model is sure of: the only file here that knows how candidates are made.
+//! What the static model promises, without the launch: the only file here that knows how candidates are made.
 //!
 //! Goal: a build that is faster with near certainty, in half a second. Few candidates, each with no more
 //! spilling than the default build: another occupancy step within a fifth of the registers, the usage level

@@ -33,7 +33,7 @@ pub enum Policy {
     Off,
     /// Winners of the store, which were measured and proved.
     Recorded,
-    /// What the static model is sure of: no more spilling, and a tenth of the time promised.
+    /// What the static model promises, without the launch: no more spilling, and a tenth of the time promised.
     Safe,
 }
 

@@ -130,7 +130,7 @@ pub const TERMS: &[Term] = &[
             "WARPWRIGHT_PTXAS_RECIPES",
         ],
         "A program in the place of ptxas in other people's builds (docs/dropin.md). Its policy, WARPWRIGHT_PTXAS, is `off`, \
-         `recorded` (winners of the store) or `safe` (what the model is sure of, of three builds; with \
+         `recorded` (winners of the store) or `safe` (what the model promises, without the launch, of three builds; with \
          WARPWRIGHT_PTXAS_RECIPES='NAME=RECIPE | …' what `opt` chose, proved). A choice that rests on --block wants \
          __launch_bounds__ in the source: what calls ptxas does not say how kernels are launched.",
     ),
