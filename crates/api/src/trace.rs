@@ -353,8 +353,7 @@ fn hint(launched: &Launched, kernel: &Kernel, gpu: &Gpu) -> String {
         return format!("spills ({bytes} bytes in the code): shared memory may take them");
     }
     let blocks = launched.blocks();
-    let sms = gpu.typical_board().and_then(|board| board.sms.as_ref());
-    let sms = sms.map_or(0, |fact| u64::from(fact.value));
+    let sms = gpu.typical_sms().map_or(0, u64::from);
     if blocks < sms {
         return format!("{} for {sms} SMs", count(blocks, "block"));
     }

@@ -435,11 +435,15 @@ impl<'a> Exploration<'a> {
     where
         'a: 'n,
     {
+        let setting = &self.bench.setting;
+        let own = setting
+            .grid
+            .and_then(|grid| setting.gpu.blocks_for_sm(grid));
         Throttled {
-            gpu: self.bench.setting.gpu,
+            gpu: setting.gpu,
             need,
             // Fewer than the launch has for an SM anyway are no fewer.
-            resident: match self.bench.setting.blocks_for_sm() {
+            resident: match own.and_then(|own| u32::try_from(own).ok()) {
                 Some(own) => self.resident().min(own),
                 None => self.resident(),
             },

@@ -131,9 +131,9 @@ impl Terms {
         let profile = profile(case, parameters);
         let (issue, traffic, local_share) = traffic_terms(case, &profile, parameters);
         let warps = f64::from(case.warps.max(1));
-        let sms = case.gpu.typical_board().and_then(|board| board.sms);
+        let sms = case.gpu.typical_sms();
         let waves = build.grid.zip(sms).map(|(grid, sms)| {
-            grid as f64 / (f64::from(build.blocks.max(1)) * f64::from(sms.value.max(1)))
+            grid as f64 / (f64::from(build.blocks.max(1)) * f64::from(sms.max(1)))
         });
         Terms {
             cycles: profile.stalls.total(),

@@ -115,9 +115,8 @@ impl Prediction {
 /// Warps that a grid of so many blocks brings to the busiest SM of a board; `None` where the board is
 /// not known.
 pub fn grid_warps(gpu: &Gpu, blocks: u64, threads: u32) -> Option<u32> {
-    let sms = u64::from(gpu.typical_board()?.sms?.value).max(1);
     let warps = u64::from(threads.div_ceil(WARP_SIZE));
-    let most = blocks.div_ceil(sms).saturating_mul(warps);
+    let most = gpu.blocks_for_sm(blocks)?.saturating_mul(warps);
     Some(u32::try_from(most).unwrap_or(u32::MAX))
 }
 

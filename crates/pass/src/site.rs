@@ -46,15 +46,10 @@ impl<'a> Setting<'a> {
 
     /// Multiprocessors that get no block of the launch, if it is known; of the typical board where none was named.
     pub fn idle_sms(&self) -> Option<u32> {
-        let sms = u64::from(self.gpu.typical_board()?.sms?.value);
-        let idle = sms.checked_sub(self.grid?).filter(|idle| *idle > 0)?;
+        let idle = self.gpu.typical_sms()?;
+        let idle = u64::from(idle).checked_sub(self.grid?);
+        let idle = idle.filter(|idle| *idle > 0)?;
         u32::try_from(idle).ok()
-    }
-
-    /// Blocks that an SM gets of the launch at a time, at most, if it is known and they are dealt out evenly.
-    pub fn blocks_for_sm(&self) -> Option<u32> {
-        let sms = u64::from(self.gpu.typical_board()?.sms?.value);
-        u32::try_from(self.grid?.div_ceil(sms)).ok()
     }
 
     /// Dynamic shared memory in bytes per block, for occupancy and prediction; none where nobody said.

@@ -65,6 +65,17 @@ impl Gpu {
         self.board
             .or_else(|| boards().find(|board| board.arch.sm == self.arch.sm))
     }
+
+    /// Multiprocessors of [that board](Gpu::typical_board), if the table has them.
+    pub fn typical_sms(&self) -> Option<u32> {
+        Some(self.typical_board()?.sms?.value)
+    }
+
+    /// Blocks that a grid of so many brings to the busiest of them; `None` where the board is not known.
+    pub fn blocks_for_sm(&self, grid: u64) -> Option<u64> {
+        let sms = u64::from(self.typical_sms()?).max(1);
+        Some(grid.div_ceil(sms))
+    }
 }
 
 impl fmt::Display for Gpu {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::amount::{Amount, Op, PITCH, Root};
 use super::memory::Memory;
 use super::names::{Declaration, Kind};
-use super::number::{Number, Ty, combined, is_narrowed};
+use super::number::{Number, Ty, combined, has_word, is_narrowed};
 use super::values::{Change, Known, Value, parts};
 use super::{HostCode, Reached, Site, find};
 use crate::ast::{Expr, ExprKind};
@@ -425,11 +425,7 @@ impl<'t> HostCode<'t> {
         let start = self.tokens[self.statement(of.at)].at.start;
         let words = &self.text[start..self.tokens[of.at].at.start];
         // `auto` and what is not understood keep the type.
-        let has = |word: &str| {
-            words
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .any(|w| w == word)
-        };
+        let has = |word: &str| has_word(words, word);
         let is_plain = !has("auto") && of.kind == Kind::Integer && !has("enum");
         if is_narrowed(words, &number) {
             return None;
@@ -657,12 +653,9 @@ impl<'t> HostCode<'t> {
 
     /// Does a function of this name assign to a member of that name, in one of its bodies?
     pub(super) fn writes_member(&self, method: &str, member: &str) -> bool {
-        let bodies = self.places(method).iter().filter_map(|at| {
-            let open = at + 1;
-            (self.word(open) == "(").then(|| self.body(open)).flatten()
-        });
-        let mut bodies = bodies;
-        bodies.any(|body| {
+        let heads = self.places(method).iter().map(|at| at + 1);
+        let heads = heads.filter(|&open| self.word(open) == "(");
+        heads.filter_map(|open| self.body(open)).any(|body| {
             let mut inside = self.places(member).iter();
             inside.any(|&at| self.is_inside(at, Some(body)) && self.change(at, None).is_some())
         })

@@ -567,11 +567,9 @@ impl HostCode<'_> {
             .and_then(|all| all.get(2).copied());
         let size = size.and_then(|size| self.value(size, call, &Known::default())?.number());
         let whole = self.asked(own, of);
-        let is_part = size.is_some_and(|size| {
-            whole.is_some_and(|whole| {
-                let both = (size.amount.number(), whole.number());
-                size.amount != whole && !matches!(both, (Some(a), Some(b)) if a == b)
-            })
+        let is_part = size.zip(whole).is_some_and(|(size, whole)| {
+            let numbers = size.amount.number().zip(whole.number());
+            size.amount != whole && numbers.is_none_or(|(a, b)| a != b)
         });
         found.map(|found| (found, is_before && !is_handed && !is_part))
     }

@@ -157,16 +157,18 @@ const NARROW: [(&str, i64, i64); 7] = [
     ("bool", 0, 1),
 ];
 
+/// Is this one of the words of a type?
+pub(super) fn has_word(words: &str, word: &str) -> bool {
+    let mut all = words.split(|c: char| !c.is_alphanumeric() && c != '_');
+    all.any(|own| own == word)
+}
+
 /// Does a number not fit the type that some words name?
 pub(super) fn is_narrowed(words: &str, number: &Number) -> bool {
-    let is_word = |word: &str| {
-        let mut all = words.split(|c: char| !c.is_alphanumeric() && c != '_');
-        all.any(|own| own == word)
-    };
     let Some(number) = number.number() else {
         return false;
     };
-    let narrow = NARROW.iter().filter(|(word, ..)| is_word(word));
+    let narrow = NARROW.iter().filter(|(word, ..)| has_word(words, word));
     let mut narrow = narrow.map(|(_, least, most)| (*least..=*most).contains(&number));
     narrow.any(|fits| !fits)
 }

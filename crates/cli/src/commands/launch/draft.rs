@@ -184,9 +184,9 @@ pub struct Processors {
 impl Processors {
     /// Of a GPU, or of the typical one of its architecture, or else of the H100 and H200.
     pub fn of(gpu: &Gpu) -> Processors {
-        let sms = gpu.typical_board().and_then(|board| board.sms);
+        let sms = gpu.typical_sms();
         Processors {
-            number: sms.map_or(132, |sms| sms.value.into()),
+            number: sms.map_or(132, i64::from),
             is_named: gpu.board.is_some() && sms.is_some(),
         }
     }
