@@ -905,6 +905,27 @@ fn a_table_has_as_many_pointers_as_the_hosts_array() {
     assert!(said.contains("a wrong one faults as well"), "{said}");
 }
 
+/// What reaches beyond a buffer at the small size alone would leave it at the full one.
+#[test]
+fn rows_whose_length_nobody_knows_are_as_long_as_the_kernel_is_told() {
+    if require_toolkit("rows of unknown length").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = "__global__ void sums(const float *in, float *out, int rows, int cols) {\n\
+        int row = blockIdx.x * 8 + threadIdx.x / 32; if (row >= rows) return; float s = 0;\n\
+        for (int c = threadIdx.x % 32; c < cols; c += 32) s += in[(size_t)row * cols + c];\n\
+        if (threadIdx.x % 32 < 4) out[row * 4 + threadIdx.x % 32] = s; }\n\
+        void all(const float *in, float *out, int rows, int cols) { sums<<<(rows + 7) / 8, 256>>>(in, out, rows, cols); }\n";
+    let toml = described(folder.path(), source, "sums");
+    for line in [
+        "shape = [\"cols * rows\"]  # guess",
+        "shape = [\"4 * rows\"]  # guess",
+    ] {
+        assert!(toml.contains(line), "{line}\n{toml}");
+    }
+}
+
 #[test]
 fn members_are_what_the_code_makes_them() {
     if require_toolkit("members of structures in launch descriptions").is_none() {

@@ -128,3 +128,31 @@ fn a_recipe_from_source_to_source_says_what_is_behind_it() {
         "{text}"
     );
 }
+
+#[test]
+fn a_block_that_does_not_fit_gets_a_build_that_does() {
+    if require_toolkit("blocks that do not fit").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let large = SPILLS.replace("__launch_bounds__(64) ", "");
+    std::fs::write(folder.join("k.cu"), large).unwrap();
+    let command = ["k.cu", "--gpu", "h100", "--block", "1024"];
+    let explained = said(folder, 0, &[&["explain"], &command[..]].concat());
+    assert!(explained.contains("cannot be launched"), "{explained}");
+    assert!(
+        explained.contains("a block fits with at most 64 registers"),
+        "{explained}"
+    );
+    let chosen = said(
+        folder,
+        0,
+        &[&["opt"], &command[..], &["-o", "k.cubin"]].concat(),
+    );
+    assert!(
+        chosen.contains("choice maxnreg(64): the default cannot be launched"),
+        "{chosen}"
+    );
+    assert!(chosen.contains("wrote k.cubin"), "{chosen}");
+}

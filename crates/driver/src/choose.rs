@@ -1,8 +1,10 @@
 //! The choice among built candidates. 'Do nothing' is always among them and wins ties: a change
 //! must promise more than the model's usual error.
 
-use crate::candidate::{Candidate, Score};
-use crate::proposal::{is_reworked, is_rewritten, is_throttle_only};
+use warpwright_model::correction::Judgement;
+
+use crate::candidate::{Because, Candidate, Score};
+use crate::proposal::{is_reworked, is_rewritten, is_throttle_only, spills_elsewhere};
 use crate::why_not::{NOTHING, NotChosen, why_not};
 
 /// A choice and its reason.
@@ -27,6 +29,10 @@ const TRADE_MARGIN: f64 = 0.15;
 /// that has fewer warps at work: blocks are not dealt out evenly, and one that finds no room waits for another's end.
 const ROOM_MARGIN: f64 = 0.3;
 
+/// The same for a build that the learned correction cannot judge, with enough registers for most of what the default
+/// spills: no code that it was fitted on spills by default.
+const FREED_MARGIN: f64 = 0.3;
+
 /// The share of time that a candidate must promise to save over the default.
 pub fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
     let recipe = &candidate.recipe;
@@ -34,6 +40,7 @@ pub fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
         true => margin,
         false if is_throttle_only(recipe) => margin.max(THROTTLE_MARGIN),
         false if is_full(default, candidate) => margin.max(ROOM_MARGIN),
+        false if is_freed(default, candidate) => margin.max(FREED_MARGIN),
         false if is_rewritten(recipe) => margin.max(TRADE_MARGIN),
         false if spills_more(default, candidate) => margin.max(TRADE_MARGIN),
         false if candidate.score().is_some_and(|s| s.is_trade) => margin.max(TRADE_MARGIN),
@@ -65,6 +72,21 @@ fn is_full(default: &Candidate, candidate: &Candidate) -> bool {
     residency.warps < of_default.warps && residency.warps < score.active_warps + of_block
 }
 
+/// Is it unlike all that was measured, and spares most of the default's spilling? It alone makes most such builds unlike
+/// the others; where the fit has seen more, it was right to promise them much (`bench/safe.py`).
+fn is_freed(default: &Candidate, candidate: &Candidate) -> bool {
+    let is_unknown = |score: &Score| score.judgement.is_some_and(|j| !j.is_known);
+    let spares = 2 * spill_traffic(candidate) <= spill_traffic(default);
+    spares && spills_more(candidate, default) && candidate.score().is_some_and(is_unknown)
+}
+
+/// What the measured kernels say against a candidate.
+pub fn objection(default: &Candidate, candidate: &Candidate) -> Option<Judgement> {
+    let judgement = candidate.score()?.judgement?;
+    let is_asked = !is_throttle_only(&candidate.recipe) && !is_freed(default, candidate);
+    (is_asked && !judgement.is_safe).then_some(judgement)
+}
+
 /// Does its promise suffice, if it must promise more than the margin? (The others are judged together.) And does
 /// nothing that was measured speak against it? What the model cannot tell is for measurements alone.
 fn keeps(default: &Candidate, candidate: &Candidate, score: &Score, margin: f64) -> bool {
@@ -73,8 +95,7 @@ fn keeps(default: &Candidate, candidate: &Candidate, score: &Score, margin: f64)
     }
     let promise = promise(default, candidate, margin);
     let is_enough = promise <= margin || score.relative_time < 1.0 - promise;
-    let is_safe = is_throttle_only(&candidate.recipe) || score.judgement.is_none_or(|j| j.is_safe);
-    is_enough && is_safe
+    is_enough && objection(default, candidate).is_none()
 }
 
 /// Chooses among `candidates`; the first one is the default build. `margin` is the share of time
@@ -82,6 +103,9 @@ fn keeps(default: &Candidate, candidate: &Candidate, score: &Score, margin: f64)
 /// rewritten builds, and such that trade spills for warps or warps for anything, must promise more.
 pub fn choose(candidates: &[Candidate], margin: f64) -> Choice {
     if let Some(choice) = choose_measured(candidates) {
+        return choice;
+    }
+    if let Some(choice) = choose_launchable(candidates) {
         return choice;
     }
     let best = candidates
@@ -105,6 +129,20 @@ pub fn choose(candidates: &[Candidate], margin: f64) -> Choice {
             },
         },
     }
+}
+
+/// Of the builds that ptxas alone made, that which spills least, where the default cannot be launched: nothing is faster or
+/// slower than that.
+fn choose_launchable(candidates: &[Candidate]) -> Option<Choice> {
+    let why = candidates.first()?.rejected()?;
+    let is_plain = |c: &Candidate| !spills_elsewhere(&c.recipe) && !is_rewritten(&c.recipe);
+    let others = candidates.iter().enumerate().skip(1);
+    let others = others.filter(|(_, c)| c.is_open() && c.caution().is_none() && is_plain(c));
+    let (index, _) = others.min_by_key(|(_, c)| spill_traffic(c))?;
+    (why.because == Because::Launch).then(|| Choice {
+        index,
+        reason: "the default cannot be launched".into(),
+    })
 }
 
 /// Why the default is kept: what is in the way of the best prediction, as of any other candidate ([`why_not`]).
@@ -191,8 +229,7 @@ fn reason(default: &Candidate, chosen: &Candidate, relative: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidate::{Because, Measured, Rejection, Residency, Resources, Score};
-    use warpwright_model::correction::Judgement;
+    use crate::candidate::{Measured, Rejection, Residency, Resources, Score};
     use warpwright_pass::Recipe;
     use warpwright_pass::passes::{MaxNReg, Schedule, ScheduleBy};
 
@@ -312,6 +349,32 @@ mod tests {
     }
 
     #[test]
+    fn more_registers_for_what_spills_go_by_their_promise_where_nothing_like_it_was_measured() {
+        let chosen = |of_default: u32, left: u32, relative_time: f64, is_known: bool| {
+            let spilling = |registers: u32, bytes: u32, relative_time: f64| {
+                let mut candidate = scored(registers, relative_time);
+                candidate.figures_mut().unwrap().resources.spill_load_bytes = bytes;
+                candidate
+            };
+            let mut candidate = spilling(255, left, relative_time);
+            score_of(&mut candidate).judgement = Some(Judgement {
+                expected: 0.9,
+                risk: 0.5,
+                is_known,
+                is_safe: false,
+            });
+            choose(&[spilling(0, of_default, 1.0), candidate], 0.05).index
+        };
+        assert_eq!(chosen(1000, 0, 0.6, false), 1);
+        assert_eq!(chosen(1000, 500, 0.6, false), 1);
+        // Too little promised, too little spared, nothing to spare, and measured kernels that speak against it.
+        assert_eq!(chosen(1000, 0, 0.75, false), 0);
+        assert_eq!(chosen(1000, 501, 0.6, false), 0);
+        assert_eq!(chosen(0, 0, 0.6, false), 0);
+        assert_eq!(chosen(1000, 0, 0.6, true), 0);
+    }
+
+    #[test]
     fn other_orders_are_for_measurements_alone() {
         let mut reordered = scored(0, 0.5);
         reordered.recipe = Recipe::default().with(Schedule::tried(ScheduleBy::Height, 0));
@@ -326,6 +389,27 @@ mod tests {
         };
         let all = [measured(scored(0, 1.0), 2.0), measured(reordered, 1.0)];
         assert_eq!(choose(&all, 0.05).index, 1);
+    }
+
+    #[test]
+    fn what_can_be_launched_is_chosen_where_the_default_cannot() {
+        let spilling = |registers: u32, bytes: u32| {
+            let mut candidate = scored(registers, 1.0);
+            let figures = candidate.figures_mut().unwrap();
+            (figures.score, figures.resources.spill_load_bytes) = (None, bytes);
+            candidate
+        };
+        let too_large = |because: Because| {
+            let mut default = spilling(0, 0);
+            default.reject(Rejection::new(because, "96 registers"));
+            default
+        };
+        let others = [spilling(64, 256), spilling(32, 1456)];
+        let all = [&[too_large(Because::Launch)], &others[..]].concat();
+        assert_eq!(choose(&all, 0.05).index, 1);
+        assert_eq!(choose(&all[..1], 0.05).index, 0);
+        let all = [&[too_large(Because::NotProved)], &others[..]].concat();
+        assert_eq!(choose(&all, 0.05).index, 0);
     }
 
     #[test]

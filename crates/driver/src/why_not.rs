@@ -7,7 +7,7 @@ use warpwright_pass::Caution;
 
 use crate::Candidate;
 use crate::candidate::{Rejection, Resources};
-use crate::choose::promise;
+use crate::choose::{objection, promise};
 use crate::proposal::is_reworked;
 
 /// Predictions that differ by less are called equal.
@@ -152,7 +152,7 @@ pub fn why_not(candidates: &[Candidate], chosen: usize, index: usize, margin: f6
     if index == 0 || saves < NOTHING {
         return NotChosen::AsFast;
     }
-    match its.judgement.filter(|judgement| !judgement.is_safe) {
+    match objection(&candidates[0], candidate) {
         _ if saves <= needed => NotChosen::Promise { saves, needed },
         _ if is_reworked(&candidate.recipe) => NotChosen::Measured,
         Some(found) => NotChosen::Risk {

@@ -293,7 +293,12 @@ struct Standing {
 }
 
 /// The few builds that could be sure.
-fn recipes(bench: &Bench, default: &Resources, standing: Standing) -> Vec<Recipe> {
+fn recipes(
+    bench: &Bench,
+    default: &Resources,
+    blocks: Option<u32>,
+    standing: Standing,
+) -> Vec<Recipe> {
     let plain = Recipe::default();
     let stairs = bench
         .setting
@@ -319,6 +324,8 @@ fn recipes(bench: &Bench, default: &Resources, standing: Standing) -> Vec<Recipe
     }
     if default.spills() {
         recipes.push(plain.with(SpillToShared { blocks: None }));
+        // Where not all slots fit beside so many blocks, those that do.
+        recipes.extend(blocks.map(|_| plain.with(SpillToShared { blocks })));
     }
     recipes
 }
@@ -329,8 +336,11 @@ fn choose(
     untouched: Built,
     standing: Standing,
 ) -> Result<Result<Choice, Unchanged>, EngineError> {
+    let mut untouched = untouched;
+    occupy(&bench.setting, &mut untouched.candidate);
     let default = untouched.candidate.resources().cloned().unwrap_or_default();
-    let recipes = recipes(bench, &default, standing);
+    let blocks = untouched.candidate.residency().map(|r| r.blocks);
+    let recipes = recipes(bench, &default, blocks, standing);
     let mut built = vec![untouched];
     built.extend(bench.build_all(recipes, &|_| None, &|_| {})?);
     for b in &mut built {
@@ -344,27 +354,30 @@ fn choose(
     score_all(&bench.setting, None, &mut built);
     let (default, candidates) = (&built[0].candidate, &built[1..]);
     let candidates: Vec<&Candidate> = candidates.iter().map(|b| &b.candidate).collect();
-    let promises = candidates
+    let promises: Vec<(&Candidate, f64)> = candidates
         .iter()
-        .filter_map(|c| Some((*c, promised(default, c, standing)?)));
-    let best = promises.min_by(|a, b| a.1.total_cmp(&b.1));
-    Ok(match best {
-        Some((candidate, predicted)) if predicted <= wanted(default, candidate) => {
-            let plan = Plan {
-                kernel: Some(bench.kernel.to_owned()),
-                recipe: candidate.recipe.clone(),
-            };
-            let registers = candidate.resources().map(|r| r.registers);
-            Ok((Chosen { plan, registers }, Some(predicted)))
-        }
-        _ if bench.setting.dynamic_smem.is_none() => Err(Unchanged::DynamicSmem),
-        Some((candidate, predicted)) => Err(Unchanged::NotSure {
+        .filter_map(|c| Some((*c, promised(default, c, standing)?)))
+        .collect();
+    let least = |a: &&(&Candidate, f64), b: &&(&Candidate, f64)| a.1.total_cmp(&b.1);
+    // One that promises too little for what it is does not stand in the way of another that promises enough.
+    let sure = promises.iter().filter(|(c, p)| *p <= wanted(default, c));
+    if let Some((candidate, predicted)) = sure.min_by(least) {
+        let plan = Plan {
+            kernel: Some(bench.kernel.to_owned()),
+            recipe: candidate.recipe.clone(),
+        };
+        let registers = candidate.resources().map(|r| r.registers);
+        return Ok(Ok((Chosen { plan, registers }, Some(*predicted))));
+    }
+    Ok(Err(match promises.iter().min_by(least) {
+        _ if bench.setting.dynamic_smem.is_none() => Unchanged::DynamicSmem,
+        Some((candidate, predicted)) => Unchanged::NotSure {
             recipe: candidate.recipe.to_string(),
-            predicted,
+            predicted: *predicted,
             wanted: wanted(default, candidate),
-        }),
-        None => Err(why_none(&candidates)),
-    })
+        },
+        None => why_none(&candidates),
+    }))
 }
 
 /// The share of the default's time that a candidate may take at most.

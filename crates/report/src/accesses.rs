@@ -1,5 +1,7 @@
 //! How a kernel's accesses lie in memory: coalescing and bank conflicts, as the emulator counted them.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use warpwright_emu::{Pattern, Patterns};
 use warpwright_flow::{self as flow, Function as _};
@@ -63,20 +65,22 @@ impl Total {
     }
 }
 
-/// An instruction that takes more than it must.
+/// Instructions of one kind in one line, as unrolled loops have them, that take more than they must.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AccessPlace {
     /// `file:line`.
     pub line: Option<String>,
-    /// The instruction of the PTX.
+    /// The instruction of the PTX, or the first of them.
     pub text: String,
-    /// What it accesses.
+    /// How many they are.
+    pub instructions: usize,
+    /// What they access.
     pub memory: Memory,
     /// Sectors or passes of an access of a warp, on average.
     pub taken: f64,
     /// What the same bytes take side by side.
     pub least: f64,
-    /// Its part of all sectors or passes of the kernel, 0 to 1.
+    /// Their part of all sectors or passes of the kernel, 0 to 1.
     pub share: f64,
 }
 
@@ -101,21 +105,37 @@ impl AccessReport {
                 all += of(patterns).taken;
                 least += of(patterns).least;
             }
+            let mut alike: BTreeMap<_, (usize, String, usize, Pattern)> = BTreeMap::new();
             for (inst, patterns) in patterns {
                 let own = of(patterns);
-                let share = own.taken as f64 / all.max(1) as f64;
                 if is_in_order(&own) {
                     continue;
                 }
-                let mean = |count: u64| count as f64 / own.requests as f64;
                 let at = flow::Inst(inst.as_u32());
+                let (line, text) = (lines.of(at), view.inst_text(at));
+                let kind = match line {
+                    Some(_) => text.split(' ').next().unwrap_or_default().to_owned(),
+                    None => inst.as_u32().to_string(),
+                };
+                let first = (alike.len(), text, 0, Pattern::default());
+                let (_, _, instructions, sum) = alike.entry((line, kind)).or_insert(first);
+                *instructions += 1;
+                sum.requests += own.requests;
+                sum.taken += own.taken;
+                sum.least += own.least;
+            }
+            let mut alike: Vec<_> = alike.into_iter().collect();
+            alike.sort_by_key(|(_, (order, ..))| *order);
+            for ((line, _), (_, text, instructions, sum)) in alike {
+                let mean = |count: u64| count as f64 / sum.requests as f64;
                 places.push(AccessPlace {
-                    line: lines.of(at),
-                    text: view.inst_text(at),
+                    line,
+                    text,
+                    instructions,
                     memory,
-                    taken: mean(own.taken),
-                    least: mean(own.least),
-                    share,
+                    taken: mean(sum.taken),
+                    least: mean(sum.least),
+                    share: sum.taken as f64 / all.max(1) as f64,
                 });
             }
             (least > 0).then_some(Total { taken: all, least })
@@ -177,7 +197,10 @@ impl AccessReport {
                 place.memory.unit().to_owned(),
                 format!("{:.0}%", 100.0 * place.share),
                 place.line.clone().unwrap_or_default(),
-                place.text.clone(),
+                match place.instructions {
+                    0 | 1 => place.text.clone(),
+                    all => format!("{}, {} more", place.text, all - 1),
+                },
             ]);
         }
         let rows = match self.places[..] {
@@ -242,6 +265,46 @@ mod tests {
         let all: Vec<_> = (1..=100).map(of).collect();
         let report = AccessReport::new(&module, id, &all, "size `small`").unwrap();
         assert_eq!(report.places.len(), LISTED);
+    }
+
+    #[test]
+    fn copies_of_a_line_are_one_place() {
+        let loads = "ld.global.u32 %r1, [%d];\n".repeat(3);
+        let text = format!(
+            ".version 8.0\n.target sm_90\n.address_size 64\n.file 1 \"k.cu\"\n.visible .entry k(.param .u64 p)\n{{\n\
+             .reg .b32 %r<3>;\n.reg .b64 %d;\nld.param.u64 %d, [p];\n.loc 1 7 0\n{loads}st.global.u32 [%d], %r1;\n\
+             .loc 1 8 0\n{loads}ret;\n}}\n"
+        );
+        let module = Module::parse("k.ptx", text.as_str()).0;
+        let (id, _) = module.kernels().next().unwrap();
+        let of = |at: u32| {
+            let global = Patterns {
+                global: Pattern {
+                    requests: 1,
+                    taken: 8 * u64::from(at),
+                    least: 4,
+                },
+                ..Patterns::default()
+            };
+            (Inst::from_u32(at), global)
+        };
+        let all: Vec<_> = (1..=7).map(of).collect();
+        let report = AccessReport::new(&module, id, &all, "size `small`").unwrap();
+        let found: Vec<_> = report
+            .places
+            .iter()
+            .map(|p| (p.line.as_deref().unwrap(), p.instructions, p.taken))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("k.cu:8", 3, 48.0),
+                ("k.cu:7", 3, 16.0),
+                ("k.cu:7", 1, 32.0)
+            ]
+        );
+        let screen = report.screen();
+        assert!(screen.contains("[%d], 2 more"), "{screen}");
     }
 
     #[test]

@@ -316,6 +316,8 @@ fn limits(report: &KernelReport) -> String {
     let mut parts = Vec::new();
     if let Some(found) = default.residency() {
         parts.push(format!("limited by {}", found.limiters.join(" and ")));
+    } else if let Some(why) = default.rejected() {
+        parts.push(why.to_string());
     }
     match (&report.counted, default.score()) {
         (Some(counted), _) => {

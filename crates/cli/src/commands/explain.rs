@@ -271,6 +271,10 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
             let limit = count(limit, "register");
             println!("  one block more: at most {limit}, {save} less than now");
         }
+        _ if e.cannot_launch.is_some() => match e.staircase.iter().map(|s| s.regs).max() {
+            Some(limit) => println!("  a block fits with at most {}", count(limit, "register")),
+            None => println!("  a block does not fit with any number of registers"),
+        },
         _ => println!("  one block more: not by saving registers"),
     }
     let mut table = Table::new(&["blocks", "warps", "occupancy", "registers up to", ""]);

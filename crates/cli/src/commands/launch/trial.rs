@@ -23,6 +23,8 @@ const BYTES: usize = 16 << 20;
 const LARGEST: usize = 256 << 20;
 /// As much larger a buffer becomes, at most.
 const MOST_FACTOR: i64 = 1 << 12;
+/// From this factor on a scalar is tried first.
+const FEW_FACTOR: i64 = 16;
 
 /// What a trial came to.
 pub enum Trial {
@@ -144,8 +146,8 @@ struct Guess {
     scalar: Option<i64>,
     /// How the small size is chosen.
     small: sizes::Small,
-    /// Buffers that are larger by a factor.
-    factors: BTreeMap<String, i64>,
+    /// Buffers that are larger by a factor: a number, or a scalar that no size is made of otherwise.
+    factors: BTreeMap<String, Amount>,
 }
 
 fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
@@ -171,7 +173,7 @@ fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
             _ => {}
         }
         if let Some(factor) = guess.factors.get(&memory.name) {
-            count = Amount::Number(*factor).times(count);
+            count = factor.clone().times(count);
         }
         if is_unknown && count != guessed {
             (memory.count, memory.note) = (Some(count), GUESS);
@@ -186,6 +188,24 @@ fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
     draft
 }
 
+/// The buffer that an access goes beyond; what a table of pointers points to is called after it.
+fn beyond(result: &Trial) -> Option<&str> {
+    match result {
+        Trial::Faults { beyond, .. } => {
+            let name = beyond.as_deref()?;
+            Some(name.strip_suffix(".each").unwrap_or(name))
+        }
+        _ => None,
+    }
+}
+
+/// Scalars that nobody knows, and no size is made of: a row may have so many elements.
+fn lengths(draft: &Draft) -> Vec<Amount> {
+    let is_open = |n: &&super::draft::Named| n.is_scalar && n.root.value.is_none() && n.small > 1;
+    let open = draft.names.iter().filter(is_open);
+    open.map(|n| Amount::Root(n.root.clone())).collect()
+}
+
 /// A try with buffers that grow where an access goes beyond them.
 fn grown(
     (ground, program, left): (&Ground<'_>, &Program, &Cell<u32>),
@@ -195,23 +215,33 @@ fn grown(
     let mut draft = with(ground, base, guess);
     let mut result = trial(program, &draft.render(), left);
     for _ in 0..24 {
-        let Trial::Faults {
-            beyond: Some(name), ..
-        } = &result
-        else {
+        let Some(name) = beyond(&result).map(str::to_owned) else {
             break;
         };
-        // What a table of pointers points to is called after it.
-        let name = name.strip_suffix(".each").unwrap_or(name);
         let is_it = |m: &super::draft::Memory| m.name == name && m.count.is_none();
         let is_unknown = base.memory().any(is_it);
-        let factor = guess.factors.get(name).copied().unwrap_or(1);
+        let factor = match guess.factors.get(&name) {
+            None => 1,
+            Some(Amount::Number(factor)) => *factor,
+            Some(_) => break,
+        };
         if !is_unknown || factor >= MOST_FACTOR || left.get() == 0 {
             break;
         }
-        guess.factors.insert(name.to_owned(), factor * 4);
-        draft = with(ground, base, guess);
-        result = trial(program, &draft.render(), left);
+        // A number that is right at this size alone would be wrong at the full one.
+        let scalars = match factor {
+            FEW_FACTOR => lengths(&draft),
+            _ => Vec::new(),
+        };
+        let number = Amount::Number(factor * 4);
+        for factor in scalars.into_iter().chain([number]) {
+            guess.factors.insert(name.clone(), factor);
+            draft = with(ground, base, guess);
+            result = trial(program, &draft.render(), left);
+            if beyond(&result) != Some(&name) && !matches!(result, Trial::Unknown(_)) {
+                break;
+            }
+        }
     }
     (draft, result)
 }
