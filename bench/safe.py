@@ -2,12 +2,13 @@
 """Is what nobody measured faster? Times what the drop-in's policy `safe`, which knows no launch, and `opt`, which does, make
 of kernels that nothing was fitted on, beside ptxas's own build.
 
-    bench/safe.py [TOOL] [OUT] [--first N] [--per-family N] [--seconds S] [--jobs N] [--families A,B]
+    bench/safe.py [TOOL] [OUT] [--first N] [--per-family N] [--seconds S] [--jobs N] [--families A,B] [--candidates N]
 
 The kernels are bench/made's families at numbers from --first on (100: those below 19 were fitted, chosen or judged on).
 Each is built as it is (for `opt` alone), with the block size that its PTX promises (as Triton's does), and with blocks besides
 that make registers scarce (as `__launch_bounds__(threads, blocks)` has it): one more than would fit, and twice as many. All builds of
-a kernel are timed in turns in one process. TOOL: folder with `warpwright` and `warpwright-ptxas` (target/release); OUT:
+a kernel are timed in turns in one process. With --candidates, so many of `opt`'s candidates that promise most are timed as
+well, of kernels that spill (`by` is `candidate` there). TOOL: folder with `warpwright` and `warpwright-ptxas` (target/release); OUT:
 bench/results/safe-<gpu>-<date>.json. Needs nvcc, ptxas and a GPU."""
 import argparse
 import collections
@@ -54,8 +55,8 @@ def description(kernel, folder):
 class Builds:
     """The builds of one kernel in one folder."""
 
-    def __init__(self, tool, kernel, folder):
-        self.tool, self.kernel, self.folder = tool, kernel, Path(folder)
+    def __init__(self, tool, kernel, folder, candidates=0):
+        self.tool, self.kernel, self.folder, self.candidates = tool, kernel, Path(folder), candidates
         self.folder.mkdir(parents=True)
         (self.folder / "k.cu").write_text(kernel.head + "\n" + kernel.source)
         done = text_of(f"nvcc -O3 -arch=sm_90 -w -ptx {folder}/k.cu -o {folder}/k.ptx", timeout=120)
@@ -96,8 +97,25 @@ class Builds:
                               capture_output=True, text=True, env=self.environment, timeout=200)
         if done.returncode:
             raise RuntimeError(f"opt failed: {done.stderr[-300:] or done.stdout[-300:]}")
-        report = json.loads(done.stdout)
-        return self.row(name, said=list(texts(report, "reason"))[:1], recipe=list(texts(report, "recipe_text"))[:1])
+        self.report = json.loads(done.stdout)
+        return self.row(name, said=list(texts(self.report, "reason"))[:1], recipe=list(texts(self.report, "recipe_text"))[:1])
+
+    def others(self, name, source):
+        """Builds of the candidates that promise most, by the last report."""
+        candidates = self.report["kernels"][0]["candidates"]
+        likely = [c for c in candidates[1:] if not c["rejected"] and not c["same_code_as"] and c["score"]]
+        likely.sort(key=lambda c: c["score"]["relative_time"])
+        found = []
+        for number, candidate in enumerate(likely[:self.candidates]):
+            built = f"{name}-{number}"
+            done = subprocess.run([self.tool / "warpwright", "opt", source, "--gpu", "h100", "--launch", self.folder / "k.toml", "-q",
+                                   "--recipe", candidate["recipe"], "-o", self.file(built)],
+                                  capture_output=True, text=True, env=self.environment, timeout=100)
+            if done.returncode == 0:
+                said = {key: candidate.get(key) for key in ("resources", "residency", "score")}
+                said["default"] = {key: candidates[0].get(key) for key in ("resources", "residency", "score")}
+                found.append({**self.row(built, said=said, recipe=[candidate["recipe"]]), "by": "candidate"})
+        return found
 
     def all(self):
         """Lists of builds, the default first in each."""
@@ -117,7 +135,8 @@ class Builds:
             source.write_text(with_directives(self.ptx, f".maxntid {block}, 1, 1\n{least}"))
             default = self.plain(case, source)
             if default is not None:
-                found.append((case, [default, self.safe(f"{case}-safe", source), self.opt(f"{case}-opt", source)]))
+                builds = [default, self.safe(f"{case}-safe", source), self.opt(f"{case}-opt", source)]
+                found.append((case, builds + (self.others(f"{case}-candidate", source) if default["spilled"] else [])))
         return found
 
 
@@ -139,6 +158,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=400)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--families", default="")
+    parser.add_argument("--candidates", type=int, default=0)
     options = parser.parse_args()
     tool, deadline = options.tool.resolve(), time.time() + options.seconds
     gpu = text_of("nvidia-smi --query-gpu=name,driver_version --format=csv,noheader").stdout.splitlines()
@@ -155,7 +175,7 @@ def main():
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
 
     def build(kernel):
-        return Builds(tool, kernel, work / kernel.name).all() if time.time() < deadline else None
+        return Builds(tool, kernel, work / kernel.name, options.candidates).all() if time.time() < deadline else None
 
     jobs = {pool.submit(build, kernel): kernel for kernel in chosen}
     built = []
@@ -183,7 +203,7 @@ def main():
             for b in builds[1:]:
                 its = times.get(b["build"], default)
                 records.append(dict(
-                    kernel=kernel.name, case=case, by=b["build"].rsplit("-", 1)[-1], grid=kernel.grid, block=kernel.block,
+                    kernel=kernel.name, case=case, by=b.get("by", b["build"].rsplit("-", 1)[-1]), grid=kernel.grid, block=kernel.block,
                     dynamic_smem=kernel.dynamic, registers=builds[0]["registers"], spilled=builds[0]["spilled"],
                     changed=b["build"] in times, said=b["said"], **({"recipe": b["recipe"]} if "recipe" in b else {}),
                     relative_time=round(its[1] / default[1], 4), apart=its[2] < default[0] or its[0] > default[2],
