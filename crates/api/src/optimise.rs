@@ -59,7 +59,7 @@ pub struct Options {
     pub dynamic_smem: Option<u32>,
     /// What is run to count how often instructions are executed (`explain`).
     pub counted: Vec<Counted>,
-    /// Blocks of the launch that counts, where it was seen (a trace).
+    /// Blocks of the launch that counts, where it was seen (a trace); `block` is then that launch's.
     pub grid: Option<u64>,
     /// A launch description, which states both.
     pub launch: Option<Launch>,

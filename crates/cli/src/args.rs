@@ -227,6 +227,9 @@ pub struct KernelArgs {
     /// Blocks of the launch that counts; from the trace
     #[arg(skip)]
     pub launched_blocks: Option<u64>,
+    /// Its grid, block and dynamic shared memory
+    #[arg(skip)]
+    pub traced: Option<([u32; 3], [u32; 3], u32)>,
 }
 
 /// `--block`.

@@ -17,6 +17,8 @@ pub enum BlockSource {
     Required,
     /// `--block`.
     Option,
+    /// A launch that was seen when the program ran (`--trace`).
+    Traced,
     /// The launch description.
     Launch,
     /// `.maxntid` in the kernel: an upper bound, taken as the size.
@@ -35,6 +37,7 @@ impl fmt::Display for BlockSource {
         f.write_str(match self {
             BlockSource::Required => ".reqntid",
             BlockSource::Option => "--block",
+            BlockSource::Traced => "the trace",
             BlockSource::Launch => "launch description",
             BlockSource::Bound => ".maxntid",
             BlockSource::Seen => "the code's own launch",
@@ -163,13 +166,21 @@ impl Block {
                     false => BlockSource::Seen,
                 },
             },
+            // A bound says how many threads there are at most, and not which way they lie.
+            (BlockSource::Bound, Some(dims)) if !seen.differ && count(dims) == count(self.dims) => {
+                Block { dims, ..self }
+            }
             _ => self,
         }
     }
 
     /// The exact block of every launch, if the caller stated one that the kernel does not require itself.
     pub fn stated(&self) -> Option<[u32; 3]> {
-        matches!(self.source, BlockSource::Option | BlockSource::Launch).then_some(self.dims)
+        let is_stated = matches!(
+            self.source,
+            BlockSource::Option | BlockSource::Traced | BlockSource::Launch
+        );
+        is_stated.then_some(self.dims)
     }
 
     /// The block of a PTX kernel: what it requires wins over what the caller says, which wins over its

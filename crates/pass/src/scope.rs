@@ -64,7 +64,7 @@ pub struct Scope<'a> {
     pub seen: &'a [Seen],
     /// `--dynamic-smem`, bytes per block.
     pub dynamic_smem: Option<u32>,
-    /// Blocks of the launch that counts, where it was seen (`--trace`).
+    /// Blocks of the launch that counts, where it was seen (`--trace`); `block` is then that launch's.
     pub grid: Option<u64>,
     /// `--grid NAME=N`: sizes of kernels in CUDA C.
     pub sizes: &'a [(String, i64)],
@@ -249,6 +249,13 @@ impl<'a> Scope<'a> {
         {
             return Err(error.into());
         }
+        let block = match block.source {
+            BlockSource::Option if self.grid.is_some() => Block {
+                source: BlockSource::Traced,
+                ..block
+            },
+            _ => block,
+        };
         let stated_grid = self.grid.or(launch.map(Launch::grid_blocks));
         // A launch that was seen counts for its own block.
         let is_its_own = |seen: &&Seen| stated_grid.is_none() && seen.block == Some(block.dims);
@@ -423,6 +430,15 @@ mod tests {
         assert_eq!(block(&scope, "a").source, BlockSource::Bound);
         let found = block(&scope, "b");
         assert_eq!((found.dims, found.source), ([16, 16, 1], BlockSource::Seen));
+        // The kernel's own bound says how many threads, and not which way they lie.
+        let as_many = [of("a", [32, 32, 1])];
+        scope.seen = &as_many;
+        let bound = block(&scope, "a");
+        assert_eq!(
+            (bound.dims, bound.source),
+            ([32, 32, 1], BlockSource::Bound)
+        );
+        scope.seen = &seen;
         let grid = |scope: &Scope<'_>| {
             let found = scope.setting(&module, "b", &gpu).expect("it fits");
             (found.grid, found.guessed.to_owned())
@@ -431,6 +447,12 @@ mod tests {
         // Of another block they say nothing, and what is stated goes before.
         scope.block = Some([64, 1, 1]);
         assert_eq!(grid(&scope), (None, String::new()));
+        scope.grid = Some(7);
+        let traced = block(&scope, "b");
+        assert_eq!(
+            (traced.source, traced.stated()),
+            (BlockSource::Traced, Some([64, 1, 1]))
+        );
         (scope.block, scope.grid) = (None, Some(7));
         assert_eq!(grid(&scope), (Some(7), String::new()));
         scope.grid = None;

@@ -315,7 +315,9 @@ pub fn counted_launches(
     let args_of = |symbol: &str| LaunchArgs {
         file: input.path.clone(),
         kernel: None,
-        block: kernels.block_of(symbol),
+        block: kernels
+            .block_of(symbol)
+            .filter(|_| kernels.traced.is_none()),
         dynamic_smem: kernels.dynamic_smem,
         trace: None,
         output: None,
@@ -347,7 +349,7 @@ pub fn counted_launches(
             symbol: &symbol,
             function: &head(file, header).ok()?,
             args,
-            traced: None,
+            traced: kernels.traced,
             processors: draft::Processors::of(&gpu),
         };
         let base = ground.draft(input.name.clone(), None).ok()?;
@@ -360,7 +362,10 @@ pub fn counted_launches(
         };
         let is_block_guessed = draft.block_note.contains(draft::GUESS);
         let own = [
-            Some("the code's own launch"),
+            Some(match kernels.traced {
+                Some(_) => "the traced launch",
+                None => "the code's own launch",
+            }),
             args.block.map(|_| "blocks as --block says"),
             is_block_guessed.then_some("threads per block guessed"),
             (draft.grid_note.contains(draft::GUESS)).then_some("blocks guessed"),
@@ -373,7 +378,10 @@ pub fn counted_launches(
         let own = own.join(", ");
         // Of a size that nobody knows the small one tells as much.
         let is_unknown = |named: &draft::Named| {
-            !named.is_scalar && named.root.value.is_none() && !named.root.is_processors
+            !named.is_scalar
+                && named.root.value.is_none()
+                && !named.root.is_processors
+                && !draft.traced.contains_key(&named.root)
         };
         let whole = |named: &draft::Named| match is_unknown(named) {
             true => named.small,

@@ -18,7 +18,7 @@ pub fn read(path: &Path) -> Result<Trace, Failure> {
 }
 
 /// Puts grid, block size and dynamic shared memory of `--trace` where `--block` and `--dynamic-smem` would be: those
-/// of the class that cost the kernel most. What is stated beside it stands.
+/// of the class that cost the kernel most. Dynamic shared memory that is stated beside it stands.
 pub fn apply(args: &KernelArgs) -> Result<KernelArgs, Failure> {
     let mut args = args.clone();
     let Some(path) = args.trace.take() else {
@@ -47,14 +47,21 @@ pub fn apply(args: &KernelArgs) -> Result<KernelArgs, Failure> {
     let dearest = trace.launches.iter().find(|l| wanted(l));
     if let Some(launched) = dearest {
         args.kernels = vec![launched.kernel.clone()];
-        if args.block.is_empty() {
-            args.block.push(StatedBlock {
+        match args.block_of(&launched.kernel) {
+            None => args.block.push(StatedBlock {
                 kernel: None,
                 dims: launched.block,
-            });
+            }),
+            Some(stated) if stated == launched.block => {}
+            Some(_) => {
+                let said = launched.block.map(|n| n.to_string()).join(",");
+                let what = format!("--block is another one than that of the trace, {said}");
+                return Err(Failure::Usage(what));
+            }
         }
         args.dynamic_smem = args.dynamic_smem.or(Some(launched.dynamic_smem));
         args.launched_blocks = Some(launched.blocks());
+        args.traced = Some((launched.grid, launched.block, launched.dynamic_smem));
         if args.gpu.is_none() {
             args.gpu = trace.gpu.map(|gpu| match lookup(&gpu.name) {
                 Ok(_) => gpu.name,

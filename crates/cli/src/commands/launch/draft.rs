@@ -1,6 +1,6 @@
 //! A launch description while it is made: numbers as amounts, and what of it is a guess.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -140,6 +140,8 @@ pub struct Draft {
     /// What a buffer has whose size is not known.
     pub guessed_count: Vec<Amount>,
     pub processors: Processors,
+    /// Sizes with which the code's grid is that of the trace.
+    pub traced: BTreeMap<Rc<Root>, i64>,
     /// The kernel asks how many blocks there are, as loops do that go by the grid.
     pub strides: bool,
 }

@@ -39,6 +39,9 @@ const BLOCKS: [&[u32]; 3] = [&[256], &[16, 16], &[8, 8, 8]];
 /// Pointers of a table of which nobody knows how many it has.
 const ROWS: i64 = 64;
 
+/// No size that a grid is made of is larger.
+const LARGEST_SIZE: i64 = 1 << 40;
+
 /// Dynamic shared memory that every GPU gives to a block that does not ask for more than usual.
 const MOST_SMEM: i64 = 32 << 10;
 
@@ -129,9 +132,14 @@ impl Ground<'_> {
         launched.is_sure &= !may_be_anothers;
         let mut own = launches.into_iter().next().unwrap_or_default();
         let mut from = "  # the code's launch";
+        let mut traced = None;
         if let Some((grid, block, smem)) = self.traced {
             let numbers = |all: [u32; 3]| all.map(|n| Some(Amount::Number(n.into()))).to_vec();
-            (own.grid, own.block) = (numbers(grid), numbers(block));
+            traced = by_trace(&own, grid, block);
+            if traced.is_none() {
+                own.grid = numbers(grid);
+            }
+            own.block = numbers(block);
             own.dynamic_smem = Some(Amount::Number(smem.into()));
             from = "  # the trace";
         } else if (!launched.others.is_empty() || may_be_anothers) && !launched.is_sure {
@@ -141,7 +149,9 @@ impl Ground<'_> {
         }
         let fixed = self.fixed(&code, &own);
         let (block, guessed, block_note) = self.block(&own, from, usual);
+        let Traced { of_block, sizes } = traced.unwrap_or_default();
         let pin = |root: &Rc<Root>| match fixed.contains(root) {
+            _ if of_block.contains_key(root) => of_block.get(root).copied().map(Amount::Number),
             true => root
                 .value
                 .or_else(|| guessed.get(root).copied())
@@ -173,6 +183,7 @@ impl Ground<'_> {
             symbols: Vec::new(),
             guessed_count: Vec::new(),
             processors: self.processors,
+            traced: sizes,
             strides: self.reads("%nctaid."),
             block,
         };
@@ -674,6 +685,80 @@ impl Ground<'_> {
             _ => vec![whole.times(Amount::Number(4))],
         };
     }
+}
+
+/// What a trace's grid and block say of the names in the code's.
+#[derive(Default)]
+struct Traced {
+    of_block: BTreeMap<Rc<Root>, i64>,
+    sizes: BTreeMap<Rc<Root>, i64>,
+}
+
+/// The numbers with which the code's launch is the traced one, if there are such: of all that fit the roundest. None where
+/// the code's launch is not known, or is another one.
+fn by_trace(own: &Described, grid: [u32; 3], block: [u32; 3]) -> Option<Traced> {
+    let mut found = Traced::default();
+    let is_known = |all: &[Option<Amount>]| {
+        let is_one = |a: &Option<Amount>| a.as_ref().is_some_and(|a| !a.has_element());
+        !all.is_empty() && all.iter().all(is_one)
+    };
+    if !is_known(&own.block) || !is_known(&own.grid) {
+        return None;
+    }
+    for (amount, number) in own.block.iter().flatten().zip(block) {
+        if let Amount::Root(root) = amount
+            && root.value.is_none()
+        {
+            found.of_block.insert(root.clone(), number.into());
+        }
+    }
+    let number = |amount: &Amount, sizes: &BTreeMap<Rc<Root>, i64>| {
+        let of = |root: &Root| found.of_block.get(root).or(sizes.get(root)).copied();
+        amount.at(&|root| root.value.or_else(|| of(root)))
+    };
+    let mut sizes = BTreeMap::new();
+    for (at, traced) in grid.into_iter().map(i64::from).enumerate() {
+        let Some(Some(amount)) = own.grid.get(at) else {
+            if traced == 1 {
+                continue;
+            }
+            return None;
+        };
+        let (mut roots, mut inner) = (BTreeSet::new(), BTreeSet::new());
+        amount.roots(&mut roots, &mut inner);
+        let is_open = |root: &Rc<Root>| {
+            root.value.is_none() && !found.of_block.contains_key(root) && !sizes.contains_key(root)
+        };
+        let open: Vec<Rc<Root>> = roots.into_iter().filter(is_open).collect();
+        if let [root] = &open[..] {
+            let with = |size: i64| {
+                let mut sizes = sizes.clone();
+                sizes.insert(root.clone(), size);
+                number(amount, &sizes)
+            };
+            // Grids grow with their sizes.
+            let first = |least: i64| {
+                let (mut low, mut high) = (1, LARGEST_SIZE);
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    match with(middle) {
+                        Some(n) if n < least => low = middle + 1,
+                        _ => high = middle,
+                    }
+                }
+                low
+            };
+            let (least, beyond) = (first(traced), first(traced + 1));
+            let powers = (0..40).rev().map(|power| 1_i64 << power);
+            let mut round = powers.map(|power| (beyond - 1) / power * power);
+            sizes.insert(root.clone(), round.find(|size| *size >= least)?);
+        }
+        if number(amount, &sizes) != Some(traced) {
+            return None;
+        }
+    }
+    found.sizes = sizes;
+    Some(found)
 }
 
 /// Is it a null pointer, perhaps cast?

@@ -252,10 +252,10 @@ pub fn choose(draft: &mut Draft, small: Small, scalar: Option<i64>) {
         let cap = whole(cap, &draft.block);
         let in_grid = in_grid(draft);
         for named in &mut draft.names {
-            named.full = match named.root.value {
+            named.full = match (named.root.value, draft.traced.get(&named.root)) {
                 _ if is_processors(named, &in_grid) => draft.processors.number,
-                Some(value) => value,
-                None => cap,
+                (Some(value), _) | (None, Some(&value)) => value,
+                (None, None) => cap,
             };
         }
     };
