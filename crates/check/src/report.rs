@@ -354,8 +354,37 @@ impl<S: Semantics> Prover<'_, S> {
         self.show_to(term, SHOWN)
     }
 
-    /// Two terms, as deep as it takes to tell them apart.
-    fn show_apart(&self, both: [Term; 2]) -> [String; 2] {
+    /// The first of the innermost operations that are the same of something else.
+    fn apart(&self, both: [Term; 2]) -> [Term; 2] {
+        let terms = &self.machine.terms;
+        let is_alike = |old: Term, new: Term| {
+            terms.head(old) == terms.head(new) && terms.args(old).len() == terms.args(new).len()
+        };
+        let [mut old, mut new] = both;
+        while is_alike(old, new) {
+            let mut pairs = terms.args(old).iter().zip(terms.args(new));
+            let is_inner = |(a, b): &(&Term, &Term)| {
+                a != b && !terms.is_memory(**a) && !terms.args(**a).is_empty() && is_alike(**a, **b)
+            };
+            let Some((&a, &b)) = pairs.find(is_inner) else {
+                break;
+            };
+            (old, new) = (a, b);
+        }
+        [old, new]
+    }
+
+    /// Two terms, or what of them differs, as deep as it takes to tell them apart.
+    fn show_apart(&self, whole: [Term; 2]) -> [String; 2] {
+        let both = self.apart(whole);
+        let texts = self.show_deep(both);
+        match both == whole {
+            true => texts,
+            false => texts.map(|text| format!("in it {text}")),
+        }
+    }
+
+    fn show_deep(&self, both: [Term; 2]) -> [String; 2] {
         let mut depths = SHOWN..=DEEPEST;
         let texts = depths.find_map(|depth| {
             let texts = both.map(|term| self.show_to(term, depth));

@@ -926,6 +926,71 @@ fn rows_whose_length_nobody_knows_are_as_long_as_the_kernel_is_told() {
     }
 }
 
+/// What a trace saw says which sizes the code's own grid had.
+#[test]
+fn a_trace_gives_the_codes_grid_its_sizes() {
+    if require_toolkit("launch descriptions of traces").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = "__global__ void blur(const float *in, float *out, int w, int h) {\n\
+        int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 4 + threadIdx.y;\n\
+        if (x < w && y < h) out[y * w + x] = in[y * w + x] * 2; }\n\
+        void run(const float *in, float *out, int w, int h) {\n\
+        dim3 b(32, 4), g((w / 8 + 31) / 32 * 8, (h + 3) / 4); blur<<<g, b>>>(in, out, w, h); }\n";
+    let traced = |grid: [u32; 3], block: [u32; 3]| {
+        let trace = serde_json::json!({
+            "schema": "warpwright.trace/1", "program": ["p"], "date": "", "processes": 1, "modules_in": null,
+            "gpu": {"name": "NVIDIA H200", "sm": 90, "driver": 13000}, "modules": [], "not_seen": [],
+            "launches": [{
+                "kernel": "_Z4blurPKfPfii", "name": "blur", "module": null, "digest": null, "grid": grid,
+                "block": block, "dynamic_smem": 0, "cluster": null, "cooperative": false, "launches": 1,
+                "in_graphs": 0, "gpu_ns": 9, "share": 1.0, "registers": null, "spill_bytes": null,
+                "static_smem": null, "resident": null, "occupancy": null, "tied": null, "hint": ""
+            }]
+        });
+        std::fs::write(folder.path().join("t.json"), trace.to_string()).unwrap();
+        std::fs::write(folder.path().join("k.cu"), source).unwrap();
+        let args = [
+            "launch", "k.cu", "--trace", "t.json", "-o", "k.toml", "--force",
+        ];
+        let made = run_in(folder.path(), &args);
+        assert!(made.status.success(), "{}", text(&made.stderr));
+        std::fs::read_to_string(folder.path().join("k.toml")).unwrap()
+    };
+    let toml = traced([128, 512, 1], [32, 4, 1]);
+    // Of all that fit the roundest.
+    let sizes = "[sizes.full]\nw = 4096  # guess\nh = 2048  # guess\n";
+    assert!(toml.contains(sizes), "{toml}");
+    assert!(toml.contains("\"ceil_div(h, 4)\"]  # the trace"), "{toml}");
+    assert!(
+        at_full(&toml).starts_with("[128, 512, 1] [32, 4, 1]"),
+        "{}",
+        at_full(&toml)
+    );
+    let args = ["explain", "k.cu", "--trace", "t.json"];
+    let explained = text(&run_in(folder.path(), &args).stdout);
+    let words: Vec<&str> = explained.split_whitespace().collect();
+    let explained = words.join(" ");
+    for part in [
+        "32×4 threads per block (the trace)",
+        "counted at the traced launch",
+    ] {
+        assert!(explained.contains(part), "{part}\n{explained}");
+    }
+    // No size makes this grid: it stands as it is.
+    let toml = traced([3, 5, 1], [32, 4, 1]);
+    assert!(toml.contains("grid = [3, 5]  # the trace"), "{toml}");
+    let other = [&args[..], &["--block", "64"]].concat();
+    let refused = run_in(folder.path(), &other);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = text(&refused.stderr);
+    assert!(
+        said.contains("another one than that of the trace, 32,4,1"),
+        "{said}"
+    );
+}
+
 #[test]
 fn members_are_what_the_code_makes_them() {
     if require_toolkit("members of structures in launch descriptions").is_none() {

@@ -5,7 +5,7 @@ use warpwright_model::correction::Judgement;
 
 use crate::candidate::{Because, Candidate, Score};
 use crate::proposal::{is_reworked, is_rewritten, is_throttle_only, spills_elsewhere};
-use crate::why_not::{NOTHING, NotChosen, why_not};
+use crate::why_not::{NOTHING, NotChosen, SAME, why_not};
 
 /// A choice and its reason.
 #[derive(Debug, Clone, PartialEq)]
@@ -172,6 +172,22 @@ fn choose_measured(candidates: &[Candidate]) -> Option<Choice> {
         .filter(|(_, c)| c.rejected().is_none())
         .filter_map(|(i, c)| c.measured().map(|m| (i, m)))
         .min_by(|(_, a), (_, b)| a.relative_time.total_cmp(&b.relative_time))?;
+    // Of those that nobody tells apart one that asks for no caution, and of these the first: proposals begin with the
+    // smaller changes.
+    let is_as_fast = |c: &Candidate| {
+        let its = c.measured().filter(|_| c.rejected().is_none());
+        its.is_some_and(|its| {
+            its.interval_ns.0 <= measured.interval_ns.1
+                && its.relative_time < measured.relative_time + SAME
+        })
+    };
+    let careless = |c: &Candidate| c.caution().is_none() && !is_rewritten(&c.recipe);
+    let mut others = candidates.iter().enumerate().skip(1);
+    let simple = others.find(|(_, c)| careless(c) && is_as_fast(c));
+    let (index, measured) = match simple {
+        Some((simple, c)) if index != 0 && !careless(&candidates[index]) => (simple, c.measured()?),
+        _ => (index, measured),
+    };
     let default = candidates.first()?.measured()?;
     let apart = measured.interval_ns.1 < default.interval_ns.0;
     Some(if index != 0 && apart {
@@ -437,6 +453,31 @@ mod tests {
         assert_eq!(choose(&all[..1], 0.05).index, 0);
         let all = [&[too_large(Because::NotProved)], &others[..]].concat();
         assert_eq!(choose(&all, 0.05).index, 0);
+    }
+
+    #[test]
+    fn of_what_is_as_fast_the_simple_one_is_kept() {
+        let measured = |recipe: &str, ns: f64| {
+            let mut candidate = scored(0, 1.0);
+            candidate.recipe = recipe.parse().unwrap();
+            candidate.figures_mut().unwrap().measured = Some(Measured {
+                median_ns: ns,
+                interval_ns: (0.99 * ns, 1.01 * ns),
+                relative_time: ns / 1000.0,
+            });
+            candidate
+        };
+        let chosen = |simple: f64, rewritten: f64| {
+            let all = [
+                measured("default", 1000.0),
+                measured("maxnreg(64)", simple),
+                measured("reduce(64); maxnreg(64)", rewritten),
+            ];
+            choose(&all, 0.05).index
+        };
+        assert_eq!(chosen(802.0, 800.0), 1);
+        assert_eq!(chosen(830.0, 800.0), 2);
+        assert_eq!(chosen(800.0, 802.0), 1);
     }
 
     #[test]

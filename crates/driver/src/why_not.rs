@@ -11,7 +11,7 @@ use crate::choose::{objection, promise};
 use crate::proposal::is_reworked;
 
 /// Predictions that differ by less are called equal.
-const SAME: f64 = 0.005;
+pub(crate) const SAME: f64 = 0.005;
 
 /// Who saves less of the time saves nothing: it would read as 0.0%.
 pub(crate) const NOTHING: f64 = 0.0005;

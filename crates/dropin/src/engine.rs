@@ -91,12 +91,15 @@ pub enum Unchanged {
     /// Others are, and no policy.
     #[error("{RECIPES} names {0} and not this, and WARPWRIGHT_PTXAS is not `safe`")]
     NotNamed(String),
-    /// Neither is it here.
+    /// Higher register limits are all that is tried of it, if it spills.
     #[error(
-        "how much dynamic shared memory a launch gives it is not known here: `warpwright tune -- PROGRAM` sees it, and \
-         so does the decorator `warpwright.optimised` (Triton, CuPy)"
+        "{tried}; how much dynamic shared memory a launch gives it is not known here, and nothing else is tried: \
+         `warpwright tune -- PROGRAM` sees it, and so does the decorator `warpwright.optimised` (Triton, CuPy)"
     )]
-    DynamicSmem,
+    DynamicSmem {
+        /// What came of them.
+        tried: String,
+    },
     /// PTX that we do not read.
     #[error("it has instructions that are not understood")]
     Opaque,
@@ -370,7 +373,21 @@ fn choose(
         return Ok(Ok((Chosen { plan, registers }, Some(*predicted))));
     }
     Ok(Err(match promises.iter().min_by(least) {
-        _ if bench.setting.dynamic_smem.is_none() => Unchanged::DynamicSmem,
+        best if bench.setting.dynamic_smem.is_none() => Unchanged::DynamicSmem {
+            tried: match (candidates.is_empty(), best) {
+                (true, _) if default.resources().is_some_and(Resources::spills) => {
+                    "its blocks may wait for each other, or no higher register limit is left".into()
+                }
+                (true, _) => "it does not spill".into(),
+                (false, Some((candidate, predicted))) => format!(
+                    "of higher register limits the best, {}, is predicted to take {predicted:.2} of the time, and at most \
+                     {:.2} is taken",
+                    candidate.recipe,
+                    wanted(default, candidate)
+                ),
+                (false, None) => "no higher register limit is better".into(),
+            },
+        },
         Some((candidate, predicted)) => Unchanged::NotSure {
             recipe: candidate.recipe.to_string(),
             predicted: *predicted,

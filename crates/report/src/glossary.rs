@@ -130,7 +130,7 @@ pub const TERMS: &[Term] = &[
             "WARPWRIGHT_PTXAS_RECIPES",
         ],
         "A program in the place of ptxas in other people's builds (docs/dropin.md). Its policy, WARPWRIGHT_PTXAS, is `off`, \
-         `recorded` (winners of the store) or `safe` (what the model promises, without the launch, of three builds; with \
+         `recorded` (winners of the store) or `safe` (what the model promises, without the launch, of a few builds; with \
          WARPWRIGHT_PTXAS_RECIPES='NAME=RECIPE | …' what `opt` chose, proved). A choice that rests on --block wants \
          __launch_bounds__ in the source: what calls ptxas does not say how kernels are launched.",
     ),
@@ -183,7 +183,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "local memory",
-        &["local", "stack"],
+        &["local", "local array", "stack"],
         "Memory of one thread, in device memory behind the caches. Spilled registers go there.",
     ),
     term(
@@ -409,7 +409,12 @@ pub fn explain(word: &str) -> Option<(String, String)> {
         let mut spellings = term.also.iter().chain([&term.word]);
         spellings.any(|spelling| plain(spelling) == wanted)
     };
-    if let Some(term) = TERMS.iter().find(is_it) {
+    let is_one_of_many = |term: &&Term| {
+        let mut spellings = term.also.iter().chain([&term.word]);
+        spellings.any(|spelling| format!("{}s", plain(spelling)) == wanted)
+    };
+    let found = TERMS.iter().find(is_it);
+    if let Some(term) = found.or_else(|| TERMS.iter().find(is_one_of_many)) {
         let also = match term.also {
             [] => String::new(),
             also => format!(" (Also: {}.)", also.join(", ")),
@@ -477,6 +482,8 @@ mod tests {
         );
         assert_eq!(explain("level-10").unwrap().0, "usage-level");
         assert_eq!(explain("spill-to-shared-x4").unwrap().0, "spill-to-shared");
+        assert_eq!(explain("sectors").unwrap().0, "sector");
+        assert_eq!(explain("local arrays").unwrap().0, "local memory");
         assert_eq!(explain("nonsense"), None);
         assert_eq!(explain(""), None);
     }

@@ -29,8 +29,8 @@ pub enum Bond {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Tie {
     /// An instruction that the tables do not explain.
-    #[error("instruction {0} is not known to the tables")]
-    Opaque(usize),
+    #[error("its instruction of opcode {1:#05x} (number {0}) is not known to the tables")]
+    Opaque(usize, u16),
     /// A variable that moves between host and device.
     #[error("it uses the managed variable `{0}`")]
     Managed(String),
@@ -191,7 +191,7 @@ pub fn read(code: &[Instruction], slots: &BTreeMap<u64, Slot>) -> Result<Read, T
     for (index, &instruction) in code.iter().enumerate() {
         let decoded = isa::decode(instruction);
         if decoded.is_opaque() {
-            return Err(Tie::Opaque(index));
+            return Err(Tie::Opaque(index, instruction.opcode().number()));
         }
         let text = decoded.text(0);
         if text.contains("cx[") {

@@ -174,6 +174,7 @@ fn confirm(
     let mut words = command(&program)?;
     look(&mut words, &work, "trace+with")?;
     words.env("WARPWRIGHT_DB", &db);
+    eprintln!("the program runs with the winners");
     let status = run_program(words, Some(File::create(&stdout).map_err(failed)?))?;
     let code = exit_code(status);
     if code != seen.code {
@@ -305,6 +306,7 @@ fn see(args: &TuneArgs, folder: &Path) -> Result<Seen, Failure> {
     fs::create_dir(&modules).map_err(failed)?;
     let mut words = command(program)?;
     look(&mut words, &modules, "trace")?;
+    eprintln!("the program runs as it is");
     let status = run_program(words, Some(File::create(&stdout).map_err(failed)?))?;
     Ok(Seen {
         trace: read(&modules, program, warpwright_gpu::utc_now())?,
