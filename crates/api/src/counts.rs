@@ -5,10 +5,12 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use warpwright_emu::{DecodeError, EmuError, Emulator, FaultKind, Options, Outcome, Patterns};
+use warpwright_emu::{
+    DecodeError, EmuError, Emulator, FaultKind, InstructionCount, Options, Outcome,
+};
 use warpwright_flow::Function as _;
 use warpwright_launch::{Buffer, ContentsError, Init, Launch, no_files};
-use warpwright_ptx::{FuncId, Inst, Module};
+use warpwright_ptx::{FuncId, Module};
 use warpwright_sass::Elf;
 use warpwright_sass::function::{Calls, Code};
 
@@ -57,8 +59,8 @@ pub(crate) enum Uncounted {
 pub(crate) struct Executions {
     /// How often a warp executes each instruction, on average, by its index.
     pub counts: Vec<f64>,
-    /// How the accesses of instructions lie in memory.
-    pub patterns: Vec<(Inst, Patterns)>,
+    /// The same as the emulator counted it, with how accesses lie in memory.
+    pub instructions: Vec<InstructionCount>,
 }
 
 /// Blocks that are run: a few where each takes long, else enough to count.
@@ -169,13 +171,10 @@ impl Counted {
             .as_ref()
             .ok_or(Uncounted::PassedBy)?;
         let mut counts = vec![0.0; body.insts.len()];
-        let mut patterns = Vec::new();
-        let own = results.statistics.instructions.iter();
-        for of in own.filter(|of| of.function == id) {
+        let mut instructions = results.statistics.instructions;
+        instructions.retain(|of| of.function == id);
+        for of in &instructions {
             counts[of.inst.as_u32() as usize] += of.warps as f64;
-            if of.patterns != Patterns::default() {
-                patterns.push((of.inst, of.patterns));
-            }
         }
         // All warps of the blocks that ran begin at the first instruction.
         let warps = counts.first().copied().filter(|&warps| warps > 0.0);
@@ -184,7 +183,10 @@ impl Counted {
         // Where nearly all of the kernel is passed by, the launch is no example of it.
         let executed = counts.iter().filter(|&&count| count > 0.0).count();
         match 2 * executed > counts.len() {
-            true => Ok(Executions { counts, patterns }),
+            true => Ok(Executions {
+                counts,
+                instructions,
+            }),
             false => Err(Uncounted::PassedBy),
         }
     }

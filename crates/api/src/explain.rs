@@ -157,7 +157,7 @@ impl Optimizer {
                 found.not_counted = None;
             }
             found.accesses = executions.as_ref().and_then(|(executions, at)| {
-                AccessReport::new(module, id, &executions.patterns, at)
+                AccessReport::new(module, id, &executions.instructions, at)
             });
             if let Some(elf) = build.as_ref().and_then(|b| Elf::parse(&b.cubin).ok()) {
                 found.enter_functions(&elf);

@@ -19,6 +19,8 @@ const MAX_ANSWERS: usize = 64;
 /// How deep terms are shown, and how deep at most where two look alike.
 const SHOWN: u32 = 3;
 const DEEPEST: u32 = 8;
+/// What differs behind so many characters may be cut off on a screen.
+const TOLD: usize = 120;
 
 /// What registers that are read before they are set have to do with differences.
 pub(crate) struct UnsetRegisters {
@@ -376,11 +378,15 @@ impl<S: Semantics> Prover<'_, S> {
 
     /// Two terms, or what of them differs, as deep as it takes to tell them apart.
     fn show_apart(&self, whole: [Term; 2]) -> [String; 2] {
-        let both = self.apart(whole);
-        let texts = self.show_deep(both);
+        let texts = self.show_deep(whole);
+        let same = texts[0].chars().zip(texts[1].chars());
+        let both = match same.take_while(|(a, b)| a == b).count() < TOLD {
+            true => whole,
+            false => self.apart(whole),
+        };
         match both == whole {
             true => texts,
-            false => texts.map(|text| format!("in it {text}")),
+            false => self.show_deep(both).map(|text| format!("in it {text}")),
         }
     }
 

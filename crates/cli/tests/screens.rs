@@ -141,6 +141,7 @@ fn a_block_that_does_not_fit_gets_a_build_that_does() {
     let command = ["k.cu", "--gpu", "h100", "--block", "1024"];
     let explained = said(folder, 0, &[&["explain"], &command[..]].concat());
     assert!(explained.contains("cannot be launched"), "{explained}");
+    assert!(!explained.contains("it spills for"), "{explained}");
     assert!(
         explained.contains("a block fits with at most 64 registers"),
         "{explained}"
@@ -155,4 +156,29 @@ fn a_block_that_does_not_fit_gets_a_build_that_does() {
         "{chosen}"
     );
     assert!(chosen.contains("wrote k.cubin"), "{chosen}");
+}
+
+#[test]
+fn a_kernels_own_bounds_are_named_where_it_spills_for_them() {
+    if require_toolkit("bounds that make kernels spill").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let explained = |bounds: &str| {
+        let source = SPILLS.replace("__launch_bounds__(64)", bounds);
+        std::fs::write(folder.join("k.cu"), source).unwrap();
+        said(folder, 0, &["explain", "k.cu", "--gpu", "h100"])
+    };
+    let text = explained("__launch_bounds__(64, 24)");
+    let bound = "it spills for __launch_bounds__(64, 24), which leaves a thread 40 registers";
+    assert!(text.contains(bound), "{text}");
+    let text = explained("__launch_bounds__(1024)");
+    assert!(
+        text.contains("it spills for __launch_bounds__(1024), which leaves a thread 64"),
+        "{text}"
+    );
+    assert!(!explained("__launch_bounds__(64)").contains("it spills for"));
+    let text = explained("__maxnreg__(40)");
+    assert!(text.contains("it spills for __maxnreg__(40)"), "{text}");
 }

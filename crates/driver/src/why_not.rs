@@ -7,8 +7,7 @@ use warpwright_pass::Caution;
 
 use crate::Candidate;
 use crate::candidate::{Rejection, Resources};
-use crate::choose::{objection, promise};
-use crate::proposal::is_reworked;
+use crate::choose::{is_for_measuring, objection, promise};
 
 /// Predictions that differ by less are called equal.
 pub(crate) const SAME: f64 = 0.005;
@@ -154,7 +153,7 @@ pub fn why_not(candidates: &[Candidate], chosen: usize, index: usize, margin: f6
     }
     match objection(&candidates[0], candidate) {
         _ if saves <= needed => NotChosen::Promise { saves, needed },
-        _ if is_reworked(&candidate.recipe) => NotChosen::Measured,
+        _ if is_for_measuring(&candidates[0], candidate) => NotChosen::Measured,
         Some(found) => NotChosen::Risk {
             slower: found.is_known.then_some(f64::from(found.risk)),
         },

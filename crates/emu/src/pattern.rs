@@ -42,23 +42,30 @@ pub struct Patterns {
     pub global: Pattern,
     /// To shared memory.
     pub shared: Pattern,
+    /// Atomic operations of both: `taken` are the lanes at the address that most of a warp go to.
+    pub atomic: Pattern,
 }
 
 impl Patterns {
     pub(crate) fn add(&mut self, other: &Patterns) {
         self.global.add(&other.global);
         self.shared.add(&other.shared);
+        self.atomic.add(&other.atomic);
     }
 
     /// One access of the lanes in `mask`. Constants go another way.
     pub(crate) fn note(
         &mut self,
-        access: &Access,
+        (access, is_atomic): (&Access, bool),
         base: &Lanes,
         mask: Mask,
         is_constant: impl Fn(u64) -> bool,
     ) {
         let (mut global, mut shared) = (Vec::new(), Vec::new());
+        if is_atomic {
+            let addresses = lanes_of(mask).map(|lane| address_of(access, base, lane));
+            self.atomic.add(&same(addresses.collect()));
+        }
         for lane in lanes_of(mask) {
             let address = address_of(access, base, lane);
             match access.space {
@@ -105,6 +112,17 @@ fn sectors(mut addresses: Vec<u64>, bytes: u64) -> Pattern {
         requests: 1,
         taken: sectors.len() as u64,
         least,
+    }
+}
+
+/// An atomic operation at these addresses.
+fn same(mut addresses: Vec<u64>) -> Pattern {
+    addresses.sort_unstable();
+    let most = addresses.chunk_by(|a, b| a == b).map(<[u64]>::len).max();
+    Pattern {
+        requests: 1,
+        taken: most.unwrap_or(0) as u64,
+        least: 1,
     }
 }
 
@@ -166,6 +184,13 @@ mod tests {
             taken,
             least,
         }
+    }
+
+    #[test]
+    fn lanes_at_one_address_are_counted() {
+        assert_eq!(same((0..32).collect()), pattern(1, 1));
+        assert_eq!(same(vec![8; 32]), pattern(32, 1));
+        assert_eq!(same(vec![8, 16, 8, 4, 8, 16]), pattern(3, 1));
     }
 
     #[test]

@@ -1,11 +1,13 @@
-//! How a kernel's accesses lie in memory: coalescing and bank conflicts, as the emulator counted them.
+//! How a kernel's accesses lie in memory, as the emulator counted them: coalescing, bank conflicts, lanes of atomic
+//! operations at one address; and how many lanes its instructions have.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use warpwright_emu::{Pattern, Patterns};
+use warpwright_emu::{InstructionCount, Pattern, Patterns};
 use warpwright_flow::{self as flow, Function as _};
-use warpwright_ptx::{FuncId, Inst, Module};
+use warpwright_ptx::{FuncId, Module};
+use warpwright_target::WARP_SIZE;
 
 use crate::explain::Lines;
 use crate::screen::wrap;
@@ -28,6 +30,11 @@ pub enum Memory {
     Shared,
 }
 
+/// On average so many lanes of an atomic operation at one address are worth a word.
+const CROWDED: f64 = 1.5;
+/// So few lanes of an instruction are, of those of a warp.
+const FEW_LANES: f64 = 0.875;
+
 /// The accesses of a kernel at a launch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AccessReport {
@@ -39,6 +46,12 @@ pub struct AccessReport {
     /// Passes over shared memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passes: Option<Total>,
+    /// Atomic operations whose lanes go to one address, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub atomics: Option<OnAverage>,
+    /// The lanes that instructions have, if they are few: branches that diverge, and blocks that are no whole warps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lanes: Option<OnAverage>,
     /// What they come to, in a sentence.
     pub summary: String,
     /// What the prediction does not know of them, if they take more than they must.
@@ -48,6 +61,17 @@ pub struct AccessReport {
     pub places: Vec<AccessPlace>,
     /// How many there are besides.
     pub more: usize,
+}
+
+/// Lanes of a warp.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OnAverage {
+    /// In all instructions that count.
+    pub mean: f64,
+    /// Of those in the worst line.
+    pub worst: f64,
+    /// That line, `file:line`.
+    pub line: Option<String>,
 }
 
 /// What the accesses of all warps that ran come to.
@@ -85,15 +109,33 @@ pub struct AccessPlace {
 }
 
 impl AccessReport {
-    /// The accesses of a kernel whose instructions have these patterns; `None` where there are none.
+    /// The accesses of a kernel whose instructions were counted so; `None` where there are none.
     pub fn new(
         module: &Module,
         id: FuncId,
-        patterns: &[(Inst, Patterns)],
+        counts: &[InstructionCount],
         counted_at: &str,
     ) -> Option<AccessReport> {
         let view = module.view(id)?;
+        let body = module.functions[id].body.as_ref()?;
         let lines = Lines { module, id };
+        let own = counts.iter().filter(|count| count.function == id);
+        let patterns = own.clone().filter(|of| of.patterns != Patterns::default());
+        let patterns: Vec<_> = patterns.map(|of| (of.inst, of.patterns)).collect();
+        let line_of = |inst: warpwright_ptx::Inst| lines.of(flow::Inst(inst.as_u32()));
+        let of_atomics = patterns.iter().map(|(inst, patterns)| {
+            let Pattern {
+                requests, taken, ..
+            } = patterns.atomic;
+            (line_of(*inst), requests, taken)
+        });
+        let atomics = on_average(of_atomics, |mean| mean);
+        let atomics = atomics.filter(|found| found.mean >= CROWDED);
+        // What is guarded has fewer lanes by its guard.
+        let plain = own.filter(|of| body.insts[of.inst].guard.is_none());
+        let plain = plain.map(|of| (line_of(of.inst), of.warps, of.threads));
+        let active = on_average(plain, |mean| f64::from(WARP_SIZE) - mean);
+        let active = active.filter(|found| found.mean < FEW_LANES * f64::from(WARP_SIZE));
         let mut places = Vec::new();
         let mut total = |memory: Memory| {
             let of = |patterns: &Patterns| match memory {
@@ -101,12 +143,12 @@ impl AccessReport {
                 Memory::Shared => patterns.shared,
             };
             let [mut all, mut least] = [0, 0];
-            for (_, patterns) in patterns {
+            for (_, patterns) in &patterns {
                 all += of(patterns).taken;
                 least += of(patterns).least;
             }
             let mut alike: BTreeMap<_, (usize, String, usize, Pattern)> = BTreeMap::new();
-            for (inst, patterns) in patterns {
+            for (inst, patterns) in &patterns {
                 let own = of(patterns);
                 if is_in_order(&own) {
                     continue;
@@ -170,13 +212,24 @@ impl AccessReport {
             (ratio > IN_ORDER).then(|| format!("{ratio:.1} times the {what} needed"))
         });
         let wasted: Vec<String> = wasted.collect();
-        let place = places.first().and_then(|place| place.line.as_deref());
-        let place = place.map_or_else(String::new, |line| format!(" ({line})"));
-        let wasted = is_wasting.then(|| format!("not in that: {}{place}", wasted.join(", ")));
+        let place = |line: Option<&str>| line.map_or_else(String::new, |line| format!(" ({line})"));
+        let first = places.first().and_then(|place| place.line.as_deref());
+        let crowded = atomics.as_ref().map(|found| {
+            let line = place(found.line.as_deref());
+            format!(
+                "{:.1} lanes at one address of atomic operations{line}",
+                found.mean
+            )
+        });
+        let wasted = is_wasting.then(|| format!("{}{}", wasted.join(", "), place(first)));
+        let wasted: Vec<String> = wasted.into_iter().chain(crowded).collect();
+        let wasted = (!wasted.is_empty()).then(|| format!("not in that: {}", wasted.join(", ")));
         (!parts.is_empty()).then(|| AccessReport {
             counted_at: counted_at.to_owned(),
             sectors,
             passes,
+            atomics,
+            lanes: active,
             wasted,
             summary: format!(
                 "accesses of a warp (counted at {counted_at}) take {}{unknown}",
@@ -211,8 +264,55 @@ impl AccessReport {
             0 => rows,
             more => format!("{rows}    {more} more\n"),
         };
-        wrap(&self.summary, "  ", "    ").join("\n") + "\n" + &rows
+        let at = |found: &OnAverage| match &found.line {
+            Some(line) => format!(" ({:.1} in {line})", found.worst),
+            None => String::new(),
+        };
+        let atomics = self.atomics.as_ref().map(|found| {
+            format!(
+                "of its atomic operations {:.1} lanes of a warp go to one address on average{}: they take turns where \
+                 ptxas does not combine them",
+                found.mean,
+                at(found)
+            )
+        });
+        let lanes = self.lanes.as_ref().map(|found| {
+            format!(
+                "{:.1} of {WARP_SIZE} lanes are active on average{}: branches part them, or a block is no whole warps",
+                found.mean,
+                at(found)
+            )
+        });
+        let more = [atomics, lanes].into_iter().flatten();
+        let more = more.map(|text| wrap(&text, "  ", "    ").join("\n") + "\n");
+        wrap(&self.summary, "  ", "    ").join("\n") + "\n" + &rows + &more.collect::<String>()
     }
+}
+
+/// The mean of what executions by warps had, and the line that is worst by what all of its executions have of `badness`.
+fn on_average(
+    all: impl Iterator<Item = (Option<String>, u64, u64)>,
+    badness: fn(f64) -> f64,
+) -> Option<OnAverage> {
+    let mut by_line: BTreeMap<Option<String>, [u64; 2]> = BTreeMap::new();
+    for (line, executions, lanes) in all {
+        let [a, b] = by_line.entry(line).or_default();
+        (*a, *b) = (*a + executions, *b + lanes);
+    }
+    by_line.retain(|_, [executions, _]| *executions > 0);
+    let mean = |&[executions, lanes]: &[u64; 2]| lanes as f64 / executions as f64;
+    let [executions, lanes] = by_line
+        .values()
+        .fold([0, 0], |[a, b], [c, d]| [a + c, b + d]);
+    let cost = |of: &[u64; 2]| of[0] as f64 * badness(mean(of));
+    let (line, worst) = by_line
+        .iter()
+        .max_by(|(_, a), (_, b)| cost(a).total_cmp(&cost(b)))?;
+    Some(OnAverage {
+        mean: mean(&[executions, lanes]),
+        worst: mean(worst),
+        line: line.clone(),
+    })
 }
 
 fn in_words(total: Option<Total>, what: &str) -> Option<String> {
@@ -240,6 +340,79 @@ fn is_in_order(pattern: &Pattern) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use warpwright_emu::Place;
+
+    /// Executions by warps and threads of an instruction.
+    fn count(
+        function: FuncId,
+        at: u32,
+        [warps, threads]: [u64; 2],
+        patterns: Patterns,
+    ) -> InstructionCount {
+        InstructionCount {
+            place: Place::default(),
+            inst: warpwright_ptx::Inst::from_u32(at),
+            function,
+            warps,
+            threads,
+            patterns,
+        }
+    }
+
+    #[test]
+    fn lanes_that_idle_and_lanes_that_meet_are_said() {
+        let text = ".version 8.0\n.target sm_90\n.address_size 64\n.file 1 \"k.cu\"\n.visible .entry k(.param .u64 p)\n{\n\
+            .reg .b32 %r<3>;\n.reg .b64 %d;\n.reg .pred %p;\n.loc 1 3 0\nld.param.u64 %d, [p];\n.loc 1 4 0\n\
+            mov.u32 %r1, 1;\n.loc 1 5 0\natom.global.add.u32 %r2, [%d], %r1;\n.loc 1 6 0\n@%p mov.u32 %r1, 2;\nret;\n}\n";
+        let module = Module::parse("k.ptx", text).0;
+        let (id, _) = module.kernels().next().unwrap();
+        let atomic = |taken| Patterns {
+            global: Pattern {
+                requests: 4,
+                taken: 4,
+                least: 4,
+            },
+            atomic: Pattern {
+                requests: 4,
+                taken,
+                least: 4,
+            },
+            ..Patterns::default()
+        };
+        let report = |taken: u64, lanes: u64| {
+            let all = [
+                count(id, 0, [4, 128], Patterns::default()),
+                count(id, 1, [4, 4 * lanes], Patterns::default()),
+                count(id, 2, [4, 128], atomic(taken)),
+                // Its guard has them idle.
+                count(id, 3, [4, 0], Patterns::default()),
+            ];
+            AccessReport::new(&module, id, &all, "size `small`").unwrap()
+        };
+        let plain = report(4, 32);
+        assert_eq!(
+            (&plain.atomics, &plain.lanes, &plain.wasted),
+            (&None, &None, &None)
+        );
+        let found = report(64, 2);
+        let on = |mean, worst, line: &str| {
+            let line = Some(line.to_owned());
+            Some(OnAverage { mean, worst, line })
+        };
+        assert_eq!(found.atomics, on(16.0, 16.0, "k.cu:5"));
+        assert_eq!(found.lanes, on(22.0, 2.0, "k.cu:4"));
+        let screen = found.screen();
+        let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "16.0 lanes of a warp go to one address",
+            "22.0 of 32 lanes",
+            "(2.0 in k.cu:4)",
+        ] {
+            assert!(screen.contains(part), "{screen}");
+        }
+        let wasted = "not in that: 16.0 lanes at one address of atomic operations (k.cu:5)";
+        assert_eq!(found.wasted.as_deref(), Some(wasted));
+    }
 
     #[test]
     fn many_small_places_are_no_reason_to_name_none() {
@@ -260,7 +433,7 @@ mod tests {
                 global: pattern,
                 ..Patterns::default()
             };
-            (Inst::from_u32(at), global)
+            count(id, at, [1, 32], global)
         };
         let all: Vec<_> = (1..=100).map(of).collect();
         let report = AccessReport::new(&module, id, &all, "size `small`").unwrap();
@@ -286,7 +459,7 @@ mod tests {
                 },
                 ..Patterns::default()
             };
-            (Inst::from_u32(at), global)
+            count(id, at, [1, 32], global)
         };
         let all: Vec<_> = (1..=7).map(of).collect();
         let report = AccessReport::new(&module, id, &all, "size `small`").unwrap();
@@ -328,9 +501,9 @@ mod tests {
             ..Patterns::default()
         };
         let all = [
-            (Inst::from_u32(1), global(10, 8)),
-            (Inst::from_u32(2), shared),
-            (Inst::from_u32(3), global(64, 8)),
+            count(id, 1, [2, 64], global(10, 8)),
+            count(id, 2, [2, 64], shared),
+            count(id, 3, [2, 64], global(64, 8)),
         ];
         let report = AccessReport::new(&module, id, &all, "size `small`").unwrap();
         let total = |taken, least| Some(Total { taken, least });

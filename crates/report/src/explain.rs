@@ -12,7 +12,7 @@ use warpwright_flow::{
 };
 use warpwright_pass::ptx::facts::static_shared_bytes;
 use warpwright_pass::{BlockSource, Recipe, Setting};
-use warpwright_ptx::{FuncId, Module};
+use warpwright_ptx::{self as ptx, FuncId, Module};
 use warpwright_sass::Elf;
 use warpwright_sass::elf::info::Attribute;
 use warpwright_sass::elf::symbol::Symbol;
@@ -22,7 +22,7 @@ use warpwright_sass::profile::loop_depths;
 
 use crate::accesses::AccessReport;
 use crate::cycles::CyclesReport;
-use warpwright_target::{Stair, registers_for_one_more_block};
+use warpwright_target::{Stair, desired_registers, registers_for_one_more_block};
 
 /// How many live ranges across the peak are listed.
 const LISTED_RANGES: usize = 10;
@@ -78,6 +78,9 @@ pub struct Explanation {
     pub residency: Option<Residency>,
     /// Why it cannot be launched.
     pub cannot_launch: Option<String>,
+    /// Which of its own bounds makes it spill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spills_for: Option<String>,
     /// The occupancy staircase.
     pub staircase: Vec<Stair>,
     /// Registers per thread that one more block would leave; absent if something else is in the way.
@@ -242,7 +245,38 @@ pub fn explain(
     explanation.design_space = design_space(&usage, &explanation.staircase);
     explanation.usage = Some(usage);
     explanation.pressure = Some(pressure);
+    explanation.spills_for = spills_for(function, setting, &explanation.resources);
     explanation
+}
+
+/// What leaves a kernel that spills too few registers, if its own bounds do.
+fn spills_for(
+    function: &ptx::Function,
+    setting: &Setting,
+    resources: &Resources,
+) -> Option<String> {
+    if !resources.spills() {
+        return None;
+    }
+    let (limit, what) = match (function.max_nreg(), function.max_ntid()) {
+        (Some(limit), _) => (limit, format!("__maxnreg__({limit})")),
+        (None, Some(bound)) => {
+            let threads: u32 = bound.iter().product();
+            let blocks = function.min_nctapersm().unwrap_or(1).max(1);
+            let limit = desired_registers(setting.gpu, threads, blocks)?;
+            let words = match blocks {
+                1 => format!("__launch_bounds__({threads})"),
+                _ => format!("__launch_bounds__({threads}, {blocks})"),
+            };
+            (limit, words)
+        }
+        (None, None) => return None,
+    };
+    // ptxas may leave some of them.
+    let binds = 10 * resources.registers >= 9 * limit;
+    let is_few = limit < setting.gpu.arch.registers.per_thread;
+    (binds && is_few)
+        .then(|| format!("it spills for {what}, which leaves a thread {limit} registers"))
 }
 
 /// The part that needs no PTX: for cubins.
@@ -285,6 +319,7 @@ pub fn from_resources(
         estimated,
         residency: candidate.residency().cloned(),
         cannot_launch: candidate.rejected().map(ToString::to_string),
+        spills_for: None,
         pressure: None,
         causes: None,
         accesses: None,

@@ -213,6 +213,9 @@ fn print_kernel(e: &Explanation, (gpu, args): (&Gpu, &KernelArgs), is_verbose: b
         r.shared_bytes + e.dynamic_smem
     );
     println!("{}", wrap(&figures, "  ", "  ").join("\n"));
+    if let Some(text) = &e.spills_for {
+        println!("{}", wrap(text, "  ", "  ").join("\n"));
+    }
     if e.dynamic_smem_is_assumed {
         let note = "its dynamic shared memory is assumed to be 0 B: state it with --dynamic-smem";
         println!("{}", wrap(note, "  ", "  ").join("\n"));

@@ -7,9 +7,7 @@ use serde::Serialize;
 use warpwright::DeviceCode;
 use warpwright::optimise::launch_among;
 use warpwright_diag::count;
-use warpwright_emu::{
-    DecodeError, EmuError, Emulator, FaultKind, Options, Outcome, Patterns, Results,
-};
+use warpwright_emu::{DecodeError, EmuError, Emulator, FaultKind, Options, Outcome, Results};
 use warpwright_gpu::{Image, Process, Variant, WorkerCommand, prepare};
 use warpwright_launch::{ContentsError, ElemType, Launch, write_npy};
 use warpwright_pass::names::{is_named, source_name};
@@ -222,10 +220,8 @@ fn finished(
     results: Results,
 ) -> Result<Document, Failure> {
     let accesses = module.function(&launch.kernel).and_then(|id| {
-        let own = results.statistics.instructions.iter();
-        let own = own.filter(|of| of.function == id && of.patterns != Patterns::default());
-        let patterns: Vec<_> = own.map(|of| (of.inst, of.patterns)).collect();
-        AccessReport::new(module, id, &patterns, &format!("size `{}`", launch.size))
+        let counts = &results.statistics.instructions;
+        AccessReport::new(module, id, counts, &format!("size `{}`", launch.size))
     });
     let buffers = report(launch, &results.buffers, args.save.as_deref())?;
     let approximate = results

@@ -48,8 +48,9 @@ impl Warp {
             let mut own = Patterns::default();
             for access in pattern::accesses(&step.op).into_iter().flatten() {
                 let is_constant = |at| block.memory.slot(at).is_some_and(|found| found.constant);
+                let is_atomic = matches!(step.op, Op::Atomic(_) | Op::Atomic128 { .. });
                 own.note(
-                    access,
+                    (access, is_atomic),
                     self.value(block, frame, access.base),
                     mask,
                     is_constant,

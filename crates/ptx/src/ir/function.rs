@@ -57,6 +57,22 @@ impl Function {
         })
     }
 
+    /// `.minnctapersm`, blocks wanted per SM.
+    pub fn min_nctapersm(&self) -> Option<u32> {
+        self.find_directive(|d| match d.kind {
+            DirectiveKind::MinNctaPerSm(blocks) => Some(blocks),
+            _ => None,
+        })
+    }
+
+    /// `.maxnreg`, registers a thread.
+    pub fn max_nreg(&self) -> Option<u32> {
+        self.find_directive(|d| match d.kind {
+            DirectiveKind::MaxNreg(registers) => Some(registers),
+            _ => None,
+        })
+    }
+
     /// `.reqntid` in threads, missing dimensions as 1.
     pub fn req_ntid(&self) -> Option<[u32; 3]> {
         self.find_directive(|d| match &d.kind {
