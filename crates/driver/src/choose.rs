@@ -32,19 +32,20 @@ const ROOM_MARGIN: f64 = 0.3;
 /// The share of time that a candidate must promise to save over the default.
 pub fn promise(default: &Candidate, candidate: &Candidate, margin: f64) -> f64 {
     let recipe = &candidate.recipe;
-    match recipe.is_default() {
-        true => margin,
-        false if is_throttle_only(recipe) => margin.max(THROTTLE_MARGIN),
-        false if is_full(default, candidate) && !spares(default, candidate) => {
-            margin.max(ROOM_MARGIN)
-        }
-        false if is_full(default, candidate) => margin.max(TRADE_MARGIN),
-        false if is_new(default, candidate) => margin.max(TRADE_MARGIN),
-        false if is_rewritten(recipe) => margin.max(TRADE_MARGIN),
-        false if spills_more(default, candidate) => margin.max(TRADE_MARGIN),
-        false if candidate.score().is_some_and(|s| s.is_trade) => margin.max(TRADE_MARGIN),
-        false => margin,
-    }
+    let is_full = is_full(default, candidate);
+    let is_trade = is_full
+        || is_new(default, candidate)
+        || is_rewritten(recipe)
+        || spills_more(default, candidate)
+        || candidate.score().is_some_and(|s| s.is_trade);
+    let own = match recipe.is_default() {
+        true => 0.0,
+        false if is_throttle_only(recipe) => THROTTLE_MARGIN,
+        false if is_full && !spares(default, candidate) => ROOM_MARGIN,
+        false if is_trade => TRADE_MARGIN,
+        false => 0.0,
+    };
+    margin.max(own)
 }
 
 /// Bytes per thread to and from spill slots, wherever they are.
@@ -93,8 +94,9 @@ pub fn objection(default: &Candidate, candidate: &Candidate) -> Option<Judgement
 /// Can the model not tell what it is worth? It knows little of other orders, and calls slots in shared memory that our own
 /// passes make no spills: of kernels that ptxas lets spill, these took 1.3 and 1.6 of the time that was promised 0.7 and 0.8.
 pub fn is_for_measuring(default: &Candidate, candidate: &Candidate) -> bool {
+    let recipe = &candidate.recipe;
     let is_spilling = spill_traffic(default) > 0;
-    is_reworked(&candidate.recipe) || is_spilling && is_rewritten(&candidate.recipe)
+    is_reworked(recipe) || is_spilling && is_rewritten(recipe) && !is_throttle_only(recipe)
 }
 
 /// Does its promise suffice, if it must promise more than the margin? (The others are judged together.) And does
@@ -384,15 +386,19 @@ mod tests {
 
     #[test]
     fn what_our_passes_make_of_a_kernel_that_spills_is_for_measurements_alone() {
-        let chosen = |spilled: u32| {
+        let chosen = |recipe: &str, spilled: u32| {
             let mut default = scored(0, 1.0);
             default.figures_mut().unwrap().resources.spill_load_bytes = spilled;
-            let mut rewritten = scored(64, 0.7);
-            rewritten.recipe = "reduce(64); maxnreg(64)".parse().unwrap();
+            let mut rewritten = scored(64, 0.5);
+            rewritten.figures_mut().unwrap().resources.spill_load_bytes = 0;
+            rewritten.recipe = recipe.parse().unwrap();
             choose(&[default, rewritten], 0.05).index
         };
-        assert_eq!(chosen(0), 1);
-        assert_eq!(chosen(4), 0);
+        let reduced = "reduce(64); maxnreg(64)";
+        assert_eq!(chosen(reduced, 0), 1);
+        assert_eq!(chosen(reduced, 4), 0);
+        // The same code with fewer blocks is none of theirs.
+        assert_eq!(chosen("throttle(2)", 4), 1);
     }
 
     #[test]
