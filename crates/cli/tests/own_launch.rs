@@ -926,6 +926,52 @@ fn rows_whose_length_nobody_knows_are_as_long_as_the_kernel_is_told() {
     }
 }
 
+/// Shapes hold at other sizes than the small one, of which nobody knows the names.
+#[test]
+fn guessed_shapes_hold_at_other_sizes() {
+    if require_toolkit("guessed shapes").is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let head = "extern \"C\" __global__ void k(const float *in, float *out, ";
+    let of = |parameters: &str, body: &str, host: &str| {
+        let source = format!(
+            "{head}{parameters}) {{ {body} }}\nvoid run(const float *in, float *out, {parameters}) {{ {host} }}\n"
+        );
+        let toml = described(folder.path(), &source, "k");
+        let shapes = toml.lines().filter(|line| line.starts_with("shape"));
+        shapes
+            .map(|line| line.replace("  # guess", ""))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    // Both buffers go by a number that the grid does not know.
+    let heads = of(
+        "int b, int heads, int s",
+        "for (int i = threadIdx.x; i < s; i += 128) out[(blockIdx.y * heads + blockIdx.x) * s + i] = in[(blockIdx.y * heads + blockIdx.x) * s + i];",
+        "dim3 g(heads, b); k<<<g, 128>>>(in, out, b, heads, s);",
+    );
+    assert_eq!(
+        heads,
+        "shape = [\"s * (b * heads)\"] shape = [\"s * (b * heads)\"]"
+    );
+    let square = of(
+        "int n",
+        "int i = blockIdx.x * 256 + threadIdx.x; if (i < n) { float t = 0; for (int j = 0; j < n; j++) t += in[i * n + j]; out[i] = t; }",
+        "k<<<(n + 255) / 256, 256>>>(in, out, n);",
+    );
+    assert_eq!(square, "shape = [\"n * n\"] shape = [\"n\"]");
+    let stride = of(
+        "int n, int sms",
+        "for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += 256 * gridDim.x) out[i] = in[i];",
+        "k<<<sms * 4, 256>>>(in, out, n, sms);",
+    );
+    assert_eq!(stride, "shape = [\"n\"] shape = [\"n\"]");
+    // An attribute that the grammar does not know.
+    let source = "__global__ void __maxnreg__(40) m(float *p) { p[threadIdx.x] = 1; }\nint main() { float *p; cudaMalloc(&p, 256); m<<<1, 64>>>(p); }\n";
+    assert!(described(folder.path(), source, "m").contains("shape = [64]"));
+}
+
 /// What a trace saw says which sizes the code's own grid had.
 #[test]
 fn a_trace_gives_the_codes_grid_its_sizes() {
@@ -978,9 +1024,15 @@ fn a_trace_gives_the_codes_grid_its_sizes() {
     ] {
         assert!(explained.contains(part), "{part}\n{explained}");
     }
-    // No size makes this grid: it stands as it is.
+    // No size makes this grid, and that block is not the code's: they stand as they are.
     let toml = traced([3, 5, 1], [32, 4, 1]);
     assert!(toml.contains("grid = [3, 5]  # the trace"), "{toml}");
+    let toml = traced([128, 512, 1], [64, 2, 1]);
+    assert!(
+        at_full(&toml).starts_with("[128, 512, 1] [64, 2, 1]"),
+        "{toml}"
+    );
+    traced([128, 512, 1], [32, 4, 1]);
     let other = [&args[..], &["--block", "64"]].concat();
     let refused = run_in(folder.path(), &other);
     assert_eq!(refused.status.code(), Some(2));

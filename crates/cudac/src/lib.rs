@@ -368,7 +368,7 @@ fn tree(text: &str) -> Option<Tree> {
 
 /// A text with blanks for the attributes of kernels that the grammar does not know.
 fn without_attributes(text: &str) -> std::borrow::Cow<'_, str> {
-    const UNKNOWN: [&str; 2] = ["__cluster_dims__", "__block_size__"];
+    const UNKNOWN: [&str; 3] = ["__cluster_dims__", "__block_size__", "__maxnreg__"];
     let mut out = std::borrow::Cow::Borrowed(text);
     for name in UNKNOWN {
         let mut from = 0;

@@ -88,6 +88,11 @@ pub enum Unchanged {
     /// Occupancy is not known.
     #[error("its block size is not known: give it __launch_bounds__")]
     Block,
+    /// The same of a kernel that cannot have both.
+    #[error(
+        "its block size is not known: give it __launch_bounds__ in the place of __maxnreg__, or name its recipe in {RECIPES}"
+    )]
+    BlockBesideLimit,
     /// Others are, and no policy.
     #[error("{RECIPES} names {0} and not this, and WARPWRIGHT_PTXAS is not `safe`")]
     NotNamed(String),
@@ -218,7 +223,13 @@ pub fn better(
             (Ok(_), Some(named)) => Ok((named, None)),
             (Ok(_), None) if settings.named_alone => Err(Unchanged::NotNamed(settings.named())),
             (Ok(_), None) if is_opaque => Err(Unchanged::Opaque),
-            (Ok(_), None) if !setting.block.is_given() => Err(Unchanged::Block),
+            (Ok(_), None) if !setting.block.is_given() => {
+                let is_limited = function.is_some_and(|f| f.max_nreg().is_some());
+                Err(match is_limited {
+                    true => Unchanged::BlockBesideLimit,
+                    false => Unchanged::Block,
+                })
+            }
             (Ok(code), None) => {
                 let bench = Bench {
                     workshop: Some(&workshop),

@@ -301,7 +301,21 @@ impl<'a> Scope<'a> {
             (Some(_), 1) => Bounded::Alone,
             (Some(own), _) => Bounded::AmongOthers(own),
         };
-        let block = Block::of(function, self.stated_block(kernel, bounded), launch)?;
+        let block = Block::of(function, self.stated_block(kernel, bounded), launch);
+        let block = block.map_err(|error| match error {
+            BlockError::Bound {
+                kernel,
+                asked,
+                bound,
+                ..
+            } if self.grid.is_some() => BlockError::Bound {
+                who: "the trace's block",
+                kernel,
+                asked,
+                bound,
+            },
+            error => error,
+        })?;
         let block = match self.seen(kernel) {
             Some(seen) => block.or_seen(seen),
             None => block,

@@ -54,7 +54,7 @@ pub struct AccessReport {
     pub lanes: Option<OnAverage>,
     /// What they come to, in a sentence.
     pub summary: String,
-    /// What the prediction does not know of them, if they take more than they must.
+    /// Few active lanes, and what the prediction does not know of accesses that take more than they must.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wasted: Option<String>,
     /// The instructions that take more than they must, those that waste most first.
@@ -217,13 +217,19 @@ impl AccessReport {
         let crowded = atomics.as_ref().map(|found| {
             let line = place(found.line.as_deref());
             format!(
-                "{:.1} lanes at one address of atomic operations{line}",
+                "{:.1} lanes at the fullest address of atomic operations{line}",
                 found.mean
             )
         });
         let wasted = is_wasting.then(|| format!("{}{}", wasted.join(", "), place(first)));
         let wasted: Vec<String> = wasted.into_iter().chain(crowded).collect();
         let wasted = (!wasted.is_empty()).then(|| format!("not in that: {}", wasted.join(", ")));
+        let idle = active.as_ref().map(|found| {
+            let line = place(found.line.as_deref());
+            format!("{:.1} of {WARP_SIZE} lanes are active{line}", found.mean)
+        });
+        let wasted: Vec<String> = idle.into_iter().chain(wasted).collect();
+        let wasted = (!wasted.is_empty()).then(|| wasted.join("; "));
         (!parts.is_empty()).then(|| AccessReport {
             counted_at: counted_at.to_owned(),
             sectors,
@@ -270,7 +276,7 @@ impl AccessReport {
         };
         let atomics = self.atomics.as_ref().map(|found| {
             format!(
-                "of its atomic operations {:.1} lanes of a warp go to one address on average{}: they take turns where \
+                "an atomic operation of a warp has {:.1} lanes at its fullest address on average{}: they take turns where \
                  ptxas does not combine them",
                 found.mean,
                 at(found)
@@ -404,13 +410,13 @@ mod tests {
         let screen = found.screen();
         let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
-            "16.0 lanes of a warp go to one address",
+            "16.0 lanes at its fullest address",
             "22.0 of 32 lanes",
             "(2.0 in k.cu:4)",
         ] {
             assert!(screen.contains(part), "{screen}");
         }
-        let wasted = "not in that: 16.0 lanes at one address of atomic operations (k.cu:5)";
+        let wasted = "22.0 of 32 lanes are active (k.cu:4); not in that: 16.0 lanes at the fullest address of atomic operations (k.cu:5)";
         assert_eq!(found.wasted.as_deref(), Some(wasted));
     }
 

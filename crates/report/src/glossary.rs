@@ -28,6 +28,19 @@ pub const TERMS: &[Term] = &[
          that call functions so keep their spills where they are.",
     ),
     term(
+        "active lanes",
+        &[
+            "lanes",
+            "divergence",
+            "diverge",
+            "fullest address",
+            "not in that",
+        ],
+        "How many of a warp's 32 threads take part in its instructions. Branches that part them leave the others idle. Lanes \
+         of one atomic operation that go to one address take turns. `explain` counts both at a launch, and beside them the \
+         accesses that the predicted time takes to be in order (not in that).",
+    ),
+    term(
         "bank conflict",
         &["bank", "passes", "passes over shared memory"],
         "Shared memory has 32 banks of 4 bytes. Lanes of a warp that read different words of one bank in one access \
@@ -152,6 +165,12 @@ pub const TERMS: &[Term] = &[
         "grid",
         &["launches"],
         "The blocks of one launch, in up to three directions.",
+    ),
+    term(
+        "guess",
+        &["guessed"],
+        "A number that neither code nor launch description states. `launch` marks it, and screens name it beside what goes \
+         by it.",
     ),
     term(
         "hazard",

@@ -190,7 +190,9 @@ pub fn advice(file: &File, args: &KernelArgs, nvcc: &[String]) -> Option<String>
     let (named, gpu) = (gpu, stencil_opt::target(gpu).ok()?);
     let (naive, _) = naive_opt::wanted_in(file, kernel).ok()?;
     if !naive.is_empty() {
-        return what_pays(file, &naive, (named, &gpu), false);
+        // Of several kernels the others would be written as well, or be in the way.
+        let is_one_of_many = file.kernels.len() > 1;
+        return what_pays(file, &naive, (named, &gpu), is_one_of_many);
     }
     let headers = match kernel {
         None => extract::choose_all(file).ok()?,

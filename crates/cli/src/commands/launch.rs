@@ -130,6 +130,9 @@ impl Made {
     /// Writes it and says so.
     fn write(&self, output: &Path) -> Result<(), Failure> {
         write_atomically(output, self.text.as_bytes())?;
+        if output == Path::new("-") {
+            return Ok(());
+        }
         println!("wrote {}: {}", output.display(), said(&self.trial));
         if let Some(said) = self.launched.said() {
             println!("  {said}");
@@ -193,7 +196,7 @@ impl Code<'_> {
                 bases.push(ground.draft(source.clone(), Some(block))?);
             }
         }
-        let (mut draft, trial) = trial::best(&ground, &bases, self.module)
+        let (mut draft, trial) = trial::best(&ground, &bases, self.module, trial::ASKED)
             .ok_or_else(|| Failure::Internal("no description to try".into()))?;
         draft.nvcc = options(&self.args.nvcc, output);
         draft.about = match &trial {
@@ -353,7 +356,7 @@ pub fn counted_launches(
             processors: draft::Processors::of(&gpu),
         };
         let base = ground.draft(input.name.clone(), None).ok()?;
-        let (draft, _) = trial::best(&ground, &[base], &module)?;
+        let (draft, _) = trial::best(&ground, &[base], &module, trial::UNASKED)?;
         let described = LaunchFile::parse(&draft.render(), "the code's launch").ok()?;
         // Accesses and branches may go by them.
         let is_guess = |memory: &draft::Memory| {
@@ -388,7 +391,8 @@ pub fn counted_launches(
             false => named.full,
         };
         let is_guessed = |named: &&draft::Named| {
-            (!named.is_scalar || named.root.varies) && named.note == draft::GUESS
+            let is_of_scalar = named.root.varies || named.root.value.is_none();
+            (!named.is_scalar || is_of_scalar) && named.note == draft::GUESS
         };
         let guessed = draft.names.iter().filter(is_guessed);
         let guessed = guessed.map(|named| format!("{} = {}", named.name, whole(named)));
@@ -586,6 +590,9 @@ fn traced(args: &LaunchArgs, symbol: &str) -> Result<Option<Traced>, Failure> {
     let launched = launched.ok_or_else(|| {
         Failure::input(format!("`{}` has no launch of `{symbol}`", path.display()))
     })?;
+    if args.block.is_some_and(|stated| stated != launched.block) {
+        return Err(Failure::Usage(document::other_block(launched.block)));
+    }
     Ok(Some((launched.grid, launched.block, launched.dynamic_smem)))
 }
 

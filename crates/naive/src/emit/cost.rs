@@ -350,8 +350,10 @@ impl Counter<'_> {
             (warps / rows).max(1.0)
         };
         self.found.bytes += turns * times / runs * sectors * 32.0 * alone * fresh * again;
+        // Lanes that are apart have whole sectors under way.
+        let own_bytes = if step > 1 { bytes.max(sectors) } else { bytes };
         match around {
-            [] if shared => self.found.flying += (times * bytes).min(128.0),
+            [] if shared => self.found.flying += (times * own_bytes).min(128.0),
             [] => {}
             _ => self.found.waits += turns * times,
         }

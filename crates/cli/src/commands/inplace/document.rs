@@ -17,6 +17,12 @@ pub fn read(path: &Path) -> Result<Trace, Failure> {
     Ok(Trace::parse(&path.display().to_string(), &text)?)
 }
 
+/// `--block` says another one than the trace.
+pub fn other_block(traced: [u32; 3]) -> String {
+    let said = traced.map(|n| n.to_string()).join(",");
+    format!("--block is another one than that of the trace, {said}")
+}
+
 /// Puts grid, block size and dynamic shared memory of `--trace` where `--block` and `--dynamic-smem` would be: those
 /// of the class that cost the kernel most. Dynamic shared memory that is stated beside it stands.
 pub fn apply(args: &KernelArgs) -> Result<KernelArgs, Failure> {
@@ -53,11 +59,7 @@ pub fn apply(args: &KernelArgs) -> Result<KernelArgs, Failure> {
                 dims: launched.block,
             }),
             Some(stated) if stated == launched.block => {}
-            Some(_) => {
-                let said = launched.block.map(|n| n.to_string()).join(",");
-                let what = format!("--block is another one than that of the trace, {said}");
-                return Err(Failure::Usage(what));
-            }
+            Some(_) => return Err(Failure::Usage(other_block(launched.block))),
         }
         args.dynamic_smem = args.dynamic_smem.or(Some(launched.dynamic_smem));
         args.launched_blocks = Some(launched.blocks());

@@ -40,7 +40,7 @@ const BLOCKS: [&[u32]; 3] = [&[256], &[16, 16], &[8, 8, 8]];
 const ROWS: i64 = 64;
 
 /// No size that a grid is made of is larger.
-const LARGEST_SIZE: i64 = 1 << 40;
+const LARGEST_SIZE: i64 = i32::MAX as i64;
 
 /// Dynamic shared memory that every GPU gives to a block that does not ask for more than usual.
 const MOST_SMEM: i64 = 32 << 10;
@@ -130,16 +130,22 @@ impl Ground<'_> {
         let is_found = !launches.is_empty();
         let mut launched = self.launched(&launches);
         launched.is_sure &= !may_be_anothers;
-        let mut own = launches.into_iter().next().unwrap_or_default();
+        // Of several launches that which the trace can have seen.
+        let traced = self.traced.and_then(|(grid, block, _)| {
+            let mut all = launches.iter().enumerate();
+            all.find_map(|(at, own)| Some((at, by_trace(own, grid, block)?)))
+        });
+        let (at, sizes) = traced.unzip();
+        let mut own = launches
+            .into_iter()
+            .nth(at.unwrap_or(0))
+            .unwrap_or_default();
         let mut from = "  # the code's launch";
-        let mut traced = None;
         if let Some((grid, block, smem)) = self.traced {
             let numbers = |all: [u32; 3]| all.map(|n| Some(Amount::Number(n.into()))).to_vec();
-            traced = by_trace(&own, grid, block);
-            if traced.is_none() {
-                own.grid = numbers(grid);
+            if sizes.is_none() {
+                (own.grid, own.block) = (numbers(grid), numbers(block));
             }
-            own.block = numbers(block);
             own.dynamic_smem = Some(Amount::Number(smem.into()));
             from = "  # the trace";
         } else if (!launched.others.is_empty() || may_be_anothers) && !launched.is_sure {
@@ -149,9 +155,7 @@ impl Ground<'_> {
         }
         let fixed = self.fixed(&code, &own);
         let (block, guessed, block_note) = self.block(&own, from, usual);
-        let Traced { of_block, sizes } = traced.unwrap_or_default();
         let pin = |root: &Rc<Root>| match fixed.contains(root) {
-            _ if of_block.contains_key(root) => of_block.get(root).copied().map(Amount::Number),
             true => root
                 .value
                 .or_else(|| guessed.get(root).copied())
@@ -183,7 +187,7 @@ impl Ground<'_> {
             symbols: Vec::new(),
             guessed_count: Vec::new(),
             processors: self.processors,
-            traced: sizes,
+            traced: sizes.unwrap_or_default(),
             strides: self.reads("%nctaid."),
             block,
         };
@@ -194,7 +198,7 @@ impl Ground<'_> {
         let threads = |at: usize| draft.block.get(at).copied().unwrap_or(1);
         if said.len() == own.grid.len() && is_found | self.traced.is_some() && !said.is_empty() {
             let sure = own.grid.iter().flatten().all(&is_sure)
-                && guessed.is_empty()
+                && (guessed.is_empty() || self.traced.is_some())
                 && self.args.block.is_none();
             draft.grid_note = if sure { from } else { GUESS };
             draft.grid = trimmed(said, is_one);
@@ -531,7 +535,8 @@ impl Ground<'_> {
         let numbers: Option<Vec<u32>> = numbers
             .collect::<Option<_>>()
             .filter(|b: &Vec<u32>| !b.is_empty());
-        if let Some(stated) = self.args.block {
+        let traced = self.traced.map(|(_, block, _)| block);
+        if let Some(stated) = self.args.block.or(traced) {
             let stated = trimmed(stated.to_vec(), |n| *n == 1);
             let (mut all, mut fixed) = (BTreeSet::new(), BTreeSet::new());
             for (amount, extent) in own.block.iter().flatten().zip(&stated) {
@@ -540,7 +545,12 @@ impl Ground<'_> {
                 }
                 amount.roots(&mut all, &mut fixed);
             }
-            return (stated, guessed, "  # --block".to_owned());
+            let note = if self.args.block.is_some() {
+                "  # --block"
+            } else {
+                from
+            };
+            return (stated, guessed, note.to_owned());
         }
         if let Some(numbers) = numbers {
             let is_sure = own.block.iter().flatten().all(Amount::is_sure);
@@ -687,17 +697,9 @@ impl Ground<'_> {
     }
 }
 
-/// What a trace's grid and block say of the names in the code's.
-#[derive(Default)]
-struct Traced {
-    of_block: BTreeMap<Rc<Root>, i64>,
-    sizes: BTreeMap<Rc<Root>, i64>,
-}
-
-/// The numbers with which the code's launch is the traced one, if there are such: of all that fit the roundest. None where
-/// the code's launch is not known, or is another one.
-fn by_trace(own: &Described, grid: [u32; 3], block: [u32; 3]) -> Option<Traced> {
-    let mut found = Traced::default();
+/// The sizes with which the code's launch is the traced one, of all that fit the roundest; none where it is not known, or
+/// another one.
+fn by_trace(own: &Described, grid: [u32; 3], block: [u32; 3]) -> Option<BTreeMap<Rc<Root>, i64>> {
     let is_known = |all: &[Option<Amount>]| {
         let is_one = |a: &Option<Amount>| a.as_ref().is_some_and(|a| !a.has_element());
         !all.is_empty() && all.iter().all(is_one)
@@ -705,60 +707,62 @@ fn by_trace(own: &Described, grid: [u32; 3], block: [u32; 3]) -> Option<Traced> 
     if !is_known(&own.block) || !is_known(&own.grid) {
         return None;
     }
-    for (amount, number) in own.block.iter().flatten().zip(block) {
-        if let Amount::Root(root) = amount
-            && root.value.is_none()
-        {
-            found.of_block.insert(root.clone(), number.into());
-        }
-    }
-    let number = |amount: &Amount, sizes: &BTreeMap<Rc<Root>, i64>| {
-        let of = |root: &Root| found.of_block.get(root).or(sizes.get(root)).copied();
-        amount.at(&|root| root.value.or_else(|| of(root)))
-    };
-    let mut sizes = BTreeMap::new();
-    for (at, traced) in grid.into_iter().map(i64::from).enumerate() {
-        let Some(Some(amount)) = own.grid.get(at) else {
-            if traced == 1 {
-                continue;
-            }
-            return None;
-        };
+    let mut sizes: BTreeMap<Rc<Root>, i64> = BTreeMap::new();
+    let extents = [(&own.block, block), (&own.grid, grid)];
+    let extents = extents.into_iter().flat_map(|(own, seen)| {
+        let own = own
+            .iter()
+            .flatten()
+            .map(Some)
+            .chain(std::iter::repeat(None));
+        own.zip(seen)
+    });
+    for (amount, seen) in extents {
+        let seen = i64::from(seen);
+        let one = Amount::Number(1);
+        let amount = amount.unwrap_or(&one);
         let (mut roots, mut inner) = (BTreeSet::new(), BTreeSet::new());
         amount.roots(&mut roots, &mut inner);
-        let is_open = |root: &Rc<Root>| {
-            root.value.is_none() && !found.of_block.contains_key(root) && !sizes.contains_key(root)
+        let open = roots.into_iter();
+        let mut open = open.filter(|root| root.value.is_none() && !sizes.contains_key(root));
+        let found = match (open.next(), open.next()) {
+            (Some(root), None) => {
+                let with = |size: i64| {
+                    let of = |r: &Root| (*r == *root).then_some(size);
+                    amount.at(&|r| r.value.or_else(|| of(r)).or_else(|| sizes.get(r).copied()))
+                };
+                Some((roundest(&with, seen)?, root))
+            }
+            _ => None,
         };
-        let open: Vec<Rc<Root>> = roots.into_iter().filter(is_open).collect();
-        if let [root] = &open[..] {
-            let with = |size: i64| {
-                let mut sizes = sizes.clone();
-                sizes.insert(root.clone(), size);
-                number(amount, &sizes)
-            };
-            // Grids grow with their sizes.
-            let first = |least: i64| {
-                let (mut low, mut high) = (1, LARGEST_SIZE);
-                while low < high {
-                    let middle = low + (high - low) / 2;
-                    match with(middle) {
-                        Some(n) if n < least => low = middle + 1,
-                        _ => high = middle,
-                    }
-                }
-                low
-            };
-            let (least, beyond) = (first(traced), first(traced + 1));
-            let powers = (0..40).rev().map(|power| 1_i64 << power);
-            let mut round = powers.map(|power| (beyond - 1) / power * power);
-            sizes.insert(root.clone(), round.find(|size| *size >= least)?);
-        }
-        if number(amount, &sizes) != Some(traced) {
+        sizes.extend(found.map(|(size, root)| (root, size)));
+        let number = amount.at(&|root| root.value.or_else(|| sizes.get(root).copied()));
+        if number != Some(seen) {
             return None;
         }
     }
-    found.sizes = sizes;
-    Some(found)
+    Some(sizes)
+}
+
+/// The roundest size that makes an extent of a launch this one: extents grow with their sizes. Where all from one on do, it is
+/// near that.
+fn roundest(extent: &dyn Fn(i64) -> Option<i64>, wanted: i64) -> Option<i64> {
+    let first = |least: i64| {
+        let (mut low, mut high) = (1, LARGEST_SIZE);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match extent(middle) {
+                Some(n) if n < least => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        low
+    };
+    let least = first(wanted);
+    let most = (first(wanted + 1) - 1).max(least).min(2 * least);
+    let powers = (0..31).rev().map(|power| 1_i64 << power);
+    let mut round = powers.map(|power| most / power * power);
+    round.find(|size| *size >= least)
 }
 
 /// Is it a null pointer, perhaps cast?

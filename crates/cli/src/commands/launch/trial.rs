@@ -1,7 +1,7 @@
 //! A description is tried in the emulator before it is written: what is guessed of it is guessed anew where it faults.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use warpwright_cudac::launches::{Amount, Op};
 use warpwright_emu::{Emulator, FaultKind, Options, Outcome, Program};
@@ -12,8 +12,40 @@ use super::draft::{Contents, Draft, GUESS};
 use super::make::{self, Ground};
 use super::sizes;
 
-/// Warp instructions of a trial.
-const FUEL: u64 = 1 << 24;
+/// What all trials may cost together, and warp instructions of one.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    work: u32,
+    fuel: u64,
+}
+
+/// Of a description that was asked for.
+pub const ASKED: Limits = Limits {
+    work: WORK,
+    fuel: 1 << 24,
+};
+/// Of one that is only counted: a second or two.
+pub const UNASKED: Limits = Limits {
+    work: WORK / 4,
+    fuel: 1 << 21,
+};
+
+/// What is left of them.
+struct Left {
+    work: Cell<u32>,
+    fuel: u64,
+}
+
+impl Left {
+    fn get(&self) -> u32 {
+        self.work.get()
+    }
+
+    fn spend(&self, work: u32) {
+        self.work.set(self.work.get().saturating_sub(work));
+    }
+}
+
 /// Work of all trials together: one for each, [`LONG`] for one that does not end, and one for so many bytes of buffers.
 /// Counted and not timed, so that a slow machine finds what a fast one does.
 const WORK: u32 = 256;
@@ -23,8 +55,6 @@ const BYTES: usize = 16 << 20;
 const LARGEST: usize = 256 << 20;
 /// As much larger a buffer becomes, at most.
 const MOST_FACTOR: i64 = 1 << 12;
-/// From this factor on a scalar is tried first.
-const FEW_FACTOR: i64 = 16;
 
 /// What a trial came to.
 pub enum Trial {
@@ -46,9 +76,8 @@ pub enum Trial {
 }
 
 /// Runs the small size of a description.
-fn trial(program: &Program, text: &str, left: &Cell<u32>) -> Trial {
-    let spend = |work: u32| left.set(left.get().saturating_sub(work));
-    spend(1);
+fn trial(program: &Program, text: &str, left: &Left) -> Trial {
+    left.spend(1);
     let impossible = |e: &dyn std::fmt::Display| Trial::Faults {
         why: first_line(&e.to_string()),
         may_help: true,
@@ -66,21 +95,21 @@ fn trial(program: &Program, text: &str, left: &Cell<u32>) -> Trial {
         if buffer.size() > LARGEST {
             return Trial::Unknown(format!("`{}` is too large", buffer.name));
         }
-        spend((buffer.size() / BYTES) as u32);
+        left.spend((buffer.size() / BYTES) as u32);
         match buffer.materialize(&no_files) {
             Ok(bytes) => inputs.push(bytes),
             Err(e) => return impossible(&e),
         }
     }
     let options = Options {
-        budget: FUEL,
-        total: FUEL,
+        budget: left.fuel,
+        total: left.fuel,
         ..Options::default()
     };
     match program.run(&launch, inputs, &options) {
         Ok(Outcome::Finished(_)) => Trial::Runs,
         Ok(Outcome::Faulted(fault)) if fault.kind == FaultKind::Budget => {
-            spend(LONG);
+            left.spend(LONG);
             Trial::Faults {
                 why: format!("{}: {}", fault.kind.name(), first_line(&fault.message)),
                 may_help: true,
@@ -136,6 +165,13 @@ enum Indices {
     Zeros,
 }
 
+/// The size of a buffer: so many times what is guessed of all, or what it is.
+#[derive(Clone, Debug)]
+enum Count {
+    Times(Amount),
+    Whole(Amount),
+}
+
 /// What is guessed otherwise than at first.
 #[derive(Clone, Debug, Default)]
 struct Guess {
@@ -146,8 +182,8 @@ struct Guess {
     scalar: Option<i64>,
     /// How the small size is chosen.
     small: sizes::Small,
-    /// Buffers that are larger by a factor: a number, or a scalar that no size is made of otherwise.
-    factors: BTreeMap<String, Amount>,
+    /// Buffers of other sizes.
+    counts: BTreeMap<String, Count>,
 }
 
 fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
@@ -172,8 +208,10 @@ fn with(ground: &Ground<'_>, base: &Draft, guess: &Guess) -> Draft {
             }
             _ => {}
         }
-        if let Some(factor) = guess.factors.get(&memory.name) {
-            count = factor.clone().times(count);
+        match guess.counts.get(&memory.name) {
+            Some(Count::Times(factor)) => count = factor.clone().times(count),
+            Some(Count::Whole(whole)) => count = whole.clone(),
+            None => {}
         }
         if is_unknown && count != guessed {
             (memory.count, memory.note) = (Some(count), GUESS);
@@ -199,51 +237,77 @@ fn beyond(result: &Trial) -> Option<&str> {
     }
 }
 
-/// Scalars that nobody knows, and no size is made of: a row may have so many elements.
-fn lengths(draft: &Draft) -> Vec<Amount> {
-    let is_open = |n: &&super::draft::Named| n.is_scalar && n.root.value.is_none() && n.small > 1;
-    let open = draft.names.iter().filter(is_open);
-    open.map(|n| Amount::Root(n.root.clone())).collect()
+/// The sizes of a buffer that are tried where an access goes beyond it: a few times as large, what the names say that nobody
+/// knows, then numbers.
+fn larger(draft: &Draft) -> Vec<Count> {
+    let (mut guessed, mut fixed) = (BTreeSet::new(), BTreeSet::new());
+    for amount in &draft.guessed_count {
+        amount.roots(&mut guessed, &mut fixed);
+    }
+    let open = draft.names.iter().filter(|n| n.root.value.is_none());
+    let (own, others): (Vec<_>, Vec<_>) = open.partition(|n| guessed.contains(&n.root));
+    let root = |n: &super::draft::Named| Amount::Root(n.root.clone());
+    let times = |number: i64| Count::Times(Amount::Number(number));
+    let mut all = vec![times(4), times(16)];
+    all.extend(others.iter().map(|n| Count::Whole(root(n))));
+    let factors = others.iter().chain(&own);
+    all.extend(factors.map(|n| Count::Times(root(n))));
+    let numbers = (3..).map(|power| 1_i64 << (2 * power));
+    all.extend(numbers.take_while(|n| *n <= MOST_FACTOR).map(times));
+    all
 }
 
 /// A try with buffers that grow where an access goes beyond them.
 fn grown(
-    (ground, program, left): (&Ground<'_>, &Program, &Cell<u32>),
+    (ground, program, left): (&Ground<'_>, &Program, &Left),
     base: &Draft,
     guess: &mut Guess,
 ) -> (Draft, Trial) {
     let mut draft = with(ground, base, guess);
-    let mut result = trial(program, &draft.render(), left);
-    for _ in 0..24 {
-        let Some(name) = beyond(&result).map(str::to_owned) else {
-            break;
-        };
+    let mut result = at_two_sizes(program, &draft, left);
+    let all = larger(&draft);
+    let mut tried: BTreeMap<String, usize> = BTreeMap::new();
+    // One buffer may hide that another is too small, for a while.
+    while let Some(name) = beyond(&result).map(str::to_owned) {
         let is_it = |m: &super::draft::Memory| m.name == name && m.count.is_none();
-        let is_unknown = base.memory().any(is_it);
-        let factor = match guess.factors.get(&name) {
-            None => 1,
-            Some(Amount::Number(factor)) => *factor,
-            Some(_) => break,
-        };
-        if !is_unknown || factor >= MOST_FACTOR || left.get() == 0 {
+        let next = tried.entry(name.clone()).or_default();
+        let count = all.get(*next).filter(|_| base.memory().any(is_it));
+        let Some(count) = count.filter(|_| left.get() > 0) else {
             break;
-        }
-        // A number that is right at this size alone would be wrong at the full one.
-        let scalars = match factor {
-            FEW_FACTOR => lengths(&draft),
-            _ => Vec::new(),
         };
-        let number = Amount::Number(factor * 4);
-        for factor in scalars.into_iter().chain([number]) {
-            guess.factors.insert(name.clone(), factor);
-            draft = with(ground, base, guess);
-            result = trial(program, &draft.render(), left);
-            if beyond(&result) != Some(&name) && !matches!(result, Trial::Unknown(_)) {
-                break;
-            }
-        }
+        *next += 1;
+        guess.counts.insert(name, count.clone());
+        draft = with(ground, base, guess);
+        result = at_two_sizes(program, &draft, left);
     }
     (draft, result)
+}
+
+/// Runs the small size, and another one: what is right at one alone is wrong at the full one. Of the other nothing counts
+/// but a buffer, guessed, that is left.
+fn at_two_sizes(program: &Program, draft: &Draft, left: &Left) -> Trial {
+    let small = trial(program, &draft.render(), left);
+    if !matches!(small, Trial::Runs) {
+        return small;
+    }
+    let mut other = draft.clone();
+    let is_open = |named: &&mut super::draft::Named| named.root.value.is_none() && named.small > 1;
+    let mut is_other = false;
+    for named in other.names.iter_mut().filter(is_open) {
+        named.small *= if named.is_scalar { 3 } else { 2 };
+        is_other = true;
+    }
+    if !is_other {
+        return small;
+    }
+    let result = trial(program, &other.render(), left);
+    let is_guessed = |m: &super::draft::Memory| {
+        beyond(&result) == Some(&m.name) && m.note == GUESS && m.rows.is_none()
+    };
+    match draft.memory().any(is_guessed) {
+        true => result,
+        false => small,
+    }
 }
 
 /// The first guess.
@@ -253,7 +317,12 @@ fn first(ground: &Ground<'_>, base: &Draft) -> Draft {
 
 /// The first of some guesses that runs, else the first of all, and why that does not run. `bases`: with other blocks,
 /// where these are guessed.
-pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Draft, Trial)> {
+pub fn best(
+    ground: &Ground<'_>,
+    bases: &[Draft],
+    module: &Module,
+    limits: Limits,
+) -> Option<(Draft, Trial)> {
     let base = bases.first()?;
     let mut guess = Guess::default();
     let mut first = first(ground, base);
@@ -261,7 +330,10 @@ pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Dr
         Ok(program) => program,
         Err(e) => return Some((first, Trial::Unknown(first_line(&e.to_string())))),
     };
-    let left = Cell::new(WORK);
+    let left = Left {
+        work: Cell::new(limits.work),
+        fuel: limits.fuel,
+    };
     // Sizes that are no whole blocks try the borders, and such that differ what is taken for another; not all code takes
     // them.
     for is_ragged in [true, false] {
@@ -269,18 +341,23 @@ pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Dr
         let harder = with(ground, base, &guess);
         let mut both = harder.names.iter().zip(&first.names);
         if both.any(|(a, b)| a.small != b.small)
-            && let Trial::Runs = trial(&program, &harder.render(), &left)
+            && let Trial::Runs = at_two_sizes(&program, &harder, &left)
         {
             return Some((harder, Trial::Runs));
         }
     }
     (guess.small.is_ragged, guess.small.differ) = (false, false);
-    let mut result = trial(&program, &first.render(), &left);
+    // What runs at its small size alone is better than nothing.
+    let if_it_runs = |draft: Draft, result: Trial| match trial(&program, &draft.render(), &left) {
+        Trial::Runs => (draft, Trial::Runs),
+        _ => (draft, result),
+    };
+    let mut result = at_two_sizes(&program, &first, &left);
     guess.small.is_long = matches!(result, Trial::Faults { is_long: true, .. });
     if guess.small.is_long {
         // Counts of loops are made small as well, once they are known to matter.
         first = with(ground, base, &guess);
-        result = trial(&program, &first.render(), &left);
+        result = at_two_sizes(&program, &first, &left);
     }
     if !matches!(result, Trial::Faults { may_help: true, .. }) {
         return Some((first, result));
@@ -306,11 +383,11 @@ pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Dr
                 for &scalar in scalars {
                     for &indices in all_indices {
                         if left.get() == 0 {
-                            return Some((first, result));
+                            return Some(if_it_runs(first, result));
                         }
                         (guess.level, guess.indices) = (level, indices);
                         (guess.scalar, guess.small.shift) = (scalar, shift);
-                        guess.factors.clear();
+                        guess.counts.clear();
                         let tried = grown((ground, &program, &left), base, &mut guess);
                         if let (draft, Trial::Runs) = tried {
                             return Some((draft, Trial::Runs));
@@ -320,5 +397,5 @@ pub fn best(ground: &Ground<'_>, bases: &[Draft], module: &Module) -> Option<(Dr
             }
         }
     }
-    Some((first, result))
+    Some(if_it_runs(first, result))
 }
