@@ -210,6 +210,9 @@ const PLACE: f64 = 1600.0;
 /// Cycles of a thread of the second kernel for each value of a point.
 const PART: f64 = 50.0;
 
+/// Lanes whose accesses move more than so many times their own bytes are far apart.
+const FAR: f64 = 2.0;
+
 /// Cycles until a load arrives.
 const ARRIVAL: f64 = 800.0;
 /// Cycles in which a block's threads bring their values together.
@@ -342,6 +345,14 @@ pub(crate) fn predict(kernel: &Kernel, way: &Way, gpu: &Gpu) -> Option<Predictio
         }
     };
     let waste = |access: usize| lane(access).map_or(1.0, |lane| apart(kernel, access, lane));
+    // Where neighbours are far apart a thread of four reads as many sectors, and nobody has measured more.
+    let is_apart = |access: usize| {
+        let of = &kernel.accesses[access];
+        !kernel.arrays[of.array].stored && waste(access) > FAR
+    };
+    if matches!(way, Way::Fours(_)) && (0..kernel.accesses.len()).any(is_apart) {
+        return None;
+    }
     let bytes = moved(kernel, &turns, points, &waste);
     let wide = entry.suffix.ends_with("_wide") || matches!(way, Way::Fours(_));
     let each = if wide { 16.0 } else { 4.0 };

@@ -100,3 +100,21 @@ fn other_blocks_alone_gain_nothing() {
         }
     }
 }
+
+/// Four neighbours in a thread read as many sectors where they are far apart.
+#[test]
+fn fours_of_what_is_far_apart_are_not_offered() {
+    let gpu = warpwright_target::lookup("h200").unwrap();
+    let offers = |step: u32| {
+        let text = format!(
+            "__global__ void k(const float *a, float *o, int n) {{\n\
+             int i = blockIdx.x * blockDim.x + threadIdx.x;\nif (i < n) o[i] = a[i * {step}];\n}}\n"
+        );
+        let file = File::parse(Source::new("kernel.cu", text)).unwrap();
+        let kernel = recognise(&file, &file.kernels[0]).unwrap();
+        let all = ranked(&kernel, &gpu);
+        all.iter().any(|(way, _)| matches!(way, Way::Fours(_)))
+    };
+    assert!(offers(1));
+    assert!(!offers(17));
+}
