@@ -7,6 +7,9 @@ use crate::forms::rows;
 use crate::ir::{Index, Kernel};
 use crate::schedule::Schedule;
 
+/// Bytes that a thread loads at once, at most.
+const WIDEST: u32 = 16;
+
 /// How the threads of a warp touch each operand (section 3.2 of Yang et al.).
 pub fn accesses(kernel: &Kernel) -> Vec<String> {
     let mut all = Vec::new();
@@ -30,6 +33,10 @@ pub fn accesses(kernel: &Kernel) -> Vec<String> {
                     }
                     None => "the same element for neighbouring threads".to_owned(),
                     Some(form) => match (form.is_unit(), form.times(x)) {
+                        (true, 1) if kernel.arrays[access.array].bytes > WIDEST => format!(
+                            "neighbouring threads read neighbours of {} bytes: coalesced as far as all of each is read",
+                            kernel.arrays[access.array].bytes
+                        ),
                         (true, 1) => "neighbouring threads read neighbours: coalesced".to_owned(),
                         (_, times) => {
                             let stride = form.stride.text(|s| name_of(kernel, s));

@@ -38,6 +38,14 @@ impl From<Fault> for Failure {
                 mend: None,
             },
             FaultKind::Input => Failure::input(fault.to_string()),
+            FaultKind::IllegalAddress | FaultKind::MisalignedAddress
+                if fault.variant.as_deref() == Some("default") =>
+            {
+                Failure::input(format!(
+                    "{fault}\nthe code as it is faults at this launch: are the sizes of the launch description right? \
+                     `warpwright run` says where, in the emulator"
+                ))
+            }
             _ => Failure::Missing {
                 what: fault.to_string(),
                 mend: None,

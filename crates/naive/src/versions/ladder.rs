@@ -29,7 +29,8 @@ pub fn climb(
         Err(refusal) => return Rung::Falls(warpwright_ladder::Fall::Refused(refusal)),
     };
     if !is_emulated(kernel) {
-        let why = "a parameter of it has a type that is not emulated";
+        let why =
+            "a parameter of it has a type that is not compared (a structure, or a pointer to one)";
         return Rung::Unchecked(why.to_owned());
     }
     let text: Arc<str> = output.text.as_str().into();
