@@ -365,8 +365,16 @@ impl<S: Semantics> Prover<'_, S> {
         let [mut old, mut new] = both;
         while is_alike(old, new) {
             let mut pairs = terms.args(old).iter().zip(terms.args(new));
+            // The same operands in another order are seldom what differs.
+            let sorted = |term: Term| {
+                let mut args = terms.args(term).to_vec();
+                args.sort_unstable();
+                args
+            };
             let is_inner = |(a, b): &(&Term, &Term)| {
-                a != b && !terms.is_memory(**a) && !terms.args(**a).is_empty() && is_alike(**a, **b)
+                let is_turned = terms.args(**a).len() <= 3 && sorted(**a) == sorted(**b);
+                let is_other = a != b && !is_turned && !terms.args(**a).is_empty();
+                is_other && !terms.is_memory(**a) && is_alike(**a, **b)
             };
             let Some((&a, &b)) = pairs.find(is_inner) else {
                 break;

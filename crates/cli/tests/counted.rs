@@ -472,7 +472,7 @@ int main() {
     assert!(bench.run(&args).status.success());
     let found = bench.document(&["explain", "two.cu", "--launch", "a.toml"]);
     let at = |kernel: usize| found["kernels"][kernel]["causes"]["counted_at"].clone();
-    assert_eq!(at(0), "size `full`");
+    assert_eq!(at(0), "size `full`, guesses in its description");
     assert_eq!(at(1), "the code's own launch");
     assert_eq!(found["kernels"][1]["grid"], 9);
 }

@@ -661,7 +661,7 @@ fn next(kernels: &[KernelReport], about: &About<'_>) -> Vec<String> {
     let changed: Vec<&KernelReport> = kernels.iter().filter(|k| k.chosen != 0).collect();
     if !changed.is_empty() && !about.is_machine_code {
         let from_nvcc = match kernels {
-            [kernel] => in_source(kernel).map(|way| format!("the same from nvcc: {way}")),
+            [kernel] => in_source(kernel),
             _ => None,
         };
         let recipe = |kernel: &&KernelReport| {
@@ -729,8 +729,12 @@ fn in_source(report: &KernelReport) -> Option<String> {
             .then(|| format!("`__maxnreg__({registers})`, without launch bounds"))
     };
     let ways: Option<Vec<String>> = recipe.passes().iter().map(way).collect();
-    ways.filter(|ways| !ways.is_empty())
-        .map(|ways| ways.join("; "))
+    let ways = ways.filter(|ways| !ways.is_empty())?.join("; ");
+    // Bounds in the source steer how nvcc makes PTX as well.
+    Some(match recipe.find::<MaxNReg>() {
+        Some(_) => format!("from nvcc, if its PTX stays the same: {ways}"),
+        None => format!("the same from nvcc: {ways}"),
+    })
 }
 
 /// At most `width` characters, the rest left out at the end: whole words, where they take a third of the room.

@@ -155,6 +155,7 @@ fn described(
     let size = session::size_of(file, path, (args.size.as_deref(), "full"))?;
     let of_small: BTreeMap<&str, i64> = file.parameters("small").collect();
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    let is_guessed = session::guesses(Some(path)).is_some();
     let sized = |shift: u32| {
         let names = file.parameters(&size);
         let names = names.map(|(name, whole)| {
@@ -163,7 +164,8 @@ fn described(
         });
         let (sizes, smaller) = halved(names, shift);
         let is_smaller = smaller.is_some();
-        let at = [Some(format!("size `{size}`")), smaller].into_iter();
+        let guesses = is_guessed.then(|| "guesses in its description".to_owned());
+        let at = [Some(format!("size `{size}`")), guesses, smaller].into_iter();
         Some(Counted {
             launch: file.resolve(&size, &sizes).ok()?,
             folder: folder.clone(),
